@@ -1,0 +1,69 @@
+# make test        set up, lint, type-check, test           make reproduce   the paper's results, into results/
+# make test-long   the tests that take minutes              make bench       time the kernels and the policies
+# make lint        the checks without the tests             make format      rewrite the code in the house style
+# make lock        pin the dependencies anew                make clean       remove all that was made, but not results/
+#
+# Another interpreter, beside the usual one:  make test PYTHON=python3.13 VENV=.venv-3.13
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= auto
+ARGS ?=
+
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+PYTEST := $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --maxprocesses 8
+
+export MPLBACKEND ?= Agg
+
+.DEFAULT_GOAL := test
+.DELETE_ON_ERROR:
+.PHONY: setup test test-long lint format reproduce bench lock clean
+
+setup: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	@command -v "$(PYTHON)" >/dev/null || { echo "Spillover: no interpreter '$(PYTHON)'; name one with PYTHON=..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Spillover needs Python 3.11 or newer; '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1). Name another with PYTHON=..." >&2; exit 1; }
+	@test -x $(BIN)/python || { echo "== creating $(VENV) with $$("$(PYTHON)" --version)"; "$(PYTHON)" -m venv $(VENV); }
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Spillover needs Python 3.11 or newer; $(VENV) has an older one: remove it" >&2; exit 1; }
+	@echo "== installing the locked dependencies into $(VENV) (minutes, the first time)"
+	@$(PIP) install --require-hashes --requirement requirements.lock
+	@$(PIP) install --no-build-isolation --no-deps --editable .
+	@touch $@
+
+lint: $(READY)
+	@echo "== ruff check" && $(BIN)/ruff check --quiet .
+	@echo "== ruff format" && $(BIN)/ruff format --quiet --check . || { echo "badly formatted: run make format" >&2; exit 1; }
+	@echo "== mypy" && $(BIN)/mypy --no-error-summary
+	@echo "== import-linter" && { out=$$($(BIN)/lint-imports 2>&1) || { echo "$$out" >&2; exit 1; }; }
+
+test: lint
+	@echo "== pytest" && $(PYTEST) -m "not long" $(ARGS)
+
+test-long: $(READY)
+	@echo "== pytest, the long tests" && $(PYTEST) -m long $(ARGS)
+
+format: $(READY)
+	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .
+
+reproduce: $(READY)
+	@$(BIN)/python -m spillover.reproduce $(ARGS)
+
+bench: $(READY)
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+# One version of each package for every supported Python and platform; no address goes into the file.
+lock: $(READY)
+	@$(BIN)/uv pip compile pyproject.toml --extra dev --no-config --universal --python-version 3.11 \
+	  --fork-strategy fewest --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet \
+	  --upgrade --output-file requirements.lock
+	@! grep -nE '://|@ ' requirements.lock || { echo "requirements.lock holds an address" >&2; exit 1; }
+	@echo "== wrote requirements.lock"
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find src tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

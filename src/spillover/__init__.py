@@ -1,0 +1,45 @@
+"""Choose s of N actions every round when outcomes arrive late, the world drifts, and actions spill over."""
+
+from spillover.delays import NEVER, ConstantDelay, GeometricDelay, LossyDelay, RecordedDelay, UniformDelay
+from spillover.environments import FixedSEM, SyntheticSEM, example_graph
+from spillover.metrics import mean_interval
+from spillover.policies import NDCSEM, POLICIES, DelayedOracle, Oracle, Uniform
+from spillover.rng import Purpose, Rng
+from spillover.simulation import Run, replay, rounds, simulate
+from spillover.state import copy_state, load_state, save_state, take_learner
+from spillover.types import Choice, Explanation, Feedback, Outcome, Problem
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "NDCSEM",
+    "NEVER",
+    "POLICIES",
+    "Choice",
+    "ConstantDelay",
+    "DelayedOracle",
+    "Explanation",
+    "Feedback",
+    "FixedSEM",
+    "GeometricDelay",
+    "LossyDelay",
+    "Oracle",
+    "Outcome",
+    "Problem",
+    "Purpose",
+    "RecordedDelay",
+    "Rng",
+    "Run",
+    "SyntheticSEM",
+    "Uniform",
+    "UniformDelay",
+    "copy_state",
+    "example_graph",
+    "load_state",
+    "mean_interval",
+    "replay",
+    "rounds",
+    "save_state",
+    "simulate",
+    "take_learner",
+]

@@ -1,0 +1,115 @@
+"""How late outcomes are: drawn for each round and each learner."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spillover import validate
+from spillover.rng import Rng
+from spillover.types import Batch, Delay, IntArray
+
+NEVER = int(np.iinfo(np.int64).max)  # the delay of an outcome that is lost
+
+
+@dataclass(frozen=True)
+class ConstantDelay:
+    """Every outcome arrives `rounds` rounds late; 0 is the ordinary bandit."""
+
+    rounds: int
+
+    def __post_init__(self) -> None:
+        validate.whole("rounds", self.rounds, 0)
+
+    def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
+        return np.full(batch, self.rounds, np.int64)
+
+
+@dataclass(frozen=True)
+class UniformDelay:
+    """Uniform on the whole numbers from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        validate.whole("low", self.low, 0)
+        validate.whole("high", self.high, self.low)
+
+    def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
+        u = np.broadcast_to(rng.uniform(1)[..., 0], batch)
+        return np.asarray(self.low + np.floor(u * (self.high - self.low + 1)).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class GeometricDelay:
+    """Geometric on 0, 1, 2, ... with the given mean."""
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        validate.number("mean", self.mean, "a finite number >= 0", low=0, high=1e15)
+
+    def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
+        if self.mean == 0:
+            return np.zeros(batch, np.int64)
+        u = np.broadcast_to(rng.uniform(1)[..., 0], batch)
+        # inversion: P(delay >= k) = q^k with q = mean / (1 + mean)
+        return np.asarray(np.floor(np.log1p(-u) / -np.log1p(1.0 / self.mean)).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class RecordedDelay:
+    """Delays from a record, `(rounds,)` for all replications or `(replications, rounds)`; NaN or NEVER is lost."""
+
+    delays: Any
+
+    def __post_init__(self) -> None:
+        record = np.asarray(self.delays)
+        accepted = "whole numbers >= 0 (NaN: lost), (rounds,) or (replications, rounds)"
+        validate.require(record.ndim in (1, 2) and record.size > 0, "delays", self.delays, accepted)
+        validate.require(record.dtype.kind in "iuf", "delays", self.delays, accepted)
+        known = record[~np.isnan(record)] if record.dtype.kind == "f" else record
+        good = bool((known >= 0).all()) and bool((known == np.floor(known)).all())
+        validate.require(good, "delays", self.delays, accepted)
+
+    def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
+        record = np.asarray(self.delays)
+        validate.require(t <= record.shape[-1], "t", t, f"at most {record.shape[-1]}, the rounds on record")
+        if record.ndim == 2:
+            rows = rng.keys[..., 1].astype(np.int64)
+            most = int(rows.max(initial=0))
+            validate.require(most < len(record), "replication", most, f"below {len(record)}, the rows on record")
+            today = record[rows, t - 1]
+        else:
+            today = record[t - 1]
+        if record.dtype.kind == "f":
+            lost = ~np.isfinite(today) | (today >= NEVER)
+            today = np.where(lost, NEVER, np.where(lost, 0, today).astype(np.int64))
+        return np.broadcast_to(today, batch).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class LossyDelay:
+    """Another delay, of whose outcomes each is lost with probability `loss`."""
+
+    delay: Delay
+    loss: float
+
+    def __post_init__(self) -> None:
+        validate.number("loss", self.loss, "a probability, from 0 to 1", low=0, high=1)
+
+    def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
+        lost = np.broadcast_to(rng.uniform(1)[..., 0], batch) < self.loss
+        return np.where(lost, NEVER, self.delay.draw(t, rng, batch))
+
+
+def as_delay(delay: Any) -> Delay:
+    """A delay from what people write: a number of rounds, a record of them, or a delay."""
+    if isinstance(delay, Delay):
+        return delay
+    if isinstance(delay, int | np.integer) and not isinstance(delay, bool):
+        return ConstantDelay(int(delay))
+    if isinstance(delay, list | tuple | np.ndarray):
+        return RecordedDelay(delay)
+    raise ValueError(f"delay = {delay!r}: must be a number of rounds, a record of delays, or a Delay")

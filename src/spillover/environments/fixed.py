@@ -1,0 +1,182 @@
+"""A world of the user's own: a given graph and given means."""
+
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import numpy as np
+
+from spillover import validate
+from spillover.environments.synthetic import check_course
+from spillover.environments.world import SEMWorld
+from spillover.rng import Rng
+from spillover.types import Array, Batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedSEM:
+    """A known graph with known means; arrays, or DataFrames whose labels are the arms' names.
+
+    adjacency: (n, n), adjacency[i, j] the effect of arm j on arm i. The arms may come in any order: the world puts
+    them into one in which every cause stands after its effects (`arms` and `order` tell which). A graph with cycles
+    needs `acyclic=False` and a spectral radius below 1, and keeps its order.
+    means: (n,), or (periods, n) with one row for each stationary period; `changes` are the first rounds of the later
+    ones. gain: the diagonal of F.
+
+    >>> world = FixedSEM(adjacency=[[0, 0], [0.5, 0]], means=[0.9, 0.2], budget=1)
+    >>> world.order, world.arms  # arm 0 acts on arm 1, so it comes last
+    ((1, 0), ('2', '1'))
+    """
+
+    adjacency: Any
+    means: Any
+    budget: int
+    horizon: int = 5000
+    changes: tuple[int, ...] = ()
+    smooth: bool = False
+    law: str = "bernoulli"
+    concentration: float = 4.0
+    gain: Any = None
+    noise: float = 0.0
+    acyclic: bool = True
+
+    def __post_init__(self) -> None:
+        a = self.matrix()
+        n = len(a)
+        validate.whole("budget", self.budget, 1)
+        validate.require(self.budget <= n, "budget", self.budget, f"at most {n}, the number of arms")
+        check_course(self.horizon, self.changes, (), self.law, self.concentration, self.noise)
+        levels = self.levels()
+        periods = len(self.changes) + (2 if self.smooth else 1)
+        shapes = f"({n},)" + f" or ({periods}, {n}): one row for each period"
+        good = levels.shape == (periods, n)
+        validate.require(good, "shape of means", np.shape(self.means), shapes)
+        validate.number("means", levels, "from 0 to 1", low=0, high=1)
+        gain = self.gains()
+        validate.require(
+            gain.shape == (n,) and bool((np.isfinite(gain) & (gain > 0)).all()),
+            "gain",
+            self.gain,
+            f"{n} finite numbers > 0",
+        )
+        if self.acyclic:
+            _ = self.order
+        else:
+            radius = float(np.abs(np.linalg.eigvals(a)).max())
+            validate.require(
+                radius < 1,
+                "spectral radius of adjacency",
+                radius,
+                "below 1, or the spill-over never dies out",
+            )
+
+    def matrix(self) -> Array:
+        """The adjacency matrix in the user's order, checked."""
+        frame = self.adjacency
+        if hasattr(frame, "columns"):
+            named = list(frame.index) == list(frame.columns) and len(set(frame.columns)) == len(frame.columns)
+            validate.require(
+                named,
+                "labels of adjacency",
+                (list(frame.index), list(frame.columns)),
+                "the same arms in rows and columns, each once",
+            )
+        a = np.array(frame, float)
+        square = a.ndim == 2 and a.shape[0] == a.shape[1] and a.size > 0
+        validate.require(square, "shape of adjacency", a.shape, "(n, n)")
+        validate.number("adjacency", a, "finite numbers >= 0", low=0, high=np.inf)
+        loops = np.flatnonzero(np.diagonal(a))
+        validate.require(
+            loops.size == 0,
+            "self-loops of adjacency",
+            [self.names()[i] for i in loops],
+            "none: a zero diagonal",
+        )
+        return a
+
+    def names(self) -> list[str]:
+        """The arms in the user's order."""
+        if hasattr(self.adjacency, "columns"):
+            return [str(name) for name in self.adjacency.columns]
+        return [str(i + 1) for i in range(len(self.adjacency))]
+
+    def levels(self) -> Array:
+        """The means, (periods, n) in the user's order; columns of a frame are matched by name."""
+        return np.atleast_2d(self.by_name("means", self.means))
+
+    def gains(self) -> Array:
+        if self.gain is None:
+            return np.ones(len(self.matrix()))
+        return self.by_name("gain", self.gain)
+
+    def by_name(self, name: str, given: Any) -> Array:
+        """Values for the arms: by position, or by name when they carry names."""
+        labels = given.columns if hasattr(given, "columns") else given.index if hasattr(given, "index") else None
+        if labels is None or callable(labels):  # a list has a method called index
+            return np.array(given, float)
+        found, names = [str(label) for label in labels], self.names()
+        validate.require(sorted(found) == sorted(names), f"labels of {name}", found, f"the arms {names}")
+        return np.array(given, float)[..., [found.index(arm) for arm in names]]
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Which of the user's arms stands at each place of the world."""
+        a = self.matrix()
+        if not self.acyclic or not np.tril(a).any():
+            return tuple(range(len(a)))
+        return effects_first(a, self.names())
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms in the world's order."""
+        names = self.names()
+        return tuple(names[i] for i in self.order)
+
+    def draw(self, rng: Rng, batch: Batch = ()) -> SEMWorld:
+        order = list(self.order)
+        a, levels, gain = self.matrix()[np.ix_(order, order)], self.levels()[:, order], self.gains()[order]
+        return SEMWorld(
+            graphs=np.broadcast_to(a, (*batch, 1, *a.shape)),
+            gain=np.broadcast_to(gain, (*batch, *gain.shape)),
+            levels=np.broadcast_to(levels, (*batch, *levels.shape)),
+            budget=self.budget,
+            horizon=self.horizon,
+            changes=tuple(self.changes),
+            graph_changes=(),
+            smooth=self.smooth,
+            law=self.law,
+            concentration=self.concentration,
+            noise=self.noise,
+            acyclic=self.acyclic,
+            arms=self.arms,
+        )
+
+
+def effects_first(adjacency: Array, names: list[str]) -> tuple[int, ...]:
+    """An order of the arms in which every cause stands after its effects, or an error that shows the cycle."""
+    sorter = TopologicalSorter({j: np.flatnonzero(adjacency[:, j]).tolist() for j in range(len(adjacency))})
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        cycle = " -> ".join(names[i] for i in reversed(error.args[1]))  # from cause to effect
+        raise ValueError(
+            f"adjacency = a graph with the cycle {cycle}: must be acyclic, or give acyclic=False"
+        ) from None
+    order: list[int] = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        order += ready
+        sorter.done(*ready)
+    return tuple(order)
+
+
+def example_graph(*, weight: float = 0.5, mean: float = 0.5, budget: int = 2, horizon: int = 1000) -> FixedSEM:
+    """The four-arm graph of the paper's Fig. 1, which gives no weights and no means: one value for all.
+
+    >>> example_graph().arms
+    ('2', '4', '3', '1')
+    """
+    a = np.zeros((4, 4))
+    for effect, cause in ((2, 1), (2, 3), (3, 1), (2, 4), (4, 3)):
+        a[effect - 1, cause - 1] = weight
+    return FixedSEM(adjacency=a, means=np.full(4, mean), budget=budget, horizon=horizon)

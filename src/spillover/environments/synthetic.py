@@ -1,0 +1,132 @@
+"""The paper's synthetic setting: a random acyclic graph, Bernoulli rewards, means that change."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spillover import validate
+from spillover.environments.world import LAWS, SEMWorld
+from spillover.rng import Rng
+from spillover.types import Array, Batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticSEM:
+    """Random worlds; the defaults are the paper's Section V-A.
+
+    edge_density: edges / (n (n - 1)); 0.09 of 10 arms are 8 edges. weight_range: of their weights, drawn uniformly.
+    changes: rounds from which on the means are new. changed: "all", or how many arms get a new mean at a change.
+    smooth: the means glide from draw to draw between the changes instead of jumping at them.
+    graph_changes: rounds from which on the graph is a new one.
+    law: "bernoulli", or "beta" with `concentration` a + b. gain_range: of the diagonal of F, drawn uniformly.
+    noise: standard deviation of normal noise in each structural equation.
+
+    >>> from spillover import Rng
+    >>> world = SyntheticSEM().draw(Rng(seed=0))
+    >>> int((world.adjacency(1) > 0).sum()), world.horizon, world.changes
+    (8, 5000, (1000, 2500, 4000))
+    """
+
+    n_arms: int = 10
+    budget: int = 4
+    edge_density: float = 0.09
+    weight_range: tuple[float, float] = (0.4, 0.7)
+    horizon: int = 5000
+    changes: tuple[int, ...] = (1000, 2500, 4000)
+    changed: int | str = "all"
+    smooth: bool = False
+    graph_changes: tuple[int, ...] = ()
+    law: str = "bernoulli"
+    concentration: float = 4.0
+    gain_range: tuple[float, float] = (1.0, 1.0)
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        validate.whole("n_arms", self.n_arms, 1)
+        validate.whole("budget", self.budget, 1)
+        validate.require(self.budget <= self.n_arms, "budget", self.budget, f"at most n_arms = {self.n_arms}")
+        validate.number(
+            "edge_density",
+            self.edge_density,
+            "from 0 to 0.5, the density of a full acyclic graph",
+            low=0,
+            high=0.5,
+        )
+        pair = np.asarray(self.weight_range, float)
+        good = pair.shape == (2,) and bool(np.isfinite(pair).all()) and 0 <= pair[0] <= pair[1]
+        validate.require(good, "weight_range", self.weight_range, "a pair (low, high) with 0 <= low <= high")
+        if self.changed != "all":
+            validate.require(isinstance(self.changed, int), "changed", self.changed, '"all" or a number of arms')
+            validate.whole("changed", self.changed, 0, self.n_arms)
+        gains = np.asarray(self.gain_range, float)
+        good = gains.shape == (2,) and bool(np.isfinite(gains).all()) and 0 < gains[0] <= gains[1]
+        validate.require(good, "gain_range", self.gain_range, "a pair (low, high) with 0 < low <= high")
+        check_course(self.horizon, self.changes, self.graph_changes, self.law, self.concentration, self.noise)
+
+    @property
+    def edges(self) -> int:
+        return round(self.edge_density * self.n_arms * (self.n_arms - 1))
+
+    def draw(self, rng: Rng, batch: Batch = ()) -> SEMWorld:
+        graphs = [self.draw_graph(rng, batch) for _ in range(len(self.graph_changes) + 1)]
+        low, high = self.gain_range
+        return SEMWorld(
+            graphs=np.stack(graphs, axis=-3),
+            gain=low + (high - low) * np.broadcast_to(rng.uniform(self.n_arms), (*batch, self.n_arms)),
+            levels=self.draw_means(rng, batch),
+            budget=self.budget,
+            horizon=self.horizon,
+            changes=tuple(self.changes),
+            graph_changes=tuple(self.graph_changes),
+            smooth=self.smooth,
+            law=self.law,
+            concentration=self.concentration,
+            noise=self.noise,
+            acyclic=True,
+            arms=tuple(str(i + 1) for i in range(self.n_arms)),
+        )
+
+    def draw_graph(self, rng: Rng, batch: Batch) -> Array:
+        """Edges uniformly at random above the diagonal, their weights uniformly in the range."""
+        n = self.n_arms
+        above = np.flatnonzero(~np.tri(n, dtype=np.bool_))
+        low, high = self.weight_range
+        flat = np.zeros((*batch, n * n))
+        places = above[rng.permutation(len(above))[..., : self.edges]]
+        weights = low + (high - low) * rng.uniform(max(self.edges, 1))[..., : self.edges]
+        np.put_along_axis(flat, np.broadcast_to(places, (*batch, self.edges)), weights, axis=-1)
+        return flat.reshape(*batch, n, n)
+
+    def draw_means(self, rng: Rng, batch: Batch) -> Array:
+        """Uniform on [0, 1]; at each change as many arms as `changed` says get a new one."""
+        n = self.n_arms
+        count = n if self.changed == "all" else int(self.changed)
+        periods = len(self.changes) + (2 if self.smooth else 1)
+        levels = np.empty((*batch, periods, n))
+        levels[..., 0, :] = rng.uniform(n)
+        for k in range(1, periods):
+            fresh, rank = rng.uniform(n), rng.permutation(n)
+            levels[..., k, :] = np.where(rank < count, fresh, levels[..., k - 1, :])
+        return levels
+
+
+def check_course(
+    horizon: int,
+    changes: tuple[int, ...],
+    graph_changes: tuple[int, ...],
+    law: str,
+    concentration: float,
+    noise: float,
+) -> None:
+    """What all worlds share: a horizon, change points inside it, a law of the rewards, noise."""
+    validate.whole("horizon", horizon, 1)
+    for name, given in (("changes", changes), ("graph_changes", graph_changes)):
+        rounds = np.asarray(given)
+        good = rounds.ndim == 1 and (rounds.size == 0 or rounds.dtype.kind in "iu")
+        accepted = f"increasing rounds from 2 to the horizon, {horizon}"
+        validate.require(good, name, given, accepted)
+        inside = bool(((rounds >= 2) & (rounds <= horizon)).all()) and bool((np.diff(rounds) > 0).all())
+        validate.require(inside, name, given, accepted)
+    validate.require(law in LAWS, "law", law, f"one of {', '.join(LAWS)}")
+    validate.number("concentration", concentration, "a number > 0", low=0, high=np.inf, open_ends=True)
+    validate.number("noise", noise, "a finite number >= 0", low=0, high=np.inf)

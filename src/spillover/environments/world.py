@@ -1,0 +1,126 @@
+"""A drawn world of the structural equation model (eqs. 1-5), for any batch of learners."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spillover import kernels
+from spillover.rng import Rng
+from spillover.types import Array, BoolArray, IntArray, Outcome, Problem
+
+LAWS = ("bernoulli", "beta")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SEMWorld:
+    """Graph, means and change points are fixed; rewards of every arm are drawn each round, whoever plays what.
+
+    Batch axes of x may stand before those of the world: policies on a grid meet the same world.
+    """
+
+    graphs: Array  # (*batch, graph periods, n, n): adjacency matrices
+    gain: Array  # (*batch, n): diagonal of F
+    levels: Array  # (*batch, periods, n): the means; smooth: the anchors between which they glide
+    budget: int
+    horizon: int
+    changes: tuple[int, ...]
+    graph_changes: tuple[int, ...]
+    smooth: bool
+    law: str
+    concentration: float
+    noise: float
+    acyclic: bool
+    arms: tuple[str, ...]
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def spread(self) -> Array:
+        """(I - A)^-1 of every graph period."""
+        return np.linalg.inv(np.eye(self.graphs.shape[-1]) - self.graphs)
+
+    @cached_property
+    def total(self) -> Array:
+        """(I - A)^-1 F of every graph period."""
+        return self.spread * self.gain[..., None, None, :]
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What a policy is told: no graph, no means; the range of y is that of any feasible decision."""
+        columns = np.sort(self.total, axis=-1)[..., -self.budget :]
+        largest = columns.sum(axis=-1).max(axis=(-1, -2))
+        overall = np.stack([np.zeros_like(largest), largest], axis=-1)
+        return Problem(self.graphs.shape[-1], self.budget, self.acyclic, (0.0, 1.0), overall)
+
+    def period(self, t: int) -> int:
+        """Which stationary period round t (from 1) is in."""
+        return int(np.searchsorted(self.changes, t, side="right"))
+
+    def graph_period(self, t: int) -> int:
+        return int(np.searchsorted(self.graph_changes, t, side="right"))
+
+    def adjacency(self, t: int) -> Array:
+        return self.graphs[..., self.graph_period(t), :, :]
+
+    def weights(self, t: int) -> Array:
+        """w = 1'(I - A)^-1 F."""
+        return np.asarray(self.total[..., self.graph_period(t), :, :].sum(axis=-2))
+
+    def means(self, t: int) -> Array:
+        """beta_t: constant in a period, or on half a cosine from one anchor to the next."""
+        k = self.period(t)
+        if not self.smooth:
+            return self.levels[..., k, :]
+        ends = (1, *self.changes, self.horizon + 1)
+        part = (t - ends[k]) / (ends[k + 1] - ends[k])
+        share = (1.0 - np.cos(np.pi * part)) / 2.0
+        return np.asarray((1.0 - share) * self.levels[..., k, :] + share * self.levels[..., k + 1, :])
+
+    def standing(self, t: int) -> tuple[Array, BoolArray, Array, Array]:
+        """Of round t: expected payoff of each arm, an optimal set, its lowest score, how many of its arms have that."""
+        key = t if self.smooth else (self.period(t), self.graph_period(t))
+        if key not in self.cache:
+            if self.smooth:
+                self.cache.clear()  # every round differs: keep the last only
+            scores = self.weights(t) * self.means(t)
+            order = np.argsort(-scores, axis=-1, kind="stable")
+            best = np.zeros(scores.shape, np.bool_)
+            np.put_along_axis(best, order[..., : self.budget], True, axis=-1)
+            best &= scores > 0
+            border = np.min(scores, axis=-1, where=best, initial=np.inf)
+            places = (best & (scores == border[..., None])).sum(axis=-1)
+            self.cache[key] = scores, best, border, places
+        found: tuple[Array, BoolArray, Array, Array] = self.cache[key]
+        return found
+
+    def expected(self, t: int, x: BoolArray) -> Array:
+        return np.asarray((self.standing(t)[0] * x).sum(axis=-1))
+
+    def best(self, t: int) -> BoolArray:
+        return self.standing(t)[1]
+
+    def matches(self, t: int, x: BoolArray) -> IntArray:
+        scores, _, border, places = self.standing(t)
+        above = (x & (scores > border[..., None])).sum(axis=-1)
+        level = (x & (scores == border[..., None])).sum(axis=-1)
+        return np.asarray(above + np.minimum(level, places))
+
+    def rewards(self, t: int, rng: Rng) -> Array:
+        """b_t: the instantaneous rewards of all arms."""
+        means = self.means(t)
+        if self.law == "bernoulli":
+            return (rng.uniform(means.shape[-1]) < means).astype(float)
+        tiny = 1e-9  # a mean of 0 or 1 is a constant, not a Beta law
+        draws = rng.beta(
+            np.maximum(self.concentration * means, tiny), np.maximum(self.concentration * (1 - means), tiny)
+        )
+        return np.where(means <= 0, 0.0, np.where(means >= 1, 1.0, draws))
+
+    def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
+        k = self.graph_period(t)
+        z, y = kernels.play(self.total[..., k, :, :], self.rewards(t, rng), x)
+        if self.noise > 0:
+            shocks = self.noise * rng.normal(x.shape[-1])
+            y = y + np.matmul(self.spread[..., k, :, :], shocks[..., None])[..., 0]
+        return Outcome(z, y)

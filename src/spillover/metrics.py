@@ -1,0 +1,37 @@
+"""Measures of a run: intervals over replications, error of the graph."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover.types import Array
+
+
+class Interval(NamedTuple):
+    """A mean over replications with its 95% interval (Student's t)."""
+
+    mean: Array
+    low: Array
+    high: Array
+
+
+def mean_interval(values: Array, axis: int = 0, level: float = 0.95) -> Interval:
+    """Mean and confidence interval along an axis; with one replication the interval is unknown (NaN).
+
+    >>> mean_interval(np.array([1.0, 2.0, 3.0])).mean.item()
+    2.0
+    """
+    from scipy.special import stdtrit  # here, because a live decision has no use for SciPy's import time
+
+    values = np.asarray(values, float)
+    n = values.shape[axis]
+    mean = values.mean(axis=axis)
+    if n < 2:
+        return Interval(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
+    half = stdtrit(n - 1, (1 + level) / 2) * values.std(axis=axis, ddof=1) / np.sqrt(n)
+    return Interval(mean, mean - half, mean + half)
+
+
+def graph_mse(estimate: Array, truth: Array) -> Array:
+    """Mean squared error of the adjacency: ||A - A_hat||_F^2 / n^2."""
+    return np.asarray(((estimate - truth) ** 2).mean(axis=(-2, -1)))

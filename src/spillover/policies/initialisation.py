@@ -1,0 +1,26 @@
+"""The initialisation matrix H: n decisions that play every arm and make the data rich."""
+
+import numpy as np
+
+from spillover.rng import Rng
+from spillover.types import Batch, BoolArray
+
+
+def initialisation(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> BoolArray:
+    """The n first decisions, `(*batch, n, n)`, row t for round t + 1 (H transposed).
+
+    Round i plays arm i and, of the arms before it, all when they fit the budget, else budget - 1 drawn uniformly.
+
+    >>> initialisation(4, 2, Rng(0))[:2].astype(int)
+    array([[1, 0, 0, 0],
+           [1, 1, 0, 0]])
+    """
+    plan = np.zeros((*batch, n_arms, n_arms), np.bool_)
+    for i in range(n_arms):
+        plan[..., i, i] = True
+        if i < budget:
+            plan[..., i, :i] = True
+        elif budget > 1:
+            drawn = np.broadcast_to(rng.permutation(i)[..., : budget - 1], (*batch, budget - 1))
+            np.put_along_axis(plan[..., i, :], drawn, True, axis=-1)
+    return plan

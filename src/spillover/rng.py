@@ -1,0 +1,99 @@
+"""Counter-based random numbers: every draw is a function of (seed, replication, purpose, round), not of a history.
+
+So replication k meets the same rewards and delays whatever the policy, the block, the worker or the engine, more
+replications leave the first ones as they were, and a live learner equals its row of a batch.
+"""
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spillover import kernels
+from spillover.validate import require
+
+
+class Purpose(IntEnum):
+    """What a stream is for; streams of different purposes never meet."""
+
+    WORLD = 0
+    DELAY = 1
+    START = 2  # a policy's init
+    CHOICE = 3  # a policy's select
+    LEARNING = 4  # a policy's update, by the round that was played
+
+
+class Rng:
+    """A batch of streams, one for each learner, standing at a purpose and a round.
+
+    >>> rng = Rng(seed=1, replication=[0, 1, 2])
+    >>> rng.uniform(4).shape
+    (3, 4)
+    >>> alone = Rng(seed=1, replication=2)
+    >>> bool((Rng(seed=1, replication=[0, 1, 2]).uniform(4)[2] == alone.uniform(4)).all())
+    True
+
+    Draws from one object are independent of each other; `at` gives a new object whose draws start afresh.
+    """
+
+    __slots__ = ("calls", "keys", "moment", "purpose")
+
+    def __init__(self, seed: int = 0, replication: ArrayLike = 0) -> None:
+        require(
+            isinstance(seed, int | np.integer) and 0 <= seed < 2**64,
+            "seed",
+            seed,
+            "a whole number from 0 to 2^64 - 1",
+        )
+        rows = np.asarray(replication)
+        require(
+            rows.dtype.kind in "iu" and bool((rows >= 0).all()),
+            "replication",
+            replication,
+            "whole numbers from 0 on",
+        )
+        self.keys: NDArray[np.uint64] = np.empty((*rows.shape, 2), np.uint64)
+        self.keys[..., 0] = seed
+        self.keys[..., 1] = rows
+        self.purpose = np.uint64(Purpose.WORLD)
+        self.moment: Any = np.uint64(0)
+        self.calls = 0
+
+    def at(self, purpose: Purpose, moment: int | NDArray[np.int64] = 0) -> "Rng":
+        """The same learners' streams for a purpose and a round (or a round for each learner)."""
+        other = object.__new__(Rng)
+        other.keys = self.keys
+        other.purpose = np.uint64(purpose)
+        other.moment = moment.astype(np.uint64) if isinstance(moment, np.ndarray) else np.uint64(moment)
+        other.calls = 0
+        return other
+
+    def spread(self, batch: tuple[int, ...]) -> "Rng":
+        """The same streams for a larger batch that this one broadcasts to: learners that share a replication."""
+        other = self.at(Purpose(int(self.purpose)))
+        other.moment = self.moment
+        other.keys = np.broadcast_to(self.keys, (*batch, 2))
+        return other
+
+    def address(self) -> tuple[NDArray[np.uint64], np.uint64, Any, np.uint64]:
+        """(key, call, round, purpose) of the next draw, for kernels that draw for themselves."""
+        call = np.uint64(self.calls)
+        self.calls += 1
+        return self.keys, call, self.moment, self.purpose
+
+    def uniform(self, n: int) -> NDArray[np.float64]:
+        """Uniform draws in [0, 1), `(*batch, n)`."""
+        return np.asarray(kernels.uniform(*self.address(), np.empty(n)))
+
+    def normal(self, n: int) -> NDArray[np.float64]:
+        """Standard normal draws, `(*batch, n)`."""
+        return np.asarray(kernels.normal(*self.address(), np.empty(n)))
+
+    def beta(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+        """Beta draws, `(*batch, n)` for parameters `(n,)` or `(*batch, n)`, all positive."""
+        return np.asarray(kernels.beta(*self.address(), np.asarray(a, float), np.asarray(b, float)))
+
+    def permutation(self, n: int) -> NDArray[np.int64]:
+        """A uniformly random order of 0..n-1 for each learner, `(*batch, n)`."""
+        return np.argsort(self.uniform(n), axis=-1, kind="stable")

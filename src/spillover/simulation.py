@@ -1,0 +1,263 @@
+"""The game protocol: one loop for a single learner, for thousands of replications, and for a recorded log."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from spillover import validate
+from spillover.delays import as_delay
+from spillover.mailbox import Mailbox
+from spillover.metrics import Interval, graph_mse, mean_interval
+from spillover.rng import Purpose, Rng
+from spillover.types import (
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Environment,
+    Explains,
+    Explanation,
+    Feedback,
+    Informed,
+    IntArray,
+    Outcome,
+    Policy,
+    Problem,
+    State,
+    World,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Round(NamedTuple):
+    """A round that has been played, with all that arrived at its end already learned."""
+
+    t: int  # from 1
+    x: BoolArray
+    outcome: Outcome
+    state: State  # the next round consumes it: copy what is to be kept
+
+
+def rounds(policy: Policy, world: World, delay: Any, rng: Rng, batch: Batch) -> Iterator[Round]:
+    """Play a policy in a world to its horizon; `rng` has the world's batch, which `batch` ends with."""
+    delay = as_delay(delay)
+    own = rng.spread(batch)
+    mailbox = Mailbox(world.horizon, batch)
+    state = policy.init(world.problem, own.at(Purpose.START), batch)
+    for t in range(1, world.horizon + 1):
+        choice = policy.select(state, own.at(Purpose.CHOICE, t))
+        state = policy.played(state, choice.x)
+        outcome = world.play(t, choice.x, rng.at(Purpose.WORLD, t))
+        mailbox.post(t, choice, outcome, delay.draw(t, own.at(Purpose.DELAY, t), batch))
+        state = learn_arrivals(policy, state, mailbox, t, own)
+        yield Round(t, choice.x, outcome, state)
+
+
+def learn_arrivals(policy: Policy, state: State, mailbox: Mailbox, t: int, rng: Rng) -> State:
+    """Tell the policy all that arrives at the end of round t."""
+    for feedback, moment in mailbox.deliver(t):
+        state = policy.update(state, feedback, rng.at(Purpose.LEARNING, moment))
+    return state
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """What came of a simulation; the first axes are the policy's grid (none for a single setting) and replications."""
+
+    policy: Any
+    environment: Any
+    delay: Any
+    seed: int
+    first: int
+    changes: tuple[int, ...]
+    regret: Array  # (*grid, replications, rounds): cumulative pseudo-regret
+    payoff: Array  # (*grid, replications, rounds): realised payoff of each round
+    optimality_ratio: Array  # (*grid, replications, periods)
+    graph_error: Array  # (*grid, replications, recorded rounds): MSE of the adjacency; NaN without a graph
+    recorded: IntArray  # the rounds at whose end the graph was measured
+    adjacency: Array | None  # (*grid, replications, n, n): the estimate after the last round
+
+    @property
+    def final_regret(self) -> Array:
+        """Regret after the last round, (*grid, replications)."""
+        return self.regret[..., -1]
+
+    @property
+    def average_payoff(self) -> Array:
+        """Mean realised payoff up to each round, (*grid, replications, rounds)."""
+        return np.cumsum(self.payoff, axis=-1) / np.arange(1, self.payoff.shape[-1] + 1)
+
+    def blind_regret(self, rounds: int) -> Array:
+        """Regret of the first `rounds` rounds: D + 1 of them are played before anything is known."""
+        validate.whole("rounds", rounds, 1, self.regret.shape[-1])
+        return self.regret[..., rounds - 1]
+
+    def interval(self, measure: str = "regret") -> Interval:
+        """Mean over replications with its 95% interval, of a field of this run by its name."""
+        values = getattr(self, measure)
+        return mean_interval(values, axis=-1 if measure == "final_regret" else -2)
+
+    def to_frame(self, every: int = 1) -> "pd.DataFrame":
+        """One row for each replication and round (of those divisible by `every`, and the last one).
+
+        Columns: the grid's coordinates if there is a grid, replication, round, period, regret, payoff, graph_error
+        (NaN where it was not recorded).
+        """
+        import pandas as pd
+
+        validate.whole("every", every, 1)
+        horizon = self.regret.shape[-1]
+        kept = np.array([t for t in range(1, horizon + 1) if t % every == 0 or t == horizon])
+        error = np.full(self.regret.shape, np.nan)
+        error[..., self.recorded - 1] = self.graph_error
+        names = [f"grid_{k}" for k in range(self.regret.ndim - 2)]
+        index = np.indices((*self.regret.shape[:-1], len(kept))).reshape(self.regret.ndim, -1)
+        columns: dict[str, Any] = dict(zip(names, index[:-2], strict=True))
+        columns["replication"] = self.first + index[-2]
+        columns["round"] = kept[index[-1]]
+        columns["period"] = np.searchsorted(self.changes, kept, side="right")[index[-1]] + 1
+        for name, values in (("regret", self.regret), ("payoff", self.payoff), ("graph_error", error)):
+            columns[name] = values[..., kept - 1].ravel()
+        return pd.DataFrame(columns)
+
+
+def simulate(
+    policy: Policy | Informed,
+    environment: Environment,
+    delay: Any = 0,
+    *,
+    replications: int = 1,
+    seed: int = 0,
+    record: int | Sequence[int] = 50,
+    first: int = 0,
+    progress: bool = False,
+) -> Run:
+    """Play a policy in fresh worlds, all replications at once.
+
+    Replication k draws from its own streams, so it meets the same world, rewards and delays whatever the policy, and
+    whatever `first` (the number of the first replication) and `replications` cut out of them. Hyperparameters
+    that are arrays make a grid: every cell of it meets the same replications. record: measure the graph at the
+    end of every so many rounds, or of the listed ones.
+
+    >>> import spillover as sp
+    >>> run = sp.simulate(sp.NDCSEM(), sp.SyntheticSEM(horizon=200, changes=()), sp.ConstantDelay(5), replications=3)
+    >>> run.regret.shape, run.optimality_ratio.shape, run.graph_error.shape
+    ((3, 200), (3, 1), (3, 4))
+    """
+    validate.whole("replications", replications, 1)
+    validate.whole("first", first, 0)
+    delay = as_delay(delay)
+    rng = Rng(seed, np.arange(first, first + replications))
+    world = environment.draw(rng.at(Purpose.WORLD), (replications,))
+    horizon = world.horizon
+    recorded = rounds_to_record(record, horizon)
+    player, grid = spread_grid(policy)
+    if isinstance(player, Informed):
+        player = player.told(world)
+    batch = (*grid, replications)
+
+    regret, payoff = np.empty((*batch, horizon)), np.empty((*batch, horizon))
+    matches, possible = np.empty((*batch, horizon)), np.empty((replications, horizon))
+    error = np.full((*batch, len(recorded)), np.nan)
+    column = {int(t): k for k, t in enumerate(recorded)}
+    state: State = None
+    for t, x, outcome, state in watch(rounds(player, world, delay, rng, batch), horizon, progress):
+        best = world.best(t)
+        regret[..., t - 1] = world.expected(t, best) - world.expected(t, x)
+        payoff[..., t - 1] = outcome.y.sum(axis=-1)
+        matches[..., t - 1] = world.matches(t, x)
+        possible[..., t - 1] = best.sum(axis=-1)
+        if t in column and isinstance(player, Explains):
+            error[..., column[t]] = graph_mse(player.explain(state).adjacency, world.adjacency(t))
+    edges = [0, *(c - 1 for c in world.changes)]
+    chosen_well = np.add.reduceat(matches, edges, axis=-1)
+    best_possible = np.add.reduceat(possible, edges, axis=-1)
+    return Run(
+        policy=policy,
+        environment=environment,
+        delay=delay,
+        seed=seed,
+        first=first,
+        changes=world.changes,
+        regret=np.cumsum(regret, axis=-1),
+        payoff=payoff,
+        # where the best set is empty (all means 0) nothing can be missed
+        optimality_ratio=np.where(best_possible > 0, chosen_well / np.maximum(best_possible, 1), 1.0),
+        graph_error=error,
+        recorded=recorded,
+        adjacency=player.explain(state).adjacency if isinstance(player, Explains) else None,
+    )
+
+
+def watch(played: Iterator[Round], horizon: int, progress: bool) -> Iterator[Round]:
+    """The same rounds with a progress bar on stderr, unless it is piped."""
+    if not progress:
+        return played
+    from tqdm import tqdm
+
+    return iter(tqdm(played, total=horizon, unit=" rounds", disable=None, leave=False))
+
+
+def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
+    """The rounds that `record` asks for."""
+    if isinstance(record, int):
+        validate.whole("record", record, 1)
+        return np.arange(record, horizon + 1, record)
+    listed = np.unique(np.asarray(record, np.int64))
+    inside = listed.size == 0 or (listed[0] >= 1 and listed[-1] <= horizon)
+    validate.require(bool(inside), "record", record, f"rounds from 1 to {horizon}")
+    return listed
+
+
+def spread_grid(policy: Any) -> tuple[Any, Batch]:
+    """The policy with an axis for replications behind the axes of its array hyperparameters, and these axes."""
+    if not is_dataclass(policy):
+        return policy, ()
+    given = {f.name: getattr(policy, f.name) for f in fields(policy) if f.name in getattr(policy, "grids", ())}
+    arrays = {name: value for name, value in given.items() if isinstance(value, np.ndarray) and value.ndim}
+    if not arrays:
+        return policy, ()
+    grid = np.broadcast_shapes(*(value.shape for value in arrays.values()))
+    spread = {name: np.broadcast_to(value, grid)[..., None] for name, value in arrays.items()}
+    return replace(policy, **spread), grid  # type: ignore[type-var]
+
+
+def replay(
+    policy: Policy, problem: Problem, x: Any, z: Any, y: Any, *, delay: Any = 0, seed: int = 0
+) -> Iterator[Explanation]:
+    """Tell a policy what was played and what came of it; yield what it holds as it decides rounds 1 to T + 1.
+
+    x, z and y are recorded logs, `(T, n)`. All of them are checked before the first round runs.
+    """
+    validate.problem(problem)
+    if not isinstance(policy, Explains):
+        raise TypeError(f"policy = {policy!r}: must have an explain(state) to be replayed")
+    shape = (len(x), problem.n_arms)
+    log = validate.decision("x", x, shape)
+    rewards, overall = np.asarray(z, float), np.asarray(y, float)
+    limits = np.asarray(problem.reward_range, float)
+    validate.feedback(log, rewards, overall, limits, np.ones(len(log), np.bool_))
+    return replay_checked(policy, problem, log, Outcome(rewards, overall), as_delay(delay), Rng(seed))
+
+
+def replay_checked(
+    policy: Any, problem: Problem, log: BoolArray, outcome: Outcome, delay: Any, rng: Rng
+) -> Iterator[Explanation]:
+    mailbox = Mailbox(len(log), ())
+    state = policy.init(problem, rng.at(Purpose.START))
+    for t in range(1, len(log) + 1):
+        yield policy.explain(state, rng)
+        choice = policy.select(state, rng.at(Purpose.CHOICE, t))
+        state = policy.played(state, log[t - 1])
+        told = Outcome(outcome.z[t - 1], outcome.y[t - 1])
+        late = delay.draw(t, rng.at(Purpose.DELAY, t))
+        mailbox.post(t, Choice(log[t - 1], choice.memo), told, late)
+        state = learn_arrivals(policy, state, mailbox, t, rng)
+    yield policy.explain(state, rng)
+
+
+__all__ = ["Feedback", "Round", "Run", "replay", "rounds", "simulate"]

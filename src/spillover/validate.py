@@ -1,0 +1,89 @@
+"""Checks at the edge. Every message names the argument, its value and what is accepted."""
+
+from typing import Any
+
+import numpy as np
+
+from spillover import kernels
+
+
+def require(ok: bool, name: str, value: object, accepted: str) -> None:
+    """Raise a ValueError that says what was given and what would do."""
+    if not ok:
+        shown = np.array2string(value, threshold=20) if isinstance(value, np.ndarray) else repr(value)
+        raise ValueError(f"{name} = {shown}: must be {accepted}")
+
+
+def number(name: str, value: object, accepted: str, *, low: float, high: float, open_ends: bool = False) -> None:
+    """A number, or an array of them (a grid), between low and high."""
+    require(not isinstance(value, str | bool | bytes) and value is not None, name, value, accepted)
+    try:
+        given = np.asarray(value, float)
+    except (TypeError, ValueError):
+        require(False, name, value, accepted)
+        return
+    inside = (given > low) & (given < high) if open_ends else (given >= low) & (given <= high)
+    require(given.size > 0 and bool((inside & np.isfinite(given)).all()), name, value, accepted)
+
+
+def whole(name: str, value: object, low: int, high: int | None = None) -> None:
+    """A whole number from low to high."""
+    accepted = f"a whole number from {low} on" if high is None else f"a whole number from {low} to {high}"
+    good = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    require(good and value >= low and (high is None or value <= high), name, value, accepted)  # type: ignore[operator]
+
+
+def problem(given: Any) -> None:
+    """A problem that a policy can start on."""
+    whole("n_arms", given.n_arms, 1)
+    whole("budget", given.budget, 1)
+    require(given.budget <= given.n_arms, "budget", given.budget, f"at most n_arms = {given.n_arms}")
+    value_range("reward_range", given.reward_range)
+    if given.overall_range is not None:
+        value_range("overall_range", given.overall_range)
+    if given.weights is not None:
+        weights = np.asarray(given.weights, float)
+        good = weights.shape[-1:] == (given.n_arms,) and bool(np.isfinite(weights).all())
+        require(good, "weights", given.weights, f"finite numbers, one for each of the {given.n_arms} arms")
+
+
+def value_range(name: str, value: Any) -> None:
+    """(low, high), or a batch of such pairs."""
+    pair = np.asarray(value, float)
+    accepted = "a pair (low, high) of finite numbers with low < high"
+    good = pair.shape[-1:] == (2,) and bool(np.isfinite(pair).all()) and bool((pair[..., 0] < pair[..., 1]).all())
+    require(good, name, value, accepted)
+
+
+def decision(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """A 0/1 array of a given shape, as booleans."""
+    x = np.asarray(value)
+    require(x.shape == shape, f"shape of {name}", x.shape, f"{shape}")
+    if x.dtype == np.bool_:
+        return x
+    good = x.dtype.kind in "iuf" and bool(((x == 0) | (x == 1)).all())
+    require(good, name, value, "only 0 and 1")
+    return x.astype(np.bool_)
+
+
+FAULTS = {
+    kernels.NOT_FINITE: "finite numbers: an outcome that is not known yet must not be reported",
+    kernels.NOT_PLAYED: "0 for every arm that was not played",
+    kernels.OUT_OF_RANGE: "inside the problem's reward_range for every arm that was played",
+}
+
+
+def feedback(x: Any, z: Any, y: Any, limits: Any, arrived: Any) -> None:
+    """Outcomes that may enter a learner: right shapes, finite, in range, nothing on arms that were not played."""
+    for name, value in (("z", z), ("y", y)):
+        require(np.shape(value) == x.shape, f"shape of {name}", np.shape(value), f"{x.shape}, as x has")
+    faults = kernels.feedback_fault(x, z, y, limits, arrived)
+    if faults.any():
+        where = tuple(int(k) for k in np.argwhere(faults)[0])
+        code = int(faults[where])
+        name = "y" if code == kernels.NOT_FINITE and np.isfinite(z[where]).all() else "z"
+        shown = {"x": x[where].astype(int), name: (y if name == "y" else z)[where]}
+        place = f" of row {where[0] if len(where) == 1 else where}" if where else ""
+        limit = f" {np.broadcast_to(limits, (*x.shape[:-1], 2))[where]}" if code == kernels.OUT_OF_RANGE else ""
+        listed = ", ".join(f"{key} = {np.array2string(value, threshold=20)}" for key, value in shown.items())
+        raise ValueError(f"{name}{place} ({listed}): must be {FAULTS[code]}{limit}")
