@@ -6,6 +6,7 @@ updates, so a round costs the same however many came before; rows whose optimali
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -49,7 +50,7 @@ class GraphLearner(Protocol):
     """Exchangeable learners of the graph; a learned graph has at least `adjacency` and `weights`."""
 
     def init(self, problem: Problem, batch: Batch = ()) -> Any: ...
-    def absorb(self, graph: Any, z: Array, y: Array, weight: Array, moment: IntArray) -> Any: ...
+    def absorb(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> Any: ...
     def solve(self, graph: Any) -> Any: ...
 
 
@@ -89,7 +90,7 @@ class SparseGraph:
             acyclic=np.full(batch, problem.acyclic),
         )
 
-    def absorb(self, graph: Graph, z: Array, y: Array, weight: Array, moment: IntArray) -> Graph:
+    def absorb(self, graph: Graph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> Graph:
         kernels.absorb(graph.gram, graph.residual, graph.adjacency, z, y, weight)
         return graph
 
@@ -120,6 +121,7 @@ class SelfTunedGraph:
     required: Any = None
     forbidden: Any = None
 
+    @cached_property
     def fitter(self) -> SparseGraph:
         return SparseGraph(
             sparsity=AUTO_GRID, row_bound=self.row_bound, required=self.required, forbidden=self.forbidden
@@ -128,7 +130,7 @@ class SelfTunedGraph:
     def init(self, problem: Problem, batch: Batch = ()) -> TunedGraph:
         n = problem.n_arms
         return TunedGraph(
-            fits=self.fitter().init(problem, (*batch, len(AUTO_GRID))),
+            fits=self.fitter.init(problem, (*batch, len(AUTO_GRID))),
             held_gram=np.zeros((*batch, n, n)),
             held_cross=np.zeros((*batch, n, n)),
             held_energy=np.zeros((*batch, n)),
@@ -138,7 +140,7 @@ class SelfTunedGraph:
             weights=np.ones((*batch, n)),
         )
 
-    def absorb(self, graph: TunedGraph, z: Array, y: Array, weight: Array, moment: IntArray) -> TunedGraph:
+    def absorb(self, graph: TunedGraph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> TunedGraph:
         held = (moment % HELD_OUT_EVERY == HELD_OUT_PHASE) & (weight > 0)
         fits, fitted = graph.fits, np.where(held, 0.0, weight)
         kernels.absorb(fits.gram, fits.residual, fits.adjacency, z[..., None, :], y[..., None, :], fitted[..., None])
@@ -153,7 +155,7 @@ class SelfTunedGraph:
         )
 
     def solve(self, graph: TunedGraph) -> TunedGraph:
-        fits = self.fitter().solve(graph.fits)
+        fits = self.fitter.solve(graph.fits)
         error = kernels.squared_error(
             graph.held_gram[..., None, :, :],
             graph.held_cross[..., None, :, :],

@@ -6,10 +6,26 @@ string, any leading axes are the batch. They trust their input; the callers chec
 """
 
 import math
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 from numba import boolean, float64, guvectorize, int64, njit, uint64
+
+
+def gufunc(signature: tuple[Any, ...], layout: str, writes: tuple[str, ...] = ()) -> Callable[..., np.ufunc]:
+    """Compile ahead of use into a plain NumPy ufunc: Numba's own wrapper costs a live learner a microsecond a call.
+
+    `writes` are inputs that the kernel rewrites in place: float64 arrays of the full batch, C-contiguous.
+    """
+
+    def compiled(function: Callable[..., None]) -> np.ufunc:
+        made = guvectorize([signature], layout, writable_args=writes, cache=True)(function)
+        ufunc: np.ufunc = made.ufunc
+        return ufunc
+
+    return compiled
+
 
 # --- random numbers: Philox4x64-10 (Salmon et al. 2011), the generator behind numpy.random.Philox --------------------
 
@@ -51,13 +67,13 @@ def to_unit(word):
     return float64(word >> MANTISSA_SHIFT) * TO_UNIT
 
 
-@guvectorize([(uint64[:], uint64[:], uint64[:])], "(k),(c)->(c)", cache=True)
+@gufunc((uint64[:], uint64[:], uint64[:]), "(k),(c)->(c)")
 def philox_block(key, counter, block):
     """The raw block, for checking against numpy.random.Philox."""
     block[0], block[1], block[2], block[3] = philox(counter[0], counter[1], counter[2], counter[3], key[0], key[1])
 
 
-@guvectorize([(uint64[:], uint64, uint64, uint64, float64[:], float64[:])], "(k),(),(),(),(n)->(n)", cache=True)
+@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:]), "(k),(),(),(),(n)->(n)")
 def uniform(key, call, moment, purpose, size, out):
     """Doubles in [0, 1); `size` only lends its length."""
     n = out.shape[0]
@@ -80,7 +96,7 @@ def normal_pair(first, second):
     return radius * math.cos(angle), radius * math.sin(angle)
 
 
-@guvectorize([(uint64[:], uint64, uint64, uint64, float64[:], float64[:])], "(k),(),(),(),(n)->(n)", cache=True)
+@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:]), "(k),(),(),(),(n)->(n)")
 def normal(key, call, moment, purpose, size, out):
     """Standard normals; `size` only lends its length."""
     for i in range(out.shape[0]):
@@ -115,11 +131,7 @@ def log_gamma_draw(shape, element, call, moment, purpose, k0, k1):
             return result
 
 
-@guvectorize(
-    [(uint64[:], uint64, uint64, uint64, float64[:], float64[:], float64[:])],
-    "(k),(),(),(),(n),(n)->(n)",
-    cache=True,
-)
+@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:], float64[:]), "(k),(),(),(),(n),(n)->(n)")
 def beta(key, call, moment, purpose, a, b, out):
     """Beta(a, b) draws as a ratio of two Gamma draws; each element has blocks of its own for its rejections."""
     for i in range(out.shape[0]):
@@ -131,7 +143,7 @@ def beta(key, call, moment, purpose, a, b, out):
 # --- the world -------------------------------------------------------------------------------------------------------
 
 
-@guvectorize([(float64[:, :], float64[:], boolean[:], float64[:], float64[:])], "(n,n),(n),(n)->(n),(n)", cache=True)
+@gufunc((float64[:, :], float64[:], boolean[:], float64[:], float64[:]), "(n,n),(n),(n)->(n),(n)")
 def play(total, b, x, z, y):
     """z = diag(b) x and y = total z (eqs. 1 and 4), total = (I - A)^-1 F."""
     n = b.shape[0]
@@ -150,11 +162,7 @@ NOT_PLAYED: Final = 2
 OUT_OF_RANGE: Final = 3
 
 
-@guvectorize(
-    [(boolean[:], float64[:], float64[:], float64[:], boolean, int64[:])],
-    "(n),(n),(n),(r),()->()",
-    cache=True,
-)
+@gufunc((boolean[:], float64[:], float64[:], float64[:], boolean, int64[:]), "(n),(n),(n),(r),()->()")
 def feedback_fault(x, z, y, limits, arrived, fault):
     """The first thing wrong with a piece of feedback, as one of the codes above."""
     fault[0] = FINE
@@ -175,18 +183,17 @@ def feedback_fault(x, z, y, limits, arrived, fault):
 
 # A row is solved again once one of its optimality conditions is off by this, relative to G_jj; a solved one is exact
 # to far better than that.
-WAKE: Final = 1e-9
+WAKE: Final = 5e-9
 # Coordinates enter the support while their condition is violated by more than this, relative to G_jj.
 ENTER: Final = 1e-12
 # Below this, relative to G_jj, a Cholesky pivot is rounding: the column depends on the ones before it.
 DEPENDENT: Final = 1e-11
 
 
-@guvectorize(
-    [(float64[:, :], float64[:, :], float64[:, :], float64[:], float64[:], float64, boolean[:])],
+@gufunc(
+    (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:], float64[:], float64, boolean[:]),
     "(n,n),(n,n),(n,n),(n),(n),()->()",
-    writable_args=("gram", "residual"),
-    cache=True,
+    writes=("gram", "residual"),
 )
 def absorb(gram, residual, adjacency, z, y, weight, absorbed):
     """Rank-one updates of G = sum y y' and Q = (Y - Z) Y' - A G, at the given weight; a weight of 0 changes nothing."""
@@ -210,14 +217,13 @@ def absorb(gram, residual, adjacency, z, y, weight, absorbed):
 
 
 @njit(cache=True)
-def row_is_optimal(gram, residual, row, penalty, pressure):
-    """Whether the optimality conditions of a row hold to WAKE."""
+def row_is_optimal(allowed, residual, row, penalty, pressure):
+    """Whether the optimality conditions of a row hold; counted without a way out, so that the loop vectorises."""
+    violations = 0
     for j in range(row.shape[0]):
         slack = residual[j] - penalty[j] - pressure
-        allowed = WAKE * gram[j, j]
-        if slack > allowed or (row[j] > 0.0 and slack < -allowed):
-            return False
-    return True
+        violations += (slack > allowed[j]) | ((row[j] > 0.0) & (slack < -allowed[j]))
+    return violations == 0
 
 
 @njit(cache=True)
@@ -354,6 +360,47 @@ def solve_row(gram, residual, row, penalty, bound):
 
 
 @njit(cache=True)
+def step_on_small_support(gram, residual, row, penalty, bound):
+    """Most rows have one or two causes and keep them: their minimiser in closed form; False where that is not the answer.
+
+    Nothing is changed unless the step ends inside a >= 0 and below the bound.
+    """
+    n = row.shape[0]
+    first, second = -1, -1
+    for j in range(n):
+        if row[j] > 0.0:
+            if first < 0:
+                first = j
+            elif second < 0:
+                second = j
+            else:
+                return False
+    if first < 0:
+        return False
+    slack = residual[first] - penalty[first]
+    if second < 0:
+        step, other = slack / gram[first, first], 0.0
+        second = first
+    else:
+        g11, g12, g22 = gram[first, first], gram[first, second], gram[second, second]
+        determinant = g11 * g22 - g12 * g12
+        if determinant <= DEPENDENT * g11 * g22:
+            return False
+        rest = residual[second] - penalty[second]
+        step = (g22 * slack - g12 * rest) / determinant
+        other = (g11 * rest - g12 * slack) / determinant
+        if row[second] + other <= 0.0 or row[first] + step + row[second] + other > bound:
+            return False
+    if row[first] + step <= 0.0 or row[first] + step > bound:
+        return False
+    row[first] += step
+    row[second] += other
+    for j in range(n):
+        residual[j] -= gram[first, j] * step + gram[second, j] * other
+    return True
+
+
+@njit(cache=True)
 def acyclic_weights(adjacency, weights):
     """w = 1' (I - A)^-1 for a strictly upper triangular A."""
     n = weights.shape[0]
@@ -386,34 +433,41 @@ def cyclic_weights(adjacency, weights):
         weights[k] /= matrix[k, k]
 
 
-@guvectorize(
-    [
-        (
-            float64[:, :],
-            float64[:, :],
-            float64[:, :],
-            float64[:],
-            float64[:],
-            float64[:, :],
-            float64,
-            boolean,
-            boolean,
-            boolean[:],
-        )
-    ],
+@gufunc(
+    (
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[::1],
+        float64[::1],
+        float64[:, ::1],
+        float64,
+        boolean,
+        boolean,
+        boolean[:],
+    ),
     "(n,n),(n,n),(n,n),(n),(n),(n,n),(),(),()->()",
-    writable_args=("residual", "adjacency", "pressure", "weights"),
-    cache=True,
+    writes=("residual", "adjacency", "pressure", "weights"),
 )
 def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, wanted, changed):
     """Solve again the rows whose optimality conditions no longer hold, and bring the weights up to date."""
     changed[0] = False
     if not wanted:
         return
-    for i in range(weights.shape[0]):
-        if not row_is_optimal(gram, residual[i], adjacency[i], penalty[i], pressure[i]):
-            pressure[i] = solve_row(gram, residual[i], adjacency[i], penalty[i], bound)
-            changed[0] = True
+    n = weights.shape[0]
+    tolerances = np.empty((2, n))
+    allowed, entering = tolerances[0], tolerances[1]
+    for j in range(n):
+        allowed[j], entering[j] = WAKE * gram[j, j], ENTER * gram[j, j]
+    for i in range(n):
+        if row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
+            continue
+        changed[0] = True
+        if step_on_small_support(gram, residual[i], adjacency[i], penalty[i], bound):
+            pressure[i] = 0.0
+            if row_is_optimal(entering, residual[i], adjacency[i], penalty[i], 0.0):
+                continue
+        pressure[i] = solve_row(gram, residual[i], adjacency[i], penalty[i], bound)
     if changed[0]:
         if acyclic:
             acyclic_weights(adjacency, weights)
@@ -421,11 +475,7 @@ def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, w
             cyclic_weights(adjacency, weights)
 
 
-@guvectorize(
-    [(float64[:, :], float64[:, :], float64[:], float64[:, :], float64[:])],
-    "(n,n),(n,n),(n),(n,n)->()",
-    cache=True,
-)
+@gufunc((float64[:, :], float64[:, :], float64[:], float64[:, :], float64[:]), "(n,n),(n,n),(n),(n,n)->()")
 def squared_error(gram, cross, energy, adjacency, error):
     """sum ||y - A y - z||^2 over rounds of which only G = sum y y', C = sum (y - z) y' and sum (y - z)^2 are known."""
     n = energy.shape[0]
@@ -446,13 +496,12 @@ def squared_error(gram, cross, energy, adjacency, error):
 LARGEST_BONUS: Final = 1e100
 
 
-@guvectorize(
-    [(float64[:], float64[:], int64[:], boolean[:], float64[:], int64, float64, boolean, boolean[:])],
+@gufunc(
+    (float64[:], float64[:], int64[:], boolean[:], float64[:], int64, float64, boolean, boolean[:]),
     "(n),(n),(n),(n),(n),(),(),()->()",
-    writable_args=("sums", "counts", "stamps"),
-    cache=True,
+    writes=("sums", "counts", "stamps"),
 )
-def discounted_arrival(sums, counts, stamps, x, z, moment, log_discount, arrived, taken):
+def discounted_arrival(sums, counts, stamps, x, z, moment, discount, arrived, taken):
     """Add the rewards of a round played at `moment` to each played arm's discounted sum and count.
 
     Each arm's pair is kept as of its own stamp, the latest of its rounds that arrived: the weight of an observation
@@ -461,6 +510,7 @@ def discounted_arrival(sums, counts, stamps, x, z, moment, log_discount, arrived
     taken[0] = arrived
     if not arrived:
         return
+    log_discount = math.log(discount)
     for i in range(x.shape[0]):
         if x[i]:
             lag = moment - stamps[i]
@@ -477,13 +527,14 @@ def discounted_arrival(sums, counts, stamps, x, z, moment, log_discount, arrived
                 counts[i] += decay
 
 
-@guvectorize(
-    [(float64[:], float64[:], int64[:], int64, float64, float64, float64[:])],
-    "(n),(n),(n),(),(),()->(n)",
-    cache=True,
+@gufunc(
+    (float64[:], float64[:], int64[:], int64, float64, float64, float64, int64, float64[:]),
+    "(n),(n),(n),(),(),(),(),()->(n)",
 )
-def upper_index(sums, counts, stamps, now, log_discount, width, index):
-    """mean + sqrt(width / discounted count); +inf for an arm that was never observed, and only for such a one."""
+def upper_index(sums, counts, stamps, now, clock, discount, exploration, budget, index):
+    """Eq. UCB: the discounted mean plus 2 sqrt(xi (s+1) log m / M); +inf for an arm never observed, and only for it."""
+    log_discount = math.log(discount)
+    width = 4.0 * exploration * (budget + 1) * math.log(max(clock, 1.0))
     for i in range(sums.shape[0]):
         if counts[i] == 0.0:
             index[i] = math.inf
@@ -497,11 +548,7 @@ def upper_index(sums, counts, stamps, now, log_discount, width, index):
 # --- from scores to a set --------------------------------------------------------------------------------------------
 
 
-@guvectorize(
-    [(float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:])],
-    "(n),(),(k),(),(),()->(n)",
-    cache=True,
-)
+@gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
 def top_arms(scores, budget, key, call, moment, purpose, x):
     """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random."""
     n = scores.shape[0]
@@ -535,3 +582,231 @@ def top_arms(scores, budget, key, call, moment, purpose, x):
             x[i] = take
             places -= take
             tied -= 1
+
+
+# --- FTRL: the marginals of its hybrid regulariser, and a set drawn with them ----------------------------------------
+
+# The multiplier is found once the two sides that it balances differ by less than this, relative to each other: the last
+# Newton step, taken to first order, leaves an error of about the square.
+BALANCED: Final = 1e-7
+# Likewise for a step in a logit, whose error is of the third order.
+LAST_STEP: Final = 1e-5
+# A step in a logit that is smaller than this, relative to the logit, is rounding.
+ROUNDING: Final = 1e-14
+# Losses that are further apart count as this far apart: marginals of 1e-301 and 1.
+FARTHEST: Final = 1e150
+
+
+@njit(inline="always")
+def hybrid_slope(logit, mixture):
+    """(x, 1 - x, h, -h', h'') at a logit, for h = 1 / (2 sqrt(x)) + mixture log(1 - x), which falls in x."""
+    small = math.exp(-abs(logit))
+    major = 1.0 / (1.0 + small)
+    minor = small * major
+    x, rest = (major, minor) if logit >= 0.0 else (minor, major)
+    root = 0.5 / math.sqrt(x)
+    height = root - mixture * (max(logit, 0.0) + math.log(1.0 + small))  # absolute precision will do: log1p is slow
+    half = 0.5 * root * rest
+    return x, rest, height, half + mixture * x, half * (x + 0.5 * rest) - mixture * x * rest
+
+
+@njit(inline="always")
+def rough_logit(height, mixture):
+    """A logit at which h has about a given height, by its asymptotes: never off by more than about 2."""
+    at_zero = math.sqrt(0.5) - mixture * math.log(2.0)
+    if height < at_zero:
+        return (at_zero - height) / mixture
+    return -2.0 * math.log(2.0 * (height + mixture * math.log(2.0)))
+
+
+@njit(inline="always")
+def hybrid_logit(height, mixture, guess):
+    """The logit at which h takes a given height, with x, 1 - x and -h' there.
+
+    Newton steps with Halley's correction; once both sides of the solution were seen, a step stays between them.
+    """
+    low, high, logit = -math.inf, math.inf, guess
+    for _ in range(100):
+        x, rest, found, fall, curvature = hybrid_slope(logit, mixture)
+        if found > height:
+            low = logit
+        else:
+            high = logit
+        step = (found - height) / fall
+        step /= max(1.0 - 0.5 * step * curvature / fall, 0.5)
+        if not low <= logit + step <= high:
+            step = 0.5 * (low + high) - logit
+        logit += step
+        if abs(step) <= LAST_STEP + ROUNDING * abs(logit):
+            break
+    step += 0.5 * step * step * (rest - x)  # x and 1 - x follow the last step to second order
+    return logit, x + x * rest * step, rest - x * rest * step, fall
+
+
+@njit(cache=True)
+def ranked(values, rank):
+    """The value that would stand at place `rank` if they were sorted: Hoare's selection, which shuffles them."""
+    first, last = 0, values.shape[0] - 1
+    while first < last:
+        pivot = values[(first + last) // 2]
+        left, right = first, last
+        while left <= right:
+            while values[left] < pivot:
+                left += 1
+            while values[right] > pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if rank <= right:
+            last = right
+        elif rank >= left:
+            first = left
+        else:
+            break
+    return values[rank]
+
+
+@njit(cache=True)
+def mark_cheapest(losses, budget, cheapest):
+    """Mark the `budget` arms with the smallest losses, of equal ones the first; returns the largest loss of them."""
+    border = ranked(losses.copy(), budget - 1)
+    places = budget
+    for i in range(losses.shape[0]):
+        cheapest[i] = losses[i] < border
+        places -= cheapest[i]
+    for i in range(losses.shape[0]):
+        if places > 0 and losses[i] == border:
+            cheapest[i] = True
+            places -= 1
+    return border
+
+
+@njit(cache=True)
+def balance(gaps, cheapest, mixture, multiplier, moved, logits, slopes):
+    """Bring the logits to a multiplier; returns what is missing inside, what is outside, and their derivatives."""
+    missing, outside, falls, rises = 0.0, 0.0, 0.0, 0.0
+    for i in range(gaps.shape[0]):
+        height = min(max(gaps[i] - multiplier, -FARTHEST), FARTHEST)
+        change = moved * slopes[i]
+        guess = logits[i] + change if abs(change) < 1.0 else rough_logit(height, mixture)
+        logits[i], x, rest, fall = hybrid_logit(height, mixture, guess)
+        slopes[i] = 1.0 / fall
+        if cheapest[i]:
+            missing += rest
+            falls += x * rest / fall
+        else:
+            outside += x
+            rises += x * rest / fall
+    return missing, outside, falls, rises
+
+
+@njit(cache=True)
+def multiplier_bracket(gaps, cheapest, budget, mixture):
+    """Two multipliers between which the marginals sum to the budget.
+
+    The last arm inside has a marginal of at least 1 / (n - s + 1), the first one outside at most s / (s + 1).
+    """
+    least, most = 1.0 / (gaps.shape[0] - budget + 1.0), budget / (budget + 1.0)
+    nearest = FARTHEST
+    for i in range(gaps.shape[0]):
+        if not cheapest[i]:
+            nearest = min(nearest, gaps[i])
+    low = -0.5 / math.sqrt(least) - mixture * math.log(1.0 - least)
+    high = nearest - 0.5 / math.sqrt(most) - mixture * math.log(1.0 - most)
+    return low, min(high, 2.0 * math.log(2.0 * FARTHEST))
+
+
+@njit(cache=True)
+def solve_multiplier(gaps, cheapest, budget, mixture, logits):
+    """Find the multiplier of sum(x) = budget: the arms outside hold what those inside lack.
+
+    Newton's method on the logarithm of the ratio of the two, which is nearly linear however small both are; a bracket
+    keeps it in check.
+    """
+    n = gaps.shape[0]
+    slopes = np.full(n, math.inf)  # no logits to start from yet
+    low, high = multiplier_bracket(gaps, cheapest, budget, mixture)
+    share = budget / n
+    multiplier = min(max(-0.5 / math.sqrt(share) - mixture * math.log(1.0 - share), low), high)
+    step = 1.0
+    for _ in range(200):
+        missing, outside, falls, rises = balance(gaps, cheapest, mixture, multiplier, step, logits, slopes)
+        if outside < missing:
+            low = multiplier
+        else:
+            high = multiplier
+        step = 0.5 * (low + high) - multiplier
+        if missing > 0.0:
+            newton = math.log(missing / outside) / (rises / outside + falls / missing)
+            if abs(outside - missing) <= BALANCED * outside:
+                step = newton
+                break
+            if low <= multiplier + newton <= high:
+                step = newton
+        multiplier += step
+    for i in range(n):
+        logits[i] += step * slopes[i]
+
+
+@guvectorize(
+    [(float64[:], float64, int64, float64, float64[:], float64[:])],
+    "(n),(),(),()->(n),(n)",
+    cache=True,
+)
+def hybrid_marginals(losses, rate, budget, mixture, marginals, logits):
+    """Minimise <x, losses> + sum(-sqrt(x) + mixture (1 - x) log(1 - x)) / rate over x in [0, 1]^n, sum(x) = budget.
+
+    Also the logits of x, which tell 1 - x where x rounds to 1.
+    """
+    n = losses.shape[0]
+    if budget == n:
+        marginals[:] = 1.0
+        logits[:] = math.inf
+        return
+    gaps = np.empty(n)
+    cheapest = np.empty(n, np.bool_)
+    # Measured from the last arm inside, losses that matter and the multiplier are small: nothing is lost to rounding.
+    border = mark_cheapest(losses, budget, cheapest)
+    for i in range(n):
+        gaps[i] = rate * (losses[i] - border)
+    solve_multiplier(gaps, cheapest, budget, mixture, logits)
+    for i in range(n):
+        marginals[i] = hybrid_slope(logits[i], mixture)[0]
+
+
+@guvectorize(
+    [(float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:])],
+    "(n),(),(k),(),(),()->(n)",
+    cache=True,
+)
+def systematic_sample(marginals, budget, key, call, moment, purpose, x):
+    """Exactly `budget` arms, each with its marginal probability: Madow's systematic sampling in a random order.
+
+    The marginals stand end to end on a line; an arm is taken if it covers one of the points u, u + 1, u + 2, ...
+    """
+    n = marginals.shape[0]
+    order = np.arange(n)
+    words = philox(uint64(0), call, moment, purpose, key[0], key[1])
+    point = to_unit(words[0])
+    covered, taken = 0.0, 0
+    for k in range(n):
+        block, word = divmod(k + 1, 4)
+        if word == 0:
+            words = philox(uint64(block), call, moment, purpose, key[0], key[1])
+        other = k + int64(to_unit(words[word]) * (n - k))
+        i = order[other]
+        order[other] = order[k]
+        covered += marginals[i]
+        x[i] = point < covered and taken < budget
+        if x[i]:
+            point += 1.0
+            taken += 1
+    while taken < budget:  # the sum fell short by rounding, and the last point into the gap
+        likeliest = -1
+        for i in range(n):
+            if not x[i] and (likeliest < 0 or marginals[i] > marginals[likeliest]):
+                likeliest = i
+        x[likeliest] = True
+        taken += 1

@@ -20,25 +20,29 @@ class Mailbox:
         self.horizon = horizon
         self.batch = batch
         self.size = int(np.prod(batch, dtype=int))
+        self.everybody = np.arange(self.size)
         self.rings: dict[str, NDArray[Any]] = {}  # each (capacity, learners, ...)
         self.capacity = 0
-        self.due: dict[int, list[int]] = {}  # round of arrival -> round of play * learners + learner
+        self.due: dict[int, list[tuple[int, IntArray]]] = {}  # round of arrival -> (round of play, learners)
         self.under_way: dict[int, int] = {}  # round of play -> learners still waiting for it, oldest first
 
     def post(self, t: int, choice: Choice, outcome: Outcome, delay: IntArray) -> None:
         """Round t was played; its outcome is to arrive at the end of round t + delay."""
         late = delay.ravel()
-        coming = np.flatnonzero(late <= self.horizon - t)
-        if not coming.size:
+        latest = self.horizon - t
+        if (late == late[0]).all():
+            parts = [(int(late[0]), self.everybody)] if late[0] <= latest else []
+        else:
+            order = np.argsort(late, kind="stable")
+            cuts = np.flatnonzero(np.diff(late[order])) + 1
+            groups = ((int(late[rows[0]]), rows) for rows in np.split(order, cuts))
+            parts = [(days, rows) for days, rows in groups if days <= latest]
+        if not parts:
             return
         self.store(t, {"x": choice.x, "z": outcome.z, "y": outcome.y, "memo": choice.memo})
-        self.under_way[t] = len(coming)
-        letters = t * self.size + coming
-        if (late[coming] == late[coming[0]]).all():
-            self.due.setdefault(t + int(late[coming[0]]), []).extend(letters.tolist())
-            return
-        for arrival, letter in zip((t + late[coming]).tolist(), letters.tolist(), strict=True):
-            self.due.setdefault(arrival, []).append(letter)
+        self.under_way[t] = sum(len(rows) for _, rows in parts)
+        for days, rows in parts:
+            self.due.setdefault(t + days, []).append((t, rows))
 
     def store(self, t: int, arrays: dict[str, Any]) -> None:
         oldest = next(iter(self.under_way), t)
@@ -46,10 +50,10 @@ class Mailbox:
             self.grow(2 * (t - oldest + 1), oldest, t)
         for name, array in arrays.items():
             if array is not None:
-                flat = np.asarray(array).reshape(self.size, *array.shape[len(self.batch) :])
                 if name not in self.rings:
-                    self.rings[name] = np.empty((self.capacity, *flat.shape), flat.dtype)
-                self.rings[name][t % self.capacity] = flat
+                    shape = (self.capacity, self.size, *array.shape[len(self.batch) :])
+                    self.rings[name] = np.empty(shape, array.dtype)
+                self.rings[name][t % self.capacity] = array.reshape(self.rings[name].shape[1:])
 
     def grow(self, capacity: int, oldest: int, t: int) -> None:
         held = np.arange(oldest, t)
@@ -61,20 +65,30 @@ class Mailbox:
 
     def deliver(self, t: int) -> Iterator[tuple[Feedback, IntArray]]:
         """What arrives at the end of round t, with the rounds of play: at most one piece a learner at a time."""
-        letters = np.array(self.due.pop(t, ()), np.int64)
-        if not letters.size:
-            return
-        played, learner = np.divmod(letters, self.size)
-        for round_of_play, count in zip(*np.unique(played, return_counts=True), strict=True):
-            left = self.under_way[int(round_of_play)] - int(count)
-            if left:
-                self.under_way[int(round_of_play)] = left
-            else:
-                del self.under_way[int(round_of_play)]
-        if len(letters) == self.size and played[0] == played[-1] == played.max():
-            yield self.piece(t, played, learner)
-            return
-        order = np.lexsort((played, learner))
+        letters = self.due.pop(t, [])  # in the order of play
+        if all(rows is self.everybody for _, rows in letters):
+            for played, _ in letters:
+                yield self.whole(t, played)
+        else:
+            yield from self.in_turns(t, letters)
+        for played, rows in letters:
+            self.under_way[played] -= len(rows)
+            if not self.under_way[played]:
+                del self.under_way[played]
+
+    def whole(self, t: int, played: int) -> tuple[Feedback, IntArray]:
+        """The same round for everybody."""
+        found: dict[str, Any] = {"memo": None}
+        for name, ring in self.rings.items():
+            found[name] = ring[played % self.capacity].reshape(*self.batch, *ring.shape[2:]).copy()
+        age, moment = np.full(self.batch, t - played), np.full(self.batch, played)
+        return Feedback(**found, age=age, arrived=np.ones(self.batch, np.bool_)), moment
+
+    def in_turns(self, t: int, letters: list[tuple[int, IntArray]]) -> Iterator[tuple[Feedback, IntArray]]:
+        """Each learner's first arrival, then the second of those that have one, and so on."""
+        learner = np.concatenate([rows for _, rows in letters])
+        played = np.repeat([p for p, _ in letters], [len(rows) for _, rows in letters])
+        order = np.argsort(learner, kind="stable")  # keeps the order of play
         played, learner = played[order], learner[order]
         starts = np.flatnonzero(np.r_[True, learner[1:] != learner[:-1]])
         turn = np.arange(len(learner)) - np.repeat(starts, np.diff(np.r_[starts, len(learner)]))
@@ -83,15 +97,12 @@ class Mailbox:
 
     def piece(self, t: int, played: IntArray, learner: IntArray) -> tuple[Feedback, IntArray]:
         """One piece of feedback for each of these learners, nothing for the others."""
-        everybody = len(learner) == self.size
         arrived, moment = np.zeros(self.size, np.bool_), np.zeros(self.size, np.int64)
         arrived[learner], moment[learner] = True, played
         found: dict[str, Any] = {"memo": None}
         for name, ring in self.rings.items():
-            rows = ring[played % self.capacity, learner]
-            if not everybody:
-                rows, some = np.zeros(ring.shape[1:], ring.dtype), rows
-                rows[learner] = some
+            rows = np.zeros(ring.shape[1:], ring.dtype)
+            rows[learner] = ring[played % self.capacity, learner]
             found[name] = rows.reshape(*self.batch, *ring.shape[2:])
         age = np.where(arrived, t - moment, 0).reshape(self.batch)
         return Feedback(**found, age=age, arrived=arrived.reshape(self.batch)), moment.reshape(self.batch)

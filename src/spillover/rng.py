@@ -41,7 +41,7 @@ class Rng:
 
     def __init__(self, seed: int = 0, replication: ArrayLike = 0) -> None:
         require(
-            isinstance(seed, int | np.integer) and 0 <= seed < 2**64,
+            not isinstance(seed, bool) and bool(np.issubdtype(type(seed), np.integer)) and 0 <= seed < 2**64,
             "seed",
             seed,
             "a whole number from 0 to 2^64 - 1",

@@ -160,22 +160,24 @@ def simulate(
         player = player.told(world)
     batch = (*grid, replications)
 
-    regret, payoff = np.empty((*batch, horizon)), np.empty((*batch, horizon))
-    matches, possible = np.empty((*batch, horizon)), np.empty((replications, horizon))
+    # rounds first: a round then writes one contiguous row
+    regret, payoff, matches = (np.empty((horizon, *batch)) for _ in range(3))
+    possible = np.empty((horizon, replications))
     error = np.full((*batch, len(recorded)), np.nan)
     column = {int(t): k for k, t in enumerate(recorded)}
-    state: State = None
+    best, state = None, None
     for t, x, outcome, state in watch(rounds(player, world, delay, rng, batch), horizon, progress):
-        best = world.best(t)
-        regret[..., t - 1] = world.expected(t, best) - world.expected(t, x)
-        payoff[..., t - 1] = outcome.y.sum(axis=-1)
-        matches[..., t - 1] = world.matches(t, x)
-        possible[..., t - 1] = best.sum(axis=-1)
+        if (now_best := world.best(t)) is not best:
+            best, best_size = now_best, now_best.sum(axis=-1)
+        regret[t - 1] = world.expected(t, best) - world.expected(t, x)
+        payoff[t - 1] = np.add.reduce(outcome.y, axis=-1)
+        matches[t - 1] = world.matches(t, x)
+        possible[t - 1] = best_size
         if t in column and isinstance(player, Explains):
             error[..., column[t]] = graph_mse(player.explain(state).adjacency, world.adjacency(t))
     edges = [0, *(c - 1 for c in world.changes)]
-    chosen_well = np.add.reduceat(matches, edges, axis=-1)
-    best_possible = np.add.reduceat(possible, edges, axis=-1)
+    chosen_well = np.moveaxis(np.add.reduceat(matches, edges), 0, -1)
+    best_possible = np.moveaxis(np.add.reduceat(possible, edges), 0, -1)
     return Run(
         policy=policy,
         environment=environment,
@@ -183,8 +185,8 @@ def simulate(
         seed=seed,
         first=first,
         changes=world.changes,
-        regret=np.cumsum(regret, axis=-1),
-        payoff=payoff,
+        regret=np.cumsum(np.moveaxis(regret, 0, -1), axis=-1),
+        payoff=np.ascontiguousarray(np.moveaxis(payoff, 0, -1)),
         # where the best set is empty (all means 0) nothing can be missed
         optimality_ratio=np.where(best_possible > 0, chosen_well / np.maximum(best_possible, 1), 1.0),
         graph_error=error,

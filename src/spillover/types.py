@@ -4,6 +4,7 @@ Every array has shape `(*batch, n)`. `batch=()` is one live learner, `(256,)` ma
 `(10, 22, 20)` a grid of hyperparameters times replications; the same lines serve all of them.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -54,7 +55,8 @@ class Feedback(NamedTuple):
     memo: Any = None  # what select() remembered of that round
 
 
-class Explanation(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Explanation:
     """Why these arms: what a policy holds as it decides."""
 
     mean: Array  # estimated instantaneous reward; NaN for an arm never observed

@@ -76,7 +76,8 @@ FAULTS = {
 def feedback(x: Any, z: Any, y: Any, limits: Any, arrived: Any) -> None:
     """Outcomes that may enter a learner: right shapes, finite, in range, nothing on arms that were not played."""
     for name, value in (("z", z), ("y", y)):
-        require(np.shape(value) == x.shape, f"shape of {name}", np.shape(value), f"{x.shape}, as x has")
+        if value.shape != x.shape:
+            require(False, f"shape of {name}", value.shape, f"{x.shape}, as x has")
     faults = kernels.feedback_fault(x, z, y, limits, arrived)
     if faults.any():
         where = tuple(int(k) for k in np.argwhere(faults)[0])

@@ -1,8 +1,9 @@
 """A drawn world of the structural equation model (eqs. 1-5), for any batch of learners."""
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,15 @@ from spillover.rng import Rng
 from spillover.types import Array, BoolArray, IntArray, Outcome, Problem
 
 LAWS = ("bernoulli", "beta")
+
+
+class Standing(NamedTuple):
+    """The arms in one round."""
+
+    scores: Array  # (*batch, n): expected payoff of each arm
+    best: BoolArray  # (*batch, n): an optimal set
+    lowest: Array  # (*batch, 1): the lowest score in it
+    tied: bool  # whether an arm outside of it has the same
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +48,7 @@ class SEMWorld:
     @cached_property
     def spread(self) -> Array:
         """(I - A)^-1 of every graph period."""
-        return np.linalg.inv(np.eye(self.graphs.shape[-1]) - self.graphs)
+        return np.asarray(np.linalg.inv(np.eye(self.graphs.shape[-1]) - self.graphs), float)
 
     @cached_property
     def total(self) -> Array:
@@ -55,10 +65,10 @@ class SEMWorld:
 
     def period(self, t: int) -> int:
         """Which stationary period round t (from 1) is in."""
-        return int(np.searchsorted(self.changes, t, side="right"))
+        return bisect_right(self.changes, t)
 
     def graph_period(self, t: int) -> int:
-        return int(np.searchsorted(self.graph_changes, t, side="right"))
+        return bisect_right(self.graph_changes, t)
 
     def adjacency(self, t: int) -> Array:
         return self.graphs[..., self.graph_period(t), :, :]
@@ -77,8 +87,7 @@ class SEMWorld:
         share = (1.0 - np.cos(np.pi * part)) / 2.0
         return np.asarray((1.0 - share) * self.levels[..., k, :] + share * self.levels[..., k + 1, :])
 
-    def standing(self, t: int) -> tuple[Array, BoolArray, Array, Array]:
-        """Of round t: expected payoff of each arm, an optimal set, its lowest score, how many of its arms have that."""
+    def standing(self, t: int) -> "Standing":
         key = t if self.smooth else (self.period(t), self.graph_period(t))
         if key not in self.cache:
             if self.smooth:
@@ -88,23 +97,25 @@ class SEMWorld:
             best = np.zeros(scores.shape, np.bool_)
             np.put_along_axis(best, order[..., : self.budget], True, axis=-1)
             best &= scores > 0
-            border = np.min(scores, axis=-1, where=best, initial=np.inf)
-            places = (best & (scores == border[..., None])).sum(axis=-1)
-            self.cache[key] = scores, best, border, places
-        found: tuple[Array, BoolArray, Array, Array] = self.cache[key]
+            lowest = np.min(scores, axis=-1, where=best, initial=np.inf)[..., None]
+            tied = bool((~best & (scores == lowest)).any())
+            self.cache[key] = Standing(scores, best, lowest, tied)
+        found: Standing = self.cache[key]
         return found
 
     def expected(self, t: int, x: BoolArray) -> Array:
-        return np.asarray((self.standing(t)[0] * x).sum(axis=-1))
+        return np.asarray(np.vecdot(self.standing(t).scores, x))
 
     def best(self, t: int) -> BoolArray:
-        return self.standing(t)[1]
+        return self.standing(t).best
 
     def matches(self, t: int, x: BoolArray) -> IntArray:
-        scores, _, border, places = self.standing(t)
-        above = (x & (scores > border[..., None])).sum(axis=-1)
-        level = (x & (scores == border[..., None])).sum(axis=-1)
-        return np.asarray(above + np.minimum(level, places))
+        scores, best, lowest, tied = self.standing(t)
+        if not tied:
+            return np.asarray(np.vecdot(best.view(np.int8), x))
+        level = scores == lowest
+        above = (x & (scores > lowest)).sum(axis=-1)
+        return np.asarray(above + np.minimum((x & level).sum(axis=-1), (best & level).sum(axis=-1)))
 
     def rewards(self, t: int, rng: Rng) -> Array:
         """b_t: the instantaneous rewards of all arms."""

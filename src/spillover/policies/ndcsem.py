@@ -1,6 +1,7 @@
 """NDC-SEM (Algorithm 1): discounted upper confidence bounds on a causal graph learned from delayed feedback."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,8 +62,9 @@ class NDCSEM:
         between = "a number strictly between 0 and 1"
         validate.number("discount", self.discount, between, low=0, high=1, open_ends=True)
         validate.number("exploration", self.exploration, "a finite number >= 0", low=0, high=np.inf)
-        self.learner()
+        _ = self.learner  # refuses what it cannot take
 
+    @cached_property
     def learner(self) -> GraphLearner:
         return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden)
 
@@ -78,15 +80,13 @@ class NDCSEM:
             plan=initialisation(problem.n_arms, problem.budget, rng, batch),
             budget=np.full(batch, problem.budget, np.int64),
             limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
-            graph=self.learner().init(problem, batch),
+            graph=self.learner.init(problem, batch),
         )
 
     def index(self, state: NDCSEMState) -> Array:
         """E (eq. UCB): the discounted mean plus the bonus; +inf for arms never observed."""
-        width = 4.0 * self.exploration * (state.budget + 1) * np.log(np.maximum(state.clock, 1.0))
-        return np.asarray(
-            kernels.upper_index(state.sums, state.counts, state.stamps, state.rounds, np.log(self.discount), width)
-        )
+        learned = state.sums, state.counts, state.stamps, state.rounds, state.clock
+        return np.asarray(kernels.upper_index(*learned, self.discount, self.exploration, state.budget))
 
     def select(self, state: NDCSEMState, rng: Rng) -> Choice:
         x = top_arms(state.graph.weights * self.index(state), state.budget, rng)
@@ -99,10 +99,9 @@ class NDCSEM:
         x, z, y, age, arrived, _ = feedback
         validate.feedback(x, z, y, state.limits, arrived)
         moment = state.rounds - age
-        kernels.discounted_arrival(state.sums, state.counts, state.stamps, x, z, moment, np.log(self.discount), arrived)
-        learner = self.learner()
-        graph = learner.absorb(state.graph, z, y, arrived.astype(float), moment)
-        return state._replace(graph=learner.solve(graph))
+        kernels.discounted_arrival(state.sums, state.counts, state.stamps, x, z, moment, self.discount, arrived)
+        graph = self.learner.absorb(state.graph, z, y, arrived, moment)
+        return state._replace(graph=self.learner.solve(graph))
 
     def explain(self, state: NDCSEMState, rng: Rng | None = None) -> Explanation:
         """What the policy holds as it decides the next round; `rng` settles ties."""

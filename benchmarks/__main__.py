@@ -1,0 +1,22 @@
+"""Run the benchmarks by name, or all of them."""
+
+import sys
+
+from benchmarks import graph_step, live, scaling
+
+BENCHMARKS = {"graph-step": graph_step.main, "scaling": scaling.main, "live": live.main}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        print(f"no benchmark {', '.join(unknown)}: must be of {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    for name in names or BENCHMARKS:
+        print(f"\n== {name}")
+        BENCHMARKS[name]()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,201 @@
+"""Policies around another one: they watch, or change, what passes between it and the game."""
+
+
+
+class Around:
+    """A policy around another one, to watch or to change what passes between it and the game."""
+
+    order_free = True
+
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
+        self.played_rounds = 0
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
+        self.problem, self.batch = problem, batch
+        return self.policy.init(problem, rng, batch)
+
+    def select(self, state: State, rng: Rng) -> Choice:
+        choice: Choice = self.policy.select(state, rng)
+        return choice
+
+    def played(self, state: State, x: BoolArray) -> State:
+        self.played_rounds += 1
+        return self.policy.played(state, x)
+
+    def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        return self.policy.update(state, feedback, rng)
+
+
+class Feasible(Around):
+    """Demands feasible choices, and no NaN."""
+
+    memo_form: Any = "none yet"
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
+        return self.without_nan(super().init(problem, rng, batch), "init")
+
+    def select(self, state: State, rng: Rng) -> Choice:
+        choice = super().select(state, rng)
+        x: Any = choice.x
+        where = f"select chose in round {self.played_rounds + 1}"
+        mask = isinstance(x, np.ndarray) and x.dtype == np.bool_
+        demand(mask, f"{where} {getattr(x, 'dtype', type(x).__name__)}", "return an array of booleans")
+        shape = (*self.batch, self.problem.n_arms)
+        demand(x.shape == shape, f"{where} an array of shape {x.shape}", f"return shape (*batch, n_arms), here {shape}")
+        most = int(x.sum(axis=-1).max())
+        budget = self.problem.budget
+        demand(most <= budget, f"{where} {most} arms, the budget is {budget}", "choose at most problem.budget arms")
+        self.check_memo(choice.memo, where)
+        return choice
+
+    def check_memo(self, memo: Any, where: str) -> None:
+        remedy = "a memo is always None, or always an array (*batch, ...) of one type and shape without NaN"
+        array = isinstance(memo, np.ndarray | np.generic)
+        demand(memo is None or array, f"{where} with a memo of type {type(memo).__name__}", remedy)
+        form = (memo.dtype.str, memo.shape) if array else None
+        if self.memo_form == "none yet":
+            self.memo_form = form
+        demand(form == self.memo_form, f"{where} with a memo {form} after {self.memo_form}", remedy)
+        demand(form is None or form[1][: len(self.batch)] == self.batch, f"{where} with a memo {form}", remedy)
+        demand(not array or not (memo != memo).any(), f"{where} with a memo that holds NaN", remedy)
+
+    def played(self, state: State, x: BoolArray) -> State:
+        return self.without_nan(super().played(state, x), "played")
+
+    def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        return self.without_nan(super().update(state, feedback, rng), "update")
+
+    def without_nan(self, state: State, name: str) -> State:
+        bad = [key for key, leaf in leaves(state).items() if leaf.dtype.kind == "f" and np.isnan(leaf).any()]
+        broken = f"after {name} in round {self.played_rounds} there is NaN in {', '.join(bad)}"
+        demand(not bad, broken, "guard divisions by zero and logarithms of zero; keep a count of 0 for what is unknown")
+        return state
+
+
+class Pure(Around):
+    """Demands that nothing changes its arguments, and that equal arguments give equal results."""
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
+        before = problem_arrays(problem)
+        state = super().init(problem, rng, batch)
+        demand_equal(problem_arrays(problem), before, "init changed the problem", "copy the arrays of a problem")
+        return state
+
+    def select(self, state: State, rng: Rng) -> Choice:
+        before, twin = snapshot(state), standing_at(rng)
+        choice = super().select(state, rng)
+        where = f"in round {self.played_rounds + 1}"
+        demand_equal(snapshot(state), before, f"select changed the state {where}", "compute on copies in select")
+        again = self.policy.select(state, twin)
+        broken = f"select twice with the same state and the same rng {where} gave two choices"
+        demand_equal(
+            choice_arrays(choice), choice_arrays(again), broken, "keep no memory but the state, draw from rng alone"
+        )
+        return choice
+
+    def played(self, state: State, x: BoolArray) -> State:
+        before, given = snapshot(state), {"x": np.array(x)}
+        after = super().played(state, x)
+        where = f"in round {self.played_rounds}"
+        demand_equal({"x": np.asarray(x)}, given, f"played changed the decision {where}", "copy x first")
+        remedy = "return state._replace(...) with new arrays: only update may rewrite them"
+        demand_equal(snapshot(state), before, f"played changed the state {where}", remedy)
+        return after
+
+    def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        given, second = choice_arrays(feedback), standing_at(rng)
+        kept, twin = copy_state(state), copy_state(state)
+        before = snapshot(kept)
+        after = super().update(state, feedback, rng)
+        where = f"in round {self.played_rounds}"
+        demand_equal(choice_arrays(feedback), given, f"update changed the feedback {where}", "copy what you rewrite")
+        demand_equal(snapshot(kept), before, f"update changed a copy of its state {where}", "keep arrays only")
+        result = snapshot(after)
+        again = snapshot(self.policy.update(twin, feedback, second))
+        broken = f"update of equal copies of a state {where} gave two results"
+        demand_equal(again, result, broken, "keep no memory but the state, draw from rng alone")
+        return after
+
+
+def problem_arrays(problem: Problem) -> Arrays:
+    return {name: np.array(value) for name, value in problem._asdict().items() if value is not None}
+
+
+def choice_arrays(given: Choice | Feedback) -> Arrays:
+    return {name: np.array(value) for name, value in given._asdict().items() if value is not None}
+
+
+def standing_at(rng: Rng) -> Rng:
+    """Other streams of the same address: they draw the same numbers."""
+    return rng.spread(rng.keys.shape[:-1])
+
+
+class Reloaded(Around):
+    """Writes the state to disk and reads it back in mid-run, while feedback is under way."""
+
+    reload: Callable[[State, State], State]
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
+        self.fresh = super().init(problem, standing_at(rng), batch)
+        return super().init(problem, rng, batch)
+
+    def played(self, state: State, x: BoolArray) -> State:
+        state = super().played(state, x)
+        return type(self).reload(state, self.fresh) if self.played_rounds % 9 == 4 else state
+
+
+def through_json(state: State, like: State) -> State:
+    with tempfile.TemporaryDirectory() as folder:
+        save_state(Path(folder, "state.json"), state)
+        return load_state(Path(folder, "state.json"), like)
+
+
+def through_arrays(state: State, like: State) -> State:
+    file = io.BytesIO()
+    np.savez(file, **snapshot(state))  # type: ignore[arg-type]  # names of leaves are no keywords of savez
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as stored:
+        return unflatten(like, dict(stored))
+
+
+class ReloadedJSON(Reloaded):
+    reload = staticmethod(through_json)
+
+
+class ReloadedArrays(Reloaded):
+    reload = staticmethod(through_arrays)
+
+
+class Overridden(Feasible):
+    """Plays other sets than the policy chose, the empty one among them, and keeps what was played."""
+
+    def __init__(self, policy: Any) -> None:
+        super().__init__(policy)
+        self.script: list[Choice] = []
+
+    def select(self, state: State, rng: Rng) -> Choice:
+        memo = super().select(state, rng).memo
+        x = random_sets(self.problem.n_arms, self.problem.budget, self.batch, [self.played_rounds])
+        self.script.append(Choice(x, memo))
+        return self.script[-1]
+
+
+class Explained(Around):
+    """Demands that what is explained is what is done."""
+
+    def select(self, state: State, rng: Rng) -> Choice:
+        before = snapshot(state)
+        told = self.policy.explain(state, standing_at(rng))
+        where = f"explain in round {self.played_rounds + 1}"
+        demand_equal(snapshot(state), before, f"{where} changed the state", "explain from copies")
+        choice = super().select(state, rng)
+        remedy = "select from rng.at(Purpose.CHOICE, state's round + 1), as the game does"
+        demand_equal({"x": np.asarray(told.chosen)}, {"x": choice.x}, f"{where} shows another choice", remedy)
+        for name in (*AGREEMENT, *GRAPH_AGREEMENT):
+            shape = np.shape(getattr(told, name))
+            good = shape[: len(self.batch)] == self.batch
+            demand(
+                good, f"{where} gives {name} the shape {shape}", f"give it the batch's axes first, here {self.batch}"
+            )
+        return choice

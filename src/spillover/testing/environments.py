@@ -1,0 +1,182 @@
+"""The contract of an environment and of its worlds."""
+
+LEARNERS = (6,)
+
+
+def check_environment(environment: Environment, *, seed: int = 0, draws: int = 400) -> None:
+    """Check that an environment and its worlds keep the contract of `spillover.types.World`.
+
+    draws: rewards drawn for each of the rounds in which the mean payoff is compared with the expected one.
+    """
+    run_checks(environment, ENVIRONMENT_CHECKS, seed, draws)
+
+
+def place(environment: Environment, seed: int, replication: Any = None) -> tuple[World, Rng]:
+    """A drawn world and its streams, of a few replications or of the given ones."""
+    rows = rows_of(LEARNERS) if replication is None else replication
+    rng = Rng(seed, rows)
+    return environment.draw(rng.at(Purpose.WORLD), np.shape(rows)), rng
+
+
+def moments(world: World) -> list[int]:
+    """A few rounds that matter: the first, the last, and those on both sides of changes."""
+    sides = [t for change in world.changes[:3] for t in (change - 1, change)]
+    return sorted({1, *sides, (1 + world.horizon) // 2, world.horizon})
+
+
+def decisions(world: World, t: int, count: int, batch: Batch = LEARNERS) -> BoolArray:
+    """Random feasible decisions, (count, *batch, n)."""
+    return random_sets(world.problem.n_arms, world.problem.budget, (count, *batch), [t, count])
+
+
+def check_world_form(environment: Any, seed: int, draws: int) -> None:
+    """An environment is a frozen dataclass; its worlds have a problem, a horizon, changes inside it and a graph."""
+    demand_frozen(environment)
+    world, _ = place(environment, seed)
+    demand(
+        isinstance(world, World), f"draw gave {type(world).__name__}, which is no World", "see spillover.types.World"
+    )
+    validate.problem(world.problem)
+    validate.whole("horizon", world.horizon, 1)
+    inside = all(2 <= c <= world.horizon for c in world.changes) and bool((np.diff(world.changes) > 0).all())
+    broken = f"changes are {world.changes} with a horizon of {world.horizon}"
+    demand(inside, broken, "give increasing first rounds of new periods, from 2 to the horizon")
+    n = world.problem.n_arms
+    for t in moments(world):
+        a = np.asarray(world.adjacency(t))
+        shape = (*LEARNERS, n, n)
+        demand(a.shape == shape, f"adjacency({t}) has shape {a.shape}", f"return (*batch, n, n), here {shape}")
+        demand(bool(np.isfinite(a).all()), f"adjacency({t}) is not finite", "return finite numbers")
+        looped = np.tril(a).any() if world.problem.acyclic else np.diagonal(a, axis1=-2, axis2=-1).any()
+        kind = "strictly upper triangular" if world.problem.acyclic else "without self-loops"
+        demand(not looped, f"adjacency({t}) is not {kind}", "put causes after effects, or say acyclic=False")
+
+
+def check_world_rows(environment: Any, seed: int, draws: int) -> None:
+    """A row of a batch is the world that the same replication draws alone, and draws repeat themselves."""
+    world = place(environment, seed)[0]
+    remedy = "draw from the given rng only: one stream a learner, whatever the batch"
+    whole = {t: world_arrays(*place(environment, seed), t, decisions(world, t, 1)[0]) for t in moments(world)}
+    for k in range(LEARNERS[0]):
+        alone, rng = place(environment, seed, k)
+        for t in reversed(moments(world)):  # another order of rounds must not matter either
+            row = {name: np.asarray(value[k]) for name, value in whole[t].items()}
+            one = world_arrays(alone, rng, t, decisions(world, t, 1)[0][k])
+            demand_equal(one, row, f"round {t} of replication {k} alone differs from its row in a batch", remedy)
+
+
+def world_arrays(world: World, rng: Rng, t: int, x: BoolArray) -> Arrays:
+    """All that a world shows in a round."""
+    outcome = world.play(t, x, rng.at(Purpose.WORLD, t))
+    shown = {"z": outcome.z, "y": outcome.y, "expected": world.expected(t, x), "best": world.best(t)}
+    shown |= {"matches": world.matches(t, x), "adjacency": world.adjacency(t)}
+    return {name: np.array(value) for name, value in shown.items()}
+
+
+def check_best(environment: Any, seed: int, draws: int) -> None:
+    """best(t) is feasible, no decision is expected to pay more, and it matches itself entirely."""
+    world, _ = place(environment, seed)
+    problem = world.problem
+    for t in moments(world):
+        best = world.best(t)
+        mask = best.dtype == np.bool_ and best.shape == (*LEARNERS, problem.n_arms)
+        demand(mask, f"best({t}) is {best.dtype} of shape {best.shape}", "return a mask (*batch, n_arms)")
+        most = int(best.sum(axis=-1).max())
+        demand(most <= problem.budget, f"best({t}) has {most} arms, the budget is {problem.budget}", "take fewer")
+        value = world.expected(t, best)
+        for x in (*decisions(world, t, 50), *neighbours(best, problem.budget)):
+            gain = world.expected(t, x) - value
+            k = int(np.argmax(gain))
+            broken = f"in round {t} best is expected to pay {value[k]} and {np.flatnonzero(x[k])} {gain[k]} more"
+            demand(float(gain[k]) <= 1e-9 * max(1.0, abs(float(value[k]))), broken, "return a maximiser of expected")
+        matched, full = world.matches(t, best), best.sum(axis=-1)
+        broken = f"matches({t}, best({t})) is {matched} where best has {full} arms"
+        demand(bool((matched == full).all()), broken, "count the chosen arms that belong to an optimal decision")
+
+
+def neighbours(best: BoolArray, budget: int) -> Iterator[BoolArray]:
+    """A decision with one arm added, dropped or exchanged, where that is feasible; the decision itself elsewhere."""
+    n = best.shape[-1]
+    for out in range(n):
+        for into in range(n):
+            x = best.copy()
+            x[..., out] = False
+            x[..., into] = True
+            yield np.where(x.sum(axis=-1, keepdims=True) <= budget, x, best)
+        x = best.copy()
+        x[..., out] = False
+        yield x
+
+
+def check_expected(environment: Any, seed: int, draws: int) -> None:
+    """The mean of the payoffs that are drawn agrees with the expected payoff."""
+    world, _ = place(environment, seed)
+    for t in moments(world):
+        x = decisions(world, t, 1)[0] | world.best(t) if t % 2 else world.best(t)
+        x &= np.cumsum(x, axis=-1) <= world.problem.budget
+        sources = (Rng(seed + 1 + k, rows_of(LEARNERS)).at(Purpose.WORLD, t) for k in range(draws))
+        payoff = np.array([world.play(t, x, source).y.sum(axis=-1) for source in sources])  # (draws, learners)
+        gap = np.abs(payoff.mean(axis=0) - world.expected(t, x))
+        # five standard errors, and what ten rare events would add that happened never to be drawn
+        allowed = 5 * payoff.std(axis=0) / np.sqrt(draws) + 10 * np.ptp(payoff) / draws + 1e-9
+        k = int(np.argmax(gap - allowed))
+        broken = (
+            f"in round {t} learner {k} is paid {payoff[:, k].mean():.6g} on average over {draws} draws, "
+            f"{world.expected(t, x)[k]:.6g} is expected (allowed gap {allowed[k]:.2g})"
+        )
+        demand(bool(gap[k] <= allowed[k]), broken, "let play and expected share one model of the rewards")
+
+
+def check_outcomes(environment: Any, seed: int, draws: int) -> None:
+    """z is 0 on idle arms, in range on the others, and the same whatever else is played; y is finite and in range."""
+    world, rng = place(environment, seed)
+    problem = world.problem
+    low, high = np.moveaxis(np.broadcast_to(problem.reward_range, (*LEARNERS, 2)), -1, 0)[..., None]
+    quiet = np.all(np.asarray(getattr(environment, "noise", 0.0)) == 0)  # a range of y holds without noise only
+    for t in moments(world):
+        first: Any = None
+        for x in decisions(world, t, 12):
+            given = x.copy()
+            z, y = world.play(t, x, rng.at(Purpose.WORLD, t))
+            demand(np.array_equal(x, given), f"play({t}) changed the decision", "copy x first")
+            idle = np.abs(np.where(x, 0.0, z)).max()
+            demand(idle == 0, f"in round {t} an arm that was not played has z = {idle}", "set z to 0 where x is False")
+            inside = np.where(x, (z >= low) & (z <= high), True)
+            broken = f"in round {t} z = {z[~inside][:1]} is outside of reward_range = {problem.reward_range}"
+            demand(bool(inside.all()), broken, "declare the range that rewards have")
+            demand(bool(np.isfinite(y).all()), f"in round {t} y is not finite", "return finite numbers")
+            if problem.overall_range is not None and quiet:
+                demand_inside(y, problem.overall_range, t)
+            first = (x, z) if first is None else first
+            common = x & first[0]
+            broken = f"in round {t} the reward of an arm depends on what else is played"
+            demand_equal({"z": z[common]}, {"z": first[1][common]}, broken, "draw rewards of all arms, then mask by x")
+
+
+def demand_inside(y: NDArray[Any], limits: Any, t: int) -> None:
+    low, high = np.moveaxis(np.broadcast_to(limits, (*y.shape[:-1], 2)), -1, 0)[..., None]
+    slack = 1e-9 * (high - low)
+    outside = (y < low - slack) | (y > high + slack)
+    broken = f"in round {t} y = {y[outside][:1]} is outside of overall_range"
+    demand(not outside.any(), broken, "declare the range of y over all feasible decisions, or None")
+
+
+def check_leading_axes(environment: Any, seed: int, draws: int) -> None:
+    """Decisions may have further axes before the world's batch: each of them meets the same world."""
+    world, rng = place(environment, seed)
+    for t in moments(world):
+        x = decisions(world, t, 6).reshape(2, 3, *LEARNERS, -1)
+        whole = world_arrays(world, rng, t, x)
+        for cell in np.ndindex(2, 3):
+            one = world_arrays(world, rng, t, x[cell])
+            found = {name: whole[name][cell] for name in ("z", "y", "expected", "matches")}
+            broken = f"in round {t} decision {cell} of a (2, 3) array of them differs from the same one alone"
+            demand_equal(found, {name: one[name] for name in found}, broken, "broadcast the world over leading axes")
+ENVIRONMENT_CHECKS = (
+    check_world_form,
+    check_world_rows,
+    check_best,
+    check_outcomes,
+    check_expected,
+    check_leading_axes,
+)

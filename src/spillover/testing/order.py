@@ -1,0 +1,85 @@
+"""The contract of order_free: the same feedback in another order teaches the same."""
+
+AGREEMENT = {"mean": 1e-12, "count": 1e-12, "clock": 1e-12, "index": 1e-9}
+GRAPH_AGREEMENT = {"adjacency": 1e-6, "weights": 1e-6, "score": 1e-6}
+LEAF_AGREEMENT = 1e-9
+WELL_CONDITIONED = 1e4  # of the Gram matrix: above it the minimiser is not unique enough to compare graphs
+
+
+def check_order(policy: Any, stage: Stage) -> None:
+    """A policy that says order_free knows the same after the same feedback in whatever order it arrived."""
+    batch = (3,)
+    player, world, rng = enter(policy, stage, rows_of(batch))
+    if not player.order_free:
+        return
+    watched = Overridden(player)
+    outcomes = [played.outcome for played in rounds(watched, world, ConstantDelay(0), rng, batch)]
+    letters = [
+        Feedback(choice.x, outcome.z, outcome.y, np.zeros(batch, np.int64), np.ones(batch, np.bool_), choice.memo)
+        for choice, outcome in zip(watched.script, outcomes, strict=True)
+    ]
+    known: dict[str, Any] = {}
+    for name, arrivals in arrival_orders(len(letters), stage.seed).items():
+        known[name] = knowledge(player, learn(player, world, rng, letters, arrivals), letters)
+        found = disagreement(known[name], known["at once"])
+        remedy = (
+            "weigh feedback by the round of play (now - feedback.age), not of arrival, or set order_free = False"
+        )
+        demand(found is None, f"feedback that came {name} taught something else than feedback at once: {found}", remedy)
+
+
+def arrival_orders(horizon: int, seed: int) -> dict[str, list[list[int]]]:
+    """Which rounds are heard of after each round; in the end all of them have been."""
+    generator = np.random.default_rng([seed, horizon])
+    everything = list(range(1, horizon + 1))
+    scattered: list[list[int]] = [[] for _ in everything]
+    for moment in generator.permutation(everything).tolist():
+        scattered[int(generator.integers(moment, horizon, endpoint=True)) - 1].append(moment)
+    silence: list[list[int]] = [[] for _ in everything[1:]]
+    return {
+        "at once": [[moment] for moment in everything],
+        "in the last round": [*silence, everything],
+        "backwards": [*silence, everything[::-1]],
+        "scattered": scattered,
+    }
+
+
+def learn(player: Any, world: World, rng: Rng, letters: list[Feedback], arrivals: list[list[int]]) -> State:
+    """Play what the letters tell of; after round t hear of the rounds arrivals[t - 1], in that order."""
+    batch = letters[0].arrived.shape
+    own = rng.spread(batch)
+    state = player.init(world.problem, own.at(Purpose.START), batch)
+    for t, heard in enumerate(arrivals, 1):
+        state = player.played(state, letters[t - 1].x)
+        for moment in heard:
+            letter = letters[moment - 1]._replace(age=np.full(batch, t - moment))
+            state = player.update(state, letter, own.at(Purpose.LEARNING, np.full(batch, moment)))
+    return state
+
+
+def knowledge(player: Any, state: State, letters: list[Feedback]) -> dict[str, tuple[NDArray[Any], float]]:
+    """What a policy knows, each array with how well it must agree: what it explains, or else its state."""
+    if not isinstance(player, Explains):
+        return {name: (leaf, LEAF_AGREEMENT) for name, leaf in snapshot(state).items()}
+    y = np.stack([letter.y for letter in letters], axis=-1)  # (*batch, n, rounds)
+    unique = bool((np.linalg.cond(y @ y.swapaxes(-1, -2)) < WELL_CONDITIONED).all())
+    wanted = AGREEMENT | GRAPH_AGREEMENT if unique else AGREEMENT
+    told = player.explain(state)
+    found = {name: (getattr(told, name, None), tolerance) for name, tolerance in wanted.items()}
+    return {name: (np.array(value), tolerance) for name, (value, tolerance) in found.items() if value is not None}
+
+
+def disagreement(ours: dict[str, tuple[NDArray[Any], float]], theirs: dict[str, Any]) -> str | None:
+    """The first array that does not agree, in words; relative to its largest entry."""
+    for name, (one, tolerance) in ours.items():
+        other = theirs[name][0]
+        if one.dtype.kind != "f":
+            good = one == other
+        else:
+            finite = np.isfinite(one) & np.isfinite(other)
+            scale = np.max(np.abs(other), where=finite, initial=np.finfo(float).tiny)
+            good = np.isclose(one, other, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+        if not good.all():
+            where = tuple(int(k) for k in np.argwhere(~good)[0])
+            return f"{name}{list(where)} is {one[where]!r} against {other[where]!r}"
+    return None

@@ -1,0 +1,210 @@
+"""The contract of a policy."""
+
+DELAYS = (ConstantDelay(3), UniformDelay(0, 6), SCATTERED)
+
+
+def check_policy(
+    policy: Policy | Informed, *, environment: Environment | None = None, seed: int = 0, edge_shapes: bool = True
+) -> None:
+    """Check that a policy keeps the contract of `spillover.types.Policy`.
+
+    environment: where to try it, with a short horizon; by default five arms of which two are played.
+    edge_shapes: also try one arm, all arms at once, no rewards at all, a single round and a graph with a cycle; False
+        for a policy that is bound to a number of arms.
+    """
+    usual = SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=30, changes=(12,), law="beta")
+    stage = Stage(environment or usual, seed)
+    run_checks(policy, POLICY_CHECKS, stage)
+    if edge_shapes:
+        run_checks(policy, (check_edge_shapes,), stage)
+
+
+def check_form(policy: Any, stage: Stage) -> None:
+    """A policy is a frozen dataclass of keyword-only hyperparameters with four functions and `order_free`."""
+    demand_frozen(policy)
+    player = enter(policy, stage, 0)[0]
+    names = ("init", "select", "played", "update", "order_free")
+    missing = [name for name in names if not hasattr(player, name)]
+    demand(not missing, f"it has no {', '.join(missing)}", "see spillover.types.Policy for the signatures")
+    remedy = "set order_free = True or False in the class"
+    demand(isinstance(player.order_free, bool), f"order_free is {player.order_free!r}", remedy)
+    grids = [name for name in getattr(policy, "grids", ()) if np.ndim(getattr(policy, name))]
+    demand(not grids, f"{grids} hold arrays", "check one setting with plain numbers: the checks make grids of it")
+
+
+def check_state(policy: Any, stage: Stage) -> None:
+    """The state is a NamedTuple of arrays, each with the batch's axes first; types and shapes never change."""
+    for batch in ((), (3,), (2, 3)):
+        player, world, rng = enter(policy, stage, rows_of(batch))
+        start = state_form(player.init(world.problem, rng.at(Purpose.START), batch), batch)
+        for played in rounds(player, world, SCATTERED, rng, batch):
+            now = state_form(played.state, batch)
+            changed = [f"{k}: {start.get(k)} at first, {now.get(k)}" for k in start | now if start.get(k) != now.get(k)]
+            remedy = "let init make every array with the type and shape that it keeps"
+            demand(not changed, f"after round {played.t} with batch {batch} the state has {'; '.join(changed)}", remedy)
+
+
+def state_form(state: State, batch: Batch, path: str = "state") -> dict[str, tuple[str, Batch]]:
+    """Type and shape of every leaf, each of them checked."""
+    named = isinstance(state, tuple) and hasattr(state, "_fields")
+    demand(named, f"{path} is a {type(state).__name__}", "make it a typing.NamedTuple of NumPy arrays")
+    found: dict[str, tuple[str, Batch]] = {}
+    for name, value in zip(state._fields, state, strict=True):
+        place = f"{path}.{name}"
+        if isinstance(value, np.ndarray | np.generic):
+            remedy = "keep numbers or booleans: files hold nothing else"
+            demand(value.dtype.kind in "biuf", f"{place} has type {value.dtype}", remedy)
+            broken = f"{place} has shape {value.shape} for a batch {batch}"
+            demand(
+                value.shape[: len(batch)] == batch, broken, f"give it the axes {batch} first, in init and ever after"
+            )
+            found[place] = str(value.dtype), value.shape
+        else:
+            found |= state_form(value, batch, place)
+    return found
+
+
+def check_feasible(policy: Any, stage: Stage) -> None:
+    """Whatever the delays, at most `budget` arms are chosen, as a boolean mask, and nothing is ever NaN."""
+    for delay in DELAYS:
+        run_around(Feasible, policy, stage, delay)
+
+
+def check_pure(policy: Any, stage: Stage) -> None:
+    """Nothing changes its arguments (but update its state), and equal arguments give equal results."""
+    run_around(Pure, policy, stage)
+
+
+def check_memory(policy: Any, stage: Stage) -> None:
+    """All that is learned is in the state: a run repeats itself, and learners in turn do not meet."""
+    before = attributes(policy)
+    alone = [list(steps(policy, stage, SCATTERED, k)) for k in (0, 1)]
+    changed = [name for name, value in attributes(policy).items() if before.get(name) != value]
+    remedy = "put what is learned into the state that init returns, and draw from the given rng only"
+    demand(not changed, f"a run changed the attributes {changed} of the policy itself", remedy)
+    repeated = list(steps(policy, stage, SCATTERED, 0))
+    demand_same_run(repeated, alone[0], "a second run with the same seed differs from the first", remedy)
+    turns = zip(steps(policy, stage, SCATTERED, 0), steps(policy, stage, SCATTERED, 1), strict=True)
+    for run, expected in zip(zip(*turns, strict=True), alone, strict=True):
+        demand_same_run(list(run), expected, "two learners in turn differ from each alone", remedy)
+
+
+def attributes(policy: Any) -> dict[str, str]:
+    """What an object holds, as text; a cached property is no memory."""
+    return {
+        name: repr(value)
+        for name, value in getattr(policy, "__dict__", {}).items()
+        if not isinstance(getattr(type(policy), name, None), cached_property)
+    }
+
+
+def check_rows(policy: Any, stage: Stage) -> None:
+    """A live learner equals its row of a batch, bit for bit; so does a cell of a batch with several axes."""
+    remedy = "work on axis=-1, draw from the given rng only, and let no learner see another one's row"
+    alone = [list(steps(policy, stage, SCATTERED, k)) for k in range(6)]
+    for batch, lead in (((6,), ()), ((2, 3), ()), ((3,), (2,))):
+        whole = list(steps(policy, stage, SCATTERED, rows_of(batch), lead))
+        for cell in np.ndindex(*lead, *batch):
+            row = [{name: np.asarray(value[cell]) for name, value in step.items()} for step in whole]
+            learner = alone[int(rows_of(batch)[cell[len(lead) :]])]
+            broken = f"learner {cell} of a batch {(*lead, *batch)} differs from the same learner alone"
+            demand_same_run(row, learner, broken, remedy)
+
+
+def check_reload(policy: Any, stage: Stage) -> None:
+    """A state that was saved and read back, as JSON or as arrays, without pickle, continues identically."""
+    for batch in ((), (3,)):
+        plain = list(steps(policy, stage, SCATTERED, rows_of(batch)))
+        for around in (ReloadedJSON, ReloadedArrays):
+            player, world, rng = enter(policy, stage, rows_of(batch))
+            played = rounds(around(player), world, SCATTERED, rng, batch)
+            run = [{"x": np.array(r.x)} | snapshot(r.state, "state.") for r in played]
+            kept = [{name: step[name] for name in run[0]} for step in plain]
+            remedy = "keep everything that decides in the arrays of the state"
+            demand_same_run(run, kept, f"a run whose state went through {around.__name__[8:]} differs", remedy)
+
+
+def check_blocks(policy: Any, stage: Stage) -> None:
+    """The same seed gives the same result, in whatever blocks the replications are run."""
+    whole = run_arrays(policy, stage, 0, 6)
+    for first, count in ((0, 2), (2, 3), (5, 1)):
+        block = run_arrays(policy, stage, first, count)
+        rows = {name: value[first : first + count] for name, value in whole.items()}
+        broken = f"simulate(first={first}, replications={count}) differs from these rows of replications=6"
+        demand_equal(block, rows, broken, "draw from the given rng only, and let no learner see another one's row")
+
+
+def check_grid(policy: Any, stage: Stage) -> None:
+    """Every cell of a grid of the hyperparameters in `grids` equals the single run."""
+    values = {name: getattr(policy, name) for name in getattr(policy, "grids", ())}
+    names = [name for name, value in values.items() if isinstance(value, int | float | np.number)]
+    if not names:
+        return
+    # two equal values along an axis of its own for each: only the shapes are new
+    axes = {name: [2 if k == j else 1 for j in range(len(names))] for k, name in enumerate(names)}
+    grid = replace(policy, **{name: np.full(shape, float(values[name])) for name, shape in axes.items()})
+    whole, alone = run_arrays(grid, stage, 0, 3), run_arrays(policy, stage, 0, 3)
+    for cell in np.ndindex(*(2 for _ in names)):
+        one = {name: value[cell] for name, value in whole.items()}
+        broken = f"cell {cell} of a grid of equal {', '.join(names)} differs from the single run"
+        demand_equal(one, alone, broken, "let arrays in `grids` broadcast over the batch, or leave them out of `grids`")
+
+
+def check_same_world(policy: Any, stage: Stage) -> None:
+    """A policy meets the rewards and delays that every other one would meet, and leaves the world as it was."""
+    batch, delay = (3,), Noted(SCATTERED)
+    player, world, rng = enter(policy, stage, rows_of(batch))
+    seen = [(r.t, np.array(r.x), r.outcome) for r in rounds(player, world, delay, rng, batch)]
+    fresh, clean = enter(Uniform(), stage, rows_of(batch))[1:]
+    for t, x, outcome in seen:
+        untouched = fresh.play(t, x, clean.at(Purpose.WORLD, t))
+        late = SCATTERED.draw(t, clean.at(Purpose.DELAY, t), batch)
+        met = {"z": outcome.z, "y": outcome.y, "best": world.best(t), "delay": delay.notes[t - 1]}
+        given = {"z": untouched.z, "y": untouched.y, "best": fresh.best(t), "delay": late}
+        broken = f"in round {t} the world is another one than an idle policy meets"
+        demand_equal(met, given, broken, "change neither the world nor the rng that you are given")
+
+
+def check_override(policy: Any, stage: Stage) -> None:
+    """A policy that is told by `played` that something else was played goes on, feasibly and without NaN."""
+    run_around(Overridden, policy, stage)
+
+
+def check_explanation(policy: Any, stage: Stage) -> None:
+    """A policy that explains itself shows the choice that it then makes, and changes nothing by it."""
+    if isinstance(enter(policy, stage, 0)[0], Explains):
+        for batch in ((), (2, 3)):
+            run_around(Explained, policy, stage, batch=batch)
+
+
+def check_edge_shapes(policy: Any, stage: Stage) -> None:
+    """One arm, all arms at once, no rewards at all, a single round, a graph with a cycle: all of them work."""
+    cycle = np.array([[0, 0.4, 0], [0, 0, 0.4], [0.4, 0, 0]])
+    edges: dict[str, Environment] = {
+        "one arm": SyntheticSEM(n_arms=1, budget=1, horizon=8, changes=()),
+        "a budget for all arms": SyntheticSEM(n_arms=4, budget=4, horizon=15, changes=(8,)),
+        "rewards that are all zero": FixedSEM(adjacency=np.zeros((3, 3)), means=np.zeros(3), budget=2, horizon=12),
+        "a single round": SyntheticSEM(n_arms=4, budget=2, horizon=1, changes=()),
+        "a cycle": FixedSEM(adjacency=cycle, means=[0.2, 0.5, 0.8], budget=2, horizon=15, acyclic=False),
+    }
+    for name, environment in edges.items():
+        for batch in ((), (3,)):
+            try:
+                run_around(Feasible, policy, Stage(environment, stage.seed), UniformDelay(0, 3), batch)
+            except Exception as error:
+                raise AssertionError(f"with {name}, batch {batch}: {type(error).__name__}: {error}") from error
+POLICY_CHECKS = (
+    check_form,
+    check_state,
+    check_feasible,
+    check_pure,
+    check_memory,
+    check_rows,
+    check_reload,
+    check_blocks,
+    check_grid,
+    check_same_world,
+    check_override,
+    check_order,
+    check_explanation,
+)
