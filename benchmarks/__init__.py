@@ -1,1 +1,1 @@
-"""Timings, as ratios measured in one run; `python -m benchmarks` runs them all, `python -m benchmarks NAME ...` some."""
+"""Measurements, as ratios within one run; `python -m benchmarks` makes them all, `python -m benchmarks NAME` one."""

@@ -1,7 +1,7 @@
 """A whole NDC-SEM run against the graph step alone of the same policy, written with scikit-learn's Lasso.
 
-Same feedback, same decisions, one process. Ours: world, rewards, delays, graph, index, choice and regret of 5,000 rounds.
-Theirs: one Lasso a row on the full history received so far, timed at sampled rounds.
+Same feedback, same decisions, one process. Ours: world, rewards, delays, graph, index, choice and regret of 5,000
+rounds. Theirs: one Lasso a row on the full history received so far, timed at sampled rounds.
 """
 
 import warnings

@@ -32,9 +32,7 @@ def by_arms() -> None:
     """Milliseconds a round of one learner at N = 10, 100, 1,000 (s = 2N/5, 0.8 edges an arm), and the exponent."""
     spent = {}
     for n, rounds in ((10, 2000), (100, 1000), (1000, 300)):
-        world = sp.SyntheticSEM(
-            n_arms=n, budget=2 * n // 5, edge_density=0.8 / (n - 1), horizon=rounds, changes=()
-        )
+        world = sp.SyntheticSEM(n_arms=n, budget=2 * n // 5, edge_density=0.8 / (n - 1), horizon=rounds, changes=())
         start = perf_counter()
         sp.simulate(sp.NDCSEM(), world, 0, replications=1, record=rounds)
         spent[n] = (perf_counter() - start) / rounds

@@ -361,7 +361,7 @@ def solve_row(gram, residual, row, penalty, bound):
 
 @njit(cache=True)
 def step_on_small_support(gram, residual, row, penalty, bound):
-    """Most rows have one or two causes and keep them: their minimiser in closed form; False where that is not the answer.
+    """Most rows have one or two causes and keep them: their minimiser in closed form; False where that does not do.
 
     Nothing is changed unless the step ends inside a >= 0 and below the bound.
     """
@@ -528,21 +528,175 @@ def discounted_arrival(sums, counts, stamps, x, z, moment, discount, arrived, ta
 
 
 @gufunc(
-    (float64[:], float64[:], int64[:], int64, float64, float64, float64, int64, float64[:]),
-    "(n),(n),(n),(),(),(),(),()->(n)",
+    (float64[:], float64[:], int64[:], int64, float64, float64, float64, float64, float64, float64[:]),
+    "(n),(n),(n),(),(),(),(),(),()->(n)",
 )
-def upper_index(sums, counts, stamps, now, clock, discount, exploration, budget, index):
-    """Eq. UCB: the discounted mean plus 2 sqrt(xi (s+1) log m / M); +inf for an arm never observed, and only for it."""
+def upper_index(sums, counts, stamps, now, clock, discount, width, unit, cap, index):
+    """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`, which is also for arms never observed."""
     log_discount = math.log(discount)
-    width = 4.0 * exploration * (budget + 1) * math.log(max(clock, 1.0))
+    width *= math.log(max(clock, 1.0))
     for i in range(sums.shape[0]):
         if counts[i] == 0.0:
-            index[i] = math.inf
+            index[i] = cap
         else:
-            index[i] = sums[i] / counts[i]
+            value = sums[i] / (counts[i] * unit)
             if width > 0.0:
                 growth = math.exp(min(-0.5 * (now - stamps[i]) * log_discount, 700.0))
-                index[i] += min(math.sqrt(width / counts[i]) * growth, LARGEST_BONUS)
+                value += min(math.sqrt(width / counts[i]) * growth, LARGEST_BONUS)
+            index[i] = min(value, cap)
+
+
+# --- a sliding window ------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def forget_before(sums, counts, rewards, chosen, holds, oldest, first):
+    """Take the rounds from `oldest` up to, not including, `first` out of sums and counts."""
+    window, n = rewards.shape
+    for moment in range(max(oldest, first - window), first):
+        slot = moment % window
+        if holds[slot] == moment:
+            for i in range(n):
+                if chosen[slot, i]:
+                    counts[i] -= 1.0
+                    sums[i] = sums[i] - rewards[slot, i] if counts[i] > 0.0 else 0.0
+
+
+@gufunc(
+    (
+        float64[::1],
+        float64[::1],
+        float64[:, ::1],
+        boolean[:, ::1],
+        int64[::1],
+        int64[:],
+        boolean[:],
+        float64[:],
+        int64,
+        int64,
+        boolean,
+        boolean[:],
+    ),
+    "(n),(n),(w,n),(w,n),(w),(o),(n),(n),(),(),()->()",
+    writes=("sums", "counts", "rewards", "chosen", "holds", "oldest"),
+)
+def window_arrival(sums, counts, rewards, chosen, holds, oldest, x, reward, moment, now, arrived, taken):
+    """Put a round played at `moment` into the window of rounds after now - w; rounds that left it are forgotten."""
+    taken[0] = False
+    if not arrived:
+        return
+    window = holds.shape[0]
+    first = now - window + 1
+    forget_before(sums, counts, rewards, chosen, holds, oldest[0], first)
+    oldest[0] = max(oldest[0], first)
+    if moment < first:
+        return
+    taken[0] = True
+    slot = moment % window
+    holds[slot] = moment
+    for i in range(x.shape[0]):
+        chosen[slot, i] = x[i]
+        rewards[slot, i] = reward[i]
+        if x[i]:
+            sums[i] += reward[i]
+            counts[i] += 1.0
+
+
+@gufunc(
+    (
+        float64[::1],
+        float64[::1],
+        float64[:, ::1],
+        boolean[:, ::1],
+        int64[::1],
+        int64[:],
+        int64,
+        float64[:],
+        float64[:],
+    ),
+    "(n),(n),(w,n),(w,n),(w),(o),()->(n),(n)",
+)
+def window_totals(sums, counts, rewards, chosen, holds, oldest, now, sums_now, counts_now):
+    """Sums and counts of the rounds after now - w; nothing is rewritten, though some rounds may have left meanwhile."""
+    for i in range(sums.shape[0]):
+        sums_now[i], counts_now[i] = sums[i], counts[i]
+    first = now - holds.shape[0] + 1
+    forget_before(sums_now, counts_now, rewards, chosen, holds, oldest[0], first)
+
+
+# --- the likelihood-ratio test for a change --------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def bernoulli_divergence(p, q):
+    """kl(p, q) of two Bernoulli laws, q inside (0, 1)."""
+    divergence = 0.0
+    if p > 0.0:
+        divergence += p * math.log(p / q)
+    if p < 1.0:
+        divergence += (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
+    return divergence
+
+
+@njit(cache=True)
+def likelihood_ratio(counts, totals, used, unit):
+    """(n, max over borders of n_1 kl(mean_1, mean) + n_2 kl(mean_2, mean)) for observations held in buckets."""
+    n, total = 0.0, 0.0
+    for b in range(used):
+        n += counts[b]
+        total += totals[b] / unit
+    mean = total / n
+    best, left, left_total = 0.0, 0.0, 0.0
+    if mean <= 0.0 or mean >= 1.0:
+        return n, best  # all alike: no border tells them apart
+    for b in range(used - 1):
+        left += counts[b]
+        left_total += totals[b] / unit
+        right, right_total = n - left, total - left_total
+        before = min(max(left_total / left, 0.0), 1.0)
+        after = min(max(right_total / right, 0.0), 1.0)
+        ratio = left * bernoulli_divergence(before, mean) + right * bernoulli_divergence(after, mean)
+        best = max(best, ratio)
+    return n, best
+
+
+@gufunc(
+    (
+        float64[:, ::1],
+        float64[:, ::1],
+        int64[::1],
+        boolean[:],
+        float64[:],
+        float64,
+        float64,
+        boolean,
+        boolean[:],
+    ),
+    "(n,b),(n,b),(n),(n),(n),(),(),()->()",
+    writes=("counts", "totals", "used"),
+)
+def detect_change(counts, totals, used, x, reward, unit, false_alarms, arrived, alarm):
+    """Add a reward to the history of each played arm, and test that for a change at level `false_alarms`.
+
+    A history is kept in buckets: one observation a bucket, and when all are full neighbours are merged, so memory is
+    constant, recent borders are fine and old ones coarse.
+    """
+    alarm[0] = False
+    if not arrived:
+        return
+    buckets = counts.shape[1]
+    for i in range(x.shape[0]):
+        if x[i]:
+            if used[i] == buckets:
+                for b in range(buckets // 2):
+                    counts[i, b] = counts[i, 2 * b] + counts[i, 2 * b + 1]
+                    totals[i, b] = totals[i, 2 * b] + totals[i, 2 * b + 1]
+                used[i] = buckets // 2
+            counts[i, used[i]], totals[i, used[i]] = 1.0, reward[i]
+            used[i] += 1
+            n, ratio = likelihood_ratio(counts[i], totals[i], used[i], unit)
+            if ratio > math.log(3.0 / false_alarms) + 1.5 * math.log(n):
+                alarm[0] = True
 
 
 # --- from scores to a set --------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from time import perf_counter
 import spillover as sp
 from spillover.simulation import Run
 from spillover.state import write_whole
+from spillover.types import Informed, Policy
 
 DELAYS = (50, 200, 400)
 EXPLORATION = {50: 1e-10, 200: 1e-6, 400: 1e-18}  # the paper's table PolicyParams
@@ -15,7 +16,7 @@ EXPLORATION = {50: 1e-10, 200: 1e-6, 400: 1e-18}  # the paper's table PolicyPara
 
 def run_delay(delay: int, replications: int, seed: int) -> dict[str, Run]:
     """NDC-SEM with the paper's parameters and the reference points, all in the same worlds."""
-    policies = {
+    policies: dict[str, Policy | Informed] = {
         "random": sp.Uniform(),
         "NDC-SEM": sp.NDCSEM(discount=0.985, exploration=EXPLORATION[delay], sparsity=1e-3),
         "delayed oracle": sp.DelayedOracle(),
@@ -54,7 +55,7 @@ def draw(studies: dict[int, dict[str, Run]], path: Path) -> None:
     for ax, (delay, runs) in zip(axes, studies.items(), strict=True):
         regret_figure(runs, ax=ax, title=f"outcomes {delay} rounds late")
         ax.label_outer()
-    axes[0].legend(frameon=False, loc="upper left")
+    axes[0].legend(loc="upper left", framealpha=1.0, edgecolor="none")
     save_figure(figure, path)
 
 

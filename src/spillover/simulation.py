@@ -47,7 +47,7 @@ def rounds(policy: Policy, world: World, delay: Any, rng: Rng, batch: Batch) -> 
     delay = as_delay(delay)
     own = rng.spread(batch)
     mailbox = Mailbox(world.horizon, batch)
-    state = policy.init(world.problem, own.at(Purpose.START), batch)
+    state = policy.init(problem_for(policy, world), own.at(Purpose.START), batch)
     for t in range(1, world.horizon + 1):
         choice = policy.select(state, own.at(Purpose.CHOICE, t))
         state = policy.played(state, choice.x)
@@ -55,6 +55,13 @@ def rounds(policy: Policy, world: World, delay: Any, rng: Rng, batch: Batch) -> 
         mailbox.post(t, choice, outcome, delay.draw(t, own.at(Purpose.DELAY, t), batch))
         state = learn_arrivals(policy, state, mailbox, t, own)
         yield Round(t, choice.x, outcome, state)
+
+
+def problem_for(policy: Policy, world: World) -> Problem:
+    """The problem as the policy may know it: with the true weights only if it is to be told the graph."""
+    if not getattr(policy, "told_graph", False):
+        return world.problem
+    return world.problem._replace(weights=world.weights(1))
 
 
 def learn_arrivals(policy: Policy, state: State, mailbox: Mailbox, t: int, rng: Rng) -> State:

@@ -92,7 +92,7 @@ def world_constants(world: SEMWorld, replication: int | tuple[int, ...] | None =
 
     >>> import spillover as sp
     >>> world_constants(sp.SyntheticSEM().draw(sp.Rng(0))).longest_path
-    3
+    4
     """
     one = one_world(world, replication)
     check_assumptions(one)
@@ -181,7 +181,7 @@ def forgetting_time(*, discount: float, exploration: float, budget: int, n_arms:
     """J(gamma): rounds after a change until the old means weigh less than the bonus covers.
 
     >>> round(forgetting_time(discount=0.985, exploration=0.11, budget=4, n_arms=10), 1)
-    263.4
+    264.2
     """
     check_hyperparameters(discount, exploration, budget, n_arms)
     inner = (1 - discount) * exploration * (budget + 1) * log_discounted_rounds(discount, n_arms)
@@ -239,7 +239,7 @@ def tail_term(given: WorldConstants, discount: float, exploration: float, path: 
 
 def ceiling(value: float) -> int:
     """Round up, but not for the rounding error of 1 - gamma: 5000 (1 - 0.985) is 75, not 76."""
-    return math.ceil(value * (1 - 1e-9))
+    return math.ceil(value * (1 - 1e-12))
 
 
 def from_log(value: float) -> float:
@@ -330,7 +330,7 @@ class RegretBound:
         c, top = self.constants, self.trivial
         head = f"N = {c.n_arms}, s = {c.budget}, T = {c.horizon}, D = {self.delay}"
         reach = "" if self.reachable else f", out of reach: counts stay below {self.largest_count:.3g}"
-        rows = [
+        rows: list[tuple[str, float | str, str]] = [
             ("rounds charged to one arm", "", ""),
             ("  initialisation", 1.0, ""),
             ("  changes", self.change_term, f"J = {self.forgetting:.1f} after each of {c.changes}"),
@@ -369,7 +369,7 @@ def regret_bound(
     >>> constants = WorldConstants(10, 4, 5000, 3, 3, 3.0, 0.05, 4.0)
     >>> bound = regret_bound(constants, discount=0.985, exploration=0.11, delay=50)
     >>> bound.vacuous, bound.dominant, bound.windows, bound.level
-    (True, 'tail', 75, 2129029.0)
+    (True, 'tail', 75, 2128747.0)
     >>> regret_bound(constants, discount=0.985, exploration=1e-10, delay=50)
     Traceback (most recent call last):
     ValueError: exploration = 1e-10: must be a number above 1 / (2 (s + 1)) = 0.1 (s = 4), where the proof of Theorem
@@ -473,8 +473,9 @@ def observed_counts(decisions: Any, *, discount: float, delay: Any = 0) -> Array
     >>> observed_counts([[1], [1], [0], [0]], discount=0.5, delay=1).ravel()
     array([0.  , 0.  , 0.5 , 0.75])
     """
-    x = np.asarray(decisions)
-    x = validate.decision("decisions", x, (len(x), x.shape[-1])).astype(float)
+    given = np.asarray(decisions)
+    validate.require(given.ndim == 2 and given.size > 0, "shape of decisions", given.shape, "(T, n)")
+    x = validate.decision("decisions", given, given.shape).astype(float)
     validate.number("discount", discount, BETWEEN, low=0, high=1, open_ends=True)
     late = np.minimum(round_delays(delay, len(x)), len(x))
     arriving: list[list[int]] = [[] for _ in range(len(x))]

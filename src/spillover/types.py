@@ -117,6 +117,8 @@ class World(Protocol):
         """How many of the chosen arms belong to an optimal decision; of several optimal ones the nearest counts."""
 
     def adjacency(self, t: int) -> Array: ...
+    def weights(self, t: int) -> Array:
+        """1'(I - A)^-1 F, (*batch, n)."""
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 import numpy as np
 
 from spillover.rng import Rng
-from spillover.types import Batch, BoolArray
+from spillover.types import Batch, BoolArray, IntArray
 
 
 def initialisation(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> BoolArray:
@@ -24,3 +24,14 @@ def initialisation(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> Boo
             drawn = np.broadcast_to(rng.permutation(i)[..., : budget - 1], (*batch, budget - 1))
             np.put_along_axis(plan[..., i, :], drawn, True, axis=-1)
     return plan
+
+
+def follow_plan(plan: BoolArray, rounds: IntArray, x: BoolArray) -> BoolArray:
+    """The decision of the initialisation matrix for learners still in their first n rounds, x for the others."""
+    n = x.shape[-1]
+    starting = rounds < n
+    if not starting.any():
+        return x
+    row = np.minimum(rounds, n - 1)[..., None, None]
+    planned = np.take_along_axis(plan, row, axis=-2)[..., 0, :]
+    return np.where(starting[..., None], planned, x)

@@ -2,30 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from spillover import kernels, validate
+from spillover import validate
 from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
-from spillover.oracle import top_arms
-from spillover.policies.initialisation import initialisation
+from spillover.policies.averages import upper_index
+from spillover.policies.sem import SEMState, choose, explanation, pass_round, start, take_in
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
-
-
-class NDCSEMState(NamedTuple):
-    """What NDC-SEM has learned."""
-
-    rounds: IntArray  # (*batch,): t, rounds played
-    clock: Array  # (*batch,): m_t, their discounted number
-    sums: Array  # (*batch, n): discounted rewards of each arm, as of its stamp
-    counts: Array  # (*batch, n): discounted observations, as of its stamp; 0 only for an arm never observed
-    stamps: IntArray  # (*batch, n): the latest round of each arm that has arrived
-    plan: BoolArray  # (*batch, n, n): H; plan[t] is the decision of round t + 1
-    budget: IntArray  # (*batch,)
-    limits: Array  # (*batch, 2): range of z
-    graph: Any
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,65 +54,25 @@ class NDCSEM:
     def learner(self) -> GraphLearner:
         return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden)
 
-    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> NDCSEMState:
-        validate.problem(problem)
-        line = (*batch, problem.n_arms)
-        return NDCSEMState(
-            rounds=np.zeros(batch, np.int64),
-            clock=np.zeros(batch),
-            sums=np.zeros(line),
-            counts=np.zeros(line),
-            stamps=np.zeros(line, np.int64),
-            plan=initialisation(problem.n_arms, problem.budget, rng, batch),
-            budget=np.full(batch, problem.budget, np.int64),
-            limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
-            graph=self.learner.init(problem, batch),
-        )
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SEMState:
+        return start(self.learner, problem, rng, batch)
 
-    def index(self, state: NDCSEMState) -> Array:
+    def index(self, state: SEMState) -> Array:
         """E (eq. UCB): the discounted mean plus the bonus; +inf for arms never observed."""
-        learned = state.sums, state.counts, state.stamps, state.rounds, state.clock
-        return np.asarray(kernels.upper_index(*learned, self.discount, self.exploration, state.budget))
+        width = 4.0 * self.exploration * (state.budget + 1)
+        return upper_index(state.averages, state.rounds, state.clock, width=width, discount=self.discount)
 
-    def select(self, state: NDCSEMState, rng: Rng) -> Choice:
-        x = top_arms(state.graph.weights * self.index(state), state.budget, rng)
-        return Choice(follow_plan(state.plan, state.rounds, x))
+    def select(self, state: SEMState, rng: Rng) -> Choice:
+        return Choice(choose(state, self.index(state), rng))
 
-    def played(self, state: NDCSEMState, x: BoolArray) -> NDCSEMState:
-        return state._replace(rounds=state.rounds + 1, clock=self.discount * state.clock + 1.0)
+    def played(self, state: SEMState, x: BoolArray) -> SEMState:
+        return pass_round(state, self.discount)
 
-    def update(self, state: NDCSEMState, feedback: Feedback, rng: Rng) -> NDCSEMState:
-        x, z, y, age, arrived, _ = feedback
-        validate.feedback(x, z, y, state.limits, arrived)
-        moment = state.rounds - age
-        kernels.discounted_arrival(state.sums, state.counts, state.stamps, x, z, moment, self.discount, arrived)
-        graph = self.learner.absorb(state.graph, z, y, arrived, moment)
-        return state._replace(graph=self.learner.solve(graph))
+    def update(self, state: SEMState, feedback: Feedback, rng: Rng) -> SEMState:
+        return take_in(state, feedback, self.learner, self.discount)
 
-    def explain(self, state: NDCSEMState, rng: Rng | None = None) -> Explanation:
+    def explain(self, state: SEMState, rng: Rng | None = None) -> Explanation:
         """What the policy holds as it decides the next round; `rng` settles ties."""
         index = self.index(state)
-        seen = state.counts > 0
-        decay = np.asarray(self.discount)[..., None] ** (state.rounds[..., None] - state.stamps)
-        source = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
-        return Explanation(
-            mean=np.divide(state.sums, state.counts, out=np.full_like(state.sums, np.nan), where=seen),
-            count=state.counts * decay,
-            clock=np.array(state.clock),
-            index=index,
-            adjacency=np.array(state.graph.adjacency),
-            weights=np.array(state.graph.weights),
-            score=state.graph.weights * index,
-            chosen=self.select(state, source).x,
-        )
-
-
-def follow_plan(plan: BoolArray, rounds: IntArray, x: BoolArray) -> BoolArray:
-    """The decision of the initialisation matrix for learners still in their first n rounds, x for the others."""
-    n = x.shape[-1]
-    starting = rounds < n
-    if not starting.any():
-        return x
-    row = np.minimum(rounds, n - 1)[..., None, None]
-    planned = np.take_along_axis(plan, row, axis=-2)[..., 0, :]
-    return np.where(starting[..., None], planned, x)
+        ties = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
+        return explanation(state, index, self.discount, choose(state, index, ties))

@@ -1,5 +1,19 @@
 """Policies around another one: they watch, or change, what passes between it and the game."""
 
+import io
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spillover.rng import Rng
+from spillover.state import copy_state, leaves, load_state, save_state, unflatten
+from spillover.testing.shared import Arrays, demand, demand_equal, random_sets, snapshot
+from spillover.types import Batch, BoolArray, Choice, Feedback, Problem, State
+
+SHOWN = ("mean", "count", "clock", "index", "adjacency", "weights", "score", "chosen")
 
 
 class Around:
@@ -192,7 +206,7 @@ class Explained(Around):
         choice = super().select(state, rng)
         remedy = "select from rng.at(Purpose.CHOICE, state's round + 1), as the game does"
         demand_equal({"x": np.asarray(told.chosen)}, {"x": choice.x}, f"{where} shows another choice", remedy)
-        for name in (*AGREEMENT, *GRAPH_AGREEMENT):
+        for name in SHOWN:
             shape = np.shape(getattr(told, name))
             good = shape[: len(self.batch)] == self.batch
             demand(

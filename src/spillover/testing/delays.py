@@ -1,5 +1,12 @@
 """The contract of a delay."""
 
+from typing import Any
+
+import numpy as np
+
+from spillover.rng import Purpose, Rng
+from spillover.testing.shared import demand, demand_equal, rows_of, run_checks
+from spillover.types import Delay
 
 
 def check_delay(delay: Delay, *, seed: int = 0, rounds: int = 20, replications: int = 6) -> None:
@@ -7,10 +14,9 @@ def check_delay(delay: Delay, *, seed: int = 0, rounds: int = 20, replications: 
     run_checks(delay, DELAY_CHECKS, seed, rounds, replications)
 
 
-def drawn(delay: Any, t: int, seed: int, replication: Any) -> IntArray:
-    rng = Rng(seed, replication).at(Purpose.DELAY, t)
-    found: IntArray = delay.draw(t, rng, np.shape(replication))
-    return found
+def drawn(delay: Any, t: int, seed: int, replication: Any) -> Any:
+    """What these replications' streams give in round t, of whatever type."""
+    return delay.draw(t, Rng(seed, replication).at(Purpose.DELAY, t), np.shape(replication))
 
 
 def check_delay_values(delay: Any, seed: int, rounds: int, replications: int) -> None:
@@ -38,4 +44,6 @@ def check_delay_rows(delay: Any, seed: int, rounds: int, replications: int) -> N
             alone, row = np.array(drawn(delay, t, seed, k)), np.asarray(whole[t][k])
             broken = f"in round {t} replication {k} alone differs from its row in a batch"
             demand_equal({"delay": alone}, {"delay": row}, broken, remedy)
+
+
 DELAY_CHECKS = (check_delay_values, check_delay_rows)

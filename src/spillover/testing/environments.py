@@ -1,5 +1,16 @@
 """The contract of an environment and of its worlds."""
 
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spillover import validate
+from spillover.rng import Purpose, Rng
+from spillover.testing.shared import Arrays, demand, demand_equal, demand_frozen, random_sets, rows_of, run_checks
+from spillover.types import Batch, BoolArray, Environment, World
+
 LEARNERS = (6,)
 
 
@@ -172,6 +183,8 @@ def check_leading_axes(environment: Any, seed: int, draws: int) -> None:
             found = {name: whole[name][cell] for name in ("z", "y", "expected", "matches")}
             broken = f"in round {t} decision {cell} of a (2, 3) array of them differs from the same one alone"
             demand_equal(found, {name: one[name] for name in found}, broken, "broadcast the world over leading axes")
+
+
 ENVIRONMENT_CHECKS = (
     check_world_form,
     check_world_rows,

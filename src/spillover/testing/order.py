@@ -1,5 +1,20 @@
 """The contract of order_free: the same feedback in another order teaches the same."""
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spillover.delays import ConstantDelay
+from spillover.rng import Purpose, Rng
+from spillover.simulation import rounds
+from spillover.testing.around import Overridden
+from spillover.testing.shared import demand, rows_of, snapshot
+from spillover.testing.stage import Stage, enter
+from spillover.types import Explains, Feedback, State, World
+
+# Of what a policy explains, how well it must agree after the same feedback in another order. The graph is solved to a
+# tolerance of its own, statistics only round differently. `chosen` is left out: a rounding may settle a tie.
 AGREEMENT = {"mean": 1e-12, "count": 1e-12, "clock": 1e-12, "index": 1e-9}
 GRAPH_AGREEMENT = {"adjacency": 1e-6, "weights": 1e-6, "score": 1e-6}
 LEAF_AGREEMENT = 1e-9
@@ -22,9 +37,7 @@ def check_order(policy: Any, stage: Stage) -> None:
     for name, arrivals in arrival_orders(len(letters), stage.seed).items():
         known[name] = knowledge(player, learn(player, world, rng, letters, arrivals), letters)
         found = disagreement(known[name], known["at once"])
-        remedy = (
-            "weigh feedback by the round of play (now - feedback.age), not of arrival, or set order_free = False"
-        )
+        remedy = "weigh feedback by the round of play (now - feedback.age), not of arrival, or set order_free = False"
         demand(found is None, f"feedback that came {name} taught something else than feedback at once: {found}", remedy)
 
 

@@ -1,5 +1,22 @@
 """The contract of a policy."""
 
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spillover.delays import ConstantDelay, UniformDelay
+from spillover.environments import FixedSEM, SyntheticSEM
+from spillover.policies import Uniform
+from spillover.rng import Purpose
+from spillover.simulation import rounds
+from spillover.testing.around import Explained, Feasible, Overridden, Pure, ReloadedArrays, ReloadedJSON
+from spillover.testing.order import check_order
+from spillover.testing.shared import demand, demand_equal, demand_frozen, rows_of, run_checks, snapshot
+from spillover.testing.stage import SCATTERED, Noted, Stage, demand_same_run, enter, run_around, run_arrays, steps
+from spillover.types import Batch, Environment, Explains, Informed, Policy, State
+
 DELAYS = (ConstantDelay(3), UniformDelay(0, 6), SCATTERED)
 
 
@@ -193,6 +210,8 @@ def check_edge_shapes(policy: Any, stage: Stage) -> None:
                 run_around(Feasible, policy, Stage(environment, stage.seed), UniformDelay(0, 3), batch)
             except Exception as error:
                 raise AssertionError(f"with {name}, batch {batch}: {type(error).__name__}: {error}") from error
+
+
 POLICY_CHECKS = (
     check_form,
     check_state,

@@ -1,5 +1,15 @@
 """What the checks share: demands that say what is broken and how to mend it."""
 
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spillover.state import leaves
+from spillover.types import Batch, BoolArray, IntArray, State
+
 Arrays = dict[str, NDArray[Any]]
 
 

@@ -1,5 +1,17 @@
 """Where a policy is tried, and what shows of a run."""
 
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover.delays import LossyDelay, UniformDelay
+from spillover.rng import Purpose, Rng
+from spillover.simulation import rounds, simulate
+from spillover.testing.around import Around
+from spillover.testing.shared import Arrays, demand, demand_equal, rows_of, snapshot
+from spillover.types import Batch, Delay, Environment, Informed, IntArray, World
+
 SCATTERED = LossyDelay(UniformDelay(0, 6), 0.3)  # late, out of order, several at once, some never
 
 

@@ -1,0 +1,54 @@
+"""Discounted averages of the arms' rewards and the upper confidence index on them; a discount of 1 forgets nothing."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import kernels
+from spillover.types import Array, Batch, BoolArray, IntArray
+
+
+class Averages(NamedTuple):
+    """Sums and counts of each arm as of its stamp, so that they never underflow."""
+
+    sums: Array  # (*batch, n): discounted rewards
+    counts: Array  # (*batch, n): discounted observations; 0 only for an arm never observed
+    stamps: IntArray  # (*batch, n): the latest of the arm's rounds that has arrived
+
+
+def no_averages(n_arms: int, batch: Batch) -> Averages:
+    line = (*batch, n_arms)
+    return Averages(np.zeros(line), np.zeros(line), np.zeros(line, np.int64))
+
+
+def learn(
+    known: Averages, x: BoolArray, reward: Array, moment: IntArray, discount: Any, arrived: BoolArray
+) -> Averages:
+    """Add the rewards of the arms played at `moment`, by the time of the action; rewrites what it is given."""
+    kernels.discounted_arrival(*known, x, reward, moment, discount, arrived)
+    return known
+
+
+def upper_index(
+    known: Averages,
+    now: IntArray,
+    clock: Any,
+    *,
+    width: Any,
+    discount: Any = 1.0,
+    unit: Any = 1.0,
+    cap: float = np.inf,
+) -> Array:
+    """mean / unit + sqrt(width log(clock) / count) at most `cap`; `cap` itself for arms never observed."""
+    return np.asarray(kernels.upper_index(*known, now, clock, discount, width, unit, cap))
+
+
+def means(known: Averages) -> Array:
+    """The averages; NaN for an arm never observed."""
+    unknown = np.full_like(known.sums, np.nan)
+    return np.divide(known.sums, known.counts, out=unknown, where=known.counts > 0)
+
+
+def counts_now(known: Averages, now: IntArray, discount: Any) -> Array:
+    """The discounted counts as of now."""
+    return np.asarray(known.counts * np.asarray(discount)[..., None] ** (now[..., None] - known.stamps))

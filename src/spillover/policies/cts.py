@@ -1,0 +1,75 @@
+"""CTS, combinatorial Thompson sampling (Hüyük and Tekin 2019)."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover import validate
+from spillover.oracle import top_arms
+from spillover.policies.scale import Scale, amounts, checked, divisor, open_scale, ranking_weights
+from spillover.rng import Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
+
+
+class CTSState(NamedTuple):
+    """Beta posteriors of the arms."""
+
+    rounds: IntArray  # (*batch,)
+    successes: Array  # (*batch, n): 1 + draws that came out as 1
+    failures: Array  # (*batch, n): 1 + draws that came out as 0
+    scale: Scale
+    weights: Array  # (*batch, n): ones, or the true ones
+    budget: IntArray  # (*batch,)
+    limits: Array  # (*batch, 2): range of z
+
+
+@dataclass(frozen=True, kw_only=True)
+class CTS:
+    """Beta(1, 1) priors, one draw an arm, the best s; an outcome in [0, 1] becomes a Bernoulli draw on arrival.
+
+    It needs a declared range (`Problem.overall_range`): past draws cannot be rescaled. Delay-agnostic. The draw of an
+    outcome belongs to its round of play, so the order of arrival does not matter. told_graph: see
+    `spillover.policies.scale`.
+
+    >>> import spillover as sp
+    >>> CTS().init(sp.Problem(n_arms=5, budget=2), sp.Rng(0))
+    Traceback (most recent call last):
+    ValueError: overall_range = None in the problem: must be (low, high) for CTS, as past draws cannot be rescaled
+    """
+
+    told_graph: bool = False
+
+    order_free = True
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CTSState:
+        validate.problem(problem)
+        if problem.overall_range is None and not self.told_graph:
+            raise ValueError(
+                "overall_range = None in the problem: must be (low, high) for CTS, as past draws cannot be rescaled"
+            )
+        line = (*batch, problem.n_arms)
+        return CTSState(
+            rounds=np.zeros(batch, np.int64),
+            successes=np.ones(line),
+            failures=np.ones(line),
+            scale=open_scale(problem, batch, self.told_graph),
+            weights=ranking_weights(problem, batch, self.told_graph),
+            budget=np.full(batch, problem.budget, np.int64),
+            limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
+        )
+
+    def select(self, state: CTSState, rng: Rng) -> Choice:
+        return Choice(top_arms(state.weights * rng.beta(state.successes, state.failures), state.budget, rng))
+
+    def played(self, state: CTSState, x: BoolArray) -> CTSState:
+        return state._replace(rounds=state.rounds + 1)
+
+    def update(self, state: CTSState, feedback: Feedback, rng: Rng) -> CTSState:
+        scale, amount = amounts(state.scale, checked(feedback, state.limits), self.told_graph)
+        reward = amount / divisor(scale)[..., None]
+        seen = feedback.x & feedback.arrived[..., None]
+        success = seen & (rng.uniform(reward.shape[-1]) < reward)
+        return state._replace(
+            successes=state.successes + success, failures=state.failures + (seen & ~success), scale=scale
+        )

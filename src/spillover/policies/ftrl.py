@@ -1,0 +1,158 @@
+"""FTRL: follow the regularised leader on sets of s arms, with the hybrid regulariser of Zimmert, Luo and Wei (2019)."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import kernels, validate
+from spillover.rng import Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
+
+# A probability below this counts as this: sums of inverse probabilities must stay finite, whoever plays what.
+LEAST_PROBABILITY = 1e-100
+
+
+class FTRLState(NamedTuple):
+    """What FTRL has learned."""
+
+    rounds: IntArray  # (*batch,): rounds played
+    losses: Array  # (*batch, n): L, the estimated losses sum 2 (1 - r) / p, on the present scale
+    inverse: Array  # (*batch, n): sum 2 / p: what the losses would be without any reward
+    scale: Array  # (*batch, 2): what stands for a reward of 0 and of 1
+    growing: BoolArray  # (*batch,): whether the scale is the largest reward so far, for want of a declared range
+    share: Array  # (*batch, n): what a full reward of an arm is worth, against that of the best one
+    mixture: Array  # (*batch,): weight of the regulariser's entropy
+    budget: IntArray  # (*batch,)
+    limits: Array  # (*batch, 2): range of z
+
+
+@dataclass(frozen=True, kw_only=True)
+class FTRL:
+    """A benchmark that is nearly optimal both for rewards drawn at random and for rewards chosen against it.
+
+    The probabilities of the arms minimise <p, L> + sqrt(t) sum(-sqrt(p) + g (1 - p) log(1 - p)) over sum(p) = s, where
+    L are the importance-weighted losses so far; a set of exactly s arms is then drawn with these marginals. g is 1 for
+    s <= n / 2 and min(1, 1 / sqrt(log(n / (n - s)))) above. There is nothing to tune.
+
+    It takes no notice of delays: t is the round that is being decided (as in the authors' code), feedback counts when
+    it arrives, and is divided by the probability with which the arm was played, which travels with the decision as
+    its memo. The state is a sum over feedback, so the order of arrival does not matter. A decision that someone
+    else made is taken for a draw with the probabilities of that round: what FTRL learns from it is biased.
+
+    It learns from the overall rewards y of the arms it plays, on one scale for all: r = (y - low) / (high - low),
+    clipped to [0, 1], with the problem's overall_range. Without one the scale is 0 to the largest |y| of a played arm
+    so far, and what was learned before is brought to the present scale.
+
+    told_graph: learn from w_i z_i / max(w) instead, with z on the scale of the problem's reward_range and w the
+        problem's weights, the true total effects: what the same algorithm does when it knows the graph.
+
+    >>> import spillover as sp
+    >>> policy = FTRL()
+    >>> state = policy.init(sp.Problem(n_arms=5, budget=2), sp.Rng(0))
+    >>> choice = policy.select(state, sp.Rng(0))
+    >>> int(choice.x.sum()), choice.memo.round(6)
+    (2, array([0.4, 0.4, 0.4, 0.4, 0.4]))
+    """
+
+    told_graph: bool = False
+
+    order_free = True
+
+    def __post_init__(self) -> None:
+        validate.require(isinstance(self.told_graph, bool), "told_graph", self.told_graph, "True or False")
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> FTRLState:
+        validate.problem(problem)
+        n, line = problem.n_arms, (*batch, problem.n_arms)
+        scale = problem.reward_range if self.told_graph else problem.overall_range
+        share = worth(problem.weights) if self.told_graph else np.ones(n)
+        return FTRLState(
+            rounds=np.zeros(batch, np.int64),
+            losses=np.zeros(line),
+            inverse=np.zeros(line),
+            scale=spread((0.0, 0.0) if scale is None else scale, (*batch, 2)),
+            growing=np.full(batch, scale is None),
+            share=spread(share, line),
+            mixture=np.full(batch, entropy_weight(n, problem.budget)),
+            budget=np.full(batch, problem.budget, np.int64),
+            limits=spread(problem.reward_range, (*batch, 2)),
+        )
+
+    def marginals(self, state: FTRLState) -> Array:
+        """The probability of each arm in the next round, (*batch, n)."""
+        rate = 1.0 / np.sqrt(state.rounds + 1.0)
+        return np.asarray(kernels.hybrid_marginals(state.losses, rate, state.budget, state.mixture)[0])
+
+    def select(self, state: FTRLState, rng: Rng) -> Choice:
+        p = self.marginals(state)
+        return Choice(np.asarray(kernels.systematic_sample(p, state.budget, *rng.address())), p)
+
+    def played(self, state: FTRLState, x: BoolArray) -> FTRLState:
+        return state._replace(rounds=state.rounds + 1)
+
+    def update(self, state: FTRLState, feedback: Feedback, rng: Rng) -> FTRLState:
+        x, z, y, _, arrived, memo = feedback
+        validate.feedback(x, z, y, state.limits, arrived)
+        seen = x & arrived[..., None]
+        weight = np.where(seen, 2.0 / probabilities(memo, seen), 0.0)
+        observed = np.where(seen, z if self.told_graph else y, 0.0)
+        scale, kept = grown(state.scale, state.growing, observed)
+        reward = np.maximum(state.share * rewards(observed, scale), 0.0)
+        # sum 2 (1 - y / c) / p for the new c, without a difference of large sums
+        losses = kept * state.losses + (1.0 - kept) * state.inverse + weight * (1.0 - reward)
+        return state._replace(losses=losses, inverse=state.inverse + weight, scale=scale)
+
+
+def entropy_weight(n: int, budget: int) -> float:
+    """g: the entropy matters less the fewer arms are left out."""
+    if 2 * budget <= n or budget == n:
+        return 1.0
+    return min(1.0, 1.0 / math.sqrt(math.log(n / (n - budget))))
+
+
+def worth(weights: Any) -> Array:
+    """w / max(w)."""
+    accepted = "the total effect of each arm, at least one of them positive, for FTRL(told_graph=True)"
+    validate.require(weights is not None, "weights", weights, accepted)
+    w = np.asarray(weights, float)
+    largest = w.max(axis=-1, keepdims=True)
+    validate.require(bool((largest > 0).all()), "weights", weights, accepted)
+    return np.asarray(w / largest)
+
+
+def spread(value: Any, shape: tuple[int, ...]) -> Array:
+    """An array of its own with the given shape."""
+    return np.broadcast_to(np.asarray(value, float), shape).copy()
+
+
+def probabilities(memo: Any, seen: BoolArray) -> Array:
+    """The probabilities of the arms that were played, from the memo of that round; 1 for the others."""
+    if memo is None and not seen.any():
+        return np.ones(seen.shape)
+    accepted = "the probabilities that select() gave with the decision, from above 0 to 1 for every arm that was played"
+    validate.require(np.shape(memo) == seen.shape, "memo", memo, f"{accepted}, of shape {seen.shape}")
+    p = np.where(seen, memo, 1.0)
+    validate.require(bool(((p > 0) & (p <= 1)).all()), "memo", memo, accepted)
+    return np.maximum(p, LEAST_PROBABILITY)
+
+
+# --- rewards on the scale of [0, 1] ----------------------------------------------------------------------------------
+
+
+def grown(scale: Array, growing: BoolArray, observed: Array) -> tuple[Array, Array]:
+    """The scale after these observations, and the old one's size in units of the new, (*batch, 1)."""
+    if not growing.any():
+        return scale, np.ones((*growing.shape, 1))
+    low, high = scale[..., 0], scale[..., 1]
+    top = np.where(growing, np.maximum(high, np.abs(observed).max(axis=-1)), high)
+    kept = np.where(growing & (top > 0), high / np.where(top > 0, top, 1.0), 1.0)
+    return np.stack([low, top], axis=-1), kept[..., None]
+
+
+def rewards(observed: Array, scale: Array) -> Array:
+    """(observed - low) / (high - low), clipped to [0, 1]; all 0 while the scale has no size."""
+    low, high = scale[..., :1], scale[..., 1:]
+    size = np.where(high > low, high - low, 1.0)
+    return np.asarray((np.minimum(np.maximum(observed, low), high) - low) / size)

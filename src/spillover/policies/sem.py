@@ -1,0 +1,71 @@
+"""What the policies that learn a graph share: averages of z, the graph, the initialisation, the choice."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import validate
+from spillover.graph import GraphLearner
+from spillover.oracle import top_arms
+from spillover.policies.averages import Averages, counts_now, learn, means, no_averages
+from spillover.policies.initialisation import follow_plan, initialisation
+from spillover.rng import Rng
+from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Problem
+
+
+class SEMState(NamedTuple):
+    """What has been learned of arms and graph."""
+
+    rounds: IntArray  # (*batch,): t, rounds played
+    clock: Array  # (*batch,): m_t, their discounted number
+    averages: Averages  # of z
+    plan: BoolArray  # (*batch, n, n): H; plan[t] is the decision of round t + 1
+    budget: IntArray  # (*batch,)
+    limits: Array  # (*batch, 2): range of z
+    graph: Any
+
+
+def start(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch) -> SEMState:
+    """Nothing known yet; the first n decisions are drawn."""
+    validate.problem(problem)
+    return SEMState(
+        rounds=np.zeros(batch, np.int64),
+        clock=np.zeros(batch),
+        averages=no_averages(problem.n_arms, batch),
+        plan=initialisation(problem.n_arms, problem.budget, rng, batch),
+        budget=np.full(batch, problem.budget, np.int64),
+        limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
+        graph=learner.init(problem, batch),
+    )
+
+
+def choose(state: SEMState, index: Array, rng: Rng) -> BoolArray:
+    """The arms with the highest weights times index (eq. Optimization-x), once the initialisation is over."""
+    return follow_plan(state.plan, state.rounds, top_arms(state.graph.weights * index, state.budget, rng))
+
+
+def pass_round(state: SEMState, discount: Any) -> SEMState:
+    return state._replace(rounds=state.rounds + 1, clock=discount * state.clock + 1.0)
+
+
+def take_in(state: SEMState, feedback: Feedback, learner: GraphLearner, discount: Any) -> SEMState:
+    """Learn from an outcome, weighted by the time of its action; rewrites the arrays of the state."""
+    x, z, y, age, arrived, _ = feedback
+    validate.feedback(x, z, y, state.limits, arrived)
+    moment = state.rounds - age
+    averages = learn(state.averages, x, z, moment, discount, arrived)
+    graph = learner.solve(learner.absorb(state.graph, z, y, arrived, moment))
+    return state._replace(averages=averages, graph=graph)
+
+
+def explanation(state: SEMState, index: Array, discount: Any, chosen: BoolArray) -> Explanation:
+    return Explanation(
+        mean=means(state.averages),
+        count=counts_now(state.averages, state.rounds, discount),
+        clock=np.array(state.clock),
+        index=index,
+        adjacency=np.array(state.graph.adjacency),
+        weights=np.array(state.graph.weights),
+        score=state.graph.weights * index,
+        chosen=chosen,
+    )

@@ -1,0 +1,94 @@
+"""CUCB on a sliding window (after Garivier and Moulines 2011)."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover import kernels, validate
+from spillover.oracle import top_arms
+from spillover.policies.averages import Averages, upper_index
+from spillover.policies.cucb import WIDTH
+from spillover.policies.scale import Scale, amounts, checked, divisor, open_scale, ranking_weights
+from spillover.rng import Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
+
+
+class Window(NamedTuple):
+    """The rounds of play still in the window, in slots by round modulo its length."""
+
+    sums: Array  # (*batch, n)
+    counts: Array  # (*batch, n)
+    rewards: Array  # (*batch, window, n)
+    chosen: BoolArray  # (*batch, window, n)
+    holds: IntArray  # (*batch, window): which round stands in a slot
+    oldest: IntArray  # (*batch, 1): rounds before this one are no longer in sums and counts
+
+
+class WindowState(NamedTuple):
+    """What CUCB on a window has learned."""
+
+    rounds: IntArray  # (*batch,)
+    window: Window
+    scale: Scale
+    weights: Array  # (*batch, n): ones, or the true ones
+    budget: IntArray  # (*batch,)
+    limits: Array  # (*batch, 2): range of z
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlidingWindowCUCB:
+    """CUCB that remembers only what was played in the last `window` rounds.
+
+    The window is over rounds of play, so it must be longer than the delay for anything to be learned.
+    told_graph: see `spillover.policies.scale`.
+
+    >>> SlidingWindowCUCB(window=0)
+    Traceback (most recent call last):
+    ValueError: window = 0: must be a whole number from 1 on
+    """
+
+    window: int = 500
+    told_graph: bool = False
+
+    order_free = True
+
+    def __post_init__(self) -> None:
+        validate.whole("window", self.window, 1)
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> WindowState:
+        validate.problem(problem)
+        line, ring = (*batch, problem.n_arms), (*batch, self.window, problem.n_arms)
+        return WindowState(
+            rounds=np.zeros(batch, np.int64),
+            window=Window(
+                sums=np.zeros(line),
+                counts=np.zeros(line),
+                rewards=np.zeros(ring),
+                chosen=np.zeros(ring, np.bool_),
+                holds=np.zeros(ring[:-1], np.int64),
+                oldest=np.ones((*batch, 1), np.int64),
+            ),
+            scale=open_scale(problem, batch, self.told_graph),
+            weights=ranking_weights(problem, batch, self.told_graph),
+            budget=np.full(batch, problem.budget, np.int64),
+            limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
+        )
+
+    def index(self, state: WindowState) -> Array:
+        sums, counts = kernels.window_totals(*state.window, state.rounds)
+        known = Averages(sums, counts, np.zeros_like(counts, np.int64))
+        clock = np.minimum(state.rounds + 1, self.window).astype(float)
+        return upper_index(known, state.rounds, clock, width=WIDTH, unit=divisor(state.scale), cap=1.0)
+
+    def select(self, state: WindowState, rng: Rng) -> Choice:
+        return Choice(top_arms(state.weights * self.index(state), state.budget, rng))
+
+    def played(self, state: WindowState, x: BoolArray) -> WindowState:
+        return state._replace(rounds=state.rounds + 1)
+
+    def update(self, state: WindowState, feedback: Feedback, rng: Rng) -> WindowState:
+        scale, reward = amounts(state.scale, checked(feedback, state.limits), self.told_graph)
+        moment = state.rounds - feedback.age
+        kernels.window_arrival(*state.window, feedback.x, reward, moment, state.rounds, feedback.arrived)
+        return state._replace(scale=scale)
