@@ -33,6 +33,7 @@ $(READY): requirements.lock pyproject.toml
 	@echo "== installing the locked dependencies into $(VENV) (minutes, the first time)"
 	@$(PIP) install --require-hashes --requirement requirements.lock
 	@$(PIP) install --no-build-isolation --no-deps --editable .
+	@echo "== compiling the kernels (once)" && $(BIN)/python -c "import spillover"
 	@touch $@
 
 lint: $(READY)

@@ -2,9 +2,15 @@
 
 import sys
 
-from benchmarks import graph_step, live, scaling
+from benchmarks import decision_cost, graph_step, live, paper_order, scaling
 
-BENCHMARKS = {"graph-step": graph_step.main, "scaling": scaling.main, "live": live.main}
+BENCHMARKS = {
+    "graph-step": graph_step.main,
+    "scaling": scaling.main,
+    "live": live.main,
+    "decision-cost": decision_cost.main,
+    "paper-order": paper_order.main,
+}
 
 
 def main(names: list[str]) -> int:

@@ -2,8 +2,23 @@
 
 from spillover.delays import NEVER, ConstantDelay, GeometricDelay, LossyDelay, RecordedDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM, example_graph
+from spillover.live import Learner
 from spillover.metrics import mean_interval
-from spillover.policies import NDCSEM, POLICIES, DelayedOracle, Oracle, Uniform
+from spillover.policies import (
+    CTS,
+    CUCB,
+    FTRL,
+    GLRCUCB,
+    GLRSEMUCB,
+    NDCSEM,
+    POLICIES,
+    SEMUCB,
+    DelayedOracle,
+    DiscountedCUCB,
+    Oracle,
+    SlidingWindowCUCB,
+    Uniform,
+)
 from spillover.rng import Purpose, Rng
 from spillover.simulation import Run, replay, rounds, simulate
 from spillover.state import copy_state, load_state, save_state, take_learner
@@ -12,16 +27,24 @@ from spillover.types import Choice, Explanation, Feedback, Outcome, Problem
 __version__ = "0.1.0"
 
 __all__ = [
+    "CTS",
+    "CUCB",
+    "FTRL",
+    "GLRCUCB",
+    "GLRSEMUCB",
     "NDCSEM",
     "NEVER",
     "POLICIES",
+    "SEMUCB",
     "Choice",
     "ConstantDelay",
     "DelayedOracle",
+    "DiscountedCUCB",
     "Explanation",
     "Feedback",
     "FixedSEM",
     "GeometricDelay",
+    "Learner",
     "LossyDelay",
     "Oracle",
     "Outcome",
@@ -30,6 +53,7 @@ __all__ = [
     "RecordedDelay",
     "Rng",
     "Run",
+    "SlidingWindowCUCB",
     "SyntheticSEM",
     "Uniform",
     "UniformDelay",

@@ -5,12 +5,20 @@ of the function that it compiles. They are NumPy generalised ufuncs: the core di
 string, any leading axes are the batch. They trust their input; the callers check it.
 """
 
+import fcntl
 import math
+import os
+import tempfile
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 from numba import boolean, float64, guvectorize, int64, njit, uint64
+
+# Numba caches a gufunc in two files. Two processes that fill an empty cache at once can leave halves of two builds
+# there, and loading those crashes (numba issue 10128): so one process at a time, from here to the end of the file.
+COMPILING = open(os.path.join(tempfile.gettempdir(), f"spillover-kernels-{os.getuid()}.lock"), "w")  # noqa: SIM115
+fcntl.flock(COMPILING, fcntl.LOCK_EX)
 
 
 def gufunc(signature: tuple[Any, ...], layout: str, writes: tuple[str, ...] = ()) -> Callable[..., np.ufunc]:
@@ -904,11 +912,7 @@ def solve_multiplier(gaps, cheapest, budget, mixture, logits):
         logits[i] += step * slopes[i]
 
 
-@guvectorize(
-    [(float64[:], float64, int64, float64, float64[:], float64[:])],
-    "(n),(),(),()->(n),(n)",
-    cache=True,
-)
+@gufunc((float64[:], float64, int64, float64, float64[:], float64[:]), "(n),(),(),()->(n),(n)")
 def hybrid_marginals(losses, rate, budget, mixture, marginals, logits):
     """Minimise <x, losses> + sum(-sqrt(x) + mixture (1 - x) log(1 - x)) / rate over x in [0, 1]^n, sum(x) = budget.
 
@@ -930,11 +934,7 @@ def hybrid_marginals(losses, rate, budget, mixture, marginals, logits):
         marginals[i] = hybrid_slope(logits[i], mixture)[0]
 
 
-@guvectorize(
-    [(float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:])],
-    "(n),(),(k),(),(),()->(n)",
-    cache=True,
-)
+@gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
 def systematic_sample(marginals, budget, key, call, moment, purpose, x):
     """Exactly `budget` arms, each with its marginal probability: Madow's systematic sampling in a random order.
 
@@ -964,3 +964,6 @@ def systematic_sample(marginals, budget, key, call, moment, purpose, x):
                 likeliest = i
         x[likeliest] = True
         taken += 1
+
+
+COMPILING.close()

@@ -55,17 +55,13 @@ def write_whole(path: str | Path, content: bytes) -> None:
         raise
 
 
-def save_state(path: str | Path, state: State) -> None:
-    """Write a state as JSON: names, types, shapes and exact values."""
-    arrays = {
-        name: {
-            "dtype": leaf.dtype.str,
-            "shape": leaf.shape,
-            "values": [encode(v) for v in leaf.ravel().tolist()],
-        }
-        for name, leaf in leaves(state).items()
+def save_arrays(path: str | Path, arrays: dict[str, NDArray[Any]]) -> None:
+    """Write named arrays as JSON: types, shapes and exact values."""
+    content = {
+        name: {"dtype": leaf.dtype.str, "shape": leaf.shape, "values": [encode(v) for v in leaf.ravel().tolist()]}
+        for name, leaf in arrays.items()
     }
-    write_whole(path, json.dumps({"format": FORMAT, "arrays": arrays}, allow_nan=False).encode())
+    write_whole(path, json.dumps({"format": FORMAT, "arrays": content}, allow_nan=False).encode())
 
 
 def encode(value: Any) -> Any:
@@ -73,25 +69,46 @@ def encode(value: Any) -> Any:
     return repr(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
+def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
+    """Read back what `save_arrays` wrote."""
+    try:
+        content = json.loads(Path(path).read_text())
+    except ValueError as error:
+        raise ValueError(f"{path}: must be a whole JSON file written by save_state or save: {error}") from None
+    written = content.get("format") if isinstance(content, dict) else None
+    if written != FORMAT:
+        raise ValueError(f"{path}: format = {written!r}: must be {FORMAT}, this version's")
+    return {
+        name: np.array([float(v) if isinstance(v, str) else v for v in leaf["values"]], leaf["dtype"]).reshape(
+            leaf["shape"]
+        )
+        for name, leaf in content["arrays"].items()
+    }
+
+
+def save_state(path: str | Path, state: State) -> None:
+    """Write a state as JSON."""
+    save_arrays(path, leaves(state))
+
+
 def load_state(path: str | Path, like: State) -> State:
     """Read a state back into the structure of `like`, a state of the same policy (a fresh `init` will do)."""
-    content = json.loads(Path(path).read_text())
-    if content.get("format") != FORMAT:
-        raise ValueError(f"{path}: format = {content.get('format')!r}: must be {FORMAT}, this version's")
-    stored, expected = content["arrays"], leaves(like)
+    return fill(path, load_arrays(path), like)
+
+
+def fill(path: str | Path, stored: dict[str, NDArray[Any]], like: State) -> State:
+    """The structure of `like` with stored arrays, or an error that says what does not fit."""
+    expected = leaves(like)
     if stored.keys() != expected.keys():
         raise ValueError(f"{path}: fields = {sorted(stored)}: must be {sorted(expected)}, as this policy's state has")
-    read = {}
     for name, leaf in expected.items():
         found = stored[name]
-        if found["dtype"] != leaf.dtype.str or tuple(found["shape"]) != leaf.shape:
+        if (found.dtype, found.shape) != (leaf.dtype, leaf.shape):
             raise ValueError(
-                f"{path}: {name} = {found['dtype']} of shape {tuple(found['shape'])}: "
-                f"must be {leaf.dtype.str} of shape {leaf.shape}, as this policy's state has"
+                f"{path}: {name} = {found.dtype} of shape {found.shape}: "
+                f"must be {leaf.dtype} of shape {leaf.shape}, as this policy's state has"
             )
-        values = [float(v) if isinstance(v, str) else v for v in found["values"]]
-        read[name] = np.array(values, leaf.dtype).reshape(leaf.shape)
-    return unflatten(like, read)
+    return unflatten(like, stored)
 
 
 def unflatten(like: State, arrays: dict[str, NDArray[Any]], path: str = "") -> State:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.policies.scale import Scale, amounts, checked, divisor, open_scale, ranking_weights
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
 
@@ -20,8 +21,7 @@ class FTRLState(NamedTuple):
     rounds: IntArray  # (*batch,): rounds played
     losses: Array  # (*batch, n): L, the estimated losses sum 2 (1 - r) / p, on the present scale
     inverse: Array  # (*batch, n): sum 2 / p: what the losses would be without any reward
-    scale: Array  # (*batch, 2): what stands for a reward of 0 and of 1
-    growing: BoolArray  # (*batch,): whether the scale is the largest reward so far, for want of a declared range
+    scale: Scale
     share: Array  # (*batch, n): what a full reward of an arm is worth, against that of the best one
     mixture: Array  # (*batch,): weight of the regulariser's entropy
     budget: IntArray  # (*batch,)
@@ -42,8 +42,8 @@ class FTRL:
     else made is taken for a draw with the probabilities of that round: what FTRL learns from it is biased.
 
     It learns from the overall rewards y of the arms it plays, on one scale for all: r = (y - low) / (high - low),
-    clipped to [0, 1], with the problem's overall_range. Without one the scale is 0 to the largest |y| of a played arm
-    so far, and what was learned before is brought to the present scale.
+    clipped to [0, 1], with the problem's overall_range. Without one the scale is 0 to the largest y of a played arm so
+    far, and what was learned before is brought to the present scale.
 
     told_graph: learn from w_i z_i / max(w) instead, with z on the scale of the problem's reward_range and w the
         problem's weights, the true total effects: what the same algorithm does when it knows the graph.
@@ -66,18 +66,16 @@ class FTRL:
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> FTRLState:
         validate.problem(problem)
         n, line = problem.n_arms, (*batch, problem.n_arms)
-        scale = problem.reward_range if self.told_graph else problem.overall_range
-        share = worth(problem.weights) if self.told_graph else np.ones(n)
+        weights = ranking_weights(problem, batch, self.told_graph)
         return FTRLState(
             rounds=np.zeros(batch, np.int64),
             losses=np.zeros(line),
             inverse=np.zeros(line),
-            scale=spread((0.0, 0.0) if scale is None else scale, (*batch, 2)),
-            growing=np.full(batch, scale is None),
-            share=spread(share, line),
+            scale=open_scale(problem, batch, self.told_graph),
+            share=shares(weights),
             mixture=np.full(batch, entropy_weight(n, problem.budget)),
             budget=np.full(batch, problem.budget, np.int64),
-            limits=spread(problem.reward_range, (*batch, 2)),
+            limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
         )
 
     def marginals(self, state: FTRLState) -> Array:
@@ -93,14 +91,13 @@ class FTRL:
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state: FTRLState, feedback: Feedback, rng: Rng) -> FTRLState:
-        x, z, y, _, arrived, memo = feedback
-        validate.feedback(x, z, y, state.limits, arrived)
-        seen = x & arrived[..., None]
-        weight = np.where(seen, 2.0 / probabilities(memo, seen), 0.0)
-        observed = np.where(seen, z if self.told_graph else y, 0.0)
-        scale, kept = grown(state.scale, state.growing, observed)
-        reward = np.maximum(state.share * rewards(observed, scale), 0.0)
-        # sum 2 (1 - y / c) / p for the new c, without a difference of large sums
+        seen = checked(feedback, state.limits).x & feedback.arrived[..., None]
+        weight = np.where(seen, 2.0 / probabilities(feedback.memo, seen), 0.0)
+        scale, amount = amounts(state.scale, feedback, self.told_graph)
+        unit = divisor(scale)
+        reward = np.maximum(state.share * np.where(seen, amount / unit[..., None], 0.0), 0.0)
+        # sum 2 (1 - y / c) / p for the new unit c, without a difference of large sums
+        kept = np.where(scale.unit > 0, state.scale.unit / unit, 1.0)[..., None]
         losses = kept * state.losses + (1.0 - kept) * state.inverse + weight * (1.0 - reward)
         return state._replace(losses=losses, inverse=state.inverse + weight, scale=scale)
 
@@ -112,19 +109,11 @@ def entropy_weight(n: int, budget: int) -> float:
     return min(1.0, 1.0 / math.sqrt(math.log(n / (n - budget))))
 
 
-def worth(weights: Any) -> Array:
+def shares(weights: Array) -> Array:
     """w / max(w)."""
-    accepted = "the total effect of each arm, at least one of them positive, for FTRL(told_graph=True)"
-    validate.require(weights is not None, "weights", weights, accepted)
-    w = np.asarray(weights, float)
-    largest = w.max(axis=-1, keepdims=True)
-    validate.require(bool((largest > 0).all()), "weights", weights, accepted)
-    return np.asarray(w / largest)
-
-
-def spread(value: Any, shape: tuple[int, ...]) -> Array:
-    """An array of its own with the given shape."""
-    return np.broadcast_to(np.asarray(value, float), shape).copy()
+    largest = weights.max(axis=-1, keepdims=True)
+    validate.require(bool((largest > 0).all()), "weights", weights, "above 0 for at least one arm")
+    return np.asarray(weights / largest)
 
 
 def probabilities(memo: Any, seen: BoolArray) -> Array:
@@ -136,23 +125,3 @@ def probabilities(memo: Any, seen: BoolArray) -> Array:
     p = np.where(seen, memo, 1.0)
     validate.require(bool(((p > 0) & (p <= 1)).all()), "memo", memo, accepted)
     return np.maximum(p, LEAST_PROBABILITY)
-
-
-# --- rewards on the scale of [0, 1] ----------------------------------------------------------------------------------
-
-
-def grown(scale: Array, growing: BoolArray, observed: Array) -> tuple[Array, Array]:
-    """The scale after these observations, and the old one's size in units of the new, (*batch, 1)."""
-    if not growing.any():
-        return scale, np.ones((*growing.shape, 1))
-    low, high = scale[..., 0], scale[..., 1]
-    top = np.where(growing, np.maximum(high, np.abs(observed).max(axis=-1)), high)
-    kept = np.where(growing & (top > 0), high / np.where(top > 0, top, 1.0), 1.0)
-    return np.stack([low, top], axis=-1), kept[..., None]
-
-
-def rewards(observed: Array, scale: Array) -> Array:
-    """(observed - low) / (high - low), clipped to [0, 1]; all 0 while the scale has no size."""
-    low, high = scale[..., :1], scale[..., 1:]
-    size = np.where(high > low, high - low, 1.0)
-    return np.asarray((np.minimum(np.maximum(observed, low), high) - low) / size)

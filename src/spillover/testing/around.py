@@ -23,6 +23,7 @@ class Around:
 
     def __init__(self, policy: Any) -> None:
         self.policy = policy
+        self.told_graph = getattr(policy, "told_graph", False)  # the game tells such a policy the weights
         self.played_rounds = 0
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:

@@ -58,6 +58,8 @@ def check_world_form(environment: Any, seed: int, draws: int) -> None:
         shape = (*LEARNERS, n, n)
         demand(a.shape == shape, f"adjacency({t}) has shape {a.shape}", f"return (*batch, n, n), here {shape}")
         demand(bool(np.isfinite(a).all()), f"adjacency({t}) is not finite", "return finite numbers")
+        lengths = np.shape(world.weights(t))
+        demand(lengths == shape[:-1], f"weights({t}) has shape {lengths}", f"return (*batch, n), here {shape[:-1]}")
         looped = np.tril(a).any() if world.problem.acyclic else np.diagonal(a, axis1=-2, axis2=-1).any()
         kind = "strictly upper triangular" if world.problem.acyclic else "without self-loops"
         demand(not looped, f"adjacency({t}) is not {kind}", "put causes after effects, or say acyclic=False")
@@ -80,7 +82,7 @@ def world_arrays(world: World, rng: Rng, t: int, x: BoolArray) -> Arrays:
     """All that a world shows in a round."""
     outcome = world.play(t, x, rng.at(Purpose.WORLD, t))
     shown = {"z": outcome.z, "y": outcome.y, "expected": world.expected(t, x), "best": world.best(t)}
-    shown |= {"matches": world.matches(t, x), "adjacency": world.adjacency(t)}
+    shown |= {"matches": world.matches(t, x), "adjacency": world.adjacency(t), "weights": world.weights(t)}
     return {name: np.array(value) for name, value in shown.items()}
 
 

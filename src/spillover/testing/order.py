@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from spillover.delays import ConstantDelay
 from spillover.rng import Purpose, Rng
-from spillover.simulation import rounds
+from spillover.simulation import problem_for, rounds
 from spillover.testing.around import Overridden
 from spillover.testing.shared import demand, rows_of, snapshot
 from spillover.testing.stage import Stage, enter
@@ -61,7 +61,7 @@ def learn(player: Any, world: World, rng: Rng, letters: list[Feedback], arrivals
     """Play what the letters tell of; after round t hear of the rounds arrivals[t - 1], in that order."""
     batch = letters[0].arrived.shape
     own = rng.spread(batch)
-    state = player.init(world.problem, own.at(Purpose.START), batch)
+    state = player.init(problem_for(player, world), own.at(Purpose.START), batch)
     for t, heard in enumerate(arrivals, 1):
         state = player.played(state, letters[t - 1].x)
         for moment in heard:

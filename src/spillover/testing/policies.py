@@ -10,7 +10,7 @@ from spillover.delays import ConstantDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM
 from spillover.policies import Uniform
 from spillover.rng import Purpose
-from spillover.simulation import rounds
+from spillover.simulation import problem_for, rounds
 from spillover.testing.around import Explained, Feasible, Overridden, Pure, ReloadedArrays, ReloadedJSON
 from spillover.testing.order import check_order
 from spillover.testing.shared import demand, demand_equal, demand_frozen, rows_of, run_checks, snapshot
@@ -53,7 +53,7 @@ def check_state(policy: Any, stage: Stage) -> None:
     """The state is a NamedTuple of arrays, each with the batch's axes first; types and shapes never change."""
     for batch in ((), (3,), (2, 3)):
         player, world, rng = enter(policy, stage, rows_of(batch))
-        start = state_form(player.init(world.problem, rng.at(Purpose.START), batch), batch)
+        start = state_form(player.init(problem_for(player, world), rng.at(Purpose.START), batch), batch)
         for played in rounds(player, world, SCATTERED, rng, batch):
             now = state_form(played.state, batch)
             changed = [f"{k}: {start.get(k)} at first, {now.get(k)}" for k in start | now if start.get(k) != now.get(k)]

@@ -1,0 +1,105 @@
+"""One live learner: ask which arms, say what was done, report outcomes whenever they come."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spillover import validate
+from spillover.rng import Purpose, Rng
+from spillover.state import fill, leaves, load_arrays, save_arrays
+from spillover.types import BoolArray, Choice, Explains, Explanation, Feedback, Policy, Problem
+
+
+class Learner:
+    """A policy in use. It remembers the rounds whose outcomes are still to come.
+
+    >>> import spillover as sp
+    >>> learner = Learner(sp.NDCSEM(), sp.Problem(n_arms=3, budget=2), seed=1)
+    >>> learner.choose().astype(int)
+    array([1, 0, 0])
+    >>> learner.play(), learner.play([0, 1, 1])  # as it chose; and as somebody decided instead
+    (1, 2)
+    >>> learner.report(2, z=[0, 1, 0.5], y=[0.5, 1, 0.5])  # outcomes in any order
+    >>> learner.pending
+    [1]
+    >>> learner.explain().mean
+    array([nan, 1. , 0.5])
+    """
+
+    def __init__(self, policy: Policy, problem: Problem, *, seed: int = 0) -> None:
+        self.policy = policy
+        self.problem = problem
+        self.rng = Rng(seed)
+        self.state = policy.init(problem, self.rng.at(Purpose.START))
+        self.rounds = 0
+        self.waiting: dict[int, Choice] = {}
+
+    @property
+    def pending(self) -> list[int]:
+        """Rounds played whose outcomes have not been reported."""
+        return list(self.waiting)
+
+    def choose(self) -> BoolArray:
+        """The decision for the next round, as a mask; asking again gives the same."""
+        return self.decide().x
+
+    def decide(self) -> Choice:
+        return self.policy.select(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
+
+    def play(self, x: Any = None) -> int:
+        """Say what was played: its own choice, or x instead. Returns the number of the round."""
+        choice = self.decide()
+        if x is not None:
+            choice = choice._replace(x=validate.decision("x", x, (self.problem.n_arms,)))
+        self.state = self.policy.played(self.state, choice.x)
+        self.rounds += 1
+        self.waiting[self.rounds] = choice
+        return self.rounds
+
+    def report(self, round: int, z: Any, y: Any) -> None:
+        """Report what came of a round: instantaneous rewards of the arms played, overall rewards of all arms."""
+        accepted = f"a round that was played and not reported yet: {self.pending}"
+        validate.require(round in self.waiting, "round", round, accepted)
+        x, memo = self.waiting[round]
+        rewards, overall = (np.asarray(v, float) for v in (z, y))
+        limits = np.asarray(self.problem.reward_range, float)
+        validate.feedback(x, rewards, overall, limits, np.True_)
+        age, arrived = np.array(self.rounds - round), np.array(True)
+        feedback = Feedback(x, rewards, overall, age, arrived, memo)
+        self.state = self.policy.update(self.state, feedback, self.rng.at(Purpose.LEARNING, round))
+        del self.waiting[round]
+
+    def explain(self) -> Explanation:
+        """Why: what the policy holds as it decides the next round."""
+        if not isinstance(self.policy, Explains):
+            raise TypeError(f"policy = {self.policy!r}: must have an explain(state) to say why")
+        return self.policy.explain(self.state, self.rng)
+
+    def save(self, path: str | Path) -> None:
+        """Write all that was learned and what is pending, whole or not at all."""
+        choices = list(self.waiting.values())
+        arrays = {f"state.{name}": leaf for name, leaf in leaves(self.state).items()}
+        arrays["rounds"] = np.array(self.rounds)
+        arrays["pending"] = np.array(self.pending, np.int64)
+        arrays["x"] = np.array([c.x for c in choices], np.bool_).reshape(-1, self.problem.n_arms)
+        if choices and choices[0].memo is not None:
+            arrays["memo"] = np.array([c.memo for c in choices])
+        save_arrays(path, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path, policy: Policy, problem: Problem, *, seed: int = 0) -> "Learner":
+        """Go on from where `save` left off, with the same policy, problem and seed."""
+        arrays = load_arrays(path)
+        learner = cls(policy, problem, seed=seed)
+        missing = {"rounds", "pending", "x"} - arrays.keys()
+        validate.require(
+            not missing, f"{path}: fields", sorted(arrays), f"those of a saved learner; no {sorted(missing)}"
+        )
+        stored = {name.removeprefix("state."): leaf for name, leaf in arrays.items() if name.startswith("state.")}
+        learner.state = fill(path, stored, learner.state)
+        learner.rounds = int(arrays["rounds"])
+        memos = arrays.get("memo", [None] * len(arrays["pending"]))
+        entries = zip(arrays["pending"].tolist(), arrays["x"], memos, strict=True)
+        learner.waiting = {played: Choice(x, memo) for played, x, memo in entries}
+        return learner

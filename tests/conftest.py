@@ -1,0 +1,10 @@
+"""Shared settings of the tests."""
+
+from hypothesis import HealthCheck, settings
+
+# Compiling a kernel for the first time takes seconds, so no deadline; the same examples each time, so that a failure
+# is a change of the code.
+settings.register_profile(
+    "spillover", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("spillover")

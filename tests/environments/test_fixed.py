@@ -1,0 +1,188 @@
+"""Worlds of the user's own: orders, names, cycles and errors."""
+
+from itertools import pairwise, permutations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import spillover as sp
+from spillover.rng import Purpose, Rng
+
+CHAIN = pd.DataFrame(  # rain -> grass -> cow: columns are causes
+    [[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [0.0, 0.8, 0.0]],
+    index=["rain", "grass", "cow"],
+    columns=["rain", "grass", "cow"],
+)
+MEANS = pd.Series({"rain": 0.9, "grass": 0.2, "cow": 0.4})
+GAIN = pd.Series({"rain": 2.0, "grass": 1.0, "cow": 0.5})
+
+
+def drawn(**settings):
+    return sp.FixedSEM(**settings).draw(Rng(0))
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_arms_may_come_in_any_order(order):
+    names = [CHAIN.index[i] for i in order]
+    frame = CHAIN.loc[names, names]
+    environment = sp.FixedSEM(adjacency=frame, means=MEANS, gain=GAIN, budget=1)
+    assert environment.arms == ("cow", "grass", "rain")  # effects first
+    world = environment.draw(Rng(0))
+    assert world.arms == environment.arms
+    assert world.means(1).tolist() == [0.4, 0.2, 0.9]
+    assert world.gain.tolist() == [0.5, 1.0, 2.0]
+    assert world.adjacency(1).tolist() == [[0, 0.8, 0], [0, 0, 0.5], [0, 0, 0]]
+    np.testing.assert_allclose(world.weights(1), [0.5, 1.8, 2 * (1 + 0.5 * 1.8)])
+
+
+def test_rows_of_a_frame_may_stand_in_another_order_than_its_columns():
+    shuffled = CHAIN.loc[["cow", "rain", "grass"]]
+    assert sp.FixedSEM(adjacency=shuffled, means=MEANS, budget=1).arms == ("cow", "grass", "rain")
+
+
+def test_periods_of_a_frame_are_matched_by_name():
+    means = pd.DataFrame({"cow": [0.1, 0.2], "rain": [0.3, 0.4], "grass": [0.5, 0.6]})
+    world = drawn(adjacency=CHAIN, means=means, budget=2, changes=(50,))
+    assert world.means(49).tolist() == [0.1, 0.5, 0.3]
+    assert world.means(50).tolist() == [0.2, 0.6, 0.4]
+
+
+def test_arrays_go_by_position():
+    environment = sp.FixedSEM(adjacency=CHAIN.to_numpy(), means=[0.9, 0.2, 0.4], gain=[2.0, 1.0, 0.5], budget=1)
+    assert environment.order == (2, 1, 0)
+    assert environment.arms == ("3", "2", "1")
+    assert environment.draw(Rng(0)).gain.tolist() == [0.5, 1.0, 2.0]
+
+
+def test_what_is_in_order_already_stays():
+    a = [[0, 0.5, 0], [0, 0, 0], [0, 0, 0]]
+    assert sp.FixedSEM(adjacency=a, means=[0.1, 0.2, 0.3], budget=1).order == (0, 1, 2)
+
+
+def test_a_topological_order_is_found_for_any_graph():
+    generator = np.random.default_rng(0)
+    for _ in range(50):
+        n = int(generator.integers(2, 9))
+        hidden = generator.permutation(n)
+        a = np.triu(generator.random((n, n)) * (generator.random((n, n)) < 0.4), 1)[np.ix_(hidden, hidden)]
+        environment = sp.FixedSEM(adjacency=a, means=generator.random(n), budget=1)
+        world = environment.draw(Rng(0))
+        order = list(environment.order)
+        assert sorted(order) == list(range(n))
+        assert not np.tril(world.adjacency(1)).any()
+        assert (world.adjacency(1) == a[np.ix_(order, order)]).all()
+
+
+def test_the_order_changes_nothing_but_places():
+    environment = sp.FixedSEM(adjacency=CHAIN, means=MEANS, gain=GAIN, budget=2)
+    world = environment.draw(Rng(0))
+    a, x = CHAIN.to_numpy(), np.array([True, False, True])
+    payoff = np.linalg.solve(np.eye(3) - a, GAIN.to_numpy() * MEANS.to_numpy() * x).sum()
+    np.testing.assert_allclose(world.expected(1, x[list(environment.order)]), payoff, rtol=1e-12)
+
+
+def test_every_learner_meets_the_same_world():
+    environment = sp.FixedSEM(adjacency=CHAIN, means=MEANS, budget=1, smooth=False)
+    rng = Rng(0, np.arange(6).reshape(2, 3))
+    world = environment.draw(rng.at(Purpose.WORLD), (2, 3))
+    assert world.adjacency(1).shape == (2, 3, 3, 3)
+    assert (world.means(1) == drawn(adjacency=CHAIN, means=MEANS, budget=1).means(1)).all()
+    rewards = world.play(1, np.ones((2, 3, 3), bool), rng.at(Purpose.WORLD, 1)).z
+    assert len(np.unique(rewards.reshape(6, 3), axis=0)) > 1
+
+
+def test_a_cycle_is_named_from_cause_to_effect():
+    loop = CHAIN.copy()
+    loop.loc["rain", "cow"] = 0.3  # cows make rain
+    with pytest.raises(ValueError, match="must be acyclic, or give acyclic=False") as caught:
+        sp.FixedSEM(adjacency=loop, means=MEANS, budget=1)
+    shown = str(caught.value).split("the cycle ")[1].split(":")[0].split(" -> ")
+    assert shown[0] == shown[-1]
+    assert len(shown) == 4
+    for cause, effect in pairwise(shown):
+        assert loop.to_numpy()[loop.index.get_loc(effect), loop.columns.get_loc(cause)] > 0
+
+
+def test_a_cycle_whose_spill_over_dies_out_is_a_world():
+    world = drawn(adjacency=[[0, 0.5], [0.5, 0]], means=[0.3, 0.6], budget=1, acyclic=False)
+    np.testing.assert_allclose(world.weights(1), [2.0, 2.0])
+    assert not world.problem.acyclic
+    np.testing.assert_allclose(world.expected(1, np.array([False, True])), 1.2)
+
+
+def test_without_an_order_the_arms_stay_where_they_are():
+    environment = sp.FixedSEM(adjacency=CHAIN, means=MEANS, budget=1, acyclic=False)
+    assert environment.arms == ("rain", "grass", "cow")
+
+
+@pytest.mark.parametrize("weight", [1.0, 1.5])
+def test_a_cycle_whose_spill_over_grows_is_refused(weight):
+    with pytest.raises(ValueError, match=rf"spectral radius of adjacency = {weight}.*: must be below 1"):
+        sp.FixedSEM(adjacency=[[0, weight], [weight, 0]], means=[0.3, 0.6], budget=1, acyclic=False)
+
+
+def test_the_example_is_figure_1_of_the_paper():
+    environment = sp.example_graph(weight=0.3, mean=0.6, budget=1, horizon=70)
+    a = np.asarray(environment.adjacency)
+    edges = {(int(effect) + 1, int(cause) + 1) for effect, cause in np.argwhere(a)}
+    assert edges == {(2, 1), (2, 3), (3, 1), (2, 4), (4, 3)}  # A[2,1], A[2,3], A[3,1], A[2,4], A[4,3]
+    assert (a[a > 0] == 0.3).all()
+    assert environment.arms == ("2", "4", "3", "1")
+    world = environment.draw(Rng(0))
+    assert world.horizon == 70
+    assert world.problem.budget == 1
+    assert (world.means(1) == 0.6).all()
+    # arm 1 reaches arm 2 at first hand, by 3, and by 3 and 4; arm 3 at first hand and by 4
+    np.testing.assert_allclose(world.weights(1), [1, 1.3, 1 + 0.3 * 1.3 + 0.3, 1 + 0.3 + 0.3 * (1 + 0.3 * 1.3 + 0.3)])
+
+
+def bad(**changes):
+    given: dict[str, Any] = {"adjacency": [[0, 0.5], [0, 0]], "means": [0.3, 0.6], "budget": 1}
+    return lambda: sp.FixedSEM(**(given | changes))
+
+
+NAMED = pd.DataFrame([[0, 0.5], [0, 0]], index=["a", "b"], columns=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (bad(adjacency=[[0, -0.5], [0, 0]]), r"(?s)adjacency = .*-0\.5.*: must be finite numbers >= 0"),
+        (bad(adjacency=[[0, np.nan], [0, 0]]), r"(?s)adjacency = .*nan.*: must be finite numbers >= 0"),
+        (bad(adjacency=[[0, np.inf], [0, 0]]), r"(?s)adjacency = .*inf.*: must be finite numbers >= 0"),
+        (bad(adjacency=[[0, 0.5], [0, 0.1]]), r"self-loops of adjacency = \['2'\]: must be none: a zero diagonal"),
+        (bad(adjacency=[[0, 0.5]]), r"shape of adjacency = \(1, 2\): must be \(n, n\)"),
+        (bad(adjacency=[]), r"shape of adjacency = \(0,\): must be \(n, n\)"),
+        (
+            bad(adjacency=NAMED.rename(index={"b": "c"})),
+            r"labels of adjacency = .*'c'.*: must be the same arms in rows and columns, each once",
+        ),
+        (bad(adjacency=NAMED.set_axis(["a", "a"]).set_axis(["a", "a"], axis=1)), "labels of adjacency = .*each once"),
+        (
+            bad(adjacency=NAMED, means=pd.Series({"a": 0.1, "c": 0.2})),
+            r"labels of means = \['a', 'c'\]: must be the arms \['a', 'b'\]",
+        ),
+        (
+            bad(adjacency=NAMED, gain=pd.Series({"a": 1.0})),
+            r"labels of gain = \['a'\]: must be the arms \['a', 'b'\]",
+        ),
+        (bad(means=[0.3]), r"shape of means = \(1,\): must be \(2,\) or \(1, 2\): one row for each period"),
+        (bad(means=[[0.3, 0.6]] * 2), r"shape of means = \(2, 2\): must be \(2,\) or \(1, 2\)"),
+        (bad(means=[0.3, 0.6], changes=(5,)), r"shape of means = \(2,\): must be .*\(2, 2\): one row for each period"),
+        (bad(means=[0.3, 1.6]), r"means = .*1\.6.*: must be from 0 to 1"),
+        (bad(means=[0.3, np.nan]), "means = .*nan.*: must be from 0 to 1"),
+        (bad(gain=[1.0, 0.0]), r"gain = \[1\.0, 0\.0\]: must be 2 finite numbers > 0"),
+        (bad(gain=[1.0]), r"gain = \[1\.0\]: must be 2 finite numbers > 0"),
+        (bad(budget=0), "budget = 0: must be a whole number from 1 on"),
+        (bad(budget=3), "budget = 3: must be at most 2, the number of arms"),
+        (bad(horizon=0), "horizon = 0: must be a whole number from 1 on"),
+        (bad(changes=(0,)), r"changes = \(0,\): must be increasing rounds from 2 to the horizon, 5000"),
+        (bad(law="normal"), "law = 'normal': must be one of bernoulli, beta"),
+        (bad(noise=-0.1), r"noise = -0\.1: must be a finite number >= 0"),
+    ],
+)
+def test_bad_arguments_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

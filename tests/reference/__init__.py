@@ -1,0 +1,1 @@
+"""Slow, obvious twins of the fast code: plain NumPy straight from the formulas, on the whole history."""

@@ -1,0 +1,451 @@
+"""The graph problem: optimality conditions from the whole history, and three other solvers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+import spillover as sp
+from spillover.graph import AUTO_GRID, HELD_OUT_EVERY, HELD_OUT_PHASE, SelfTunedGraph, SparseGraph, largest_near_best
+from tests.reference import graph_reference as reference
+
+LAMBDAS = (0.0, 1e-5, 1e-3, 0.1, 1.0, 10.0, 1e6)
+BOUND = 0.95
+
+
+def random_rounds(seed, n, rounds, budget, law="bernoulli", acyclic=True, noise=0.0, edges=None):
+    """Z and Y of rounds played at random in a random model; (rounds, n) each."""
+    rng = np.random.default_rng(seed)
+    A = np.zeros((n, n))
+    places = np.argwhere(reference.allowed_edges(n, acyclic))
+    drawn = rng.permutation(len(places))[: len(places) // 3 + 1 if edges is None else edges]
+    for i, j in places[drawn]:
+        A[i, j] = rng.uniform(0.2, 0.7)
+    A *= 0.9 / max(0.9, A.sum(axis=1).max(initial=0.0))
+    X = np.zeros((rounds, n))
+    for t in range(rounds):
+        X[t, rng.permutation(n)[:budget]] = 1
+    b = (rng.uniform(size=(rounds, n)) < 0.5) if law == "bernoulli" else rng.beta(1.5, 1.0, (rounds, n))
+    Z = X * b
+    Y = np.linalg.solve(np.eye(n) - A, (Z + noise * rng.normal(size=Z.shape)).T).T
+    return Z, Y
+
+
+def binding_rounds(seed, n, rounds, rank):
+    """Rounds of a given rank whose overall rewards the others explain all too well: without the bound rows exceed it."""
+    rng = np.random.default_rng(seed)
+    Y = rng.uniform(size=(rounds, rank)) @ rng.uniform(size=(rank, n))
+    return np.zeros((rounds, n)), Y
+
+
+def learn(learner, problem, Z, Y, weight=None):
+    """Absorb and solve round by round; yields the graph after each."""
+    graph = learner.init(problem)
+    weight = np.ones(len(Z)) if weight is None else weight
+    for t in range(len(Z)):
+        graph = learner.absorb(graph, Z[t], Y[t], np.array(weight[t]), np.array(t + 1))
+        graph = learner.solve(graph)
+        yield graph
+
+
+def check_graph(graph, Z, Y, penalty, allowed, bound=np.inf, weight=None):
+    """Optimal to 1e-8 relative to G_jj, feasible, with the multipliers and weights that belong to it."""
+    A = graph.adjacency
+    violation, infeasibility = reference.worst_conditions(Z, Y, A, penalty, allowed, bound, weight)
+    assert violation <= 1e-8
+    assert infeasibility <= 1e-9
+    np.testing.assert_allclose(graph.weights, reference.total_effects(A), rtol=1e-9)
+    if np.isfinite(bound):
+        assert np.abs(np.linalg.eigvals(A)).max() <= bound + 1e-9
+        G, C = reference.moments(Z, Y, weight)
+        for i in range(len(A)):
+            found = reference.row_conditions(G, C[i], A[i], penalty[i], allowed[i], bound).multiplier
+            assert graph.pressure[i] == pytest.approx(found, abs=1e-7 * max(1.0, np.diag(G).max()))
+
+
+def learn_and_check(Z, Y, acyclic, sparsity, weight=None, required=None, forbidden=None, every=1):
+    n = Y.shape[1]
+    learner = SparseGraph(sparsity=sparsity, row_bound=BOUND, required=required, forbidden=forbidden)
+    allowed = reference.allowed_edges(n, acyclic, forbidden)
+    penalty = reference.penalties(n, sparsity, required)
+    bound = np.inf if acyclic else BOUND
+    graph = None
+    for t, graph in enumerate(learn(learner, sp.Problem(n, 1, acyclic), Z, Y, weight), start=1):
+        if t % every == 0 or t == len(Z):
+            seen = None if weight is None else weight[:t]
+            check_graph(graph, Z[:t], Y[:t], penalty, allowed, bound, seen)
+    return graph
+
+
+@pytest.mark.parametrize("sparsity", LAMBDAS)
+@pytest.mark.parametrize("acyclic", [True, False])
+@pytest.mark.parametrize("law", ["bernoulli", "beta"])
+def test_optimal_after_every_round(law, acyclic, sparsity):
+    for seed, (n, budget) in enumerate([(3, 1), (6, 2), (10, 4)]):
+        Z, Y = random_rounds(seed, n, 4 * n, budget, law, acyclic)
+        learn_and_check(Z, Y, acyclic, sparsity)
+
+
+@pytest.mark.parametrize("acyclic", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 30, 100])
+def test_other_numbers_of_arms(n, acyclic):
+    for sparsity in (0.0, 1e-3, 1.0):
+        Z, Y = random_rounds(n, n, 2 * n + 20, max(1, n // 6), "beta", acyclic, edges=2 * n)
+        learn_and_check(Z, Y, acyclic, sparsity, every=max(1, n // 5))
+
+
+@pytest.mark.parametrize("acyclic", [True, False])
+def test_optimal_with_noise_and_after_thousands_of_rounds(acyclic):
+    Z, Y = random_rounds(1, 10, 20_000, 4, "beta", acyclic, noise=0.2)
+    learn_and_check(Z, Y, acyclic, 1e-3, every=4000)
+    Z, Y = random_rounds(2, 10, 20_000, 4, "bernoulli", acyclic)
+    learn_and_check(Z, Y, acyclic, 1e-3, every=4000)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 7),
+    rounds=st.integers(1, 12),
+    sparsity=st.sampled_from(LAMBDAS),
+    acyclic=st.booleans(),
+    law=st.sampled_from(["bernoulli", "beta"]),
+    scale=st.sampled_from([1.0, 1e-3, 2000.0]),
+)
+@hypothesis_settings(max_examples=150)
+def test_objective_is_that_of_enumeration(seed, n, rounds, sparsity, acyclic, law, scale):
+    Z, Y = random_rounds(seed, n, rounds, max(1, n // 2), law, acyclic)
+    Z, Y = scale * Z, scale * Y
+    allowed, penalty = reference.allowed_edges(n, acyclic), reference.penalties(n, sparsity)
+    bound = np.inf if acyclic else BOUND
+    *_, graph = learn(SparseGraph(sparsity=sparsity, row_bound=BOUND), sp.Problem(n, 1, acyclic), Z, Y)
+    check_graph(graph, Z, Y, penalty, allowed, bound)
+    slow = reference.solve_by_enumeration(Z, Y, penalty, allowed, bound)
+    found = reference.objective(Z, Y, graph.adjacency, penalty)
+    least = reference.objective(Z, Y, slow, penalty)
+    assert found == pytest.approx(least, rel=1e-8, abs=1e-9 * (1 + (Y**2).sum()))
+    if reference.unique_minimiser(Y, allowed):
+        G, _ = reference.moments(Z, Y)
+        if np.linalg.cond(G) < 1e6:
+            np.testing.assert_allclose(graph.adjacency, slow, atol=1e-6)
+
+
+@given(seed=st.integers(0, 2**32 - 1), acyclic=st.booleans(), sparsity=st.sampled_from(LAMBDAS), noise=st.booleans())
+@hypothesis_settings(max_examples=60)
+def test_known_edges_and_weighted_rounds(seed, acyclic, sparsity, noise):
+    n, rounds = 6, 14
+    rng = np.random.default_rng(seed)
+    Z, Y = random_rounds(seed, n, rounds, 3, "beta", acyclic, noise=0.1 if noise and sparsity else 0.0)
+    weight = rng.uniform(0.01, 5.0, rounds)
+    weight[rng.integers(rounds)] = 0.0
+    forbidden = rng.uniform(size=(n, n)) < 0.3
+    required = np.zeros((n, n), bool)
+    if not noise:
+        required = (rng.uniform(size=(n, n)) < 0.3) & reference.allowed_edges(n, acyclic, forbidden)
+    graph = learn_and_check(Z, Y, acyclic, sparsity, weight, required, forbidden)
+    assert (graph.adjacency[forbidden] == 0).all()
+    allowed, penalty = reference.allowed_edges(n, acyclic, forbidden), reference.penalties(n, sparsity, required)
+    slow = reference.solve_by_enumeration(Z, Y, penalty, allowed, np.inf if acyclic else BOUND, weight)
+    least = reference.objective(Z, Y, slow, penalty, weight)
+    assert reference.objective(Z, Y, graph.adjacency, penalty, weight) == pytest.approx(least, rel=1e-8, abs=1e-8)
+
+
+def test_a_weight_counts_as_so_many_rounds():
+    Z, Y = random_rounds(4, 6, 8, 3, "beta")
+    learner, problem = SparseGraph(sparsity=0.1), sp.Problem(6, 3)
+    *_, weighted = learn(learner, problem, Z, Y, np.full(8, 3.0))
+    *_, repeated = learn(learner, problem, np.repeat(Z, 3, axis=0), np.repeat(Y, 3, axis=0))
+    np.testing.assert_allclose(weighted.gram, repeated.gram, rtol=1e-13)
+    np.testing.assert_allclose(weighted.adjacency, repeated.adjacency, atol=1e-9)
+
+
+def test_a_weight_of_zero_changes_nothing():
+    learner, problem = SparseGraph(sparsity=1e-3), sp.Problem(5, 2)
+    Z, Y = random_rounds(5, 5, 6, 2, "beta")
+    *_, graph = learn(learner, problem, Z, Y)
+    before = sp.copy_state(graph)
+    after = learner.solve(learner.absorb(graph, np.ones(5), np.ones(5), np.array(0.0), np.array(7)))
+    for old, new in zip(before, after, strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+@pytest.mark.parametrize("acyclic", [True, False])
+@pytest.mark.parametrize("sparsity", [0.0, 1e-3, 1.0])
+def test_collinear_columns_and_duplicated_rounds(acyclic, sparsity):
+    for seed in range(20):
+        Z, Y = random_rounds(seed, 6, 10, 3, "beta" if seed % 2 else "bernoulli", acyclic)
+        Y[:, 5], Z[:, 5] = Y[:, 4], Z[:, 4]  # two arms that cannot be told apart
+        Y[:, 3] = 0.5 * Y[:, 4] + 0.25 * Y[:, 2]  # one that is a mixture of others
+        Z, Y = np.repeat(Z, 3, axis=0), np.repeat(Y, 3, axis=0)
+        graph = learn_and_check(Z, Y, acyclic, sparsity)
+        if seed < 5:
+            penalty, allowed = reference.penalties(6, sparsity), reference.allowed_edges(6, acyclic)
+            slow = reference.solve_by_enumeration(Z, Y, penalty, allowed, np.inf if acyclic else BOUND)
+            least = reference.objective(Z, Y, slow, penalty)
+            assert reference.objective(Z, Y, graph.adjacency, penalty) == pytest.approx(least, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("sparsity", [0.0, 1e-3, 0.1])
+def test_rank_deficient_rows_at_their_bound(sparsity):
+    binding = 0
+    for seed in range(170):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 9))
+        Z, Y = binding_rounds(seed, n, int(rng.integers(1, n + 3)), int(rng.integers(1, n)))
+        if seed % 3 == 0:
+            Y = np.round(4 * Y)  # exact ties and duplicates
+        *_, graph = learn(SparseGraph(sparsity=sparsity, row_bound=BOUND), sp.Problem(n, 1, False), Z, Y)
+        check_graph(graph, Z, Y, reference.penalties(n, sparsity), reference.allowed_edges(n, False), BOUND)
+        sums = graph.adjacency.sum(axis=1)
+        assert (sums <= BOUND + 1e-9).all()
+        binding += bool((graph.pressure > 0).any())
+    assert binding >= 150  # that is what these instances are for
+
+
+def test_rewards_below_zero():
+    # noise makes overall rewards negative; then a flat direction may point inside a >= 0, where no wall stops a step
+    for seed in range(60):
+        Z, Y = random_rounds(seed, 8, 9, 3, "bernoulli", True, noise=0.5)
+        learn_and_check(Z, Y, True, 1e-3)
+        learn_and_check(Z, Y, False, 0.0)
+
+
+def test_rewards_below_zero_without_a_penalty():
+    Y = np.array(
+        [[1.2, -0.1, -0.1, 0.3, 0.3, -1.0], [0.6, 1.2, -1.2, -0.9, -0.7, -0.1], [-0.3, -1.1, 0.6, 0.4, -1.9, 2.0]]
+    )
+    Z = Y.copy()
+    Z[:, 0] = 0.0  # only the first row has anything to explain
+    graph = learn_and_check(Z, Y, True, 0.0)
+    assert graph.adjacency.max() < 1e6
+    for seed in range(60):
+        Z, Y = random_rounds(seed, 10, 12, 3, "bernoulli", True, noise=0.5)
+        learn_and_check(Z, Y, True, 0.0)
+        learn_and_check(Z, Y, True, 1.0, required=reference.allowed_edges(10, True))
+
+
+@pytest.mark.parametrize("acyclic", [True, False])
+def test_general_convex_solver_agrees(acyclic):
+    for seed, (n, rounds, sparsity) in enumerate([(5, 4, 0.1), (5, 30, 1e-3), (8, 6, 1.0), (10, 60, 0.5)]):
+        Z, Y = random_rounds(seed, n, rounds, 3, "beta" if seed % 2 else "bernoulli", acyclic)
+        if not acyclic and seed == 0:
+            Z, Y = binding_rounds(seed, n, rounds, 2)
+        penalty, allowed = reference.penalties(n, sparsity), reference.allowed_edges(n, acyclic)
+        bound = np.inf if acyclic else BOUND
+        *_, graph = learn(SparseGraph(sparsity=sparsity), sp.Problem(n, 3, acyclic), Z, Y)
+        other = reference.solve_by_convex_solver(Z, Y, penalty, allowed, bound)
+        ours, theirs = (reference.objective(Z, Y, A, penalty) for A in (graph.adjacency, other))
+        assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-6)
+        assert ours <= theirs + 1e-7 * (1 + theirs)
+
+
+@pytest.mark.parametrize("sparsity", [1e-3, 0.1, 5.0])
+def test_lasso_agrees(sparsity):
+    from sklearn.linear_model import Lasso
+
+    n, rounds = 8, 60
+    Z, Y = random_rounds(11, n, rounds, 4, "beta")
+    *_, graph = learn(SparseGraph(sparsity=sparsity), sp.Problem(n, 4), Z, Y)
+    for i in range(n - 1):
+        lasso = Lasso(alpha=sparsity / (2 * rounds), positive=True, fit_intercept=False, tol=1e-14, max_iter=1_000_000)
+        lasso.fit(Y[:, i + 1 :], Y[:, i] - Z[:, i])
+        np.testing.assert_allclose(graph.adjacency[i, i + 1 :], lasso.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 10, 30])
+def test_non_negative_least_squares_agrees(n):
+    for acyclic in (True, False):
+        Z, Y = random_rounds(n, n, 4 * n, max(1, n // 3), "beta", acyclic, noise=0.05)
+        *_, graph = learn(SparseGraph(sparsity=0.0, row_bound=0.999999), sp.Problem(n, 1, acyclic), Z, Y)
+        for i, columns in enumerate(reference.allowed_edges(n, acyclic)):
+            if columns.any():
+                expected, _ = nnls(Y[:, columns], Y[:, i] - Z[:, i])
+                if acyclic or expected.sum() < 0.999:
+                    np.testing.assert_allclose(graph.adjacency[i, columns], expected, atol=1e-8)
+
+
+def test_coordinate_descent_agrees_at_thirty_arms():
+    n, sparsity = 30, 0.5
+    Z, Y = random_rounds(8, n, 120, 8, "beta", True)
+    *_, graph = learn(SparseGraph(sparsity=sparsity), sp.Problem(n, 8), Z, Y)
+    G, C = reference.moments(Z, Y)
+    allowed, penalty = reference.allowed_edges(n, True), reference.penalties(n, sparsity)
+    for i in range(0, n, 3):
+        slow = reference.solve_row_by_descent(G, C[i], penalty[i], allowed[i])
+        np.testing.assert_allclose(graph.adjacency[i], slow, atol=1e-7)
+
+
+@pytest.mark.parametrize("acyclic", [True, False])
+def test_a_row_is_zero_from_twice_its_largest_correlation_on(acyclic):
+    n = 6
+    Z, Y = random_rounds(3, n, 25, 3, "beta", acyclic)
+    _, C = reference.moments(Z, Y)
+    correlation = np.where(reference.allowed_edges(n, acyclic), C, 0.0)
+    largest = 2 * correlation.max(axis=1)
+    for i in np.flatnonzero(largest > 0):
+        for factor, empty in ((1 + 1e-9, True), (1 - 1e-6, False)):
+            *_, graph = learn(SparseGraph(sparsity=factor * largest[i]), sp.Problem(n, 3, acyclic), Z, Y)
+            assert (graph.adjacency[i].max() == 0) == empty
+
+
+def test_no_data_is_no_graph():
+    graph = SparseGraph().init(sp.Problem(4, 2), (3,))
+    assert not graph.adjacency.any()
+    assert (graph.weights == 1).all()
+    solved = SparseGraph().solve(graph)
+    assert not solved.adjacency.any()
+    assert (solved.weights == 1).all()
+
+
+def test_direction_of_an_edge():
+    # arm 2 acts on arm 0 with 0.5: playing arm 2 yields y_0 = 0.5, so A[0, 2] = 0.5 and the weight of arm 2 is 1.5
+    learner, problem = SparseGraph(sparsity=0.0), sp.Problem(3, 1)
+    *_, graph = learn(learner, problem, np.array([[0.0, 0, 1]]), np.array([[0.5, 0, 1]]))
+    np.testing.assert_allclose(graph.adjacency, [[0, 0, 0.5], [0, 0, 0], [0, 0, 0]])
+    np.testing.assert_allclose(graph.weights, [1, 1, 1.5])
+
+
+def test_a_batch_holds_its_rows():
+    n, rounds = 6, 12
+    data = [random_rounds(seed, n, rounds, 2, "beta") for seed in range(3)]
+    sparsity = np.array([1e-5, 0.1, 3.0])
+    learner = SparseGraph(sparsity=sparsity)
+    graph = learner.init(sp.Problem(n, 2), (3,))
+    for t in range(rounds):
+        z, y = (np.stack([rows[k][t] for rows in data]) for k in (0, 1))
+        graph = learner.solve(learner.absorb(graph, z, y, np.array([1.0, 1.0, float(t % 2)]), np.full(3, t + 1)))
+    for k, (Z, Y) in enumerate(data):
+        weight = np.ones(rounds) if k < 2 else np.arange(rounds) % 2.0
+        *_, alone = learn(SparseGraph(sparsity=float(sparsity[k])), sp.Problem(n, 2), Z, Y, weight)
+        for field, both in zip(alone._fields, zip(alone, graph, strict=True), strict=True):
+            np.testing.assert_array_equal(both[0], both[1][k], err_msg=field)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("acyclic", [True, False])
+def test_optimal_on_many_random_problems(acyclic):
+    for seed in range(4000):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([2, 3, 5, 8, 12, 20]))
+        Z, Y = random_rounds(
+            seed, n, int(rng.integers(1, 3 * n)), int(rng.integers(1, n + 1)), ("bernoulli", "beta")[seed % 2], acyclic
+        )
+        scale = 10.0 ** rng.integers(-3, 4)
+        learn_and_check(scale * Z, scale * Y, acyclic, float(rng.choice(LAMBDAS)))
+
+
+# --- sparsity = "auto" -----------------------------------------------------------------------------------------------
+
+
+def is_held_out(moment):
+    return moment % HELD_OUT_EVERY == HELD_OUT_PHASE
+
+
+def learn_tuned(Z, Y, order, acyclic=True, arrived=None):
+    """Absorb the rounds in the given order, each under its own round of play (from 1); solve at the end."""
+    n = Y.shape[1]
+    learner = SelfTunedGraph()
+    graph = learner.init(sp.Problem(n, 2, acyclic))
+    for k in order:
+        weight = 1.0 if arrived is None else float(arrived[k])
+        graph = learner.absorb(graph, Z[k], Y[k], np.array(weight), np.array(k + 1))
+        graph = learner.solve(graph)
+    return graph
+
+
+def split(Z, Y, seen):
+    held = np.array([is_held_out(k + 1) for k in range(len(Z))])
+    return Z[seen & ~held], Y[seen & ~held], Z[seen & held], Y[seen & held]
+
+
+def test_one_round_in_ten_is_held_out():
+    assert sum(is_held_out(t) for t in range(1, 101)) == 10
+    assert all(sum(is_held_out(t) for t in range(start, start + 10)) == 1 for start in range(1, 60))
+
+
+@pytest.mark.parametrize("acyclic", [True, False])
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_auto_fits_and_errors_from_the_history(acyclic, noise):
+    n, rounds = 5, 70
+    Z, Y = random_rounds(21, n, rounds, 2, "beta", acyclic, noise)
+    order = np.random.default_rng(0).permutation(rounds)[:50]  # the others never arrive
+    seen = np.zeros(rounds, bool)
+    seen[order] = True
+    graph = learn_tuned(Z, Y, order, acyclic)
+    Z_fit, Y_fit, Z_held, Y_held = split(Z, Y, seen)
+    assert 0 < len(Z_held) < len(Z_fit)
+    assert graph.held_rounds == len(Z_held)
+    np.testing.assert_allclose(graph.fits.gram, np.broadcast_to(Y_fit.T @ Y_fit, graph.fits.gram.shape), rtol=1e-12)
+    allowed, bound = reference.allowed_edges(n, acyclic), np.inf if acyclic else BOUND
+    errors = []
+    for k, sparsity in enumerate(AUTO_GRID):
+        A = graph.fits.adjacency[k]
+        penalty = reference.penalties(n, sparsity)
+        violation, infeasible = reference.worst_conditions(Z_fit, Y_fit, A, penalty, allowed, bound)
+        assert violation <= 1e-8
+        assert infeasible <= 1e-9
+        errors.append(reference.held_out_error(Z_held, Y_held, A))
+    assert graph.choice == reference.choose_sparsity(errors)
+    np.testing.assert_array_equal(graph.adjacency, graph.fits.adjacency[graph.choice])
+    np.testing.assert_allclose(graph.weights, reference.total_effects(graph.adjacency), rtol=1e-9)
+
+
+def test_auto_takes_the_smallest_while_nothing_held_out_has_arrived():
+    Z, Y = random_rounds(22, 5, 40, 2, "beta")
+    fitted = [k for k in range(40) if not is_held_out(k + 1)]
+    graph = learn_tuned(Z, Y, fitted)
+    assert graph.choice == 0
+    assert graph.held_rounds == 0
+    np.testing.assert_array_equal(graph.adjacency, graph.fits.adjacency[0])
+
+
+def test_auto_ignores_what_has_not_arrived():
+    Z, Y = random_rounds(23, 5, 40, 2, "beta")
+    arrived = np.random.default_rng(1).uniform(size=40) < 0.6
+    some = learn_tuned(Z, Y, np.arange(40), arrived=arrived)
+    only = learn_tuned(Z, Y, np.flatnonzero(arrived))
+    for name, left, right in zip(some._fields[1:], some[1:], only[1:], strict=True):
+        np.testing.assert_array_equal(left, right, err_msg=name)
+
+
+@given(seed=st.integers(0, 2**32 - 1), noise=st.sampled_from([0.0, 0.2]))
+@hypothesis_settings(max_examples=20)
+def test_auto_does_not_depend_on_the_order_of_arrival(seed, noise):
+    Z, Y = random_rounds(seed, 5, 60, 2, "beta", noise=noise)
+    straight = learn_tuned(Z, Y, np.arange(60))
+    shuffled = learn_tuned(Z, Y, np.random.default_rng(seed).permutation(60))
+    np.testing.assert_allclose(straight.fits.gram, shuffled.fits.gram, rtol=1e-12)
+    for name in ("held_gram", "held_cross", "held_energy"):
+        np.testing.assert_allclose(getattr(straight, name), getattr(shuffled, name), rtol=1e-12, atol=1e-12)
+    assert straight.held_rounds == shuffled.held_rounds
+    held = np.array([is_held_out(k + 1) for k in range(60)])
+    errors = [reference.held_out_error(Z[held], Y[held], A) for A in straight.fits.adjacency]
+    border = np.abs(np.array(errors) - 1.01 * min(errors)).min()
+    if noise and border > 1e-6 * min(errors):
+        assert straight.choice == shuffled.choice
+
+
+def test_auto_recovers_an_error_free_graph_and_prunes_a_noisy_one():
+    Z, Y = random_rounds(24, 5, 200, 3, "beta")
+    graph = learn_tuned(Z, Y, np.arange(200))
+    held = np.array([is_held_out(k + 1) for k in range(200)])
+    assert reference.held_out_error(Z[held], Y[held], graph.adjacency) < 1e-6
+    Z, Y = random_rounds(25, 5, 200, 3, "beta", noise=0.5, edges=1)
+    graph = learn_tuned(Z, Y, np.arange(200))
+    assert 1e-5 < AUTO_GRID[graph.choice] < 1e6
+    assert (graph.adjacency > 0).sum() < (graph.fits.adjacency[0] > 0).sum()
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=2, max_size=15))
+def test_rule_of_choice(errors):
+    assert largest_near_best(np.array(errors)) == reference.choose_sparsity(errors)
+
+
+def test_rule_of_choice_by_hand():
+    assert largest_near_best(np.array([2.0, 1.0, 1.009, 1.011, 5.0])) == 2
+    assert largest_near_best(np.array([1.0, 2.0, 3.0])) == 0
+    assert largest_near_best(np.array([3.0, 2.0, 1.0])) == 2
+    assert largest_near_best(np.array([1.0, 1.001, 1.002])) == 0  # nothing tells them apart
+    assert largest_near_best(np.zeros(4)) == 0
+    assert (largest_near_best(np.array([[2.0, 1.0], [1.0, 2.0]])) == [1, 0]).all()

@@ -1,0 +1,68 @@
+"""From scores to a set: the exact maximiser, with random ties."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import spillover as sp
+from spillover.oracle import top_arms
+
+
+@given(
+    scores=st.lists(
+        st.one_of(st.sampled_from([0.0, 1.0, -1.0, np.inf, 0.5]), st.floats(-5, 5)), min_size=1, max_size=9
+    ),
+    budget=st.integers(1, 9),
+    seed=st.integers(0, 1000),
+)
+def test_no_feasible_set_is_better(scores, budget, seed):
+    budget = min(budget, len(scores))
+    values = np.minimum(scores, 1e3)  # an infinite score is above all others
+    x = top_arms(np.array(scores), budget, sp.Rng(seed))
+    assert x.sum() <= budget
+    assert (np.array(scores)[x] > 0).all()
+    best = max(
+        sum(values[list(chosen)]) for size in range(budget + 1) for chosen in combinations(range(len(scores)), size)
+    )
+    assert values[x].sum() == pytest.approx(best)
+
+
+def test_ties_at_the_border_are_uniform_and_the_rest_is_certain():
+    scores = np.array([2.0, 1.0, 3.0, 1.0, 1.0, 0.5])
+    x = top_arms(np.broadcast_to(scores, (6000, 6)), 4, sp.Rng(1, np.arange(6000)))
+    assert x[:, [0, 2]].all()
+    assert not x[:, 5].any()
+    assert (x.sum(axis=1) == 4).all()
+    left_out = [int((~x[:, i]).sum()) for i in (1, 3, 4)]
+    assert stats.chisquare(left_out).pvalue > 1e-3
+
+
+def test_infinite_scores_tie_too():
+    scores = np.array([np.inf, 5.0, np.inf, np.inf, np.inf])
+    x = top_arms(np.broadcast_to(scores, (6000, 5)), 2, sp.Rng(2, np.arange(6000)))
+    assert not x[:, 1].any()
+    pairs = [int((x[:, a] & x[:, b]).sum()) for a, b in combinations((0, 2, 3, 4), 2)]
+    assert sum(pairs) == 6000
+    assert stats.chisquare(pairs).pvalue > 1e-3
+
+
+def test_nothing_positive_is_nothing_chosen():
+    assert not top_arms(np.array([0.0, -1.0, -np.inf]), 2, sp.Rng(0)).any()
+
+
+def test_a_budget_for_each_learner():
+    scores = np.tile([4.0, 3.0, 2.0, 1.0], (3, 1))
+    x = top_arms(scores, np.array([1, 2, 4]), sp.Rng(0, np.arange(3)))
+    np.testing.assert_array_equal(x.sum(axis=1), [1, 2, 4])
+    np.testing.assert_array_equal(x[1], [True, True, False, False])
+
+
+def test_one_learner_chooses_as_its_row_of_a_batch():
+    scores = np.zeros((5, 8)) + 1.0
+    together = top_arms(scores, 3, sp.Rng(9, np.arange(5)))
+    for k in range(5):
+        np.testing.assert_array_equal(together[k], top_arms(scores[k], 3, sp.Rng(9, k)))
