@@ -22,6 +22,7 @@ from spillover.policies import (
 from spillover.rng import Purpose, Rng
 from spillover.simulation import Run, replay, rounds, simulate
 from spillover.state import copy_state, load_state, save_state, take_learner
+from spillover.theory import regret_bound
 from spillover.types import Choice, Explanation, Feedback, Outcome, Problem
 
 __version__ = "0.1.0"
@@ -61,6 +62,7 @@ __all__ = [
     "example_graph",
     "load_state",
     "mean_interval",
+    "regret_bound",
     "replay",
     "rounds",
     "save_state",

@@ -70,7 +70,8 @@ class RecordedDelay:
         validate.require(record.ndim in (1, 2) and record.size > 0, "delays", self.delays, accepted)
         validate.require(record.dtype.kind in "iuf", "delays", self.delays, accepted)
         known = record[~np.isnan(record)] if record.dtype.kind == "f" else record
-        good = bool((known >= 0).all()) and bool((known == np.floor(known)).all())
+        storable = record.dtype.kind == "f" or bool((known <= NEVER).all())
+        good = storable and bool(((known >= 0) & (known == np.floor(known))).all())
         validate.require(good, "delays", self.delays, accepted)
 
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:

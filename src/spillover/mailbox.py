@@ -52,7 +52,8 @@ class Mailbox:
             if array is not None:
                 if name not in self.rings:
                     shape = (self.capacity, self.size, *array.shape[len(self.batch) :])
-                    self.rings[name] = np.empty(shape, array.dtype)
+                    kind = np.result_type(array, float) if name in "zy" else array.dtype
+                    self.rings[name] = np.empty(shape, kind)
                 self.rings[name][t % self.capacity] = array.reshape(self.rings[name].shape[1:])
 
     def grow(self, capacity: int, oldest: int, t: int) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import os
-import tempfile
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,9 @@ def take_learner(state: State, row: int | tuple[int, ...]) -> State:
 def write_whole(path: str | Path, content: bytes) -> None:
     """Write a file completely or not at all: a temporary one beside it, then an atomic rename."""
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    # not mkstemp: its files are readable by their owner alone, and would stay so
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -51,7 +53,7 @@ def write_whole(path: str | Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -78,12 +80,18 @@ def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
     written = content.get("format") if isinstance(content, dict) else None
     if written != FORMAT:
         raise ValueError(f"{path}: format = {written!r}: must be {FORMAT}, this version's")
-    return {
-        name: np.array([float(v) if isinstance(v, str) else v for v in leaf["values"]], leaf["dtype"]).reshape(
-            leaf["shape"]
-        )
-        for name, leaf in content["arrays"].items()
-    }
+    if not isinstance(content.get("arrays"), dict):
+        raise ValueError(f"{path}: arrays = {content.get('arrays')!r}: must be a table of named arrays")
+    return {name: decode(path, name, leaf) for name, leaf in content["arrays"].items()}
+
+
+def decode(path: str | Path, name: str, leaf: Any) -> NDArray[Any]:
+    """One array as `save_arrays` wrote it."""
+    try:
+        values = [float(v) if isinstance(v, str) else v for v in leaf["values"]]
+        return np.array(values, leaf["dtype"]).reshape(leaf["shape"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {name}: must be dtype, shape and as many values as it says ({error})") from None
 
 
 def save_state(path: str | Path, state: State) -> None:

@@ -91,5 +91,5 @@ def test_learners_with_different_delays_are_each_on_their_own():
 @pytest.mark.parametrize("policy", [sp.Oracle(), sp.DelayedOracle()])
 def test_an_oracle_without_a_world_says_so(policy):
     state = policy.init(sp.Problem(3, 1), sp.Rng(0))
-    with pytest.raises(ValueError, match="world = None in .*Oracle: must be a drawn world"):
+    with pytest.raises(ValueError, match=r"world = None in .*Oracle: must be a drawn world"):
         policy.select(state, sp.Rng(0))

@@ -1,7 +1,7 @@
 """The other policies from their whole history, slowly, with nothing of the package's computing in them.
 
-A twin is told (round of play, x, z, y) as it arrives, keeps all of it, and starts anew each time it is asked. Only `play_beside`
-at the end knows the package: it plays a game by its public vocabulary and tells policy and twin the same.
+A twin is told (round of play, x, z, y) as it arrives, keeps all of it, and starts anew each time it is asked. Only
+`play_beside` at the end knows the package: it plays a game by its public vocabulary and tells policy and twin the same.
 """
 
 import math
@@ -49,20 +49,18 @@ class History:
             return [(moment, i, 0.0) for moment, i, _ in raw]
         return [(moment, i, min(max((value - low) / (high - low), 0.0), 1.0)) for moment, i, value in raw]
 
-    def score(self, t):
-        return self.weights * self.index(t)
-
-    def index(self, t):
-        raise NotImplementedError
+    def tell_at(self, now, moment, x, z, y):
+        """An arrival after `now` rounds, which is all the same to who takes feedback by its round of play."""
+        self.tell(moment, x, z, y)
 
 
 class SlowCUCB(History):
     """min(1, mean + sqrt(3 ln t / (2 T_i))), t the round that is decided."""
 
     def index(self, t):
-        index = np.ones(self.n)
+        index, observed = np.ones(self.n), self.observed()
         for i in range(self.n):
-            rewards = [r for _, arm, r in self.observed() if arm == i]
+            rewards = [r for _, arm, r in observed if arm == i]
             if rewards:
                 bonus = math.sqrt(3 * math.log(t) / (2 * len(rewards)))
                 index[i] = min(1.0, sum(rewards) / len(rewards) + bonus)
@@ -77,10 +75,10 @@ class SlowDiscountedCUCB(History):
         self.discount = discount
 
     def index(self, t):
-        index = np.ones(self.n)
+        index, observed = np.ones(self.n), self.observed()
         clock = sum(self.discount**k for k in range(t))
         for i in range(self.n):
-            pulls = [(self.discount ** (t - 1 - tau), r) for tau, arm, r in self.observed() if arm == i]
+            pulls = [(self.discount ** (t - 1 - tau), r) for tau, arm, r in observed if arm == i]
             if pulls:
                 count = sum(weight for weight, _ in pulls)
                 mean = sum(weight * r for weight, r in pulls) / count
@@ -182,7 +180,7 @@ class SlowGLRCUCB(History):
 
     def tell_at(self, now, moment, x, z, y):
         """An arrival after `now` rounds."""
-        super().tell(moment, x, z, y)
+        self.tell(moment, x, z, y)
         kept = self.kept()
         changed = False
         for i in np.flatnonzero(x):
@@ -196,9 +194,9 @@ class SlowGLRCUCB(History):
             self.alarms.append(now)
 
     def index(self, t):
-        index = np.ones(self.n)
+        index, kept = np.ones(self.n), self.kept()
         for i in range(self.n):
-            rewards = [r for _, arm, r in self.kept() if arm == i]
+            rewards = [r for _, arm, r in kept if arm == i]
             if rewards:
                 bonus = math.sqrt(3 * math.log(t - self.restart) / (2 * len(rewards)))
                 index[i] = min(1.0, sum(rewards) / len(rewards) + bonus)
@@ -374,19 +372,19 @@ WAYS = tuple(delays(0))
 
 
 def spilling(n, seed, low=0.0, high=1.0, change=None):
-    """An outcome function: z uniform around means in [low, high], y spilled over along a fixed acyclic graph.
+    """An outcome function: z skewed, with small means that grow from arm to arm, y spilled over along an acyclic graph.
 
-    From round `change` on the means are in reverse order.
+    Small, because an index that is cut off at 1 would decide nothing. From round `change` on the order is reversed.
     """
     rng = np.random.default_rng(seed)
     A = np.triu(rng.uniform(0.2, 0.8, (n, n)) * (rng.random((n, n)) < 0.4), 1)
     spread = np.linalg.inv(np.eye(n) - A)
-    means = np.linspace(0.15, 0.85, n)
+    means = np.linspace(0.02, 0.3, n)
 
     def outcome(t, x):
         now = means[::-1] if change is not None and t >= change else means
-        b = low + (high - low) * np.clip(now + 0.15 * rng.uniform(-1, 1, n), 0.0, 1.0)
-        z = np.where(x, b, 0.0)
+        share = np.where(rng.random(n) < 0.02, 1.0, now * rng.uniform(0.5, 1.5, n))
+        z = np.where(x, low + (high - low) * share, 0.0)
         return z, spread @ z
 
     return outcome

@@ -74,13 +74,15 @@ class FixedSEM:
         """The adjacency matrix in the user's order, checked."""
         frame = self.adjacency
         if hasattr(frame, "columns"):
-            named = list(frame.index) == list(frame.columns) and len(set(frame.columns)) == len(frame.columns)
+            rows, columns = list(frame.index), list(frame.columns)
+            named = len(rows) == len(columns) == len(set(columns)) and set(rows) == set(columns)
             validate.require(
                 named,
                 "labels of adjacency",
-                (list(frame.index), list(frame.columns)),
+                (rows, columns),
                 "the same arms in rows and columns, each once",
             )
+            frame = frame.loc[columns]
         a = np.array(frame, float)
         square = a.ndim == 2 and a.shape[0] == a.shape[1] and a.size > 0
         validate.require(square, "shape of adjacency", a.shape, "(n, n)")

@@ -1,6 +1,7 @@
 """The paper's synthetic setting: a random acyclic graph, Bernoulli rewards, means that change."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,15 +53,12 @@ class SyntheticSEM:
             low=0,
             high=0.5,
         )
-        pair = np.asarray(self.weight_range, float)
-        good = pair.shape == (2,) and bool(np.isfinite(pair).all()) and 0 <= pair[0] <= pair[1]
-        validate.require(good, "weight_range", self.weight_range, "a pair (low, high) with 0 <= low <= high")
+        check_pair("weight_range", self.weight_range, zero=True)
         if self.changed != "all":
-            validate.require(isinstance(self.changed, int), "changed", self.changed, '"all" or a number of arms')
+            number = isinstance(self.changed, int | np.integer)
+            validate.require(number, "changed", self.changed, '"all" or a number of arms')
             validate.whole("changed", self.changed, 0, self.n_arms)
-        gains = np.asarray(self.gain_range, float)
-        good = gains.shape == (2,) and bool(np.isfinite(gains).all()) and 0 < gains[0] <= gains[1]
-        validate.require(good, "gain_range", self.gain_range, "a pair (low, high) with 0 < low <= high")
+        check_pair("gain_range", self.gain_range, zero=False)
         check_course(self.horizon, self.changes, self.graph_changes, self.law, self.concentration, self.noise)
 
     @property
@@ -108,6 +106,16 @@ class SyntheticSEM:
             fresh, rank = rng.uniform(n), rng.permutation(n)
             levels[..., k, :] = np.where(rank < count, fresh, levels[..., k - 1, :])
         return levels
+
+
+def check_pair(name: str, given: Any, *, zero: bool) -> None:
+    """A range to draw from uniformly."""
+    bound = "0 <= low" if zero else "0 < low"
+    accepted = f"a pair (low, high) with {bound} <= high"
+    validate.number(name, given, accepted, low=0, high=np.inf)
+    pair = np.asarray(given, float)
+    good = pair.shape == (2,) and bool(pair[0] <= pair[1]) and (zero or bool(pair[0] > 0))
+    validate.require(good, name, given, accepted)
 
 
 def check_course(

@@ -1,0 +1,36 @@
+"""Theorem 1, the regret bound of NDC-SEM: its terms, what it needs to know of a world, and Lemma 1 on recorded runs.
+
+`docs/theory.md` walks through the proof: what it needs, what of it holds, and how far the numbers are from a statement.
+"""
+
+from spillover.theory.bound import RegretBound, regret_bound
+from spillover.theory.constants import Gaps, WorldConstants, decision_gaps, largest_delay, longest_path, world_constants
+from spillover.theory.lemma import (
+    LemmaSides,
+    RunRecord,
+    charged_arms,
+    counter_lemma,
+    observed_counts,
+    realised_delays,
+    record_run,
+)
+from spillover.theory.terms import forgetting_time
+
+__all__ = [
+    "Gaps",
+    "LemmaSides",
+    "RegretBound",
+    "RunRecord",
+    "WorldConstants",
+    "charged_arms",
+    "counter_lemma",
+    "decision_gaps",
+    "forgetting_time",
+    "largest_delay",
+    "longest_path",
+    "observed_counts",
+    "realised_delays",
+    "record_run",
+    "regret_bound",
+    "world_constants",
+]

@@ -1,0 +1,127 @@
+"""One scale to [0, 1] for all arms: declared, or a running maximum; and what a policy that is told the graph sees."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import spillover as sp
+from spillover.policies import CTS, CUCB, FTRL, GLRCUCB, DiscountedCUCB, SlidingWindowCUCB
+from spillover.policies.scale import amounts, divisor, open_scale, ranking_weights
+from tests.reference.rivals_reference import History
+
+TOLD = [CUCB, CTS, FTRL, DiscountedCUCB, SlidingWindowCUCB, GLRCUCB]
+
+
+def feedback(x, y, z=None, arrived=True):
+    x = np.asarray(x, bool)
+    batch = x.shape[:-1]
+    rewards = np.zeros(x.shape) if z is None else np.asarray(z, float)
+    return sp.Feedback(x, rewards, np.asarray(y, float), np.zeros(batch, int), np.broadcast_to(arrived, batch))
+
+
+numbers = st.one_of(st.floats(-1e12, 1e12), st.floats(-1, 3), st.sampled_from([0.0, 1.0, -1.0]))
+
+
+@given(
+    log=st.lists(
+        st.tuples(*(st.lists(kind, min_size=3, max_size=3) for kind in (st.booleans(), numbers))),
+        min_size=1,
+        max_size=12,
+    ),
+    limits=st.sampled_from([None, (0.0, 2.0), (-1.0, 1.0), (-1e6, 1e9)]),
+)
+@hypothesis_settings(max_examples=80)
+def test_sums_are_on_the_present_scale(log, limits):
+    """Sums of amounts divided by the unit of now, against rescaling every outcome of the past."""
+    scale, twin = open_scale(sp.Problem(3, 1, overall_range=limits), (), told_graph=False), History(3, 1, limits)
+    sums = np.zeros(3)
+    for k, (x, y) in enumerate(log):
+        scale, amount = amounts(scale, feedback(x, y), told_graph=False)
+        twin.tell(k, x, np.zeros(3), y)
+        sums += amount
+        expected = np.zeros(3)
+        for _, i, reward in twin.observed():
+            expected[i] += reward
+        np.testing.assert_allclose(sums / divisor(scale), expected, rtol=1e-10, atol=1e-9)
+
+
+def test_a_running_maximum_takes_only_what_was_chosen_and_has_arrived():
+    scale = open_scale(sp.Problem(2, 1), (3,), told_graph=False)
+    assert scale.unit.tolist() == [0, 0, 0]
+    assert divisor(scale).tolist() == [1, 1, 1]
+    piece = feedback([[1, 0], [0, 1], [1, 1]], [[3.0, 9.0], [9.0, -4.0], [5.0, 6.0]], arrived=[True, True, False])
+    scale, amount = amounts(scale, piece, told_graph=False)
+    assert scale.unit.tolist() == [3, 0, 0]
+    assert amount[:2].tolist() == [[3, 0], [0, 0]]
+    scale, _ = amounts(scale, feedback([[1, 1]] * 3, [[1.0, 2.0]] * 3), told_graph=False)
+    assert scale.unit.tolist() == [3, 2, 2]  # it never falls
+
+
+def test_a_declared_range_for_each_learner():
+    ranges = np.array([[0.0, 2.0], [-1.0, 0.0]])
+    scale = open_scale(sp.Problem(2, 1, overall_range=ranges), (3, 2), told_graph=False)
+    assert scale.unit.shape == (3, 2)
+    x = np.ones((3, 2, 2), bool)
+    after, amount = amounts(scale, feedback(x, np.broadcast_to([-0.5, 7.0], (3, 2, 2))), told_graph=False)
+    np.testing.assert_array_equal(amount, np.broadcast_to([[0.0, 2.0], [0.5, 1.0]], (3, 2, 2)))
+    np.testing.assert_array_equal(after.unit, scale.unit)
+
+
+def test_told_the_graph_it_looks_at_z():
+    problem = sp.Problem(2, 1, reward_range=(-1.0, 3.0), overall_range=(0.0, 1.0), weights=[2.0, 5.0])
+    scale = open_scale(problem, (), told_graph=True)
+    _, amount = amounts(scale, feedback([1, 0], [0.5, 0.5], z=[1.0, 0.0]), told_graph=True)
+    assert (amount / divisor(scale)).tolist() == [0.5, 0.0]
+    assert ranking_weights(problem, (3,), True).tolist() == [[2, 5]] * 3
+    assert ranking_weights(problem, (), False).tolist() == [1, 1]
+
+
+def test_told_weights_are_copied():
+    weights = np.array([1.0, 2.0])
+    kept = ranking_weights(sp.Problem(2, 1, weights=weights), (), True)
+    weights[0] = 9.0
+    assert kept[0] == 1.0
+
+
+@pytest.mark.parametrize("kind", TOLD)
+def test_told_graph_needs_the_weights(kind):
+    with pytest.raises(ValueError, match=r"weights = None in the problem: must be .* told_graph=True"):
+        kind(told_graph=True).init(sp.Problem(3, 1), sp.Rng(0))
+
+
+@pytest.mark.parametrize("kind", TOLD)
+@pytest.mark.parametrize("weights", [[1.0, 2.0], [1.0, np.nan, 2.0], [1.0, np.inf, 2.0]])
+def test_weights_are_one_finite_number_an_arm(kind, weights):
+    with pytest.raises(ValueError, match="weights = .*: must be finite numbers, one for each of the 3 arms"):
+        kind(told_graph=True).init(sp.Problem(3, 1, weights=weights), sp.Rng(0))
+
+
+@pytest.mark.parametrize("kind", TOLD)
+def test_the_simulation_tells_the_weights_only_to_those_who_ask(kind):
+    seen = []
+
+    class Asked(kind):
+        def init(self, problem, rng, batch=()):
+            seen.append(problem.weights)
+            return super().init(problem, rng, batch)
+
+    environment = sp.SyntheticSEM(n_arms=4, budget=2, edge_density=0.3, horizon=3, changes=())
+    for told_graph in (False, True):
+        sp.simulate(Asked(told_graph=told_graph), environment, replications=2)
+    assert seen[0] is None
+    world = environment.draw(sp.Rng(0, np.arange(2)).at(sp.Purpose.WORLD), (2,))
+    np.testing.assert_array_equal(seen[1], world.weights(1))
+    assert (seen[1] > 1).any()
+
+
+def test_the_graph_helps():
+    """A strong cause with a modest reward of its own: only who knows the graph plays it."""
+    a = np.zeros((6, 6))
+    a[:4, 5] = 0.9
+    world = sp.FixedSEM(adjacency=a, means=[0.9, 0.8, 0.8, 0.8, 0.6, 0.4], budget=2, horizon=1500)
+    told, untold = (
+        sp.simulate(CUCB(told_graph=flag), world, replications=6).final_regret.mean() for flag in (True, False)
+    )
+    assert told < 0.5 * untold

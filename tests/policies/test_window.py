@@ -1,0 +1,192 @@
+"""CUCB on a sliding window against a twin that keeps the whole history."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import spillover as sp
+from spillover import kernels
+from spillover.policies import CUCB, SlidingWindowCUCB
+from spillover.state import leaves
+from spillover.testing import check_policy
+from tests.reference import rivals_reference as reference
+
+N, BUDGET = 4, 2
+WEIGHTS = np.array([1.0, 2.5, 1.2, 1.7])
+SCALES = {
+    "declared": (sp.Problem(N, BUDGET, overall_range=(-0.5, 4.5)), {"overall_range": (-0.5, 4.5)}),
+    "undeclared": (sp.Problem(N, BUDGET), {}),
+    "told the graph": (sp.Problem(N, BUDGET, weights=WEIGHTS), {"weights": WEIGHTS}),
+}
+
+
+def feedback(x, y, age=0, arrived=True):
+    x = np.asarray(x, bool)
+    batch = x.shape[:-1]
+    return sp.Feedback(x, np.zeros(x.shape), np.asarray(y, float), np.full(batch, age), np.full(batch, arrived))
+
+
+def totals(state):
+    return kernels.window_totals(*state.window, state.rounds)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("way", reference.WAYS)
+def test_slow_twin_agrees_at_every_round(way, scale):
+    problem, told = SCALES[scale]
+    clear = 0
+    for window in (1, 3, 10, 35, 500):
+        policy = SlidingWindowCUCB(window=window, told_graph="weights" in told)
+        twin = reference.SlowWindowCUCB(N, BUDGET, window, **told)
+        outcome = reference.spilling(N, seed=window, change=40)
+        delay = reference.delays(window)[way]
+        for t, state, x in reference.play_beside(policy, problem, delay, outcome, 70, twin.tell_at, seed=window):
+            index = twin.index(t)
+            # sums that things were taken out of are exact to rounding of the largest, not of what is left
+            np.testing.assert_allclose(policy.index(state), index, rtol=1e-9, atol=1e-12, err_msg=f"round {t}")
+            np.testing.assert_array_equal(totals(state)[1], twin.inside(t)[1])
+            assert reference.top_sets_fault(x, twin.weights * index, BUDGET) == ""
+            clear += reference.is_clear(twin.weights * index, BUDGET)
+    assert clear >= 40
+
+
+@given(
+    window=st.integers(1, 12),
+    log=st.lists(
+        st.tuples(
+            st.lists(st.booleans(), min_size=3, max_size=3),
+            st.lists(st.integers(0, 16), min_size=3, max_size=3),
+            st.one_of(st.none(), st.integers(0, 20)),
+        ),
+        min_size=1,
+        max_size=50,
+    ),
+)
+@hypothesis_settings(max_examples=80)
+def test_exact_in_any_order_of_arrival(window, log):
+    """Sums of small whole numbers: equal to the last bit, whatever is late, lost, out of order or too old."""
+    policy = SlidingWindowCUCB(window=window)
+    problem = sp.Problem(3, 1, overall_range=(0.0, 16.0))
+    twin = reference.SlowWindowCUCB(3, 1, window, overall_range=(0.0, 16.0))
+    state = policy.init(problem, sp.Rng(0))
+    due: dict = {}
+    for t, (x, y, late) in enumerate(log, 1):
+        state = policy.played(state, np.array(x))
+        if late is not None:
+            due.setdefault(t + late, []).append((t, x, y))
+        for moment, *told in reversed(due.pop(t, [])):
+            state = policy.update(state, feedback(*told, age=t - moment), sp.Rng(0))
+            twin.tell(moment, told[0], np.zeros(3), told[1])
+        sums, counts = totals(state)
+        expected = twin.inside(t + 1)
+        np.testing.assert_array_equal(sums / 16, expected[0])
+        np.testing.assert_array_equal(counts, expected[1])
+
+
+def test_the_order_of_arrival_does_not_matter():
+    rng = np.random.default_rng(3)
+    x, y = rng.random((60, 3)) < 0.5, rng.integers(0, 9, (60, 3)).astype(float)
+    policy = SlidingWindowCUCB(window=25)
+    results = []
+    for order in (range(60), range(59, -1, -1), rng.permutation(60)):
+        state = policy.init(sp.Problem(3, 1, overall_range=(0.0, 8.0)), sp.Rng(0))
+        for row in x:
+            state = policy.played(state, row)
+        for k in order:
+            state = policy.update(state, feedback(x[k], y[k], age=59 - int(k)), sp.Rng(0))
+        results.append(totals(state))
+    kept = slice(35, 60)
+    for sums, counts in results:
+        np.testing.assert_array_equal(sums, (x * y)[kept].sum(axis=0))
+        np.testing.assert_array_equal(counts, x[kept].sum(axis=0))
+
+
+def test_a_window_is_over_rounds_of_play():
+    """One outcome of round 3, window 4: known for the decisions of rounds 4 to 7."""
+    policy = SlidingWindowCUCB(window=4)
+    state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
+    counts = {}
+    for t in range(1, 10):
+        counts[t] = totals(state)[1][0]
+        state = policy.played(state, np.array([True, False]))
+        if t == 5:
+            state = policy.update(state, feedback([1, 0], [0.5, 0], age=2), sp.Rng(0))
+    assert counts == {1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 1, 7: 1, 8: 0, 9: 0}
+
+
+def test_what_arrives_after_it_left_the_window_is_not_taken():
+    policy = SlidingWindowCUCB(window=3)
+    state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
+    for _ in range(6):
+        state = policy.played(state, np.array([True, False]))
+    for age, known in ((3, 0), (2, 1)):
+        state = policy.update(state, feedback([1, 0], [0.5, 0], age=age), sp.Rng(0))
+        assert totals(state)[1][0] == known
+
+
+def test_index_by_hand():
+    policy = SlidingWindowCUCB(window=20)
+    state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 2.0)), sp.Rng(0))
+    for t in range(1, 41):
+        state = policy.played(state, np.array([True, False]))
+        state = policy.update(state, feedback([1, 0], [0.4 if t > 30 else 0.2, 0]), sp.Rng(0))
+    expected = 0.15 + math.sqrt(3 * math.log(20) / (2 * 20))
+    np.testing.assert_allclose(policy.index(state), [expected, 1.0], rtol=1e-12)
+
+
+def test_a_window_over_everything_is_plain():
+    environment = sp.SyntheticSEM(n_arms=6, budget=2, horizon=150, changes=(), law="bernoulli", edge_density=0.0)
+    delay = sp.UniformDelay(0, 9)  # the rewards are 0 or 1, so that sums are exact and ties are ties
+    one, other = (sp.simulate(p, environment, delay, replications=4) for p in (CUCB(), SlidingWindowCUCB(window=150)))
+    np.testing.assert_array_equal(one.regret, other.regret)
+
+
+def test_select_and_played_rewrite_nothing():
+    policy = SlidingWindowCUCB(window=2)
+    state = policy.init(sp.Problem(2, 1), sp.Rng(0))
+    state = policy.update(policy.played(state, np.array([True, False])), feedback([1, 0], [1, 0]), sp.Rng(0))
+    for _ in range(4):
+        state = policy.played(state, np.array([False, True]))
+    before = {name: leaf.copy() for name, leaf in leaves(state).items()}
+    policy.select(state, sp.Rng(0))
+    for name, leaf in leaves(state).items():
+        np.testing.assert_array_equal(leaf, before[name])
+
+
+def test_ties_are_broken_uniformly_at_random():
+    policy, draws = SlidingWindowCUCB(window=5), 10_000
+    state = policy.init(sp.Problem(4, 1), sp.Rng(0), (draws,))
+    assert stats.chisquare(policy.select(state, sp.Rng(1, np.arange(draws))).x.sum(axis=0)).pvalue > 1e-3
+
+
+def test_contract():
+    check_policy(SlidingWindowCUCB(window=9))
+
+
+@pytest.mark.parametrize("told_graph", [False, True])
+def test_live_equals_its_row_of_a_batch(told_graph):
+    policy, environment = SlidingWindowCUCB(window=30, told_graph=told_graph), sp.SyntheticSEM(horizon=120, changes=())
+    delay = sp.LossyDelay(sp.GeometricDelay(5), 0.2)
+    many = sp.simulate(policy, environment, delay, replications=5, seed=2)
+    alone = sp.simulate(policy, environment, delay, replications=1, seed=2, first=3)
+    np.testing.assert_array_equal(many.regret[3:4], alone.regret)
+
+
+def test_the_window_pays_when_the_world_changes():
+    means = np.array([np.linspace(0.9, 0.1, 6), np.linspace(0.1, 0.9, 6)])
+    world = sp.FixedSEM(adjacency=np.zeros((6, 6)), means=means, budget=2, horizon=2000, changes=(1500,))
+    policies = CUCB(), SlidingWindowCUCB(window=200)
+    regrets = [sp.simulate(policy, world, replications=8).regret for policy in policies]
+    late = [(regret[:, -1] - regret[:, 1498]).mean() for regret in regrets]
+    assert late[1] < 0.7 * late[0]
+
+
+@pytest.mark.parametrize("window", [0, -1, 2.5, "long", None, True])
+def test_window_is_a_whole_number(window):
+    with pytest.raises(ValueError, match=r"window = .*: must be a whole number from 1 on"):
+        SlidingWindowCUCB(window=window)

@@ -1,0 +1,94 @@
+"""One live learner: the same decisions as in a simulation, outcomes in any order, and nothing lost on disk."""
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover.rng import Purpose
+
+PROBLEM = sp.Problem(n_arms=6, budget=2, overall_range=(0.0, 6.0))
+WORLD = sp.SyntheticSEM(n_arms=6, budget=2, edge_density=0.2, horizon=60, changes=(30,))
+
+
+def outcome(world: sp.environments.SEMWorld, t: int, x: np.ndarray, rng: sp.Rng) -> tuple[np.ndarray, np.ndarray]:
+    return world.play(t, x, rng.at(Purpose.WORLD, t))
+
+
+@pytest.mark.parametrize("name", ["ndc-sem", "cts", "ftrl", "window-cucb"])
+def test_a_live_learner_decides_as_a_simulated_one(name: str) -> None:
+    """Same seed, same world, delay 4: the learner plays what `rounds` plays."""
+    policy, rng = sp.POLICIES[name](), sp.Rng(3)
+    world = WORLD.draw(rng.at(Purpose.WORLD))
+    simulated = [played.x for played in sp.rounds(policy, world, 4, rng, ())]
+    learner, lived, outcomes = sp.Learner(policy, world.problem, seed=3), [], {}
+    for t in range(1, world.horizon + 1):
+        lived.append(learner.choose())
+        assert learner.play() == t
+        outcomes[t] = outcome(world, t, lived[-1], rng)
+        if t > 4:
+            learner.report(t - 4, *outcomes.pop(t - 4))
+    np.testing.assert_array_equal(lived, simulated)
+    assert learner.pending == [57, 58, 59, 60]
+
+
+def test_asking_twice_changes_nothing() -> None:
+    learner = sp.Learner(sp.CTS(), PROBLEM, seed=5)
+    np.testing.assert_array_equal(learner.choose(), learner.choose())
+    assert learner.rounds == 0
+
+
+@pytest.mark.parametrize("name", ["ndc-sem", "ftrl"])
+def test_saved_and_loaded_it_goes_on_as_before(name: str, tmp_path) -> None:
+    """With outcomes still pending, memos included (FTRL's probabilities)."""
+    policy, rng = sp.POLICIES[name](), sp.Rng(8)
+    world = WORLD.draw(rng.at(Purpose.WORLD))
+    learner, outcomes = sp.Learner(policy, world.problem, seed=8), {}
+    for t in range(1, 21):
+        x = learner.choose()
+        learner.play()
+        outcomes[t] = outcome(world, t, x, rng)
+        if t > 3:
+            learner.report(t - 3, *outcomes.pop(t - 3))
+    learner.save(tmp_path / "learner.json")
+    again = sp.Learner.load(tmp_path / "learner.json", policy, world.problem, seed=8)
+    assert again.pending == learner.pending == [18, 19, 20]
+    for t, (z, y) in outcomes.items():
+        learner.report(t, z, y)
+        again.report(t, z, y)
+    for leaf, other in zip(sp.state.leaves(learner.state).values(), sp.state.leaves(again.state).values(), strict=True):
+        np.testing.assert_array_equal(leaf, other)
+    np.testing.assert_array_equal(learner.choose(), again.choose())
+
+
+def test_what_somebody_decided_instead_is_learned_from() -> None:
+    learner = sp.Learner(sp.NDCSEM(), PROBLEM)
+    instead = [0, 0, 0, 1, 1, 0]
+    learner.report(learner.play(instead), z=[0, 0, 0, 0.25, 1, 0], y=[0, 0, 0, 0.25, 1, 0])
+    np.testing.assert_array_equal(learner.explain().mean[3:5], [0.25, 1.0])
+
+
+def test_mistakes_are_named_and_cost_nothing(tmp_path) -> None:
+    learner = sp.Learner(sp.NDCSEM(), PROBLEM)
+    first = learner.play()
+    for arguments, message in (
+        ((7, np.zeros(6), np.zeros(6)), r"round = 7: must be a round that was played and not reported yet: \[1\]"),
+        ((first, np.zeros(5), np.zeros(6)), r"shape of z = \(5,\): must be \(6,\)"),
+        ((first, np.full(6, np.nan), np.zeros(6)), "must be finite"),
+        ((first, np.ones(6), np.ones(6)), "must be 0 for every arm that was not played"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            learner.report(*arguments)
+    assert learner.pending == [first]
+    with pytest.raises(ValueError, match="must be only 0 and 1"):
+        learner.play([2, 0, 0, 0, 0, 0])
+    with pytest.raises(TypeError, match="explain"):
+        sp.Learner(sp.FTRL(), PROBLEM).explain()
+    sp.save_state(tmp_path / "other.json", learner.state)
+    with pytest.raises(ValueError, match="must be those of a saved learner"):
+        sp.Learner.load(tmp_path / "other.json", sp.NDCSEM(), PROBLEM)
+    (tmp_path / "cut.json").write_text('{"format": 1, "arr')
+    with pytest.raises(ValueError, match="must be a whole JSON file"):
+        sp.Learner.load(tmp_path / "cut.json", sp.NDCSEM(), PROBLEM)
+    learner.save(tmp_path / "learner.json")
+    with pytest.raises(ValueError, match="must be"):
+        sp.Learner.load(tmp_path / "learner.json", sp.NDCSEM(), sp.Problem(n_arms=5, budget=2))
