@@ -1,7 +1,7 @@
 """Choose s of N actions every round when outcomes arrive late, the world drifts, and actions spill over."""
 
 from spillover.delays import NEVER, ConstantDelay, GeometricDelay, LossyDelay, RecordedDelay, UniformDelay
-from spillover.environments import FixedSEM, SyntheticSEM, example_graph
+from spillover.environments import FixedSEM, Instance, SyntheticSEM, example_graph
 from spillover.live import Learner
 from spillover.metrics import mean_interval
 from spillover.policies import (
@@ -45,6 +45,7 @@ __all__ = [
     "Feedback",
     "FixedSEM",
     "GeometricDelay",
+    "Instance",
     "Learner",
     "LossyDelay",
     "Oracle",

@@ -114,3 +114,12 @@ def as_delay(delay: Any) -> Delay:
     if isinstance(delay, list | tuple | np.ndarray):
         return RecordedDelay(delay)
     raise ValueError(f"delay = {delay!r}: must be a number of rounds, a record of delays, or a Delay")
+
+
+DELAYS = {
+    "constant": ConstantDelay,
+    "uniform": UniformDelay,
+    "geometric": GeometricDelay,
+    "recorded": RecordedDelay,
+    "lossy": LossyDelay,
+}

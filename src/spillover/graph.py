@@ -109,6 +109,28 @@ class SparseGraph:
         return graph
 
 
+class EmptyGraph(NamedTuple):
+    """No edges: every arm's weight is 1."""
+
+    adjacency: Array  # (*batch, n, n)
+    weights: Array  # (*batch, n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoGraph:
+    """Learns no graph: what a policy is without one."""
+
+    def init(self, problem: Problem, batch: Batch = ()) -> EmptyGraph:
+        n = problem.n_arms
+        return EmptyGraph(np.zeros((*batch, n, n)), np.ones((*batch, n)))
+
+    def absorb(self, graph: EmptyGraph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> EmptyGraph:
+        return graph
+
+    def solve(self, graph: EmptyGraph) -> EmptyGraph:
+        return graph
+
+
 @dataclass(frozen=True, kw_only=True)
 class SelfTunedGraph:
     """`sparsity="auto"`: the sparsity is chosen online by squared prediction error on rounds held out of the fit.
@@ -178,7 +200,9 @@ def largest_near_best(error: Array) -> IntArray:
     return np.asarray(np.where(near.all(axis=-1), 0, last))
 
 
-def graph_learner(sparsity: Any, row_bound: float, required: Any, forbidden: Any) -> GraphLearner:
+def graph_learner(
+    sparsity: Any, row_bound: float = ROW_BOUND, required: Any = None, forbidden: Any = None
+) -> GraphLearner:
     """The learner that the parameters of a policy ask for."""
     shared = {"row_bound": row_bound, "required": required, "forbidden": forbidden}
     if isinstance(sparsity, str):

@@ -1,9 +1,10 @@
 """Worlds to learn in."""
 
 from spillover.environments.fixed import FixedSEM, example_graph
+from spillover.environments.instance import Instance
 from spillover.environments.synthetic import SyntheticSEM
 from spillover.environments.world import SEMWorld
 
-ENVIRONMENTS = {"synthetic": SyntheticSEM, "fixed": FixedSEM}
+ENVIRONMENTS = {"synthetic": SyntheticSEM, "instance": Instance, "fixed": FixedSEM}
 
-__all__ = ["ENVIRONMENTS", "FixedSEM", "SEMWorld", "SyntheticSEM", "example_graph"]
+__all__ = ["ENVIRONMENTS", "FixedSEM", "Instance", "SEMWorld", "SyntheticSEM", "example_graph"]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from spillover.policies.ablations import AblatedNDCSEM
 from spillover.policies.cts import CTS
 from spillover.policies.cucb import CUCB, DiscountedCUCB
 from spillover.policies.ftrl import FTRL
@@ -11,6 +12,7 @@ from spillover.policies.ndcsem import NDCSEM
 from spillover.policies.reference import DelayedOracle, Oracle, Uniform
 from spillover.policies.restarts import GLRCUCB, GLRSEMUCB
 from spillover.policies.semucb import SEMUCB
+from spillover.policies.superarms import SuperArmUCB
 from spillover.policies.window import SlidingWindowCUCB
 
 POLICIES: dict[str, Callable[..., Any]] = {
@@ -30,6 +32,8 @@ POLICIES: dict[str, Callable[..., Any]] = {
     "discounted-cucb-told-graph": partial(DiscountedCUCB, told_graph=True),
     "window-cucb-told-graph": partial(SlidingWindowCUCB, told_graph=True),
     "glr-cucb-told-graph": partial(GLRCUCB, told_graph=True),
+    "ablated-ndc-sem": AblatedNDCSEM,
+    "super-arm-ucb": SuperArmUCB,
     "random": Uniform,
     "oracle": Oracle,
     "delayed-oracle": DelayedOracle,
@@ -44,9 +48,11 @@ __all__ = [
     "NDCSEM",
     "POLICIES",
     "SEMUCB",
+    "AblatedNDCSEM",
     "DelayedOracle",
     "DiscountedCUCB",
     "Oracle",
     "SlidingWindowCUCB",
+    "SuperArmUCB",
     "Uniform",
 ]

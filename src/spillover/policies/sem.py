@@ -48,12 +48,17 @@ def pass_round(state: SEMState, discount: Any) -> SEMState:
     return state._replace(rounds=state.rounds + 1, clock=discount * state.clock + 1.0)
 
 
-def take_in(state: SEMState, feedback: Feedback, learner: GraphLearner, discount: Any) -> SEMState:
-    """Learn from an outcome, weighted by the time of its action; rewrites the arrays of the state."""
+def take_in(
+    state: SEMState, feedback: Feedback, learner: GraphLearner, discount: Any, *, by_arrival: bool = False
+) -> SEMState:
+    """Learn from an outcome, weighted by the time of its action; rewrites the arrays of the state.
+
+    by_arrival: weight the means by the time of arrival instead, as if the outcome were new.
+    """
     x, z, y, age, arrived, _ = feedback
     validate.feedback(x, z, y, state.limits, arrived)
     moment = state.rounds - age
-    averages = learn(state.averages, x, z, moment, discount, arrived)
+    averages = learn(state.averages, x, z, state.rounds if by_arrival else moment, discount, arrived)
     graph = learner.solve(learner.absorb(state.graph, z, y, arrived, moment))
     return state._replace(averages=averages, graph=graph)
 

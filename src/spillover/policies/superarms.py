@@ -1,0 +1,92 @@
+"""Learning from whole super arms: every set of s arms is an arm of its own, known by its payoff alone."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import validate
+from spillover.oracle import top_arms
+from spillover.policies.averages import Averages, learn, no_averages, upper_index
+from spillover.rng import Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
+
+MOST_SETS = 100_000
+
+
+class SuperArmState(NamedTuple):
+    """What is known of each set."""
+
+    rounds: IntArray  # (*batch,)
+    clock: Array  # (*batch,)
+    averages: Averages  # of the payoff of each set, (*batch, sets)
+    members: BoolArray  # (*batch, sets, n)
+    scale: Array  # (*batch,): an upper value of the payoff
+    limits: Array  # (*batch, 2): range of z
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuperArmUCB:
+    """A discounted upper confidence bound on the payoff of every set of s arms, as if sets had nothing in common.
+
+    The paper's argument for learning from base arms: here a set teaches nothing about the others that share its arms.
+    It has NDC-SEM's index with the same parameters, on payoffs scaled to [0, 1].
+
+    >>> import spillover as sp
+    >>> run = sp.simulate(SuperArmUCB(), sp.SyntheticSEM(n_arms=4, budget=2, horizon=50, changes=()), 0)
+    >>> run.regret.shape
+    (1, 50)
+    """
+
+    discount: Any = 0.985
+    exploration: Any = 1e-10
+
+    order_free = True
+    grids = ("discount", "exploration")
+
+    def __post_init__(self) -> None:
+        between = "a number strictly between 0 and 1"
+        validate.number("discount", self.discount, between, low=0, high=1, open_ends=True)
+        validate.number("exploration", self.exploration, "a finite number >= 0", low=0, high=np.inf)
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SuperArmState:
+        validate.problem(problem)
+        n, sets = problem.n_arms, comb(problem.n_arms, problem.budget)
+        validate.require(sets <= MOST_SETS, "number of sets", sets, f"at most {MOST_SETS:,}")
+        members = np.zeros((sets, n), np.bool_)
+        chosen = np.array(list(combinations(range(n), problem.budget)))
+        np.put_along_axis(members, chosen, True, axis=-1)
+        overall = np.asarray((0.0, 1.0) if problem.overall_range is None else problem.overall_range, float)
+        return SuperArmState(
+            rounds=np.zeros(batch, np.int64),
+            clock=np.zeros(batch),
+            averages=no_averages(sets, batch),
+            members=np.broadcast_to(members, (*batch, sets, n)).copy(),
+            scale=np.broadcast_to(n * overall[..., 1], batch).astype(float),
+            limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
+        )
+
+    def index(self, state: SuperArmState) -> Array:
+        budget = state.members[..., 0, :].sum(axis=-1)
+        width = 4.0 * self.exploration * (budget + 1)
+        return upper_index(
+            state.averages, state.rounds, state.clock, width=width, discount=self.discount, unit=state.scale
+        )
+
+    def select(self, state: SuperArmState, rng: Rng) -> Choice:
+        # payoffs are never negative: lifted a little, so that a set which gave nothing can still be the best
+        place = top_arms(self.index(state) + 1e-12, 1, rng).argmax(axis=-1)
+        return Choice(np.take_along_axis(state.members, place[..., None, None], axis=-2)[..., 0, :])
+
+    def played(self, state: SuperArmState, x: BoolArray) -> SuperArmState:
+        return state._replace(rounds=state.rounds + 1, clock=self.discount * state.clock + 1.0)
+
+    def update(self, state: SuperArmState, feedback: Feedback, rng: Rng) -> SuperArmState:
+        x, z, y, age, arrived, _ = feedback
+        validate.feedback(x, z, y, state.limits, arrived)
+        which = (state.members == x[..., None, :]).all(axis=-1)  # none, if somebody played another number of arms
+        payoff = np.where(which, y.sum(axis=-1)[..., None], 0.0)
+        averages = learn(state.averages, which, payoff, state.rounds - age, self.discount, arrived)
+        return state._replace(averages=averages)
