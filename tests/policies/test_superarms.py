@@ -1,0 +1,43 @@
+"""Whole sets as arms: against plain averages over sets kept in a dictionary."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover.policies import SuperArmUCB
+from spillover.rng import Purpose
+
+
+def test_every_set_is_tried_and_known_by_its_payoff():
+    world_family = sp.SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=120, changes=())
+    rng = sp.Rng(2)
+    world = world_family.draw(rng.at(Purpose.WORLD))
+    policy = SuperArmUCB(discount=0.95, exploration=0.05)
+    history: dict[tuple[int, ...], list[tuple[int, float]]] = {c: [] for c in combinations(range(5), 2)}
+    played = list(sp.rounds(policy, world, 3, rng, ()))
+    state = played[-1].state
+    for t, x, outcome, _ in played:
+        history[tuple(np.flatnonzero(x).tolist())].append((t, float(outcome.y.sum())))
+    arrived = {c: [(t, r) for t, r in log if t <= 120 - 3] for c, log in history.items()}
+    assert all(arrived.values())  # ten sets: each is tried before any is repeated for good
+    clock = sum(0.95 ** (120 - t) for t in range(1, 121))
+    scale = 5 * world.problem.overall_range[1]
+    for place, log in enumerate(arrived.values()):
+        weights = np.array([0.95 ** (120 - t) for t, _ in log])
+        mean = (weights * [r for _, r in log]).sum() / weights.sum() / scale
+        bonus = 2 * np.sqrt(0.05 * 3 * np.log(clock) / weights.sum())
+        assert policy.index(state)[place] == pytest.approx(mean + bonus, rel=1e-12)
+
+
+def test_a_set_of_another_size_teaches_nothing():
+    policy = SuperArmUCB()
+    state = policy.played(policy.init(sp.Problem(4, 2), sp.Rng(0)), np.ones(4, bool))
+    outcome = sp.Feedback(np.ones(4, bool), np.ones(4), np.ones(4), np.array(0), np.array(True))
+    assert not policy.update(state, outcome, sp.Rng(0)).averages.counts.any()
+
+
+def test_too_many_sets_are_refused():
+    with pytest.raises(ValueError, match="number of sets = 184756: must be at most 100,000"):
+        SuperArmUCB().init(sp.Problem(20, 10), sp.Rng(0))
