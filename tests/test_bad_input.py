@@ -10,16 +10,6 @@ import spillover as sp
 NAN, INF = float("nan"), float("inf")
 
 
-def open_point(reason):
-    """Not refused as it should be yet."""
-    return pytest.mark.xfail(strict=True, reason=reason)
-
-
-NAMELESS = open_point("the message does not name the argument")
-MIDWAY = open_point("refused once a round has been played")
-WARNS = open_point("a RuntimeWarning comes first, where warnings are errors")
-
-
 def refused(words, make, *arguments, **named):
     """A ValueError or TypeError in which all the words stand, in this order."""
     with pytest.raises((ValueError, TypeError)) as caught:
@@ -93,7 +83,7 @@ def test_known_edges():
         (sp.Problem(3, 1, reward_range=(0.0, INF)), ["reward_range = (0.0, inf)", "finite"]),
         (sp.Problem(3, 1, reward_range=(0.0, NAN)), ["reward_range", "finite"]),
         (sp.Problem(3, 1, reward_range=5.0), ["reward_range = 5.0", "a pair"]),
-        pytest.param(sp.Problem(3, 1, reward_range=("a", "b")), ["reward_range", "a pair"], marks=NAMELESS),
+        pytest.param(sp.Problem(3, 1, reward_range=("a", "b")), ["reward_range", "a pair"]),
         (sp.Problem(3, 1, overall_range=(2.0, 1.0)), ["overall_range = (2.0, 1.0)", "low < high"]),
         (sp.Problem(3, 1, weights=[1.0, 2.0]), ["weights = [1.0, 2.0]", "3 arms"]),
         (sp.Problem(3, 1, weights=[1.0, 2.0, NAN]), ["weights", "finite"]),
@@ -125,34 +115,30 @@ def test_feedback():
     tell(x, z, y)
     refused(["z", "nan", "finite"], tell, x, [NAN, 0.2, 0], y)
     refused(["y", "nan", "finite"], tell, x, z, [0.6, NAN, 0])
-    refused(["z", "x = [1 1 0]", "0.1", "0 for every arm that was not played"], tell, x, [0.5, 0.2, 0.1], y)
-    refused(["z", "1.5", "reward_range", "[0. 1.]"], tell, x, [1.5, 0.2, 0], y)
-    refused(["z", "-0.1", "reward_range", "[0. 1.]"], tell, x, [0.5, -0.1, 0], y)
+    refused(["z", "0.1", "x = [1 1 0]", "0 for every arm that was not played"], tell, x, [0.5, 0.2, 0.1], y)
+    refused(["z", "1.5", "reward_range", "[0, 1]"], tell, x, [1.5, 0.2, 0], y)
+    refused(["z", "-0.1", "reward_range", "[0, 1]"], tell, x, [0.5, -0.1, 0], y)
     refused(["shape of z = (2,)", "(3,)"], tell, x, [0.5, 0.2], y)
     refused(["shape of y = (4,)", "(3,)"], tell, x, z, [0.6, 0.2, 0, 0])
 
 
 @pytest.mark.parametrize("value", [INF, -INF])
 @pytest.mark.parametrize("name", ["z", "y"])
-@WARNS
 def test_feedback_that_is_infinite(name, value):
     good = {"x": [1, 1, 0], "z": [0.5, 0.2, 0.0], "y": [0.6, 0.2, 0.0]}
     refused([name, str(value), "finite"], tell, **(good | {name: [value, 0.2, 0.0]}))
 
 
 @pytest.mark.parametrize("age", [-1, 1, 7])
-@open_point("accepted")
 def test_feedback_of_a_round_that_was_not_played(age):
     refused(["age", str(age)], tell, [1, 1, 0], [0.5, 0.2, 0.0], [0.6, 0.2, 0.0], age=age)
 
 
-@open_point("the message is the kernel's own")
 def test_feedback_of_the_wrong_number_of_arms():
     refused(["shape of x = (4,)", "(3,)"], tell, [1, 1, 0, 0], [0.5, 0.2, 0, 0], [0.6, 0.2, 0, 0])
 
 
 @pytest.mark.parametrize("policy", [sp.NDCSEM(), sp.Uniform()])
-@open_point("accepted")
 def test_a_decision_of_the_wrong_shape(policy):
     state = policy.init(sp.Problem(3, 2), sp.Rng(0))
     refused(["shape of x = (2,)", "(3,)"], policy.played, state, np.array([True, False]))
@@ -205,20 +191,16 @@ def test_replay_is_checked_when_it_is_called():
 
 @pytest.mark.parametrize("name", ["x", "z", "y"])
 @pytest.mark.parametrize("value", [None, "many", 7.0])
-def test_replay_of_what_is_not_a_log(name, value, request):
-    if (name == "x") != isinstance(value, str):
-        request.applymarker(NAMELESS)
-    refused([f"of {name} = "], call_replay, **{name: value})
+def test_replay_of_what_is_not_a_log(name, value):
+    refused([f"{name} = ", "must be"], call_replay, **{name: value})
 
 
-@WARNS
 def test_replay_of_an_infinite_reward():
     refused(["y of row 1", "finite"], call_replay, y=np.where(REWARDS == 1.0, INF, REWARDS))
 
 
-@MIDWAY
 def test_replay_with_a_record_of_delays_that_is_too_short():
-    refused(["1", "rounds on record"], call_replay, delay=[1])
+    refused(["delays = (1,)", "rounds"], call_replay, delay=[1])
 
 
 # --- delays ----------------------------------------------------------------------------------------------------------
@@ -265,8 +247,8 @@ def test_delays(make, words):
         ({"weight_range": (0.7, 0.4)}, ["weight_range = (0.7, 0.4)", "0 <= low <= high"]),
         ({"weight_range": (-0.1, 0.4)}, ["weight_range = (-0.1, 0.4)", "0 <= low <= high"]),
         ({"weight_range": 0.5}, ["weight_range = 0.5", "a pair"]),
-        pytest.param({"weight_range": ("low", "high")}, ["weight_range", "a pair"], marks=NAMELESS),
-        pytest.param({"gain_range": "wide"}, ["gain_range", "a pair"], marks=NAMELESS),
+        ({"weight_range": ("low", "high")}, ["weight_range", "a pair"]),
+        ({"gain_range": "wide"}, ["gain_range", "a pair"]),
         ({"horizon": 0}, ["horizon = 0", "a whole number from 1"]),
         ({"horizon": 500}, ["changes = (1000, 2500, 4000)", "from 2 to", "500"]),
         ({"changes": (1,)}, ["changes = (1,)", "from 2 to"]),
@@ -299,20 +281,16 @@ def test_synthetic_worlds(given, words):
         ({"adjacency": [0, 0.5]}, ["shape of adjacency = (2,)", "(n, n)"]),
         ({"adjacency": [[0, 0.5], [0.5, 0]]}, ["adjacency", "cycle", "acyclic=False"]),
         ({"adjacency": [[0, 1.0], [1.0, 0]], "acyclic": False}, ["spectral radius of adjacency = 1", "below 1"]),
-        pytest.param({"adjacency": [["a", "b"], ["c", "d"]]}, ["adjacency", "numbers"], marks=NAMELESS),
-        pytest.param({"adjacency": [[0, 0.5], [0]]}, ["adjacency", "(n, n)"], marks=NAMELESS),
+        pytest.param({"adjacency": [["a", "b"], ["c", "d"]]}, ["adjacency", "numbers"]),
+        pytest.param({"adjacency": [[0, 0.5], [0]]}, ["adjacency", "square"]),
         ({"means": [0.5, 1.5]}, ["means", "1.5", "from 0 to 1"]),
         ({"means": [0.5, -0.1]}, ["means", "-0.1", "from 0 to 1"]),
         ({"means": [0.5, NAN]}, ["means", "nan", "from 0 to 1"]),
         ({"means": [0.5]}, ["shape of means = (1,)", "(2,)"]),
         ({"means": [[0.5, 0.5]] * 3}, ["shape of means = (3, 2)", "(1, 2)"]),
-        pytest.param({"means": "half"}, ["means", "from 0 to 1"], marks=NAMELESS),
-        pytest.param({"gain": "strong"}, ["gain", "2 finite numbers"], marks=NAMELESS),
-        pytest.param(
-            {"means": [0.5, 0.5], "changes": (9,)},
-            ["shape of means = (2,): must be (2, 2)"],
-            marks=open_point("the message says that the given shape would do"),
-        ),
+        pytest.param({"means": "half"}, ["means", "numbers"]),
+        pytest.param({"gain": "strong"}, ["gain", "numbers"]),
+        pytest.param({"means": [0.5, 0.5], "changes": (9,)}, ["shape of means = (2,): must be (2, 2)"]),
         ({"budget": 3}, ["budget = 3", "at most 2"]),
         ({"budget": 0}, ["budget = 0", "a whole number from 1"]),
         ({"horizon": 0}, ["horizon = 0", "a whole number from 1"]),
@@ -350,7 +328,7 @@ class Untouched:
         ({"seed": "lucky"}, ["seed = 'lucky'", "a whole number"]),
         ({"seed": None}, ["seed = None", "a whole number"]),
         ({"seed": True}, ["seed = True", "a whole number"]),
-        ({"delay": -1}, ["rounds = -1", "a whole number from 0"]),
+        ({"delay": -1}, ["delay = -1", "a whole number from 0"]),
         ({"delay": 1.5}, ["delay = 1.5", "a number of rounds"]),
         ({"delay": None}, ["delay = None", "a number of rounds"]),
         ({"delay": [1, -2]}, ["delays = [1, -2]", "whole numbers >= 0"]),
@@ -363,17 +341,17 @@ def test_simulate(given, words):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"record": 0}, ["record = 0", "a whole number from 1"]),
-        ({"record": -5}, ["record = -5", "a whole number from 1"]),
+        ({"record": 0}, ["record = 0", "a whole number of rounds"]),
+        ({"record": -5}, ["record = -5", "a whole number of rounds"]),
         ({"record": [0, 5]}, ["record = [0, 5]", "rounds from 1 to 20"]),
         ({"record": [21]}, ["record = [21]", "rounds from 1 to 20"]),
-        pytest.param({"record": 1.5}, ["record = 1.5", "round"], marks=open_point("cut to 1")),
-        pytest.param({"record": [1.5]}, ["record = [1.5]", "round"], marks=open_point("cut to 1")),
-        pytest.param({"record": "often"}, ["record = 'often'", "round"], marks=NAMELESS),
-        pytest.param({"record": None}, ["record = None", "round"], marks=NAMELESS),
-        pytest.param({"delay": [1] * 10}, ["10", "rounds on record"], marks=MIDWAY),
-        pytest.param({"delay": np.ones((1, 20)), "replications": 2}, ["1", "rows on record"], marks=MIDWAY),
-        pytest.param({"first": 3, "delay": np.ones((2, 20))}, ["3", "rows on record"], marks=MIDWAY),
+        pytest.param({"record": 1.5}, ["record = 1.5", "round"]),
+        pytest.param({"record": [1.5]}, ["record = [1.5]", "round"]),
+        pytest.param({"record": "often"}, ["record = 'often'", "round"]),
+        pytest.param({"record": None}, ["record = None", "round"]),
+        pytest.param({"delay": [1] * 10}, ["delays = (10,)", "(20,)"]),
+        pytest.param({"delay": np.ones((1, 20)), "replications": 2}, ["delays = (1, 20)", "(2, 20)"]),
+        pytest.param({"first": 3, "delay": np.ones((2, 20))}, ["delays = (2, 20)", "(4, 20)"]),
     ],
 )
 def test_simulate_before_any_round(given, words):
@@ -384,13 +362,11 @@ def test_simulate_before_any_round(given, words):
     refused(words, sp.simulate, Watched(), sp.SyntheticSEM(horizon=20, changes=()), **given)
 
 
-@open_point("a list is taken as one setting a replication")
 def test_a_grid_given_as_a_list_is_a_grid():
     run = sp.simulate(sp.NDCSEM(discount=[0.5, 0.9]), sp.SyntheticSEM(horizon=20, changes=()), replications=2)
     assert run.regret.shape == (2, 2, 20)
 
 
-@NAMELESS
 def test_grids_that_do_not_fit():
     policy = sp.NDCSEM(discount=np.array([0.5, 0.6]), exploration=np.array([0.1, 0.2, 0.3]))
     refused(["discount", "exploration"], sp.simulate, policy, Untouched())

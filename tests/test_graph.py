@@ -218,7 +218,6 @@ def test_rewards_below_zero():
         learn_and_check(Z, Y, False, 0.0)
 
 
-@pytest.mark.xfail(strict=True, reason="rows without a penalty run off along flat directions inside a >= 0")
 def test_rewards_below_zero_without_a_penalty():
     Y = np.array(
         [[1.2, -0.1, -0.1, 0.3, 0.3, -1.0], [0.6, 1.2, -1.2, -0.9, -0.7, -0.1], [-0.3, -1.1, 0.6, 0.4, -1.9, 2.0]]

@@ -269,7 +269,6 @@ def test_replay_of_an_empty_log_holds_nothing():
     assert (shown.weights == 1).all()
 
 
-@pytest.mark.long
 def test_learning_beats_chance():
     environment = sp.SyntheticSEM(horizon=2000, changes=(1000,))
     learned = sp.simulate(sp.NDCSEM(), environment, 50, replications=100)

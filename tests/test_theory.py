@@ -268,7 +268,7 @@ def test_the_table_shows_every_term():
         ({"discount": 0.0}, "discount = 0.0: must be a number strictly between 0 and 1"),
         ({"discount": 1.0}, "discount = 1.0: must be a number strictly between 0 and 1"),
         ({"discount": np.array([0.9])}, "discount = "),
-        ({"delay": -1}, "rounds = -1"),
+        ({"delay": -1}, "delay = -1"),
         ({"n_arms": 1, "budget": 1}, "n_arms = 1"),
         ({"budget": 11}, "budget = 11"),
         ({"horizon": 9}, "horizon = 9"),

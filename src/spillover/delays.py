@@ -110,10 +110,22 @@ def as_delay(delay: Any) -> Delay:
     if isinstance(delay, Delay):
         return delay
     if isinstance(delay, int | np.integer) and not isinstance(delay, bool):
+        validate.whole("delay", delay, 0)
         return ConstantDelay(int(delay))
     if isinstance(delay, list | tuple | np.ndarray):
         return RecordedDelay(delay)
     raise ValueError(f"delay = {delay!r}: must be a number of rounds, a record of delays, or a Delay")
+
+
+def check_reach(delay: Delay, horizon: int, replications: int) -> None:
+    """Refuse a record that is too short for what is to be played, before anything is."""
+    if isinstance(delay, LossyDelay):
+        check_reach(delay.delay, horizon, replications)
+    if isinstance(delay, RecordedDelay):
+        shape = np.shape(delay.delays)
+        enough = shape[-1] >= horizon and (len(shape) == 1 or shape[0] >= replications)
+        accepted = f"at least ({horizon},) or ({replications}, {horizon}): (replications, rounds) to be played"
+        validate.require(enough, "shape of delays", shape, accepted)
 
 
 DELAYS = {

@@ -69,7 +69,7 @@ class SparseGraph:
     forbidden: Any = None
 
     def __post_init__(self) -> None:
-        validate.number("sparsity", self.sparsity, "a finite number >= 0", low=0, high=np.inf)
+        validate.number("sparsity", self.sparsity, 'a finite number >= 0, or "auto"', low=0, high=np.inf)
         validate.number("row_bound", self.row_bound, "a number strictly between 0 and 1", low=0, high=1, open_ends=True)
 
     def init(self, problem: Problem, batch: Batch = ()) -> Graph:

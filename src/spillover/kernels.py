@@ -168,15 +168,24 @@ FINE: Final = 0
 NOT_FINITE: Final = 1
 NOT_PLAYED: Final = 2
 OUT_OF_RANGE: Final = 3
+IMPOSSIBLE_AGE: Final = 4
+LARGEST_FLOAT: Final = np.finfo(np.float64).max
 
 
-@gufunc((boolean[:], float64[:], float64[:], float64[:], boolean, int64[:]), "(n),(n),(n),(r),()->()")
-def feedback_fault(x, z, y, limits, arrived, fault):
+@gufunc(
+    (boolean[:], float64[:], float64[:], float64[:], boolean, int64, int64, int64[:]),
+    "(n),(n),(n),(r),(),(),()->()",
+)
+def feedback_fault(x, z, y, limits, arrived, age, rounds, fault):
     """The first thing wrong with a piece of feedback, as one of the codes above."""
     fault[0] = FINE
     if arrived:
+        if age < 0 or age >= rounds:
+            fault[0] = IMPOSSIBLE_AGE
+            return
         for i in range(x.shape[0]):
-            if not (math.isfinite(z[i]) and math.isfinite(y[i])):
+            # not math.isfinite, which subtracts infinities and so leaves a floating-point warning
+            if not (abs(z[i]) <= LARGEST_FLOAT and abs(y[i]) <= LARGEST_FLOAT):
                 fault[0] = NOT_FINITE
                 return
             if z[i] != 0.0 and not x[i]:
@@ -196,6 +205,8 @@ WAKE: Final = 5e-9
 ENTER: Final = 1e-12
 # Below this, relative to G_jj, a Cholesky pivot is rounding: the column depends on the ones before it.
 DEPENDENT: Final = 1e-11
+FROZEN: Final = 1e200
+RUNAWAY: Final = 1e2
 
 
 @gufunc(
@@ -235,12 +246,13 @@ def row_is_optimal(allowed, residual, row, penalty, pressure):
 
 
 @njit(cache=True)
-def extend_cholesky(gram, support, done, size, factor):
-    """Columns done..size-1 of the Cholesky factor of G on the support; dependent columns get a tiny pivot.
+def extend_cholesky(gram, support, done, size, factor, frozen):
+    """Columns done..size-1 of the Cholesky factor of G on the support; says whether one of them is dependent.
 
-    That is a ridge far below the tolerance. A step through it is so long that the walls a >= 0 stop it: in effect
-    a step along the null direction, without a case of its own.
+    A dependent column gets a tiny pivot, a ridge far below the tolerance: a step through it is so long that a wall
+    a >= 0 stops it, in effect a step along the null direction. `frozen` gives it a huge one, and so no step at all.
     """
+    dependent = False
     for p in range(done, size):
         column = support[p]
         rest = gram[column, column]
@@ -251,7 +263,12 @@ def extend_cholesky(gram, support, done, size, factor):
             value /= factor[q, q]
             factor[p, q] = value
             rest -= value * value
-        factor[p, p] = math.sqrt(max(rest, DEPENDENT * gram[column, column]))
+        least = DEPENDENT * gram[column, column]
+        if rest < least:
+            dependent = True
+            rest = FROZEN if frozen else least
+        factor[p, p] = math.sqrt(rest)
+    return dependent
 
 
 @njit(cache=True)
@@ -298,6 +315,28 @@ def newton_step(factor, support, size, residual, row, penalty, bound, step, ones
 
 
 @njit(cache=True)
+def first_wall(support, size, row, step):
+    """How much of a step stays inside a >= 0, and the place on the support where it ends (-1: all of it stays)."""
+    length, wall = 1.0, -1
+    for p in range(size):
+        j = support[p]
+        if row[j] + step[p] <= 0.0:
+            reach = row[j] / -step[p] if step[p] < 0.0 else 0.0
+            if reach < length or wall < 0:
+                length, wall = min(reach, 1.0), p
+    return length, wall
+
+
+@njit(cache=True)
+def runs_away(gram, support, size, step, largest):
+    """Whether a step moves an arm's part in the prediction by far more than anything there is to predict."""
+    for p in range(size):
+        if step[p] * step[p] * gram[support[p], support[p]] > RUNAWAY * RUNAWAY * largest:
+            return True
+    return False
+
+
+@njit(cache=True)
 def solve_row(gram, residual, row, penalty, bound):
     """Minimise a'Ga/2 - (c - penalty)'a over a >= 0 with sum(a) <= bound; returns the bound's multiplier.
 
@@ -310,27 +349,34 @@ def solve_row(gram, residual, row, penalty, bound):
     step = np.empty(n)
     ones = np.empty(n)
     refused = np.zeros(n, np.bool_)
-    size = 0
+    size, largest = 0, 0.0
     for j in range(n):
+        largest = max(largest, gram[j, j])
         if row[j] > 0.0:
             support[size] = j
             size += 1
     done = 0
     pressure = 0.0
     entered = -1
+    dependent = False
     for _ in range(10 * n + 50):
         # 1. the minimiser on the support, or the first wall on the way to it
         while size > 0:
-            extend_cholesky(gram, support, done, size, factor)
+            dependent = extend_cholesky(gram, support, done, size, factor, False) or (dependent and done > 0)
             done = size
             pressure = newton_step(factor, support, size, residual, row, penalty, bound, step, ones)
-            length, wall = 1.0, -1
-            for p in range(size):
-                j = support[p]
-                if row[j] + step[p] <= 0.0:
-                    reach = row[j] / -step[p] if step[p] < 0.0 else 0.0
-                    if reach < length or wall < 0:
-                        length, wall = min(reach, 1.0), p
+            length, wall = first_wall(support, size, row, step)
+            if dependent and wall < 0 and pressure == 0.0 and runs_away(gram, support, size, step, largest):
+                # nothing stops the step along a null direction, so there is nothing to gain on it but rounding
+                done = 0
+                last = factor[size - 1, size - 1] ** 2
+                if support[size - 1] == entered and last < 2.0 * DEPENDENT * gram[entered, entered]:
+                    refused[entered] = True
+                    size -= 1
+                    continue
+                extend_cholesky(gram, support, 0, size, factor, True)
+                pressure = newton_step(factor, support, size, residual, row, penalty, bound, step, ones)
+                length, wall = first_wall(support, size, row, step)
             for p in range(size):
                 change = length * step[p]
                 if change != 0.0:
@@ -563,7 +609,7 @@ def forget_before(sums, counts, rewards, chosen, holds, oldest, first):
     window, n = rewards.shape
     for moment in range(max(oldest, first - window), first):
         slot = moment % window
-        if holds[slot] == moment:
+        if oldest <= holds[slot] < first:  # this round, or after a long silence one a window or more before it
             for i in range(n):
                 if chosen[slot, i]:
                     counts[i] -= 1.0
@@ -668,6 +714,22 @@ def likelihood_ratio(counts, totals, used, unit):
     return n, best
 
 
+@njit(cache=True)
+def merge_buckets(counts, totals):
+    """Merge the two neighbours whose joint size is the smallest against the number of observations after them."""
+    buckets = counts.shape[0]
+    place, least, newer = 0, math.inf, 1.0
+    for b in range(buckets - 2, -1, -1):
+        size = (counts[b] + counts[b + 1]) / newer
+        if size < least:
+            place, least = b, size
+        newer += counts[b + 1]
+    counts[place] += counts[place + 1]
+    totals[place] += totals[place + 1]
+    for b in range(place + 1, buckets - 1):
+        counts[b], totals[b] = counts[b + 1], totals[b + 1]
+
+
 @gufunc(
     (
         float64[:, ::1],
@@ -686,8 +748,8 @@ def likelihood_ratio(counts, totals, used, unit):
 def detect_change(counts, totals, used, x, reward, unit, false_alarms, arrived, alarm):
     """Add a reward to the history of each played arm, and test that for a change at level `false_alarms`.
 
-    A history is kept in buckets: one observation a bucket, and when all are full neighbours are merged, so memory is
-    constant, recent borders are fine and old ones coarse.
+    A history is kept in buckets, so memory is constant: a new observation has one of its own, and when all are in use
+    two neighbours are merged, such that borders are as far apart as they are old, in proportion.
     """
     alarm[0] = False
     if not arrived:
@@ -696,10 +758,8 @@ def detect_change(counts, totals, used, x, reward, unit, false_alarms, arrived, 
     for i in range(x.shape[0]):
         if x[i]:
             if used[i] == buckets:
-                for b in range(buckets // 2):
-                    counts[i, b] = counts[i, 2 * b] + counts[i, 2 * b + 1]
-                    totals[i, b] = totals[i, 2 * b] + totals[i, 2 * b + 1]
-                used[i] = buckets // 2
+                merge_buckets(counts[i], totals[i])
+                used[i] -= 1
             counts[i, used[i]], totals[i, used[i]] = 1.0, reward[i]
             used[i] += 1
             n, ratio = likelihood_ratio(counts[i], totals[i], used[i], unit)

@@ -62,11 +62,9 @@ class Learner:
         accepted = f"a round that was played and not reported yet: {self.pending}"
         validate.require(round in self.waiting, "round", round, accepted)
         x, memo = self.waiting[round]
-        rewards, overall = (np.asarray(v, float) for v in (z, y))
+        given = Feedback(x, z, y, np.array(self.rounds - round), np.array(True), memo)
         limits = np.asarray(self.problem.reward_range, float)
-        validate.feedback(x, rewards, overall, limits, np.True_)
-        age, arrived = np.array(self.rounds - round), np.array(True)
-        feedback = Feedback(x, rewards, overall, age, arrived, memo)
+        feedback = validate.feedback(given, (self.problem.n_arms,), limits, self.rounds)
         self.state = self.policy.update(self.state, feedback, self.rng.at(Purpose.LEARNING, round))
         del self.waiting[round]
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spillover import validate
 from spillover.types import Array
 
 
@@ -23,6 +24,7 @@ def mean_interval(values: Array, axis: int = 0, level: float = 0.95) -> Interval
     """
     from scipy.special import stdtrit  # here, because a live decision has no use for SciPy's import time
 
+    validate.number("level", level, "a probability strictly between 0 and 1", low=0, high=1, open_ends=True)
     values = np.asarray(values, float)
     n = values.shape[axis]
     mean = values.mean(axis=axis)

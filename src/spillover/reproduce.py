@@ -4,6 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 from time import perf_counter
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
 
 import spillover as sp
 from spillover.simulation import Run
@@ -53,7 +57,18 @@ def draw(studies: dict[int, dict[str, Run]], path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, len(studies), sharey=True)
     for ax, (delay, runs) in zip(axes, studies.items(), strict=True):
-        regret_figure(runs, ax=ax, title=f"outcomes {delay} rounds late")
+        records: list[Any] = [
+            SimpleNamespace(
+                policy=name.lower().replace(" ", "-"),
+                label=name,
+                rounds=np.arange(1, run.regret.shape[-1] + 1),
+                regret=run.regret,
+                changes=run.changes,
+                horizon=run.regret.shape[-1],
+            )
+            for name, run in runs.items()
+        ]
+        regret_figure(records, ax=ax, title=f"outcomes {delay} rounds late")
         ax.label_outer()
     axes[0].legend(loc="upper left", framealpha=1.0, edgecolor="none")
     save_figure(figure, path)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.delays import as_delay
+from spillover.delays import as_delay, check_reach
 from spillover.mailbox import Mailbox
 from spillover.metrics import Interval, graph_mse, mean_interval
 from spillover.rng import Purpose, Rng
@@ -16,6 +16,7 @@ from spillover.types import (
     Batch,
     BoolArray,
     Choice,
+    Delay,
     Environment,
     Explains,
     Explanation,
@@ -45,6 +46,11 @@ class Round(NamedTuple):
 def rounds(policy: Policy, world: World, delay: Any, rng: Rng, batch: Batch) -> Iterator[Round]:
     """Play a policy in a world to its horizon; `rng` has the world's batch, which `batch` ends with."""
     delay = as_delay(delay)
+    check_reach(delay, world.horizon, int(rng.keys[..., 1].max(initial=0)) + 1)
+    return play_rounds(policy, world, delay, rng, batch)
+
+
+def play_rounds(policy: Policy, world: World, delay: Delay, rng: Rng, batch: Batch) -> Iterator[Round]:
     own = rng.spread(batch)
     mailbox = Mailbox(world.horizon, batch)
     state = policy.init(problem_for(policy, world), own.at(Purpose.START), batch)
@@ -105,6 +111,8 @@ class Run:
 
     def interval(self, measure: str = "regret") -> Interval:
         """Mean over replications with its 95% interval, of a field of this run by its name."""
+        measures = ("regret", "payoff", "final_regret", "average_payoff", "optimality_ratio", "graph_error")
+        validate.require(measure in measures, "measure", measure, f"one of {', '.join(measures)}")
         values = getattr(self, measure)
         return mean_interval(values, axis=-1 if measure == "final_regret" else -2)
 
@@ -155,14 +163,16 @@ def simulate(
     >>> run.regret.shape, run.optimality_ratio.shape, run.graph_error.shape
     ((3, 200), (3, 1), (3, 4))
     """
+    check_kind("policy", policy, (Policy, Informed), "a policy, such as NDCSEM()")
+    check_kind("environment", environment, (Environment,), "an environment, such as SyntheticSEM()")
     validate.whole("replications", replications, 1)
     validate.whole("first", first, 0)
     delay = as_delay(delay)
+    player, grid = spread_grid(policy)
     rng = Rng(seed, np.arange(first, first + replications))
     world = environment.draw(rng.at(Purpose.WORLD), (replications,))
     horizon = world.horizon
     recorded = rounds_to_record(record, horizon)
-    player, grid = spread_grid(policy)
     if isinstance(player, Informed):
         player = player.told(world)
     batch = (*grid, replications)
@@ -202,6 +212,12 @@ def simulate(
     )
 
 
+def check_kind(name: str, given: object, kinds: tuple[type, ...], accepted: str) -> None:
+    """Refuse what lacks the methods, and a class where an object is meant."""
+    if isinstance(given, type) or not isinstance(given, kinds):
+        raise TypeError(f"{name} = {given!r}: must be {accepted}")
+
+
 def watch(played: Iterator[Round], horizon: int, progress: bool) -> Iterator[Round]:
     """The same rounds with a progress bar on stderr, unless it is piped."""
     if not progress:
@@ -213,13 +229,14 @@ def watch(played: Iterator[Round], horizon: int, progress: bool) -> Iterator[Rou
 
 def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
     """The rounds that `record` asks for."""
-    if isinstance(record, int):
-        validate.whole("record", record, 1)
-        return np.arange(record, horizon + 1, record)
-    listed = np.unique(np.asarray(record, np.int64))
-    inside = listed.size == 0 or (listed[0] >= 1 and listed[-1] <= horizon)
-    validate.require(bool(inside), "record", record, f"rounds from 1 to {horizon}")
-    return listed
+    accepted = f"a whole number of rounds, or a list of rounds from 1 to {horizon}"
+    given = validate.numbers("record", record, accepted)
+    good = bool((given == np.floor(given)).all()) and bool((given >= 1).all()) and given.ndim <= 1
+    validate.require(good and not isinstance(record, str | bool | None), "record", record, accepted)
+    if given.ndim == 0:
+        return np.arange(int(given), horizon + 1, int(given))
+    validate.require(bool((given <= horizon).all()), "record", record, accepted)
+    return np.unique(given.astype(np.int64))
 
 
 def spread_grid(policy: Any) -> tuple[Any, Batch]:
@@ -227,10 +244,14 @@ def spread_grid(policy: Any) -> tuple[Any, Batch]:
     if not is_dataclass(policy):
         return policy, ()
     given = {f.name: getattr(policy, f.name) for f in fields(policy) if f.name in getattr(policy, "grids", ())}
-    arrays = {name: value for name, value in given.items() if isinstance(value, np.ndarray) and value.ndim}
+    arrays = {name: np.asarray(value) for name, value in given.items() if np.ndim(value)}
     if not arrays:
         return policy, ()
-    grid = np.broadcast_shapes(*(value.shape for value in arrays.values()))
+    shapes = {name: value.shape for name, value in arrays.items()}
+    try:
+        grid = np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        raise ValueError(f"shapes of the grid = {shapes}: must be shapes that broadcast together") from None
     spread = {name: np.broadcast_to(value, grid)[..., None] for name, value in arrays.items()}
     return replace(policy, **spread), grid  # type: ignore[type-var]
 
@@ -245,12 +266,15 @@ def replay(
     validate.problem(problem)
     if not isinstance(policy, Explains):
         raise TypeError(f"policy = {policy!r}: must have an explain(state) to be replayed")
-    shape = (len(x), problem.n_arms)
-    log = validate.decision("x", x, shape)
-    rewards, overall = np.asarray(z, float), np.asarray(y, float)
+    late = as_delay(delay)
+    decisions = np.asarray(x)
+    shape = (len(decisions) if decisions.ndim else 0, problem.n_arms)
+    log = validate.decision("x", decisions, shape)
+    check_reach(late, len(log), 1)
+    given = Feedback(log, z, y, np.zeros(len(log), np.int64), np.ones(len(log), np.bool_))
     limits = np.asarray(problem.reward_range, float)
-    validate.feedback(log, rewards, overall, limits, np.ones(len(log), np.bool_))
-    return replay_checked(policy, problem, log, Outcome(rewards, overall), as_delay(delay), Rng(seed))
+    checked = validate.feedback(given, shape, limits, np.arange(1, len(log) + 1))
+    return replay_checked(policy, problem, log, Outcome(checked.z, checked.y), late, Rng(seed))
 
 
 def replay_checked(

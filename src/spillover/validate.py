@@ -47,18 +47,35 @@ def problem(given: Any) -> None:
         require(good, "weights", given.weights, f"finite numbers, one for each of the {given.n_arms} arms")
 
 
+def numbers(name: str, value: Any, accepted: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """An array of numbers."""
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} = {value!r}: must be {accepted}") from None
+
+
 def value_range(name: str, value: Any) -> None:
     """(low, high), or a batch of such pairs."""
-    pair = np.asarray(value, float)
     accepted = "a pair (low, high) of finite numbers with low < high"
+    pair = numbers(name, value, accepted)
     good = pair.shape[-1:] == (2,) and bool(np.isfinite(pair).all()) and bool((pair[..., 0] < pair[..., 1]).all())
     require(good, name, value, accepted)
+
+
+def grid(policy: Any, batch: tuple[int, ...]) -> None:
+    """Hyperparameters that are arrays must broadcast over the batch that a policy starts with."""
+    for name in policy.grids:
+        shape = np.shape(getattr(policy, name))
+        fits = len(shape) <= len(batch) and all(k in (1, n) for k, n in zip(shape[::-1], batch[::-1], strict=False))
+        require(fits, f"shape of {name}", shape, f"one that broadcasts to the batch {batch}")
 
 
 def decision(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """A 0/1 array of a given shape, as booleans."""
     x = np.asarray(value)
-    require(x.shape == shape, f"shape of {name}", x.shape, f"{shape}")
+    if x.shape != shape:
+        require(False, f"shape of {name}", x.shape, f"{shape}")
     if x.dtype == np.bool_:
         return x
     good = x.dtype.kind in "iuf" and bool(((x == 0) | (x == 1)).all())
@@ -69,22 +86,39 @@ def decision(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, n
 FAULTS = {
     kernels.NOT_FINITE: "finite numbers: an outcome that is not known yet must not be reported",
     kernels.NOT_PLAYED: "0 for every arm that was not played",
-    kernels.OUT_OF_RANGE: "inside the problem's reward_range for every arm that was played",
+    kernels.OUT_OF_RANGE: "inside the problem's reward_range {limits} for every arm that was played",
+    kernels.IMPOSSIBLE_AGE: "from 0 to {last}, as {rounds} rounds were played",
 }
 
 
-def feedback(x: Any, z: Any, y: Any, limits: Any, arrived: Any) -> None:
-    """Outcomes that may enter a learner: right shapes, finite, in range, nothing on arms that were not played."""
+def feedback(given: Any, shape: tuple[int, ...], limits: Any, rounds: Any) -> Any:
+    """Feedback that may enter a learner: right shapes, finite, in range, of arms and rounds that were played."""
+    x = decision("x", given.x, shape)
+    z, y = numbers("z", given.z, "numbers"), numbers("y", given.y, "numbers")
     for name, value in (("z", z), ("y", y)):
-        if value.shape != x.shape:
-            require(False, f"shape of {name}", value.shape, f"{x.shape}, as x has")
-    faults = kernels.feedback_fault(x, z, y, limits, arrived)
+        if value.shape != shape:
+            require(False, f"shape of {name}", value.shape, f"{shape}, as x has")
+    arrived, age = np.asarray(given.arrived), np.asarray(given.age)
+    for name, value in (("arrived", arrived), ("age", age)):
+        if value.shape != shape[:-1]:
+            require(False, f"shape of {name}", value.shape, f"{shape[:-1]}, one for each learner")
+    faults = kernels.feedback_fault(x, z, y, limits, arrived, age, rounds)
     if faults.any():
-        where = tuple(int(k) for k in np.argwhere(faults)[0])
-        code = int(faults[where])
-        name = "y" if code == kernels.NOT_FINITE and np.isfinite(z[where]).all() else "z"
-        shown = {"x": x[where].astype(int), name: (y if name == "y" else z)[where]}
-        place = f" of row {where[0] if len(where) == 1 else where}" if where else ""
-        limit = f" {np.broadcast_to(limits, (*x.shape[:-1], 2))[where]}" if code == kernels.OUT_OF_RANGE else ""
-        listed = ", ".join(f"{key} = {np.array2string(value, threshold=20)}" for key, value in shown.items())
-        raise ValueError(f"{name}{place} ({listed}): must be {FAULTS[code]}{limit}")
+        explain_fault(faults, x, z, y, limits, age, rounds)
+    return given._replace(x=x, z=z, y=y, arrived=arrived, age=age)
+
+
+def explain_fault(faults: Any, x: Any, z: Any, y: Any, limits: Any, age: Any, rounds: Any) -> None:
+    """Say what is wrong with the first piece of feedback that is."""
+    where = tuple(int(k) for k in np.argwhere(faults)[0])
+    code = int(faults[where])
+    place = f" of row {where[0] if len(where) == 1 else where}" if where else ""
+    played = int(np.broadcast_to(rounds, x.shape[:-1])[where])
+    bounds = np.broadcast_to(limits, (*x.shape[:-1], 2))[where]
+    accepted = FAULTS[code].format(limits=f"[{bounds[0]:g}, {bounds[1]:g}]", last=played - 1, rounds=played)
+    if code == kernels.IMPOSSIBLE_AGE:
+        raise ValueError(f"age{place} = {int(age[where])}: must be {accepted}")
+    name = "y" if code == kernels.NOT_FINITE and np.isfinite(z[where]).all() else "z"
+    values = np.array2string((y if name == "y" else z)[where], threshold=20)
+    chosen = np.array2string(x[where].astype(int), threshold=20)
+    raise ValueError(f"{name}{place} = {values}, with x = {chosen}: must be {accepted}")

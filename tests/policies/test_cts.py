@@ -1,6 +1,7 @@
 """CTS: posteriors and decisions against a twin that is handed the same draws, and the law of its decisions."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tests.reference import rivals_reference as reference
 
 N, BUDGET = 4, 2
 WEIGHTS = np.array([1.0, 2.5, 1.2, 1.7])
-SCALES = {
+SCALES: dict[str, tuple[sp.Problem, dict[str, Any]]] = {
     "declared": (sp.Problem(N, BUDGET, overall_range=(0.0, 1.5)), {"overall_range": (0.0, 1.5)}),
     "shifted": (sp.Problem(N, BUDGET, overall_range=(-0.5, 0.5)), {"overall_range": (-0.5, 0.5)}),
     "told the graph": (
@@ -50,8 +51,8 @@ def test_slow_twin_agrees_at_every_round(way, scale):
         theta = rng.at(sp.Purpose.CHOICE, t).beta(a, b)
         assert reference.top_sets_fault(x, twin.weights * theta, BUDGET) == ""
         assert x.sum() == BUDGET
-    assert (a > 1).sum() >= 3
-    assert (b > 1).all()
+    assert a.sum() > 10
+    assert b.sum() > 30
 
 
 def test_an_outcome_becomes_a_bernoulli_draw_with_its_mean():
@@ -138,6 +139,8 @@ def test_the_order_of_arrival_does_not_matter():
     states = []
     for order in (range(30), range(29, -1, -1)):
         state = policy.init(sp.Problem(3, 3, overall_range=(0.0, 1.0)), rng)
+        for _ in range(30):
+            state = policy.played(state, np.ones(3, bool))
         for k in order:
             state = policy.update(state, feedback([1, 1, 1], y[k]), rng.at(sp.Purpose.LEARNING, k + 1))
         states.append(state)
@@ -193,9 +196,12 @@ def test_told_the_graph_it_needs_no_overall_range():
 @pytest.mark.parametrize(
     ("piece", "message"),
     [
-        (feedback([1, 0], [np.inf, 0]), "y .*: must be finite"),
-        (feedback([1, 0], [1, 1], z=[-1, 0]), "z .*: must be inside the problem's reward_range"),
-        (feedback([1, 0], [1, 1], z=[0, 1]), "z .*: must be 0 for every arm that was not played"),
+        (feedback([1, 0], [np.inf, 0]), r"y = \[inf  ?0\.\], with x = \[1 0\]: must be finite"),
+        (
+            feedback([1, 0], [1, 1], z=[-1, 0]),
+            r"z = \[-1\.  0\.\], .*: must be inside the problem's reward_range \[0, 1\]",
+        ),
+        (feedback([1, 0], [1, 1], z=[0, 1]), r"z = \[0\. 1\.\], .*: must be 0 for every arm that was not played"),
     ],
 )
 def test_errors_name_what_is_wrong_with_feedback(piece, message):

@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from tests.reference import rivals_reference as reference
 N, BUDGET, ROUNDS = 5, 2, 80
 WEIGHTS = np.array([1.0, 2.5, 1.2, 1.7, 2.0])
 # (problem, what the twin is told of it)
-SCALES = {
+SCALES: dict[str, tuple[sp.Problem, dict[str, Any]]] = {
     "declared": (sp.Problem(N, BUDGET, overall_range=(0.0, 2.5)), {"overall_range": (0.0, 2.5)}),
     "shifted": (sp.Problem(N, BUDGET, overall_range=(-0.5, 4.5)), {"overall_range": (-0.5, 4.5)}),
     "undeclared": (sp.Problem(N, BUDGET), {}),
@@ -113,10 +114,10 @@ def test_an_arm_seen_long_ago_is_tried_again():
 def test_hardly_discounted_is_undiscounted():
     rng = np.random.default_rng(0)
     problem = sp.Problem(4, 2, overall_range=(0.0, 5.0))
-    policies = CUCB(), DiscountedCUCB(discount=1 - 1e-12)
+    policies: list[Any] = [CUCB(), DiscountedCUCB(discount=1 - 1e-12)]
     states = [policy.init(problem, sp.Rng(0)) for policy in policies]
-    for _ in range(200):
-        piece = feedback(rng.permutation(4) < 2, rng.random(4), age=int(rng.integers(0, 10)))
+    for t in range(1, 201):
+        piece = feedback(rng.permutation(4) < 2, rng.random(4), age=int(rng.integers(0, min(t, 10))))
         for k, policy in enumerate(policies):
             states[k] = policy.update(policy.played(states[k], piece.x), piece, sp.Rng(0))
         index = [policy.index(state) for policy, state in zip(policies, states, strict=True)]
@@ -145,7 +146,7 @@ def test_what_has_not_arrived_changes_nothing(policy):
         np.testing.assert_array_equal(leaf, before[name])
 
 
-# --- ties ----------------------------------------------------------------------------------------------------------------
+# --- ties ------------------------------------------------------------------------------------------------------------
 
 
 def sets_of(x, budget):
@@ -178,7 +179,7 @@ def test_ties_at_the_border_only():
     assert stats.chisquare(x[:, [0, 2, 4]].sum(axis=0)).pvalue > 1e-3
 
 
-# --- batches ---------------------------------------------------------------------------------------------------------------
+# --- batches ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("policy", [CUCB(), DiscountedCUCB(discount=0.95)])
@@ -206,7 +207,7 @@ def test_a_grid_of_discounts():
         np.testing.assert_array_equal(grid.regret[k], alone.regret)
 
 
-# --- a plain stochastic problem ------------------------------------------------------------------------------------------------
+# --- a plain stochastic problem --------------------------------------------------------------------------------------
 
 MEANS = np.array([0.9, 0.8, 0.75, 0.7, 0.5, 0.45, 0.4, 0.3, 0.2, 0.1])
 
@@ -226,14 +227,12 @@ def test_regret_of_a_plain_bandit_problem():
 def test_the_discount_pays_when_the_world_changes():
     means = np.array([np.linspace(0.9, 0.1, 6), np.linspace(0.1, 0.9, 6)])
     world = sp.FixedSEM(adjacency=np.zeros((6, 6)), means=means, budget=2, horizon=2000, changes=(1500,))
-    regrets = [
-        sp.simulate(policy, world, replications=8).regret for policy in (CUCB(), DiscountedCUCB(discount=0.99))
-    ]
+    regrets = [sp.simulate(policy, world, replications=8).regret for policy in (CUCB(), DiscountedCUCB(discount=0.99))]
     late = [(regret[:, -1] - regret[:, 1498]).mean() for regret in regrets]
     assert late[1] < 0.7 * late[0]
 
 
-# --- errors ----------------------------------------------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("discount", [0.0, 1.0, 1.5, -0.1, np.nan, "half", None, True])
@@ -246,9 +245,15 @@ def test_discount_is_between_0_and_1(discount):
 @pytest.mark.parametrize(
     ("piece", "message"),
     [
-        (feedback([1, 0], [np.nan, 0]), r"y \(x = \[1 0\], y = \[nan  ?0\.\]\): must be finite"),
-        (feedback([1, 0], [1, 1], z=[7, 0]), r"z \(x = \[1 0\], z = .*\): must be inside the problem's reward_range"),
-        (feedback([1, 0], [1, 1], z=[0, 1]), r"z \(x = .*\): must be 0 for every arm that was not played"),
+        (feedback([1, 0], [np.nan, 0]), r"y = \[nan +0\.\], with x = \[1 0\]: must be finite"),
+        (feedback([1, 0], [-np.inf, 0]), r"y = \[-inf +0\.\], with x = \[1 0\]: must be finite"),
+        (
+            feedback([1, 0], [1, 1], z=[7, 0]),
+            r"z = \[7\. 0\.\], .*: must be inside the problem's reward_range \[0, 1\]",
+        ),
+        (feedback([1, 0], [1, 1], z=[0, 1]), r"z = \[0\. 1\.\], .*: must be 0 for every arm that was not played"),
+        (feedback([1, 0], [1, 1], age=1), r"age = 1: must be from 0 to 0, as 1 rounds were played"),
+        (feedback([1, 0], [1, 1], age=-1), r"age = -1: must be from 0 to 0, as 1 rounds were played"),
         (feedback([1, 0], [1, 1, 1]), r"shape of y = \(3,\): must be \(2,\), as x has"),
     ],
 )

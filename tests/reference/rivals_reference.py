@@ -134,7 +134,7 @@ class SlowCTS(History):
         return a, b
 
 
-# --- a change ---------------------------------------------------------------------------------------------------------
+# --- a change --------------------------------------------------------------------------------------------------------
 
 
 def divergence(p, q):
@@ -203,7 +203,7 @@ class SlowGLRCUCB(History):
         return index
 
 
-# --- a learned graph ---------------------------------------------------------------------------------------------------
+# --- a learned graph -------------------------------------------------------------------------------------------------
 
 
 class SlowSEMUCB:
@@ -265,7 +265,7 @@ class SlowSEMUCB:
         return A, graph_reference.total_effects(A)
 
 
-# --- decisions ---------------------------------------------------------------------------------------------------------
+# --- decisions -------------------------------------------------------------------------------------------------------
 
 
 def top_sets_fault(x, score, budget, near=1e-9):
@@ -285,10 +285,10 @@ def top_sets_fault(x, score, budget, near=1e-9):
 def is_clear(score, budget, near=1e-9):
     """Whether only one decision is right."""
     ranked = np.sort(score)[::-1]
-    return budget < len(score) and bool(ranked[budget - 1] - ranked[budget] > near)
+    return budget < len(score) and bool(ranked[budget - 1] > ranked[budget] + near)
 
 
-# --- regret without delay, graph or drift: all runs at once --------------------------------------------------------------
+# --- regret without delay, graph or drift: all runs at once ----------------------------------------------------------
 
 
 def plain_regret(draw_scores, means, budget, horizon, runs, seed):
@@ -320,7 +320,7 @@ def cts_scores(t, successes, counts, rng):
     return rng.beta(1 + successes, 1 + counts - successes)
 
 
-# --- a game that policy and twin both hear of ----------------------------------------------------------------------------
+# --- a game that policy and twin both hear of ------------------------------------------------------------------------
 
 
 class Met(NamedTuple):
@@ -347,12 +347,11 @@ def play_beside(policy, problem, delay, outcome, rounds, tell, seed=0):
         late = delay(t)
         if late is not None:
             under_way.append((t + late, t, x, *outcome(t, x)))
-        for arrival, moment, *rest in under_way:
+        for arrival, moment, decision, z, y in under_way:
             if arrival == t:
-                age, arrived = np.array(t - moment), np.array(True)
-                piece = sp.Feedback(*rest, age=age, arrived=arrived)
+                piece = sp.Feedback(decision, z, y, np.array(t - moment), np.array(True))
                 state = policy.update(state, piece, rng.at(sp.Purpose.LEARNING, moment))
-                tell(t, moment, *rest)
+                tell(t, moment, decision, z, y)
     yield Met(rounds + 1, state, policy.select(state, rng.at(sp.Purpose.CHOICE, rounds + 1)).x)
 
 

@@ -1,25 +1,204 @@
-"""Figures: what is drawn is what was measured."""
+"""Figures: what is drawn is what was measured, in styles that differ."""
 
 import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.patches import FancyArrowPatch
 
-import spillover as sp
-from spillover.report import regret_figure, save_figure
+from spillover import POLICIES
+from spillover.metrics import mean_interval
+from spillover.report import figures
+from spillover.report.figures.graph import FALSE, MISSED, RIGHT
+from tests.report.examples import CHANGES, LABELS, differences, graph, learned, made_up, steps, studies, study
 
-WORLD = sp.SyntheticSEM(n_arms=5, budget=2, horizon=40, changes=(10, 30))
+
+def named(ax):
+    """Lines with a name of their own."""
+    return {line.get_label(): line for line in ax.lines if not str(line.get_label()).startswith("_")}
 
 
-def test_regret_is_drawn_with_its_band_and_the_changes(tmp_path) -> None:
-    runs = {
-        name: sp.simulate(policy, WORLD, 2, replications=4)
-        for name, policy in (("random", sp.Uniform()), ("NDC-SEM", sp.NDCSEM()))
-    }
-    ax = regret_figure(runs, title="a title")
-    curves = {line.get_label(): line for line in ax.lines if not str(line.get_label()).startswith("_")}
-    assert set(curves) == {"random", "NDC-SEM"}
-    np.testing.assert_array_equal(curves["NDC-SEM"].get_ydata(), runs["NDC-SEM"].regret.mean(axis=0))
-    assert sorted(line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 2) == [10, 30]
-    assert len(ax.collections) == 2
-    assert len({line.get_linestyle() for line in curves.values()}) == 2  # told apart in grey, too
-    for ending, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
-        save_figure(ax.figure, tmp_path / f"regret.{ending}")
-        assert (tmp_path / f"regret.{ending}").read_bytes().startswith(start)
+def test_regret_is_drawn_with_its_band_and_the_changes() -> None:
+    records = study()
+    ax = figures.regret_figure(records, title="a title")
+    for record, band in zip(records, ax.collections, strict=True):
+        mean, low, high = mean_interval(record.regret)
+        np.testing.assert_array_equal(named(ax)[record.label].get_ydata(), mean)
+        np.testing.assert_array_equal(named(ax)[record.label].get_xdata(), record.rounds)
+        heights = band.get_paths()[0].vertices[:, 1]
+        assert (heights.min(), heights.max()) == pytest.approx((low.min(), high.max()))
+    assert [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 2] == list(CHANGES)
+    assert ax.get_title() == "a title"
+    assert ax.get_ylim()[0] < 0  # the oracle's line is on 0, and not under the frame
+
+
+def test_panels_share_one_scale_and_one_legend() -> None:
+    panels = figures.regret_panels(studies())
+    assert [ax.get_title() for ax in panels] == list(studies())
+    assert len({ax.get_ylim() for ax in panels}) == 1
+    legend = figures.figure_of(panels[0]).legends
+    assert [t.get_text() for t in legend[0].get_texts()] == [*LABELS.values(), "change of the means"]
+    assert len(legend) == 1
+
+
+def test_given_axes_are_used_and_get_no_legend() -> None:
+    given = figures.new_panels(1, 3)
+    assert figures.regret_panels(studies(), axes=given) == given
+    assert not figures.figure_of(given[0]).legends
+    ax = figures.new_axes()
+    assert figures.regret_figure(study(), ax=ax) is ax
+    assert figures.ratio_figure(study(), ax=figures.new_axes()).figure.legends == []
+
+
+def test_one_replication_has_no_band() -> None:
+    ax = figures.regret_figure([made_up("ndc-sem", replications=1)])
+    assert np.isfinite(ax.get_ylim()).all()
+    assert figures.figure_bytes(figures.figure_of(ax)).startswith(b"\x89PNG")
+
+
+def test_styles_are_fixed_and_differ_in_grey() -> None:
+    styles = figures.styles_for([*POLICIES, *(f"mine-{k}" for k in range(8))])
+    assert len({(s.color, s.linestyle) for s in styles.values()}) == len(styles)
+    assert len({(s.linestyle, s.marker) for s in styles.values()}) == len(styles)  # without any colour
+    core = [styles[name] for name in LABELS]
+    assert len({s.linestyle for s in core if s.color != "#000000"}) == 6
+    assert len({s.hatch for s in core[:6]}) == 6
+    for name in POLICIES:
+        assert figures.styles_for([name])[name] == styles[name]
+
+
+def test_a_policy_of_ones_own_keeps_the_style_it_is_given() -> None:
+    styles = figures.styles_for(["a", "b"])
+    ax = figures.regret_figure([made_up("b")], styles=styles)
+    assert named(ax)["b"].get_color() == styles["b"].color
+    alone = figures.regret_figure([made_up("b")])
+    assert named(alone)["b"].get_color() == styles["a"].color
+
+
+def test_means_are_steps_in_rows_and_the_best_are_filled() -> None:
+    means, best = steps(5)
+    ax = figures.means_figure(means, best=best, changes=CHANGES)
+    rows = [line for line in ax.lines if str(line.get_label()).startswith("_arm")]
+    for i, line in enumerate(rows):
+        np.testing.assert_array_equal(line.get_xdata(), [1, *CHANGES, 5001])
+        np.testing.assert_allclose((i + 0.96 - line.get_ydata()[:4]) / 0.86, means[[0, 1000, 2500, 4000], i])
+    written = [t.get_text() for t in ax.texts]
+    assert written == [f"{v:.2f}" for i in range(5) for v in means[[0, 1000, 2500, 4000], i]]
+    assert {to_hex(c.get_facecolor()[0]) for c in ax.collections if len(c.get_facecolor())} == {"#56b4e9", "#e0e0e0"}
+
+
+def test_means_in_cases_have_their_own_scale() -> None:
+    ax = figures.means_figure(np.tile([[10.0, 250.0]], (50, 1)), names=["a", "b"])
+    assert "from 0 to 250" in ax.get_ylabel()
+
+
+def test_bars_are_the_optimality_ratios() -> None:
+    records = study(("ndc-sem", "sem-ucb"))
+    ax = figures.ratio_figure(records)
+    bars = [c for c in ax.containers if hasattr(c, "patches")]
+    for record, container in zip(records, bars, strict=True):
+        np.testing.assert_allclose(
+            [bar.get_height() for bar in container.patches], record.optimality_ratio.mean(axis=0)
+        )
+        segments = container.errorbar.lines[2][0].get_segments()
+        _, low, high = mean_interval(record.optimality_ratio)
+        np.testing.assert_allclose([s[:, 1] for s in segments], np.stack([low, high], axis=1))
+    assert len({container.patches[0].get_hatch() for container in bars}) == 2
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["1–999", "1000–2499", "2500–3999", "4000–5000"]
+
+
+def test_graph_error_is_drawn_by_delay_on_a_log_scale() -> None:
+    records = [made_up("ndc-sem", d) for d in ("50", "200", "400")]
+    ax = figures.graph_error_figure([*records, made_up("random")])
+    assert ax.get_yscale() == "log"
+    for record in records:
+        line = named(ax)[f"D = {record.delay}"]
+        np.testing.assert_allclose(line.get_ydata(), record.graph_error.mean(axis=0))
+    two = figures.graph_error_figure([made_up(p, d) for p in ("ndc-sem", "sem-ucb") for d in ("50", "200")])
+    assert "SEM-UCB, D = 200" in named(two)
+    with pytest.raises(ValueError, match="records = \\['random'\\]: must be some with an estimate"):
+        figures.graph_error_figure([made_up("random")])
+
+
+def test_edges_are_told_right_missed_and_false() -> None:
+    truth = graph(10, 8)
+    kinds = [e.kind for e in figures.edges_of(learned(truth), truth)]
+    assert (kinds.count(RIGHT), kinds.count(MISSED), kinds.count(FALSE)) == (7, 1, 1)
+    left, right = figures.graph_pair(truth, learned(truth))
+    assert "7 right, 1 missed, 1 false" in right.get_title()
+    arrows = {a.get_label(): a for a in right.patches if isinstance(a, FancyArrowPatch) and "A[" in str(a.get_label())}
+    assert len(arrows) == 9
+    assert sum(isinstance(a, FancyArrowPatch) and "A[" in str(a.get_label()) for a in left.patches) == 8
+    for i, j in np.argwhere(truth > 0):
+        arrow = arrows[f"_A[{i + 1},{j + 1}]"]
+        start, *_, end = arrow.get_path().vertices if arrow._path_original is None else arrow._path_original.vertices
+        assert abs(start[0] - j) <= 0.3  # from the cause
+        assert abs(end[0] - i) <= 0.3  # to the effect
+
+
+def test_heavier_edges_are_wider() -> None:
+    adjacency = np.zeros((3, 3))
+    adjacency[0, 1], adjacency[0, 2] = 0.2, 0.8
+    ax = figures.graph_figure(adjacency)
+    widths = {str(p.get_label()): p.get_linewidth() for p in ax.patches}
+    assert widths["_A[1,2]"] < widths["_A[1,3]"]
+    assert {"A[1,2]\n0.20", "A[1,3]\n0.80"} <= {t.get_text() for t in ax.texts}
+
+
+@pytest.mark.parametrize("smaller", [True, False])
+def test_the_best_cell_is_marked(smaller) -> None:
+    values = np.array([[3.0, np.nan, 2.0], [1.0, 5.0, 4.0]])
+    ax = figures.grid_figure(values, [0.9, 0.985], [0, 1e-10, 0.3], smaller_is_better=smaller)
+    frame = next(p for p in ax.patches if p.get_label() == "best")
+    assert frame.get_xy() == ((-0.5, 0.5) if smaller else (0.5, 0.5))
+    np.testing.assert_array_equal(np.ma.filled(ax.images[0].get_array(), np.nan), values)
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["0", "$10^{-10}$", "0.3"]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["0.9", "0.985"]
+    assert len(ax.texts) == 5
+
+
+def test_regret_against_the_delay() -> None:
+    records = [made_up("ndc-sem", d) for d in ("400", "50", "uniform-50")]
+    ax = figures.delay_figure(records, {"50": 50, "400": 400, "uniform-50": 50}, random=["uniform-50"])
+    constant, random = (c for c in ax.containers[:2])
+    np.testing.assert_allclose(
+        constant.lines[0].get_ydata(), [records[1].regret[:, -1].mean(), records[0].regret[:, -1].mean()]
+    )
+    np.testing.assert_allclose(constant.lines[0].get_xdata(), [50, 400])
+    np.testing.assert_allclose(random.lines[0].get_ydata(), [records[2].regret[:, -1].mean()])
+    assert random.lines[0].get_markerfacecolor() == "white"
+    _, low, high = mean_interval(records[1].regret[:, -1])
+    np.testing.assert_allclose(constant.lines[2][0].get_segments()[0][:, 1], [low, high])
+    with pytest.raises(ValueError, match=r"delays = .*: must be a mean delay for each of \['400'"):
+        figures.delay_figure(records, {"50": 50})
+
+
+def test_forest_shows_means_intervals_and_zero() -> None:
+    ax = figures.forest_figure(differences())
+    means = [line for line in ax.lines if line.get_label() == "_mean"]
+    assert [line.get_xdata()[0] for line in means] == [-312, 120, 50]
+    assert [line.get_markerfacecolor() == "white" for line in means] == [False, True, True]
+    intervals = [list(line.get_xdata()) for line in ax.lines if line.get_label() == "_interval"]
+    assert intervals[:2] == [[-400, -220], [-30, 270]]
+    assert [t.get_text() for t in ax.texts] == ["−312  [−400, −220]", "+120  [−30, +270]", "+50"]
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: figures.regret_figure([]), "records = \\[\\]: must be at least one"),
+        (lambda: figures.ratio_figure([]), "records = \\[\\]: must be at least one"),
+        (lambda: figures.forest_figure([]), "differences = \\[\\]: must be at least one"),
+        (lambda: figures.means_figure(np.zeros(3)), "shape of means = \\(3,\\): must be"),
+        (
+            lambda: figures.means_figure(np.zeros((3, 2)), names=["a"]),
+            "names = \\('a',\\): must be one for each of the 2",
+        ),
+        (lambda: figures.graph_figure(np.zeros((2, 3))), "shape of adjacency = \\(2, 3\\): must be"),
+        (lambda: figures.graph_pair(np.zeros((2, 2)), np.zeros((3, 3))), "shape of truth = \\(2, 2\\): must be"),
+        (lambda: figures.grid_figure(np.zeros((2, 3)), [1], [1, 2]), "shape of values = \\(2, 3\\): must be"),
+        (lambda: figures.grid_figure(np.full((1, 1), np.nan), [1], [1]), "values = .*: must be a finite number"),
+    ],
+)
+def test_bad_input_is_named(draw, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        draw()

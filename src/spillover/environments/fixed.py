@@ -48,7 +48,7 @@ class FixedSEM:
         check_course(self.horizon, self.changes, (), self.law, self.concentration, self.noise)
         levels = self.levels()
         periods = len(self.changes) + (2 if self.smooth else 1)
-        shapes = f"({n},)" + f" or ({periods}, {n}): one row for each period"
+        shapes = f"({n},) or (1, {n})" if periods == 1 else f"({periods}, {n}): one row for each period"
         good = levels.shape == (periods, n)
         validate.require(good, "shape of means", np.shape(self.means), shapes)
         validate.number("means", levels, "from 0 to 1", low=0, high=1)
@@ -83,7 +83,7 @@ class FixedSEM:
                 "the same arms in rows and columns, each once",
             )
             frame = frame.loc[columns]
-        a = np.array(frame, float)
+        a = np.array(validate.numbers("adjacency", frame, "a square array of numbers"))
         square = a.ndim == 2 and a.shape[0] == a.shape[1] and a.size > 0
         validate.require(square, "shape of adjacency", a.shape, "(n, n)")
         validate.number("adjacency", a, "finite numbers >= 0", low=0, high=np.inf)
@@ -115,10 +115,12 @@ class FixedSEM:
         """Values for the arms: by position, or by name when they carry names."""
         labels = given.columns if hasattr(given, "columns") else given.index if hasattr(given, "index") else None
         if labels is None or callable(labels):  # a list has a method called index
-            return np.array(given, float)
+            return np.array(validate.numbers(name, given, "numbers, one for each arm"))
         found, names = [str(label) for label in labels], self.names()
         validate.require(sorted(found) == sorted(names), f"labels of {name}", found, f"the arms {names}")
-        return np.array(given, float)[..., [found.index(arm) for arm in names]]
+        return np.array(validate.numbers(name, given, "numbers, one for each arm"))[
+            ..., [found.index(arm) for arm in names]
+        ]
 
     @property
     def order(self) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.oracle import top_arms
-from spillover.policies.scale import Scale, amounts, checked, divisor, open_scale, ranking_weights
+from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking_weights
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
 
@@ -63,10 +63,12 @@ class CTS:
         return Choice(top_arms(state.weights * rng.beta(state.successes, state.failures), state.budget, rng))
 
     def played(self, state: CTSState, x: BoolArray) -> CTSState:
+        validate.decision("x", x, state.weights.shape)
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state: CTSState, feedback: Feedback, rng: Rng) -> CTSState:
-        scale, amount = amounts(state.scale, checked(feedback, state.limits), self.told_graph)
+        feedback = validate.feedback(feedback, state.weights.shape, state.limits, state.rounds)
+        scale, amount = amounts(state.scale, feedback, self.told_graph)
         reward = amount / divisor(scale)[..., None]
         seen = feedback.x & feedback.arrived[..., None]
         success = seen & (rng.uniform(reward.shape[-1]) < reward)

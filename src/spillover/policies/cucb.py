@@ -8,7 +8,7 @@ import numpy as np
 from spillover import validate
 from spillover.oracle import top_arms
 from spillover.policies.averages import Averages, learn, no_averages, upper_index
-from spillover.policies.scale import Scale, amounts, checked, divisor, open_scale, ranking_weights
+from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking_weights
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
 
@@ -41,9 +41,9 @@ def start_cucb(problem: Problem, batch: Batch, told_graph: bool) -> CUCBState:
 
 
 def learn_cucb(state: CUCBState, feedback: Feedback, discount: Any, told_graph: bool) -> CUCBState:
-    x, arrived = checked(feedback, state.limits).x, feedback.arrived
+    feedback = validate.feedback(feedback, state.weights.shape, state.limits, state.rounds)
     scale, reward = amounts(state.scale, feedback, told_graph)
-    averages = learn(state.averages, x, reward, state.rounds - feedback.age, discount, arrived)
+    averages = learn(state.averages, feedback.x, reward, state.rounds - feedback.age, discount, feedback.arrived)
     return state._replace(averages=averages, scale=scale)
 
 
@@ -74,6 +74,7 @@ class CUCB:
         return Choice(top_arms(state.weights * self.index(state), state.budget, rng))
 
     def played(self, state: CUCBState, x: BoolArray) -> CUCBState:
+        validate.decision("x", x, state.weights.shape)
         return state._replace(rounds=state.rounds + 1, clock=state.clock + 1.0)
 
     def update(self, state: CUCBState, feedback: Feedback, rng: Rng) -> CUCBState:
@@ -100,6 +101,7 @@ class DiscountedCUCB:
         validate.number("discount", self.discount, between, low=0, high=1, open_ends=True)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CUCBState:
+        validate.grid(self, batch)
         return start_cucb(problem, batch, self.told_graph)
 
     def index(self, state: CUCBState) -> Array:
@@ -111,6 +113,7 @@ class DiscountedCUCB:
         return Choice(top_arms(state.weights * self.index(state), state.budget, rng))
 
     def played(self, state: CUCBState, x: BoolArray) -> CUCBState:
+        validate.decision("x", x, state.weights.shape)
         return state._replace(rounds=state.rounds + 1, clock=self.discount * state.clock + 1.0)
 
     def update(self, state: CUCBState, feedback: Feedback, rng: Rng) -> CUCBState:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.policies.scale import Scale, amounts, checked, divisor, open_scale, ranking_weights
+from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking_weights
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
 
@@ -88,10 +88,12 @@ class FTRL:
         return Choice(np.asarray(kernels.systematic_sample(p, state.budget, *rng.address())), p)
 
     def played(self, state: FTRLState, x: BoolArray) -> FTRLState:
+        validate.decision("x", x, state.losses.shape)
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state: FTRLState, feedback: Feedback, rng: Rng) -> FTRLState:
-        seen = checked(feedback, state.limits).x & feedback.arrived[..., None]
+        feedback = validate.feedback(feedback, state.losses.shape, state.limits, state.rounds)
+        seen = feedback.x & feedback.arrived[..., None]
         weight = np.where(seen, 2.0 / probabilities(feedback.memo, seen), 0.0)
         scale, amount = amounts(state.scale, feedback, self.told_graph)
         unit = divisor(scale)

@@ -58,6 +58,7 @@ class NDCSEM:
         return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SEMState:
+        validate.grid(self, batch)
         return start(self.learner, problem, rng, batch)
 
     def index(self, state: SEMState) -> Array:
@@ -69,7 +70,7 @@ class NDCSEM:
         return Choice(choose(state, self.index(state), rng))
 
     def played(self, state: SEMState, x: BoolArray) -> SEMState:
-        return pass_round(state, self.discount)
+        return pass_round(state, x, self.discount)
 
     def update(self, state: SEMState, feedback: Feedback, rng: Rng) -> SEMState:
         return take_in(state, feedback, self.learner, self.discount)

@@ -30,6 +30,7 @@ class Counting:
         return CountState(zero, zero.copy(), shape)
 
     def played(self, state: CountState, x: BoolArray) -> CountState:
+        validate.decision("x", x, (*state.rounds.shape, int(state.shape.flat[0])))
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state: CountState, feedback: Feedback, rng: Rng) -> CountState:

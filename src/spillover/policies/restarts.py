@@ -125,9 +125,11 @@ class GLRCUCB:
         return Choice(force(x, base.rounds - state.detector.restart, self.forced, base.budget, rng))
 
     def played(self, state: GLRCUCBState, x: BoolArray) -> GLRCUCBState:
+        validate.decision("x", x, state.base.weights.shape)
         return state._replace(base=state.base._replace(rounds=state.base.rounds + 1))
 
     def update(self, state: GLRCUCBState, feedback: Feedback, rng: Rng) -> GLRCUCBState:
+        feedback = validate.feedback(feedback, state.base.weights.shape, state.base.limits, state.base.rounds)
         base = learn_cucb(state.base, feedback, 1.0, self.told_graph)
         _, reward = amounts(base.scale, feedback, self.told_graph)
         unit = divisor(base.scale)
@@ -164,6 +166,7 @@ class GLRSEMUCB:
         return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> GLRSEMUCBState:
+        validate.grid(self, batch)
         return GLRSEMUCBState(start(self.learner, problem, rng, batch), no_history(problem.n_arms, batch))
 
     def index(self, state: GLRSEMUCBState) -> Array:
@@ -181,9 +184,11 @@ class GLRSEMUCB:
         return Choice(self.choice(state, self.index(state), rng))
 
     def played(self, state: GLRSEMUCBState, x: BoolArray) -> GLRSEMUCBState:
-        return state._replace(base=pass_round(state.base, 1.0))
+        return state._replace(base=pass_round(state.base, x, 1.0))
 
     def update(self, state: GLRSEMUCBState, feedback: Feedback, rng: Rng) -> GLRSEMUCBState:
+        shape = state.base.averages.sums.shape
+        feedback = validate.feedback(feedback, shape, state.base.limits, state.base.rounds)
         base = take_in(state.base, feedback, self.learner, 1.0)
         low, high = base.limits[..., 0], base.limits[..., 1]
         above = np.where(feedback.x, feedback.z - low[..., None], 0.0)

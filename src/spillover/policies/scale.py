@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillover import validate
 from spillover.types import Array, Batch, BoolArray, Feedback, Problem
 
 
@@ -59,9 +58,3 @@ def ranking_weights(problem: Problem, batch: Batch, told_graph: bool) -> Array:
     if problem.weights is None:
         raise ValueError("weights = None in the problem: must be 1'(I-A)^-1 F for a policy with told_graph=True")
     return np.broadcast_to(np.asarray(problem.weights, float), (*batch, problem.n_arms)).copy()
-
-
-def checked(feedback: Feedback, limits: Array) -> Feedback:
-    """The feedback, if it may enter a learner."""
-    validate.feedback(feedback.x, feedback.z, feedback.y, limits, feedback.arrived)
-    return feedback

@@ -44,7 +44,8 @@ def choose(state: SEMState, index: Array, rng: Rng) -> BoolArray:
     return follow_plan(state.plan, state.rounds, top_arms(state.graph.weights * index, state.budget, rng))
 
 
-def pass_round(state: SEMState, discount: Any) -> SEMState:
+def pass_round(state: SEMState, x: BoolArray, discount: Any) -> SEMState:
+    validate.decision("x", x, state.averages.sums.shape)
     return state._replace(rounds=state.rounds + 1, clock=discount * state.clock + 1.0)
 
 
@@ -55,8 +56,8 @@ def take_in(
 
     by_arrival: weight the means by the time of arrival instead, as if the outcome were new.
     """
-    x, z, y, age, arrived, _ = feedback
-    validate.feedback(x, z, y, state.limits, arrived)
+    shape = state.averages.sums.shape
+    x, z, y, age, arrived, _ = validate.feedback(feedback, shape, state.limits, state.rounds)
     moment = state.rounds - age
     averages = learn(state.averages, x, z, state.rounds if by_arrival else moment, discount, arrived)
     graph = learner.solve(learner.absorb(state.graph, z, y, arrived, moment))

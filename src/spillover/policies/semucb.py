@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from spillover import validate
 from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
 from spillover.policies.averages import upper_index
 from spillover.policies.sem import SEMState, choose, explanation, pass_round, start, take_in
@@ -40,6 +41,7 @@ class SEMUCB:
         return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SEMState:
+        validate.grid(self, batch)
         return start(self.learner, problem, rng, batch)
 
     def index(self, state: SEMState) -> Array:
@@ -49,7 +51,7 @@ class SEMUCB:
         return Choice(choose(state, self.index(state), rng))
 
     def played(self, state: SEMState, x: BoolArray) -> SEMState:
-        return pass_round(state, 1.0)
+        return pass_round(state, x, 1.0)
 
     def update(self, state: SEMState, feedback: Feedback, rng: Rng) -> SEMState:
         return take_in(state, feedback, self.learner, 1.0)

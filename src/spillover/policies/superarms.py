@@ -53,6 +53,7 @@ class SuperArmUCB:
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SuperArmState:
         validate.problem(problem)
+        validate.grid(self, batch)
         n, sets = problem.n_arms, comb(problem.n_arms, problem.budget)
         validate.require(sets <= MOST_SETS, "number of sets", sets, f"at most {MOST_SETS:,}")
         members = np.zeros((sets, n), np.bool_)
@@ -81,11 +82,12 @@ class SuperArmUCB:
         return Choice(np.take_along_axis(state.members, place[..., None, None], axis=-2)[..., 0, :])
 
     def played(self, state: SuperArmState, x: BoolArray) -> SuperArmState:
+        validate.decision("x", x, (*state.rounds.shape, state.members.shape[-1]))
         return state._replace(rounds=state.rounds + 1, clock=self.discount * state.clock + 1.0)
 
     def update(self, state: SuperArmState, feedback: Feedback, rng: Rng) -> SuperArmState:
-        x, z, y, age, arrived, _ = feedback
-        validate.feedback(x, z, y, state.limits, arrived)
+        shape = (*state.rounds.shape, state.members.shape[-1])
+        x, _, y, age, arrived, _ = validate.feedback(feedback, shape, state.limits, state.rounds)
         which = (state.members == x[..., None, :]).all(axis=-1)  # none, if somebody played another number of arms
         payoff = np.where(which, y.sum(axis=-1)[..., None], 0.0)
         averages = learn(state.averages, which, payoff, state.rounds - age, self.discount, arrived)

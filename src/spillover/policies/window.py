@@ -9,7 +9,7 @@ from spillover import kernels, validate
 from spillover.oracle import top_arms
 from spillover.policies.averages import Averages, upper_index
 from spillover.policies.cucb import WIDTH
-from spillover.policies.scale import Scale, amounts, checked, divisor, open_scale, ranking_weights
+from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking_weights
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
 
@@ -85,10 +85,12 @@ class SlidingWindowCUCB:
         return Choice(top_arms(state.weights * self.index(state), state.budget, rng))
 
     def played(self, state: WindowState, x: BoolArray) -> WindowState:
+        validate.decision("x", x, state.weights.shape)
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state: WindowState, feedback: Feedback, rng: Rng) -> WindowState:
-        scale, reward = amounts(state.scale, checked(feedback, state.limits), self.told_graph)
+        feedback = validate.feedback(feedback, state.weights.shape, state.limits, state.rounds)
+        scale, reward = amounts(state.scale, feedback, self.told_graph)
         moment = state.rounds - feedback.age
         kernels.window_arrival(*state.window, feedback.x, reward, moment, state.rounds, feedback.arrived)
         return state._replace(scale=scale)

@@ -1,5 +1,55 @@
 """Figures and tables: they read results, and never simulate."""
 
-from spillover.report.figures import regret_figure, save_figure
+from spillover.report.figures import (
+    Difference,
+    delay_figure,
+    forest_figure,
+    graph_error_figure,
+    graph_figure,
+    graph_pair,
+    grid_figure,
+    html_image,
+    html_svg,
+    means_figure,
+    ratio_figure,
+    ratio_panels,
+    regret_figure,
+    regret_panels,
+    save_figure,
+    save_figures,
+    styles_for,
+)
+from spillover.report.tables import (
+    difference_table,
+    final_table,
+    html_table,
+    paired_difference,
+    parameter_table,
+    show_final,
+)
 
-__all__ = ["regret_figure", "save_figure"]
+__all__ = [
+    "Difference",
+    "delay_figure",
+    "difference_table",
+    "final_table",
+    "forest_figure",
+    "graph_error_figure",
+    "graph_figure",
+    "graph_pair",
+    "grid_figure",
+    "html_image",
+    "html_svg",
+    "html_table",
+    "means_figure",
+    "paired_difference",
+    "parameter_table",
+    "ratio_figure",
+    "ratio_panels",
+    "regret_figure",
+    "regret_panels",
+    "save_figure",
+    "save_figures",
+    "show_final",
+    "styles_for",
+]

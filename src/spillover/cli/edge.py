@@ -1,0 +1,117 @@
+"""Where the command line meets people and shells: exit codes, one-line errors, help that shows examples."""
+
+import difflib
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+INPUT_ERRORS = (ValueError, OSError, ModuleNotFoundError)  # what was given is wrong: the message says it all
+# an OSError too, but nothing that was written is wrong: the other side is not there
+CONNECTION_ERRORS = (ConnectionError, TimeoutError)
+
+
+class Stopped(Exception):
+    """Ctrl-C; click would turn the interrupt itself into one without its message."""
+
+
+class Command(click.Command):
+    """A command whose examples are printed below its options, as they are written."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(formatter, self.examples)
+
+
+class Group(click.Group):
+    """A group that suggests the command that was meant; the outermost one turns errors into exit codes."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(formatter, self.examples)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order of use, not of the alphabet
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            there = self.list_commands(ctx)
+            raise click.UsageError(f"no command {name!r}{meant(name, there)}: there are {', '.join(there)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise Stopped(str(stop) or "interrupted") from None
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
+        given = list(sys.argv[1:] if args is None else args)
+        try:
+            code = super().main(given or ["--help"], prog_name, **extra | {"standalone_mode": False})
+        except Stopped as stop:
+            code = say(str(stop), INTERRUPTED)
+        except click.Abort:
+            code = INTERRUPTED
+        except click.ClickException as error:
+            code = say(usage_message(error), BAD_INPUT)
+        except BrokenPipeError:  # `spillover policies | head`
+            sys.stderr.close()  # or the interpreter complains of the flush that fails
+            code = 0
+        except Exception as error:
+            code = explain_failure(error, "--traceback" in given)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
+    if examples:
+        with formatter.section("Examples"):
+            formatter.write("".join(f"  {line}\n" for line in examples))
+
+
+def say(message: str, code: int) -> int:
+    """One line on stderr."""
+    print(f"spillover: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def usage_message(error: click.ClickException) -> str:
+    """What is wrong, and which help tells more."""
+    message = error.format_message().rstrip(".")
+    context = getattr(error, "ctx", None)
+    return message if context is None else f"{message} (see {context.command_path} --help)"
+
+
+def explain_failure(error: Exception, whole: bool) -> int:
+    """Bad input is told in a line; so is a failed run, with the way to see all of it."""
+    if whole:
+        traceback.print_exception(error)
+    if isinstance(error, CONNECTION_ERRORS):
+        return say(str(error), FAILED)
+    if isinstance(error, OSError) and error.filename is not None:
+        return say(f"{error.filename}: {error.strerror}", BAD_INPUT)
+    if isinstance(error, INPUT_ERRORS):
+        return say(str(error), BAD_INPUT)
+    hint = "" if whole else " (spillover --traceback ... shows where)"
+    return say(f"the run failed: {str(error) or type(error).__name__}{hint}", FAILED)
+
+
+def meant(name: str, there: Sequence[str]) -> str:
+    """The nearest of the names there are, as a question."""
+    near = difflib.get_close_matches(name, there, n=1)
+    return f", did you mean {near[0]!r}?" if near else ""

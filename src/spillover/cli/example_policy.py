@@ -1,0 +1,72 @@
+"""ExamplePolicy, a policy to start from: averages of what each arm gave, and a bonus for those seldom played."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import validate
+from spillover.oracle import top_arms
+from spillover.rng import Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
+
+
+class ExamplePolicyState(NamedTuple):
+    """All that is learned: arrays whose first axes are the batch's."""
+
+    rounds: IntArray  # (*batch,): rounds played
+    sums: Array  # (*batch, n): rewards of each arm so far
+    counts: Array  # (*batch, n): how often it was seen
+    budget: IntArray  # (*batch,): how many arms may be chosen
+    limits: Array  # (*batch, 2): range of the rewards z
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExamplePolicy:
+    """Plays the arms with the highest mean plus sqrt(exploration * log(t) / count), ties at random.
+
+    exploration: size of the bonus, >= 0; an array makes a grid.
+
+    >>> import spillover as sp
+    >>> state = ExamplePolicy().init(sp.Problem(n_arms=5, budget=2), sp.Rng(0))
+    >>> int(ExamplePolicy().select(state, sp.Rng(0)).x.sum())
+    2
+    """
+
+    exploration: Any = 0.5
+
+    order_free = True  # feedback leaves the same state in whatever order it arrives
+    grids = ("exploration",)  # hyperparameters that may be arrays, over the batch
+
+    def __post_init__(self) -> None:
+        validate.number("exploration", self.exploration, "a finite number >= 0", low=0, high=np.inf)
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> ExamplePolicyState:
+        validate.problem(problem)
+        return ExamplePolicyState(
+            rounds=np.zeros(batch, np.int64),
+            sums=np.zeros((*batch, problem.n_arms)),
+            counts=np.zeros((*batch, problem.n_arms)),
+            budget=np.full(batch, problem.budget, np.int64),
+            limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
+        )
+
+    def select(self, state: ExamplePolicyState, rng: Rng) -> Choice:
+        """What it would play; changes nothing."""
+        seen = np.maximum(state.counts, 1.0)
+        width = np.asarray(self.exploration)[..., None] * np.log(state.rounds + 1.0)[..., None]
+        index = np.where(state.counts > 0, state.sums / seen + np.sqrt(width / seen), np.inf)
+        return Choice(top_arms(index, state.budget, rng))
+
+    def played(self, state: ExamplePolicyState, x: BoolArray) -> ExamplePolicyState:
+        """What was played, which may be something else than was chosen."""
+        return state._replace(rounds=state.rounds + 1)
+
+    def update(self, state: ExamplePolicyState, feedback: Feedback, rng: Rng) -> ExamplePolicyState:
+        """What came of a round played `feedback.age` rounds ago, for the learners it has arrived for."""
+        feedback = validate.feedback(feedback, state.sums.shape, state.limits, state.rounds)
+        seen = feedback.x & feedback.arrived[..., None]
+        return state._replace(
+            sums=state.sums + np.where(seen, feedback.z, 0.0),
+            counts=state.counts + seen,
+        )

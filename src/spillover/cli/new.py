@@ -1,0 +1,95 @@
+"""`spillover new policy`: a small policy that works, and its test, to be changed into one's own."""
+
+import inspect
+import keyword
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from spillover.cli import example_policy
+from spillover.cli.edge import Command, Group
+from spillover.policies import POLICIES
+from spillover.state import write_whole
+
+ACCEPTED = "lower-case words and numbers joined by -, such as my-idea"
+EXAMPLES = (
+    "spillover new policy my-idea",
+    "spillover new policy my-idea --folder ideas",
+)
+
+TEST = '''"""{kind} keeps the contract of a policy, and is worth playing."""
+
+import pytest
+from {module} import {kind}
+
+import spillover as sp
+from spillover.testing import check_policy
+
+
+def test_it_keeps_the_contract() -> None:
+    check_policy({kind}())
+
+
+def test_it_beats_chance() -> None:
+    world = sp.SyntheticSEM(horizon=500, changes=())
+    runs = [sp.simulate(policy, world, 5, replications=10) for policy in ({kind}(), sp.Uniform())]
+    mine, chance = (run.final_regret.mean() for run in runs)
+    assert mine < chance
+
+
+def test_a_negative_exploration_is_refused() -> None:
+    with pytest.raises(ValueError, match="exploration = -1"):
+        {kind}(exploration=-1)
+'''
+
+
+@click.group(cls=Group, examples=EXAMPLES)
+def new() -> None:
+    """Start something of your own."""
+
+
+@new.command(cls=Command, examples=EXAMPLES)
+@click.argument("name")
+@click.option("--folder", type=click.Path(path_type=Path), default=Path(), help="Where to write (default: here).")
+def policy(name: str, folder: Path) -> None:
+    """Write a small, complete policy and its test: NAME my-idea gives my_idea.py and test_my_idea.py.
+
+    It is an upper-confidence policy that passes spillover.testing.check_policy as it is. Nothing is overwritten.
+    """
+    module = check_name(name)
+    kind = class_name(name)
+    files = {
+        folder / f"{module}.py": inspect.getsource(example_policy).replace("ExamplePolicy", kind),
+        folder / f"test_{module}.py": TEST.format(module=module, kind=kind),
+    }
+    for path in files:
+        if path.exists():
+            raise ValueError(f"{path}: exists already, and nothing is overwritten; take another name or --folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, content in files.items():
+        write_whole(path, content.encode())
+        click.echo(f"wrote {path}")
+    click.echo(f"now run: pytest {folder / f'test_{module}.py'}")
+
+
+def check_name(name: str) -> str:
+    """The module's name, if there can be one."""
+    module = name.replace("-", "_")
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise ValueError(f"name = {name!r}: must be {ACCEPTED}")
+    if name in POLICIES:
+        raise ValueError(f"name = {name!r}: must be new; spillover has a policy of that name")
+    # a file random.py would hide Python's own from everything beside it
+    if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in ("spillover", "numpy", "pytest"):
+        raise ValueError(f"name = {name!r}: must not be a word or a module of Python's, nor a package in use here")
+    return module
+
+
+def class_name(name: str) -> str:
+    """my-idea -> MyIdea, unless the file needs that name for something else."""
+    kind = "".join(word.capitalize() for word in name.split("-"))
+    if hasattr(example_policy, kind):
+        raise ValueError(f"name = {name!r}: must not become {kind}, which every policy imports")
+    return kind

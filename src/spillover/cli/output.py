@@ -1,0 +1,41 @@
+"""What goes to stdout: tables for people, JSON for programs."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import numpy as np
+
+from spillover.state import encode
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def print_json(content: Any) -> None:
+    """Strict JSON: infinities and NaN as the strings "inf" and "nan"."""
+    click.echo(json.dumps(plain(content), indent=2, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """The same in types that JSON has."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    return encode(value) if isinstance(value, int | float | str | bool) or value is None else str(value)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns as wide as they must be; those of numbers to the right."""
+    widths = [max(len(line[k]) for line in (header, *rows)) for k in range(len(header))]
+    numbers = [all(is_number(row[k]) for row in rows) for k in range(len(header))]
+    for line in (header, *rows):
+        cells = (c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numbers, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def is_number(text: str) -> bool:
+    return text.replace(",", "").replace(".", "", 1).lstrip("-").isdigit()

@@ -1,0 +1,176 @@
+"""`spillover reproduce`, `run` and `report`: compute an experiment, keep it, show it."""
+
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+
+from spillover.cli.edge import Command
+from spillover.cli.output import json_option, print_json, print_table
+from spillover.experiments import Experiment, Results, load_experiment, open_results, run_experiment
+from spillover.experiments.engines import ENGINES
+from spillover.metrics import mean_interval
+
+QUICK = 10  # replications: enough to see the order of the policies, in a minute
+PAPER = ("synthetic",)  # the shipped experiments that reproduce the paper
+
+folder_type = click.Path(path_type=Path)
+WORK = (
+    click.option("--output", type=folder_type, default=Path("results"), show_default=True, help="Folder of results."),
+    click.option(
+        "--engine",
+        type=click.Choice(list(ENGINES)),
+        default="loky",
+        show_default=True,
+        help="Who computes: this process, processes of this machine, a cluster.",
+    ),
+    click.option("--jobs", type=click.IntRange(min=1), help="Workers (default: as many as processors)."),
+    click.option("--address", help="Of a running Dask or Ray cluster."),
+    click.option("--replications", type=click.IntRange(min=1), help="Instead of the file's."),
+    click.option("--seed", type=click.IntRange(min=0), help="Instead of the file's."),
+    click.option("--quiet", is_flag=True, help="No progress on stderr."),
+    json_option,
+)
+
+
+def work_options(command: Any) -> Any:
+    """The options that all commands have that compute."""
+    for option in reversed(WORK):
+        command = option(command)
+    return command
+
+
+page_option = click.option("--report/--no-report", "page", default=True, help="Write the report too (default), or not.")
+
+
+REPRODUCE_EXAMPLES = (
+    "spillover reproduce --quick",
+    "spillover reproduce synthetic --output results --jobs 2",
+    "spillover reproduce --engine serial --replications 20 --seed 1",
+)
+
+
+@click.command(cls=Command, examples=REPRODUCE_EXAMPLES)
+@click.argument("name", type=click.Choice(PAPER), default=PAPER[0])
+@click.option("--quick", is_flag=True, help=f"A first look: {QUICK} replications.")
+@page_option
+@work_options
+def reproduce(name: str, quick: bool, replications: int | None, **options: Any) -> None:
+    """Run the paper's experiments and write their report.
+
+    Results go to OUTPUT/NAME. A run that was interrupted goes on where it stopped: give the same command again.
+    """
+    if quick and replications is not None:
+        raise click.UsageError(f"--quick is --replications {QUICK}: give one of the two", click.get_current_context())
+    carry_out(load_experiment(name), replications=QUICK if quick else replications, **options)
+
+
+RUN_EXAMPLES = (
+    "spillover run my-study.toml",
+    "spillover run my-study.toml --engine serial --json",
+    "spillover run my-study.toml --engine dask --address tcp://scheduler:8786",
+)
+
+
+@click.command(cls=Command, examples=RUN_EXAMPLES, short_help="Run the experiment in a TOML file.")
+@click.argument("file")
+@page_option
+@work_options
+def run(file: str, **options: Any) -> None:
+    """Run the experiment in FILE (TOML, or the name of one that ships) and write its report.
+
+    Results go to OUTPUT and the experiment's name. What is there already is not computed again, so a run that was
+    interrupted goes on where it stopped. A file has at least:
+
+    \b
+        name = "my-study"
+        replications = 20
+        [worlds.fresh]
+        kind = "synthetic"          # horizon, n_arms, ...: its parameters may follow
+        [delays.50]
+        kind = "constant"
+        rounds = 50
+        [policies.ndc-sem]          # a name that `spillover policies` lists
+        exploration = 1e-10         # and its parameters
+        [policies.cucb]
+    """
+    carry_out(load_experiment(file), **options)
+
+
+REPORT_EXAMPLES = ("spillover report results/synthetic",)
+
+
+@click.command(cls=Command, examples=REPORT_EXAMPLES, short_help="Write the report of a folder of results anew.")
+@click.argument("folder", type=folder_type)
+@json_option
+def report(folder: Path, as_json: bool) -> None:
+    """Write the report of the results in FOLDER anew; nothing is simulated."""
+    open_results(folder)  # says what is missing before anything is drawn
+    page = write_page(folder)
+    if as_json:
+        print_json({"report": page})
+    else:
+        click.echo(f"wrote {page}")
+
+
+def carry_out(
+    experiment: Experiment,
+    *,
+    output: Path,
+    engine: str,
+    jobs: int | None,
+    address: str | None,
+    replications: int | None,
+    seed: int | None,
+    page: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Run, report, and say what was written where."""
+    start = perf_counter()
+    experiment = experiment.changed(seed=seed, replications=replications)
+    folder = output / experiment.name
+    results = run_experiment(experiment, folder, engine=engine, jobs=jobs, address=address, progress=shows(quiet))
+    written = {"results": folder} | ({"report": write_page(folder)} if page else {})
+    seconds = perf_counter() - start
+    rows = summary(results)
+    if as_json:
+        print_json({"experiment": experiment.name, "seconds": seconds, **written, "final_regret": rows})
+        return
+    print_summary(rows)
+    for what, where in written.items():
+        click.echo(f"{what}: {where}")
+    click.echo(f"{seconds:.0f} s")
+
+
+def shows(quiet: bool) -> bool:
+    """Progress is for people who look at it."""
+    return not quiet and sys.stderr.isatty()
+
+
+def summary(results: Results) -> list[dict[str, Any]]:
+    """Mean final regret with its 95% interval, one entry a world, delay and policy."""
+    rows = []
+    for keys, group in results.final().groupby(["world", "delay", "policy"], sort=False):
+        mean, low, high = mean_interval(group["final_regret"].to_numpy())
+        names = dict(zip(("world", "delay", "policy"), keys, strict=True))
+        label, count = group["label"].iloc[0], len(group)
+        rows.append({**names, "label": label, "replications": count, "mean": mean, "low": low, "high": high})
+    return rows
+
+
+def print_summary(rows: list[dict[str, Any]]) -> None:
+    header = ["world", "delay", "policy", "final regret", "95% interval"]
+    shown = [
+        [r["world"], r["delay"], r["label"], f"{r['mean']:,.0f}", f"[{r['low']:,.0f}, {r['high']:,.0f}]"] for r in rows
+    ]
+    print_table(header, shown)
+
+
+def write_page(folder: Path) -> Path:
+    """The report of a results folder."""
+    from spillover import report as pages
+
+    return Path(pages.write_report(folder))

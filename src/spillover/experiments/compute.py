@@ -1,0 +1,92 @@
+"""From a task to its numbers: the only part of an experiment that computes."""
+
+import platform
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from spillover.delays import ConstantDelay
+from spillover.rng import Purpose, Rng
+from spillover.simulation import Run, simulate
+from spillover.types import Array, Delay, Environment, IntArray, World
+
+
+@dataclass(frozen=True)
+class Task:
+    """One policy in one environment at one delay, for replications first to first + count - 1."""
+
+    environment: Environment
+    delay: Delay
+    policy: Any
+    seed: int
+    record: int
+    first: int
+    count: int
+
+
+class Computed(NamedTuple):
+    """What came of a task."""
+
+    arrays: dict[str, Any]
+    about: dict[str, Any]  # as JSON has it
+
+
+def compute(task: Task) -> Computed:
+    """Simulate, and keep what the store keeps."""
+    start = perf_counter()
+    with threadpool_limits(1):  # the matrices are small: threads would only get in each other's way
+        world = task.environment.draw(Rng(task.seed, [task.first]).at(Purpose.WORLD), (1,))
+        rounds = recorded_rounds(task.record, world.horizon)
+        run = simulate(
+            task.policy,
+            task.environment,
+            task.delay,
+            replications=task.count,
+            seed=task.seed,
+            first=task.first,
+            record=rounds.tolist(),
+        )
+    n = world.problem.n_arms
+    arrays = {
+        "rounds": rounds,
+        "replications": np.arange(task.first, task.first + task.count),
+        "regret": run.regret[:, rounds - 1],
+        "payoff": np.cumsum(run.payoff, axis=-1)[:, rounds - 1],
+        "optimality_ratio": run.optimality_ratio,
+        "graph_error": run.graph_error,
+        "blind_regret": blind_regret(run, task.delay, world),
+        "adjacency": np.full((task.count, n, n), np.nan) if run.adjacency is None else run.adjacency,
+    }
+    about = {
+        "horizon": world.horizon,
+        "changes": [int(t) for t in run.changes],
+        "arms": list(getattr(world, "arms", [str(i + 1) for i in range(n)])),
+        "seconds": perf_counter() - start,
+        "versions": versions(),
+    }
+    return Computed({name: np.ascontiguousarray(array) for name, array in arrays.items()}, about)
+
+
+def recorded_rounds(every: int, horizon: int) -> IntArray:
+    """Every so many rounds, and the last one.
+
+    >>> recorded_rounds(50, 120)
+    array([ 50, 100, 120])
+    """
+    return np.unique(np.append(np.arange(every, horizon + 1, every), horizon))
+
+
+def blind_regret(run: Run, delay: Delay, world: World) -> Array:
+    """Regret of rounds 1 to D + 1, which are decided before anything is known; NaN where the delay is not constant."""
+    if not isinstance(delay, ConstantDelay):
+        return np.full(len(run.regret), np.nan)
+    return run.blind_regret(min(delay.rounds + 1, world.horizon))
+
+
+def versions() -> dict[str, str]:
+    """Of all that a number can depend on beside the package's source."""
+    return {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}

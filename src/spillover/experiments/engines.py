@@ -1,0 +1,149 @@
+"""Where the work is done: in this process, in processes of this machine (loky), or on a Dask or Ray cluster.
+
+Every engine is a context in which a function is mapped over tasks; results come back in the order in which they are
+ready, and which engine it was does not show in them.
+"""
+
+import importlib
+import socket
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from spillover import validate
+
+Mapping: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Generator[Any, None, None]]
+
+SECONDS_TO_CONNECT = 5.0
+
+
+@contextmanager
+def start(engine: str, jobs: int | None = None, address: str | None = None) -> Iterator[Mapping]:
+    """An engine at work: serial, loky, dask or ray; `address` is that of a Dask or Ray cluster that is running.
+
+    >>> with start("serial") as mapping:
+    ...     list(mapping(abs, [-1, 2]))
+    [1, 2]
+    """
+    validate.require(engine in ENGINES, "engine", engine, f"one of {', '.join(ENGINES)}")
+    if jobs is not None:
+        validate.whole("jobs", jobs, 1)
+    clusters = engine in ("dask", "ray")
+    validate.require(address is None or clusters, "address", address, "None: only dask and ray connect to a cluster")
+    with ENGINES[engine](jobs, address) as mapping:
+        yield mapping
+
+
+@contextmanager
+def serial(jobs: int | None, address: str | None) -> Iterator[Mapping]:
+    yield one_by_one
+
+
+@contextmanager
+def loky(jobs: int | None, address: str | None) -> Iterator[Mapping]:
+    """Processes of this machine, as many as it has cores."""
+    import joblib
+
+    with joblib.parallel_config(backend="loky", n_jobs=jobs or joblib.cpu_count(), inner_max_num_threads=1):
+        yield through_joblib
+
+
+@contextmanager
+def dask(jobs: int | None, address: str | None) -> Iterator[Mapping]:
+    """A Dask cluster: one that is running, or processes of this machine for the time being."""
+    import joblib
+
+    distributed = extra("distributed", "dask")
+    if address is None:
+        cluster = distributed.LocalCluster(
+            n_workers=jobs or joblib.cpu_count(), threads_per_worker=1, processes=True, dashboard_address=None
+        )
+    else:
+        cluster = None
+    try:
+        client = distributed.Client(cluster if address is None else address, timeout=SECONDS_TO_CONNECT)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(unreachable(address, "Dask", "tcp://10.0.0.1:8786", error)) from None
+    with client:
+        try:
+            with joblib.parallel_config(backend="dask", n_jobs=jobs or -1):
+                yield through_joblib
+        finally:
+            if cluster is not None:
+                cluster.close()
+
+
+@contextmanager
+def ray(jobs: int | None, address: str | None) -> Iterator[Mapping]:
+    """A Ray cluster: one that is running, or processes of this machine for the time being."""
+    import joblib
+
+    library = extra("ray", "ray")
+    backend = extra("ray.util.joblib.ray_backend", "ray").RayBackend()
+    # Inherited from joblib's backend for multiprocessing, whose pool cannot hand out results one by one; Ray's can.
+    backend.supports_return_generator = True
+    started = not library.is_initialized()
+    if started:
+        if address is not None:
+            knock(address)
+        library.init(
+            address=address or "local",
+            num_cpus=None if address else jobs,
+            include_dashboard=None if address else False,
+            log_to_driver=False,
+            logging_level="error",
+        )
+    try:
+        with joblib.parallel_config(backend=backend, n_jobs=jobs or -1):
+            yield through_joblib
+    finally:
+        if started:
+            library.shutdown()
+
+
+ENGINES = {"serial": serial, "loky": loky, "dask": dask, "ray": ray}
+
+
+def one_by_one(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Generator[Any, None, None]:
+    for task in tasks:
+        yield function(task)
+
+
+def through_joblib(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Generator[Any, None, None]:
+    """Map on joblib's present backend; closing the generator stops the work."""
+    import joblib
+
+    parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+    results = parallel(joblib.delayed(function)(task) for task in tasks)
+    try:
+        yield from results
+    finally:
+        results.close()
+
+
+def extra(module: str, name: str) -> Any:
+    """A library that is not installed with the package."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            f"engine = {name!r}: needs what is not installed ({error}): pip install 'spillover[{name}]'"
+        ) from None
+
+
+def knock(address: str) -> None:
+    """Whether somebody listens at HOST:PORT: Ray itself would wait for minutes."""
+    if address in ("auto", "local"):
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), SECONDS_TO_CONNECT).close()
+    except (OSError, ValueError) as error:
+        raise ConnectionError(unreachable(address, "Ray", "10.0.0.1:6379", error)) from None
+
+
+def unreachable(address: str | None, what: str, example: str, error: Exception) -> str:
+    return (
+        f"address = {address!r}: must be that of a {what} cluster that answers within {SECONDS_TO_CONNECT:.0f} s, "
+        f"such as {example} ({error})"
+    )

@@ -1,0 +1,192 @@
+"""From TOML to an experiment, or an error that names the file, the line and what was meant."""
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from spillover import validate
+from spillover.delays import DELAYS
+from spillover.environments import ENVIRONMENTS
+from spillover.experiments.lines import ExperimentError, File, Place, suggestion
+from spillover.experiments.makers import build, frozen, make, parameters_of
+from spillover.experiments.specification import Entry, Experiment, Study
+from spillover.policies import POLICIES
+from spillover.rng import Purpose, Rng
+from spillover.simulation import problem_for
+from spillover.types import Informed
+
+TOP = ("name", "title", "seed", "replications", "block", "record", "worlds", "delays", "policies", "studies")
+LEAST = {"seed": 0, "replications": 1, "block": 1, "record": 1}
+
+
+def shipped() -> list[str]:
+    """Names of the experiments that come with the package."""
+    return sorted(path.name.removesuffix(".toml") for path in settings().iterdir() if path.name.endswith(".toml"))
+
+
+def settings() -> Any:
+    return files("spillover.experiments") / "settings"
+
+
+def load_experiment(path_or_name: str | Path) -> Experiment:
+    """An experiment from a TOML file, or one that ships with the package, by its name.
+
+    >>> load_experiment("synthetic").title
+    'The paper\\'s synthetic study'
+    """
+    path = Path(path_or_name)
+    if not path.suffix and len(path.parts) == 1 and not path.is_file():
+        names = shipped()
+        if path.name not in names:
+            accepted = f"must be a TOML file, or one of {', '.join(names)}"
+            raise ExperimentError(f"experiment = {path.name!r}: {accepted}{suggestion(path.name, names)}")
+        return parse_experiment((settings() / f"{path.name}.toml").read_text("utf-8"), f"{path.name}.toml")
+    try:
+        return parse_experiment(path.read_text("utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise ExperimentError(f"{path}: must be text in UTF-8: {error}") from None
+
+
+def parse_experiment(text: str, name: str = "experiment.toml") -> Experiment:
+    """An experiment from the text of a file; `name` is what errors call it."""
+    file = File(name, text)
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise syntax_error(name, text, str(error)) from None
+    file.keys((), content, TOP)
+    own_name = checked_name(file, content)
+    title = content.get("title", own_name)
+    if not isinstance(title, str):
+        file.refuse(("title",), f"title = {title!r}: must be text")
+    worlds, counts = read_worlds(file, group(file, content, "worlds"))
+    delays = {key: make(file, ("delays", key), given, DELAYS) for key, given in group(file, content, "delays").items()}
+    policies = {
+        key: read_policy(file, key, given, list(delays)) for key, given in group(file, content, "policies").items()
+    }
+    numbers: dict[str, Any] = {
+        key: whole(file, (key,), content[key], least) for key, least in LEAST.items() if key in content
+    }
+    experiment = Experiment(
+        name=own_name,
+        title=title,
+        **numbers,
+        worlds=worlds,
+        delays=delays,
+        policies=policies,
+        studies=read_studies(file, content, worlds, delays, policies),
+        world_replications=counts,
+        text=text,
+    )
+    try_out(file, experiment)
+    return experiment
+
+
+def syntax_error(name: str, text: str, message: str) -> ExperimentError:
+    """TOML's own error, with its line where the others have it."""
+    what, _, where = message.rpartition(" (at ")
+    line = "".join(c for c in where.partition(",")[0] if c.isdigit()) or str(max(text.count("\n"), 1))
+    return ExperimentError(f"{name}:{line}: not TOML: {what or message}")
+
+
+def checked_name(file: File, content: dict[str, Any]) -> str:
+    name = content.get("name")
+    good = isinstance(name, str) and bool(name) and all(c.isalnum() or c in "-_." for c in name) and name[0] != "."
+    if not good:
+        file.refuse(("name",), f"name = {name!r}: must be a word of letters, digits, - and _ (it may name a folder)")
+    return str(name)
+
+
+def whole(file: File, place: Place, value: Any, least: int) -> int:
+    try:
+        validate.whole(str(place[-1]), value, least, 2**64 - 1 if place[-1] == "seed" else None)
+    except ValueError as error:
+        file.refuse(place, str(error))
+    return int(value)
+
+
+def group(file: File, content: dict[str, Any], key: str) -> dict[str, Any]:
+    """One of the three groups of named tables, of which none may be empty."""
+    found = file.table((key,), content.get(key, {}))
+    if not found:
+        file.refuse((key,), f"no {key}: must have at least one table [{key}.NAME]")
+    return found
+
+
+def read_worlds(file: File, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
+    """The environments, and the replications of those that say how many."""
+    worlds, counts = {}, {}
+    for key, table in given.items():
+        place = ("worlds", key)
+        rest = dict(file.table(place, table))
+        if "replications" in rest:
+            counts[key] = whole(file, (*place, "replications"), rest.pop("replications"), 1)
+        worlds[key] = make(file, place, rest, ENVIRONMENTS, extra=["replications"])
+    return worlds, counts
+
+
+def read_policy(file: File, key: str, given: Any, delays: list[str]) -> Entry:
+    """A policy and its other parameters at some delays; every combination is tried out."""
+    place: Place = ("policies", key)
+    rest = dict(file.table(place, given))
+    kind = file.known((*place, "kind") if "kind" in rest else place, "kind", rest.pop("kind", key), POLICIES)
+    label = rest.pop("label", key)
+    if not isinstance(label, str):
+        file.refuse((*place, "label"), f"label = {label!r}: must be text")
+    overrides = file.table((*place, "at"), rest.pop("at", {}))
+    extra = ["kind", "label", "at"]
+    build(file, place, POLICIES[kind], rest, extra)
+    for delay, other in overrides.items():
+        file.known((*place, "at", delay), "delay", delay, delays)
+        file.keys((*place, "at", delay), file.table((*place, "at", delay), other), parameters_of(POLICIES[kind])[0])
+        build(file, (*place, "at", delay), POLICIES[kind], rest | other)
+    return Entry(
+        label=label,
+        kind=kind,
+        parameters={name: frozen(value) for name, value in rest.items()},
+        at={delay: {name: frozen(value) for name, value in other.items()} for delay, other in overrides.items()},
+    )
+
+
+def read_studies(file: File, content: dict[str, Any], *known: dict[str, Any]) -> tuple[Study, ...]:
+    """The studies; without any, everything meets everything."""
+    groups = dict(zip(("worlds", "delays", "policies"), known, strict=True))
+    listed = content.get("studies", [{}])
+    if not isinstance(listed, list) or not listed or not all(isinstance(study, dict) for study in listed):
+        file.refuse(("studies",), f"studies = {listed!r}: must be tables, [[studies]]")
+    studies = []
+    for number, study in enumerate(listed):
+        place: Place = ("studies", number)
+        file.keys(place, study, [*groups, "replications"])
+        chosen = {
+            name: read_names(file, (*place, name), study.get(name, list(group)), group)
+            for name, group in groups.items()
+        }
+        count = whole(file, (*place, "replications"), study["replications"], 1) if "replications" in study else None
+        studies.append(Study(**chosen, replications=count))
+    return tuple(studies)
+
+
+def read_names(file: File, place: Place, given: Any, known: dict[str, Any]) -> tuple[str, ...]:
+    what = str(place[-1])
+    if not isinstance(given, list) or not given:
+        file.refuse(place, f"{what} = {given!r}: must be a list of names, at least one")
+    return tuple(dict.fromkeys(file.known(place, what, name, known) for name in given))
+
+
+def try_out(file: File, experiment: Experiment) -> None:
+    """Start every policy in its world at its delay, with one replication: what cannot start is refused now."""
+    for (world, delay, policy), replications in experiment.combinations().items():
+        rng = Rng(experiment.seed, [replications - 1])
+        place: Place = ("worlds", world)
+        try:
+            drawn = experiment.worlds[world].draw(rng.at(Purpose.WORLD), (1,))
+            place = ("delays", delay)
+            experiment.delays[delay].draw(drawn.horizon, rng.at(Purpose.DELAY, drawn.horizon), (1,))
+            place = ("policies", policy)
+            player = experiment.policies[policy].policy(delay)
+            player = player.told(drawn) if isinstance(player, Informed) else player
+            player.init(problem_for(player, drawn), rng.at(Purpose.START), (1,))
+        except (ValueError, TypeError) as error:
+            file.refuse(place, f"{policy} in {world} at delay {delay}: {error}")

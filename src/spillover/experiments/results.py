@@ -1,0 +1,201 @@
+"""What an experiment's store holds, as arrays and as tidy tables."""
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from spillover import validate
+from spillover.experiments.parse import parse_experiment
+from spillover.experiments.specification import Experiment
+from spillover.state import write_whole
+from spillover.store import CellStore, Damaged
+from spillover.types import Array, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+JOINED = ("replications", "regret", "payoff", "optimality_ratio", "graph_error", "blind_regret", "adjacency")
+
+
+class Record(NamedTuple):
+    """One (world, delay, policy) of an experiment: all replications, in their order."""
+
+    world: str  # these three: names in the experiment file
+    delay: str
+    policy: str
+    label: str  # what a figure prints
+    rounds: IntArray  # (K,): recorded rounds; the last one is the horizon
+    regret: Array  # (R, K): cumulative pseudo-regret at the end of those rounds
+    payoff: Array  # (R, K): cumulative realised payoff
+    optimality_ratio: Array  # (R, periods)
+    graph_error: Array  # (R, K): MSE of the adjacency; NaN without a graph
+    blind_regret: Array  # (R,): regret of rounds 1 to D + 1; NaN where the delay is not constant
+    adjacency: Array  # (R, n, n): the estimate after the last round; NaN without a graph
+    changes: tuple[int, ...]  # first rounds of the periods after the first one
+    horizon: int
+    replications: IntArray  # (R,): their numbers
+    seconds: float  # that computing took, summed over the cells
+    arms: tuple[str, ...] = ()  # names of the arms, in the order of `adjacency`
+
+
+class Missing(ValueError):
+    """Results that are not all there."""
+
+
+class Results:
+    """What a store holds of an experiment. Reads files when they are asked for, computes nothing."""
+
+    def __init__(self, experiment: Experiment, store: CellStore, cells: list[dict[str, Any]]) -> None:
+        self.experiment = experiment
+        self.store = store
+        self.listed: dict[tuple[str, str, str], list[str]] = {}  # ids of the cells of a record
+        for cell in cells:
+            self.listed.setdefault((cell["world"], cell["delay"], cell["policy"]), []).append(cell["id"])
+        self.read: dict[tuple[str, str, str], Record] = {}
+
+    def __repr__(self) -> str:
+        return f"<Results of {self.experiment.name!r} in {self.store.folder}: {len(self.listed)} records>"
+
+    def record(self, world: str, delay: str, policy: str) -> Record:
+        """The replications of one policy in one world at one delay, all that are in the store."""
+        key = (world, delay, policy)
+        if key not in self.listed:
+            known = ", ".join(" / ".join(names) for names in self.listed)
+            raise KeyError(f"world, delay, policy = {' / '.join(key)}: must be one of {known}")
+        if key not in self.read:
+            self.read[key] = self.load(key)
+        return self.read[key]
+
+    def load(self, key: tuple[str, str, str]) -> Record:
+        parts = [part for cell in self.listed[key] if (part := self.whole(cell)) is not None]
+        if not parts:
+            raise Missing(f"{self.store.folder}: nothing yet of {' / '.join(key)}: run the experiment again to go on")
+        arrays, about = parts[0]
+        joined: dict[str, Any] = {name: np.concatenate([arrays[name] for arrays, _ in parts]) for name in JOINED}
+        return Record(
+            *key,
+            label=self.experiment.policies[key[2]].label,
+            rounds=arrays["rounds"],
+            **joined,
+            changes=tuple(about["changes"]),
+            horizon=about["horizon"],
+            seconds=sum(about["seconds"] for _, about in parts),
+            arms=tuple(about["arms"]),
+        )
+
+    def whole(self, cell: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """A cell, or None where there is none that is whole."""
+        try:
+            return self.store.read(cell)
+        except (FileNotFoundError, Damaged):
+            return None
+
+    def missing(self) -> list[str]:
+        """Ids of the cells that are not there, or not whole."""
+        return [cell for cells in self.listed.values() for cell in cells if self.whole(cell) is None]
+
+    def records(self, *, world: str | None = None, delay: str | None = None, policy: str | None = None) -> list[Record]:
+        """All records, or those with the given names, in the experiment's order."""
+        wanted = (world, delay, policy)
+        return [
+            self.record(*key)
+            for key in self.listed
+            if all(want is None or want == name for want, name in zip(wanted, key, strict=True))
+        ]
+
+    def to_frame(self, every: int = 1) -> "pd.DataFrame":
+        """One row for each replication and recorded round (of those divisible by `every`, and the last one).
+
+        Columns: world, delay, policy, label, replication, round, period, regret and payoff (both cumulative),
+        graph_error.
+        """
+        validate.whole("every", every, 1)
+        return self.table(lambda record: curves(record, every))
+
+    def final(self) -> "pd.DataFrame":
+        """One row for each replication: how it ended; the optimality ratio is the mean over the periods."""
+        return self.table(ends)
+
+    def graphs(self) -> "pd.DataFrame":
+        """One row for each replication and pair of arms: the learned effect of arm `cause` on arm `effect`, by name."""
+        return self.table(edges)
+
+    def table(self, columns: Callable[[Record], dict[str, Any]]) -> "pd.DataFrame":
+        import pandas as pd
+
+        parts = []
+        for record in self.records():
+            names = {name: getattr(record, name) for name in ("world", "delay", "policy", "label")}
+            parts.append(pd.DataFrame(names | columns(record)))
+        return pd.concat(parts, ignore_index=True)
+
+    def export(self, path: str | Path, table: str = "rounds") -> None:
+        """Write a table as .csv or .parquet, by the ending: "rounds" (to_frame), "final" or "graphs"."""
+        tables = {"rounds": self.to_frame, "final": self.final, "graphs": self.graphs}
+        validate.require(table in tables, "table", table, f"one of {', '.join(tables)}")
+        ending = Path(path).suffix
+        validate.require(ending in (".csv", ".parquet"), "path", str(path), "a name that ends in .csv or .parquet")
+        content = io.BytesIO()
+        if ending == ".csv":
+            tables[table]().to_csv(content, index=False)
+        else:
+            tables[table]().to_parquet(content, index=False, engine="pyarrow")
+        write_whole(path, content.getvalue())
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records())
+
+
+def curves(record: Record, every: int) -> dict[str, Any]:
+    kept = np.flatnonzero((record.rounds % every == 0) | (record.rounds == record.horizon))
+    rounds, replications = record.rounds[kept], len(record.replications)
+    return {
+        "replication": np.repeat(record.replications, len(rounds)),
+        "round": np.tile(rounds, replications),
+        "period": np.tile(np.searchsorted(record.changes, rounds, side="right") + 1, replications),
+        "regret": record.regret[:, kept].ravel(),
+        "payoff": record.payoff[:, kept].ravel(),
+        "graph_error": record.graph_error[:, kept].ravel(),
+    }
+
+
+def ends(record: Record) -> dict[str, Any]:
+    return {
+        "replication": record.replications,
+        "final_regret": record.regret[:, -1],
+        "blind_regret": record.blind_regret,
+        "payoff": record.payoff[:, -1],
+        "graph_error": record.graph_error[:, -1],
+        "optimality_ratio": record.optimality_ratio.mean(axis=-1),
+    }
+
+
+def edges(record: Record) -> dict[str, Any]:
+    n, replications = len(record.arms), len(record.replications)
+    names = np.array(record.arms, object)
+    return {
+        "replication": np.repeat(record.replications, n * n),
+        "effect": np.tile(np.repeat(names, n), replications),
+        "cause": np.tile(names, replications * n),
+        "weight": record.adjacency.ravel(),
+    }
+
+
+def open_results(folder: str | Path, *, partial: bool = False) -> Results:
+    """The results in a folder. An experiment that is not finished is refused, unless `partial`."""
+    store = CellStore(folder)
+    about = store.about()
+    if about is None:
+        raise FileNotFoundError(f"{folder}: must be a folder that run_experiment wrote (it has no store.json)")
+    experiment = parse_experiment(about["text"], f"{folder}/experiment.toml").changed(**about["changes"])
+    results = Results(experiment, store, about["cells"])
+    if not partial and (missing := results.missing()):
+        total = sum(len(cells) for cells in results.listed.values())
+        raise Missing(
+            f"{folder}: {len(missing)} of {total} cells are missing or damaged: run the experiment again to go on, "
+            "or ask for partial results"
+        )
+    return results

@@ -1,0 +1,120 @@
+"""What to tune: policies over worlds and delays, and the grid that is searched for each of them."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import validate
+from spillover.experiments.specification import Entry
+from spillover.types import Array, Delay, Environment
+
+LEARNERS = 500  # at once: enough for the cost of a round to be spread, few enough to stay in the processor's cache
+TUNING_SEED = 1_000_003  # what shipped experiments report has seeds from 0 on
+
+
+class Place(NamedTuple):
+    """Where a grid is searched: names in the tuning file."""
+
+    world: str
+    delay: str
+    policy: str
+
+
+class Block(NamedTuple):
+    """Some cells of the grid and some replications: what one worker plays at a time."""
+
+    place: Place
+    cells: range  # positions in Search.cells
+    first: int
+    replications: int
+
+
+class Task(NamedTuple):
+    """A block with all that is needed to play it."""
+
+    environment: Environment
+    delay: Delay
+    policy: Any  # its hyperparameters are arrays, (cells,)
+    seed: int
+    first: int
+    replications: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """What to search: policies over worlds and delays, each on the same grid.
+
+    grid: hyperparameter -> values, of those that the policies take as arrays (`grids`); cells are all combinations.
+    seed: of the draws to tune on. reported: the seed of the results that the choice is for; the two must differ,
+        because a choice is too good on the draws it was made on.
+    """
+
+    name: str
+    title: str = ""
+    worlds: Mapping[str, Environment]
+    delays: Mapping[str, Delay]
+    policies: Mapping[str, Any]
+    grid: Mapping[str, Sequence[float]]
+    replications: int = 20
+    seed: int = TUNING_SEED
+    reported: int | None = 0
+
+    def __post_init__(self) -> None:
+        validate.whole("replications", self.replications, 1)
+        validate.whole("seed", self.seed, 0, 2**64 - 1)
+        for name in ("worlds", "delays", "policies", "grid"):
+            validate.require(len(getattr(self, name)) > 0, name, dict(getattr(self, name)), "at least one")
+        other = "another one than that of the reported results: a choice looks too good on the draws it was made on"
+        validate.require(self.seed != self.reported, "seed", self.seed, f"{other} (reported=None or --force allow it)")
+        for name, values in self.grid.items():
+            good = isinstance(values, list | tuple | np.ndarray) and np.ndim(values) == 1 and np.size(values) > 0
+            validate.require(good, f"grid.{name}", values, "a list of numbers")
+        for place in self.places:
+            self.on_grid(place, self.columns)  # refuses what the policy cannot take
+
+    @property
+    def cells(self) -> list[tuple[float, ...]]:
+        """All combinations, the last hyperparameter running fastest."""
+        return list(itertools.product(*([float(v) for v in values] for values in self.grid.values())))
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """The values of each hyperparameter over the cells."""
+        return dict(zip(self.grid, np.array(self.cells, float).T, strict=True))
+
+    @property
+    def places(self) -> list[Place]:
+        return [Place(*names) for names in itertools.product(self.worlds, self.delays, self.policies)]
+
+    def on_grid(self, place: Place, columns: dict[str, Array]) -> Any:
+        """The policy of a place with the values of some cells."""
+        given = self.policies[place.policy]
+        policy = given.policy(place.delay) if isinstance(given, Entry) else given
+        taken = tuple(getattr(policy, "grids", ()))
+        for name in columns:
+            accepted = f"one of {', '.join(taken) or 'none'}, which {place.policy} takes as arrays"
+            validate.require(name in taken, "name in grid", name, accepted)
+        return replace(policy, **columns)
+
+    def task(self, block: Block) -> Task:
+        part = slice(block.cells.start, block.cells.stop)
+        policy = self.on_grid(block.place, {name: values[part] for name, values in self.columns.items()})
+        place = block.place
+        return Task(
+            self.worlds[place.world], self.delays[place.delay], policy, self.seed, block.first, block.replications
+        )
+
+    def blocks(self, learners: int = LEARNERS) -> list[Block]:
+        """Pieces of at most that many learners, whole rows of replications where they fit."""
+        count = min(self.replications, learners)
+        width = max(1, learners // count)
+        pieces = [range(k, min(k + width, len(self.cells))) for k in range(0, len(self.cells), width)]
+        return [
+            Block(place, cells, first, min(count, self.replications - first))
+            for place in self.places
+            for cells in pieces
+            for first in range(0, self.replications, count)
+        ]

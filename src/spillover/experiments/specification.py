@@ -1,0 +1,151 @@
+"""What an experiment is: worlds, delays and policies by name, and which of them meet."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from spillover import validate
+from spillover.experiments.canonical import describe, digest, source_digest
+from spillover.experiments.compute import Task
+from spillover.policies import POLICIES
+from spillover.types import Delay, Environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A policy of an experiment: its kind (a name in `spillover.POLICIES`) and parameters, others at some delays."""
+
+    label: str
+    kind: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    at: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def policy(self, delay: str | None = None) -> Any:
+        """The policy as it is played at a delay (by the delay's name in the file).
+
+        >>> Entry(label="CUCB", kind="discounted-cucb", at={"400": {"discount": 0.99}}).policy("400").discount
+        0.99
+        """
+        return POLICIES[self.kind](**self.parameters | self.at.get(delay or "", {}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Names of worlds, delays and policies, all of which meet; `replications` where it is not the world's."""
+
+    worlds: tuple[str, ...]
+    delays: tuple[str, ...]
+    policies: tuple[str, ...]
+    replications: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A block of replications of one policy in one world at one delay: what is computed and kept as a whole."""
+
+    world: str
+    delay: str
+    policy: str
+    first: int
+    count: int
+    task: Task = field(repr=False)
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """All that the numbers depend on, defaults included, as JSON has it; names in the file are no part of it."""
+        return dict(describe(self.task))
+
+    @cached_property
+    def id(self) -> str:
+        """Changes with anything that the numbers can depend on: the description, and the source that computes."""
+        return digest({"cell": self.description, "source": source_digest()})
+
+    def __str__(self) -> str:
+        last = self.first + self.count - 1
+        return f"{self.policy} in {self.world} at delay {self.delay}, replications {self.first} to {last}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """An experiment file, read. `changes` is what was changed after reading, see `changed`."""
+
+    name: str
+    title: str
+    seed: int = 0
+    replications: int = 100
+    block: int = 100  # replications a cell
+    record: int = 50  # measured at the end of every so many rounds, and of the last one
+    worlds: dict[str, Environment]
+    delays: dict[str, Delay]
+    policies: dict[str, Entry]
+    studies: tuple[Study, ...]
+    world_replications: dict[str, int] = field(default_factory=dict)
+    text: str = field(default="", repr=False)
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    def combinations(self) -> dict[tuple[str, str, str], int]:
+        """Every (world, delay, policy) once, in the file's order, with its replications: the most that a study asks."""
+        found: dict[tuple[str, str, str], int] = {}
+        for study in self.studies:
+            for world in study.worlds:
+                wanted = study.replications or self.world_replications.get(world, self.replications)
+                for key in ((world, delay, policy) for delay in study.delays for policy in study.policies):
+                    found[key] = max(wanted, found.get(key, 0))
+        return found
+
+    def cells(self) -> list[Cell]:
+        """The work: blocks of replications, aligned at multiples of `block`."""
+        return [cell for key, count in self.combinations().items() for cell in self.blocks(*key, count)]
+
+    def blocks(self, world: str, delay: str, policy: str, replications: int) -> Iterator[Cell]:
+        player = self.policies[policy].policy(delay)
+        for first in range(0, replications, self.block):
+            count = min(self.block, replications - first)
+            task = Task(self.worlds[world], self.delays[delay], player, self.seed, self.record, first, count)
+            yield Cell(world=world, delay=delay, policy=policy, first=first, count=count, task=task)
+
+    def changed(
+        self,
+        *,
+        seed: int | None = None,
+        replications: int | None = None,
+        block: int | None = None,
+        record: int | None = None,
+        worlds: Sequence[str] | None = None,
+        delays: Sequence[str] | None = None,
+        policies: Sequence[str] | None = None,
+    ) -> "Experiment":
+        """The same experiment with other numbers (`replications`: for all worlds and studies), or a part of it.
+
+        worlds, delays, policies: only those of this name. A store remembers the changes beside the file's text.
+        """
+        for name, number, least in (("seed", seed, 0), ("replications", replications, 1), ("block", block, 1)):
+            if number is not None:
+                validate.whole(name, number, least)
+        if record is not None:
+            validate.whole("record", record, 1)
+        numbers = {"seed": seed, "replications": replications, "block": block, "record": record}
+        given: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
+        changed = replace(self, **given, changes=self.changes | given)
+        if replications is not None:
+            studies = tuple(replace(study, replications=None) for study in self.studies)
+            changed = replace(changed, studies=studies, world_replications={})
+        for name, kept in (("worlds", worlds), ("delays", delays), ("policies", policies)):
+            changed = changed if kept is None else changed.only(name, tuple(kept))
+        return changed
+
+    def only(self, name: str, kept: tuple[str, ...]) -> "Experiment":
+        """The part of the studies in which `name` (worlds, delays or policies) is one of those kept."""
+        known = getattr(self, name)
+        for one in kept:
+            validate.require(one in known, name, one, f"one of {', '.join(known)}")
+        validate.require(bool(kept), name, list(kept), "at least one name")
+        parts = []
+        for study in self.studies:
+            names: dict[str, Any] = {name: tuple(one for one in getattr(study, name) if one in kept)}
+            parts.append(replace(study, **names))
+        studies = tuple(part for part in parts if getattr(part, name))
+        validate.require(bool(studies), name, list(kept), "names that a study has")
+        left = list(dict.fromkeys(one for study in studies for one in getattr(study, name)))
+        return replace(self, studies=studies, changes=self.changes | {name: left})

@@ -1,0 +1,45 @@
+"""Figures, readable in grey and by the colour-blind: each takes `ax=` (or makes one) and returns it."""
+
+from spillover.report.figures.differences import Difference, forest_figure
+from spillover.report.figures.graph import edges_of, graph_figure, graph_pair
+from spillover.report.figures.grid import grid_figure
+from spillover.report.figures.learning import graph_error_figure, ratio_figure, ratio_panels
+from spillover.report.figures.means import means_figure
+from spillover.report.figures.output import (
+    figure_bytes,
+    html_image,
+    html_svg,
+    png_data,
+    save_figure,
+    save_figures,
+)
+from spillover.report.figures.regret import delay_figure, regret_figure, regret_panels
+from spillover.report.figures.style import Style, figure_legend, figure_of, new_axes, new_panels, styles_for
+
+__all__ = [
+    "Difference",
+    "Style",
+    "delay_figure",
+    "edges_of",
+    "figure_bytes",
+    "figure_legend",
+    "figure_of",
+    "forest_figure",
+    "graph_error_figure",
+    "graph_figure",
+    "graph_pair",
+    "grid_figure",
+    "html_image",
+    "html_svg",
+    "means_figure",
+    "new_axes",
+    "new_panels",
+    "png_data",
+    "ratio_figure",
+    "ratio_panels",
+    "regret_figure",
+    "regret_panels",
+    "save_figure",
+    "save_figures",
+    "styles_for",
+]

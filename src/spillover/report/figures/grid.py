@@ -1,0 +1,95 @@
+"""Heat map of a tuning grid."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from spillover import validate
+from spillover.report.figures.style import figure_of, new_axes
+from spillover.types import Array
+
+
+def grid_figure(
+    values: Array,
+    discounts: Any,
+    explorations: Any,
+    *,
+    ax: Axes | None = None,
+    title: str = "",
+    measure: str = "mean final expected regret",
+    smaller_is_better: bool = True,
+) -> Axes:
+    """A measure over discount x exploration, one cell a setting; the best one is framed and starred.
+
+    values: (discounts, explorations); NaN cells (settings that were not run) stay empty. A small grid has its values
+    written into the cells.
+    """
+    values = np.asarray(values, float)
+    rows, columns = np.size(discounts), np.size(explorations)
+    validate.require(values.shape == (rows, columns), "shape of values", values.shape, f"{(rows, columns)}")
+    validate.require(bool(np.isfinite(values).any()), "values", values, "a finite number in at least one cell")
+    width, height = max(5.5, 1.8 + 0.62 * columns), max(3.4, 1.4 + 0.36 * rows)
+    target = ax or new_axes(width, height)
+    colors = "cividis_r" if smaller_is_better else "cividis"  # monotone in lightness: grey and colour-blind alike
+    image = target.imshow(np.ma.masked_invalid(values), cmap=colors, aspect="auto", origin="lower")
+    best = np.nanargmin(values) if smaller_is_better else np.nanargmax(values)
+    mark_best(target, *(int(k) for k in np.unravel_index(best, values.shape)))
+    if rows * columns <= 150:
+        write_cells(target, values, image)
+    target.set_xticks(np.arange(columns), [power_label(v) for v in np.ravel(explorations)])
+    target.set_yticks(np.arange(rows), [f"{v:.6g}" for v in np.ravel(discounts)])
+    thin_labels(target, columns)
+    target.set(xlabel="exploration ξ", ylabel="discount γ", title=title)
+    target.spines[:].set_visible(False)
+    bar = figure_of(target).colorbar(image, ax=target, label=f"{measure} (★ best)", pad=0.02)
+    bar.outline.set_visible(False)
+    return target
+
+
+def mark_best(ax: Axes, row: int, column: int) -> None:
+    """A frame that shows on dark and on light cells, and a star in its corner."""
+    corner = (column - 0.5, row - 0.5)
+    ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="white", linewidth=4.0, zorder=4))
+    ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="black", linewidth=2.0, zorder=5, label="best"))
+    ax.plot(
+        column + 0.4, row + 0.32, marker="*", markersize=8, color="white", markeredgecolor="black", zorder=6,
+        label="_best", clip_on=False,
+    )  # fmt: skip
+
+
+def write_cells(ax: Axes, values: Array, image: Any) -> None:
+    """Each value in its cell, white on dark."""
+    largest = float(np.nanmax(np.abs(values)))
+    decimals = int(np.clip(2 - np.floor(np.log10(max(largest, 1e-9))), 0, 4))
+    for (row, column), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            red, green, blue, _ = image.cmap(image.norm(value))
+            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+            ax.text(
+                column, row, f"{value:.{decimals}f}", ha="center", va="center", fontsize=6.5,
+                color="white" if dark else "black",
+            )  # fmt: skip
+
+
+def power_label(value: float) -> str:
+    """10 to a power as such, 0 as 0, anything else short.
+
+    >>> power_label(1e-10), power_label(0.3), power_label(0.0)
+    ('$10^{-10}$', '0.3', '0')
+    """
+    if value <= 0:
+        return f"{value:g}"
+    exponent = np.log10(value)
+    if abs(exponent - round(exponent)) > 1e-9:
+        return f"{value:.2g}"
+    return "1" if round(exponent) == 0 else f"$10^{{{round(exponent)}}}$"
+
+
+def thin_labels(ax: Axes, columns: int) -> None:
+    """Every other label only, once the cells are narrower than their labels."""
+    inches = ax.get_window_extent().width / figure_of(ax).dpi
+    step = int(np.ceil(columns * 0.4 / inches))
+    for k, label in enumerate(ax.get_xticklabels()):
+        label.set_visible(k % step == 0)

@@ -1,0 +1,69 @@
+"""Figures as files and as parts of an HTML page: the same figure gives the same bytes."""
+
+import base64
+import io
+import re
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from spillover import validate
+from spillover.state import write_whole
+
+FORMATS = ("png", "svg", "pdf")
+# No dates and no versions; ids in SVG are hashes, so their salt must not be drawn anew each time.
+METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "ModDate": None, "Producer": None, "Creator": None},
+}
+SETTINGS: Any = {"svg.hashsalt": "spillover", "svg.fonttype": "path", "pdf.fonttype": 42}
+
+
+def figure_bytes(figure: Figure, ending: str = "png", *, dpi: int = 150) -> bytes:
+    """A figure as the content of a file."""
+    validate.require(ending in FORMATS, "format", ending, f"one of {', '.join(FORMATS)}")
+    content = io.BytesIO()
+    with matplotlib.rc_context(SETTINGS):
+        figure.savefig(content, format=ending, dpi=dpi, metadata=METADATA[ending])
+    return content.getvalue()
+
+
+def save_figure(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:
+    """Write a figure, whole or not at all; the format is the ending of the path."""
+    write_whole(path, figure_bytes(figure, Path(path).suffix.lstrip(".").lower(), dpi=dpi))
+
+
+def save_figures(figure: Figure, path: str | Path, *, dpi: int = 150) -> list[Path]:
+    """Write a figure as PNG, SVG and PDF beside each other; the ending of the path is replaced."""
+    # not with_suffix: a name such as "delay-0.5" has no ending to replace
+    base = Path(path)
+    stem = base.stem if base.suffix.lstrip(".").lower() in FORMATS else base.name
+    paths = [base.with_name(f"{stem}.{ending}") for ending in FORMATS]
+    for target in paths:
+        save_figure(figure, target, dpi=dpi)
+    return paths
+
+
+def png_data(figure: Figure, *, dpi: int = 150) -> str:
+    """A figure as a `data:` address, for the src of an <img>."""
+    return "data:image/png;base64," + base64.b64encode(figure_bytes(figure, "png", dpi=dpi)).decode()
+
+
+def html_image(figure: Figure, alt: str, *, dpi: int = 150) -> str:
+    """An <img> that carries the figure; `alt` says in words what it shows."""
+    width = round(figure.get_figwidth() * 96)  # CSS has 96 pixels to the inch
+    return f'<img src="{png_data(figure, dpi=dpi)}" width="{width}" alt="{escape(alt)}">'
+
+
+def html_svg(figure: Figure, alt: str, *, name: str) -> str:
+    """The figure as an <svg> element; `name` goes before its ids, so that several can stand on one page."""
+    validate.require(bool(re.fullmatch(r"[A-Za-z][\w-]*", name)), "name", name, "a letter, then letters, digits, -, _")
+    text = figure_bytes(figure, "svg").decode()
+    text = text[text.index("<svg") :].rstrip()  # neither the XML declaration nor the document type may stand in HTML
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)

@@ -1,0 +1,156 @@
+"""Regret over time, and against the delay."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import StrMethodFormatter
+
+from spillover import validate
+from spillover.metrics import mean_interval
+from spillover.report.figures.style import (
+    Style,
+    figure_legend,
+    mark_changes,
+    new_axes,
+    new_panels,
+    sparse_markers,
+    styles_for,
+    tidy,
+)
+
+if TYPE_CHECKING:
+    from spillover.experiments import Record
+
+
+def regret_figure(
+    records: Sequence["Record"],
+    *,
+    ax: Axes | None = None,
+    title: str = "",
+    styles: Mapping[str, Style] | None = None,
+) -> Axes:
+    """Cumulative expected regret with 95% bands, one line a policy; vertical lines at the changes (fig:Reg-Synthetic).
+
+    Axes that are given get no legend: `figure_legend` makes one for several of them.
+    """
+    validate.require(len(records) > 0, "records", records, "at least one")
+    styles = {**styles_for(r.policy for r in records), **(styles or {})}
+    target = ax or new_axes(6.4, 4.2)
+    for k, record in enumerate(records):
+        style = styles[record.policy]
+        mean, low, high = mean_interval(record.regret)
+        target.plot(
+            record.rounds,
+            mean,
+            label=record.label,
+            color=style.color,
+            linestyle=style.linestyle,
+            marker=style.marker,
+            markersize=4.5,
+            markevery=sparse_markers(len(mean), k, len(records)),
+            linewidth=1.6,
+        )
+        target.fill_between(record.rounds, low, high, color=style.color, alpha=0.18, linewidth=0)
+    mark_changes(target, records[0].changes)
+    top = max(target.dataLim.ymax, 1e-12)
+    target.set_xlim(0, records[0].horizon)
+    target.set_ylim(-0.02 * top, 1.05 * top)  # an oracle's line is on 0: the frame must not cover it
+    target.set(xlabel="round", ylabel="cumulative expected regret", title=title)
+    target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+    tidy(target)
+    if ax is None:
+        figure_legend([target])
+    return target
+
+
+def regret_panels(
+    studies: Mapping[str, Sequence["Record"]],
+    *,
+    axes: Sequence[Axes] | None = None,
+    styles: Mapping[str, Style] | None = None,
+) -> list[Axes]:
+    """`regret_figure` for several studies side by side, on one scale; the mapping's keys are the titles."""
+    validate.require(len(studies) > 0, "studies", studies, "at least one")
+    styles = {**styles_for(r.policy for records in studies.values() for r in records), **(styles or {})}
+    count = len(studies)
+    panels = list(axes) if axes is not None else new_panels(1, count, size=(3.7 * count + 0.4, 3.9), sharey=True)
+    tops = []
+    for ax, (title, records) in zip(panels, studies.items(), strict=True):
+        regret_figure(records, ax=ax, title=title, styles=styles)
+        tops.append(ax.get_ylim()[1])
+    for ax in panels:
+        ax.set_ylim(-0.02 * max(tops), max(tops))
+        ax.label_outer()
+    if axes is None:
+        figure_legend(panels)
+    return panels
+
+
+def delay_figure(
+    records: Sequence["Record"],
+    delays: Mapping[str, float],
+    *,
+    random: Collection[str] = (),
+    ax: Axes | None = None,
+    title: str = "",
+    styles: Mapping[str, Style] | None = None,
+) -> Axes:
+    """Final regret against the mean delay, with 95% intervals, one line a policy.
+
+    delays: mean delay in rounds by the name of the delay. random: names of those that are drawn anew each round; they
+    are hollow, without a line, and right of the constant one.
+    """
+    missing = sorted({r.delay for r in records} - set(delays))
+    validate.require(len(records) > 0 and not missing, "delays", dict(delays), f"a mean delay for each of {missing}")
+    styles = {**styles_for(r.policy for r in records), **(styles or {})}
+    target = ax or new_axes(6.4, 4.2)
+    spread = np.ptp([delays[r.delay] for r in records]) or 1.0
+    policies = list(dict.fromkeys(r.policy for r in records))
+    for k, policy in enumerate(policies):
+        shift = 0.008 * spread * (k - (len(policies) - 1) / 2)  # intervals at one delay stand beside each other
+        own = sorted((r for r in records if r.policy == policy), key=lambda r: delays[r.delay])
+        draw_delays(target, [r for r in own if r.delay not in random], delays, shift, styles[policy], hollow=False)
+        shift += 0.03 * spread
+        draw_delays(target, [r for r in own if r.delay in random], delays, shift, styles[policy], hollow=True)
+    if any(r.delay in random for r in records):
+        target.errorbar(
+            [], [], yerr=[], color="0.3", marker="o", markerfacecolor="white", linestyle="",
+            label="hollow: random delay of that mean",
+        )  # fmt: skip
+    target.set(xlabel="mean delay (rounds)", ylabel="final expected regret", title=title)
+    top = max(target.dataLim.ymax, 1e-12)
+    target.set_ylim(-0.02 * top, 1.05 * top)
+    at = sorted({delays[r.delay] for r in records})
+    if len(at) <= 8:
+        target.set_xticks(at, [f"{d:g}" for d in at])
+    target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+    tidy(target)
+    if ax is None:
+        figure_legend([target])
+    return target
+
+
+def draw_delays(
+    ax: Axes, records: Sequence["Record"], delays: Mapping[str, float], shift: float, style: Style, *, hollow: bool
+) -> None:
+    """Points with intervals of one policy; constant delays are joined by a line."""
+    if not records:
+        return
+    at = np.array([delays[r.delay] for r in records]) + shift
+    means, lows, highs = np.array([mean_interval(r.regret[:, -1]) for r in records]).T
+    ax.errorbar(
+        at,
+        means,
+        yerr=np.nan_to_num([means - lows, highs - means]),
+        label=f"_{records[0].label} (random)" if hollow else records[0].label,
+        color=style.color,
+        linestyle="" if hollow else style.linestyle,
+        marker=style.marker or "*",
+        markersize=5.5,
+        markerfacecolor="white" if hollow else style.color,
+        capsize=2.5,
+        linewidth=1.4,
+        elinewidth=1.0,
+    )

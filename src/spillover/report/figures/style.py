@@ -1,0 +1,136 @@
+"""One look for all figures: a policy keeps its colour, line, marker and hatch wherever it appears."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.legend import Legend
+
+Dashes = str | tuple[int, tuple[float, ...]]
+
+
+class Style(NamedTuple):
+    """How a policy is drawn; each of the four tells it from its neighbours, so grey is enough."""
+
+    color: str
+    linestyle: Dashes
+    marker: str
+    hatch: str
+
+
+# Okabe and Ito's colours without their yellow (too light for a line) and black (kept for what is not a policy).
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+LINES: tuple[Dashes, ...] = ("-", (0, (5, 1.6)), (0, (6, 1.5, 1.2, 1.5)), (0, (1.2, 1.2)), (0, (2.5, 1.2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++", "||", "oo", "--")
+
+REFERENCES = {
+    "random": Style("#8C8C8C", (0, (1, 2.5)), "x", "xx"),
+    "delayed-oracle": Style("#000000", (0, (8, 2)), "d", "--"),
+    "oracle": Style("#000000", "-", "", ""),
+}
+POLICY_ORDER = (
+    "ndc-sem", "sem-ucb", "cucb", "cts", "ftrl",
+    "window-cucb", "discounted-cucb", "glr-cucb", "glr-sem-ucb", "super-arm-ucb", "ablated-ndc-sem",
+    "cucb-told-graph", "cts-told-graph", "ftrl-told-graph",
+    "window-cucb-told-graph", "discounted-cucb-told-graph", "glr-cucb-told-graph",
+)  # fmt: skip
+
+
+def numbered_style(k: int) -> Style:
+    """The k-th style: colours and lines have coprime cycles, so 30 in a row differ in at least one of the two."""
+    return Style(COLORS[k % len(COLORS)], LINES[k % len(LINES)], MARKERS[k % len(MARKERS)], HATCHES[k % len(HATCHES)])
+
+
+def styles_for(names: Iterable[str]) -> dict[str, Style]:
+    """A style for every policy name: the fixed one, or the next free one for a name that is not the package's.
+
+    Draw several figures with the styles of all their policies, and a policy of your own looks alike in each.
+
+    >>> styles_for(["mine", "ndc-sem"])["ndc-sem"] == styles_for(["ndc-sem"])["ndc-sem"]
+    True
+    """
+    chosen: dict[str, Style] = {}
+    for name in names:
+        if name in chosen:
+            continue
+        if name in REFERENCES:
+            chosen[name] = REFERENCES[name]
+        elif name in POLICY_ORDER:
+            chosen[name] = numbered_style(POLICY_ORDER.index(name))
+        else:
+            strangers = sum(n not in REFERENCES and n not in POLICY_ORDER for n in chosen)
+            chosen[name] = numbered_style(len(POLICY_ORDER) + strangers)
+    return chosen
+
+
+def new_panels(
+    rows: int = 1, columns: int = 1, *, size: tuple[float, float] = (6.0, 4.0), **options: Any
+) -> list[Axes]:
+    """Axes on a figure of their own, row by row, without the global state of pyplot; `size` is that of the figure."""
+    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1))
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, squeeze=False, **options)
+    return list(np.ravel(axes))
+
+
+def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
+    """One pair of axes on a figure of its own."""
+    return new_panels(size=(width, height))[0]
+
+
+def figure_of(ax: Axes) -> Figure:
+    """The figure that axes are on."""
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise ValueError(f"ax = {ax!r}: must be on a figure")
+    return figure
+
+
+def tidy(ax: Axes) -> None:
+    """Only the spines that carry a scale."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def mark_changes(ax: Axes, changes: Iterable[int]) -> None:
+    """Vertical lines where the means change."""
+    for k, change in enumerate(changes):
+        label = "change of the means" if k == 0 else "_change"
+        ax.axvline(change, color="0.55", linewidth=0.9, linestyle=(0, (2, 2)), zorder=0, label=label)
+
+
+def sparse_markers(points: int, line: int, lines: int) -> tuple[int, int]:
+    """Where a line of `points` points carries markers: about eight, not at the places of the other lines."""
+    step = max(1, points // 8)
+    return (line * step // max(lines, 1)) % step, step
+
+
+def figure_legend(axes: Sequence[Axes]) -> Legend | None:
+    """One legend for all axes, below them and so on no line; as many columns as fit. The figure grows by its height."""
+    entries: dict[str, Any] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(textwrap.fill(label, 48), handle)
+    if not entries:
+        return None
+    figure = figure_of(axes[0])
+    for columns in range(min(len(entries), 9), 0, -1):
+        legend = figure.legend(
+            list(entries.values()),
+            list(entries),
+            loc="outside lower center",
+            ncols=columns,
+            frameon=False,
+            handlelength=3.2,
+            fontsize="small",
+        )
+        if columns == 1 or legend.get_window_extent().width <= 0.98 * figure.bbox.width:
+            break
+        legend.remove()
+    figure.set_figheight(figure.get_figheight() + legend.get_window_extent().height / figure.dpi)
+    return legend

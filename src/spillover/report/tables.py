@@ -1,0 +1,202 @@
+"""Tables from records: final regret with all that puts it into proportion, paired differences, parameters."""
+
+from collections.abc import Callable, Collection, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from spillover import validate
+from spillover.metrics import Interval, mean_interval
+from spillover.report.figures.differences import Difference
+from spillover.types import Array
+
+if TYPE_CHECKING:
+    from spillover.experiments import Experiment, Record
+
+SYMBOLS = {"discount": "γ", "exploration": "ξ", "sparsity": "λ"}
+
+
+def final_table(
+    records: Sequence["Record"],
+    *,
+    reference: str = "delayed-oracle",
+    apart: Collection[str] = ("oracle", "delayed-oracle"),
+) -> pd.DataFrame:
+    """Final regret of each policy in each world at each delay, one row a record.
+
+    Columns: world, delay, policy, label, replications; final_regret, blind_regret (of rounds 1 to D + 1) and
+    later_regret (the rest), each with _low and _high of its 95% interval; ratio to the reference policy's final regret
+    (paired, NaN without it) with its interval; best_share, the share of replications in which the policy has
+    the least regret of all but those `apart` (of several, each has its part of the replication).
+    """
+    rows = []
+    for group in grouped(records).values():
+        rivals = {r.policy: r for r in group if r.policy not in apart}
+        shares = best_shares(list(rivals.values()))
+        against = next((r for r in group if r.policy == reference), None)
+        for record in group:
+            final, blind = record.regret[:, -1], record.blind_regret
+            row: dict[str, Any] = {name: getattr(record, name) for name in ("world", "delay", "policy", "label")}
+            row["replications"] = len(final)
+            row |= columns("final_regret", mean_interval(final))
+            row |= columns("blind_regret", mean_interval(blind))
+            row |= columns("later_regret", mean_interval(final - blind))
+            row |= columns("ratio", paired_ratio(record, against) if against else Interval(*[np.array(np.nan)] * 3))
+            row["best_share"] = shares.get(record.policy, np.nan)
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def columns(name: str, interval: Interval) -> dict[str, float]:
+    return {name: float(interval.mean), f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}
+
+
+def grouped(records: Sequence["Record"]) -> dict[tuple[str, str], list["Record"]]:
+    """Records by world and delay, in the order given: what may be compared replication by replication."""
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        groups.setdefault((record.world, record.delay), []).append(record)
+    return groups
+
+
+def check_paired(first: "Record", second: "Record") -> None:
+    """Only the same replications of the same world form pairs."""
+    same = first.world == second.world and np.array_equal(first.replications, second.replications)
+    if not same:
+        raise ValueError(
+            f"records = {first.label!r} in {first.world!r} ({len(first.replications)} replications) and "
+            f"{second.label!r} in {second.world!r} ({len(second.replications)}): must be the same ones of one world"
+        )
+
+
+def paired_ratio(record: "Record", reference: "Record") -> Interval:
+    """Ratio of the mean final regrets, with a 95% interval that knows both met the same worlds.
+
+    Of the means, not the mean of the ratios: a single world in which the reference has next to no regret would decide
+    that one. The interval is that of a_r - ratio * b_r, divided by the mean of b (the delta method).
+    """
+    check_paired(record, reference)
+    own, other = record.regret[:, -1], reference.regret[:, -1]
+    base = float(other.mean())
+    if base <= 0:
+        return Interval(*[np.array(np.nan)] * 3)
+    ratio = own.mean() / base
+    _, low, high = mean_interval((own - ratio * other) / base)
+    return Interval(ratio, ratio + low, ratio + high)
+
+
+def best_shares(records: Sequence["Record"]) -> dict[str, float]:
+    """Share of the replications in which each policy has the least final regret; ties are divided."""
+    if not records:
+        return {}
+    for record in records[1:]:
+        check_paired(records[0], record)
+    final = np.stack([r.regret[:, -1] for r in records])
+    winners = final == final.min(axis=0)
+    return dict(zip((r.policy for r in records), (winners / winners.sum(axis=0)).mean(axis=1).tolist(), strict=True))
+
+
+def paired_difference(
+    first: "Record",
+    second: "Record",
+    *,
+    label: str | None = None,
+    measure: Callable[["Record"], Array] | None = None,
+) -> Difference:
+    """First minus second, replication by replication; measure: of a record, (R,) (default: its final regret)."""
+    check_paired(first, second)
+    value = measure or (lambda record: record.regret[:, -1])
+    mean, low, high = mean_interval(value(first) - value(second))
+    return Difference(label or f"{first.label} − {second.label}", float(mean), float(low), float(high))
+
+
+def difference_table(differences: Sequence[Difference]) -> pd.DataFrame:
+    """What `forest_figure` draws, in figures."""
+    frame = pd.DataFrame(list(differences), columns=list(Difference._fields))
+    return frame.assign(clear=[d.clear for d in differences])
+
+
+def parameter_table(
+    experiment: "Experiment", policies: Sequence[str] | None = None, delays: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """The parameters of each policy at each delay (table:PolicyParams); delays that share all of them share a row."""
+    rows: list[dict[str, Any]] = []
+    for name in policies if policies is not None else list(experiment.policies):
+        entry = experiment.policies[name]
+        same: dict[str, tuple[list[str], dict[str, Any]]] = {}
+        for delay in delays if delays is not None else list(experiment.delays):
+            policy = entry.policy(delay)
+            tuned = {key: getattr(policy, key) for key in SYMBOLS if hasattr(policy, key)}  # defaults included
+            parameters = {**tuned, **entry.parameters, **entry.at.get(delay, {})}
+            same.setdefault(repr(sorted(parameters.items())), ([], parameters))[0].append(delay)
+        for at, parameters in same.values():
+            shown = {f"{key} {SYMBOLS[key]}" if key in SYMBOLS else key: value for key, value in parameters.items()}
+            rows.append({"policy": entry.label, "delay": ", ".join(at), **shown})
+    return pd.DataFrame(rows).astype(object)
+
+
+def show_final(frame: pd.DataFrame) -> pd.DataFrame:
+    """`final_table` as it is read: mean and interval in one cell, text throughout."""
+    return pd.DataFrame(
+        {
+            "delay": frame["delay"],
+            "policy": frame["label"],
+            "final regret": spans(frame, "final_regret", ",.0f"),
+            "of which blind": [number(v, ",.0f") for v in frame["blind_regret"]],
+            "after the blind rounds": spans(frame, "later_regret", ",.0f"),
+            "times the reference": spans(frame, "ratio", ".2f"),
+            "best in": [number(v, ".0%") for v in frame["best_share"]],
+        }
+    )
+
+
+def spans(frame: pd.DataFrame, name: str, form: str) -> list[str]:
+    """Mean and interval of a measure as text."""
+    triples = zip(frame[name], frame[f"{name}_low"], frame[f"{name}_high"], strict=True)
+    return [
+        number(mean, form) + ("" if np.isnan(low) else f" [{number(low, form)}, {number(high, form)}]")
+        for mean, low, high in triples
+    ]
+
+
+def number(value: float, form: str) -> str:
+    """A number as text, with a proper minus; a dash for one that there is not."""
+    if np.isnan(value):
+        return "–"
+    text = format(value, form)
+    return text.replace("-", "−") if float(value) < 0 else text
+
+
+def html_table(frame: pd.DataFrame, *, caption: str = "", text: Collection[str] = ("policy", "label")) -> str:
+    """A <table> with escaped cells and no index; columns not in `text` are right-aligned, in figures of one width."""
+    validate.require(len(frame.columns) > 0, "frame", list(frame.columns), "a table with at least one column")
+    number_style = ' style="text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"'
+    text_style = ' style="text-align:left"'
+    styles = [text_style if name in text else number_style for name in frame.columns]
+    head = "".join(f'<th scope="col"{s}>{escape(str(n))}</th>' for n, s in zip(frame.columns, styles, strict=True))
+    body = "\n".join(
+        "<tr>" + "".join(f"<td{s}>{escape(cell(v))}</td>" for v, s in zip(row, styles, strict=True)) + "</tr>"
+        for row in frame.itertuples(index=False)
+    )
+    title = f"<caption>{escape(caption)}</caption>\n" if caption else ""
+    return f"<table>\n{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def cell(value: Any) -> str:
+    """A value as a table shows it.
+
+    >>> [cell(v) for v in (1e-10, 1234.5, 3, True, "a", float("nan"))]
+    ['1e-10', '1,234', '3', 'yes', 'a', '–']
+    """
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if value is None:
+        return "–"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    if isinstance(value, float | np.floating):
+        size = abs(float(value))
+        return number(float(value), ",.0f" if 1000 <= size < 1e9 else ".4g")
+    return str(value)

@@ -1,0 +1,5 @@
+"""Results on disk."""
+
+from spillover.store.cells import CellStore, Damaged
+
+__all__ = ["CellStore", "Damaged"]

@@ -1,0 +1,172 @@
+"""A folder of cells: each a file that is written whole, checks itself when it is read, and is computed by one process.
+
+store.json          what the folder is: format, the experiment's text, the list of its cells
+experiment.toml     the same text, for people
+cells/ID.npz        arrays, and about.json beside them; `numpy.load` reads it
+claims/ID           exists while a process computes the cell
+"""
+
+import fcntl
+import hashlib
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spillover.state import write_whole
+
+FORMAT = 1
+SEAL = b"sha256:"  # a zip file may end in a comment: ours is the hash of all that stands before it
+SEAL_LENGTH = len(SEAL) + 64
+
+
+class Damaged(ValueError):
+    """A cell file that is not whole."""
+
+
+class CellStore:
+    """The files of one experiment. Reading never writes; writing starts with `open`."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.cells = self.folder / "cells"
+        self.claims = self.folder / "claims"
+        self.held: dict[str, int] = {}  # cells that this process computes, with the handles that lock their claims
+
+    # --- what the folder is ------------------------------------------------------------------------------------------
+
+    def about(self) -> dict[str, Any] | None:
+        """What `store.json` says; None without one."""
+        path = self.folder / "store.json"
+        try:
+            content = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise ValueError(f"{path}: must be a whole JSON file written by run_experiment: {error}") from None
+        written = content.get("format") if isinstance(content, dict) else None
+        if not isinstance(written, int) or written < 1:
+            raise ValueError(f"{path}: format = {written!r}: must be a whole number from 1 to {FORMAT}")
+        if written > FORMAT:
+            raise ValueError(
+                f"{path}: format = {written}: this version of spillover reads formats up to {FORMAT}; "
+                "use a newer version, or another folder"
+            )
+        return dict(content)
+
+    def open(self, about: dict[str, Any], text: str) -> None:
+        """Make the folder if need be, and write down what it holds."""
+        if self.about() is None and self.cells.is_dir() and any(self.cells.glob("*.npz")):
+            raise ValueError(f"{self.folder}: has cells and no store.json: not a store of this program")
+        self.cells.mkdir(parents=True, exist_ok=True)
+        self.claims.mkdir(exist_ok=True)
+        content = json.dumps({"format": FORMAT, **about}, indent=1, allow_nan=False).encode()
+        if not same(self.folder / "store.json", content):
+            write_whole(self.folder / "store.json", content)
+            write_whole(self.folder / "experiment.toml", text.encode())
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Remove what a killed process left half-written; a process that is still writing holds the cell's claim."""
+        for path in self.cells.glob(".*.npz.*"):
+            cell = path.name.split(".")[1]
+            if self.claim(cell):
+                path.unlink(missing_ok=True)
+                self.release(cell)
+
+    # --- cells -------------------------------------------------------------------------------------------------------
+
+    def path(self, cell: str) -> Path:
+        return self.cells / f"{cell}.npz"
+
+    def has(self, cell: str) -> bool:
+        """Whether there is a file; `read` tells whether it is whole."""
+        return self.path(cell).exists()
+
+    def write(self, cell: str, arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> None:
+        try:
+            write_whole(self.path(cell), seal(arrays, {"cell": cell, **about}))
+        except OSError as error:  # a full disk does not say for which file
+            raise OSError(error.errno, error.strerror, str(self.path(cell))) from error
+
+    def read(self, cell: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Arrays and what is written about them; FileNotFoundError, or Damaged if they are not what was written."""
+        path = self.path(cell)
+        arrays, about = unseal(path.read_bytes(), path)
+        if about.get("cell") != cell:
+            raise Damaged(f"{path}: is the file of another cell, {about.get('cell')}")
+        return arrays, about
+
+    # --- claims: two processes on one store share the work -----------------------------------------------------------
+
+    def claim(self, cell: str) -> bool:
+        """Take a cell, unless another process has it. The system gives up a dead process's claims."""
+        path = self.claims / cell
+        while True:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(handle)
+                return False
+            except OSError:  # a file system without locks: the work may be done twice, which harms nothing
+                os.close(handle)
+                return True
+            if is_file(path, handle):
+                self.held[cell] = handle
+                return True
+            os.close(handle)  # its last owner removed it in between: this lock is on a file that nobody sees
+
+    def release(self, cell: str) -> None:
+        handle = self.held.pop(cell, None)
+        if handle is not None:
+            (self.claims / cell).unlink(missing_ok=True)
+            os.close(handle)
+
+    def release_all(self) -> None:
+        for cell in list(self.held):
+            self.release(cell)
+
+
+def same(path: Path, content: bytes) -> bool:
+    try:
+        return path.read_bytes() == content
+    except FileNotFoundError:
+        return False
+
+
+def is_file(path: Path, handle: int) -> bool:
+    """Whether an open file is the one that the path leads to."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(found, os.fstat(handle))
+
+
+def seal(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> bytes:
+    """An npz file with a table of its own, `about.json`, and its hash as the last bytes."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("about.json", json.dumps(about, allow_nan=False))
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w") as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+        archive.comment = bytes(SEAL_LENGTH)
+    content = file.getvalue()[:-SEAL_LENGTH]
+    return content + SEAL + hashlib.sha256(content).hexdigest().encode()
+
+
+def unseal(content: bytes, path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """What `seal` was given, or Damaged."""
+    body, end = content[:-SEAL_LENGTH], content[-SEAL_LENGTH:]
+    if end != SEAL + hashlib.sha256(body).hexdigest().encode():
+        raise Damaged(f"{path}: is not whole: its {len(content)} bytes do not have the hash that they should end with")
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files if name != "about.json"}
+        return arrays, json.loads(archive["about.json"])

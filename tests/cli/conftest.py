@@ -1,0 +1,59 @@
+"""A small study, a small grid, and a report that takes no time."""
+
+from pathlib import Path
+
+import pytest
+
+WORLD = """
+[worlds.small]
+kind = "synthetic"
+n_arms = 4
+budget = 2
+horizon = {horizon}
+changes = []
+
+[delays.5]
+kind = "constant"
+rounds = 5
+"""
+STUDY = """
+name = "my-study"
+title = "A small one"
+replications = 4
+block = 2
+record = 20
+{world}
+[policies.ndc-sem]
+exploration = 1e-4
+[policies.random]
+"""
+GRID = """
+name = "my-grid"
+replications = 3
+{world}
+[policies.ndc-sem]
+[grid]
+discount = [0.9, 0.99]
+exploration = {{ from = 1e-4, to = 1e-2, points = 3 }}
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    """A folder to work in, with my-study.toml and my-grid.toml."""
+    monkeypatch.chdir(tmp_path)
+    world = WORLD.format(horizon=60)
+    (tmp_path / "my-study.toml").write_text(STUDY.format(world=world))
+    (tmp_path / "my-grid.toml").write_text(GRID.format(world=world))
+    return tmp_path
+
+
+@pytest.fixture
+def page(monkeypatch) -> None:
+    """A report that is quick to write: what the real one draws has tests of its own."""
+
+    def write_report(folder) -> Path:
+        (Path(folder) / "report.html").write_text("<html></html>")
+        return Path(folder) / "report.html"
+
+    monkeypatch.setattr("spillover.report.write_report", write_report, raising=False)

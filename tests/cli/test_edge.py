@@ -1,0 +1,132 @@
+"""Exit codes, errors of one line, help with examples that run."""
+
+import shlex
+from dataclasses import replace
+
+import click
+import pytest
+
+from spillover import __version__
+from spillover.cli import main, runs, tuning
+from spillover.environments import SyntheticSEM
+from tests.cli.calls import call, refused
+
+SMALL = SyntheticSEM(n_arms=4, budget=2, horizon=40, changes=())
+
+
+def commands(group: click.Group = main, path: tuple[str, ...] = ()):
+    for name, found in group.commands.items():
+        if isinstance(found, click.Group):
+            yield from commands(found, (*path, name))
+        else:
+            yield (*path, name), found
+
+
+def examples():
+    for path, found in [((), main), *commands()]:
+        for line in found.examples:
+            words = shlex.split(line, comments=True)
+            if words[0] == "spillover":  # the others are lines for a shell's own file
+                yield pytest.param(path, words[1:], id=" ".join(words))
+
+
+def test_version() -> None:
+    assert call("--version").stdout == f"spillover {__version__}\n"
+
+
+def test_without_arguments_there_is_help() -> None:
+    result = call()
+    assert result.exit_code == 0
+    assert result.stdout == call("--help").stdout
+    for name in main.commands:
+        assert f"\n  {name} " in result.stdout
+
+
+@pytest.mark.parametrize("path", [path for path, _ in commands()], ids=" ".join)
+def test_every_help_teaches(path) -> None:
+    result = call(*path, "--help")
+    assert result.exit_code == 0
+    assert "Examples:\n" in result.stdout
+    assert f"spillover {' '.join(path)}" in result.stdout.partition("Examples:")[2]
+
+
+@pytest.mark.parametrize(("path", "words"), list(examples()))
+def test_every_example_runs(path, words, here, page, monkeypatch) -> None:
+    """As it is printed; the paper's worlds are made small, and a cluster is not at hand."""
+    if "--address" in words:
+        main.resolve_command(click.Context(main), words)[1].make_context(words[0], words[1:])
+        return
+    text = (here / "my-study.toml").read_text().replace("my-study", "synthetic")
+    (here / "synthetic").write_text(text)  # a file goes before the name of one that ships
+    search = tuning.load_search
+    monkeypatch.setattr(tuning, "load_search", lambda name, **extra: shrink(search(name, **extra)))
+    if path == ("report",):
+        assert call("reproduce", "--engine", "serial", "--no-report").exit_code == 0
+    result = call(*words)
+    assert result.exit_code == 0, result.output
+    assert result.stdout
+
+
+def shrink(given):
+    return replace(given, worlds=dict.fromkeys(given.worlds, SMALL))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["reprduce"], ["no command 'reprduce'", "did you mean 'reproduce'?", "spillover --help"]),
+        (["xyz"], ["no command 'xyz': there are reproduce, run, tune"]),
+        (["new", "polcy"], ["no command 'polcy'", "did you mean 'policy'?", "spillover new --help"]),
+        (["run"], ["Missing argument 'FILE'", "spillover run --help"]),
+        (["run", "x.toml", "--engin", "serial"], ["No such option", "--engine"]),
+        (["run", "x.toml", "--engine", "spark"], ["--engine", "'spark'", "serial", "loky", "dask", "ray"]),
+        (["run", "x.toml", "--replications", "0"], ["--replications", "0 is not in the range x>=1"]),
+        (["run", "x.toml", "--jobs", "0"], ["--jobs", "0 is not in the range x>=1"]),
+        (["run", "x.toml", "--seed", "-1"], ["--seed", "-1 is not in the range x>=0"]),
+        (["reproduce", "sinthetic"], ["'sinthetic'", "synthetic"]),
+        (["reproduce", "--quick", "--replications", "3"], ["--quick", "--replications", "one of the two"]),
+        (["completion", "cmd"], ["'cmd'", "bash", "zsh", "fish"]),
+    ],
+    ids=" ".join,
+)
+def test_bad_usage_is_told_in_a_line(arguments, parts) -> None:
+    refused(call(*arguments), *parts)
+
+
+def test_a_failure_is_told_in_a_line_and_its_traceback_on_demand(monkeypatch) -> None:
+    def fail(name):
+        raise RuntimeError("the world ended")
+
+    monkeypatch.setattr(runs, "load_experiment", fail)
+    refused(call("run", "x.toml"), "the run failed: the world ended", "--traceback", code=1)
+    whole = call("--traceback", "run", "x.toml")
+    assert whole.exit_code == 1
+    assert whole.stderr.startswith("Traceback")
+    assert whole.stderr.splitlines()[-1] == "spillover: the run failed: the world ended"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (KeyboardInterrupt("stopped: run the same again"), 130, "stopped: run the same again"),
+        (ConnectionError("address = 'x': nobody answers"), 1, "address = 'x': nobody answers"),
+        (PermissionError(13, "Permission denied", "there"), 2, "there: Permission denied"),
+        (ModuleNotFoundError("engine = 'dask': needs what is not installed"), 2, "engine = 'dask': needs"),
+        (MemoryError(), 1, "the run failed: MemoryError"),
+    ],
+    ids=repr,
+)
+def test_exit_codes(error, code, message, monkeypatch) -> None:
+    def fail(name):
+        raise error
+
+    monkeypatch.setattr(runs, "load_experiment", fail)
+    refused(call("run", "x.toml"), message, code=code)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell) -> None:
+    result = call("completion", shell)
+    assert result.exit_code == 0
+    assert f"_SPILLOVER_COMPLETE={shell}_complete" in result.stdout

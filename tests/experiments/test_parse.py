@@ -1,0 +1,234 @@
+import re
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover.experiments import ExperimentError, Study, load_experiment, parse_experiment, shipped
+from spillover.experiments.lines import line_of, places
+from spillover.policies import POLICIES
+from tests.experiments.small import TEXT, small
+
+
+def test_the_paper_s_settings():
+    experiment: Any = load_experiment("synthetic")
+    assert experiment.worlds["fresh"] == sp.SyntheticSEM()
+    assert experiment.worlds["picture"] == sp.Instance(seed=2023)
+    assert {name: delay.rounds for name, delay in experiment.delays.items() if name.isdigit()} == {
+        "50": 50,
+        "200": 200,
+        "400": 400,
+    }
+    entry = experiment.policies["ndc-sem"]
+    assert [entry.policy(delay).exploration for delay in ("50", "200", "400")] == [1e-10, 1e-6, 1e-18]
+    assert all(entry.policy(d) == sp.NDCSEM(exploration=entry.policy(d).exploration) for d in ("50", "200", "400"))
+    for policy in ("ndc-sem", "sem-ucb", "cucb", "cts", "ftrl", "random", "delayed-oracle"):
+        for delay in ("50", "200", "400"):
+            assert experiment.combinations()["fresh", delay, policy] == 100
+            assert experiment.combinations()["picture", delay, policy] == 20
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_what_ships_can_be_read_and_has_distinct_cells(name):
+    cells = load_experiment(name).cells()
+    assert len({(c.world, c.delay, c.policy, c.first) for c in cells}) == len(cells)
+
+
+def test_a_small_one():
+    experiment: Any = small()
+    assert (experiment.seed, experiment.replications, experiment.block, experiment.record) == (3, 6, 2, 40)
+    assert experiment.worlds["picture"].of.n_arms == 6
+    assert experiment.policies["reference"].label == "reference"
+    assert experiment.studies[1] == Study(worlds=("picture",), delays=("5",), policies=("ndc-sem",))
+    counts = experiment.combinations()
+    assert len(counts) == 7
+    assert counts["picture", "5", "ndc-sem"] == 3
+    assert [(c.first, c.count) for c in experiment.cells() if c.world == "picture"] == [(0, 2), (2, 1)]
+
+
+def test_without_studies_all_meets_all():
+    text = TEXT[: TEXT.index("[[studies]]")]
+    assert len(parse_experiment(text).combinations()) == 2 * 2 * 3
+
+
+def test_a_study_may_ask_for_more_replications():
+    text = TEXT + '[[studies]]\nworlds = ["picture"]\ndelays = ["5"]\npolicies = ["ndc-sem", "cts"]\nreplications = 9\n'
+    counts = parse_experiment(text).combinations()
+    assert counts["picture", "5", "ndc-sem"] == counts["picture", "5", "cts"] == 9
+
+
+def test_every_policy_can_be_in_a_file():
+    text = TEXT[: TEXT.index("[policies")] + "".join(f"[policies.{name}]\n" for name in POLICIES)
+    assert list(parse_experiment(text).policies) == list(POLICIES)
+
+
+def test_a_delay_inside_of_a_delay_and_a_world_with_named_arms():
+    text = """\
+name = "own"
+replications = 1
+[worlds.mine]
+kind = "fixed"
+adjacency = [[0, 0.5], [0, 0]]
+arms = ["north", "south"]
+means = [0.2, 0.8]
+budget = 1
+horizon = 20
+[delays.lost]
+kind = "lossy"
+loss = 0.1
+delay = {kind = "constant", rounds = 3}
+[policies.random]
+"""
+    experiment: Any = parse_experiment(text)
+    assert experiment.worlds["mine"].arms == ("north", "south")
+    assert experiment.delays["lost"] == sp.LossyDelay(sp.ConstantDelay(3), 0.1)
+    assert len(experiment.cells()[0].id) == 64
+    with pytest.raises(ExperimentError, match=r"^f:13: unknown key runds .*did you mean rounds\?$"):
+        parse_experiment(text.replace("rounds = 3", "runds = 3"), "f")
+    with pytest.raises(ExperimentError, match=r"^f:6: arms = .*must be 2 names"):
+        parse_experiment(text.replace('"north", ', ""), "f")
+
+
+def numbered(line):
+    """The line (from 1) on which a text of TEXT stands."""
+    return TEXT[: TEXT.index(line)].count("\n") + 1
+
+
+BAD = [  # what is replaced, by what, the line of the error, its message
+    ('name = "small"', "nmae = 1", 1, "unknown key nmae: .*; did you mean name?"),
+    ('name = "small"', 'name = "a/b"', 1, "name = 'a/b': must be a word"),
+    ('name = "small"', "", 1, "name = None: must be a word"),
+    ('title = "A small experiment"', "title = 5", 2, "title = 5: must be text"),
+    ("seed = 3", "seed = -1", 3, "seed = -1: must be a whole number from 0"),
+    ("seed = 3", "seed = 18446744073709551616", 3, "seed = 18446744073709551616: must be a whole number from 0 to"),
+    ("replications = 6", "replications = 0", 4, "replications = 0: must be a whole number from 1 on"),
+    ("replications = 6", "replications = true", 4, "replications = True: must be a whole number"),
+    ("replications = 3", "replications = 0", None, "replications = 0: must be a whole number from 1 on"),
+    ("block = 2", "block = 1.5", 5, "block = 1.5: must be a whole number from 1 on"),
+    ("record = 40", "record = 0", 6, "record = 0: must be a whole number from 1 on"),
+    ("record = 40", "record = 40\nrecrod = 1", 7, "unknown key recrod: .*; did you mean record?"),
+    ("record = 40", "record = ", 6, "not TOML: "),
+    ("record = 40", "record = 40\nrecord = 40", 7, "not TOML: "),
+    ('kind = "synthetic"', 'kind = "syntetic"', None, "kind = 'syntetic': must be one of .*did you mean synthetic?"),
+    ('kind = "synthetic"\n', "", 8, "no kind in [worlds.fresh]: must be one of synthetic"),
+    ("horizon = 150", "horizn = 150", None, "unknown key horizn in [worlds.fresh]: .*; did you mean horizon?"),
+    ("horizon = 150", "horizon = 0", None, "horizon = 0: must be a whole number from 1 on"),
+    ("changes = [60, 110]", "changes = [60, 9000]", None, "changes = (60, 9000): must be increasing rounds"),
+    ("seed = 2023", "sed = 2023", None, "unknown key sed in [worlds.picture]: .*; did you mean seed?"),
+    ("seed = 2023", "seed = -2", None, "seed = -2: must be a whole number"),
+    ("n_arms = 6", "n_arms = 1", None, "budget = 2: must be at most n_arms = 1"),
+    ('kind = "constant"', 'kind = "konstant"', None, "kind = 'konstant': .*; did you mean constant?"),
+    ("rounds = 5", "", 24, "no rounds in [delays.5]: must be given"),
+    ("rounds = 5", "rounds = -5", None, "rounds = -5: must be a whole number from 0 on"),
+    ("high = 20", "high = -1", None, "high = -1: must be a whole number"),
+    (
+        'kind = "uniform"\nlow = 0\nhigh = 20',
+        'kind = "recorded"\ndelays = [1, 2]',
+        27,
+        "ndc-sem in fresh at delay spread: ",
+    ),
+    ("[policies.cts]", "[policies.ctss]", None, "kind = 'ctss': must be one of .*; did you mean cts?"),
+    ("[policies.cts]", "[policies.cts]\ndiscount = 0.5", 39, "unknown key discount in [policies.cts]"),
+    ("exploration = 1e-3", "explorasion = 1e-3", None, "unknown key explorasion .*; did you mean exploration?"),
+    ("exploration = 1e-3", "exploration = [1, 2]", None, "exploration = [1, 2]: must be one value"),
+    ("exploration = 1e-3", 'exploration = "much"', None, "exploration = 'much': must be a finite number >= 0"),
+    ("exploration = 1e-3", "discount = 1.0", None, "discount = 1.0: must be a number strictly between 0 and 1"),
+    ("exploration = 1e-6", "exploration = -1", None, "exploration = -1: must be a finite number >= 0"),
+    ("exploration = 1e-6", "exploratoin = 1", None, "unknown key exploratoin .*; did you mean exploration?"),
+    ("[policies.ndc-sem.at.spread]", "[policies.ndc-sem.at.spreat]", None, "delay = 'spreat': .*did you mean spread?"),
+    ('label = "NDC-SEM"', "label = 5", None, "label = 5: must be text"),
+    ('label = "NDC-SEM"', "forbidden = [[true]]", None, "forbidden"),
+    ('kind = "delayed-oracle"', 'kind = "orcale"', None, "kind = 'orcale': .*; did you mean oracle?"),
+    ('worlds = ["fresh"]', 'worlds = ["frsh"]', None, "worlds = 'frsh': must be one of .*; did you mean fresh?"),
+    ('worlds = ["fresh"]', "worlds = []", None, "worlds = []: must be a list of names"),
+    ('worlds = ["fresh"]', 'world = ["fresh"]', None, "unknown key world in [studies.0]: .*; did you mean worlds?"),
+    ('policies = ["ndc-sem"]', 'policies = ["ndcsem"]', None, "policies = 'ndcsem': .*; did you mean ndc-sem?"),
+    ('delays = ["5"]', "delays = [5]", None, "delays = 5: must be one of 5, spread"),
+    ("[worlds.fresh]", "[worlds]\nfresh = 5\n[worlds.other]", 9, "worlds.fresh = 5: must be a table, [worlds.fresh]"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "line", "message"), BAD, ids=[f"{b[0]} -> {b[1]}"[:60] for b in BAD])
+def test_a_bad_file_is_refused_with_its_line_and_a_suggestion(old, new, line, message):
+    assert TEXT.count(old) >= 1
+    bad = TEXT.replace(old, new, 1)
+    with pytest.raises(ExperimentError) as caught:
+        parse_experiment(bad, "bad.toml")
+    pattern = re.escape(message).replace(r"\.\*", ".*")
+    found = re.match(r"bad\.toml:(\d+): " + pattern, str(caught.value))
+    assert found, str(caught.value)
+    if "forbidden" not in message:  # a mask of the wrong size shows only when the policy meets its world
+        assert int(found[1]) == (line or numbered(old)), str(caught.value)
+
+
+@pytest.mark.parametrize("group", ["worlds", "delays", "policies"])
+def test_empty_groups_are_refused(group):
+    first, last = TEXT.index(f"[{group}."), {"worlds": "[delays", "delays": "[policies", "policies": "[[studies"}[group]
+    with pytest.raises(ExperimentError, match=f"no {group}: must have at least one table"):
+        parse_experiment(TEXT[:first] + TEXT[TEXT.index(last) :])
+
+
+def test_files_and_names(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(TEXT)
+    assert load_experiment(path).name == load_experiment(str(path)).name == "small"
+    with pytest.raises(ExperimentError, match=r"'syntetic': must be a TOML file, or one of .*did you mean synthetic\?"):
+        load_experiment("syntetic")
+    with pytest.raises(FileNotFoundError, match=r"none\.toml"):
+        load_experiment(tmp_path / "none.toml")
+    path.write_bytes(b'name = "\xff"')
+    with pytest.raises(ExperimentError, match="UTF-8"):
+        load_experiment(path)
+
+
+def test_lines_of_keys_tables_and_items():
+    text = '''a = 1
+"b c".d = """
+e = 5
+"""
+[t.x]  # comment
+list = [
+  "y = 1",
+  2,
+]
+y = 2
+[[s]]
+k = 1
+[[s]]
+k = 2
+[s.sub]
+z = 1
+'''
+    known = places(text)
+    assert known["a",] == 1
+    assert known["b c", "d"] == 2
+    assert ("e",) not in known
+    assert (known["t", "x"], known["t", "x", "list"], known["t", "x", "y"]) == (5, 6, 10)
+    assert (known["s", 0, "k"], known["s", 1], known["s", 1, "k"]) == (12, 13, 14)
+    assert line_of(text, ("t", "x", "nowhere")) == 5
+    assert line_of(text, ("nowhere",)) == 1
+
+
+def test_changed():
+    experiment = small()
+    fewer = experiment.changed(replications=2, seed=8, worlds=["fresh"], policies=["cts"])
+    assert fewer.changes == {"replications": 2, "seed": 8, "worlds": ["fresh"], "policies": ["cts"]}
+    assert set(fewer.combinations()) == {("fresh", "5", "cts"), ("fresh", "spread", "cts")}
+    assert set(experiment.changed(replications=1).combinations().values()) == {1}
+    assert {f.name for f in fields(experiment)} >= set(fewer.changes)
+    narrower = experiment.changed(worlds=["fresh"]).changed(worlds=["fresh", "picture"])
+    assert narrower.changes == {"worlds": ["fresh"]}
+    wrong: Any
+    for wrong in ({"replications": 0}, {"worlds": ["nowhere"]}, {"policies": []}, {"record": 0}, {"seed": -1}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            experiment.changed(**wrong)
+    with pytest.raises(ValueError, match="a study has"):
+        experiment.changed(worlds=["picture"], policies=["cts"])
+
+
+def test_an_entry_s_policies():
+    entry = small().policies["ndc-sem"]
+    assert np.isclose(entry.policy("5").exploration, 1e-3)
+    assert entry.policy("spread").exploration == 1e-6

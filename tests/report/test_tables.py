@@ -1,0 +1,118 @@
+"""Tables: regret in proportion, pairs of replications, text that can be read."""
+
+import numpy as np
+import pytest
+
+from spillover import ConstantDelay, SyntheticSEM
+from spillover.experiments import Entry, Experiment
+from spillover.metrics import mean_interval
+from spillover.report import tables
+from tests.report.examples import made_up, study
+
+
+def test_final_regret_with_blind_regret_apart() -> None:
+    records = study(("ndc-sem", "random", "delayed-oracle"))
+    table = tables.final_table(records).set_index("policy")
+    for record in records:
+        row = table.loc[record.policy]
+        assert row["final_regret"] == record.regret[:, -1].mean()
+        assert (row["final_regret_low"], row["final_regret_high"]) == mean_interval(record.regret[:, -1])[1:]
+        assert row["blind_regret"] == record.blind_regret.mean()
+        assert row["blind_regret"] + row["later_regret"] == pytest.approx(row["final_regret"])
+    reference = records[2].regret[:, -1].mean()
+    np.testing.assert_allclose(table["ratio"], [r.regret[:, -1].mean() / reference for r in records])
+    assert table.loc["delayed-oracle", "ratio_low"] == table.loc["delayed-oracle", "ratio_high"] == 1.0
+    assert table.loc["ndc-sem", "ratio_low"] < table.loc["ndc-sem", "ratio"] < table.loc["ndc-sem", "ratio_high"]
+
+
+def test_shares_of_the_best_divide_ties_and_leave_the_oracles_out() -> None:
+    a, b, c = (made_up(p, replications=4) for p in ("ndc-sem", "cucb", "oracle"))
+    last = np.zeros((4, 100))
+    a = a._replace(regret=last + np.array([[1.0], [2.0], [3.0], [1.0]]))
+    b = b._replace(regret=last + np.array([[2.0], [2.0], [1.0], [5.0]]))
+    table = tables.final_table([a, b, c]).set_index("policy")["best_share"]
+    assert (table["ndc-sem"], table["cucb"]) == (0.625, 0.375)
+    assert np.isnan(table["oracle"])
+
+
+def test_the_ratio_is_nothing_without_a_reference_or_with_one_of_no_regret() -> None:
+    assert tables.final_table(study(("ndc-sem",)))["ratio"].isna().all()
+    assert tables.final_table(study(("ndc-sem", "oracle")), reference="oracle")["ratio"].isna().all()
+
+
+def test_the_interval_of_a_ratio_covers() -> None:
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(400):
+        base = rng.gamma(9.0, 100.0, 50)
+        own = 2.0 * base + rng.normal(0, 200, 50)
+        first = made_up("ndc-sem", replications=50)._replace(regret=own[:, None])
+        second = made_up("cucb", replications=50)._replace(regret=base[:, None])
+        _, low, high = tables.paired_ratio(first, second)
+        hits += bool(low <= 2.0 <= high)
+    assert 0.91 < hits / 400 < 0.985
+
+
+def test_delays_are_compared_with_their_own_reference() -> None:
+    records = [*study(("ndc-sem", "delayed-oracle"), "50"), *study(("ndc-sem", "delayed-oracle"), "200")]
+    table = tables.final_table(records)
+    assert list(table["delay"]) == ["50", "50", "200", "200"]
+    assert list(table["best_share"][[0, 2]]) == [1.0, 1.0]
+
+
+def test_paired_differences_are_of_the_same_replications() -> None:
+    first, second = made_up("ndc-sem"), made_up("cucb")
+    found = tables.paired_difference(first, second)
+    assert found.label == "NDC-SEM − CUCB"
+    assert tuple(found[1:]) == pytest.approx(tuple(mean_interval(first.regret[:, -1] - second.regret[:, -1])))
+    assert found.clear
+    payoff = tables.paired_difference(first, second, label="payoff", measure=lambda r: r.payoff[:, -1])
+    assert (payoff.label, payoff.mean, payoff.clear) == ("payoff", 0.0, False)
+    with pytest.raises(
+        ValueError, match=r"'NDC-SEM' in 'fresh' \(6 replications\) and 'CUCB' in 'fresh' \(5\): must be"
+    ):
+        tables.paired_difference(first, made_up("cucb", replications=5))
+    assert list(tables.difference_table([found, payoff])["clear"]) == [True, False]
+
+
+def test_the_parameters_of_each_delay() -> None:
+    experiment = Experiment(
+        name="e",
+        title="E",
+        worlds={"fresh": SyntheticSEM()},
+        delays={d: ConstantDelay(int(d)) for d in ("50", "200", "400")},
+        policies={
+            "ndc-sem": Entry(
+                label="NDC-SEM",
+                kind="ndc-sem",
+                parameters={"discount": 0.985, "exploration": 1e-10, "sparsity": 1e-3},
+                at={"200": {"exploration": 1e-6}},
+            ),
+            "random": Entry(label="random", kind="random"),
+        },
+        studies=(),
+    )
+    table = tables.parameter_table(experiment)
+    assert table.to_numpy()[:2].tolist() == [
+        ["NDC-SEM", "50, 400", 0.985, 1e-10, 1e-3],
+        ["NDC-SEM", "200", 0.985, 1e-6, 1e-3],
+    ]
+    assert list(table.columns) == ["policy", "delay", "discount γ", "exploration ξ", "sparsity λ"]
+    assert table["policy"].tolist()[2:] == ["random"]
+    page = tables.html_table(table)
+    assert "1e-06" in page
+    assert "<td" in page.split("random")[1]
+    assert ">–</td>" in page  # random has no discount
+
+
+def test_text_for_a_page() -> None:
+    records = [made_up("ndc-sem", label="<b>A & B"), made_up("delayed-oracle")]
+    shown = tables.show_final(tables.final_table(records))
+    assert shown["final regret"][0].count(",") >= 1
+    assert shown["best in"].tolist() == ["100%", "–"]
+    page = tables.html_table(shown, caption="D = 50 & more")
+    assert "&lt;b&gt;A &amp; B" in page
+    assert "<caption>D = 50 &amp; more</caption>" in page
+    assert page.count("<tr>") == 3
+    assert "tabular-nums" in page.split("final regret")[0].rsplit("<th", 1)[1]
+    assert tables.number(-3.0, ".1f") == "−3.0"
