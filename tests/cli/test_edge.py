@@ -113,6 +113,7 @@ def test_a_failure_is_told_in_a_line_and_its_traceback_on_demand(monkeypatch) ->
         (ConnectionError("address = 'x': nobody answers"), 1, "address = 'x': nobody answers"),
         (PermissionError(13, "Permission denied", "there"), 2, "there: Permission denied"),
         (ModuleNotFoundError("engine = 'dask': needs what is not installed"), 2, "engine = 'dask': needs"),
+        (BrokenPipeError(32, "Broken pipe"), 1, "Broken pipe"),  # a run's, not ours
         (MemoryError(), 1, "the run failed: MemoryError"),
     ],
     ids=repr,

@@ -87,7 +87,8 @@ def test_a_missing_file_is_named(here) -> None:
 
 def test_a_misspelt_policy_is_told_with_its_line(here) -> None:
     replace_in(here / "my-study.toml", "policies.ndc-sem", "policies.ndc-sme")
-    refused(call("run", "my-study.toml"), "my-study.toml:20:", "kind = 'ndc-sme'", "did you mean ndc-sem?")
+    line = (here / "my-study.toml").read_text().splitlines().index("[policies.ndc-sme]") + 1
+    refused(call("run", "my-study.toml"), f"my-study.toml:{line}:", "kind = 'ndc-sme'", "did you mean ndc-sem?")
     replace_in(here / "my-grid.toml", "policies.ndc-sem", "policies.ndc-sme")
     refused(call("tune", "my-grid.toml"), "my-grid.toml:", "kind = 'ndc-sme'", "did you mean ndc-sem?")
     assert not (here / "results").exists()

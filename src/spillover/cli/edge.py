@@ -1,6 +1,8 @@
 """Where the command line meets people and shells: exit codes, one-line errors, help that shows examples."""
 
 import difflib
+import os
+import select
 import sys
 import traceback
 from collections.abc import Sequence
@@ -59,6 +61,11 @@ class Group(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             raise Stopped(str(stop) or "interrupted") from None
+        except BrokenPipeError:
+            if not reader_left():
+                raise  # not our output, but the run's connection to somebody
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed on the way out
+            return None
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
         given = list(sys.argv[1:] if args is None else args)
@@ -70,12 +77,16 @@ class Group(click.Group):
             code = INTERRUPTED
         except click.ClickException as error:
             code = say(usage_message(error), BAD_INPUT)
-        except BrokenPipeError:  # `spillover policies | head`
-            sys.stderr.close()  # or the interpreter complains of the flush that fails
-            code = 0
         except Exception as error:
             code = explain_failure(error, "--traceback" in given)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def reader_left() -> bool:
+    """Whether who reads our output has seen enough, as in `spillover policies | head`."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:

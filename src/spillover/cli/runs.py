@@ -154,7 +154,7 @@ def summary(results: Results) -> list[dict[str, Any]]:
     """Mean final regret with its 95% interval, one entry a world, delay and policy."""
     rows = []
     for keys, group in results.final().groupby(["world", "delay", "policy"], sort=False):
-        mean, low, high = mean_interval(group["final_regret"].to_numpy())
+        mean, low, high = (float(v) for v in mean_interval(group["final_regret"].to_numpy()))
         names = dict(zip(("world", "delay", "policy"), keys, strict=True))
         label, count = group["label"].iloc[0], len(group)
         rows.append({**names, "label": label, "replications": count, "mean": mean, "low": low, "high": high})

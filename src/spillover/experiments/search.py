@@ -31,6 +31,10 @@ class Block(NamedTuple):
     first: int
     replications: int
 
+    def __str__(self) -> str:
+        world, delay, policy = self.place
+        return f"{policy} in {world} at delay {delay}, cells {self.cells.start} to {self.cells.stop - 1} of the grid"
+
 
 class Task(NamedTuple):
     """A block with all that is needed to play it."""
@@ -70,7 +74,8 @@ class Search:
         other = "another one than that of the reported results: a choice looks too good on the draws it was made on"
         validate.require(self.seed != self.reported, "seed", self.seed, f"{other} (reported=None or --force allow it)")
         for name, values in self.grid.items():
-            good = isinstance(values, list | tuple | np.ndarray) and np.ndim(values) == 1 and np.size(values) > 0
+            listed = np.asarray(values)
+            good = listed.ndim == 1 and listed.size > 0 and listed.dtype.kind in "iuf"
             validate.require(good, f"grid.{name}", values, "a list of numbers")
         for place in self.places:
             self.on_grid(place, self.columns)  # refuses what the policy cannot take
@@ -107,10 +112,10 @@ class Search:
             self.worlds[place.world], self.delays[place.delay], policy, self.seed, block.first, block.replications
         )
 
-    def blocks(self, learners: int = LEARNERS) -> list[Block]:
-        """Pieces of at most that many learners, whole rows of replications where they fit."""
-        count = min(self.replications, learners)
-        width = max(1, learners // count)
+    def blocks(self) -> list[Block]:
+        """Pieces of at most LEARNERS learners, whole rows of replications where they fit."""
+        count = min(self.replications, LEARNERS)
+        width = LEARNERS // count
         pieces = [range(k, min(k + width, len(self.cells))) for k in range(0, len(self.cells), width)]
         return [
             Block(place, cells, first, min(count, self.replications - first))

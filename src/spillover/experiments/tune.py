@@ -16,6 +16,7 @@ import numpy as np
 from spillover.delays import as_delay
 from spillover.experiments.canonical import describe, digest, source_digest
 from spillover.experiments.engines import start
+from spillover.experiments.run import Failed
 from spillover.experiments.search import TUNING_SEED, Block, Place, Search, Task
 from spillover.metrics import mean_interval
 from spillover.rng import Purpose, Rng
@@ -32,6 +33,7 @@ class Order(NamedTuple):
     """What goes to a worker."""
 
     name: str  # of the block in the store
+    label: str  # for people
     task: Task
 
 
@@ -138,7 +140,7 @@ def run_search(
         store.cells.mkdir(parents=True, exist_ok=True)
     tasks = {identity(task := search.task(block)): (block, task) for block in search.blocks()}
     found = {name: kept for name in tasks if (kept := stored(store, name)) is not None}
-    missing = [Order(name, task) for name, (_, task) in tasks.items() if name not in found]
+    missing = [Order(name, str(block), task) for name, (block, task) in tasks.items() if name not in found]
     if missing:
         with start(engine, jobs, address) as mapping:
             for name, regret in watch(mapping(carry_out, missing), len(missing), progress):
@@ -151,7 +153,10 @@ def run_search(
 
 def carry_out(order: Order) -> tuple[str, Array]:
     """Play in a worker."""
-    return order.name, play(order.task)
+    try:
+        return order.name, play(order.task)
+    except Exception as error:
+        raise Failed(f"{order.label}: {type(error).__name__}: {error}") from error
 
 
 def watch(played: Iterator[Any], total: int, progress: bool) -> Iterator[Any]:

@@ -19,6 +19,7 @@ from spillover.report.figures import (
     save_figures,
     styles_for,
 )
+from spillover.report.page import write_report
 from spillover.report.tables import (
     difference_table,
     final_table,
@@ -52,4 +53,5 @@ __all__ = [
     "save_figures",
     "show_final",
     "styles_for",
+    "write_report",
 ]

@@ -11,6 +11,8 @@ import numpy as np
 
 from spillover.experiments import Record, Results
 from spillover.metrics import Interval, mean_interval
+from spillover.report.figures import Difference
+from spillover.report.tables import paired_difference
 from spillover.types import Array
 
 HOLDS, FAILS, OPEN, GIVEN = "holds", "does not hold", "not decided", "our number"
@@ -45,9 +47,9 @@ def final(record: Record) -> Array:
 
 
 def paired(worse: Record, better: Record) -> Interval:
-    """Final regret of one above that of the other, over the replications that both have."""
-    both = min(len(worse.replications), len(better.replications))
-    return mean_interval(final(worse)[:both] - final(better)[:both])
+    """Final regret of one above that of the other."""
+    difference = paired_difference(worse, better)
+    return Interval(*(np.array(v) for v in (difference.mean, difference.low, difference.high)))
 
 
 def regret_order(results: Results) -> Iterator[Claim]:
@@ -118,7 +120,7 @@ def change_jump(record: Record, span: int = 300) -> Array:
         (record.regret[:, at[c + span]] - 2 * record.regret[:, at[c]] + record.regret[:, at[c - span]]) / span
         for c in record.changes
     ]
-    return np.mean(jumps, axis=0)
+    return np.asarray(np.mean(jumps, axis=0))
 
 
 def against_delay(results: Results) -> Iterator[Claim]:
@@ -185,20 +187,14 @@ def graph_learned(results: Results) -> Iterator[Claim]:
         )
 
 
-ABLATION = {
-    "no-graph": "without the graph",
-    "no-discount": "without the discount",
-    "by-arrival": "weighted by arrival",
-    "no-graph-no-discount": "without graph and discount",
-    "no-graph-by-arrival": "without graph, by arrival",
-    "random-start": "random sets at the start",
-}
+ABLATED = ("no-graph", "no-discount", "by-arrival", "no-graph-no-discount", "no-graph-by-arrival", "random-start")
 
 
-def ablation(results: Results) -> dict[str, Interval]:
-    """What each part of NDC-SEM brings at D = 50: final regret without it less with everything."""
-    whole = results.record("fresh", "50", "ndc-sem")
-    return {label: paired(results.record("fresh", "50", name), whole) for name, label in ABLATION.items()}
+def ablation(results: Results, delay: str) -> list[Difference]:
+    """What each part of NDC-SEM brings: final regret without it less that with everything."""
+    whole = results.record("fresh", delay, "ndc-sem")
+    without = (results.record("fresh", delay, name) for name in ABLATED)
+    return [paired_difference(record, whole, label=record.label) for record in without]
 
 
 def all_claims(results: Results) -> list[Claim]:

@@ -1,0 +1,98 @@
+"""The command in a process of its own: exit codes of the process, pipes, terminals, Ctrl-C."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import command, outside
+from tests.cli.conftest import GRID, STUDY, WORLD
+
+
+def test_results_go_to_stdout_and_nothing_else_anywhere_when_piped(here) -> None:
+    done = outside("run", "my-study.toml", "--jobs", 2, "--no-report", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["experiment"] == "my-study"
+
+
+def test_progress_goes_to_a_terminal_on_stderr(here) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 100))
+    arguments = command("run", "my-study.toml", "--engine", "serial", "--no-report", "--json")
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=theirs) as started:
+        content, _ = started.communicate(timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert started.returncode == 0
+    assert "replications" in shown
+    json.loads(content)
+
+
+def test_bad_input_ends_with_2_and_no_traceback(here) -> None:
+    done = outside("run", "none.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "spillover: none.toml: No such file or directory\n"
+
+
+def test_a_pipe_that_closes_early_is_no_error(here) -> None:
+    shell = f"set -o pipefail; {' '.join(command('policies'))} | head -n 1"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert done.stdout.startswith("ndc-sem (NDCSEM)")
+    assert done.stderr == ""
+
+
+def test_an_unreachable_cluster_is_a_failed_run(here) -> None:
+    pytest.importorskip("distributed")
+    done = outside("run", "my-study.toml", "--engine", "dask", "--address", "tcp://127.0.0.1:9", "--no-report")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1].startswith("spillover: address = 'tcp://127.0.0.1:9': must be")
+    assert "Traceback" not in done.stderr
+
+
+def until(happened, started) -> None:
+    for _ in range(600):
+        if happened():
+            return
+        assert started.poll() is None, started.communicate()
+        time.sleep(0.05)
+    raise AssertionError("it never happened")
+
+
+@pytest.mark.parametrize(
+    ("what", "template", "engine"),
+    [("run", STUDY, "serial"), ("run", STUDY, "loky"), ("tune", GRID, "loky")],
+    ids=["run-serial", "run-loky", "tune-loky"],
+)
+def test_a_run_that_is_interrupted_goes_on_where_it_stopped(what, template, engine, here) -> None:
+    """Ctrl-C reaches all processes of the terminal; every finished cell is kept."""
+    text = template.format(world=WORLD.format(horizon=3000))
+    if what == "tune":  # many blocks: one for each cell of the grid
+        text = text.replace("points = 3", "points = 300").replace("replications = 3", "replications = 400")
+    Path("long.toml").write_text(text.replace("replications = 4\n", "replications = 4000\n"))
+    arguments = [what, "long.toml", "--engine", engine, "--jobs", 2]
+    arguments += ["--no-report"] if what == "run" else []
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command(*arguments), start_new_session=True, **pipes) as started:
+        until(lambda: len(list(Path("results").glob("*/cells/[!.]*.npz"))) >= 2, started)
+        os.killpg(started.pid, signal.SIGINT)
+        stdout, stderr = started.communicate(timeout=60)
+    assert started.returncode == 130, stderr
+    assert stdout == ""
+    assert stderr.splitlines()[-1].startswith("spillover: stopped: ")
+    assert stderr.endswith("again to go on\n")
+    assert "Traceback" not in stderr
+    cells = next(Path("results").iterdir()) / "cells"
+    kept = {path: path.stat().st_mtime_ns for path in cells.iterdir()}
+    assert all(path.suffix == ".npz" for path in kept)  # nothing half-written
+    if what == "run":  # the first cells are there already, and stay as they are
+        again = outside(*arguments, "--replications", 4)
+        assert again.returncode == 0, again.stderr
+        assert {path: path.stat().st_mtime_ns for path in kept} == kept
