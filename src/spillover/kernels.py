@@ -206,6 +206,8 @@ ENTER: Final = 1e-12
 # Below this, relative to G_jj, a Cholesky pivot is rounding: the column depends on the ones before it.
 DEPENDENT: Final = 1e-11
 FROZEN: Final = 1e200
+# An arm whose overall rewards are fainter than this explains nothing, and dividing by it would overflow.
+FAINTEST: Final = 1e-200
 RUNAWAY: Final = 1e2
 
 
@@ -330,10 +332,10 @@ def first_wall(support, size, row, step):
 @njit(cache=True)
 def runs_away(gram, support, size, step, largest):
     """Whether a step moves an arm's part in the prediction by far more than anything there is to predict."""
+    far = 0
     for p in range(size):
-        if step[p] * step[p] * gram[support[p], support[p]] > RUNAWAY * RUNAWAY * largest:
-            return True
-    return False
+        far += step[p] * step[p] * gram[support[p], support[p]] > RUNAWAY * RUNAWAY * largest
+    return far > 0
 
 
 @njit(cache=True)
@@ -402,7 +404,7 @@ def solve_row(gram, residual, row, penalty, bound):
         entered = -1
         worst = ENTER
         for j in range(n):
-            if row[j] == 0.0 and gram[j, j] > 0.0 and not refused[j]:
+            if row[j] == 0.0 and gram[j, j] > FAINTEST and not refused[j]:
                 slack = (residual[j] - penalty[j] - pressure) / gram[j, j]
                 if slack > worst:
                     worst, entered = slack, j

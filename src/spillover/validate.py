@@ -42,7 +42,7 @@ def problem(given: Any) -> None:
     if given.overall_range is not None:
         value_range("overall_range", given.overall_range)
     if given.weights is not None:
-        weights = np.asarray(given.weights, float)
+        weights = numbers("weights", given.weights, "numbers, one for each arm")
         good = weights.shape[-1:] == (given.n_arms,) and bool(np.isfinite(weights).all())
         require(good, "weights", given.weights, f"finite numbers, one for each of the {given.n_arms} arms")
 
@@ -61,6 +61,15 @@ def value_range(name: str, value: Any) -> None:
     pair = numbers(name, value, accepted)
     good = pair.shape[-1:] == (2,) and bool(np.isfinite(pair).all()) and bool((pair[..., 0] < pair[..., 1]).all())
     require(good, name, value, accepted)
+
+
+def spread(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Numbers of a problem for every learner of a batch: an array of its own with the given shape."""
+    given = numbers(name, value, "numbers")
+    try:
+        return np.broadcast_to(given, shape).copy()
+    except ValueError:
+        raise ValueError(f"shape of {name} = {given.shape}: must be one that broadcasts to {shape}") from None
 
 
 def grid(policy: Any, batch: tuple[int, ...]) -> None:

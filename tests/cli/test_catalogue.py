@@ -14,7 +14,7 @@ def test_every_policy_is_listed_with_its_class() -> None:
     text = call("policies").stdout
     for name, made in POLICIES.items():
         kind = getattr(made, "func", made)
-        assert f"{name} ({kind.__name__}): {kind.__doc__.splitlines()[0]}\n" in text
+        assert f"{name} ({kind.__name__}): {(kind.__doc__ or '').splitlines()[0]}\n" in text
 
 
 def test_the_listing_as_json_has_parameters_that_make_the_policy() -> None:
@@ -46,7 +46,7 @@ def test_one_policy_in_full() -> None:
 
 
 def test_a_misspelt_policy_is_corrected() -> None:
-    refused(call("policies", "ndcsem"), "policy = 'ndcsem'", "did you mean 'ndc-sem'?", "must be one of")
+    refused(call("policies", "ndcsem"), "policy = 'ndcsem'", "did you mean ndc-sem?", "must be one of")
 
 
 def test_the_bound_is_that_of_the_library() -> None:

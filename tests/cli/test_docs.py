@@ -18,16 +18,12 @@ FILES = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
 
 @pytest.mark.parametrize("line", [line for line in LINES if line.startswith("spillover")])
 def test_every_line_is_understood(line) -> None:
-    words = shlex.split(line, comments=True)[1:]
-    context = click.Context(main)
-    while words:
-        name, found, words = main.resolve_command(context, words) if context.command is main else (None, None, [])
-        if isinstance(found, click.Group):
-            assert words[0] in found.commands
-            found, words = found.commands[words[0]], words[1:]
-        if found is not None:
-            context = found.make_context(name, words)
-            words = []
+    found: click.Command = main
+    name, *words = shlex.split(line, comments=True)
+    while isinstance(found, click.Group):
+        name, *words = words
+        found = found.commands[name]
+    found.make_context(name, words)
 
 
 def test_every_command_is_in_the_table() -> None:

@@ -9,6 +9,7 @@ import pytest
 from spillover import __version__
 from spillover.cli import main, runs, tuning
 from spillover.environments import SyntheticSEM
+from spillover.experiments.grids import load_search
 from tests.cli.calls import call, refused
 
 SMALL = SyntheticSEM(n_arms=4, budget=2, horizon=40, changes=())
@@ -54,11 +55,11 @@ def test_every_help_teaches(path) -> None:
 def test_every_example_runs(path, words, here, page, monkeypatch) -> None:
     """As it is printed; the paper's worlds are made small, and a cluster is not at hand."""
     if "--address" in words:
-        main.resolve_command(click.Context(main), words)[1].make_context(words[0], words[1:])
+        main.commands[words[0]].make_context(words[0], words[1:])
         return
     text = (here / "my-study.toml").read_text().replace("my-study", "synthetic")
     (here / "synthetic").write_text(text)  # a file goes before the name of one that ships
-    search = tuning.load_search
+    search = load_search
     monkeypatch.setattr(tuning, "load_search", lambda name, **extra: shrink(search(name, **extra)))
     if path == ("report",):
         assert call("reproduce", "--engine", "serial", "--no-report").exit_code == 0
@@ -74,9 +75,9 @@ def shrink(given):
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["reprduce"], ["no command 'reprduce'", "did you mean 'reproduce'?", "spillover --help"]),
-        (["xyz"], ["no command 'xyz': there are reproduce, run, tune"]),
-        (["new", "polcy"], ["no command 'polcy'", "did you mean 'policy'?", "spillover new --help"]),
+        (["reprduce"], ["command = 'reprduce'", "did you mean reproduce?", "spillover --help"]),
+        (["xyz"], ["command = 'xyz': must be one of reproduce, run, tune"]),
+        (["new", "polcy"], ["command = 'polcy'", "did you mean policy?", "spillover new --help"]),
         (["run"], ["Missing argument 'FILE'", "spillover run --help"]),
         (["run", "x.toml", "--engin", "serial"], ["No such option", "--engine"]),
         (["run", "x.toml", "--engine", "spark"], ["--engine", "'spark'", "serial", "loky", "dask", "ray"]),

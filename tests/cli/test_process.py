@@ -79,8 +79,9 @@ def test_a_run_that_is_interrupted_goes_on_where_it_stopped(what, template, engi
     Path("long.toml").write_text(text.replace("replications = 4\n", "replications = 4000\n"))
     arguments = [what, "long.toml", "--engine", engine, "--jobs", 2]
     arguments += ["--no-report"] if what == "run" else []
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command(*arguments), start_new_session=True, **pipes) as started:
+    with subprocess.Popen(
+        command(*arguments), start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as started:
         until(lambda: len(list(Path("results").glob("*/cells/[!.]*.npz"))) >= 2, started)
         os.killpg(started.pid, signal.SIGINT)
         stdout, stderr = started.communicate(timeout=60)

@@ -28,6 +28,12 @@ def test_run_writes_results_and_the_report_and_says_where(here, page) -> None:
     assert [row[:3] for row in rows[1:]] == [["small", "5", "ndc-sem"], ["small", "5", "random"]]
 
 
+def test_the_real_report_is_written_too(here) -> None:
+    result = call("run", "my-study.toml", "--engine", "serial", "--json")
+    assert result.exit_code == 0, result.output
+    assert "A small one" in (here / json.loads(result.stdout)["report"]).read_text()
+
+
 def test_run_as_json_is_what_the_store_holds(here, page) -> None:
     result = call("run", "my-study.toml", "--engine", "serial", "--json", "--replications", 3, "--seed", 9)
     content = json.loads(result.stdout)

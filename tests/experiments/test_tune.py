@@ -2,6 +2,7 @@
 
 import json
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ GRID = {"discount": [0.8, 0.95], "exploration": [1e-6, 1e-3, 0.1], "sparsity": [
 
 
 def small(**changes) -> Search:
-    given = {
+    given: dict[str, Any] = {
         "name": "small",
         "worlds": {"a": SMALL},
         "delays": {"0": sp.ConstantDelay(0), "late": sp.UniformDelay(0, 9)},
@@ -88,7 +89,8 @@ def test_what_is_saved_reads_back(tmp_path) -> None:
 
 def test_a_search_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(searching, "LEARNERS", 9)
-    whole, played = tuning.play, []
+    whole = tuning.play
+    played: list[Any] = []
 
     def count(task):
         if len(played) == 3:

@@ -16,8 +16,9 @@ def played(policy, delay=5):
 
 
 def test_with_everything_on_it_is_ndc_sem():
-    settings = {"discount": 0.9, "exploration": 0.01, "sparsity": 0.1}
-    for ours, whole in zip(played(AblatedNDCSEM(**settings)), played(sp.NDCSEM(**settings)), strict=True):
+    ablated = AblatedNDCSEM(discount=0.9, exploration=0.01, sparsity=0.1)
+    whole_policy = sp.NDCSEM(discount=0.9, exploration=0.01, sparsity=0.1)
+    for ours, whole in zip(played(ablated), played(whole_policy), strict=True):
         np.testing.assert_array_equal(ours.x, whole.x)
 
 

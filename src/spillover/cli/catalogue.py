@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from spillover.cli.edge import Command, meant
+from spillover.cli.edge import Command
 from spillover.cli.output import json_option, print_json, print_table
+from spillover.experiments.lines import suggestion
 from spillover.policies import POLICIES
 from spillover.types import Informed
 
@@ -27,7 +28,7 @@ EXAMPLES = (
 def policies(name: str | None, as_json: bool) -> None:
     """The policies that can be named in experiment files; with NAME, one of them in full."""
     if name is not None and name not in POLICIES:
-        raise ValueError(f"policy = {name!r}{meant(name, list(POLICIES))}: must be one of {', '.join(POLICIES)}")
+        raise ValueError(f"policy = {name!r}: must be one of {', '.join(POLICIES)}{suggestion(name, POLICIES)}")
     found = [describe(each) for each in (POLICIES if name is None else [name])]
     if as_json:
         print_json(found if name is None else found[0])

@@ -1,6 +1,5 @@
 """Where the command line meets people and shells: exit codes, one-line errors, help that shows examples."""
 
-import difflib
 import os
 import select
 import sys
@@ -9,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import click
+
+from spillover.experiments.lines import suggestion
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -53,7 +54,8 @@ class Group(click.Group):
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             there = self.list_commands(ctx)
-            raise click.UsageError(f"no command {name!r}{meant(name, there)}: there are {', '.join(there)}", ctx)
+            listed = f"{', '.join(there)}{suggestion(name, there)}"
+            raise click.UsageError(f"command = {name!r}: must be one of {listed}", ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -61,9 +63,9 @@ class Group(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             raise Stopped(str(stop) or "interrupted") from None
-        except BrokenPipeError:
-            if not reader_left():
-                raise  # not our output, but the run's connection to somebody
+        except BrokenPipeError as error:
+            if not reader_left():  # the run's connection to somebody; click would end without a word
+                raise ConnectionError(str(error)) from error
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed on the way out
             return None
 
@@ -85,7 +87,10 @@ class Group(click.Group):
 def reader_left() -> bool:
     """Whether who reads our output has seen enough, as in `spillover policies | head`."""
     poll = select.poll()
-    poll.register(sys.stdout.fileno(), 0)
+    try:
+        poll.register(sys.stdout.fileno(), 0)
+    except ValueError:  # not a file at all
+        return False
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
@@ -120,9 +125,3 @@ def explain_failure(error: Exception, whole: bool) -> int:
         return say(str(error), BAD_INPUT)
     hint = "" if whole else " (spillover --traceback ... shows where)"
     return say(f"the run failed: {str(error) or type(error).__name__}{hint}", FAILED)
-
-
-def meant(name: str, there: Sequence[str]) -> str:
-    """The nearest of the names there are, as a question."""
-    near = difflib.get_close_matches(name, there, n=1)
-    return f", did you mean {near[0]!r}?" if near else ""

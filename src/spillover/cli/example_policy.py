@@ -48,7 +48,7 @@ class ExamplePolicy:
             sums=np.zeros((*batch, problem.n_arms)),
             counts=np.zeros((*batch, problem.n_arms)),
             budget=np.full(batch, problem.budget, np.int64),
-            limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
+            limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
     def select(self, state: ExamplePolicyState, rng: Rng) -> Choice:

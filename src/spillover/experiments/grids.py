@@ -1,7 +1,6 @@
 """From TOML to a search: a tuning file is an experiment file with a table [grid]."""
 
 import tomllib
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +8,9 @@ import numpy as np
 
 from spillover import validate
 from spillover.delays import DELAYS
-from spillover.experiments.parse import (
-    ExperimentError,
-    File,
-    checked_name,
-    group,
-    make,
-    read_policy,
-    read_worlds,
-    settings,
-    syntax_error,
-    whole,
-)
+from spillover.experiments.lines import ExperimentError, File, suggestion
+from spillover.experiments.makers import make
+from spillover.experiments.parse import checked_name, group, read_policy, read_worlds, settings, syntax_error, whole
 from spillover.experiments.search import TUNING_SEED, Search
 
 TOP = ("name", "title", "seed", "reported", "replications", "worlds", "delays", "policies", "grid")
@@ -53,9 +43,8 @@ def read_text(path: Path) -> tuple[str, str]:
     if not path.suffix and len(path.parts) == 1 and not path.is_file():
         names = shipped_searches()
         if path.name not in names:
-            near = get_close_matches(path.name, names, 1, 0.5)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise ExperimentError(f"search = {path.name!r}: must be a TOML file, or one of {', '.join(names)}{hint}")
+            listed = f"{', '.join(names)}{suggestion(path.name, names)}"
+            raise ExperimentError(f"search = {path.name!r}: must be a TOML file, or one of {listed}")
         return (settings() / "tuning" / f"{path.name}.toml").read_text("utf-8"), f"{path.name}.toml"
     try:
         return path.read_text("utf-8"), str(path)

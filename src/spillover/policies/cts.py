@@ -56,7 +56,7 @@ class CTS:
             scale=open_scale(problem, batch, self.told_graph),
             weights=ranking_weights(problem, batch, self.told_graph),
             budget=np.full(batch, problem.budget, np.int64),
-            limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
+            limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
     def select(self, state: CTSState, rng: Rng) -> Choice:

@@ -36,7 +36,7 @@ def start_cucb(problem: Problem, batch: Batch, told_graph: bool) -> CUCBState:
         scale=open_scale(problem, batch, told_graph),
         weights=ranking_weights(problem, batch, told_graph),
         budget=np.full(batch, problem.budget, np.int64),
-        limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
+        limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
     )
 
 

@@ -75,7 +75,7 @@ class FTRL:
             share=shares(weights),
             mixture=np.full(batch, entropy_weight(n, problem.budget)),
             budget=np.full(batch, problem.budget, np.int64),
-            limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
+            limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
     def marginals(self, state: FTRLState) -> Array:

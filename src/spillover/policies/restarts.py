@@ -69,7 +69,7 @@ def forced_arm(n_arms: int, since: IntArray, rate: float) -> IntArray:
     """The arm whose turn it is to be tried, or -1: each once in every n / rate rounds since the restart."""
     if rate == 0.0:
         return np.full(since.shape, -1)
-    turn = since % max(int(n_arms / rate), n_arms)
+    turn = since % int(max(min(n_arms / rate, 2.0**62), n_arms))
     return np.where(turn < n_arms, turn, -1)
 
 
@@ -85,6 +85,8 @@ def force(x: BoolArray, since: IntArray, rate: float, budget: IntArray, rng: Rng
 
 def check_rates(false_alarms: float, forced: float) -> None:
     probability = "a probability strictly between 0 and 1"
+    for name, value in (("false_alarms", false_alarms), ("forced", forced)):
+        validate.require(np.ndim(value) == 0, name, value, "a single number")
     validate.number("false_alarms", false_alarms, probability, low=0, high=1, open_ends=True)
     validate.number("forced", forced, "a rate from 0 to 1", low=0, high=1)
 

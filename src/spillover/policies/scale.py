@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spillover import validate
 from spillover.types import Array, Batch, BoolArray, Feedback, Problem
 
 
@@ -21,14 +22,12 @@ class Scale(NamedTuple):
 
 def open_scale(problem: Problem, batch: Batch, told_graph: bool) -> Scale:
     """The declared range of what is learned from, or a running maximum where none is declared."""
-    given = problem.reward_range if told_graph else problem.overall_range
-    low, high = (0.0, 0.0) if given is None else np.moveaxis(np.asarray(given, float), -1, 0)
-    unit = np.asarray(high - low, float)
-    return Scale(
-        np.broadcast_to(np.asarray(low, float), batch).copy(),
-        np.broadcast_to(unit, batch).copy(),
-        np.full(batch, given is not None),
-    )
+    name = "reward_range" if told_graph else "overall_range"
+    given = getattr(problem, name)
+    if given is None:
+        return Scale(np.zeros(batch), np.zeros(batch), np.zeros(batch, np.bool_))
+    pairs = validate.spread(name, given, (*batch, 2))
+    return Scale(pairs[..., 0].copy(), pairs[..., 1] - pairs[..., 0], np.ones(batch, np.bool_))
 
 
 def amounts(scale: Scale, feedback: Feedback, told_graph: bool) -> tuple[Scale, Array]:
@@ -53,8 +52,10 @@ def divisor(scale: Scale) -> Array:
 
 def ranking_weights(problem: Problem, batch: Batch, told_graph: bool) -> Array:
     """The true weights for a policy that is told the graph, else ones."""
+    validate.require(isinstance(told_graph, bool), "told_graph", told_graph, "True or False")
+    shape = (*batch, problem.n_arms)
     if not told_graph:
-        return np.ones((*batch, problem.n_arms))
+        return np.ones(shape)
     if problem.weights is None:
         raise ValueError("weights = None in the problem: must be 1'(I-A)^-1 F for a policy with told_graph=True")
-    return np.broadcast_to(np.asarray(problem.weights, float), (*batch, problem.n_arms)).copy()
+    return validate.spread("weights", problem.weights, shape)

@@ -34,7 +34,7 @@ def start(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch) -> SE
         averages=no_averages(problem.n_arms, batch),
         plan=initialisation(problem.n_arms, problem.budget, rng, batch),
         budget=np.full(batch, problem.budget, np.int64),
-        limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
+        limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         graph=learner.init(problem, batch),
     )
 

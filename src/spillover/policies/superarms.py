@@ -66,7 +66,7 @@ class SuperArmUCB:
             averages=no_averages(sets, batch),
             members=np.broadcast_to(members, (*batch, sets, n)).copy(),
             scale=np.broadcast_to(n * overall[..., 1], batch).astype(float),
-            limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
+            limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
     def index(self, state: SuperArmState) -> Array:

@@ -72,7 +72,7 @@ class SlidingWindowCUCB:
             scale=open_scale(problem, batch, self.told_graph),
             weights=ranking_weights(problem, batch, self.told_graph),
             budget=np.full(batch, problem.budget, np.int64),
-            limits=np.broadcast_to(np.asarray(problem.reward_range, float), (*batch, 2)).copy(),
+            limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
     def index(self, state: WindowState) -> Array:

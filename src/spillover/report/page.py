@@ -83,7 +83,8 @@ def claims_body(claims: list[Claim]) -> str:
     counts = {
         verdict: sum(c.verdict == verdict for c in claims) for verdict in dict.fromkeys(c.verdict for c in claims)
     }
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    plural = {HOLDS: "hold", FAILS: "do not hold"}
+    told = ", ".join(f"{count} {plural.get(verdict, verdict)}" for verdict, count in counts.items())
     rows: list[Any] = [
         f"<tr><td>{escape(c.source)}</td><td>{escape(c.claim)}</td><td>{escape(c.finding)}</td>"
         f'<td class="{kinds.get(c.verdict, "open")}">{escape(c.verdict)}</td></tr>'

@@ -146,7 +146,9 @@ def ablations(results: Results, draw: Draw) -> str:
     body = (
         "<p>Final regret of NDC-SEM without a part of it, less that of the whole, in the same worlds. Without a "
         "discount there is no weight for the delay to spoil, so two cells of graph × discount × delay-awareness are "
-        "one.</p>"
+        "one. At a constant delay weights by action and by arrival differ by the factor γ^D in all counts alone: "
+        "literally the paper's rule explores as if ξ were γ^-D times larger, and where less exploration is better, "
+        "weighting by arrival is.</p>"
     )
     for delay in ("50", "200"):
         differences = ablation(results, delay)
