@@ -52,7 +52,7 @@ format: $(READY)
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .
 
 reproduce: $(READY)
-	@$(BIN)/python -m spillover.reproduce $(ARGS)
+	@$(BIN)/spillover reproduce $(ARGS)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,8 @@ from spillover.store import CellStore
 from tests.experiments.small import TEXT
 from tests.experiments.test_run import equal
 
-CELLS = 90
 LARGER = (  # many cells of tens of milliseconds each
-    TEXT.replace("replications = 6", "replications = 30").replace("block = 2", "block = 2").replace("150", "400")
+    TEXT.replace("replications = 6", "replications = 30").replace("150", "400")
 )
 SCRIPT = """
 import sys
@@ -55,10 +55,8 @@ def begin(tmp_path):
 
     yield begin_one
     for process in started:
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.communicate()
 
 
@@ -141,5 +139,4 @@ def test_workers_leave_with_a_process_that_is_killed(begin, tmp_path):
     process = begin("loky")
     wait_for_cells(tmp_path / "store", 2, process)
     process.kill()
-    process.communicate()  # ends only when the workers, which share its stderr, are gone too
-    assert len(written(tmp_path / "store")) < CELLS + 50
+    process.communicate(timeout=30)  # ends only when the workers, which share its stderr, are gone too

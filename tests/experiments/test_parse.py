@@ -126,7 +126,7 @@ BAD = [  # what is replaced, by what, the line of the error, its message
     (
         'kind = "uniform"\nlow = 0\nhigh = 20',
         'kind = "recorded"\ndelays = [1, 2]',
-        27,
+        24,
         "ndc-sem in fresh at delay spread: ",
     ),
     ("[policies.cts]", "[policies.ctss]", None, "kind = 'ctss': must be one of .*; did you mean cts?"),

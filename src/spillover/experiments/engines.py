@@ -5,9 +5,14 @@ ready, and which engine it was does not show in them.
 """
 
 import importlib
+import os
+import signal
 import socket
+import threading
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from time import sleep
 from typing import Any, TypeAlias
 
 from spillover import validate
@@ -44,7 +49,8 @@ def loky(jobs: int | None, address: str | None) -> Iterator[Mapping]:
     """Processes of this machine, as many as it has cores."""
     import joblib
 
-    with joblib.parallel_config(backend="loky", n_jobs=jobs or joblib.cpu_count(), inner_max_num_threads=1):
+    workers: dict[str, Any] = {"n_jobs": jobs or joblib.cpu_count(), "inner_max_num_threads": 1}
+    with joblib.parallel_config(backend="loky", **workers, initializer=attend, initargs=(os.getpid(),)):
         yield through_joblib
 
 
@@ -118,7 +124,21 @@ def through_joblib(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Gene
     try:
         yield from results
     finally:
-        results.close()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "[0-9]+ tasks which were still being processed")  # that is the point
+            results.close()
+
+
+def attend(parent: int) -> None:
+    """Make a worker of this machine leave with the process that started it, and leave Ctrl-C to that one."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def extra(module: str, name: str) -> Any:

@@ -1,13 +1,9 @@
 """Compute what is missing of an experiment, and keep each cell as soon as it is there."""
 
-import os
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from time import sleep
@@ -31,7 +27,6 @@ class Order(NamedTuple):
     name: str
     task: Task
     source: str
-    parent: int  # the process that sends it
 
 
 class Failed(RuntimeError):
@@ -157,33 +152,17 @@ def claimed(store: CellStore, left: dict[str, Cell]) -> Iterator[Order]:
         if is_whole(store, name):  # another process was faster
             store.release(name)
         else:
-            yield Order(name, str(cell), cell.task, source_digest(), os.getpid())
+            yield Order(name, str(cell), cell.task, source_digest())
 
 
 def carry_out(order: Order) -> tuple[str, Computed]:
     """Compute in a worker, whose package must be the one that the cell's id was made with."""
-    if order.parent == os.getppid():
-        attend(order.parent)
     if source_digest() != order.source:
         raise Failed(f"{order.name}: the worker has another version of spillover than this process; install the same")
     try:
         return order.cell, compute(order.task)
     except Exception as error:
         raise Failed(f"{order.name}: {type(error).__name__}: {error}") from error
-
-
-@cache
-def attend(parent: int) -> None:
-    """Make a worker of this machine leave with the process that started it, and leave Ctrl-C to that one."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def bar(total: int, missing: dict[str, Cell], progress: bool) -> Any:

@@ -1,0 +1,44 @@
+"""The compiled file as a whole: a cold cache is filled by one process at a time, and the file stands alone."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spillover import kernels
+
+FIRST_STEPS = """
+import spillover as sp
+print(sp.simulate(sp.NDCSEM(), sp.SyntheticSEM(horizon=100, changes=()), 5).final_regret[0])
+"""
+
+
+@pytest.mark.long
+def test_processes_that_meet_a_cold_cache_at_once_do_not_break_it(tmp_path):
+    """Without the lock around compilation they leave a cache that crashes whoever loads it."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    started = [
+        subprocess.Popen([sys.executable, "-c", FIRST_STEPS], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    first = [process.communicate()[0] for process in started]
+    again = subprocess.run([sys.executable, "-c", FIRST_STEPS], env=environment, capture_output=True, text=True)
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert again.returncode == 0
+    assert len({*first, again.stdout}) == 1
+
+
+def test_kernels_import_nothing_of_ours():
+    """Numba's cache looks at one file: a kernel that calls into another would go stale."""
+    tree = ast.parse(Path(kernels.__file__).read_text())
+    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    modules |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert not [name for name in modules if name and name.startswith("spillover")]
+    assert modules & {"numba", "numpy"} == {"numba", "numpy"}
+
+
+def test_the_lock_is_given_back():
+    assert kernels.COMPILING.closed
