@@ -168,7 +168,7 @@ NAMED = pd.DataFrame([[0, 0.5], [0, 0]], index=["a", "b"], columns=["a", "b"])
             bad(adjacency=NAMED, gain=pd.Series({"a": 1.0})),
             r"labels of gain = \['a'\]: must be the arms \['a', 'b'\]",
         ),
-        (bad(means=[0.3]), r"shape of means = \(1,\): must be \(2,\) or \(1, 2\): one row for each period"),
+        (bad(means=[0.3]), r"shape of means = \(1,\): must be \(2,\) or \(1, 2\)"),
         (bad(means=[[0.3, 0.6]] * 2), r"shape of means = \(2, 2\): must be \(2,\) or \(1, 2\)"),
         (bad(means=[0.3, 0.6], changes=(5,)), r"shape of means = \(2,\): must be .*\(2, 2\): one row for each period"),
         (bad(means=[0.3, 1.6]), r"means = .*1\.6.*: must be from 0 to 1"),

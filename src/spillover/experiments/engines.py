@@ -122,7 +122,7 @@ def through_joblib(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Gene
     parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
     results = parallel(joblib.delayed(function)(task) for task in tasks)
     try:
-        for result in results:  # not "yield from", which would pass the closing on before the lines below
+        for result in results:  # noqa: UP028 ("yield from" would pass the closing on before the lines below)
             yield result
     finally:
         with warnings.catch_warnings():

@@ -33,7 +33,7 @@ def load_experiment(path_or_name: str | Path) -> Experiment:
     """An experiment from a TOML file, or one that ships with the package, by its name.
 
     >>> load_experiment("synthetic").title
-    'The paper\\'s synthetic study'
+    "The paper's synthetic study"
     """
     path = Path(path_or_name)
     if not path.suffix and len(path.parts) == 1 and not path.is_file():
