@@ -1,4 +1,4 @@
-"""Public data: the daily Covid-19 record of Italy's regions, by name and SHA-256; no file of it is part of the package."""
+"""Public data: the daily Covid-19 record of Italy's regions, by name and SHA-256; the package has none of its files."""
 
 import csv
 import hashlib
@@ -33,28 +33,11 @@ STUDY_WINDOW = (date(2020, 7, 31), date(2020, 10, 18))  # 80 days
 
 # the paper's abbreviations in the order of its table, and the record's names
 REGIONS = {
-    "ABR": "Abruzzo",
-    "BAS": "Basilicata",
-    "CAL": "Calabria",
-    "CAM": "Campania",
-    "EMR": "Emilia-Romagna",
-    "FVG": "Friuli Venezia Giulia",
-    "LAZ": "Lazio",
-    "LIG": "Liguria",
-    "LOM": "Lombardia",
-    "MAR": "Marche",
-    "MOL": "Molise",
-    "PAB": "P.A. Bolzano",
-    "PAT": "P.A. Trento",
-    "PIE": "Piemonte",
-    "PUG": "Puglia",
-    "SAR": "Sardegna",
-    "SIC": "Sicilia",
-    "TOS": "Toscana",
-    "UMB": "Umbria",
-    "VDA": "Valle d'Aosta",
-    "VEN": "Veneto",
-}
+    "ABR": "Abruzzo", "BAS": "Basilicata", "CAL": "Calabria", "CAM": "Campania", "EMR": "Emilia-Romagna",
+    "FVG": "Friuli Venezia Giulia", "LAZ": "Lazio", "LIG": "Liguria", "LOM": "Lombardia", "MAR": "Marche",
+    "MOL": "Molise", "PAB": "P.A. Bolzano", "PAT": "P.A. Trento", "PIE": "Piemonte", "PUG": "Puglia",
+    "SAR": "Sardegna", "SIC": "Sicilia", "TOS": "Toscana", "UMB": "Umbria", "VDA": "Valle d'Aosta", "VEN": "Veneto",
+}  # fmt: skip
 COLUMNS = ("data", "denominazione_regione", "lat", "long", "nuovi_positivi")
 
 
@@ -129,9 +112,6 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
-# --- a folder of the user's ------------------------------------------------------------------------------------------
-
-
 def read_folder(folder: Path, name: str = "folder") -> dict[str, bytes]:
     """The files of a folder, every one there and unchanged."""
     if not folder.is_dir():
@@ -157,12 +137,7 @@ def checked(path: Path) -> bytes:
     return content
 
 
-# --- the cache and the download --------------------------------------------------------------------------------------
-
-
-def fetch(
-    folder: Path, *, base_url: str = BASE_URL, download: bool = True, progress: bool = True
-) -> dict[str, bytes]:
+def fetch(folder: Path, *, base_url: str = BASE_URL, download: bool = True, progress: bool = True) -> dict[str, bytes]:
     """The files of the cache, after downloading those that it lacks (or has in another state than registered)."""
     lacking = [file for file in registry() if not intact(folder / file)]
     if lacking and not download:
@@ -184,8 +159,9 @@ def intact(path: Path) -> bool:
 def advice(files: Sequence[str], folder: Path, reason: str) -> str:
     """What is missing, why, where it is and what to do."""
     return (
-        f"{len(files)} of {len(registry())} files of the Covid-19 record are not in {folder} ({listed(files)}) and "
-        f"could not be downloaded: {reason}. Get them from {SOURCE} and set {VARIABLE} to their folder"
+        f"{len(files)} of {len(registry())} files of the Covid-19 record are not (or not whole) in {folder} "
+        f"({listed(files)}) and could not be downloaded: {reason}. "
+        f"Get them from {SOURCE} and set {VARIABLE} to their folder"
     )
 
 
@@ -228,22 +204,22 @@ def quiet(logger: Any) -> Iterator[None]:
         logger.setLevel(level)
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
 def parse_record(files: Mapping[str, bytes]) -> CovidRecord:
     """The record from the content of its files; their names tell the days."""
     missing = [name for name in registry() if name not in files]
-    if missing:
-        raise ValueError(f"files of the record = {len(files)} given, {listed(missing)} missing: must be one a day")
-    names = sorted(files, key=day_of)
-    tables = [parse_day(name, files[name]) for name in names]
-    places = np.array([[(float(row["lat"]), float(row["long"])) for row in table] for table in tables[:1]])[0]
+    unknown = [name for name in files if name not in registry()]
+    if missing or unknown:
+        raise ValueError(
+            f"files of the record: {len(missing)} missing ({listed(missing) or 'none'}), {len(unknown)} unknown "
+            f"({listed(unknown) or 'none'}): must be one for each of the {len(registry())} days"
+        )
+    tables = [parse_day(name, files[name]) for name in registry()]
+    places = np.array([(decimal(name, row, "lat"), decimal(name, row, "long")) for name, row in by_region(tables[0])])
     return CovidRecord(
-        days=tuple(day_of(name) for name in names),
+        days=tuple(day_of(name) for name in registry()),
         regions=tuple(REGIONS),
         names=tuple(REGIONS.values()),
-        cases=np.array([[int(row["nuovi_positivi"]) for row in table] for table in tables], float),
+        cases=np.array([[whole(name, row) for name, row in by_region(table)] for table in tables]),
         latitude=places[:, 0],
         longitude=places[:, 1],
         source="record",
@@ -251,7 +227,68 @@ def parse_record(files: Mapping[str, bytes]) -> CovidRecord:
     )
 
 
-def parse_day(name: str, content: bytes) -> list[dict[str, str]]:
-    """The rows of one day, one for each region in the paper's order."""
-    reader = csv.DictReader(content.decode("utf-8-sig").splitlines())
-    return list(reader)
+class Table(NamedTuple):
+    """The rows of one file."""
+
+    file: str
+    rows: dict[str, dict[str, str]]  # by the region's name in the record
+
+
+def by_region(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
+    """(the file's name, the row) of each region in the paper's order."""
+    return ((table.file, table.rows[region]) for region in REGIONS.values())
+
+
+def parse_day(file: str, content: bytes) -> Table:
+    """One day: the columns that are needed, and every region once."""
+    try:
+        reader = csv.DictReader(content.decode("utf-8-sig").splitlines(), strict=True)
+        rows: list[dict[Any, Any]] = list(reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{file}: must be a table of comma-separated values in UTF-8 ({error})") from None
+    columns = list(reader.fieldnames or ())
+    lacking = [column for column in COLUMNS if column not in columns]
+    if lacking:
+        raise ValueError(f"{file}: columns = {columns}: must have {', '.join(lacking)} too")
+    uneven = [k for k, row in enumerate(rows, 2) if None in row or None in row.values()]
+    if uneven:
+        raise ValueError(f"{file}: line {uneven[0]}: must have {len(columns)} values, one for each column")
+    check_regions(file, [row["denominazione_regione"] for row in rows])
+    other = [row["data"] for row in rows if row["data"][:10] != day_of(file).isoformat()]
+    if other:
+        raise ValueError(f"{file}: data = {other[0]!r}: must be of {day_of(file)}, the day in the file's name")
+    return Table(file, {row["denominazione_regione"]: row for row in rows})
+
+
+def check_regions(file: str, found: Sequence[str]) -> None:
+    """Each of the 21 regions once, by the name that the record has for it."""
+    known = set(REGIONS.values())
+    missing = sorted(known - set(found))
+    unknown = sorted(set(found) - known)
+    twice = sorted({name for name in found if found.count(name) > 1})
+    for what, names in (("missing", missing), ("unknown", unknown), ("there more than once", twice)):
+        if names:
+            rest = f" (unknown: {', '.join(unknown)})" if what == "missing" and unknown else ""
+            raise ValueError(
+                f"{file}: denominazione_regione: {', '.join(names)} {what}{rest}: must be each of the 21 regions once"
+            )
+
+
+def whole(file: str, row: Mapping[str, str]) -> float:
+    """New cases of a region: a whole number, negative where the authorities corrected earlier days."""
+    text = row["nuovi_positivi"].strip()
+    if not (text.isascii() and text.removeprefix("-").isdecimal()):
+        where = f"{file}: nuovi_positivi of {row['denominazione_regione']}"
+        raise ValueError(f"{where} = {row['nuovi_positivi']!r}: must be a whole number")
+    return float(int(text))
+
+
+def decimal(file: str, row: Mapping[str, str], column: str) -> float:
+    """A coordinate."""
+    try:
+        value = float(row[column])
+    except ValueError:
+        value = float("nan")
+    if not -180 <= value <= 180:
+        raise ValueError(f"{file}: {column} of {row['denominazione_regione']} = {row[column]!r}: must be degrees")
+    return value

@@ -184,7 +184,7 @@ class SelfTunedGraph:
             graph.held_energy[..., None, :],
             fits.adjacency,
         )
-        choice = largest_near_best(error)
+        choice = largest_near_best(error, graph.held_energy.sum(axis=-1))
         picked = choice[..., None, None]
         return graph._replace(
             choice=choice,
@@ -193,9 +193,13 @@ class SelfTunedGraph:
         )
 
 
-def largest_near_best(error: Array) -> IntArray:
-    """Position of the last entry within 1% of the least; 0 where all of them are."""
-    near = error <= 1.01 * error.min(axis=-1, keepdims=True)
+def largest_near_best(error: Array, energy: Array) -> IntArray:
+    """Position of the last entry within 1% of the least; 0 where all of them are.
+
+    An exact fit leaves rounding alone, which may be negative: errors below 1e-12 of what there was to predict are alike.
+    """
+    least = np.maximum(error.min(axis=-1, keepdims=True), 0.0)
+    near = error <= 1.01 * least + 1e-12 * energy[..., None]
     last = error.shape[-1] - 1 - np.argmax(near[..., ::-1], axis=-1)
     return np.asarray(np.where(near.all(axis=-1), 0, last))
 

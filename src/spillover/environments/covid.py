@@ -1,6 +1,6 @@
 """The Covid-19 study (Section V-B): preparation of the record, and the two worlds that replay it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.datasets import DENSITY_WINDOW, STUDY_WINDOW, CovidRecord, days_between
+from spillover.datasets import DENSITY_WINDOW, REGIONS, STUDY_WINDOW, CovidRecord, days_between
 from spillover.environments.world import SEMWorld
 from spillover.graph import ROW_BOUND, graph_learner
 from spillover.rng import Purpose, Rng
@@ -17,10 +17,7 @@ from spillover.types import Array, Batch, BoolArray, IntArray, Outcome, Problem
 BUDGET = 5
 CHANGE = 40  # first day of the second period
 SMOOTHING = 7  # days of the trailing mean
-NO_REGRET = (
-    "the recorded cases do not react to what is chosen, so this world has no expected payoff, no best set and no "
-    "true graph: use SemiSyntheticWorld for regret"
-)
+NO_REGRET = "recorded cases do not react to what is chosen: no payoff, best set or graph; see SemiSyntheticWorld"
 
 
 class Densities(NamedTuple):
@@ -37,7 +34,7 @@ class CovidData(NamedTuple):
     specific: Array  # (80, 21): b, sampled region-specific cases, 7-day trailing mean, shifted from day 40 on
     overall: Array  # (80, 21): y, recorded cases, 7-day trailing mean, shifted likewise
     unshifted_specific: Array
-    unshifted_overall: Array
+    unshifted_overall: Array  # what A* is fitted on
     expected: Array  # (80, 21): expected values of b
     regions: tuple[str, ...]
     days: tuple[date, ...]
@@ -59,8 +56,7 @@ def densities(record: CovidRecord) -> Densities:
 
     counts = record.window(*DENSITY_WINDOW)
     centres = np.maximum(counts, 0.0)  # negative counts are corrections of earlier days
-    spreads = centres.std(axis=0)
-    flat = [name for name, spread in zip(record.regions, spreads, strict=True) if spread == 0]
+    flat = [name for name, spread in zip(record.regions, np.ptp(centres, axis=0), strict=True) if spread == 0]
     validate.require(not flat, "regions with the same cases on every day of the lockdown window", flat, "none")
     widths = [float(np.sqrt(gaussian_kde(column).covariance[0, 0])) for column in centres.T]
     return Densities(centres, np.array(widths), int((counts < 0).sum()))
@@ -78,7 +74,8 @@ def draw_day(found: Densities, rng: Rng) -> Array:
     """Region-specific cases of one day, (*batch, n); a draw below 0 is 0."""
     days, n = found.centres.shape
     picked = np.floor(rng.uniform(n) * days).astype(np.int64)
-    return np.maximum(found.centres[picked, np.arange(n)] + found.bandwidth * rng.normal(n), 0.0)
+    draws = found.centres[picked, np.arange(n)] + found.bandwidth * rng.normal(n)
+    return np.asarray(np.maximum(draws, 0.0), float)
 
 
 def trailing_mean(daily: Array) -> Array:
@@ -97,10 +94,15 @@ def shifted(values: Array, shift: int, change: int = CHANGE) -> Array:
 def prepare(record: CovidRecord, *, shift: int, seed: int) -> CovidData:
     """The study's data: region-specific cases sampled for 86 days, recorded cases, both smoothed and shifted.
 
-    The samples depend on the seed alone, not on the shift: day d is drawn from stream (seed, d).
+    shift: the paper's k, from 1 to 20; 0 is a study without a change. The samples depend on the seed alone: day d is
+    drawn from stream (seed, d), whatever the shift.
+
+    >>> from spillover.environments.outbreak import simulated_outbreak
+    >>> data = prepare(simulated_outbreak()[0], shift=5, seed=0)
+    >>> data.specific.shape, data.days[0].isoformat(), data.days[-1].isoformat()
+    ((80, 21), '2020-07-31', '2020-10-18')
     """
-    n = len(record.regions)
-    validate.whole("shift", shift, 1, n - 1)
+    validate.whole("shift", shift, 0, len(record.regions) - 1)
     found = densities(record)
     first, last = STUDY_WINDOW
     overall = trailing_mean(record.window(first - timedelta(SMOOTHING - 1), last))
@@ -129,14 +131,17 @@ def fit_unmasked(overall: Array, specific: Array, sparsity: Any = "auto", row_bo
 
     overall, specific: (*batch, days, n).
     """
-    *batch, days, n = np.shape(overall)
-    validate.require(np.shape(specific) == np.shape(overall), "shape of specific", np.shape(specific), "overall's")
+    shape = np.shape(overall)
+    validate.require(len(shape) >= 2, "shape of overall", shape, "(*batch, days, n)")
+    validate.require(np.shape(specific) == shape, "shape of specific", np.shape(specific), f"{shape}, as overall has")
+    validate.number("overall", overall, "finite numbers", low=-np.inf, high=np.inf)
+    validate.number("specific", specific, "finite numbers", low=-np.inf, high=np.inf)
+    *batch, days, n = shape
     learner = graph_learner(sparsity, row_bound)
-    graph = learner.init(Problem(n, 1, acyclic=False), tuple(batch))
-    weight = np.ones(tuple(batch))
+    graph, weight = learner.init(Problem(n, 1, acyclic=False), tuple(batch)), np.ones(batch)
     for t in range(1, days + 1):
         z, y = np.ascontiguousarray(specific[..., t - 1, :]), np.ascontiguousarray(overall[..., t - 1, :])
-        graph = learner.absorb(graph, z, y, weight, np.full(tuple(batch), t))
+        graph = learner.absorb(graph, z, y, weight, np.full(batch, t))
     return np.array(learner.solve(graph).adjacency)
 
 
@@ -200,7 +205,10 @@ def literal_world(data: Any) -> LiteralWorld:
 
 @dataclass(frozen=True, kw_only=True)
 class SemiSyntheticWorld(SEMWorld):
-    """y = (I - A*)^-1 z for the graph A* of the unmasked data: here choices have effects, and regret is defined."""
+    """y = (I - A*)^-1 z for the graph A* of the unmasked data: here choices have effects, and regret is defined.
+
+    `semi_synthetic_world` makes one. Regret is pseudo-regret: of expected region-specific cases.
+    """
 
     specific: Array  # (*batch, days, n): b
 
@@ -223,18 +231,21 @@ def semi_synthetic_world(data: Any, adjacency: Array | None = None, sparsity: An
     if adjacency is None:
         adjacency = fit_unmasked(gather(data, "unshifted_overall"), gather(data, "unshifted_specific"), sparsity)
     specific, expected = gather(data, "specific"), gather(data, "expected")
-    return SemiSyntheticWorld(specific=specific, **world_fields(adjacency, expected[..., [0, -1], :]))
+    fields = world_fields(adjacency, expected[..., [0, -1], :], specific.shape[-2])
+    return SemiSyntheticWorld(specific=specific, **fields)
 
 
-def world_fields(adjacency: Array, levels: Array) -> dict[str, Any]:
+def world_fields(adjacency: Array, levels: Array, horizon: int) -> dict[str, Any]:
     """What the worlds with a graph share; levels: (*batch, 2, n), expected cases before and after the change."""
     batch, n = levels.shape[:-2], levels.shape[-1]
+    radius = float(spectral_radius(adjacency).max())
+    validate.require(radius < 1, "spectral radius of adjacency", radius, "below 1, or the spill-over never dies out")
     return {
         "graphs": np.broadcast_to(adjacency, (*batch, n, n))[..., None, :, :],
         "gain": np.ones((*batch, n)),
         "levels": levels,
         "budget": BUDGET,
-        "horizon": 80,
+        "horizon": horizon,
         "changes": (CHANGE,),
         "graph_changes": (),
         "smooth": False,
@@ -242,5 +253,48 @@ def world_fields(adjacency: Array, levels: Array) -> dict[str, Any]:
         "concentration": 1.0,
         "noise": 0.0,
         "acyclic": False,
-        "arms": (),
+        "arms": tuple(REGIONS),
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledWorld(SEMWorld):
+    """The semi-synthetic world with region-specific cases still to be drawn, by the streams that `prepare` draws from.
+
+    So replication 0 of a seed meets the data that `prepare` makes of that seed.
+    """
+
+    found: Densities
+    shift: int
+
+    @cached_property
+    def problem(self) -> Problem:
+        # no normal draw made of 53 random bits is 9 standard deviations from 0
+        largest = float((self.found.centres.max(axis=0) + 9.0 * self.found.bandwidth).max())
+        return cases_problem(self.total, largest, self.budget)
+
+    def rewards(self, t: int, rng: Rng) -> Array:
+        days = [draw_day(self.found, rng.at(Purpose.WORLD, t + k)) for k in range(SMOOTHING)]
+        return np.roll(np.mean(days, axis=0), -self.shift * self.period(t), axis=-1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SemiSyntheticCovid:
+    """The semi-synthetic study as an environment: every replication has region-specific cases of its own.
+
+    adjacency: A*, (21, 21); without one it is fitted on the record and the samples of `seed`.
+    """
+
+    record: CovidRecord
+    shift: int = 1
+    seed: int = 0
+    sparsity: Any = "auto"
+    adjacency: Any = None
+
+    def draw(self, rng: Rng, batch: Batch = ()) -> SampledWorld:
+        data = prepare(self.record, shift=self.shift, seed=self.seed)
+        fitted = self.adjacency is None
+        a = fit_unmasked(data.unshifted_overall, data.unshifted_specific, self.sparsity) if fitted else self.adjacency
+        levels = np.broadcast_to(data.expected[[0, -1]], (*batch, 2, len(data.regions)))
+        shared = world_fields(np.asarray(a, float), levels, len(data.days))
+        return SampledWorld(found=densities(self.record), shift=self.shift, **shared)
