@@ -446,13 +446,15 @@ def test_auto_recovers_an_error_free_graph_and_prunes_a_noisy_one():
 
 @given(st.lists(st.floats(0, 1e6), min_size=2, max_size=15))
 def test_rule_of_choice(errors):
-    assert largest_near_best(np.array(errors)) == reference.choose_sparsity(errors)
+    assert largest_near_best(np.array(errors), np.array(0.0)) == reference.choose_sparsity(errors)
 
 
 def test_rule_of_choice_by_hand():
-    assert largest_near_best(np.array([2.0, 1.0, 1.009, 1.011, 5.0])) == 2
-    assert largest_near_best(np.array([1.0, 2.0, 3.0])) == 0
-    assert largest_near_best(np.array([3.0, 2.0, 1.0])) == 2
-    assert largest_near_best(np.array([1.0, 1.001, 1.002])) == 0  # nothing tells them apart
-    assert largest_near_best(np.zeros(4)) == 0
-    assert (largest_near_best(np.array([[2.0, 1.0], [1.0, 2.0]])) == [1, 0]).all()
+    assert largest_near_best(np.array([2.0, 1.0, 1.009, 1.011, 5.0]), np.array(0.0)) == 2
+    assert largest_near_best(np.array([1.0, 2.0, 3.0]), np.array(0.0)) == 0
+    assert largest_near_best(np.array([3.0, 2.0, 1.0]), np.array(0.0)) == 2
+    assert largest_near_best(np.array([1.0, 1.001, 1.002]), np.array(0.0)) == 0  # nothing tells them apart
+    assert largest_near_best(np.zeros(4), np.array(0.0)) == 0
+    # an exact fit: what rounding leaves may be below 0, and says nothing
+    assert largest_near_best(np.array([-1e-11, 1e-11, 5.0]), np.array(1e3)) == 1
+    assert (largest_near_best(np.array([[2.0, 1.0], [1.0, 2.0]]), np.zeros(2)) == [1, 0]).all()

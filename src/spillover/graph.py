@@ -196,7 +196,7 @@ class SelfTunedGraph:
 def largest_near_best(error: Array, energy: Array) -> IntArray:
     """Position of the last entry within 1% of the least; 0 where all of them are.
 
-    An exact fit leaves rounding alone, which may be negative: errors below 1e-12 of what there was to predict are alike.
+    An exact fit leaves rounding, which may be negative: errors below 1e-12 of what there was to predict are alike.
     """
     least = np.maximum(error.min(axis=-1, keepdims=True), 0.0)
     near = error <= 1.01 * least + 1e-12 * energy[..., None]
