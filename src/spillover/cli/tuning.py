@@ -13,6 +13,7 @@ from spillover.cli.runs import shows, work_options
 from spillover.experiments.grids import load_search
 from spillover.experiments.search import Place
 from spillover.experiments.tune import Tuned, run_search
+from spillover.report.tuning import draw_grid
 
 EXAMPLES = (
     "spillover tune covid-grid --replications 5",
@@ -39,7 +40,8 @@ def tune(
 
     It is searched on other draws than the reported ones: a seed that is reported is refused without --force. The
     paper's grids ship as covid-grid (discount and exploration) and sparsity. Results go to OUTPUT and the
-    search's name: tuning.csv has every cell, tuning.json the best ones. A file is one for `spillover run` with a table
+    search's name: tuning.csv has every cell, tuning.json the best ones,
+    grid-*.png a heat map of discount and exploration. A file is one for `spillover run` with a table
 
     \b
         [grid]                      # all combinations are tried
@@ -53,7 +55,7 @@ def tune(
         found = run_search(search, folder, progress=shows(quiet), **engine)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"stopped: what is finished is kept in {folder}; run the same again to go on") from None
-    files = found.save(folder)
+    files = [*found.save(folder), *draw_grid(found.to_frame(), folder)]
     best = found.best()
     if as_json:
         print_json({"search": search.name, "files": files, "best": best.to_dict("records")})
@@ -65,6 +67,9 @@ def tune(
     for line in edges(found):
         click.echo(line)
     click.echo(f"the best of {len(search.cells)} cells; all of them: {files[0]}")
+    for path in files:
+        if path.suffix == ".png":
+            click.echo(f"heat map: {path}")
     click.echo(f"{perf_counter() - start:.0f} s")
 
 
