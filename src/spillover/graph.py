@@ -91,6 +91,7 @@ class SparseGraph:
         )
 
     def absorb(self, graph: Graph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> Graph:
+        z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
         kernels.absorb(graph.gram, graph.residual, graph.adjacency, z, y, weight)
         return graph
 
@@ -165,6 +166,7 @@ class SelfTunedGraph:
     def absorb(self, graph: TunedGraph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> TunedGraph:
         held = (moment % HELD_OUT_EVERY == HELD_OUT_PHASE) & (weight > 0)
         fits, fitted = graph.fits, np.where(held, 0.0, weight)
+        z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
         kernels.absorb(fits.gram, fits.residual, fits.adjacency, z[..., None, :], y[..., None, :], fitted[..., None])
         if not held.any():
             return graph

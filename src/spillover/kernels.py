@@ -208,33 +208,47 @@ DEPENDENT: Final = 1e-11
 FROZEN: Final = 1e200
 # An arm whose overall rewards are fainter than this explains nothing, and dividing by it would overflow.
 FAINTEST: Final = 1e-200
+SHORT_ROW: Final = 64
 RUNAWAY: Final = 1e2
 
 
+@njit(cache=True)
+def prediction(row, y):
+    """row . y in four partial sums: a single one would wait for itself at every addition."""
+    n = row.shape[0]
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    whole = n - n % 4
+    for j in range(0, whole, 4):
+        first += row[j] * y[j]
+        second += row[j + 1] * y[j + 1]
+        third += row[j + 2] * y[j + 2]
+        fourth += row[j + 3] * y[j + 3]
+    for j in range(whole, n):
+        first += row[j] * y[j]
+    return (first + second) + (third + fourth)
+
+
 @gufunc(
-    (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:], float64[:], float64, boolean[:]),
+    (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64, boolean[:]),
     "(n,n),(n,n),(n,n),(n),(n),()->()",
     writes=("gram", "residual"),
 )
 def absorb(gram, residual, adjacency, z, y, weight, absorbed):
     """Rank-one updates of G = sum y y' and Q = (Y - Z) Y' - A G, at the given weight; a weight of 0 changes nothing."""
-    absorbed[0] = False
+    absorbed[0] = weight != 0.0
     if weight == 0.0:
         return
     n = y.shape[0]
     for i in range(n):
-        error = y[i] - z[i]
-        for j in range(n):
-            error -= adjacency[i, j] * y[j]
-        error *= weight
+        error = weight * (y[i] - z[i] - prediction(adjacency[i], y))
         scaled = y[i] * weight
-        if error != 0.0:
+        # adding zeros to a short row is cheaper than a branch that cannot be foreseen
+        if error != 0.0 or n < SHORT_ROW:
             for j in range(n):
                 residual[i, j] += error * y[j]
-        if scaled != 0.0:
+        if scaled != 0.0 or n < SHORT_ROW:
             for j in range(n):
                 gram[i, j] += scaled * y[j]
-            absorbed[0] = True
 
 
 @njit(cache=True)

@@ -1,5 +1,6 @@
 """Feedback under way: what was played is kept until it arrives, for each learner on its own."""
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,6 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillover.types import Batch, Choice, Feedback, IntArray, Outcome
+
+
+class ConstantMailbox:
+    """The mailbox of a constant delay: a queue, in which every round waits for everybody equally long."""
+
+    def __init__(self, delay: int, batch: Batch) -> None:
+        self.delay = delay
+        self.queue: deque[tuple[int, Choice, Outcome]] = deque()
+        self.age, self.arrived = np.full(batch, delay, np.int64), np.ones(batch, np.bool_)
+        for shared in (self.age, self.arrived):
+            shared.flags.writeable = False  # every piece of feedback has the same
+
+    def post(self, t: int, choice: Choice, outcome: Outcome) -> None:
+        """Round t was played."""
+        self.queue.append((t, choice, outcome))
+
+    def deliver(self, t: int) -> Iterator[tuple[Feedback, int]]:
+        """What arrives at the end of round t, with its round of play."""
+        if self.queue and self.queue[0][0] + self.delay == t:
+            played, choice, outcome = self.queue.popleft()
+            yield Feedback(choice.x, outcome.z, outcome.y, self.age, self.arrived, choice.memo), played
 
 
 class Mailbox:

@@ -1,14 +1,14 @@
 """The game protocol: one loop for a single learner, for thousands of replications, and for a recorded log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
-from spillover.delays import as_delay, check_reach
-from spillover.mailbox import Mailbox
+from spillover.delays import ConstantDelay, as_delay, check_reach
+from spillover.mailbox import ConstantMailbox, Mailbox
 from spillover.metrics import Interval, graph_mse, mean_interval
 from spillover.rng import Purpose, Rng
 from spillover.types import (
@@ -52,15 +52,37 @@ def rounds(policy: Policy, world: World, delay: Any, rng: Rng, batch: Batch) -> 
 
 def play_rounds(policy: Policy, world: World, delay: Delay, rng: Rng, batch: Batch) -> Iterator[Round]:
     own = rng.spread(batch)
-    mailbox = Mailbox(world.horizon, batch)
+    post = postal_service(delay, world.horizon, own, batch)
     state = policy.init(problem_for(policy, world), own.at(Purpose.START), batch)
     for t in range(1, world.horizon + 1):
         choice = policy.select(state, own.at(Purpose.CHOICE, t))
         state = policy.played(state, choice.x)
         outcome = world.play(t, choice.x, rng.at(Purpose.WORLD, t))
-        mailbox.post(t, choice, outcome, delay.draw(t, own.at(Purpose.DELAY, t), batch))
-        state = learn_arrivals(policy, state, mailbox, t, own)
+        for feedback, moment in post(t, choice, outcome):
+            state = policy.update(state, feedback, own.at(Purpose.LEARNING, moment))
         yield Round(t, choice.x, outcome, state)
+
+
+Post = Callable[[int, Choice, Outcome], Iterator[tuple[Feedback, Any]]]
+
+
+def postal_service(delay: Delay, horizon: int, rng: Rng, batch: Batch) -> Post:
+    """A function that takes the outcome of a round, and gives what arrives at its end with the rounds of play."""
+    if isinstance(delay, ConstantDelay):
+        queue = ConstantMailbox(delay.rounds, batch)
+
+        def post(t: int, choice: Choice, outcome: Outcome) -> Iterator[tuple[Feedback, Any]]:
+            queue.post(t, choice, outcome)
+            return queue.deliver(t)
+
+        return post
+    mailbox = Mailbox(horizon, batch)
+
+    def post_anywhen(t: int, choice: Choice, outcome: Outcome) -> Iterator[tuple[Feedback, Any]]:
+        mailbox.post(t, choice, outcome, delay.draw(t, rng.at(Purpose.DELAY, t), batch))
+        return mailbox.deliver(t)
+
+    return post_anywhen
 
 
 def problem_for(policy: Policy, world: World) -> Problem:
@@ -68,13 +90,6 @@ def problem_for(policy: Policy, world: World) -> Problem:
     if not getattr(policy, "told_graph", False):
         return world.problem
     return world.problem._replace(weights=world.weights(1))
-
-
-def learn_arrivals(policy: Policy, state: State, mailbox: Mailbox, t: int, rng: Rng) -> State:
-    """Tell the policy all that arrives at the end of round t."""
-    for feedback, moment in mailbox.deliver(t):
-        state = policy.update(state, feedback, rng.at(Purpose.LEARNING, moment))
-    return state
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -280,16 +295,15 @@ def replay(
 def replay_checked(
     policy: Any, problem: Problem, log: BoolArray, outcome: Outcome, delay: Any, rng: Rng
 ) -> Iterator[Explanation]:
-    mailbox = Mailbox(len(log), ())
+    post = postal_service(delay, len(log), rng, ())
     state = policy.init(problem, rng.at(Purpose.START))
     for t in range(1, len(log) + 1):
         yield policy.explain(state, rng)
         choice = policy.select(state, rng.at(Purpose.CHOICE, t))
         state = policy.played(state, log[t - 1])
         told = Outcome(outcome.z[t - 1], outcome.y[t - 1])
-        late = delay.draw(t, rng.at(Purpose.DELAY, t))
-        mailbox.post(t, Choice(log[t - 1], choice.memo), told, late)
-        state = learn_arrivals(policy, state, mailbox, t, rng)
+        for feedback, moment in post(t, Choice(log[t - 1], choice.memo), told):
+            state = policy.update(state, feedback, rng.at(Purpose.LEARNING, moment))
     yield policy.explain(state, rng)
 
 

@@ -102,6 +102,10 @@ FAULTS = {
 
 def feedback(given: Any, shape: tuple[int, ...], limits: Any, rounds: Any) -> Any:
     """Feedback that may enter a learner: right shapes, finite, in range, of arms and rounds that were played."""
+    if is_plain(given, shape):
+        faults = kernels.feedback_fault(given.x, given.z, given.y, limits, given.arrived, given.age, rounds)
+        if not faults.any():
+            return given
     x = decision("x", given.x, shape)
     z, y = numbers("z", given.z, "numbers"), numbers("y", given.y, "numbers")
     for name, value in (("z", z), ("y", y)):
@@ -115,6 +119,18 @@ def feedback(given: Any, shape: tuple[int, ...], limits: Any, rounds: Any) -> An
     if faults.any():
         explain_fault(faults, x, z, y, limits, age, rounds)
     return given._replace(x=x, z=z, y=y, arrived=arrived, age=age)
+
+
+def is_plain(given: Any, shape: tuple[int, ...]) -> bool:
+    """Whether feedback is arrays of the right types and shapes already, as a simulation's is."""
+    x, z, y, age, arrived = given[:5]
+    return (
+        all(type(value) is np.ndarray for value in (x, z, y, age, arrived))
+        and x.shape == z.shape == y.shape == shape
+        and age.shape == arrived.shape == shape[:-1]
+        and x.dtype == arrived.dtype == np.bool_
+        and z.dtype == y.dtype == np.float64
+    )
 
 
 def explain_fault(faults: Any, x: Any, z: Any, y: Any, limits: Any, age: Any, rounds: Any) -> None:

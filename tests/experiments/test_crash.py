@@ -86,7 +86,7 @@ def kill_and_resume(begin, folder: Path, kills: int, longest: float) -> None:
 
 
 def test_killed_and_resumed(begin, tmp_path, undisturbed):
-    kill_and_resume(begin, tmp_path / "store", kills=4, longest=1.0)
+    kill_and_resume(begin, tmp_path / "store", kills=3, longest=1.0)
     equal(open_results(tmp_path / "store"), undisturbed)
 
 

@@ -7,14 +7,16 @@ from typing import Any
 
 import click
 
+from spillover.cli.covid import covid_plan, run_covid, show_covid, write_covid_page
 from spillover.cli.edge import Command
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.experiments import Experiment, Results, load_experiment, open_results, run_experiment
+from spillover.experiments.covid import is_covid_study
 from spillover.experiments.engines import ENGINES
 from spillover.metrics import mean_interval
 
 QUICK = 10  # replications: enough to see the order of the policies, in a minute
-PAPER = ("synthetic",)  # the shipped experiments that reproduce the paper
+PAPER = ("synthetic", "covid")  # the studies that reproduce the paper, in this order
 
 folder_type = click.Path(path_type=Path)
 WORK = (
@@ -48,23 +50,48 @@ page_option = click.option("--report/--no-report", "page", default=True, help="W
 REPRODUCE_EXAMPLES = (
     "spillover reproduce --quick",
     "spillover reproduce synthetic --output results --jobs 2",
+    "spillover reproduce covid --data covid_italy",
     "spillover reproduce --engine serial --replications 20 --seed 1",
 )
 
 
 @click.command(cls=Command, examples=REPRODUCE_EXAMPLES)
-@click.argument("name", type=click.Choice(PAPER), default=PAPER[0])
-@click.option("--quick", is_flag=True, help=f"A first look: {QUICK} replications.")
+@click.argument("name", type=click.Choice(PAPER), required=False)
+@click.option("--quick", is_flag=True, help=f"A first look: {QUICK} replications, 2 seeds a shift for covid.")
+@click.option("--data", type=folder_type, help="Folder of the Covid-19 record (default: cached, or downloaded once).")
 @page_option
 @work_options
-def reproduce(name: str, quick: bool, replications: int | None, **options: Any) -> None:
-    """Run the paper's experiments and write their report.
+def reproduce(
+    name: str | None, quick: bool, data: Path | None, replications: int | None, as_json: bool, **options: Any
+) -> None:
+    """Run the paper's experiments (or the one called NAME) and write their reports.
 
-    Results go to OUTPUT/NAME. A run that was interrupted goes on where it stopped: give the same command again.
+    Results go to OUTPUT/NAME. A run that was interrupted goes on where it stopped: give the same command again. The
+    Covid-19 study runs on the record where that is at hand or quick to download, else on a simulated outbreak, and says
+    so; it needs no engine, and --replications is its number of seeds at each shift.
     """
     if quick and replications is not None:
         raise click.UsageError(f"--quick is --replications {QUICK}: give one of the two", click.get_current_context())
-    carry_out(load_experiment(name), replications=QUICK if quick else replications, **options)
+    chosen = PAPER if name is None else (name,)
+    if data is not None and "covid" not in chosen:
+        raise click.UsageError(
+            "--data is the Covid-19 record: the synthetic study has none", click.get_current_context()
+        )
+    plan = covid_plan(quick=quick, replications=replications, seed=options["seed"])  # refused before anything runs
+    contents = {}
+    if "synthetic" in chosen:
+        count = QUICK if quick else replications
+        contents["synthetic"] = carry_out(load_experiment("synthetic"), replications=count, **options)
+        if not as_json:
+            show(contents["synthetic"])
+    if "covid" in chosen:
+        progress, folder = shows(options["quiet"]), options["output"] / "covid"
+        contents["covid"] = run_covid(plan, data, folder, page=options["page"], progress=progress)
+        if not as_json:
+            show_covid(contents["covid"])
+    if as_json:
+        first, *rest = contents.values()
+        print_json(first | {content["experiment"]: content for content in rest})
 
 
 RUN_EXAMPLES = (
@@ -96,7 +123,12 @@ def run(file: str, **options: Any) -> None:
         exploration = 1e-10         # and its parameters
         [policies.cucb]
     """
-    carry_out(load_experiment(file), **options)
+    as_json = options.pop("as_json")
+    content = carry_out(load_experiment(file), **options)
+    if as_json:
+        print_json(content)
+    else:
+        show(content)
 
 
 REPORT_EXAMPLES = ("spillover report results/synthetic",)
@@ -107,8 +139,11 @@ REPORT_EXAMPLES = ("spillover report results/synthetic",)
 @json_option
 def report(folder: Path, as_json: bool) -> None:
     """Write the report of the results in FOLDER anew; nothing is simulated."""
-    open_results(folder)  # says what is missing before anything is drawn
-    page = write_page(folder)
+    if is_covid_study(folder):
+        page = write_covid_page(folder)
+    else:
+        open_results(folder)  # says what is missing before anything is drawn
+        page = write_page(folder)
     if as_json:
         print_json({"report": page})
     else:
@@ -126,23 +161,25 @@ def carry_out(
     seed: int | None,
     page: bool,
     quiet: bool,
-    as_json: bool,
-) -> None:
-    """Run, report, and say what was written where."""
+) -> dict[str, Any]:
+    """Run, report, and tell what was found and what was written where."""
     start = perf_counter()
     experiment = experiment.changed(seed=seed, replications=replications)
     folder = output / experiment.name
     results = run_experiment(experiment, folder, engine=engine, jobs=jobs, address=address, progress=shows(quiet))
     written = {"results": folder} | ({"report": write_page(folder)} if page else {})
     seconds = perf_counter() - start
-    rows = summary(results)
-    if as_json:
-        print_json({"experiment": experiment.name, "seconds": seconds, **written, "final_regret": rows})
-        return
-    print_summary(rows)
-    for what, where in written.items():
-        click.echo(f"{what}: {where}")
-    click.echo(f"{seconds:.0f} s")
+    found = {"experiment": experiment.name, "seconds": seconds, **written}
+    return found | {"final_regret": summary(results)}
+
+
+def show(content: dict[str, Any]) -> None:
+    """What was found, for people."""
+    print_summary(content["final_regret"])
+    for what in ("results", "report"):
+        if what in content:
+            click.echo(f"{what}: {content[what]}")
+    click.echo(f"{content['seconds']:.0f} s")
 
 
 def shows(quiet: bool) -> bool:

@@ -21,6 +21,7 @@ class Standing(NamedTuple):
     best: BoolArray  # (*batch, n): an optimal set
     lowest: Array  # (*batch, 1): the lowest score in it
     tied: bool  # whether an arm outside of it has the same
+    value: Array  # (*batch,): expected payoff of the optimal set
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,18 +100,19 @@ class SEMWorld:
             best &= scores > 0
             lowest = np.min(scores, axis=-1, where=best, initial=np.inf)[..., None]
             tied = bool((~best & (scores == lowest)).any())
-            self.cache[key] = Standing(scores, best, lowest, tied)
+            self.cache[key] = Standing(scores, best, lowest, tied, np.vecdot(scores, best))
         found: Standing = self.cache[key]
         return found
 
     def expected(self, t: int, x: BoolArray) -> Array:
-        return np.asarray(np.vecdot(self.standing(t).scores, x))
+        standing = self.standing(t)
+        return standing.value if x is standing.best else np.asarray(np.vecdot(standing.scores, x))
 
     def best(self, t: int) -> BoolArray:
         return self.standing(t).best
 
     def matches(self, t: int, x: BoolArray) -> IntArray:
-        scores, best, lowest, tied = self.standing(t)
+        scores, best, lowest, tied, _ = self.standing(t)
         if not tied:
             return np.asarray(np.vecdot(best.view(np.int8), x))
         level = scores == lowest

@@ -91,29 +91,28 @@ def error_figure(
     *,
     ax: Axes | None = None,
     title: str = "",
-    xlabel: str = "mean absolute error on validation days (cases per region, log scale)",
+    xlabel: str = "mean absolute error on validation days (cases per region)",
 ) -> Axes:
-    """Prediction errors with 95% intervals, one row a predictor, the naive ones hollow; on a log scale."""
+    """Prediction errors with 95% intervals, one row a predictor, the naive ones hollow."""
     validate.require(len(errors) > 0, "errors", errors, "at least one")
     target = ax or new_axes(7.6, 1.3 + 0.36 * len(errors))
     for row, (name, (mean, low, high)) in enumerate(errors.items()):
         color = LAST if name in naive else "#0072B2"
         at = float(mean)
         if np.isfinite(low):
-            ends = [max(float(low), at / 20), float(high)]  # a log scale has no place for what is below 0
-            target.plot(ends, [row, row], color=color, linewidth=1.8, label="_interval")
+            target.plot([float(low), float(high)], [row, row], color=color, linewidth=1.8, label="_interval")
         face = "white" if name in naive else color
         target.plot(at, row, marker="s", markersize=6.5, color=color, markerfacecolor=face, linestyle="", label="_mean")
         target.annotate(
             f"{at:,.1f}", (1.02, row), xycoords=("axes fraction", "data"), va="center", fontsize="small",
             annotation_clip=False,
         )  # fmt: skip
-    target.set_xscale("log")
+    target.set_xlim(left=0)
     target.set_yticks(np.arange(len(errors)), list(errors))
     target.set_ylim(len(errors) - 0.4, -0.6)
     target.tick_params(axis="y", length=0)
     target.set(xlabel=xlabel, title=title)
-    target.grid(axis="x", which="both", color="0.9", linewidth=0.7)
+    target.grid(axis="x", color="0.9", linewidth=0.7)
     target.set_axisbelow(True)
     target.spines[["top", "right", "left"]].set_visible(False)
     return target

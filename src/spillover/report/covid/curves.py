@@ -1,6 +1,6 @@
 """Curves over the days with bands over the shifts, and the gain of one policy over another by shift."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,15 +10,29 @@ from spillover import validate
 from spillover.experiments.covid import clustered_interval
 from spillover.metrics import mean_interval
 from spillover.report.figures.style import (
+    COLORS,
     Style,
     figure_legend,
     new_axes,
     new_panels,
+    numbered_style,
     sparse_markers,
     styles_for,
     tidy,
 )
 from spillover.types import Array
+
+# a policy on [0, 1] beside the same one in cases: a colour of its own, and hollow-looking lines
+OWN_STYLES = {
+    "ndc-sem-unit": Style(COLORS[5], (0, (1.2, 1.2)), "v", "||"),
+    "sem-ucb-unit": Style(COLORS[4], (0, (6, 1.5, 1.2, 1.5)), "D", "xx"),
+}
+
+
+def covid_styles(names: Iterable[str]) -> dict[str, Style]:
+    """The package's styles, and those of policies on [0, 1]."""
+    found = styles_for(names)
+    return found | {name: style for name, style in OWN_STYLES.items() if name in found}
 
 
 def days_figure(
@@ -36,7 +50,7 @@ def days_figure(
     curves: (shifts, seeds, days) by the name of the policy. Axes that are given get no legend.
     """
     validate.require(len(curves) > 0, "curves", curves, "at least one")
-    styles = {**styles_for(curves), **(styles or {})}
+    styles = {**covid_styles(curves), **(styles or {})}
     target = ax or new_axes(6.4, 4.0)
     for k, (name, values) in enumerate(curves.items()):
         style = styles[name]
@@ -62,13 +76,13 @@ def days_panels(
     *,
     labels: Mapping[str, str] | None = None,
     change: int = 40,
-    ylabel: str = "estimated cumulative overall reward (cases)",
+    ylabel: str = "cumulative reward (cases)",
     axes: Sequence[Axes] | None = None,
 ) -> list[Axes]:
     """`days_figure` for several studies, two in a row, each on its own scale; the mapping's keys are the titles."""
     validate.require(len(studies) > 0, "studies", studies, "at least one")
     rows, columns = -(-len(studies) // 2), min(2, len(studies))
-    styles = styles_for(name for curves in studies.values() for name in curves)
+    styles = covid_styles(name for curves in studies.values() for name in curves)
     size = (4.7 * columns, 3.3 * rows)
     panels = list(axes) if axes is not None else new_panels(rows, columns, size=size)
     for ax, (title, curves) in zip(panels, studies.items(), strict=False):
@@ -93,7 +107,7 @@ def gain_figure(
     shifts: Sequence[int],
     *,
     labels: Mapping[str, str] | None = None,
-    ylabel: str = "gain of NDC-SEM over SEM-UCB, days 40 to 80 (cases)",
+    ylabel: str = "gain of NDC-SEM over SEM-UCB,\ndays 40 to 80 (cases)",
     ax: Axes | None = None,
     title: str = "",
 ) -> Axes:
@@ -104,8 +118,8 @@ def gain_figure(
     validate.require(len(gains) > 0, "gains", gains, "at least one")
     target = ax or new_axes(7.4, 4.0)
     target.axhline(0, color="black", linewidth=1.0, label="_zero", zorder=1)
-    for k, ((name, values), style) in enumerate(zip(gains.items(), styles_for(gains).values(), strict=True)):
-        shape = np.shape(values)
+    for k, (name, values) in enumerate(gains.items()):
+        shape, style = np.shape(values), numbered_style(k)
         validate.require(shape[0] == len(shifts), f"shape of gains[{name!r}]", shape, f"({len(shifts)}, seeds)")
         mean, low, high = mean_interval(values, axis=1)
         target.errorbar(

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch
 
 from spillover import validate
-from spillover.report.figures.style import figure_legend, figure_of, new_axes
+from spillover.report.figures.style import figure_legend, new_axes
 from spillover.types import Array
 
 EDGE, NODE = "#D55E00", "#0072B2"
@@ -42,7 +42,17 @@ def map_figure(
         if found[i, j] > 0:
             draw_arrow(target, place[j], place[i], 0.5 + 2.6 * found[i, j] / heaviest, (areas[j], areas[i]), (i, j))
     label = size_label if sizes is not None else "_regions"
-    target.scatter(*place.T, s=areas, color=NODE, alpha=0.75, edgecolor="white", linewidth=0.8, zorder=3, label=label)
+    target.scatter(
+        place[:, 0],
+        place[:, 1],
+        s=areas,
+        color=NODE,
+        alpha=0.75,
+        edgecolor="white",
+        linewidth=0.8,
+        zorder=3,
+        label=label,
+    )
     for name, (x, y), (dx, dy) in zip(regions, place, label_offsets(place), strict=True):
         target.annotate(
             name, (x, y), (dx, dy), textcoords="offset points", ha="center", va="center", fontsize=8, zorder=5,
@@ -65,10 +75,19 @@ def draw_arrow(
     """A slightly bent arrow, so that an edge and its reverse do not lie on each other."""
     ax.add_patch(
         FancyArrowPatch(
-            (float(start[0]), float(start[1])), (float(end[0]), float(end[1])), arrowstyle="-|>",
-            connectionstyle="arc3,rad=0.16", mutation_scale=6 + 2 * width, linewidth=width, color=EDGE, alpha=0.75,
-            shrinkA=np.sqrt(areas[0]) / 2, shrinkB=np.sqrt(areas[1]) / 2, zorder=2, label=f"_A[{edge[0]},{edge[1]}]",
-        )  # fmt: skip
+            (float(start[0]), float(start[1])),
+            (float(end[0]), float(end[1])),
+            arrowstyle="-|>",
+            connectionstyle="arc3,rad=0.16",
+            mutation_scale=6 + 2 * width,
+            linewidth=width,
+            color=EDGE,
+            alpha=0.75,
+            shrinkA=np.sqrt(areas[0]) / 2,
+            shrinkB=np.sqrt(areas[1]) / 2,
+            zorder=2,
+            label=f"_A[{edge[0]},{edge[1]}]",
+        )
     )
 
 
@@ -82,6 +101,3 @@ def label_offsets(place: Array) -> list[tuple[float, float]]:
         x, y = 15 * away / length
         offsets.append((float(x), float(np.sign(y) * max(abs(y), 9) if abs(x) < 10 else y)))
     return offsets
-
-
-__all__ = ["figure_of", "map_figure"]

@@ -66,9 +66,15 @@ def outline(ax: Axes, best: BoolArray) -> None:
         for start, end in zip(starts, ends, strict=True):
             ax.add_patch(
                 Rectangle(
-                    (start + 0.5, i - 0.5), end - start, 1, fill=False, edgecolor=BEST, linewidth=1.6, zorder=4,
+                    (start + 0.5, i - 0.5),
+                    float(end - start),
+                    1,
+                    fill=False,
+                    edgecolor=BEST,
+                    linewidth=1.6,
+                    zorder=4,
                     label="_best",
-                )  # fmt: skip
+                )
             )
 
 

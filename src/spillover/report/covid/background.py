@@ -1,0 +1,75 @@
+"""The sections behind the results: the data, and the tuning."""
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from spillover.experiments.covid import CovidStudy
+from spillover.experiments.covid.scores import top_regions
+from spillover.report.covid.cases import recorded_panels
+from spillover.report.covid.measures import tuning_table
+from spillover.report.covid.sections import Draw, picture
+from spillover.report.figures import grid_figure, means_figure
+from spillover.report.figures.style import figure_legend, new_axes
+from spillover.report.tables import html_table
+
+
+def data(study: CovidStudy, draw: Draw) -> str:
+    recorded = draw(
+        "recorded-cases",
+        recorded_panels(np.array(study.about["cases"]), study.days, study.regions)[0],
+        f"Daily new cases of the 21 regions, {study.days[0]} to {study.days[-1]}, before any preparation.",
+    )
+    at = (study.plan.picture, 0)
+    expected = study.data["expected"][at]
+    ax = new_axes(7.0, 8.6)
+    means_figure(expected, best=top_regions(expected, 5), names=study.regions, changes=(study.about["change"],), ax=ax)
+    ax.set(xlabel="day", ylabel=f"region (each row from 0 to {expected.max():,.0f} cases)")
+    rename(ax, {"in the optimal set": "the five highest", "other arms": "other regions"})
+    figure_legend([ax])
+    means = draw(
+        "expected-cases",
+        ax,
+        "Expected region-specific daily cases: the means of the densities estimated on the lockdown window, moved by "
+        f"the shift on day 40; {picture(study)}. Filled: the five highest.",
+    )
+    words = (
+        f"<p>{study.about['negative_counts']} negative counts in the lockdown window (corrections by the "
+        "authorities) are set to 0 for the densities. Region-specific cases are drawn for 86 days; both series get a "
+        "7-day trailing mean, which makes neighbouring days dependent, and both are shifted from day 40 on.</p>"
+    )
+    return words + recorded + means
+
+
+def rename(ax: Axes, labels: dict[str, str]) -> None:
+    """Other words in the legend: arms are regions here."""
+    for artist in ax.collections:
+        artist.set_label(labels.get(str(artist.get_label()), str(artist.get_label())))
+
+
+def tuning(study: CovidStudy, draw: Draw) -> str:
+    body = ""
+    for scale, label in (("cases", "in cases"), ("unit", "on [0, 1]")):
+        found = study.grid(scale, "reported")
+        ax = grid_figure(
+            found.rewards["own"].mean(axis=-1), study.plan.discounts, study.plan.explorations,
+            measure="estimated cumulative\noverall reward (cases)", smaller_is_better=False, title=f"data {label}",
+        )  # fmt: skip
+        body += draw(
+            f"grid-{scale}",
+            ax,
+            f"The paper's grid, data {label}: estimated cumulative overall reward by each cell's own final graph, "
+            f"mean over {len(study.plan.shifts)} shifts on the first reported seed; λ = {found.sparsity:g}, from "
+            "other seeds.",
+        )
+    table = tuning_table(study)
+    best = "share of the grid's best"
+    table[best] = [f"{v:.0%}" for v in table[best]]
+    words = (
+        "<p>As in the paper a cell is scored on the run that it is reported on, by the graph that it learned itself. "
+        "The table shows what the choice is worth on the reported seed by the graph that moves with the shift, which "
+        "no cell can inflate.</p>"
+    )
+    paper = f"γ = {study.plan.discount:g}, ξ = {study.plan.exploration:g}"
+    caption = f"The best cell by each way of choosing it; the paper's is {paper}"
+    listed = html_table(table, caption=caption, text=("scale", "seeds", "chosen by"))
+    return words + body + f'<div class="wide">{listed}</div>'
