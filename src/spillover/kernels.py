@@ -209,6 +209,8 @@ FROZEN: Final = 1e200
 # An arm whose overall rewards are fainter than this explains nothing, and dividing by it would overflow.
 FAINTEST: Final = 1e-200
 SHORT_ROW: Final = 64
+POLISHED: Final = 1e-11
+MOST_POLISH: Final = 3
 RUNAWAY: Final = 1e2
 
 
@@ -303,16 +305,20 @@ def cholesky_solve(factor, size, vector):
 
 
 @njit(cache=True)
-def newton_step(factor, support, size, residual, row, penalty, bound, step, ones):
-    """The step to the minimiser on the support with the row's sum at most `bound`; returns the bound's multiplier."""
+def newton_step(factor, support, size, residual, row, penalty, bound, guess, step, ones):
+    """The step to the minimiser on the support with the row's sum at most `bound`; returns the bound's multiplier.
+
+    Measured from a guess of the multiplier: with the right one the right-hand side is small, and so is what rounding
+    does where the support is nearly dependent and the solutions are long.
+    """
     total = 0.0
     for p in range(size):
         j = support[p]
-        step[p] = residual[j] - penalty[j]
+        step[p] = residual[j] - penalty[j] - guess
     cholesky_solve(factor, size, step)
     for p in range(size):
         total += row[support[p]] + step[p]
-    if total <= bound:
+    if guess == 0.0 and total <= bound:
         return 0.0
     ones_total = 0.0
     for p in range(size):
@@ -320,12 +326,16 @@ def newton_step(factor, support, size, residual, row, penalty, bound, step, ones
     cholesky_solve(factor, size, ones)
     for p in range(size):
         ones_total += ones[p]
-    pressure = (total - bound) / ones_total
+    pressure = guess + (total - bound) / ones_total
+    if pressure <= 0.0:  # the bound does not hold the minimiser back
+        for p in range(size):
+            step[p] += guess * ones[p]
+        return 0.0
     total = 0.0
     for p in range(size):
-        step[p] -= pressure * ones[p]
+        step[p] -= (pressure - guess) * ones[p]
         total += row[support[p]] + step[p]
-    for p in range(size):  # what rounding left of the bound, when the support is nearly dependent
+    for p in range(size):  # what rounding left of the bound
         step[p] += (bound - total) / ones_total * ones[p]
     return pressure
 
@@ -353,6 +363,16 @@ def runs_away(gram, support, size, step, largest):
 
 
 @njit(cache=True)
+def is_polished(gram, support, size, residual, penalty, pressure):
+    """Whether the optimality conditions on the support hold far better than they have to."""
+    off = 0
+    for p in range(size):
+        j = support[p]
+        off += abs(residual[j] - penalty[j] - pressure) > POLISHED * gram[j, j]
+    return off == 0
+
+
+@njit(cache=True)
 def solve_row(gram, residual, row, penalty, bound):
     """Minimise a'Ga/2 - (c - penalty)'a over a >= 0 with sum(a) <= bound; returns the bound's multiplier.
 
@@ -375,12 +395,13 @@ def solve_row(gram, residual, row, penalty, bound):
     pressure = 0.0
     entered = -1
     dependent = False
+    polished = 0
     for _ in range(10 * n + 50):
         # 1. the minimiser on the support, or the first wall on the way to it
         while size > 0:
             dependent = extend_cholesky(gram, support, done, size, factor, False) or (dependent and done > 0)
             done = size
-            pressure = newton_step(factor, support, size, residual, row, penalty, bound, step, ones)
+            pressure = newton_step(factor, support, size, residual, row, penalty, bound, pressure, step, ones)
             length, wall = first_wall(support, size, row, step)
             if dependent and wall < 0 and pressure == 0.0 and runs_away(gram, support, size, step, largest):
                 # nothing stops the step along a null direction, so there is nothing to gain on it but rounding
@@ -391,7 +412,7 @@ def solve_row(gram, residual, row, penalty, bound):
                     size -= 1
                     continue
                 extend_cholesky(gram, support, 0, size, factor, True)
-                pressure = newton_step(factor, support, size, residual, row, penalty, bound, step, ones)
+                pressure = newton_step(factor, support, size, residual, row, penalty, bound, 0.0, step, ones)
                 length, wall = first_wall(support, size, row, step)
             for p in range(size):
                 change = length * step[p]
@@ -423,7 +444,10 @@ def solve_row(gram, residual, row, penalty, bound):
                 if slack > worst:
                     worst, entered = slack, j
         if entered < 0:
-            break
+            if polished == MOST_POLISH or is_polished(gram, support, size, residual, penalty, pressure):
+                break
+            polished += 1  # the same step again, from where rounding left the last one
+            continue
         support[size] = entered
         size += 1
     return pressure

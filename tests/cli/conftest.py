@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from spillover.datasets import MissingData
+from spillover.experiments.covid import CovidPlan
+
 WORLD = """
 [worlds.small]
 kind = "synthetic"
@@ -57,3 +60,16 @@ def page(monkeypatch) -> None:
         return Path(folder) / "report.html"
 
     monkeypatch.setattr("spillover.report.write_report", write_report, raising=False)
+    monkeypatch.setattr("spillover.report.covid.write_covid_report", write_report)
+
+
+@pytest.fixture(autouse=True)
+def small_covid(monkeypatch) -> None:
+    """The Covid-19 study small, simulated and without a network: it has tests of its own."""
+    plan = CovidPlan(shifts=(3,), seeds=1, discounts=(0.85,), explorations=(0.1,))
+
+    def nowhere(*given, **extra):
+        raise MissingData("no record in these tests")
+
+    monkeypatch.setattr("spillover.cli.runs.covid_plan", lambda **given: plan)
+    monkeypatch.setattr("spillover.cli.covid.covid_italy", nowhere)

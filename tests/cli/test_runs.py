@@ -132,7 +132,7 @@ def test_tune_writes_every_cell_and_the_best(here) -> None:
     assert "note: discount = " in result.stdout  # of two values both are ends
     again = json.loads(call("tune", "my-grid.toml", "--engine", "serial", "--json").stdout)
     assert again["best"][0]["exploration"] in np.array([1e-4, 1e-3, 1e-2])
-    assert again["files"] == ["results/my-grid/tuning.csv", "results/my-grid/tuning.json"]
+    assert again["files"][:2] == ["results/my-grid/tuning.csv", "results/my-grid/tuning.json"]
 
 
 def test_tune_refuses_the_reported_draws_unless_forced(here) -> None:

@@ -1,5 +1,6 @@
 """The Covid-19 report on a small study: all is there, it stands alone, and what is simulated says so."""
 
+import json
 import re
 from datetime import date, timedelta
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from spillover.datasets import MissingData
 from spillover.environments.outbreak import simulated_outbreak
 from spillover.experiments.covid import LITERAL, CovidPlan, clustered_interval, run_study
 from spillover.metrics import Interval
@@ -16,6 +18,7 @@ from spillover.report.claims import FAILS, HOLDS, OPEN
 from spillover.report.covid.claims import covid_claims
 from spillover.report.covid.measures import contribution_table, gain, overlaps, reward_table
 from spillover.report.covid.selection import CHOSEN, FORCED, STARTING
+from tests.cli.calls import call, refused
 from tests.report.layout import faults
 
 NAMES = tuple(f"R{i:02d}" for i in range(21))
@@ -25,10 +28,12 @@ FIGURES = {
 }  # fmt: skip
 
 
+SMALL = CovidPlan(shifts=(3, 11), seeds=2, discounts=(0.7, 0.85), explorations=(1e-4, 0.1))
+
+
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    plan = CovidPlan(shifts=(3, 11), seeds=2, discounts=(0.7, 0.85), explorations=(1e-4, 0.1))
-    return run_study(simulated_outbreak()[0], tmp_path_factory.mktemp("covid"), plan)
+    return run_study(simulated_outbreak()[0], tmp_path_factory.mktemp("covid"), SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -201,3 +206,43 @@ def test_the_map_points_from_cause_to_effect() -> None:
 def test_bad_input_is_named(draw, message) -> None:
     with pytest.raises(ValueError, match=message):
         draw()
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    """No record, no network, a small study, no page."""
+
+    def nowhere(*given, **extra):
+        raise MissingData("139 of 139 files are not in the cache")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("spillover.cli.covid.covid_italy", nowhere)
+    monkeypatch.setattr("spillover.cli.runs.covid_plan", lambda **given: SMALL)
+    return tmp_path
+
+
+def test_without_the_record_the_command_says_that_it_simulates(offline) -> None:
+    result = call("reproduce", "covid", "--no-report")
+    assert result.exit_code == 0, result.output
+    assert "139 of 139 files are not in the cache" in result.stderr
+    assert "SIMULATED" in result.stderr
+    assert "SIMULATED" in result.stdout
+    content = json.loads(call("reproduce", "covid", "--no-report", "--json").stdout)
+    assert (content["experiment"], content["source"], content["results"]) == ("covid", "simulated", "results/covid")
+    assert len(content["gains"]) == 15
+
+
+def test_report_knows_a_study_of_covid(offline, monkeypatch) -> None:
+    call("reproduce", "covid", "--no-report")
+    monkeypatch.setattr("spillover.report.covid.write_covid_report", lambda folder: folder / "report.html")
+    assert call("report", "results/covid").stdout == "wrote results/covid/report.html\n"
+
+
+def test_data_that_cannot_be_is_refused(offline, monkeypatch) -> None:
+    refused(call("reproduce", "synthetic", "--data", "here"), "--data is the Covid-19 record")
+    monkeypatch.undo()
+    refused(call("reproduce", "covid", "--data", offline / "none"), "none", "must be a folder")
+    refused(call("reproduce", "covid", "--replications", "501"), "seeds = 501: must be a whole number from 1 to 500")

@@ -50,7 +50,7 @@ page_option = click.option("--report/--no-report", "page", default=True, help="W
 REPRODUCE_EXAMPLES = (
     "spillover reproduce --quick",
     "spillover reproduce synthetic --output results --jobs 2",
-    "spillover reproduce covid --data covid_italy",
+    "spillover reproduce covid --quick",
     "spillover reproduce --engine serial --replications 20 --seed 1",
 )
 
