@@ -89,6 +89,16 @@ def test_mistakes_are_named_and_cost_nothing(tmp_path) -> None:
     (tmp_path / "cut.json").write_text('{"format": 1, "arr')
     with pytest.raises(ValueError, match="must be a whole JSON file"):
         sp.Learner.load(tmp_path / "cut.json", sp.NDCSEM(), PROBLEM)
-    learner.save(tmp_path / "learner.json")
-    with pytest.raises(ValueError, match="must be"):
-        sp.Learner.load(tmp_path / "learner.json", sp.NDCSEM(), sp.Problem(n_arms=5, budget=2))
+
+
+def test_a_learner_is_loaded_as_what_it_was(tmp_path) -> None:
+    sp.Learner(sp.NDCSEM(), PROBLEM, seed=4).save(tmp_path / "learner.json")
+    for policy, problem, seed, named in (
+        (sp.NDCSEM(discount=0.5), PROBLEM, 4, "policy"),
+        (sp.SEMUCB(), PROBLEM, 4, "policy"),
+        (sp.NDCSEM(), PROBLEM._replace(budget=1), 4, "problem"),
+        (sp.NDCSEM(), PROBLEM, 5, "seed"),
+    ):
+        with pytest.raises(ValueError, match=rf"{named} = .*: must be .*, as it is now"):
+            sp.Learner.load(tmp_path / "learner.json", policy, problem, seed=seed)
+    assert sp.Learner.load(tmp_path / "learner.json", sp.NDCSEM(), PROBLEM, seed=4).pending == []

@@ -49,6 +49,7 @@ class GeometricDelay:
 
     def __post_init__(self) -> None:
         validate.number("mean", self.mean, "a finite number >= 0", low=0, high=1e15)
+        validate.require(np.ndim(self.mean) == 0, "mean", self.mean, "a single number")
 
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
         if self.mean == 0:
@@ -65,8 +66,11 @@ class RecordedDelay:
     delays: Any
 
     def __post_init__(self) -> None:
-        record = np.asarray(self.delays)
         accepted = "whole numbers >= 0 (NaN: lost), (rounds,) or (replications, rounds)"
+        try:
+            record = np.asarray(self.delays)
+        except ValueError:
+            raise ValueError(f"delays = {self.delays!r}: must be {accepted}") from None
         validate.require(record.ndim in (1, 2) and record.size > 0, "delays", self.delays, accepted)
         validate.require(record.dtype.kind in "iuf", "delays", self.delays, accepted)
         known = record[~np.isnan(record)] if record.dtype.kind == "f" else record
@@ -98,6 +102,9 @@ class LossyDelay:
     loss: float
 
     def __post_init__(self) -> None:
+        accepted = "a Delay, such as ConstantDelay(3)"
+        given: Any = self.delay
+        validate.require(isinstance(given, Delay) and not isinstance(given, type), "delay", given, accepted)
         validate.number("loss", self.loss, "a probability, from 0 to 1", low=0, high=1)
 
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
@@ -107,13 +114,13 @@ class LossyDelay:
 
 def as_delay(delay: Any) -> Delay:
     """A delay from what people write: a number of rounds, a record of them, or a delay."""
-    if isinstance(delay, Delay):
+    if isinstance(delay, Delay) and not isinstance(delay, type):
         return delay
     if isinstance(delay, int | np.integer) and not isinstance(delay, bool):
         validate.whole("delay", delay, 0)
         return ConstantDelay(int(delay))
-    if isinstance(delay, list | tuple | np.ndarray):
-        return RecordedDelay(delay)
+    if isinstance(delay, list | tuple | range | np.ndarray) or hasattr(delay, "to_numpy"):
+        return RecordedDelay(delay if isinstance(delay, list | tuple) else np.asarray(delay))
     raise ValueError(f"delay = {delay!r}: must be a number of rounds, a record of delays, or a Delay")
 
 

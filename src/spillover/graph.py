@@ -71,6 +71,7 @@ class SparseGraph:
     def __post_init__(self) -> None:
         validate.number("sparsity", self.sparsity, 'a finite number >= 0, or "auto"', low=0, high=np.inf)
         validate.number("row_bound", self.row_bound, "a number strictly between 0 and 1", low=0, high=1, open_ends=True)
+        validate.require(np.ndim(self.row_bound) == 0, "row_bound", self.row_bound, "a single number")
 
     def init(self, problem: Problem, batch: Batch = ()) -> Graph:
         n = problem.n_arms
@@ -105,7 +106,6 @@ class SparseGraph:
             graph.penalty,
             graph.bound,
             graph.acyclic,
-            True,
         )
         return graph
 

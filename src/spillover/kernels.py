@@ -17,7 +17,11 @@ from numba import boolean, float64, guvectorize, int64, njit, uint64
 
 # Numba caches a gufunc in two files. Two processes that fill an empty cache at once can leave halves of two builds
 # there, and loading those crashes (numba issue 10128): so one process at a time, from here to the end of the file.
-COMPILING = open(os.path.join(tempfile.gettempdir(), f"spillover-kernels-{os.getuid()}.lock"), "w")  # noqa: SIM115
+COMPILING = os.open(
+    os.path.join(tempfile.gettempdir(), f"spillover-kernels-{os.getuid()}.lock"),
+    os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW,
+    0o600,
+)
 fcntl.flock(COMPILING, fcntl.LOCK_EX)
 
 
@@ -169,7 +173,7 @@ NOT_FINITE: Final = 1
 NOT_PLAYED: Final = 2
 OUT_OF_RANGE: Final = 3
 IMPOSSIBLE_AGE: Final = 4
-LARGEST_FLOAT: Final = np.finfo(np.float64).max
+LARGEST_OUTCOME: Final = 1e70  # products of four of them are still numbers
 
 
 @gufunc(
@@ -185,7 +189,7 @@ def feedback_fault(x, z, y, limits, arrived, age, rounds, fault):
             return
         for i in range(x.shape[0]):
             # not math.isfinite, which subtracts infinities and so leaves a floating-point warning
-            if not (abs(z[i]) <= LARGEST_FLOAT and abs(y[i]) <= LARGEST_FLOAT):
+            if not (abs(z[i]) <= LARGEST_OUTCOME and abs(y[i]) <= LARGEST_OUTCOME):
                 fault[0] = NOT_FINITE
                 return
             if z[i] != 0.0 and not x[i]:
@@ -537,17 +541,14 @@ def cyclic_weights(adjacency, weights):
         float64[:, ::1],
         float64,
         boolean,
-        boolean,
         boolean[:],
     ),
-    "(n,n),(n,n),(n,n),(n),(n),(n,n),(),(),()->()",
+    "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()",
     writes=("residual", "adjacency", "pressure", "weights"),
 )
-def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, wanted, changed):
+def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
     """Solve again the rows whose optimality conditions no longer hold, and bring the weights up to date."""
     changed[0] = False
-    if not wanted:
-        return
     n = weights.shape[0]
     tolerances = np.empty((2, n))
     allowed, entering = tolerances[0], tolerances[1]
@@ -1066,4 +1067,4 @@ def systematic_sample(marginals, budget, key, call, moment, purpose, x):
         taken += 1
 
 
-COMPILING.close()
+os.close(COMPILING)

@@ -59,8 +59,9 @@ class Learner:
 
     def report(self, round: int, z: Any, y: Any) -> None:
         """Report what came of a round: instantaneous rewards of the arms played, overall rewards of all arms."""
-        accepted = f"a round that was played and not reported yet: {self.pending}"
-        validate.require(round in self.waiting, "round", round, accepted)
+        if round not in self.waiting:
+            accepted = f"a round that was played and not reported yet: {self.pending}"
+            validate.require(False, "round", round, accepted)
         x, memo = self.waiting[round]
         given = Feedback(x, z, y, np.array(self.rounds - round), np.array(True), memo)
         limits = np.asarray(self.problem.reward_range, float)
@@ -83,13 +84,17 @@ class Learner:
         arrays["x"] = np.array([c.x for c in choices], np.bool_).reshape(-1, self.problem.n_arms)
         if choices and choices[0].memo is not None:
             arrays["memo"] = np.array([c.memo for c in choices])
-        save_arrays(path, arrays)
+        save_arrays(path, arrays, self.about())
+
+    def about(self) -> dict[str, str]:
+        """What a saved learner belongs to."""
+        return {"policy": repr(self.policy), "problem": repr(self.problem), "seed": str(int(self.rng.keys[0]))}
 
     @classmethod
     def load(cls, path: str | Path, policy: Policy, problem: Problem, *, seed: int = 0) -> "Learner":
         """Go on from where `save` left off, with the same policy, problem and seed."""
-        arrays = load_arrays(path)
         learner = cls(policy, problem, seed=seed)
+        arrays = load_arrays(path, learner.about())
         missing = {"rounds", "pending", "x"} - arrays.keys()
         validate.require(
             not missing, f"{path}: fields", sorted(arrays), f"those of a saved learner; no {sorted(missing)}"

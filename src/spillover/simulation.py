@@ -89,6 +89,9 @@ def problem_for(policy: Policy, world: World) -> Problem:
     """The problem as the policy may know it: with the true weights only if it is to be told the graph."""
     if not getattr(policy, "told_graph", False):
         return world.problem
+    graph_changes = getattr(world, "graph_changes", ())
+    accepted = "none for a policy that is told the graph once"
+    validate.require(not graph_changes, "graph_changes", graph_changes, accepted)
     return world.problem._replace(weights=world.weights(1))
 
 
@@ -246,7 +249,8 @@ def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
     """The rounds that `record` asks for."""
     accepted = f"a whole number of rounds, or a list of rounds from 1 to {horizon}"
     given = validate.numbers("record", record, accepted)
-    good = bool((given == np.floor(given)).all()) and bool((given >= 1).all()) and given.ndim <= 1
+    whole = np.isfinite(given) & (given == np.floor(given)) & (given >= 1)
+    good = bool(whole.all()) and given.ndim <= 1
     validate.require(good and not isinstance(record, str | bool | None), "record", record, accepted)
     if given.ndim == 0:
         return np.arange(int(given), horizon + 1, int(given))
@@ -307,4 +311,4 @@ def replay_checked(
     yield policy.explain(state, rng)
 
 
-__all__ = ["Feedback", "Round", "Run", "replay", "rounds", "simulate"]
+__all__ = ["Round", "Run", "replay", "rounds", "simulate"]

@@ -57,13 +57,13 @@ def write_whole(path: str | Path, content: bytes) -> None:
         raise
 
 
-def save_arrays(path: str | Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write named arrays as JSON: types, shapes and exact values."""
+def save_arrays(path: str | Path, arrays: dict[str, NDArray[Any]], about: dict[str, str] | None = None) -> None:
+    """Write named arrays as JSON: types, shapes and exact values; and what they belong to, in words."""
     content = {
         name: {"dtype": leaf.dtype.str, "shape": leaf.shape, "values": [encode(v) for v in leaf.ravel().tolist()]}
         for name, leaf in arrays.items()
     }
-    write_whole(path, json.dumps({"format": FORMAT, "arrays": content}, allow_nan=False).encode())
+    write_whole(path, json.dumps({"format": FORMAT, "about": about or {}, "arrays": content}, allow_nan=False).encode())
 
 
 def encode(value: Any) -> Any:
@@ -71,8 +71,8 @@ def encode(value: Any) -> Any:
     return repr(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Read back what `save_arrays` wrote."""
+def load_arrays(path: str | Path, about: dict[str, str] | None = None) -> dict[str, NDArray[Any]]:
+    """Read back what `save_arrays` wrote; refuse what belongs to something else than `about` says."""
     try:
         content = json.loads(Path(path).read_text())
     except ValueError as error:
@@ -80,6 +80,10 @@ def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
     written = content.get("format") if isinstance(content, dict) else None
     if written != FORMAT:
         raise ValueError(f"{path}: format = {written!r}: must be {FORMAT}, this version's")
+    stored = content.get("about") or {}
+    for name, wanted in (about or {}).items():
+        if stored.get(name, wanted) != wanted:
+            raise ValueError(f"{path}: {name} = {stored[name]}: must be {wanted}, as it is now")
     if not isinstance(content.get("arrays"), dict):
         raise ValueError(f"{path}: arrays = {content.get('arrays')!r}: must be a table of named arrays")
     return {name: decode(path, name, leaf) for name, leaf in content["arrays"].items()}

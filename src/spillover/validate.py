@@ -38,6 +38,7 @@ def problem(given: Any) -> None:
     whole("n_arms", given.n_arms, 1)
     whole("budget", given.budget, 1)
     require(given.budget <= given.n_arms, "budget", given.budget, f"at most n_arms = {given.n_arms}")
+    require(isinstance(given.acyclic, bool | np.bool_), "acyclic", given.acyclic, "True or False")
     value_range("reward_range", given.reward_range)
     if given.overall_range is not None:
         value_range("overall_range", given.overall_range)
@@ -50,6 +51,8 @@ def problem(given: Any) -> None:
 def numbers(name: str, value: Any, accepted: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """An array of numbers."""
     try:
+        if np.iscomplexobj(value):
+            raise TypeError("complex")
         return np.asarray(value, float)
     except (TypeError, ValueError):
         raise ValueError(f"{name} = {value!r}: must be {accepted}") from None
@@ -93,7 +96,7 @@ def decision(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, n
 
 
 FAULTS = {
-    kernels.NOT_FINITE: "finite numbers: an outcome that is not known yet must not be reported",
+    kernels.NOT_FINITE: "finite numbers, at most 1e70: an outcome that is not known yet must not be reported",
     kernels.NOT_PLAYED: "0 for every arm that was not played",
     kernels.OUT_OF_RANGE: "inside the problem's reward_range {limits} for every arm that was played",
     kernels.IMPOSSIBLE_AGE: "from 0 to {last}, as {rounds} rounds were played",
@@ -112,6 +115,8 @@ def feedback(given: Any, shape: tuple[int, ...], limits: Any, rounds: Any) -> An
         if value.shape != shape:
             require(False, f"shape of {name}", value.shape, f"{shape}, as x has")
     arrived, age = np.asarray(given.arrived), np.asarray(given.age)
+    require(arrived.dtype == np.bool_, "arrived", given.arrived, "True or False for each learner")
+    require(age.dtype.kind in "iu", "age", given.age, "whole numbers of rounds, one for each learner")
     for name, value in (("arrived", arrived), ("age", age)):
         if value.shape != shape[:-1]:
             require(False, f"shape of {name}", value.shape, f"{shape[:-1]}, one for each learner")
@@ -143,7 +148,7 @@ def explain_fault(faults: Any, x: Any, z: Any, y: Any, limits: Any, age: Any, ro
     accepted = FAULTS[code].format(limits=f"[{bounds[0]:g}, {bounds[1]:g}]", last=played - 1, rounds=played)
     if code == kernels.IMPOSSIBLE_AGE:
         raise ValueError(f"age{place} = {int(age[where])}: must be {accepted}")
-    name = "y" if code == kernels.NOT_FINITE and np.isfinite(z[where]).all() else "z"
-    values = np.array2string((y if name == "y" else z)[where], threshold=20)
+    name = "y" if code == kernels.NOT_FINITE and (np.abs(z[where]) <= kernels.LARGEST_OUTCOME).all() else "z"
+    values = np.array2string((y if name == "y" else z)[where], threshold=20, precision=17)
     chosen = np.array2string(x[where].astype(int), threshold=20)
     raise ValueError(f"{name}{place} = {values}, with x = {chosen}: must be {accepted}")

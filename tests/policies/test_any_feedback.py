@@ -21,8 +21,9 @@ NEED_A_RANGE = ("cts",)
 
 outcomes = st.one_of(
     st.floats(-1e12, 1e12),
+    st.floats(-1e70, 1e70),
     st.floats(-2, 2),
-    st.sampled_from([0.0, -0.0, 1.0, 1e12, -1e12, 1e-12, 1e-300, 5e-324]),
+    st.sampled_from([0.0, -0.0, 1.0, 1e12, -1e12, 1e70, -1e70, 1e-12, 1e-300, 5e-324]),
 )
 shares = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-300, 0.5]))
 ages = st.one_of(st.integers(0, 12), st.integers(0, 10**6))

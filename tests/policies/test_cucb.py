@@ -44,8 +44,8 @@ def compare(policy, twin, problem, way, seed, rounds=ROUNDS):
     for t, state, x in game:
         index = twin.index(t)
         np.testing.assert_allclose(policy.index(state), index, rtol=1e-10, atol=1e-12, err_msg=f"round {t}")
-        assert reference.top_sets_fault(x, twin.weights * index, BUDGET) == ""
-        clear += reference.is_clear(twin.weights * index, BUDGET)
+        assert reference.top_sets_fault(x, twin.scores(index), BUDGET) == ""
+        clear += reference.is_clear(twin.scores(index), BUDGET)
     assert len(twin.told) >= rounds // 3
     return clear
 

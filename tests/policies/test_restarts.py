@@ -198,8 +198,8 @@ def test_slow_twin_agrees_at_every_round(way, scale):
             index = twin.index(t)
             assert state.detector.restart == twin.restart
             np.testing.assert_allclose(policy.index(state), index, rtol=1e-10, err_msg=f"round {t}")
-            assert reference.top_sets_fault(x, twin.weights * index, BUDGET) == ""
-            clear += reference.is_clear(twin.weights * index, BUDGET)
+            assert reference.top_sets_fault(x, twin.scores(index), BUDGET) == ""
+            clear += reference.is_clear(twin.scores(index), BUDGET)
         alarmed += len(twin.alarms)
         assert twin.closest > 1e-6  # no alarm hung on rounding
         assert twin.longest < BUCKETS

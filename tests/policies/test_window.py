@@ -51,8 +51,8 @@ def test_slow_twin_agrees_at_every_round(way, scale):
             # sums that things were taken out of are exact to rounding of the largest, not of what is left
             np.testing.assert_allclose(policy.index(state), index, rtol=1e-9, atol=1e-12, err_msg=f"round {t}")
             np.testing.assert_array_equal(totals(state)[1], twin.inside(t)[1])
-            assert reference.top_sets_fault(x, twin.weights * index, BUDGET) == ""
-            clear += reference.is_clear(twin.weights * index, BUDGET)
+            assert reference.top_sets_fault(x, twin.scores(index), BUDGET) == ""
+            clear += reference.is_clear(twin.scores(index), BUDGET)
     assert clear >= 40
 
 

@@ -49,6 +49,13 @@ class History:
             return [(moment, i, 0.0) for moment, i, _ in raw]
         return [(moment, i, min(max((value - low) / (high - low), 0.0), 1.0)) for moment, i, value in raw]
 
+    def scores(self, index):
+        """What arms are ranked by: the index, or weight times the reward that it stands for."""
+        if not self.uses_z:
+            return index
+        low, high = self.limits
+        return self.weights * (low + (high - low) * index)
+
     def tell_at(self, now, moment, x, z, y):
         """An arrival after `now` rounds, which is all the same to who takes feedback by its round of play."""
         self.tell(moment, x, z, y)
@@ -177,6 +184,13 @@ class SlowGLRCUCB(History):
 
     def kept(self):
         return self.observed()[self.forgotten :]
+
+    def scores(self, index):
+        """What arms are ranked by: the index, or weight times the reward that it stands for."""
+        if not self.uses_z:
+            return index
+        low, high = self.limits
+        return self.weights * (low + (high - low) * index)
 
     def tell_at(self, now, moment, x, z, y):
         """An arrival after `now` rounds."""

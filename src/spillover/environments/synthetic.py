@@ -19,7 +19,8 @@ class SyntheticSEM:
     changes: rounds from which on the means are new. changed: "all", or how many arms get a new mean at a change.
     smooth: the means glide from draw to draw between the changes instead of jumping at them.
     graph_changes: rounds from which on the graph is a new one.
-    law: "bernoulli", or "beta" with `concentration` a + b. gain_range: of the diagonal of F, drawn uniformly.
+    law: "bernoulli", or "beta" with `concentration` a + b. gain_range: of the diagonal of F, drawn uniformly
+    (the paper folds F into the rewards; NDC-SEM's graph problem has F = 1, so other gains mislead it).
     noise: standard deviation of normal noise in each structural equation.
 
     >>> from spillover import Rng
@@ -53,6 +54,7 @@ class SyntheticSEM:
             low=0,
             high=0.5,
         )
+        validate.require(isinstance(self.smooth, bool), "smooth", self.smooth, "True or False")
         check_pair("weight_range", self.weight_range, zero=True)
         if self.changed != "all":
             number = isinstance(self.changed, int | np.integer)

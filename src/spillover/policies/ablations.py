@@ -36,7 +36,7 @@ class AblatedNDCSEM(NDCSEM):
     def __post_init__(self) -> None:
         number = "a number above 0, at most 1"
         validate.number("discount", self.discount, number, low=np.finfo(float).tiny, high=1)
-        self.check_the_rest()
+        self.check_exploration_and_graph()
 
     @property
     def order_free(self) -> bool:  # type: ignore[override]

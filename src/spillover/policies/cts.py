@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.oracle import top_arms
-from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking_weights
+from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking, ranking_weights
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
 
@@ -60,7 +60,8 @@ class CTS:
         )
 
     def select(self, state: CTSState, rng: Rng) -> Choice:
-        return Choice(top_arms(state.weights * rng.beta(state.successes, state.failures), state.budget, rng))
+        draws = rng.beta(state.successes, state.failures)
+        return Choice(top_arms(ranking(state.weights, state.scale, draws, self.told_graph), state.budget, rng))
 
     def played(self, state: CTSState, x: BoolArray) -> CTSState:
         validate.decision("x", x, state.weights.shape)

@@ -8,7 +8,7 @@ import numpy as np
 from spillover import validate
 from spillover.oracle import top_arms
 from spillover.policies.averages import Averages, learn, no_averages, upper_index
-from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking_weights
+from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking, ranking_weights
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
 
@@ -70,8 +70,11 @@ class CUCB:
         unit = divisor(state.scale)
         return upper_index(state.averages, state.rounds, state.clock + 1.0, width=WIDTH, unit=unit, cap=1.0)
 
+    def ranking(self, state: CUCBState) -> Array:
+        return ranking(state.weights, state.scale, self.index(state), self.told_graph)
+
     def select(self, state: CUCBState, rng: Rng) -> Choice:
-        return Choice(top_arms(state.weights * self.index(state), state.budget, rng))
+        return Choice(top_arms(self.ranking(state), state.budget, rng))
 
     def played(self, state: CUCBState, x: BoolArray) -> CUCBState:
         validate.decision("x", x, state.weights.shape)
@@ -109,8 +112,11 @@ class DiscountedCUCB:
         shared = {"width": WIDTH, "discount": self.discount, "unit": divisor(state.scale), "cap": 1.0}
         return upper_index(state.averages, state.rounds, clock, **shared)
 
+    def ranking(self, state: CUCBState) -> Array:
+        return ranking(state.weights, state.scale, self.index(state), self.told_graph)
+
     def select(self, state: CUCBState, rng: Rng) -> Choice:
-        return Choice(top_arms(state.weights * self.index(state), state.budget, rng))
+        return Choice(top_arms(self.ranking(state), state.budget, rng))
 
     def played(self, state: CUCBState, x: BoolArray) -> CUCBState:
         validate.decision("x", x, state.weights.shape)

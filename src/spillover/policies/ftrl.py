@@ -97,7 +97,12 @@ class FTRL:
         weight = np.where(seen, 2.0 / probabilities(feedback.memo, seen), 0.0)
         scale, amount = amounts(state.scale, feedback, self.told_graph)
         unit = divisor(scale)
-        reward = np.maximum(state.share * np.where(seen, amount / unit[..., None], 0.0), 0.0)
+        reward = np.where(seen, amount / unit[..., None], 0.0)
+        if self.told_graph:
+            # w z / max(w) on one scale for all arms, from the least that it can be to the most
+            low, floor = scale.low[..., None], np.minimum(scale.low, 0.0)[..., None]
+            reward = (state.share * (low + amount) - floor) / (low + unit[..., None] - floor)
+        reward = np.where(seen, np.clip(reward, 0.0, 1.0), 0.0)
         # sum 2 (1 - y / c) / p for the new unit c, without a difference of large sums
         kept = np.where(scale.unit > 0, state.scale.unit / unit, 1.0)[..., None]
         losses = kept * state.losses + (1.0 - kept) * state.inverse + weight * (1.0 - reward)

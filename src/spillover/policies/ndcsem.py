@@ -47,9 +47,9 @@ class NDCSEM:
     def __post_init__(self) -> None:
         between = "a number strictly between 0 and 1"
         validate.number("discount", self.discount, between, low=0, high=1, open_ends=True)
-        self.check_the_rest()
+        self.check_exploration_and_graph()
 
-    def check_the_rest(self) -> None:
+    def check_exploration_and_graph(self) -> None:
         validate.number("exploration", self.exploration, "a finite number >= 0", low=0, high=np.inf)
         _ = self.learner  # refuses what it cannot take
 

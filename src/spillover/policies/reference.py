@@ -34,6 +34,8 @@ class Counting:
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state: CountState, feedback: Feedback, rng: Rng) -> CountState:
+        shape = (*state.rounds.shape, int(state.shape.flat[0]))
+        feedback = validate.feedback(feedback, shape, np.array([-np.inf, np.inf]), state.rounds)
         moment = np.where(feedback.arrived, state.rounds - feedback.age, 0)
         return state._replace(latest=np.maximum(state.latest, moment))
 

@@ -11,7 +11,7 @@ from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
 from spillover.oracle import top_arms
 from spillover.policies.averages import Averages, upper_index
 from spillover.policies.cucb import WIDTH, CUCBState, learn_cucb, start_cucb
-from spillover.policies.scale import amounts, divisor
+from spillover.policies.scale import amounts, divisor, ranking
 from spillover.policies.sem import SEMState, choose, explanation, pass_round, start, take_in
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
@@ -123,7 +123,8 @@ class GLRCUCB:
 
     def select(self, state: GLRCUCBState, rng: Rng) -> Choice:
         base = state.base
-        x = top_arms(base.weights * self.index(state), base.budget, rng)
+        scores = ranking(base.weights, base.scale, self.index(state), self.told_graph)
+        x = top_arms(scores, base.budget, rng)
         return Choice(force(x, base.rounds - state.detector.restart, self.forced, base.budget, rng))
 
     def played(self, state: GLRCUCBState, x: BoolArray) -> GLRCUCBState:

@@ -45,6 +45,13 @@ def amounts(scale: Scale, feedback: Feedback, told_graph: bool) -> tuple[Scale, 
     return scale._replace(unit=unit), np.minimum(above, unit[..., None])
 
 
+def ranking(weights: Array, scale: Scale, index: Array, told_graph: bool) -> Array:
+    """What arms are ranked by: the index; told the graph, the weight times the reward that the index stands for."""
+    if not told_graph:
+        return index
+    return np.asarray(weights * (scale.low[..., None] + scale.unit[..., None] * index))
+
+
 def divisor(scale: Scale) -> Array:
     """The unit, 1 while nothing was seen."""
     return np.where(scale.unit > 0, scale.unit, 1.0)

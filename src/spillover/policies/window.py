@@ -9,7 +9,7 @@ from spillover import kernels, validate
 from spillover.oracle import top_arms
 from spillover.policies.averages import Averages, upper_index
 from spillover.policies.cucb import WIDTH
-from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking_weights
+from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking, ranking_weights
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
 
@@ -81,8 +81,11 @@ class SlidingWindowCUCB:
         clock = np.minimum(state.rounds + 1, self.window).astype(float)
         return upper_index(known, state.rounds, clock, width=WIDTH, unit=divisor(state.scale), cap=1.0)
 
+    def ranking(self, state: WindowState) -> Array:
+        return ranking(state.weights, state.scale, self.index(state), self.told_graph)
+
     def select(self, state: WindowState, rng: Rng) -> Choice:
-        return Choice(top_arms(state.weights * self.index(state), state.budget, rng))
+        return Choice(top_arms(self.ranking(state), state.budget, rng))
 
     def played(self, state: WindowState, x: BoolArray) -> WindowState:
         validate.decision("x", x, state.weights.shape)

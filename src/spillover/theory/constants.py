@@ -85,6 +85,8 @@ def world_constants(world: SEMWorld, replication: int | tuple[int, ...] | None =
     >>> world_constants(sp.SyntheticSEM().draw(sp.Rng(0))).longest_path
     4
     """
+    if not isinstance(world, SEMWorld):
+        raise TypeError(f"world = {world!r}: must be a drawn world, such as SyntheticSEM().draw(Rng(0))")
     one = one_world(world, replication)
     check_assumptions(one)
     means = np.stack([one.means(t) for t in distinct_rounds(one)])
