@@ -83,16 +83,25 @@ def claims_body(claims: list[Claim]) -> str:
     counts = {
         verdict: sum(c.verdict == verdict for c in claims) for verdict in dict.fromkeys(c.verdict for c in claims)
     }
-    plural = {HOLDS: "hold", FAILS: "do not hold"}
-    told = ", ".join(f"{count} {plural.get(verdict, verdict)}" for verdict, count in counts.items())
+    told = ", ".join(f"{count} {plural(verdict, count)}" for verdict, count in counts.items())
     rows: list[Any] = [
         f"<tr><td>{escape(c.source)}</td><td>{escape(c.claim)}</td><td>{escape(c.finding)}</td>"
         f'<td class="{kinds.get(c.verdict, "open")}">{escape(c.verdict)}</td></tr>'
         for c in claims
     ]
-    head = "".join(f"<th>{name}</th>" for name in ("where", "the paper claims", "we find", ""))
+    head = "".join(f"<th>{name}</th>" for name in ("where", "the paper claims", "we find", "verdict"))
     return (
         f"<p>{len(claims)} claims: {escape(told)}. A difference counts when its 95% interval leaves out 0; differences "
         "are paired, over the same fresh worlds, rewards and delays.</p>"
         f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     )
+
+
+def plural(verdict: str, count: int) -> str:
+    """The verdict as a verb for so many claims.
+
+    >>> plural("holds", 1), plural("does not hold", 2)
+    ('holds', 'do not hold')
+    """
+    words = {HOLDS: "hold", FAILS: "do not hold"}
+    return words.get(verdict, verdict) if count != 1 else verdict

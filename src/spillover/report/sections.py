@@ -136,7 +136,7 @@ def against_delay(results: Results, draw: Draw) -> str:
     random = [name for name in names if name.startswith("geometric")]
     caption = (
         "Final expected regret against the mean delay, one setting of the parameters for all; hollow: geometric "
-        "delays of the same mean. 95% intervals over fresh worlds."
+        "delays of the same mean (drawn a little to the right of it). 95% intervals over fresh worlds."
     )
     ax = delay_figure([*records, *(r for r in oracle if r.delay in names)], means, random=random)
     return draw("regret-by-delay", ax, caption)
@@ -154,7 +154,8 @@ def ablations(results: Results, draw: Draw) -> str:
         differences = ablation(results, delay)
         ax = forest_figure(differences, title=f"D = {delay}", xlabel="final expected regret above the whole NDC-SEM's")
         body += draw(f"ablation-{delay}", ax, f"Paired differences at D = {delay}, mean and 95% interval.")
-        body += html_table(difference_table(differences).round(0), text=("label",))
+        names = {"label": "NDC-SEM with", "mean": "more regret", "low": "from", "high": "to", "clear": "0 left out"}
+        body += html_table(difference_table(differences).round(0).rename(columns=names), text=("NDC-SEM with",))
     return body
 
 
@@ -185,7 +186,8 @@ def settings(results: Results) -> str:
     experiment = results.experiment
     _, about = results.store.read(next(iter(results.listed.values()))[0])
     versions = ", ".join(f"{name} {version}" for name, version in sorted(about["versions"].items()))
-    changed = f"<p>Changed when it was run: {escape(repr(experiment.changes))}.</p>" if experiment.changes else ""
+    told = ", ".join(f"{name} = {value}" for name, value in experiment.changes.items())
+    changed = f"<p>Changed when it was run: {escape(told)}.</p>" if told else ""
     return (
         f"<p>Seed {experiment.seed}. {escape(versions)}.</p>{changed}"
         f"<details open><summary>The experiment file</summary><pre>{escape(experiment.text)}</pre></details>"
