@@ -16,7 +16,7 @@ import numpy as np
 from numba import boolean, float64, guvectorize, int64, njit, uint64
 
 # Numba caches a gufunc in two files. Two processes that fill an empty cache at once can leave halves of two builds
-# there, and loading those crashes (numba issue 10128): so one process at a time, from here to the end of the file.
+# there, and loading those crashes (a known bug of Numba): so one process at a time, from here to the end of the file.
 COMPILING = os.open(
     os.path.join(tempfile.gettempdir(), f"spillover-kernels-{os.getuid()}.lock"),
     os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW,
