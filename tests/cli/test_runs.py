@@ -67,6 +67,17 @@ def test_report_reads_and_never_computes(here, page, monkeypatch) -> None:
     assert content == {"report": "results/my-study/report.html"}
 
 
+def test_a_damaged_cell_is_told_in_a_line(here) -> None:
+    arguments = ("run", "my-study.toml", "--engine", "serial", "--no-report")
+    call(*arguments)
+    next((here / "results/my-study/cells").glob("*.npz")).write_bytes(b"half")
+    result = call(*arguments)
+    assert result.exit_code == 0, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("spillover: ")
+    assert line.endswith("is computed anew")
+
+
 def test_report_refuses_what_holds_no_results(here) -> None:
     refused(call("report", "nowhere"), "nowhere")
     refused(call("report", "."), ".: must be a folder that run_experiment wrote")

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,12 @@ from spillover.experiments.covid.scores import (
     top_regions,
     weights_of,
 )
+from spillover.experiments.covid.study import FORMAT, cell_name
 from spillover.experiments.covid.tuning import best_cell
 from spillover.policies import NDCSEM
 from spillover.rng import Rng
 from spillover.simulation import rounds
+from spillover.store import CellStore
 
 SMALL = CovidPlan(shifts=(3, 11), seeds=2, discounts=(0.7, 0.85), explorations=(1e-4, 0.1))
 FOLDER = os.environ.get("SPILLOVER_COVID_DATA")
@@ -188,8 +191,11 @@ def test_a_study_is_kept_and_goes_on(study) -> None:
     again: list[str] = []
     kept = run_study(simulated_outbreak()[0], study.folder, SMALL, told=again.append)
     assert again == []
-    (study.folder / "cells" / f"{LITERAL}-sem-ucb.npz").write_bytes(b"half")
-    with pytest.raises(ValueError, match="literal-sem-ucb is missing or damaged: run the study again"):
+    name = cell_name(f"{LITERAL}-sem-ucb", study.about["identity"])
+    (study.folder / "cells" / f"{name}.npz").write_bytes(b"half")
+    with pytest.raises(
+        ValueError, match="literal-sem-ucb is missing, damaged or of another study: run the study again"
+    ):
         kept.played(LITERAL, "sem-ucb")
     run_study(simulated_outbreak()[0], study.folder, SMALL, told=again.append)
     assert again == [f"{LITERAL}-sem-ucb"]
@@ -199,6 +205,43 @@ def test_a_study_is_kept_and_goes_on(study) -> None:
     assert is_covid_study(study.folder)
 
 
+def test_studies_in_one_folder_leave_each_other_alone(tmp_path) -> None:
+    record = simulated_outbreak()[0]
+    tiny = CovidPlan(shifts=(3,), seeds=1, discounts=(0.85,), explorations=(0.1,))
+    first = run_study(record, tmp_path, tiny)
+    kept = {path: path.read_bytes() for path in (tmp_path / "cells").iterdir()}
+    second = run_study(record, tmp_path, replace(tiny, seed=1))
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert open_study(tmp_path).plan.seed == 1
+    again: list[str] = []
+    back = run_study(record, tmp_path, tiny, told=again.append)
+    assert again == []
+    assert back.about["seconds"] == first.about["seconds"] > 0  # of the run that computed
+    for path in (tmp_path / "cells").glob(f"*{first.about['identity'][:16]}.npz"):
+        path.unlink()
+    with pytest.raises(ValueError, match="data is missing, damaged or of another study: run the study again"):
+        _ = open_study(tmp_path).data
+    name = cell_name("data", first.about["identity"])
+    CellStore(tmp_path).write(name, second.data, {"identity": second.about["identity"]})
+    with pytest.raises(ValueError, match="data is of another study: run the study again"):
+        _ = open_study(tmp_path).data
+
+
+def test_a_study_json_that_is_none_is_refused(tmp_path) -> None:
+    good = {"kind": "covid", "format": FORMAT, "identity": "a", "plan": {}}
+    for content, message in (
+        ([], "must be a file written by run_study"),
+        ({"kind": "covid"}, "format = None: must be a whole number from 1"),
+        ({"kind": "covid", "format": 1}, "run the study again"),
+        (good | {"plan": 3}, "plan: must be the settings"),
+        (good | {"plan": {"sedes": 3}}, "plan: must be the settings"),
+        (good, "must have attribution, cases"),
+    ):
+        (tmp_path / "study.json").write_text(json.dumps(content))
+        with pytest.raises(ValueError, match=message):
+            open_study(tmp_path)
+
+
 def test_a_folder_without_a_study_is_named(tmp_path) -> None:
     with pytest.raises(FileNotFoundError, match="must be a folder that run_study wrote"):
         open_study(tmp_path)
@@ -206,7 +249,7 @@ def test_a_folder_without_a_study_is_named(tmp_path) -> None:
     with pytest.raises(ValueError, match="must be a whole JSON file"):
         open_study(tmp_path)
     (tmp_path / "study.json").write_text(json.dumps({"kind": "covid", "format": 9}))
-    with pytest.raises(ValueError, match="format = 9: must be 1"):
+    with pytest.raises(ValueError, match="format = 9: this version of spillover reads formats up to 2"):
         open_study(tmp_path)
 
 

@@ -15,8 +15,9 @@ from spillover.experiments.covid import LITERAL, CovidPlan, clustered_interval, 
 from spillover.metrics import Interval
 from spillover.report import covid, figures
 from spillover.report.claims import FAILS, HOLDS, OPEN
+from spillover.report.covid.checks import recovery
 from spillover.report.covid.claims import covid_claims
-from spillover.report.covid.measures import contribution_table, gain, overlaps, reward_table
+from spillover.report.covid.measures import contribution_table, gain, overlaps, reward_table, shown
 from spillover.report.covid.selection import CHOSEN, FORCED, STARTING
 from tests.cli.calls import call, refused
 from tests.report.layout import faults
@@ -117,6 +118,40 @@ def test_contributions_are_ranked(study) -> None:
     assert len(reward_table(study)) == 3 * 5
 
 
+def test_the_limits_of_the_graph_are_told_with_numbers(page, study) -> None:
+    found = recovery()
+    assert found.measured < 1e-6
+    assert 0.3 < found.resampled[0] < found.resampled[1] < 1
+    assert 1.5 < found.masked_rows / found.true_rows < 2.2
+    above = study.data["unshifted_specific"] > study.data["unshifted_overall"]
+    text = page.read_text()
+    assert f"In {above.mean():.0%} of all region-days" in text
+    assert f"LOM {above[..., study.regions.index('LOM')].mean():.0%}" in text
+    rows = [row.sum() > 0.95 - 1e-6 for row in study.data["graph_unshifted"].reshape(-1, 21)]
+    assert f"{sum(rows) / len(rows):.0%} of the rows of A*" in text
+    assert all(f'<td style="text-align:left">{region}</td>' in text for region in study.regions)
+    assert "Computing took" in text
+
+
+def test_a_number_without_spread_has_no_interval() -> None:
+    assert shown(clustered_interval(np.full((4, 2), 21.74)), 1) == "21.7"
+    assert shown(clustered_interval(np.ones((1, 2)))) == "1"
+    assert shown(clustered_interval(np.arange(8.0).reshape(4, 2)), 1).startswith("3.5 [")
+
+
+def test_recorded_cases_are_ranked_on_the_days_before_the_change(study) -> None:
+    """Days 1 to 39 and no later one: cases that explode after the change leave every ranking as it is."""
+    later = {name: values.copy() for name, values in study.data.items()}
+    later["unshifted_overall"][..., 39:, :] *= np.linspace(1, 1000, 21)
+    other = type(study)(folder=study.folder, about=study.about, plan=study.plan, read={"data": (later, {})})
+    pd.testing.assert_frame_equal(contribution_table(other), contribution_table(study))
+    for label, values in overlaps(study).items():
+        np.testing.assert_array_equal(overlaps(other)[label], values)
+    row = contribution_table(study).set_index("region").loc[study.about["names"][4]]
+    recorded = [study.data["unshifted_overall"][0, 0, day - 1, 4] for day in range(1, 40)]
+    assert row["recorded cases a day (mean of 7-day means, days 1–39)"] == pytest.approx(sum(recorded) / 39)
+
+
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
@@ -180,7 +215,7 @@ def figures_color(collection) -> str:
     return to_hex(collection.get_facecolor()[0])
 
 
-def test_the_map_points_from_cause_to_effect() -> None:
+def test_the_map_points_from_j_to_i() -> None:
     adjacency = np.zeros((21, 21))
     adjacency[4, 7] = 0.5  # region 7 acts on region 4
     latitude, longitude = np.linspace(38, 46, 21), np.linspace(8, 16, 21)
@@ -211,13 +246,13 @@ def test_bad_input_is_named(draw, message) -> None:
 # --- the command -----------------------------------------------------------------------------------------------------
 
 
+def nowhere(*given, **extra):
+    raise MissingData("139 of 139 files are not in the cache")
+
+
 @pytest.fixture
 def offline(monkeypatch, tmp_path):
     """No record, no network, a small study, no page."""
-
-    def nowhere(*given, **extra):
-        raise MissingData("139 of 139 files are not in the cache")
-
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("spillover.cli.covid.covid_italy", nowhere)
     monkeypatch.setattr("spillover.cli.runs.covid_plan", lambda **given: SMALL)
@@ -231,18 +266,62 @@ def test_without_the_record_the_command_says_that_it_simulates(offline) -> None:
     assert "SIMULATED" in result.stderr
     assert "SIMULATED" in result.stdout
     content = json.loads(call("reproduce", "covid", "--no-report", "--json").stdout)
-    assert (content["experiment"], content["source"], content["results"]) == ("covid", "simulated", "results/covid")
+    assert (content["experiment"], content["source"], content["results"]) == (
+        "covid",
+        "simulated",
+        "results/covid-simulated",
+    )
     assert len(content["gains"]) == 15
 
 
 def test_report_knows_a_study_of_covid(offline, monkeypatch) -> None:
     call("reproduce", "covid", "--no-report")
     monkeypatch.setattr("spillover.report.covid.write_covid_report", lambda folder: folder / "report.html")
-    assert call("report", "results/covid").stdout == "wrote results/covid/report.html\n"
+    assert call("report", "results/covid-simulated").stdout == "wrote results/covid-simulated/report.html\n"
+
+
+def test_a_simulated_study_never_replaces_one_of_the_record(offline, monkeypatch) -> None:
+    record = simulated_outbreak()[0]._replace(source="record")
+    monkeypatch.setattr("spillover.cli.covid.covid_italy", lambda *given, **extra: record)
+    assert json.loads(call("reproduce", "covid", "--no-report", "--json").stdout)["results"] == "results/covid"
+    kept = {path: path.read_bytes() for path in (offline / "results").rglob("*") if path.is_file()}
+    monkeypatch.setattr("spillover.cli.covid.covid_italy", nowhere)
+    call("reproduce", "covid", "--no-report")
+    assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_a_folder_that_this_version_cannot_read_is_not_replaced(offline) -> None:
+    path = offline / "results/covid-simulated/study.json"
+    path.parent.mkdir(parents=True)
+    for text, message in (
+        ('{"kind": "covid", "format": 99}', "reads formats up to"),
+        ("[1]", "must be a file written by run_study"),
+        ("{", "must be a whole JSON file"),
+    ):
+        path.write_text(text)
+        result = call("reproduce", "covid", "--no-report")
+        assert result.exit_code == 2
+        assert message in result.stderr.splitlines()[-1]
+        assert path.read_text() == text
+
+
+def test_an_interrupted_run_says_what_is_kept(offline, monkeypatch) -> None:
+    def stop(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("spillover.experiments.covid.study.keep_grids", stop)
+        result = call("reproduce", "covid", "--no-report")
+    assert result.exit_code == 130
+    told = "stopped: 11 of 17 parts are kept in results/covid-simulated; run the same again to go on"
+    assert result.stderr.splitlines()[-1] == f"spillover: {told}"
+    assert call("reproduce", "covid", "--no-report").exit_code == 0
 
 
 def test_data_that_cannot_be_is_refused(offline, monkeypatch) -> None:
     refused(call("reproduce", "synthetic", "--data", "here"), "--data is the Covid-19 record")
     monkeypatch.undo()
     refused(call("reproduce", "covid", "--data", offline / "none"), "none", "must be a folder")
+    refused(call("reproduce", "--data", offline / "none"), "none", "must be a folder")
+    assert not (offline / "results").exists()  # before the synthetic study
     refused(call("reproduce", "covid", "--replications", "501"), "seeds = 501: must be a whole number from 1 to 500")

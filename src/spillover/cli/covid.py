@@ -30,12 +30,19 @@ def record_at_hand(folder: Path | None, progress: bool) -> CovidRecord:
         return simulated_outbreak()[0]
 
 
-def run_covid(plan: CovidPlan, data: Path | None, folder: Path, *, page: bool, progress: bool) -> dict[str, Any]:
-    """Compute, report, and say what was found; in this process: it takes half a minute."""
+def run_covid(plan: CovidPlan, record: CovidRecord, output: Path, *, page: bool, progress: bool) -> dict[str, Any]:
+    """Compute, report, and say what was found; in this process: it takes half a minute.
+
+    What is simulated has a folder of its own, so that it never stands in the place of a study of the record.
+    """
     start = perf_counter()
-    record = record_at_hand(data, progress)
-    study = run_study(record, folder, plan, told=(lambda part: click.echo(part, err=True)) if progress else None)
-    written = {"results": folder} | ({"report": write_covid_page(folder)} if page else {})
+    folder = output / ("covid-simulated" if record.source == "simulated" else "covid")
+    study = run_study(record, folder, plan, progress=progress)
+    try:
+        written = {"results": folder} | ({"report": write_covid_page(folder)} if page else {})
+    except KeyboardInterrupt:
+        told = f"stopped: all results are kept in {folder}; run the same again to go on with the report"
+        raise KeyboardInterrupt(told) from None
     return {
         "experiment": "covid",
         "source": record.source,

@@ -1,13 +1,16 @@
 """`spillover reproduce`, `run` and `report`: compute an experiment, keep it, show it."""
 
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import click
 
-from spillover.cli.covid import covid_plan, run_covid, show_covid, write_covid_page
+from spillover.cli.covid import covid_plan, record_at_hand, run_covid, show_covid, write_covid_page
 from spillover.cli.edge import Command
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.experiments import Experiment, Results, load_experiment, open_results, run_experiment
@@ -64,11 +67,12 @@ REPRODUCE_EXAMPLES = (
 def reproduce(
     name: str | None, quick: bool, data: Path | None, replications: int | None, as_json: bool, **options: Any
 ) -> None:
-    """Run the paper's experiments (or the one called NAME) and write their reports.
+    """Run the paper's two studies, synthetic and covid (or the one called NAME), and write their reports.
 
     Results go to OUTPUT/NAME. A run that was interrupted goes on where it stopped: give the same command again. The
     Covid-19 study runs on the record where that is at hand or quick to download, else on a simulated outbreak, and says
-    so; it needs no engine, and --replications is its number of seeds at each shift.
+    so, with results in OUTPUT/covid-simulated; it needs no engine, and --replications is its number of seeds at each
+    shift.
     """
     if quick and replications is not None:
         raise click.UsageError(f"--quick is --replications {QUICK}: give one of the two", click.get_current_context())
@@ -78,15 +82,16 @@ def reproduce(
             "--data is the Covid-19 record: the synthetic study has none", click.get_current_context()
         )
     plan = covid_plan(quick=quick, replications=replications, seed=options["seed"])  # refused before anything runs
+    progress = shows(options["quiet"])
+    record = record_at_hand(data, progress) if "covid" in chosen else None  # likewise
     contents = {}
     if "synthetic" in chosen:
         count = QUICK if quick else replications
         contents["synthetic"] = carry_out(load_experiment("synthetic"), replications=count, **options)
         if not as_json:
             show(contents["synthetic"])
-    if "covid" in chosen:
-        progress, folder = shows(options["quiet"]), options["output"] / "covid"
-        contents["covid"] = run_covid(plan, data, folder, page=options["page"], progress=progress)
+    if record is not None:
+        contents["covid"] = run_covid(plan, record, options["output"], page=options["page"], progress=progress)
         if not as_json:
             show_covid(contents["covid"])
     if as_json:
@@ -166,11 +171,30 @@ def carry_out(
     start = perf_counter()
     experiment = experiment.changed(seed=seed, replications=replications)
     folder = output / experiment.name
-    results = run_experiment(experiment, folder, engine=engine, jobs=jobs, address=address, progress=shows(quiet))
+    with damage_told():
+        results = run_experiment(experiment, folder, engine=engine, jobs=jobs, address=address, progress=shows(quiet))
     written = {"results": folder} | ({"report": write_page(folder)} if page else {})
     seconds = perf_counter() - start
     found = {"experiment": experiment.name, "seconds": seconds, **written}
     return found | {"final_regret": summary(results)}
+
+
+@contextmanager
+def damage_told() -> Iterator[None]:
+    """A cell that is damaged and computed anew is told in a line, not as a warning with a place in the source."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+        again = "is computed anew"
+
+        def tell(message: Warning | str, *place: Any, **extra: Any) -> None:
+            if again in str(message):
+                click.echo(f"spillover: {message}", err=True)
+            else:
+                usual(message, *place, **extra)
+
+        warnings.filterwarnings("always", f"(?s).*{again}")
+        warnings.showwarning = tell
+        yield
 
 
 def show(content: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import date
@@ -32,10 +33,17 @@ from spillover.state import write_whole
 from spillover.store import CellStore, Damaged
 from spillover.types import Array
 
-FORMAT = 1
+FORMAT = 2
+NAMED_BY = 16  # characters of the identity in the name of a cell: studies in one folder leave each other alone
+WRITTEN = {
+    "identity", "source", "attribution", "regions", "names", "latitude", "longitude", "days", "cases", "change",
+    "negative_counts", "unit", "versions",
+}  # fmt: skip
 DATA = ("specific", "overall", "expected", "unshifted_specific", "unshifted_overall")
 Arrays = dict[str, Any]
 Told = Callable[[str], None]
+# data; every variant in both modes, the references in one; lambda and the grids of each scale
+PARTS = 1 + 2 * len(VARIANTS) + len(REFERENCES) + len(SCALES) * (1 + len(SEED_SETS))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,9 +59,14 @@ class CovidStudy:
         """An entry of the store, read once."""
         if name not in self.read:
             try:
-                self.read[name] = CellStore(self.folder).read(name)
+                arrays, about = CellStore(self.folder).read(cell_name(name, self.about["identity"]))
             except (FileNotFoundError, Damaged):
-                raise ValueError(f"{self.folder}: {name} is missing or damaged: run the study again to go on") from None
+                others = any(CellStore(self.folder).cells.glob(f"{name}-{'[0-9a-f]' * NAMED_BY}.npz"))
+                what = "is missing, damaged or of another study" if others else "is missing or damaged"
+                raise ValueError(f"{self.folder}: {name} {what}: run the study again to go on") from None
+            if about.get("identity") != self.about["identity"]:
+                raise ValueError(f"{self.folder}: {name} is of another study: run the study again to go on")
+            self.read[name] = arrays, about
         found: tuple[Arrays, Arrays] = self.read[name]
         return found
 
@@ -103,41 +116,86 @@ def make_rulers(data: Arrays, plan: CovidPlan) -> Rulers:
 
 
 def run_study(
-    record: CovidRecord, folder: str | Path, plan: CovidPlan | None = None, *, told: Told | None = None
+    record: CovidRecord,
+    folder: str | Path,
+    plan: CovidPlan | None = None,
+    *,
+    told: Told | None = None,
+    progress: bool = False,
 ) -> CovidStudy:
-    """Compute what the folder does not hold yet, and write its tables; told: called with what is being computed."""
-    plan, folder, start = plan or CovidPlan(), Path(folder), perf_counter()
+    """Compute what the folder does not hold yet; `study.json` then describes this study.
+
+    Cells of another study (other plan, record or version) stay where they are. told: called with what is being
+    computed; progress: a bar on stderr, silent when piped.
+    """
+    from tqdm import tqdm
+
+    plan, folder = plan or CovidPlan(), Path(folder)
+    if is_covid_study(folder):
+        read_about(folder)  # what this version cannot read it does not replace
     store = CellStore(folder)
     store.cells.mkdir(parents=True, exist_ok=True)
-    keep = Keeper(store, identity(record, plan), told or (lambda text: None))
-    sets = prepare_all(record, plan, plan.data_seeds())
+    with tqdm(
+        total=PARTS, unit=" parts", disable=None if progress else True, file=sys.stderr, dynamic_ncols=True
+    ) as bar:
+        keep = Keeper(store, identity(record, plan), told or (lambda text: None), bar)
+        try:
+            return compute_study(record, plan, keep)
+        except KeyboardInterrupt:
+            kept = f"{keep.done} of {PARTS} parts are kept in {folder}"
+            raise KeyboardInterrupt(f"stopped: {kept}; run the same again to go on") from None
+
+
+def compute_study(record: CovidRecord, plan: CovidPlan, keep: "Keeper") -> CovidStudy:
+    """All parts, each computed unless it is there."""
+    folder, sets = keep.store.folder, prepare_all(record, plan, plan.data_seeds())
+    about = what(record, plan, sets) | {"identity": keep.identity}
+    write_about(folder, about)  # first: cells without it would belong to whatever study.json was there before
     data = keep("data", lambda: (data_arrays(sets), {}))[0]
     for mode in (LITERAL, SEMI):
         for variant in (*VARIANTS, *(REFERENCES if mode == SEMI else ())):
             keep(f"{mode}-{variant.name}", lambda m=mode, v=variant: (played(plan, v, m, sets, data), {}))  # type: ignore[misc]
     for scale, unit in SCALES.items():
         keep_grids(keep, record, plan, scale, unit_of(sets) if unit else 1.0)
-    about = what(record, plan, sets) | {"seconds": perf_counter() - start}
-    write_whole(folder / "study.json", (json.dumps(about, indent=1, allow_nan=False) + "\n").encode())
+    about |= {"seconds": keep.seconds}
+    write_about(folder, about)
     return CovidStudy(folder=folder, about=about, plan=plan)
+
+
+def write_about(folder: Path, about: dict[str, Any]) -> None:
+    write_whole(folder / "study.json", (json.dumps(about, indent=1, allow_nan=False) + "\n").encode())
+
+
+def cell_name(name: str, identity: str) -> str:
+    return f"{name}-{identity[:NAMED_BY]}"
 
 
 class Keeper:
     """Computes an entry of the store unless it is there, whole, and of the same study."""
 
-    def __init__(self, store: CellStore, identity: str, told: Told) -> None:
-        self.store, self.identity, self.told = store, identity, told
+    def __init__(self, store: CellStore, identity: str, told: Told, bar: Any) -> None:
+        self.store, self.identity, self.told, self.bar = store, identity, told, bar
+        self.done, self.seconds = 0, 0.0  # parts, and what computing them took, in whichever run that was
 
     def __call__(self, name: str, compute: Callable[[], tuple[Arrays, Arrays]]) -> tuple[Arrays, Arrays]:
+        arrays, about = self.held(name) or self.computed(name, compute)
+        self.done, self.seconds = self.done + 1, self.seconds + float(about["seconds"])
+        self.bar.update()
+        return arrays, about
+
+    def held(self, name: str) -> tuple[Arrays, Arrays] | None:
         try:
-            arrays, about = self.store.read(name)
-            if about.get("identity") == self.identity:
-                return arrays, about
+            arrays, about = self.store.read(cell_name(name, self.identity))
         except (FileNotFoundError, Damaged):
-            pass
+            return None
+        return (arrays, about) if about.get("identity") == self.identity else None
+
+    def computed(self, name: str, compute: Callable[[], tuple[Arrays, Arrays]]) -> tuple[Arrays, Arrays]:
         self.told(name)
+        start = perf_counter()
         arrays, about = compute()
-        self.store.write(name, arrays, {"identity": self.identity, **about})
+        about = {"identity": self.identity, "seconds": perf_counter() - start, **about}
+        self.store.write(cell_name(name, self.identity), arrays, about)
         return arrays, about
 
 
@@ -205,8 +263,8 @@ def is_covid_study(folder: str | Path) -> bool:
     return (Path(folder) / "study.json").is_file()
 
 
-def open_study(folder: str | Path) -> CovidStudy:
-    """The study in a folder, all of it there."""
+def read_about(folder: str | Path) -> dict[str, Any]:
+    """What study.json says, of this format or an older one."""
     path = Path(folder) / "study.json"
     try:
         about = json.loads(path.read_bytes())
@@ -214,8 +272,30 @@ def open_study(folder: str | Path) -> CovidStudy:
         raise FileNotFoundError(f"{folder}: must be a folder that run_study wrote (it has no study.json)") from None
     except ValueError as error:
         raise ValueError(f"{path}: must be a whole JSON file written by run_study: {error}") from None
-    if about.get("kind") != "covid" or about.get("format") != FORMAT:
-        raise ValueError(f"{path}: format = {about.get('format')!r}: must be {FORMAT}, this version's")
-    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in about["plan"].items()}
-    plan = CovidPlan(**given)
+    if not isinstance(about, dict) or about.get("kind") != "covid":
+        raise ValueError(f"{path}: must be a file written by run_study, with kind = 'covid'")
+    written = about.get("format")
+    if not isinstance(written, int) or written < 1:
+        raise ValueError(f"{path}: format = {written!r}: must be a whole number from 1 to {FORMAT}")
+    if written > FORMAT:
+        raise ValueError(
+            f"{path}: format = {written}: this version of spillover reads formats up to {FORMAT}; "
+            "use a newer version, or another folder"
+        )
+    return about
+
+
+def open_study(folder: str | Path) -> CovidStudy:
+    """The study in a folder; what is missing of it is told when it is asked for."""
+    path, about = Path(folder) / "study.json", read_about(folder)
+    if about["format"] < FORMAT:
+        raise ValueError(f"{path}: format = {about['format']}: must be {FORMAT}: run the study again")
+    try:
+        given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in about["plan"].items()}
+        plan = CovidPlan(**given)
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: plan: must be the settings of a study: {error}") from None
+    missing = sorted(WRITTEN - set(about))
+    if missing:
+        raise ValueError(f"{path}: must have {', '.join(missing)}, as run_study writes it when all is computed")
     return CovidStudy(folder=Path(folder), about=about, plan=plan)

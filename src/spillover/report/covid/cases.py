@@ -5,7 +5,7 @@ from datetime import date
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.dates import DateFormatter, MonthLocator, date2num
 from matplotlib.ticker import MaxNLocator
 
 from spillover import validate
@@ -36,13 +36,14 @@ def recorded_panels(
         ax.set_ylim(0, 1.08 * max(float(values.max()), 1.0))
         ax.yaxis.set_major_locator(MaxNLocator(3, integer=True))
         ax.tick_params(labelsize=7)
-        locator = AutoDateLocator(maxticks=4)  # type: ignore[no-untyped-call]
-        ax.xaxis.set_major_locator(locator)
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_locator(MonthLocator())  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_formatter(DateFormatter("%b"))  # type: ignore[no-untyped-call]
         tidy(ax)
     for ax in panels[len(regions) :]:
         ax.set_visible(False)
     if axes is None:
+        years = sorted({day.year for day in days})
+        figure_of(panels[0]).supxlabel("first days of the months, " + "–".join(map(str, years)), fontsize="small")
         figure_of(panels[0]).supylabel("daily new cases (each panel has its own scale)", fontsize="small")
     return panels
 

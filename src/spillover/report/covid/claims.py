@@ -7,7 +7,7 @@ import numpy as np
 from spillover.experiments.covid import LITERAL, SEMI, CovidStudy, clustered_interval
 from spillover.experiments.covid.scores import SCORES
 from spillover.metrics import Interval
-from spillover.report.claims import FAILS, HOLDS, OPEN, Claim, shown, sign_verdict
+from spillover.report.claims import FAILS, HOLDS, OPEN, Claim, sign_verdict
 from spillover.report.covid.measures import (
     CHOOSING,
     COMPARISON_LABELS,
@@ -24,6 +24,7 @@ from spillover.report.covid.measures import (
     prediction_errors,
     semi_share,
     shifts_won,
+    shown,
 )
 
 ONLY_AFTER = ("MAR", "ABR", "VDA")  # the regions that the paper names
@@ -138,10 +139,10 @@ def tuning(study: CovidStudy) -> Iterator[Claim]:
         if not told:
             return
         cells = len(study.plan.discounts) * len(study.plan.explorations)
-        names = {"reported": "reported", "others": "other"}
+        names = {"reported": ("first reported", "other"), "others": ("other", "first reported")}
         listed = "; ".join(
-            f"{names[seeds]} seeds: place {place} of {cells}, and the cell that is best on the rest of the seeds is "
-            f"{shown(above)} cases above it"
+            f"on the {names[seeds][0]} seed of each shift: place {place} of {cells}, and the cell that is best on the "
+            f"{names[seeds][1]} seed is {shown(above)} cases above it"
             for seeds, (place, above) in told.items()
         )
         clear = all(float(above.low) > 0 for _, above in told.values())

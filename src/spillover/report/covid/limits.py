@@ -2,24 +2,32 @@
 
 from html import escape
 
+import numpy as np
+
 from spillover.experiments.covid import CovidStudy, clustered_interval
-from spillover.report.claims import shown
-from spillover.report.covid.measures import NAIVE, YESTERDAY, later_errors, overlaps, prediction_errors
+from spillover.experiments.covid.plan import SEED_ROOM
+from spillover.graph import ROW_BOUND
+from spillover.report.covid.checks import SEEDS, bounded_rows, excess, recovery
+from spillover.report.covid.measures import NAIVE, YESTERDAY, later_errors, overlaps, prediction_errors, shown
+
+NAMED = ("LOM", "PIE")  # regions of the north, with the largest first wave
 
 
 def limits(study: CovidStudy) -> str:
     """A plain section for those who decide."""
     errors = {k: clustered_interval(v) for k, v in later_errors(prediction_errors(study), len(study.days)).items()}
-    common = clustered_interval(overlaps(study)["contribution and region-specific cases"])
+    found = {label: clustered_interval(values) for label, values in overlaps(study).items()}
+    common, chosen = (found[f"{what} and region-specific cases"] for what in ("contribution", "NDC-SEM's choices"))
     better = errors[NAIVE].mean < errors["A y + z, graph at decision time"].mean
     naive_head = "Naive predictors predict better." if better else "Naive predictors are the yardstick."
     points = (
         (
             "Region-specific cases are resampled, not measured.",
             "Nobody recorded which cases of a region came from within it. The study draws them from the spring of "
-            "2020, when travel between regions was banned, and takes it that they were the same in autumn. That "
-            f"alone decides most of the choices: {shown(common, 1)} of the five regions with the largest "
-            "contribution are the five with most cases in that spring.",
+            "2020, when travel between regions was banned, and takes it that they were the same in the study's "
+            "months, August to October. That alone decides most of the ranking: of the five regions with the largest "
+            f"contribution {shown(common, 1)} are among the five with most cases in that spring, and of the five that "
+            f"NDC-SEM chooses most often before the change {shown(chosen, 1)}.",
         ),
         (
             "Recorded cases do not react to choices.",
@@ -37,6 +45,7 @@ def limits(study: CovidStudy) -> str:
             "Exchanging regions exchanges the edges too. One graph fitted across day 40 mixes two, and is right for "
             "neither.",
         ),
+        *graph_points(study),
         (
             "Going together is not causing.",
             "All regions rose together in October. An edge says that the cases of two regions, smoothed over 7 days, "
@@ -61,14 +70,52 @@ def limits(study: CovidStudy) -> str:
     )
 
 
+def graph_points(study: CovidStudy) -> tuple[tuple[str, str], ...]:
+    """Why the data hardly determine the graph: shares in this study, and simulated outbreaks with a known graph."""
+    above, test = excess(study), recovery()
+    named = ", ".join(f"{r} {above[study.regions.index(r)]:.0%}" for r in NAMED)
+    simulated = f"On {len(SEEDS)} simulated outbreaks with a known graph"
+    low, high = test.resampled
+    return (
+        (
+            "The model does not fit the sampled cases.",
+            "With A ≥ 0 overall cases are at least the region-specific ones. In "
+            f"{float(np.mean(above)):.0%} of all region-days the sampled region-specific cases exceed the recorded "
+            f"ones ({named}): no graph can produce those days.",
+        ),
+        (
+            "Resampled cases do not identify the graph.",
+            "They are drawn without regard to the day, so they carry no information on what y was on that day, "
+            f"masked or not. {simulated} the largest error of an entry is {low:.2f} to {high:.2f} with resampled cases "
+            f"of all regions, and {test.measured:.0e} with the true ones.",
+        ),
+        (
+            "Many rows sit on the bound.",
+            f"{bounded_rows(study):.0%} of the rows of A*, fitted to all regions and days, sum to the bound "
+            f"{ROW_BOUND:g} that keeps the spill-over finite: there the bound decides, not the data.",
+        ),
+        (
+            "Masking inflates the graph.",
+            "y is the record's whatever is chosen, while z is 0 for regions that were not chosen: all their cases look "
+            f"like spill-over. {simulated} and five regions chosen at random a day, the rows of the learned graph sum "
+            f"to {test.masked_rows:.2f} on average, those of the true one to {test.true_rows:.2f}: "
+            f"{test.masked_rows / test.true_rows:.1f} times as much, even with the true region-specific cases.",
+        ),
+    )
+
+
 def provenance(study: CovidStudy) -> str:
     """Attribution, settings, seeds, versions."""
     about, plan = study.about, study.plan
     versions = ", ".join(f"{name} {version}" for name, version in sorted(about["versions"].items()))
+    room = 100 * SEED_ROOM
+    first = f" + {room} × {plan.seed}, for the base seed" if plan.seed else f" (+ {room} × the base seed, here 0)"
+    seconds = about.get("seconds")
+    took = "" if seconds is None else f" Computing took {seconds:,.0f} s in all, without the report."
     return (
         f"<p>{escape(about['attribution'])}.</p>"
         f"<p>{len(plan.shifts)} shifts × {plan.seeds} seeds, base seed {plan.seed}; data set s of shift k is drawn "
-        f"from number 1000 k + s. NDC-SEM: γ = {plan.discount:g}, ξ = {plan.exploration:g}, λ chosen online; SEM-UCB "
-        f"likewise; delay {plan.delay} days, 5 regions a day. On [0, 1] data are divided by {about['unit']:,.1f} "
-        f"cases, the largest smoothed count. {escape(versions)}.</p>"
+        f"from number {SEED_ROOM} k + s{first}. NDC-SEM: γ = {plan.discount:g}, ξ = {plan.exploration:g}, λ chosen "
+        f"online; SEM-UCB likewise; delay {plan.delay} days, 5 regions a day. On [0, 1] data are divided by "
+        f"{about['unit']:,.1f} cases, the largest smoothed count.{took} {escape(versions)}.</p>"
     )

@@ -25,7 +25,7 @@ def map_figure(
     ax: Axes | None = None,
     title: str = "",
 ) -> Axes:
-    """Regions at their coordinates, the strongest edges as arrows from cause to effect, the wider the heavier.
+    """Regions at their coordinates, the strongest edges as arrows from j to i, the wider the heavier.
 
     adjacency: (n, n), adjacency[i, j] the effect of region j on region i. sizes: (n,), areas of the circles.
     """
@@ -59,7 +59,9 @@ def map_figure(
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.75},
         )  # fmt: skip
     shown = min(strongest, int((found > 0).sum()))
-    target.plot([], [], color=EDGE, linewidth=2, label=f"the {shown} strongest edges, cause to effect (width: weight)")
+    target.plot(
+        [], [], color=EDGE, linewidth=2, label=f"the {shown} strongest edges, from j to i (width: weight A[i, j])"
+    )
     target.set_aspect(1 / np.cos(np.radians(np.mean(latitude))))
     target.margins(0.09)
     target.set(xlabel="longitude (°E)", ylabel="latitude (°N)", title=title)

@@ -19,6 +19,7 @@ from spillover.experiments.covid.scores import (
 )
 from spillover.experiments.covid.tuning import SCALES, SEED_SETS, best_cell
 from spillover.metrics import Interval
+from spillover.report import claims
 from spillover.types import Array
 
 COMPARISONS = {
@@ -33,9 +34,18 @@ COMPARISON_LABELS = {
 }
 FROM_ALL, FROM_SPECIFIC = "A y + z", "(I − A)⁻¹ z"
 NAIVE, YESTERDAY = "last value known at decision time", "yesterday's value"
+RECORDED = "recorded cases a day (mean of 7-day means, days 1–39)"
 ADJUSTED = 44  # the first day on which an outcome of the change can be known, with a delay of 3
 CHOOSING = 25  # the first day after the initialisation on which nothing is forced
 FIRST_ERROR = 25  # validation days before it are in the initialisation
+
+
+def shown(interval: Interval, digits: int = 0) -> str:
+    """A mean with its 95% interval; without one where nothing is drawn, or where there is one shift only."""
+    mean, low, high = (float(v) for v in interval)
+    if high - low > 1e-9 * max(abs(mean), 1e-9):
+        return claims.shown(interval, digits)
+    return f"{mean:,.{digits}f}".replace("-", "−")
 
 
 def gain(study: CovidStudy, comparison: str, score: str, mode: str = LITERAL) -> Array:
@@ -94,13 +104,18 @@ def chosen_days(study: CovidStudy, name: str) -> tuple[Array, Array]:
     return before.mean(axis=-2), after.mean(axis=-2)
 
 
+def recorded_before(study: CovidStudy) -> Array:
+    """Recorded cases a day before the change, (shifts, seeds, n): mean of the 7-day means of days 1 to 39."""
+    return np.asarray(study.data["unshifted_overall"][..., : study.about["change"] - 1, :].mean(axis=-2))
+
+
 def overlaps(study: CovidStudy) -> dict[str, Array]:
-    """How many of the five that contribute most are among the five with most cases, before the change.
+    """How many of the five that contribute most are among the five with most cases, on the days before the change.
 
     (shifts, seeds) each. Contribution: weight times expected region-specific cases, with the graph of the unmasked data
     before the shift; and what NDC-SEM chose most often on the days before the change.
     """
-    expected, overall = study.data["expected"][..., 0, :], study.data["unshifted_overall"].mean(axis=-2)
+    expected, overall = study.data["expected"][..., 0, :], recorded_before(study)
     contributes = top_regions(weights_of(study.data["graph_unshifted"]) * expected, 5)
     chosen = top_regions(chosen_days(study, "ndc-sem")[0], 5)
     most, specific = top_regions(overall, 5), top_regions(expected, 5)
@@ -121,14 +136,14 @@ def contribution_table(study: CovidStudy) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "region": study.about["names"],
-            "recorded cases a day": study.data["unshifted_overall"].mean(axis=(0, 1, 2)),
+            RECORDED: recorded_before(study).mean(axis=mean),
             "region-specific cases a day": expected.mean(axis=mean),
             "weight": weights.mean(axis=mean),
             "contribution": (weights * expected).mean(axis=mean),
             "chosen by NDC-SEM, days 25–39": chosen_days(study, "ndc-sem")[0].mean(axis=mean),
         }
     )
-    frame["place by cases"] = frame["recorded cases a day"].rank(ascending=False).astype(int)
+    frame["place by cases"] = frame[RECORDED].rank(ascending=False).astype(int)
     frame = frame.sort_values("contribution", ascending=False, ignore_index=True)
     frame.insert(0, "place by contribution", range(1, len(frame) + 1))
     return frame
@@ -176,7 +191,7 @@ def tuning_table(study: CovidStudy) -> pd.DataFrame:
                 rows.append(
                     {
                         "scale": "cases" if scale == "cases" else "[0, 1]",
-                        "seeds": "reported" if seeds == "reported" else "others",
+                        "seed": "first reported" if seeds == "reported" else "the other",
                         "chosen by": SCORES[score],
                         "discount γ": plan.discounts[i],
                         "exploration ξ": plan.explorations[j],

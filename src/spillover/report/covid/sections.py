@@ -16,14 +16,15 @@ from spillover.experiments.covid.scores import (
     predict_from_all,
     top_regions,
 )
-from spillover.report.claims import shown
 from spillover.report.covid.cases import error_figure, prediction_panels
 from spillover.report.covid.curves import days_figure, days_panels, gain_figure
 from spillover.report.covid.map import map_figure
 from spillover.report.covid.measures import (
     CHOOSING,
     COMPARISON_LABELS,
+    FROM_ALL,
     NAIVE,
+    RECORDED,
     YESTERDAY,
     best_share,
     contribution_table,
@@ -32,6 +33,7 @@ from spillover.report.covid.measures import (
     prediction_errors,
     regret_table,
     reward_table,
+    shown,
 )
 from spillover.report.covid.selection import selection_figure
 from spillover.report.figures.style import figure_legend, new_panels
@@ -90,9 +92,12 @@ def errors_by_day(study: CovidStudy) -> str:
         for label, values in errors.items()
     ]
     caption = "Mean absolute error in cases a region, by validation day"
+    last = {label: f"{float(values[..., -1].mean()):,.0f}" for label, values in errors.items()}
     note = (
-        "<p>On the last of these days cases double within a week: there a 4-day-old value is far behind, and what "
-        "knows the same day's cases of the neighbours is not.</p>"
+        f"<p>On day {days[-1]} cases double within a week. The 4-day-old value is {last[NAIVE]} cases a region off. "
+        f"Out of sample the graph is {last[f'{FROM_ALL}, graph at decision time']} off, although it is told the same "
+        "day's cases of all other regions; only the final graph, which has seen the days around it, is near, "
+        f"{last[f'{FROM_ALL}, final graph']} off.</p>"
         if not study.simulated
         else ""
     )
@@ -208,6 +213,7 @@ def graph(study: CovidStudy, draw: Draw) -> str:
         panels[0],
         f"The 25 strongest edges, regions at their coordinates. Left: NDC-SEM's final graph, {picture(study)}; it "
         "mixes the days before and after the shift. Right: the graph of the unmasked data, mean over all data sets. "
+        "An arrow from j to i is the entry A[i, j]. "
         "An edge says that cases of two regions go together, not that one causes the other.",
     )
     return radii(study) + drawn + contributions(study)
@@ -232,7 +238,7 @@ def contributions(study: CovidStudy) -> str:
     share = "chosen by NDC-SEM, days 25–39"
     table[share] = [f"{v:.0%}" for v in table[share]]
     for name, digits in (
-        ("recorded cases a day", 1),
+        (RECORDED, 1),
         ("region-specific cases a day", 1),
         ("contribution", 1),
         ("weight", 2),
