@@ -78,9 +78,11 @@ class SoundAndOpen(Sound):
             clock=np.asarray(state.rounds, float),
             index=score,
             adjacency=np.zeros((*state.sums.shape, n)),
+            gain=np.ones_like(score),
             weights=np.ones_like(score),
             score=score,
             chosen=self.select(state, source).x,
+            planned=np.zeros(state.rounds.shape, np.bool_),
         )
 
 

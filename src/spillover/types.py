@@ -63,10 +63,12 @@ class Explanation:
     count: Array  # the (discounted) number of observations behind it
     clock: Array  # m: the discounted number of rounds so far
     index: Array  # mean plus exploration
-    adjacency: Array  # the estimated graph; (*batch, n, n)
+    adjacency: Array  # the estimated graph; (*batch, n, n), zeros for a policy without one
+    gain: Array  # direct effect of one unit of each arm's instantaneous reward on the arm itself: the diagonal of F
     weights: Array  # total effect of one unit of each arm's instantaneous reward
-    score: Array  # weights times index
+    score: Array  # weights times index: what the arms are ranked by
     chosen: BoolArray  # the decision, as a mask
+    planned: BoolArray  # (*batch,): whether a plan (initialisation, forced exploration) decided, not the scores
 
 
 @runtime_checkable

@@ -203,4 +203,6 @@ class GLRSEMUCB:
         """What the policy holds as it decides the next round; `rng` settles ties."""
         index = self.index(state)
         ties = (rng or Rng(0)).at(Purpose.CHOICE, state.base.rounds + 1)
-        return explanation(state.base, index, 1.0, self.choice(state, index, ties))
+        since = state.base.rounds - state.detector.restart
+        forced = forced_arm(index.shape[-1], since, self.forced) >= 0
+        return explanation(state.base, index, 1.0, self.choice(state, index, ties), planned=forced)

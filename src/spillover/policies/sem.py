@@ -64,14 +64,21 @@ def take_in(
     return state._replace(averages=averages, graph=graph)
 
 
-def explanation(state: SEMState, index: Array, discount: Any, chosen: BoolArray) -> Explanation:
+def explanation(
+    state: SEMState, index: Array, discount: Any, chosen: BoolArray, *, planned: Any = False
+) -> Explanation:
+    """What is held as the next round is decided; `planned` where something else than the initialisation set it."""
+    starting = state.rounds < state.averages.sums.shape[-1]
+    weights = np.array(state.graph.weights)
     return Explanation(
         mean=means(state.averages),
         count=counts_now(state.averages, state.rounds, discount),
         clock=np.array(state.clock),
         index=index,
         adjacency=np.array(state.graph.adjacency),
-        weights=np.array(state.graph.weights),
-        score=state.graph.weights * index,
+        gain=np.array(getattr(state.graph, "gain", np.ones_like(weights))),
+        weights=weights,
+        score=weights * index,
         chosen=chosen,
+        planned=starting | np.asarray(planned),
     )
