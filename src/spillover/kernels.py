@@ -1067,4 +1067,323 @@ def systematic_sample(marginals, budget, key, call, moment, purpose, x):
         taken += 1
 
 
+# --- switching means: which hypotheses "the last change was at round r" the rewards speak for ------------------------
+
+# An arm's evidence for a change against none is kept within these bounds, so that no product of many over- or
+# underflows; beyond them nothing is left to learn.
+LEAST_RATIO: Final = 1e-30
+MOST_RATIO: Final = 1e30
+NEGLIGIBLE: Final = 1e-6  # probability of a hypothesis below which it does not move a decision
+
+
+@njit(inline="always")
+def changed_probability(prior, ratio):
+    """Posterior probability of a change with this prior and this evidence for it."""
+    return prior * ratio / (prior * ratio + 1.0 - prior)
+
+
+@njit(inline="always")
+def likelihood(p, reward):
+    """p^z (1 - p)^(1 - z): Bernoulli at the ends of the range, a quasi-likelihood with the same mean between them."""
+    if reward == 1.0:
+        return p
+    if reward == 0.0:
+        return 1.0 - p
+    return math.exp(reward * math.log(p) + (1.0 - reward) * math.log(1.0 - p))
+
+
+@njit
+def weakest(mass):
+    """The hypothesis with the least probability."""
+    place, least = 0, math.inf
+    for k in range(mass.shape[0]):
+        total = 0.0
+        for g in range(mass.shape[1]):
+            total += mass[k, g]
+        if total < least:
+            place, least = k, total
+    return place
+
+
+@njit
+def normalise(mass):
+    total = 0.0
+    for k in range(mass.shape[0]):
+        for g in range(mass.shape[1]):
+            total += mass[k, g]
+    for k in range(mass.shape[0]):
+        for g in range(mass.shape[1]):
+            mass[k, g] /= total
+
+
+@njit
+def summarise(mass, kept, fresh, changed, arm):
+    """(successes, failures) of the Beta law with the mean and variance of what all hypotheses together say."""
+    mean, square, total = 0.0, 0.0, 0.0
+    for k in range(mass.shape[0]):
+        weight = 0.0
+        for g in range(mass.shape[1]):
+            weight += mass[k, g]
+        if weight == 0.0:
+            continue
+        total += weight
+        for side in range(2):
+            counts = fresh if side else kept
+            share = weight * (changed[k, arm] if side else 1.0 - changed[k, arm])
+            n = counts[k, arm, 0] + counts[k, arm, 1]
+            m = counts[k, arm, 0] / n
+            mean += share * m
+            square += share * (m * m + m * (1.0 - m) / (n + 1.0))
+    mean /= total
+    variance = max(square / total - mean * mean, 1e-12)
+    strength = max(mean * (1.0 - mean) / variance - 1.0, 2.0)
+    return mean * strength, (1.0 - mean) * strength
+
+
+@njit
+def open_hypothesis(
+    born, mass, kept, fresh, ratio, silent, changed, seen, x, moment, elapsed, hazard, idle_hazard, prior
+):
+    """A change just before `moment`: of a share of all arms, or (type 0) of an arm that was idle until now."""
+    slot = weakest(mass)
+    n = x.shape[0]
+    summary = np.empty((n, 2))
+    for i in range(n):
+        summary[i, 0], summary[i, 1] = summarise(mass, kept, fresh, changed, i)
+    total_silent = 0.0
+    for i in range(n):
+        gap = moment - seen[i]
+        silent[slot, i] = 1.0 - (1.0 - idle_hazard) ** gap if x[i] and gap > 0 else 0.0
+        total_silent += silent[slot, i]
+        ratio[slot, i] = 1.0
+        for side in range(2):
+            kept[slot, i, side] = summary[i, side]
+            fresh[slot, i, side] = 1.0
+    for i in range(n):
+        silent[slot, i] /= max(total_silent, 1e-300)
+    born[slot] = moment
+    shared = 1.0 - (1.0 - hazard) ** elapsed
+    alone = min(total_silent, 0.4)
+    for g in range(mass.shape[1]):
+        mass[slot, g] = 0.0
+    normalise(mass)
+    for k in range(mass.shape[0]):
+        for g in range(mass.shape[1]):
+            mass[k, g] *= 1.0 - shared - alone
+    mass[slot, 0] = alone
+    for g in range(1, mass.shape[1]):
+        mass[slot, g] = shared * prior[g]
+
+
+@njit
+def weigh_reward(born, mass, kept, fresh, ratio, silent, shares, arm, reward, moment):
+    """One arm's reward: what every hypothesis predicted, and its counts.
+
+    For a hypothesis that changed later than the reward was earned (feedback out of order) it is one more observation
+    of the time before, and as probable as the hypotheses that were there find it.
+    """
+    told, known = 0.0, 0.0
+    for k in range(born.shape[0]):
+        before = born[k] > moment
+        p_kept = kept[k, arm, 0] / (kept[k, arm, 0] + kept[k, arm, 1])
+        kept[k, arm, 0] += reward
+        kept[k, arm, 1] += 1.0 - reward
+        if before:
+            continue
+        p_fresh = fresh[k, arm, 0] / (fresh[k, arm, 0] + fresh[k, arm, 1])
+        fresh[k, arm, 0] += reward
+        fresh[k, arm, 1] += 1.0 - reward
+        like_kept, like_fresh = likelihood(p_kept, reward), likelihood(p_fresh, reward)
+        for g in range(mass.shape[1]):
+            if mass[k, g] == 0.0:
+                continue
+            c = 0.0
+            if born[k] > 0:
+                c = changed_probability(silent[k, arm] if g == 0 else shares[g], ratio[k, arm])
+            known += mass[k, g]
+            mass[k, g] *= c * like_fresh + (1.0 - c) * like_kept
+            told += mass[k, g]
+        ratio[k, arm] = min(max(ratio[k, arm] * like_fresh / like_kept, LEAST_RATIO), MOST_RATIO)
+    if known > 0.0:
+        for k in range(born.shape[0]):
+            if born[k] > moment:
+                for g in range(mass.shape[1]):
+                    mass[k, g] *= told / known
+    normalise(mass)
+
+
+@njit
+def update_changed(born, mass, ratio, silent, shares, changed):
+    """How probable each hypothesis finds it that its change was one of each arm."""
+    for k in range(born.shape[0]):
+        total = 0.0
+        for g in range(mass.shape[1]):
+            total += mass[k, g]
+        for i in range(changed.shape[1]):
+            changed[k, i] = 0.0
+        if total == 0.0 or born[k] == 0:
+            continue
+        for g in range(mass.shape[1]):
+            share = mass[k, g] / total
+            if share == 0.0:
+                continue
+            for i in range(changed.shape[1]):
+                changed[k, i] += share * changed_probability(silent[k, i] if g == 0 else shares[g], ratio[k, i])
+
+
+@gufunc(
+    (
+        int64[:],
+        float64[:, :],
+        float64[:, :, :],
+        float64[:, :, :],
+        float64[:, :],
+        float64[:, :],
+        float64[:, :],
+        int64[:],
+        int64[:],
+        boolean[:],
+        float64[:],
+        int64,
+        float64[:],
+        float64[:],
+        float64,
+        float64,
+        boolean,
+        boolean[:],
+    ),
+    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(n),(n),(),(g),(g),(),(),()->()",
+    writes=("born", "mass", "kept", "fresh", "ratio", "silent", "changed", "seen", "latest"),
+)
+def switching_arrival(
+    born,
+    mass,
+    kept,
+    fresh,
+    ratio,
+    silent,
+    changed,
+    seen,
+    latest,
+    x,
+    reward,
+    moment,
+    shares,
+    prior,
+    hazard,
+    idle_hazard,
+    arrived,
+    taken,
+):
+    """Weigh all hypotheses by the rewards of a round; exact when rounds arrive in order, up to the forgotten ones."""
+    taken[0] = arrived
+    if not arrived:
+        return
+    if moment > latest[0]:
+        if latest[0] > 0:
+            elapsed = moment - latest[0]
+            open_hypothesis(
+                born, mass, kept, fresh, ratio, silent, changed, seen, x, moment, elapsed, hazard, idle_hazard, prior
+            )
+        latest[0] = moment
+    for i in range(x.shape[0]):
+        if x[i]:
+            weigh_reward(born, mass, kept, fresh, ratio, silent, shares, i, reward[i], moment)
+            seen[i] = max(seen[i], moment)
+    update_changed(born, mass, ratio, silent, shares, changed)
+
+
+@njit(inline="always")
+def expected_improvement(counts, threshold):
+    """E[(m - threshold)+] for a mean m with this Beta law, taken as normal."""
+    n = counts[0] + counts[1]
+    mean = counts[0] / n
+    deviation = math.sqrt(mean * (1.0 - mean) / (n + 1.0))
+    z = (mean - threshold) / deviation
+    if z < -6.0:
+        return 0.0
+    return deviation * (math.exp(-0.5 * z * z) * 0.3989422804014327 + 0.5 * z * math.erfc(-z * 0.7071067811865476))
+
+
+@njit
+def mixture_mean(totals, kept, fresh, changed, arm):
+    mean = 0.0
+    for k in range(totals.shape[0]):
+        if totals[k] > 0.0:
+            m_kept = kept[k, arm, 0] / (kept[k, arm, 0] + kept[k, arm, 1])
+            m_fresh = fresh[k, arm, 0] / (fresh[k, arm, 0] + fresh[k, arm, 1])
+            mean += totals[k] * (m_kept + changed[k, arm] * (m_fresh - m_kept))
+    return mean
+
+
+@njit
+def mixture_improvement(sharpened, kept, fresh, changed, arm, threshold):
+    improvement = 0.0
+    for k in range(sharpened.shape[0]):
+        if sharpened[k] < NEGLIGIBLE:
+            continue
+        of_fresh = sharpened[k] * changed[k, arm]
+        if of_fresh > NEGLIGIBLE:
+            improvement += of_fresh * expected_improvement(fresh[k, arm], threshold)
+        of_kept = sharpened[k] - of_fresh
+        if of_kept > NEGLIGIBLE:
+            improvement += of_kept * expected_improvement(kept[k, arm], threshold)
+    return improvement
+
+
+@gufunc(
+    (
+        float64[:, :],
+        float64[:, :, :],
+        float64[:, :, :],
+        float64[:, :],
+        float64[:],
+        int64[:],
+        float64[:],
+        int64,
+        int64,
+        float64,
+        float64,
+        float64[:],
+        float64[:],
+    ),
+    "(k,g),(k,n,t),(k,n,t),(k,n),(n),(n),(n),(),(),(),()->(n),(n)",
+)
+def switching_index(
+    mass, kept, fresh, changed, weights, pulled, flight, now, budget, idle_hazard, horizon, mean, index
+):
+    """Expected rewards, and the same plus what finding out may be worth over `horizon` rounds.
+
+    An arm outside the s best in expectation gains horizon E[(w m - threshold)+] / w, threshold being the score of the s-th
+    best, over (1 + pulls in flight)^2: what is already under way need not be asked again.
+    """
+    hypotheses, n = mass.shape[0], weights.shape[0]
+    totals = np.empty(hypotheses)
+    squares = 0.0
+    for k in range(hypotheses):
+        totals[k] = 0.0
+        for g in range(mass.shape[1]):
+            totals[k] += mass[k, g]
+        squares += totals[k] * totals[k]
+    scores = np.empty(n)
+    idle = np.empty(n)
+    for i in range(n):
+        idle[i] = 1.0 - (1.0 - idle_hazard) ** (now - pulled[i])
+        mean[i] = (1.0 - idle[i]) * mixture_mean(totals, kept, fresh, changed, i) + idle[i] * 0.5
+        index[i] = mean[i]
+        scores[i] = weights[i] * mean[i]
+    if budget >= n:
+        return
+    threshold = max(np.sort(scores)[n - budget], 0.0)
+    for k in range(hypotheses):
+        totals[k] *= totals[k] / squares  # squared: a change that is hardly likely shows itself in pulls under way
+    for i in range(n):
+        if scores[i] >= threshold or weights[i] <= threshold:
+            continue  # chosen anyway, or out of reach even with the best mean
+        level = threshold / weights[i]
+        improvement = (1.0 - idle[i]) * mixture_improvement(totals, kept, fresh, changed, i, level)
+        improvement += idle[i] * 0.5 * (1.0 - level) ** 2
+        index[i] += horizon * improvement / (1.0 + flight[i]) ** 2
+
+
 os.close(COMPILING)
