@@ -70,7 +70,7 @@ class InstrumentGraph:
         return InstrumentState(
             regression=no_rounds(problem, np.eye(n), batch),
             news=np.zeros(batch),
-            bars=np.array(np.broadcast_to(bars, (*batch, n, n))),
+            bars=np.broadcast_to(bars, (*batch, n, n)).copy(),
             gain_bars=np.full((*batch, n), usual),
             adjacency=np.zeros((*batch, n, n)),
             gain=np.ones((*batch, n)),

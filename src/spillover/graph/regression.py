@@ -28,10 +28,10 @@ def no_rounds(problem: Problem, prior: Array, batch: Batch) -> Regression:
     """Nothing seen yet: effects are the prior, (m, n)."""
     m, n = prior.shape
     size = np.abs(np.asarray(problem.reward_range, float)).max(axis=-1)
-    ridge = np.array(np.broadcast_to(RIDGE * size**2, batch))
+    ridge = np.broadcast_to(RIDGE * size**2, batch).copy()
     return Regression(
         root=np.eye(n) / np.sqrt(ridge)[..., None, None],
-        effects=np.array(np.broadcast_to(prior, (*batch, m, n))),
+        effects=np.broadcast_to(prior, (*batch, m, n)).copy(),
         scatter=np.zeros((*batch, m, m)),
         freedom=np.zeros(batch),
         ridge=ridge,
