@@ -1158,6 +1158,8 @@ def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acy
 # Alternatives of the test for a change: by how much the variance of a residual may have grown.
 GROWTHS: Final = (2.0, 10.0, 1e4)
 FEWEST_FREE: Final = 5.0  # degrees of freedom below which a noise level says nothing
+MANY_FREE: Final = 50.0  # from which on its own error is small
+SHIFT: Final = 0.5
 LARGEST_LOG: Final = 100.0
 # Below this, relative to the largest entry, a pivot is rounding.
 NO_PIVOT: Final = 1e-12
@@ -1230,41 +1232,72 @@ def evidence_of_growth(ratio, freedom):
     return total / 3.0
 
 
+@njit(cache=True)
+def shift_effects(risen, fallen, z, unit, standing):
+    """The largest of the statistics for a shift in one effect, up or down, after standardised residuals `standing`.
+
+    Page's cumulative sums for a shift of SHIFT standard deviations in what a whole unit of z does.
+    """
+    largest = 0.0
+    for j in range(z.shape[0]):
+        shift = SHIFT * unit * z[j]
+        if shift != 0.0:
+            for i in range(standing.shape[0]):
+                risen[j, i] = max(0.0, risen[j, i] + shift * (standing[i] - 0.5 * shift))
+                fallen[j, i] = max(0.0, fallen[j, i] - shift * (standing[i] + 0.5 * shift))
+                largest = max(largest, risen[j, i], fallen[j, i])
+    return largest
+
+
 @gufunc(
     (
         float64[:, ::1],
         float64[:, ::1],
         float64[:, ::1],
         float64[::1],
+        float64[:, ::1],
+        float64[:, ::1],
         float64,
         float64[:],
         float64[:],
+        float64,
         float64,
         float64,
         boolean,
         boolean[:],
     ),
-    "(n,n),(m,n),(m,m),(m),(),(n),(m),(),(),()->()",
-    writes=("suspicion",),
+    "(n,n),(m,n),(m,m),(m),(n,m),(n,m),(),(n),(m),(),(),(),()->()",
+    writes=("suspicion", "risen", "fallen"),
 )
-def notice_change(root, effects, scatter, suspicion, freedom, z, y, floor, limit, current, alarm):
-    """Test each residual of y on z against the noise learned so far; suspicion is a Shiryaev-Roberts statistic a row.
+def notice_change(
+    root, effects, scatter, suspicion, risen, fallen, freedom, z, y, floor, size, limit, current, alarm
+):
+    """Test the residuals of y on z against the noise learned so far, before they are learned from.
 
-    While nothing changes its mean grows by 1 an arrival, so that false alarms are at least `limit` arrivals apart on
-    average, all rows together. Residuals in directions that the past did not show count for nothing.
+    Two tests, each with at least 2 `limit` arrivals between false alarms on average: a Shiryaev-Roberts statistic for
+    each outcome, whose variance may have grown (its mean grows by 1 an arrival while nothing changes), and cumulative
+    sums for each single effect, which see small shifts sooner. Residuals in directions that the past did not show
+    count for nothing.
     """
     alarm[0] = False
     if not current or freedom < FEWEST_FREE:
         return
-    m = y.shape[0]
-    share = projected(root, z, np.empty(z.shape[0]))
+    n, m = z.shape[0], y.shape[0]
+    share = projected(root, z, np.empty(n))
     unmoved = evidence_of_growth(0.0, freedom)
+    standing = np.empty(m)
+    caution = 1.0 + 3.0 * math.sqrt(2.0 / freedom)  # the variance may be underestimated
     for i in range(m):
-        error = y[i] - prediction(effects[i], z)
-        ratio = error * error * share / max(scatter[i, i] / freedom, floor)
+        error = math.sqrt(share) * (y[i] - prediction(effects[i], z))
+        variance = max(scatter[i, i] / freedom, floor)
+        ratio = error * error / variance
+        standing[i] = error / math.sqrt(caution * variance)
         evidence = unmoved if ratio < 1e-12 else evidence_of_growth(ratio, freedom)
         suspicion[i] = min((suspicion[i] + 1.0) * evidence, 1e100)
-        alarm[0] |= suspicion[i] >= m * limit
+        alarm[0] |= suspicion[i] >= 2.0 * m * limit
+    if freedom >= MANY_FREE:
+        largest = shift_effects(risen, fallen, z, math.sqrt(share) / size, standing)
+        alarm[0] |= largest >= math.log(4.0 * n * m * limit)
 
 
 @njit(cache=True)

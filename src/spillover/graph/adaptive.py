@@ -9,12 +9,13 @@ import numpy as np
 from spillover import validate
 from spillover.graph.foretold import Evidence, best_candidate, foretell, no_evidence, weigh
 from spillover.graph.instrument import InstrumentGraph, InstrumentState
+from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.sparse import ROW_BOUND, SparseGraph
 from spillover.graph.tuned import SelfTunedGraph
 from spillover.graph.watch import Watch, no_alarms, notice
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
-CANDIDATES = ("sparse", "instrument", "none")
+CANDIDATES = ("sparse", "instrument", "lasting", "none")
 
 
 class AdaptiveState(NamedTuple):
@@ -22,6 +23,7 @@ class AdaptiveState(NamedTuple):
 
     sparse: Any  # a Graph or a TunedGraph
     instrument: InstrumentState
+    lasting: PayoffGraph  # never begins anew
     evidence: Evidence
     watch: Watch
     used: IntArray  # (*batch,): position in CANDIDATES
@@ -29,13 +31,13 @@ class AdaptiveState(NamedTuple):
 
     @property
     def adjacency(self) -> Array:
-        choices = [self.sparse.adjacency, self.instrument.adjacency, np.zeros_like(self.instrument.adjacency)]
-        return np.asarray(np.choose(self.used[..., None, None], choices))
+        learned = self.instrument.adjacency
+        return pick(self.used, [self.sparse.adjacency, learned, self.lasting.adjacency, np.zeros_like(learned)])
 
     @property
     def gain(self) -> Array:
         ones = np.ones_like(self.weights)
-        return np.asarray(np.choose(self.used[..., None], [ones, self.instrument.gain, ones]))
+        return pick(self.used, [ones, self.instrument.gain, self.lasting.gain, ones])
 
     @property
     def alarms(self) -> IntArray:
@@ -46,6 +48,12 @@ class AdaptiveState(NamedTuple):
     def since(self) -> IntArray:
         """The round of play whose outcome gave the last change away, 0 before the first; (*batch,)."""
         return self.watch.since
+
+
+def pick(used: IntArray, choices: list[Array]) -> Array:
+    """What belongs to the candidate that each learner uses."""
+    axes = choices[0].ndim - used.ndim
+    return np.asarray(np.choose(used[(..., *[None] * axes)], choices))
 
 
 class Account(NamedTuple):
@@ -60,11 +68,13 @@ class Account(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveGraph:
-    """The paper's sparse graph, the instrument estimate, or none: whichever foretold the payoff best.
+    """The paper's sparse graph, the instrument estimate, lasting weights, or none: whichever foretold the payoff best.
 
     Each candidate is judged by the weights that it held when a round was played, so a graph that fits what has arrived
     but is outdated by then counts as what it is. Of candidates that are nearly equal the first in this order is used.
-    A change of the graph is noticed by its residuals; then all is learned anew from the rounds played since.
+    A change of the graph is noticed by its residuals; then all is learned anew from the rounds played since. Only the
+    lasting weights, a regression of the payoff on z, are not: in graphs that change all the time they are what is
+    common to them.
 
     Parameters as those of `SparseGraph` and `SelfTunedGraph` (sparsity "auto").
 
@@ -98,11 +108,16 @@ class AdaptiveGraph:
     def instrument(self) -> InstrumentGraph:
         return InstrumentGraph(signed=self.signed, required=self.required, forbidden=self.forbidden)
 
+    @cached_property
+    def lasting(self) -> PayoffWeights:
+        return PayoffWeights(signed=self.signed)
+
     def init(self, problem: Problem, batch: Batch = ()) -> AdaptiveState:
         n = problem.n_arms
         return AdaptiveState(
             sparse=self.sparse.init(problem, batch),
             instrument=self.instrument.init(problem, batch),
+            lasting=self.lasting.init(problem, batch),
             evidence=no_evidence(len(CANDIDATES), batch),
             watch=no_alarms(n, batch),
             used=np.zeros(batch, np.int64),
@@ -110,8 +125,8 @@ class AdaptiveGraph:
         )
 
     def remember(self, graph: AdaptiveState) -> Array:
-        """The weights that each candidate with a graph holds now, (*batch, 2, n)."""
-        return np.stack([graph.sparse.weights, graph.instrument.weights], axis=-2)
+        """The weights that each candidate with a graph holds now, (*batch, 3, n)."""
+        return np.stack([graph.sparse.weights, graph.instrument.weights, graph.lasting.weights], axis=-2)
 
     def judge(self, graph: AdaptiveState, z: Array, y: Array, arrived: BoolArray, memo: Any) -> AdaptiveState:
         """What an outcome says of the weights that were held when its round was played."""
@@ -127,19 +142,19 @@ class AdaptiveGraph:
         watch, alarm, current = notice(graph.watch, instrument.regression, z, y, weight, moment)
         if alarm.any():
             sparse, instrument = self.sparse.forget(sparse, alarm), self.instrument.forget(instrument, alarm)
-        weight = weight * current
+        fresh = weight * current
         return graph._replace(
-            sparse=self.sparse.absorb(sparse, z, y, weight, moment),
-            instrument=self.instrument.absorb(instrument, z, y, weight, moment),
+            sparse=self.sparse.absorb(sparse, z, y, fresh, moment),
+            instrument=self.instrument.absorb(instrument, z, y, fresh, moment),
+            lasting=self.lasting.absorb(graph.lasting, z, y, weight, moment),
             watch=watch,
         )
 
     def solve(self, graph: AdaptiveState) -> AdaptiveState:
         sparse, instrument = self.sparse.solve(graph.sparse), self.instrument.solve(graph.instrument)
-        used = best_candidate(graph.evidence)
-        choices = [sparse.weights, instrument.weights, np.ones_like(graph.weights)]
-        weights = np.choose(used[..., None], choices)
-        return graph._replace(sparse=sparse, instrument=instrument, used=used, weights=weights)
+        lasting, used = self.lasting.solve(graph.lasting), best_candidate(graph.evidence)
+        weights = pick(used, [sparse.weights, instrument.weights, lasting.weights, np.ones_like(graph.weights)])
+        return graph._replace(sparse=sparse, instrument=instrument, lasting=lasting, used=used, weights=weights)
 
 
 def evidence(graph: AdaptiveState) -> Account:

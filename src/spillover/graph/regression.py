@@ -53,6 +53,11 @@ def forget_rounds(known: Regression, prior: Array, rows: BoolArray) -> Regressio
     return known._replace(freedom=np.where(rows, 0.0, known.freedom))
 
 
+def size_of(known: Regression) -> Array:
+    """Largest reward there can be."""
+    return np.sqrt(known.ridge / RIDGE)
+
+
 def floor_of(known: Regression) -> Array:
     """Least variance of a residual that is believed."""
     return (FLOOR / RIDGE) * known.ridge

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
-from spillover.graph.regression import Regression, floor_of
+from spillover.graph.regression import Regression, floor_of, size_of
 from spillover.types import Array, Batch, BoolArray, IntArray
 
 # Arrivals between false alarms, at least, on average.
@@ -15,13 +15,17 @@ QUIET = 1e6
 class Watch(NamedTuple):
     """Evidence of a change since the last one."""
 
-    suspicion: Array  # (*batch, n): a Shiryaev-Roberts statistic for each arm's outcome
+    suspicion: Array  # (*batch, n): of each arm's outcome, that its residuals have grown
+    risen: Array  # (*batch, n, n): of each arm's effect on each outcome, that it has grown
+    fallen: Array  # (*batch, n, n): or shrunk
     alarms: IntArray  # (*batch,): how many changes were noticed
     since: IntArray  # (*batch,): the round of play whose outcome gave the last one away; 0 before the first
 
 
 def no_alarms(n_arms: int, batch: Batch) -> Watch:
-    return Watch(np.zeros((*batch, n_arms)), np.zeros(batch, np.int64), np.zeros(batch, np.int64))
+    square = (*batch, n_arms, n_arms)
+    never = np.zeros(batch, np.int64)
+    return Watch(np.zeros((*batch, n_arms)), np.zeros(square), np.zeros(square), never, never.copy())
 
 
 def notice(
@@ -34,11 +38,14 @@ def notice(
     the graph before: when it comes in late it is left out, and so raises no alarm either.
     """
     current = np.asarray(arrived, np.bool_) & (moment >= watch.since)
+    signs = (watch.suspicion, watch.risen, watch.fallen)
+    size, floor = size_of(known), floor_of(known)
     alarm = kernels.notice_change(
-        known.root, known.effects, known.scatter, watch.suspicion, known.freedom, z, y, floor_of(known), QUIET, current
+        known.root, known.effects, known.scatter, *signs, known.freedom, z, y, floor, size, QUIET, current
     )
     if not alarm.any():
         return watch, alarm, current
-    watch.suspicion[alarm] = 0.0
+    for sign in signs:
+        sign[alarm] = 0.0
     noted = watch._replace(alarms=np.asarray(watch.alarms + alarm), since=np.where(alarm, moment, watch.since))
     return noted, alarm, current
