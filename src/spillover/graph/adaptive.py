@@ -71,7 +71,7 @@ class AdaptiveGraph:
     """The paper's sparse graph, the instrument estimate, lasting weights, or none: whichever foretold the payoff best.
 
     Each candidate is judged by the weights that it held when a round was played, so a graph that fits what has arrived
-    but is outdated by then counts as what it is. Of candidates that are nearly equal the first in this order is used.
+    but is outdated by then counts as what it is. Another than the first is used where it is better by two standard errors.
     A change of the graph is noticed by its residuals; then all is learned anew from the rounds played since. Only the
     lasting weights, a regression of the payoff on z, are not: in graphs that change all the time they are what is
     common to them.

@@ -7,20 +7,22 @@ import numpy as np
 from spillover.types import Array, Batch, BoolArray, IntArray
 
 MEMORY = 0.99  # how much of the evidence is left after an arrival
-NEAR = 0.01  # errors that differ by less than this share of the error without a graph are alike
+CLEAR = 2.0  # standard errors by which a candidate must be better than the first to be used in its place
 
 
 class Evidence(NamedTuple):
     """Discounted sums over the arrivals; the last candidate is to have no graph."""
 
     errors: Array  # (*batch, candidates): squared errors of the payoff
+    lead: Array  # (*batch, candidates): by how much they are less than the first candidate's
+    doubt: Array  # (*batch, candidates): squares of that, the variance of the lead
     cross: Array  # (*batch, candidates): payoff times what was foretold
     power: Array  # (*batch, candidates): what was foretold, squared
     count: Array  # (*batch,): arrivals
 
 
 def no_evidence(candidates: int, batch: Batch) -> Evidence:
-    return Evidence(*(np.zeros((*batch, candidates)) for _ in range(3)), np.zeros(batch))
+    return Evidence(*(np.zeros((*batch, candidates)) for _ in range(5)), np.zeros(batch))
 
 
 def weigh(held: Evidence, foretold: Array, payoff: Array, heard: BoolArray) -> Evidence:
@@ -30,16 +32,24 @@ def weigh(held: Evidence, foretold: Array, payoff: Array, heard: BoolArray) -> E
     """
     factor = np.divide(held.cross, held.power, out=np.ones_like(held.cross), where=held.power > 0)
     miss = (payoff[..., None] - factor * foretold) ** 2
-    new = (miss, payoff[..., None] * foretold, foretold**2, heard)
-    rows = (heard[..., None], heard[..., None], heard[..., None], heard)
-    return Evidence(*(np.where(row, MEMORY * old + add, old) for row, old, add in zip(rows, held, new, strict=True)))
+    lead = miss[..., :1] - miss
+    row, left = heard[..., None], np.where(heard, MEMORY, 1.0)
+    kept = left[..., None]
+    return Evidence(
+        errors=kept * held.errors + row * miss,
+        lead=kept * held.lead + row * lead,
+        doubt=kept**2 * held.doubt + row * lead**2,
+        cross=kept * held.cross + row * (payoff[..., None] * foretold),
+        power=kept * held.power + row * foretold**2,
+        count=np.asarray(left * held.count + heard),
+    )
 
 
 def best_candidate(held: Evidence) -> IntArray:
-    """The first whose error is near the least; the first of all while nothing was heard."""
-    least = held.errors.min(axis=-1, keepdims=True)
-    near = held.errors <= least + NEAR * held.errors[..., -1:]
-    return np.asarray(near.argmax(axis=-1))
+    """The one with the least error of those that are clearly better than the first; the first if none is."""
+    clear = held.lead > CLEAR * np.sqrt(held.doubt)
+    clear[..., 0] = True
+    return np.asarray(np.where(clear, held.errors, np.inf).argmin(axis=-1))
 
 
 def foretell(memo: Any, z: Array) -> Array:
