@@ -17,6 +17,7 @@ from spillover.policies import (
     DiscountedCUCB,
     Oracle,
     SlidingWindowCUCB,
+    SwitchingSEM,
     Uniform,
 )
 from spillover.rng import Purpose, Rng
@@ -56,6 +57,7 @@ __all__ = [
     "Rng",
     "Run",
     "SlidingWindowCUCB",
+    "SwitchingSEM",
     "SyntheticSEM",
     "Uniform",
     "UniformDelay",

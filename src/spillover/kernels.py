@@ -1344,15 +1344,16 @@ def mixture_improvement(sharpened, kept, fresh, changed, arm, threshold):
         int64,
         float64,
         float64,
+        float64,
         float64[:],
         float64[:],
     ),
-    "(k,g),(k,n,t),(k,n,t),(k,n),(n),(n),(n),(),(),(),()->(n),(n)",
+    "(k,g),(k,n,t),(k,n,t),(k,n),(n),(n),(n),(),(),(),(),()->(n),(n)",
 )
 def switching_index(
-    mass, kept, fresh, changed, weights, pulled, flight, now, budget, idle_hazard, horizon, mean, index
+    mass, kept, fresh, changed, weights, pulled, flight, now, budget, offset, idle_hazard, horizon, mean, index
 ):
-    """Expected rewards, and the same plus what finding out may be worth over `horizon` rounds.
+    """Expected rewards, and the same plus what finding out may be worth over `horizon` rounds; in [0, 1] + offset.
 
     An arm outside the s best in expectation gains horizon E[(w m - threshold)+] / w, the threshold being the score of
     the s-th best, over (1 + pulls in flight)^2: what is already under way need not be asked again.
@@ -1371,16 +1372,16 @@ def switching_index(
         idle[i] = 1.0 - (1.0 - idle_hazard) ** (now - pulled[i])
         mean[i] = (1.0 - idle[i]) * mixture_mean(totals, kept, fresh, changed, i) + idle[i] * 0.5
         index[i] = mean[i]
-        scores[i] = weights[i] * mean[i]
+        scores[i] = weights[i] * (mean[i] + offset)
     if budget >= n:
         return
     threshold = max(np.sort(scores)[n - budget], 0.0)
     for k in range(hypotheses):
         totals[k] *= totals[k] / squares  # squared: a change that is hardly likely shows itself in pulls under way
     for i in range(n):
-        if scores[i] >= threshold or weights[i] <= threshold:
+        if scores[i] >= threshold or weights[i] * (1.0 + offset) <= threshold:
             continue  # chosen anyway, or out of reach even with the best mean
-        level = threshold / weights[i]
+        level = max(threshold / weights[i] - offset, 0.0)
         improvement = (1.0 - idle[i]) * mixture_improvement(totals, kept, fresh, changed, i, level)
         improvement += idle[i] * 0.5 * (1.0 - level) ** 2
         index[i] += horizon * improvement / (1.0 + flight[i]) ** 2

@@ -13,9 +13,11 @@ from spillover.policies.reference import DelayedOracle, Oracle, Uniform
 from spillover.policies.restarts import GLRCUCB, GLRSEMUCB
 from spillover.policies.semucb import SEMUCB
 from spillover.policies.superarms import SuperArmUCB
+from spillover.policies.switching import SwitchingSEM
 from spillover.policies.window import SlidingWindowCUCB
 
 POLICIES: dict[str, Callable[..., Any]] = {
+    "switching-sem": SwitchingSEM,
     "ndc-sem": NDCSEM,
     "sem-ucb": SEMUCB,
     "glr-sem-ucb": GLRSEMUCB,
@@ -54,5 +56,6 @@ __all__ = [
     "Oracle",
     "SlidingWindowCUCB",
     "SuperArmUCB",
+    "SwitchingSEM",
     "Uniform",
 ]

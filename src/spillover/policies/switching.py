@@ -1,0 +1,226 @@
+"""SwitchingSEM: means that switch, a graph that is learned, pulls under way that count; nothing to set."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import kernels, validate
+from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
+from spillover.oracle import top_arms
+from spillover.policies.sem import scores
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+
+HYPOTHESES = 20  # of when the last change was; the least probable one makes room for a new one
+HAZARD = 1e-3  # of a change that may touch many arms, a round
+IDLE_HAZARD = 1e-4  # of a change of one arm that nobody sees because it is not played, a round
+SHARES = np.array([0.0, 0.2, 0.9])  # of arms that a change touches; the first stands for idle arms alone
+SHARE_PRIOR = np.array([0.0, 0.5, 0.5])
+HORIZON = 50.0  # rounds over which a better arm pays off
+PATIENCE = 2.0  # pulls are given up on after about so many times the longest delay met
+
+
+class Belief(NamedTuple):
+    """What the rewards say of each hypothesis "the last change was at round r", with Beta counts (ones, zeros)."""
+
+    born: IntArray  # (*batch, k): r; 0 for the one that nothing has ever changed
+    mass: Array  # (*batch, k, shares): joint probability of r and of the share of arms that changed then
+    kept: Array  # (*batch, k, n, 2): counts of an arm if it did not change at r
+    fresh: Array  # (*batch, k, n, 2): counts since r
+    ratio: Array  # (*batch, k, n): how much better the rewards since r fit an arm that changed
+    silent: Array  # (*batch, k, n): among changes of idle arms alone, the prior probability that it was this one
+    changed: Array  # (*batch, k, n): probability under r that the arm changed at r
+    seen: IntArray  # (*batch, n): latest round of play with a reward of the arm
+    latest: IntArray  # (*batch, 1): latest round of play that was heard of
+
+
+class SwitchingState(NamedTuple):
+    """All that SwitchingSEM has learned."""
+
+    rounds: IntArray  # (*batch,): rounds played
+    budget: IntArray  # (*batch,)
+    limits: Array  # (*batch, 2): range of z
+    pulled: IntArray  # (*batch, n): round of the last pull
+    flight: Array  # (*batch, n): pulls whose outcome is still expected
+    longest: IntArray  # (*batch,): longest delay met so far
+    effects: Array  # (*batch, n): rewards that have arrived, in units of the range: what the weights were learned from
+    prior: Array  # (*batch, n): weights before anything is known
+    belief: Belief
+    graph: Any
+
+
+def no_belief(n_arms: int, batch: Batch) -> Belief:
+    hypotheses = (*batch, HYPOTHESES, n_arms)
+    mass = np.zeros((*batch, HYPOTHESES, len(SHARES)))
+    mass[..., 0, 0] = 1.0  # nothing has changed
+    return Belief(
+        born=np.zeros((*batch, HYPOTHESES), np.int64),
+        mass=mass,
+        kept=np.ones((*hypotheses, 2)),
+        fresh=np.ones((*hypotheses, 2)),
+        ratio=np.ones(hypotheses),
+        silent=np.zeros(hypotheses),
+        changed=np.zeros(hypotheses),
+        seen=np.zeros((*batch, n_arms), np.int64),
+        latest=np.zeros((*batch, 1), np.int64),
+    )
+
+
+def weights_before(problem: Problem) -> Array:
+    """Where the order of the arms is known, an arm can act on all before it: the later, the more it may spill over.
+
+    1 / n an edge is the guess, so weights from 1 to about e; while nothing has arrived, only their order matters.
+    """
+    n = problem.n_arms
+    return (1.0 + 1.0 / n) ** np.arange(n) if problem.acyclic else np.ones(n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwitchingSEM:
+    """The policy to start with: no discount, no exploration rate, any delay, Bernoulli or continuous rewards.
+
+    Each arm's mean stays until it is drawn anew: together with a share of the others, or alone. All hypotheses of when
+    that was last are weighed by the rewards (20 are kept). The decision takes the s arms with the most expected
+    effect, direct plus spilled over; another arm is tried where what it may bring outweighs what it costs, and the
+    less, the more of its pulls are still under way. See docs/policies.md for the model.
+
+    graph, sparsity, row_bound, required, forbidden, signed: how the graph is learned, as in `NDCSEM`; as it comes,
+    whichever way foretells the payoff best, and none where none helps.
+
+    >>> import spillover as sp
+    >>> world = sp.SyntheticSEM(horizon=1500, changes=(700,))
+    >>> runs = [sp.simulate(policy, world, 20, replications=5) for policy in (SwitchingSEM(), sp.NDCSEM())]
+    >>> bool(runs[0].final_regret.mean() < runs[1].final_regret.mean())
+    True
+    """
+
+    graph: Any = "adaptive"
+    sparsity: Any = 1e-3
+    row_bound: float = ROW_BOUND
+    required: Any = None
+    forbidden: Any = None
+    signed: bool = False
+
+    order_free = False
+    grids = ("sparsity",)
+
+    def __post_init__(self) -> None:
+        _ = self.learner  # refuses what it cannot take
+
+    @cached_property
+    def learner(self) -> GraphLearner:
+        shared = {"graph": self.graph, "signed": self.signed}
+        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden, **shared)
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
+        validate.problem(problem)
+        validate.grid(self, batch)
+        line = (*batch, problem.n_arms)
+        return SwitchingState(
+            rounds=np.zeros(batch, np.int64),
+            budget=np.full(batch, problem.budget, np.int64),
+            limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
+            pulled=np.zeros(line, np.int64),
+            flight=np.zeros(line),
+            longest=np.zeros(batch, np.int64),
+            effects=np.zeros(line),
+            prior=np.broadcast_to(weights_before(problem), line).copy(),
+            belief=no_belief(problem.n_arms, batch),
+            graph=self.learner.init(problem, batch),
+        )
+
+    def weights(self, state: SwitchingState) -> Array:
+        """The learned ones, led by the prior for arms of which hardly any effect has arrived."""
+        learned = state.graph.weights
+        return np.asarray(learned + (state.prior - learned) / (1.0 + state.effects) ** 2)
+
+    def index(self, state: SwitchingState, weights: Array) -> tuple[Array, Array]:
+        """Expected rewards and the same plus what finding out is worth, in units of the range of z."""
+        belief = state.belief
+        found = kernels.switching_index(
+            belief.mass,
+            belief.kept,
+            belief.fresh,
+            belief.changed,
+            weights,
+            state.pulled,
+            state.flight,
+            state.rounds,
+            state.budget,
+            state.limits[..., 0] / (state.limits[..., 1] - state.limits[..., 0]),
+            IDLE_HAZARD,
+            HORIZON,
+        )
+        return found[0], found[1]
+
+    def select(self, state: SwitchingState, rng: Rng) -> Choice:
+        remember = getattr(self.learner, "remember", None)
+        memo = None if remember is None else remember(state.graph)
+        return Choice(self.decision(state, rng)[0], memo)
+
+    def decision(self, state: SwitchingState, rng: Rng) -> tuple[BoolArray, Array, Array, Array]:
+        """The chosen arms, the weights, and mean and index in the units of z."""
+        low, high = state.limits[..., :1], state.limits[..., 1:]
+        weights = self.weights(state)
+        mean, index = (low + (high - low) * part for part in self.index(state, weights))
+        return top_arms(scores(weights, index), state.budget, rng), weights, mean, index
+
+    def played(self, state: SwitchingState, x: BoolArray) -> SwitchingState:
+        x = validate.decision("x", x, state.flight.shape)
+        rounds = state.rounds + 1
+        return state._replace(
+            rounds=rounds,
+            pulled=np.where(x, rounds[..., None], state.pulled),
+            flight=state.flight * fading(state)[..., None] + x,
+        )
+
+    def update(self, state: SwitchingState, feedback: Feedback, rng: Rng) -> SwitchingState:
+        x, z, y, age, arrived, memo = validate.feedback(feedback, state.flight.shape, state.limits, state.rounds)
+        low, high = state.limits[..., :1], state.limits[..., 1:]
+        reward = np.where(x, np.clip((z - low) / (high - low), 0.0, 1.0), 0.0)
+        moment = state.rounds - age
+        kernels.switching_arrival(
+            *state.belief, x, reward, moment, SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD, arrived
+        )
+        judge = getattr(self.learner, "judge", None)
+        graph = state.graph if judge is None else judge(state.graph, z, y, arrived, memo)
+        heard = x & arrived[..., None]
+        left = state.flight - (fading(state) ** age)[..., None]
+        return state._replace(
+            flight=np.where(heard, np.maximum(left, 0.0), state.flight),
+            longest=np.where(arrived, np.maximum(state.longest, age), state.longest),
+            effects=state.effects + np.where(heard, reward, 0.0),
+            graph=self.learner.solve(self.learner.absorb(graph, z, y, arrived, moment)),
+        )
+
+    def explain(self, state: SwitchingState, rng: Rng | None = None) -> Explanation:
+        """What the policy holds as it decides the next round; `rng` settles ties."""
+        ties = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
+        chosen, weights, mean, index = self.decision(state, ties)
+        return Explanation(
+            mean=mean,
+            count=observations(state.belief),
+            clock=np.asarray(state.rounds, float),
+            index=index,
+            adjacency=np.array(state.graph.adjacency),
+            gain=np.array(getattr(state.graph, "gain", np.ones_like(weights))),
+            weights=weights,
+            score=scores(weights, index),
+            chosen=chosen,
+            planned=np.zeros(state.rounds.shape, np.bool_),
+        )
+
+
+def fading(state: SwitchingState) -> Array:
+    """What remains of a pull in flight after a round: it is given up on when it is late beyond anything met."""
+    heard = state.belief.latest[..., 0] > 0
+    return np.asarray(np.where(heard, 1.0 - 1.0 / (PATIENCE * (state.longest + 1.0)), 1.0))
+
+
+def observations(belief: Belief) -> Array:
+    """How many observations stand behind each mean, in expectation over the hypotheses."""
+    probability = belief.mass.sum(axis=-1)[..., None]
+    kept, fresh = belief.kept.sum(axis=-1) - 2.0, belief.fresh.sum(axis=-1) - 2.0
+    return np.asarray((probability * (kept + belief.changed * (fresh - kept))).sum(axis=-2))
