@@ -10,7 +10,7 @@ from spillover import kernels, validate
 from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
 from spillover.oracle import top_arms
 from spillover.policies.averages import Averages, upper_index
-from spillover.policies.cucb import WIDTH, CUCBState, learn_cucb, start_cucb
+from spillover.policies.cucb import WIDTH, CUCBState, explain_cucb, learn_cucb, start_cucb
 from spillover.policies.scale import amounts, divisor, ranking
 from spillover.policies.sem import SEMState, choose, explanation, pass_round, start, take_in
 from spillover.rng import Purpose, Rng
@@ -109,6 +109,7 @@ class GLRCUCB:
     told_graph: bool = False
 
     order_free = False
+    learns_graph = False
 
     def __post_init__(self) -> None:
         check_rates(self.false_alarms, self.forced)
@@ -138,6 +139,14 @@ class GLRCUCB:
         unit = divisor(base.scale)
         detector = watch(state.detector, base.averages, feedback, reward, unit, base.rounds, self.false_alarms)
         return GLRCUCBState(base, detector)
+
+    def explain(self, state: GLRCUCBState, rng: Rng | None = None) -> Explanation:
+        """What the policy holds as it decides the next round; `rng` settles ties and forced sets."""
+        index, base = self.index(state), state.base
+        since = base.rounds - state.detector.restart
+        forced = forced_arm(index.shape[-1], since, self.forced) >= 0
+        chosen = self.select(state, (rng or Rng(0)).at(Purpose.CHOICE, base.rounds + 1)).x
+        return explain_cucb(base, index, self.told_graph, chosen, clock=since, planned=forced)
 
 
 @dataclass(frozen=True, kw_only=True)
