@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.oracle import top_arms
-from spillover.policies.plain import scaled_explanation
+from spillover.policies.plain import ranked_by, scaled_explanation
 from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking, ranking_weights
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
@@ -43,6 +43,11 @@ class CTS:
 
     order_free = True
     learns_graph = False
+
+    @property
+    def quantity(self) -> str:
+        """What its scores are, in words."""
+        return ranked_by(self.told_graph)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CTSState:
         validate.problem(problem)

@@ -8,7 +8,7 @@ import numpy as np
 from spillover import validate
 from spillover.oracle import top_arms
 from spillover.policies.averages import Averages, counts_now, learn, means, no_averages, upper_index
-from spillover.policies.plain import scaled_explanation
+from spillover.policies.plain import ranked_by, scaled_explanation
 from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking, ranking_weights
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
@@ -89,6 +89,11 @@ class CUCB:
     order_free = True
     learns_graph = False
 
+    @property
+    def quantity(self) -> str:
+        """What its scores are, in words."""
+        return ranked_by(self.told_graph)
+
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CUCBState:
         return start_cucb(problem, batch, self.told_graph)
 
@@ -134,6 +139,11 @@ class DiscountedCUCB:
     def __post_init__(self) -> None:
         between = "a number strictly between 0 and 1"
         validate.number("discount", self.discount, between, low=0, high=1, open_ends=True)
+
+    @property
+    def quantity(self) -> str:
+        """What its scores are, in words."""
+        return ranked_by(self.told_graph)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CUCBState:
         validate.grid(self, batch)

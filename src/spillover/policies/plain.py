@@ -8,6 +8,13 @@ from spillover.policies.scale import Scale
 from spillover.types import Array, BoolArray, Explanation
 
 
+def ranked_by(told_graph: bool) -> str:
+    """What the scores of a policy on a scale are, in words."""
+    if told_graph:
+        return "expected total effect of playing the arm"
+    return "expected overall reward of the arm itself, on a scale from 0 to 1"
+
+
 def plain_explanation(
     *,
     mean: Array,

@@ -41,6 +41,10 @@ class Counting:
         moment = np.where(feedback.arrived, state.rounds - feedback.age, 0)
         return state._replace(latest=np.maximum(state.latest, moment))
 
+    def signals(self, state: CountState) -> dict[str, Any]:
+        """It learns nothing, so nothing is amiss with what it learned."""
+        return {"learns": False}
+
 
 def random_order(state: CountState, rng: Rng) -> IntArray:
     """A uniformly random place from 0 on for each arm."""
@@ -67,6 +71,8 @@ def random_explanation(state: CountState, rng: Rng) -> Explanation:
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Counting):
     """Plays a uniformly random set every round."""
+
+    quantity = "place in a random order"
 
     def select(self, state: CountState, rng: Rng) -> Choice:
         return Choice(random_set(state, rng))

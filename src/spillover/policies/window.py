@@ -9,7 +9,7 @@ from spillover import kernels, validate
 from spillover.oracle import top_arms
 from spillover.policies.averages import Averages, means, upper_index
 from spillover.policies.cucb import WIDTH
-from spillover.policies.plain import scaled_explanation
+from spillover.policies.plain import ranked_by, scaled_explanation
 from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking, ranking_weights
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
@@ -57,6 +57,11 @@ class SlidingWindowCUCB:
 
     def __post_init__(self) -> None:
         validate.whole("window", self.window, 1)
+
+    @property
+    def quantity(self) -> str:
+        """What its scores are, in words."""
+        return ranked_by(self.told_graph)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> WindowState:
         validate.problem(problem)
