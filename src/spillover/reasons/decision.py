@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ class Reasons:
     def __str__(self) -> str:
         return words.text(self)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(arm.arm for arm in self.arms)
 
