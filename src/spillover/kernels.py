@@ -1269,9 +1269,7 @@ def shift_effects(risen, fallen, z, unit, standing):
     "(n,n),(m,n),(m,m),(m),(n,m),(n,m),(),(n),(m),(),(),(),()->()",
     writes=("suspicion", "risen", "fallen"),
 )
-def notice_change(
-    root, effects, scatter, suspicion, risen, fallen, freedom, z, y, floor, size, limit, current, alarm
-):
+def notice_change(root, effects, scatter, suspicion, risen, fallen, freedom, z, y, floor, size, limit, current, alarm):
     """Test the residuals of y on z against the noise learned so far, before they are learned from.
 
     Two tests, each with at least 2 `limit` arrivals between false alarms on average: a Shiryaev-Roberts statistic for
