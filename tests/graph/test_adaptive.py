@@ -1,5 +1,7 @@
 """The adaptive learner: it notices changes, judges by the weights that were held, and falls back."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,8 +17,9 @@ def watched(world, delay, replications=100, seed=3):
     """(alarms, since) after a run of NDC-SEM, and the rounds in which the alarms were heard."""
     rng = sp.Rng(seed, np.arange(replications))
     drawn = world.draw(rng.at(Purpose.WORLD), (replications,))
-    heard, state = [], None
-    for t, _, _, state in sp.rounds(sp.NDCSEM(graph="adaptive"), drawn, delay, rng, (replications,)):
+    heard: list[Any] = []
+    state: Any = None
+    for _, _, _, state in sp.rounds(sp.NDCSEM(graph="adaptive"), drawn, delay, rng, (replications,)):
         heard.append(np.array(state.graph.alarms))
     return state.graph.alarms, state.graph.since, np.array(heard)
 
@@ -39,8 +42,8 @@ def test_a_change_is_noticed_by_the_first_outcomes_that_tell(acyclic):
     for seed in range(20):
         n = 6
         before, after = random_model(seed, n, acyclic=acyclic), random_model(seed + 1000, n, acyclic=acyclic)
-        Z, Y = played(seed, *before, 150)
-        Z_new, Y_new = played(seed + 1, *after, 200)
+        Z, Y = played(seed, before[0], before[1], 150)
+        Z_new, Y_new = played(seed + 1, after[0], after[1], 200)
         told = np.linalg.solve(np.eye(n) - before[0], Z_new.T).T  # by the old graph
         informative = np.flatnonzero(np.abs(told - Y_new).max(axis=1) > 1e-9)
         learner, problem = AdaptiveGraph(), sp.Problem(n, 3, acyclic=False)
@@ -59,8 +62,8 @@ def test_a_change_is_noticed_by_the_first_outcomes_that_tell(acyclic):
 def test_late_rounds_of_the_old_graph_are_left_out():
     n = 5
     old, new = random_model(1, n), random_model(2, n)
-    Z, Y = played(1, *old, 200)
-    Z_new, Y_new = played(2, *new, 200)
+    Z, Y = played(1, old[0], old[1], 200)
+    Z_new, Y_new = played(2, new[0], new[1], 200)
     learner, problem = AdaptiveGraph(), sp.Problem(n, 3, acyclic=False)
     graph = learn(learner, problem, Z[:150], Y[:150])
     for t in range(200):  # played in rounds 201 to 400; a quarter of what comes is still of rounds 151 to 200
@@ -84,10 +87,10 @@ def test_order_unknown_and_rows_above_the_bound(seed):
     n = 6
     A, F = random_model(seed, n, acyclic=True)
     A[A > 0] += 0.5  # rows that sum to more than 0.95
-    Z, Y = played(seed, A, F, 300)
+    Z, Y = played(seed, A, F, 800)
     learner = AdaptiveGraph()
     graph = learner.init(sp.Problem(n, 3, acyclic=False))
-    for t in range(300):
+    for t in range(800):
         memo = learner.remember(graph)
         graph = learner.judge(graph, Z[t], Y[t], np.array(True), memo)
         graph = learner.solve(learner.absorb(graph, Z[t], Y[t], np.array(True), np.array(t + 1)))

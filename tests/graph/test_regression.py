@@ -1,5 +1,7 @@
 """Payoff regression and instruments: exact without noise, consistent with it, equal to their slow twins."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -61,10 +63,11 @@ def test_slow_twin_agrees(seed, n, rounds, noise):
 def test_error_under_noise_falls_like_one_over_the_root():
     worlds, rounds = 40, (1000, 16_000)
     models = [random_model(seed, 5, gain=True) for seed in range(worlds)]
-    data = [played(seed, *model, rounds[-1], noise=0.3) for seed, model in enumerate(models)]
+    data = [played(seed, model[0], model[1], rounds[-1], noise=0.3) for seed, model in enumerate(models)]
     Z, Y = (np.stack([rows[k] for rows in data], axis=1) for k in (0, 1))
     problem, heard = sp.Problem(5, 2, acyclic=False), np.ones(worlds, bool)
-    for learner in (InstrumentGraph(), PayoffWeights()):
+    learners: list[Any] = [InstrumentGraph(), PayoffWeights()]
+    for learner in learners:
         graph, errors = learner.init(problem, (worlds,)), []
         for t in range(rounds[-1]):
             graph = learner.absorb(graph, Z[t], Y[t], heard, np.full(worlds, t + 1))
@@ -133,7 +136,8 @@ def test_known_edges():
 @pytest.mark.parametrize("learner", [PayoffWeights(), InstrumentGraph(), InstrumentGraph(signed=True)])
 def test_a_batch_holds_its_rows(learner):
     problem = sp.Problem(5, 2, acyclic=False)
-    data = [played(k, *random_model(k, 5, gain=True), 30, noise=0.1 * k) for k in range(3)]
+    models = [random_model(k, 5, gain=True) for k in range(3)]
+    data = [played(k, A, F, 30, noise=0.1 * k) for k, (A, F) in enumerate(models)]
     graph = learner.init(problem, (3,))
     for t in range(30):
         z, y = (np.stack([rows[k][t] for rows in data]) for k in (0, 1))

@@ -114,6 +114,6 @@ def test_harmful_edges_in_a_run(graph):
         sp.simulate(sp.NDCSEM(graph=graph, signed=signed), world, 5, replications=30).final_regret
         for signed in (True, False)
     )
-    assert run.mean() < blind.mean() + 2 * (run - blind).std() / np.sqrt(30)
+    assert run.mean() <= blind.mean() + 2 * (run - blind).std() / np.sqrt(30)
     without = sp.simulate(sp.NDCSEM(graph="none"), world, 5, replications=30).final_regret
     assert run.mean() < 0.8 * without.mean()
