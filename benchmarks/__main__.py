@@ -2,10 +2,11 @@
 
 import sys
 
-from benchmarks import decision_cost, graph_step, live, paper_order, scaling, study
+from benchmarks import decision_cost, graph_learners, graph_step, live, paper_order, scaling, study
 
 BENCHMARKS = {
     "graph-step": graph_step.main,
+    "graph-learners": graph_learners.main,
     "scaling": scaling.main,
     "live": live.main,
     "decision-cost": decision_cost.main,

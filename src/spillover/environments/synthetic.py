@@ -22,6 +22,7 @@ class SyntheticSEM:
     law: "bernoulli", or "beta" with `concentration` a + b. gain_range: of the diagonal of F, drawn uniformly
     (the paper folds F into the rewards; NDC-SEM's graph problem has F = 1, so other gains mislead it).
     noise: standard deviation of normal noise in each structural equation.
+    harmful: probability of an edge to be negative, spill-over that hurts.
 
     >>> from spillover import Rng
     >>> world = SyntheticSEM().draw(Rng(seed=0))
@@ -42,6 +43,7 @@ class SyntheticSEM:
     concentration: float = 4.0
     gain_range: tuple[float, float] = (1.0, 1.0)
     noise: float = 0.0
+    harmful: float = 0.0
 
     def __post_init__(self) -> None:
         validate.whole("n_arms", self.n_arms, 1)
@@ -60,6 +62,7 @@ class SyntheticSEM:
             number = isinstance(self.changed, int | np.integer)
             validate.require(number, "changed", self.changed, '"all" or a number of arms')
             validate.whole("changed", self.changed, 0, self.n_arms)
+        validate.number("harmful", self.harmful, "a probability from 0 to 1", low=0, high=1)
         check_pair("gain_range", self.gain_range, zero=False)
         check_course(self.horizon, self.changes, self.graph_changes, self.law, self.concentration, self.noise)
 
@@ -94,6 +97,8 @@ class SyntheticSEM:
         flat = np.zeros((*batch, n * n))
         places = above[rng.permutation(len(above))[..., : self.edges]]
         weights = low + (high - low) * rng.uniform(max(self.edges, 1))[..., : self.edges]
+        if self.harmful > 0:
+            weights = np.where(rng.uniform(max(self.edges, 1))[..., : self.edges] < self.harmful, -weights, weights)
         np.put_along_axis(flat, np.broadcast_to(places, (*batch, self.edges)), weights, axis=-1)
         return flat.reshape(*batch, n, n)
 

@@ -59,9 +59,10 @@ class SEMWorld:
     @cached_property
     def problem(self) -> Problem:
         """What a policy is told: no graph, no means; the range of y is that of any feasible decision."""
-        columns = np.sort(self.total, axis=-1)[..., -self.budget :]
-        largest = columns.sum(axis=-1).max(axis=(-1, -2))
-        overall = np.stack([np.zeros_like(largest), largest], axis=-1)
+        columns = np.sort(self.total, axis=-1)
+        largest = columns[..., -self.budget :].sum(axis=-1).max(axis=(-1, -2))
+        least = np.minimum(columns[..., : self.budget], 0.0).sum(axis=-1).min(axis=(-1, -2))  # where spill-over hurts
+        overall = np.stack([least, largest], axis=-1)
         return Problem(self.graphs.shape[-1], self.budget, self.acyclic, (0.0, 1.0), overall)
 
     def period(self, t: int) -> int:

@@ -71,7 +71,8 @@ class AdaptiveGraph:
     """The paper's sparse graph, the instrument estimate, lasting weights, or none: whichever foretold the payoff best.
 
     Each candidate is judged by the weights that it held when a round was played, so a graph that fits what has arrived
-    but is outdated by then counts as what it is. Another than the first is used where it is better by two standard errors.
+    but is outdated by then counts as what it is. Another than the first is used where it is better by two standard
+    errors.
     A change of the graph is noticed by its residuals; then all is learned anew from the rounds played since. Only the
     lasting weights, a regression of the payoff on z, are not: in graphs that change all the time they are what is
     common to them.
@@ -159,6 +160,6 @@ class AdaptiveGraph:
 
 def evidence(graph: AdaptiveState) -> Account:
     """Whether the graph helps: how well the payoff was foretold with each candidate and without a graph."""
-    held, count = graph.evidence, graph.evidence.count[..., None]
+    held, count = graph.evidence, graph.evidence.heard[..., None]
     errors = np.divide(held.errors, count, out=np.full_like(held.errors, np.nan), where=count > 0)
     return Account(CANDIDATES, errors, errors[..., :-1].min(axis=-1), errors[..., -1], np.array(graph.used))

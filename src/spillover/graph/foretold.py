@@ -8,6 +8,7 @@ from spillover.types import Array, Batch, BoolArray, IntArray
 
 MEMORY = 0.99  # how much of the evidence is left after an arrival
 CLEAR = 2.0  # standard errors by which a candidate must be better than the first to be used in its place
+NEAR = 0.01  # errors that differ by less than this share of the error without a graph are alike
 
 
 class Evidence(NamedTuple):
@@ -18,11 +19,12 @@ class Evidence(NamedTuple):
     doubt: Array  # (*batch, candidates): squares of that, the variance of the lead
     cross: Array  # (*batch, candidates): payoff times what was foretold
     power: Array  # (*batch, candidates): what was foretold, squared
-    count: Array  # (*batch,): arrivals
+    heard: Array  # (*batch,): arrivals
 
 
 def no_evidence(candidates: int, batch: Batch) -> Evidence:
-    return Evidence(*(np.zeros((*batch, candidates)) for _ in range(5)), np.zeros(batch))
+    errors, lead, doubt, cross, power = (np.zeros((*batch, candidates)) for _ in range(5))
+    return Evidence(errors, lead, doubt, cross, power, np.zeros(batch))
 
 
 def weigh(held: Evidence, foretold: Array, payoff: Array, heard: BoolArray) -> Evidence:
@@ -41,15 +43,20 @@ def weigh(held: Evidence, foretold: Array, payoff: Array, heard: BoolArray) -> E
         doubt=kept**2 * held.doubt + row * lead**2,
         cross=kept * held.cross + row * (payoff[..., None] * foretold),
         power=kept * held.power + row * foretold**2,
-        count=np.asarray(left * held.count + heard),
+        heard=np.asarray(left * held.heard + heard),
     )
 
 
 def best_candidate(held: Evidence) -> IntArray:
-    """The one with the least error of those that are clearly better than the first; the first if none is."""
+    """Of those that are clearly better than the first candidate, the first whose error is near the least.
+
+    The first candidate itself if none is clearly better.
+    """
     clear = held.lead > CLEAR * np.sqrt(held.doubt)
-    clear[..., 0] = True
-    return np.asarray(np.where(clear, held.errors, np.inf).argmin(axis=-1))
+    clear[..., 0] = ~clear[..., 1:].any(axis=-1)
+    errors = np.where(clear, held.errors, np.inf)
+    near = errors <= errors.min(axis=-1, keepdims=True) + NEAR * held.errors[..., -1:]
+    return np.asarray(near.argmax(axis=-1))
 
 
 def foretell(memo: Any, z: Array) -> Array:

@@ -34,7 +34,7 @@ class InstrumentGraph:
 
     Then H = B^-1 has F^-1 on its diagonal, and A = I - F H. An edge is kept if it exceeds sqrt(2 log(n (n - 1)))
     of its standard errors, the most that n (n - 1) edges which are not there reach; gains likewise, around 1.
-    Without noise edges that are not there are exactly 0. Where the rounds do not tell arms apart there are no edges yet.
+    Without noise edges that are not there are exactly 0. Where the rounds do not tell arms apart there are none yet.
 
     signed: edges may be negative. required, forbidden: (n, n) masks of edges known to exist and to be impossible. The
     order of an acyclic problem is neither needed nor used.
@@ -81,12 +81,12 @@ class InstrumentGraph:
         self, graph: InstrumentState, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray
     ) -> InstrumentState:
         regression, certainty = regress(graph.regression, z, y, weight)
-        news = np.asarray(graph.news + np.where(np.asarray(weight) > 0, 1.0 - certainty, 0.0))
+        news = np.asarray(graph.news + np.where(weight, 1.0 - certainty, 0.0))
         return graph._replace(regression=regression, news=news)
 
     def solve(self, graph: InstrumentState) -> InstrumentState:
         """Read the graph off again for the learners that heard enough; rewrites what it is given."""
-        due = graph.news > NEWS * graph.weights.shape[-1]
+        due: BoolArray = np.greater(graph.news, NEWS * graph.weights.shape[-1])
         if not due.any():
             return graph
         known = graph.regression

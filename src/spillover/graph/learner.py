@@ -9,8 +9,8 @@ from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 class GraphLearner(Protocol):
     """Exchangeable learners of the graph; a learned graph has `adjacency`, `weights`, and `gain` where F is learned.
 
-    A learner may have more. `order_free = False`: what it learns depends on the order of arrival. `forget(graph, rows)`:
-    begin anew for the learners of a mask. `remember(graph)` and `judge(graph, z, y, arrived, memo)`: what it
+    A learner may have more. `order_free = False`: what it learns depends on the order of arrival. `forget(graph,
+    rows)`: begin anew for the learners of a mask. `remember(graph)` and `judge(graph, z, y, arrived, memo)`: what it
     wants to be reminded of when the outcome of the coming round arrives, and what it makes of that.
     """
 

@@ -39,7 +39,7 @@ class AblatedNDCSEM(NDCSEM):
         self.check_exploration_and_graph()
 
     @property
-    def order_free(self) -> bool:  # type: ignore[override]
+    def order_free(self) -> bool:
         return self.delay_aware
 
     @cached_property

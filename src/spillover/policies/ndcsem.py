@@ -45,7 +45,7 @@ class NDCSEM:
     required: Any = None
     forbidden: Any = None
     graph: Any = "sparse"
-    signed: bool = False
+    signed: Any = False
 
     grids = ("discount", "exploration", "sparsity")
 

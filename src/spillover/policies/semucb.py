@@ -33,7 +33,7 @@ class SEMUCB:
     required: Any = None
     forbidden: Any = None
     graph: Any = "sparse"
-    signed: bool = False
+    signed: Any = False
 
     grids = ("sparsity",)
 

@@ -1,0 +1,200 @@
+"""The adaptive learner: it notices changes, judges by the weights that were held, and falls back."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover.graph import AdaptiveGraph, NoGraph, SparseGraph, evidence
+from spillover.graph.foretold import best_candidate, no_evidence, weigh
+from spillover.rng import Purpose
+from spillover.testing import check_policy
+from tests.graph.worlds import learn, played, random_model, weights_of
+
+
+def watched(world, delay, replications=100, seed=3):
+    """(alarms, since) after a run of NDC-SEM, and the rounds in which the alarms were heard."""
+    rng = sp.Rng(seed, np.arange(replications))
+    drawn = world.draw(rng.at(Purpose.WORLD), (replications,))
+    heard: list[Any] = []
+    state: Any = None
+    for _, _, _, state in sp.rounds(sp.NDCSEM(graph="adaptive"), drawn, delay, rng, (replications,)):
+        heard.append(np.array(state.graph.alarms))
+    return state.graph.alarms, state.graph.since, np.array(heard)
+
+
+@pytest.mark.parametrize("delay", [sp.ConstantDelay(20), sp.UniformDelay(0, 60)])
+def test_no_false_alarm_without_noise(delay):
+    alarms, _, _ = watched(sp.SyntheticSEM(), delay)
+    assert not alarms.any()
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0])
+def test_false_alarms_under_noise_are_rare(noise):
+    # 40 x 2,000 arrivals at one false alarm in a million: 0.08 are expected, 3 or more have probability 1e-4
+    alarms, _, _ = watched(sp.SyntheticSEM(noise=noise, horizon=2000, changes=(1000,)), 0, 40)
+    assert alarms.sum() <= 2
+
+
+@pytest.mark.parametrize("acyclic", [True, False])
+def test_a_change_is_noticed_by_the_first_outcomes_that_tell(acyclic):
+    for seed in range(20):
+        n = 6
+        before, after = random_model(seed, n, acyclic=acyclic), random_model(seed + 1000, n, acyclic=acyclic)
+        Z, Y = played(seed, before[0], before[1], 150)
+        Z_new, Y_new = played(seed + 1, after[0], after[1], 200)
+        told = np.linalg.solve(np.eye(n) - before[0], Z_new.T).T  # by the old graph
+        informative = np.flatnonzero(np.abs(told - Y_new).max(axis=1) > 1e-9)
+        learner, problem = AdaptiveGraph(), sp.Problem(n, 3, acyclic=False)
+        graph = learn(learner, problem, Z, Y)
+        assert graph.alarms == 0
+        for t in range(200):
+            moment = np.array(151 + t)
+            graph = learner.solve(learner.absorb(graph, Z_new[t], Y_new[t], np.array(True), moment))
+            if t == informative[4]:
+                assert graph.alarms == 1
+        assert graph.alarms == 1
+        assert 151 + informative[0] <= graph.since <= 151 + informative[4]
+        np.testing.assert_allclose(graph.instrument.adjacency, after[0], atol=1e-8)
+
+
+def test_late_rounds_of_the_old_graph_are_left_out():
+    n = 5
+    old, new = random_model(1, n), random_model(2, n)
+    Z, Y = played(1, old[0], old[1], 200)
+    Z_new, Y_new = played(2, new[0], new[1], 200)
+    learner, problem = AdaptiveGraph(), sp.Problem(n, 3, acyclic=False)
+    graph = learn(learner, problem, Z[:150], Y[:150])
+    for t in range(200):  # played in rounds 201 to 400; a quarter of what comes is still of rounds 151 to 200
+        graph = learner.solve(learner.absorb(graph, Z_new[t], Y_new[t], np.array(True), np.array(201 + t)))
+        if t % 4 == 3:
+            k = 150 + t // 4
+            graph = learner.solve(learner.absorb(graph, Z[k], Y[k], np.array(True), np.array(k + 1)))
+    assert graph.alarms == 1
+    np.testing.assert_allclose(graph.instrument.adjacency, new[0], atol=1e-8)
+
+
+def test_a_change_under_noise_is_noticed():
+    world = sp.SyntheticSEM(noise=0.3, horizon=1600, changes=(), graph_changes=(1000,))
+    _, _, heard = watched(world, 0, 40)
+    assert (heard[998] == 0).all()
+    assert (heard[1300] > 0).mean() > 0.9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_order_unknown_and_rows_above_the_bound(seed):
+    n = 6
+    A, F = random_model(seed, n, acyclic=True)
+    A[A > 0] += 0.5  # rows that sum to more than 0.95
+    Z, Y = played(seed, A, F, 800)
+    learner = AdaptiveGraph()
+    graph = learner.init(sp.Problem(n, 3, acyclic=False))
+    for t in range(800):
+        memo = learner.remember(graph)
+        graph = learner.judge(graph, Z[t], Y[t], np.array(True), memo)
+        graph = learner.solve(learner.absorb(graph, Z[t], Y[t], np.array(True), np.array(t + 1)))
+    np.testing.assert_allclose(graph.adjacency, A, atol=1e-3)
+    np.testing.assert_allclose(graph.weights, weights_of(A, F), atol=1e-2)
+
+
+def test_judged_by_the_weights_that_were_held():
+    # the first candidate held the right weights, the second the wrong ones, whatever they hold now
+    held = no_evidence(3, ())
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        z = rng.uniform(size=4)
+        foretold = np.array([z @ [1, 2, 3, 4], z @ [4, 3, 2, 1], z.sum()])
+        held = weigh(held, foretold, np.asarray(z @ [1, 2, 3, 4]), np.array(True))
+    assert best_candidate(held) == 0
+    assert held.errors[0] < 1e-12 < held.errors[2] < held.errors[1]
+    same = weigh(held, foretold, np.asarray(7.0), np.array(False))
+    for old, new in zip(held, same, strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_a_level_is_no_merit():
+    held, rng = no_evidence(2, ()), np.random.default_rng(0)
+    for _ in range(50):
+        total = rng.uniform(1, 2)
+        held = weigh(held, np.array([3 * total, total]), np.asarray(3 * total), np.array(True))
+    assert best_candidate(held) == 0
+    assert held.errors[1] < 10  # of the first arrival alone: afterwards the factor makes up for the level
+
+
+def test_no_evidence_from_what_has_no_memo():
+    learner = AdaptiveGraph()
+    graph = learner.init(sp.Problem(3, 2))
+    assert learner.judge(graph, np.ones(3), np.ones(3), np.array(True), None) is graph
+    account = evidence(graph)
+    assert np.isnan(account.errors).all()
+    assert account.candidates[int(account.used)] == "sparse"
+    log = np.ones((20, 3), bool)
+    *_, told = sp.replay(sp.NDCSEM(graph="adaptive"), sp.Problem(3, 3), log, np.ones((20, 3)), np.ones((20, 3)))
+    assert np.isfinite(told.weights).all()
+
+
+def test_evidence_says_what_a_graph_brings():
+    learner, world = sp.NDCSEM(graph="adaptive"), sp.SyntheticSEM(horizon=300, changes=())
+    rng = sp.Rng(0, np.arange(20))
+    *_, last = sp.rounds(learner, world.draw(rng.at(Purpose.WORLD), (20,)), 10, rng, (20,))
+    account = evidence(last.state.graph)
+    assert (account.with_graph < account.without).mean() > 0.9
+    assert (account.used < 3).all()
+
+
+@pytest.mark.parametrize("delay", [0, 50])
+def test_no_worse_than_no_graph_where_graphs_do_not_last(delay):
+    world = sp.SyntheticSEM(horizon=1500, changes=(), graph_changes=tuple(range(50, 1500, 50)))
+    ours, without = (
+        sp.simulate(sp.NDCSEM(graph=graph), world, delay, replications=60, record=1500).final_regret
+        for graph in ("adaptive", "none")
+    )
+    error = (ours - 1.05 * without).std() / np.sqrt(60)
+    assert (ours - 1.05 * without).mean() < 2 * error
+
+
+def test_without_edges_it_is_no_graph():
+    world = sp.SyntheticSEM(edge_density=0.0, horizon=500, changes=(200,))
+    ours, without = (sp.simulate(sp.NDCSEM(graph=graph), world, 20, replications=20) for graph in ("adaptive", "none"))
+    np.testing.assert_allclose(ours.final_regret, without.final_regret)
+
+
+GRAPHS = ["payoff", "instrument", "adaptive", "none"]
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("policy", [sp.NDCSEM, sp.SEMUCB])
+def test_contract(policy, graph):
+    check_policy(policy(graph=graph, signed=graph != "none"))
+
+
+def test_contract_with_a_chosen_sparsity_and_noise():
+    world = sp.SyntheticSEM(
+        n_arms=4, budget=2, edge_density=0.3, horizon=30, changes=(), noise=0.2, graph_changes=(15,)
+    )
+    check_policy(sp.NDCSEM(graph="adaptive", sparsity="auto"), environment=world)
+
+
+def test_a_learner_itself_may_be_given():
+    world = sp.SyntheticSEM(horizon=100, changes=())
+    given, named = (sp.simulate(sp.NDCSEM(graph=g), world, 5, replications=3) for g in (SparseGraph(), "sparse"))
+    np.testing.assert_array_equal(given.regret, named.regret)
+    assert isinstance(sp.NDCSEM(graph="none").learner, NoGraph)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"graph": "dense"}, "graph = 'dense': must be one of sparse, payoff, instrument, adaptive, none"),
+        ({"graph": None}, "graph = None: must be one of"),
+        ({"graph": SparseGraph}, "graph = .*: must be one of"),
+        ({"signed": 1}, "signed = 1: must be True or False"),
+        ({"graph": SparseGraph(), "signed": True}, "signed = True: must be False where the learner itself is given"),
+        ({"graph": "payoff", "forbidden": np.eye(3)}, 'must be None for graph="payoff"'),
+        ({"graph": "adaptive", "sparsity": "much"}, "sparsity = 'much'"),
+    ],
+)
+def test_what_cannot_be_is_refused(given, words):
+    with pytest.raises(ValueError, match=words):
+        sp.NDCSEM(**given)
