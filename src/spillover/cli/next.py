@@ -129,7 +129,7 @@ def check_budget(budget: int | None, history: History) -> int:
     if budget is None:
         raise ValueError(
             f"budget is missing: say how many of the {arms} arms may be chosen next with --budget "
-            f"(so far it were {sizes.min()} to {sizes.max()} a round)"
+            f"(so far {sizes.min()} to {sizes.max()} a round)"
         )
     validate.require(budget <= arms, "budget", budget, f"at most {arms}, as many as there are arms")
     return budget

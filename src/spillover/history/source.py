@@ -108,7 +108,10 @@ def open_parquet(path: Path, renamed: Mapping[str, str], problems: Problems) -> 
     except (pa.ArrowInvalid, OSError) as error:
         raise ValueError(f"{path}: must be a whole Parquet file: {error}") from None
     columns = match_columns(names, renamed, problems)
-    return None if columns is None else Source(path, columns)
+    if columns is None:
+        return None
+    own = [name for name in columns.ignored if not name.startswith("__index_level_")]  # pandas' row labels
+    return Source(path, columns._replace(ignored=own))
 
 
 def batches(source: Source, problems: Problems) -> Iterator[Batch]:
@@ -157,7 +160,8 @@ def csv_batches(source: Source, layout: Layout, problems: Problems) -> Iterator[
         for batch in reader:
             yield Batch({meaning: batch.column(name) for meaning, name in wanted.items()}, raw.tell())
     except (pa.ArrowInvalid, OSError, EOFError) as error:
-        if "Empty CSV file" not in str(error):  # only a header: said where rows are counted
+        nothing = "Empty CSV file", "Could not skip initial"  # only a header: said where rows are counted
+        if not any(words in str(error) for words in nothing):
             raise unreadable(source, error) from None
     finally:
         raw.close()
