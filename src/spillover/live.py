@@ -1,11 +1,13 @@
 """One live learner: ask which arms, say what was done, report outcomes whenever they come."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spillover import validate
+from spillover.reasons import EXPECTED, Pending, Reasons, reasons
 from spillover.rng import Purpose, Rng
 from spillover.state import fill, leaves, load_arrays, save_arrays
 from spillover.types import BoolArray, Choice, Explains, Explanation, Feedback, Policy, Problem
@@ -34,6 +36,7 @@ class Learner:
         self.state = policy.init(problem, self.rng.at(Purpose.START))
         self.rounds = 0
         self.waiting: dict[int, Choice] = {}
+        self.late = np.zeros(3, np.int64)  # rounds reported, the sum of their delays, the longest of them
 
     @property
     def pending(self) -> list[int]:
@@ -68,6 +71,8 @@ class Learner:
         feedback = validate.feedback(given, (self.problem.n_arms,), limits, self.rounds)
         self.state = self.policy.update(self.state, feedback, self.rng.at(Purpose.LEARNING, round))
         del self.waiting[round]
+        age = self.rounds - round
+        self.late = np.array([self.late[0] + 1, self.late[1] + age, max(self.late[2], age)])
 
     def explain(self) -> Explanation:
         """Why: what the policy holds as it decides the next round."""
@@ -75,11 +80,28 @@ class Learner:
             raise TypeError(f"policy = {self.policy!r}: must have an explain(state) to say why")
         return self.policy.explain(self.state, self.rng)
 
+    def reasons(self, arms: Sequence[str] | None = None, **options: Any) -> Reasons:
+        """Why, taken apart: what each arm's score is made of, what a swap would change, and what is amiss.
+
+        arms: their names. options: further ones of `spillover.reasons.reasons`.
+        """
+        signals: Any = getattr(self.policy, "signals", lambda state: {})
+        waiting = {played: choice.x for played, choice in self.waiting.items()}
+        given: dict[str, Any] = {
+            "budget": self.problem.budget,
+            "pending": Pending(self.rounds, waiting, *self.late.tolist()),
+            "constraints": getattr(self, "constraints", ()),
+            "signals": signals(self.state),
+            "quantity": getattr(self.policy, "quantity", EXPECTED),
+        }
+        return reasons(self.explain(), arms=arms, **given | options)
+
     def save(self, path: str | Path) -> None:
         """Write all that was learned and what is pending, whole or not at all."""
         choices = list(self.waiting.values())
         arrays = {f"state.{name}": leaf for name, leaf in leaves(self.state).items()}
         arrays["rounds"] = np.array(self.rounds)
+        arrays["late"] = self.late
         arrays["pending"] = np.array(self.pending, np.int64)
         arrays["x"] = np.array([c.x for c in choices], np.bool_).reshape(-1, self.problem.n_arms)
         if choices and choices[0].memo is not None:
@@ -102,6 +124,7 @@ class Learner:
         stored = {name.removeprefix("state."): leaf for name, leaf in arrays.items() if name.startswith("state.")}
         learner.state = fill(path, stored, learner.state)
         learner.rounds = int(arrays["rounds"])
+        learner.late = arrays.get("late", learner.late)  # files from before it was kept have none
         memos = arrays.get("memo", [None] * len(arrays["pending"]))
         entries = zip(arrays["pending"].tolist(), arrays["x"], memos, strict=True)
         learner.waiting = {played: Choice(x, memo) for played, x, memo in entries}

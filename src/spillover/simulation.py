@@ -28,6 +28,7 @@ from spillover.types import (
     Problem,
     State,
     World,
+    learns_graph,
 )
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def simulate(
         payoff[t - 1] = np.add.reduce(outcome.y, axis=-1)
         matches[t - 1] = world.matches(t, x)
         possible[t - 1] = best_size
-        if t in column and isinstance(player, Explains):
+        if t in column and learns_graph(player):
             error[..., column[t]] = graph_mse(player.explain(state).adjacency, world.adjacency(t))
     edges = [0, *(c - 1 for c in world.changes)]
     chosen_well = np.moveaxis(np.add.reduceat(matches, edges), 0, -1)
@@ -226,7 +227,7 @@ def simulate(
         optimality_ratio=np.where(best_possible > 0, chosen_well / np.maximum(best_possible, 1), 1.0),
         graph_error=error,
         recorded=recorded,
-        adjacency=player.explain(state).adjacency if isinstance(player, Explains) else None,
+        adjacency=player.explain(state).adjacency if learns_graph(player) else None,
     )
 
 

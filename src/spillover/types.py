@@ -91,9 +91,14 @@ class Policy(Protocol):
 
 @runtime_checkable
 class Explains(Protocol):
-    """A policy that can say why; `adjacency` in the answer is what the graph error is measured on."""
+    """A policy that can say why; the graph error is measured on the `adjacency` of those that learn a graph."""
 
     def explain(self, state: State, rng: Rng | None = None) -> Explanation: ...
+
+
+def learns_graph(policy: object) -> bool:
+    """Whether a policy shows a graph that it learned; one that learns none says `learns_graph = False` in its class."""
+    return isinstance(policy, Explains) and bool(getattr(policy, "learns_graph", True))
 
 
 @runtime_checkable

@@ -7,9 +7,10 @@ import numpy as np
 
 from spillover import validate
 from spillover.oracle import top_arms
+from spillover.policies.plain import ranked_by, scaled_explanation
 from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking, ranking_weights
-from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 
 class CTSState(NamedTuple):
@@ -41,6 +42,12 @@ class CTS:
     told_graph: bool = False
 
     order_free = True
+    learns_graph = False
+
+    @property
+    def quantity(self) -> str:
+        """What its scores are, in words."""
+        return ranked_by(self.told_graph)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CTSState:
         validate.problem(problem)
@@ -75,4 +82,21 @@ class CTS:
         success = seen & (rng.uniform(reward.shape[-1]) < reward)
         return state._replace(
             successes=state.successes + success, failures=state.failures + (seen & ~success), scale=scale
+        )
+
+    def explain(self, state: CTSState, rng: Rng | None = None) -> Explanation:
+        """What the policy holds as it decides the next round: posterior means, and the draws that `rng` gives."""
+        streams = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
+        draws = streams.beta(state.successes, state.failures)
+        scores = ranking(state.weights, state.scale, draws, self.told_graph)
+        count = state.successes + state.failures - 2.0
+        return scaled_explanation(
+            state.scale,
+            state.weights,
+            self.told_graph,
+            mean=np.where(count > 0, state.successes / (state.successes + state.failures), np.nan),
+            count=count,
+            clock=state.rounds,
+            index=draws,
+            chosen=top_arms(scores, state.budget, streams),
         )

@@ -7,10 +7,11 @@ import numpy as np
 
 from spillover import validate
 from spillover.oracle import top_arms
-from spillover.policies.averages import Averages, learn, no_averages, upper_index
+from spillover.policies.averages import Averages, counts_now, learn, means, no_averages, upper_index
+from spillover.policies.plain import ranked_by, scaled_explanation
 from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking, ranking_weights
-from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 WIDTH = 1.5  # of sqrt(3 ln t / (2 T_i))
 
@@ -47,6 +48,30 @@ def learn_cucb(state: CUCBState, feedback: Feedback, discount: Any, told_graph: 
     return state._replace(averages=averages, scale=scale)
 
 
+def explain_cucb(
+    state: CUCBState,
+    index: Array,
+    told_graph: bool,
+    chosen: BoolArray,
+    *,
+    discount: Any = 1.0,
+    clock: Any = None,
+    planned: Any = False,
+) -> Explanation:
+    """What is held as the next round is decided: of y in [0, 1]; of z as it is, when told the graph."""
+    return scaled_explanation(
+        state.scale,
+        state.weights,
+        told_graph,
+        mean=means(state.averages) / divisor(state.scale)[..., None],
+        count=counts_now(state.averages, state.rounds, discount),
+        clock=state.clock if clock is None else clock,
+        index=index,
+        chosen=chosen,
+        planned=planned,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class CUCB:
     """min(1, mean + sqrt(3 ln t / (2 T_i))), 1 for an arm never seen; the best s, ties at random.
@@ -62,6 +87,12 @@ class CUCB:
     told_graph: bool = False
 
     order_free = True
+    learns_graph = False
+
+    @property
+    def quantity(self) -> str:
+        """What its scores are, in words."""
+        return ranked_by(self.told_graph)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CUCBState:
         return start_cucb(problem, batch, self.told_graph)
@@ -83,6 +114,11 @@ class CUCB:
     def update(self, state: CUCBState, feedback: Feedback, rng: Rng) -> CUCBState:
         return learn_cucb(state, feedback, 1.0, self.told_graph)
 
+    def explain(self, state: CUCBState, rng: Rng | None = None) -> Explanation:
+        """What the policy holds as it decides the next round; `rng` settles ties."""
+        ties = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
+        return explain_cucb(state, self.index(state), self.told_graph, self.select(state, ties).x)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DiscountedCUCB:
@@ -97,11 +133,17 @@ class DiscountedCUCB:
     told_graph: bool = False
 
     order_free = True
+    learns_graph = False
     grids = ("discount",)
 
     def __post_init__(self) -> None:
         between = "a number strictly between 0 and 1"
         validate.number("discount", self.discount, between, low=0, high=1, open_ends=True)
+
+    @property
+    def quantity(self) -> str:
+        """What its scores are, in words."""
+        return ranked_by(self.told_graph)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CUCBState:
         validate.grid(self, batch)
@@ -124,3 +166,9 @@ class DiscountedCUCB:
 
     def update(self, state: CUCBState, feedback: Feedback, rng: Rng) -> CUCBState:
         return learn_cucb(state, feedback, self.discount, self.told_graph)
+
+    def explain(self, state: CUCBState, rng: Rng | None = None) -> Explanation:
+        """What the policy holds as it decides the next round; `rng` settles ties."""
+        ties = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
+        chosen = self.select(state, ties).x
+        return explain_cucb(state, self.index(state), self.told_graph, chosen, discount=self.discount)

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.policies.plain import plain_explanation
 from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking_weights
-from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 # A probability below this counts as this: sums of inverse probabilities must stay finite, whoever plays what.
 LEAST_PROBABILITY = 1e-100
@@ -59,6 +60,8 @@ class FTRL:
     told_graph: bool = False
 
     order_free = True
+    learns_graph = False
+    quantity = "probability of being drawn"
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.told_graph, bool), "told_graph", self.told_graph, "True or False")
@@ -108,12 +111,37 @@ class FTRL:
         losses = kept * state.losses + (1.0 - kept) * state.inverse + weight * (1.0 - reward)
         return state._replace(losses=losses, inverse=state.inverse + weight, scale=scale)
 
+    def explain(self, state: FTRLState, rng: Rng | None = None) -> Explanation:
+        """What the policy holds as it decides the next round; `rng` draws the set.
+
+        Index and score are the probabilities that the set is drawn with. The mean is what they would be without the
+        regulariser, 1 for the s arms of the least estimated loss, so the rest is what the regulariser moves from these
+        to the others. The count is the number of rounds that the observations stand for, sum 1 / p.
+        """
+        p, seen = self.marginals(state), state.inverse > 0
+        streams = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
+        return plain_explanation(
+            mean=np.where(seen, leaders(state.losses, state.budget), np.nan),
+            count=state.inverse / 2.0,
+            clock=state.rounds,
+            index=p,
+            chosen=self.select(state, streams).x,
+        )
+
 
 def entropy_weight(n: int, budget: int) -> float:
     """g: the entropy matters less the fewer arms are left out."""
     if 2 * budget <= n or budget == n:
         return 1.0
     return min(1.0, 1.0 / math.sqrt(math.log(n / (n - budget))))
+
+
+def leaders(losses: Array, budget: IntArray) -> Array:
+    """1 for the `budget` arms of the least loss, 0 for the others; arms that tie for the last places share them."""
+    last = np.take_along_axis(np.sort(losses, axis=-1), (budget - 1)[..., None], axis=-1)
+    ahead, level = losses < last, losses == last
+    places = (budget - ahead.sum(axis=-1))[..., None]
+    return np.where(ahead, 1.0, np.where(level, places / level.sum(axis=-1, keepdims=True), 0.0))
 
 
 def shares(weights: Array) -> Array:

@@ -10,6 +10,7 @@ from spillover import validate
 from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
 from spillover.policies.averages import upper_index
 from spillover.policies.sem import SEMState, choose, explanation, pass_round, start, take_in
+from spillover.policies.signals import sem_signals
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, Problem
 
@@ -80,3 +81,7 @@ class NDCSEM:
         index = self.index(state)
         ties = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
         return explanation(state, index, self.discount, choose(state, index, ties))
+
+    def signals(self, state: SEMState) -> dict[str, Any]:
+        """How far it remembers, and what the graph was learned from; see `spillover.policies.signals`."""
+        return sem_signals(state, self.discount)

@@ -10,9 +10,11 @@ from spillover import kernels, validate
 from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
 from spillover.oracle import top_arms
 from spillover.policies.averages import Averages, upper_index
-from spillover.policies.cucb import WIDTH, CUCBState, learn_cucb, start_cucb
+from spillover.policies.cucb import WIDTH, CUCBState, explain_cucb, learn_cucb, start_cucb
+from spillover.policies.plain import ranked_by
 from spillover.policies.scale import amounts, divisor, ranking
 from spillover.policies.sem import SEMState, choose, explanation, pass_round, start, take_in
+from spillover.policies.signals import sem_signals
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
@@ -26,6 +28,7 @@ class Detector(NamedTuple):
     totals: Array  # (*batch, n, buckets)
     used: IntArray  # (*batch, n)
     restart: IntArray  # (*batch,): rounds played at the last restart
+    alarms: IntArray  # (*batch,): how many restarts there were
 
 
 class GLRCUCBState(NamedTuple):
@@ -49,6 +52,7 @@ def no_history(n_arms: int, batch: Batch) -> Detector:
         totals=np.zeros(histories),
         used=np.zeros((*batch, n_arms), np.int64),
         restart=np.zeros(batch, np.int64),
+        alarms=np.zeros(batch, np.int64),
     )
 
 
@@ -62,7 +66,7 @@ def watch(
         return detector
     for leaf in (*histories, *averages):
         leaf[alarm] = 0
-    return detector._replace(restart=np.where(alarm, now, detector.restart))
+    return detector._replace(restart=np.where(alarm, now, detector.restart), alarms=detector.alarms + alarm)
 
 
 def forced_arm(n_arms: int, since: IntArray, rate: float) -> IntArray:
@@ -109,9 +113,15 @@ class GLRCUCB:
     told_graph: bool = False
 
     order_free = False
+    learns_graph = False
 
     def __post_init__(self) -> None:
         check_rates(self.false_alarms, self.forced)
+
+    @property
+    def quantity(self) -> str:
+        """What its scores are, in words."""
+        return ranked_by(self.told_graph)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> GLRCUCBState:
         return GLRCUCBState(start_cucb(problem, batch, self.told_graph), no_history(problem.n_arms, batch))
@@ -138,6 +148,18 @@ class GLRCUCB:
         unit = divisor(base.scale)
         detector = watch(state.detector, base.averages, feedback, reward, unit, base.rounds, self.false_alarms)
         return GLRCUCBState(base, detector)
+
+    def explain(self, state: GLRCUCBState, rng: Rng | None = None) -> Explanation:
+        """What the policy holds as it decides the next round; `rng` settles ties and forced sets."""
+        index, base = self.index(state), state.base
+        since = base.rounds - state.detector.restart
+        forced = forced_arm(index.shape[-1], since, self.forced) >= 0
+        chosen = self.select(state, (rng or Rng(0)).at(Purpose.CHOICE, base.rounds + 1)).x
+        return explain_cucb(base, index, self.told_graph, chosen, clock=since, planned=forced)
+
+    def signals(self, state: GLRCUCBState) -> dict[str, Any]:
+        """Restarts, and when each arm was last heard of; see `spillover.policies.signals`."""
+        return {"changes_seen": state.detector.alarms, "latest": state.base.averages.stamps}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,3 +228,7 @@ class GLRSEMUCB:
         since = state.base.rounds - state.detector.restart
         forced = forced_arm(index.shape[-1], since, self.forced) >= 0
         return explanation(state.base, index, 1.0, self.choice(state, index, ties), planned=forced)
+
+    def signals(self, state: GLRSEMUCBState) -> dict[str, Any]:
+        """Restarts, and what the graph was learned from; see `spillover.policies.signals`."""
+        return {"changes_seen": state.detector.alarms} | sem_signals(state.base)

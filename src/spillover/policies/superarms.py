@@ -9,9 +9,10 @@ import numpy as np
 
 from spillover import validate
 from spillover.oracle import top_arms
-from spillover.policies.averages import Averages, learn, no_averages, upper_index
-from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
+from spillover.policies.averages import Averages, counts_now, learn, means, no_averages, upper_index
+from spillover.policies.plain import plain_explanation
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 MOST_SETS = 100_000
 
@@ -44,6 +45,8 @@ class SuperArmUCB:
     exploration: Any = 1e-10
 
     order_free = True
+    learns_graph = False
+    quantity = "payoff of the best set with the arm, on the scale of the largest possible payoff"
     grids = ("discount", "exploration")
 
     def __post_init__(self) -> None:
@@ -76,9 +79,13 @@ class SuperArmUCB:
             state.averages, state.rounds, state.clock, width=width, discount=self.discount, unit=state.scale
         )
 
-    def select(self, state: SuperArmState, rng: Rng) -> Choice:
+    def best_set(self, state: SuperArmState, rng: Rng) -> IntArray:
+        """The position of the set with the highest index, (*batch,)."""
         # payoffs are never negative: lifted a little, so that a set which gave nothing can still be the best
-        place = top_arms(self.index(state) + 1e-12, 1, rng).argmax(axis=-1)
+        return np.asarray(top_arms(self.index(state) + 1e-12, 1, rng).argmax(axis=-1))
+
+    def select(self, state: SuperArmState, rng: Rng) -> Choice:
+        place = self.best_set(state, rng)
         return Choice(np.take_along_axis(state.members, place[..., None, None], axis=-2)[..., 0, :])
 
     def played(self, state: SuperArmState, x: BoolArray) -> SuperArmState:
@@ -92,3 +99,20 @@ class SuperArmUCB:
         payoff = np.where(which, y.sum(axis=-1)[..., None], 0.0)
         averages = learn(state.averages, which, payoff, state.rounds - age, self.discount, arrived)
         return state._replace(averages=averages)
+
+    def explain(self, state: SuperArmState, rng: Rng | None = None) -> Explanation:
+        """What the policy holds as it decides the next round; an arm is as good as the best set that it is in."""
+        index = self.index(state)
+        place = self.best_set(state, (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1))
+        chosen = np.take_along_axis(state.members, place[..., None, None], axis=-2)[..., 0, :]
+        within = np.where(state.members, index[..., None], -np.inf).argmax(axis=-2)
+        best = np.where(chosen, place[..., None], within)  # (*batch, n): of several best sets the one that is played
+        mean = means(state.averages) / state.scale[..., None]
+        count = counts_now(state.averages, state.rounds, self.discount)
+        return plain_explanation(
+            mean=np.take_along_axis(mean, best, axis=-1),
+            count=np.take_along_axis(count, best, axis=-1),
+            clock=state.clock,
+            index=np.take_along_axis(index, best, axis=-1),
+            chosen=chosen,
+        )

@@ -7,11 +7,12 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.oracle import top_arms
-from spillover.policies.averages import Averages, upper_index
+from spillover.policies.averages import Averages, means, upper_index
 from spillover.policies.cucb import WIDTH
+from spillover.policies.plain import ranked_by, scaled_explanation
 from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking, ranking_weights
-from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 
 class Window(NamedTuple):
@@ -52,9 +53,15 @@ class SlidingWindowCUCB:
     told_graph: bool = False
 
     order_free = True
+    learns_graph = False
 
     def __post_init__(self) -> None:
         validate.whole("window", self.window, 1)
+
+    @property
+    def quantity(self) -> str:
+        """What its scores are, in words."""
+        return ranked_by(self.told_graph)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> WindowState:
         validate.problem(problem)
@@ -75,9 +82,13 @@ class SlidingWindowCUCB:
             limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
-    def index(self, state: WindowState) -> Array:
+    def known(self, state: WindowState) -> Averages:
+        """Sums and counts of what is in the window."""
         sums, counts = kernels.window_totals(*state.window, state.rounds)
-        known = Averages(sums, counts, np.zeros_like(counts, np.int64))
+        return Averages(sums, counts, np.zeros_like(counts, np.int64))
+
+    def index(self, state: WindowState) -> Array:
+        known = self.known(state)
         clock = np.minimum(state.rounds + 1, self.window).astype(float)
         return upper_index(known, state.rounds, clock, width=WIDTH, unit=divisor(state.scale), cap=1.0)
 
@@ -97,3 +108,17 @@ class SlidingWindowCUCB:
         moment = state.rounds - feedback.age
         kernels.window_arrival(*state.window, feedback.x, reward, moment, state.rounds, feedback.arrived)
         return state._replace(scale=scale)
+
+    def explain(self, state: WindowState, rng: Rng | None = None) -> Explanation:
+        """What the policy holds as it decides the next round; `rng` settles ties."""
+        known, ties = self.known(state), (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
+        return scaled_explanation(
+            state.scale,
+            state.weights,
+            self.told_graph,
+            mean=means(known) / divisor(state.scale)[..., None],
+            count=known.counts,
+            clock=np.minimum(state.rounds, self.window),
+            index=self.index(state),
+            chosen=self.select(state, ties).x,
+        )

@@ -13,7 +13,7 @@ from spillover.state import copy_state, leaves, load_state, save_state, unflatte
 from spillover.testing.shared import Arrays, demand, demand_equal, random_sets, snapshot
 from spillover.types import Batch, BoolArray, Choice, Feedback, Problem, State
 
-SHOWN = ("mean", "count", "clock", "index", "adjacency", "weights", "score", "chosen")
+SHOWN = ("mean", "count", "clock", "index", "adjacency", "gain", "weights", "score", "chosen", "planned")
 
 
 class Around:
@@ -213,4 +213,6 @@ class Explained(Around):
             demand(
                 good, f"{where} gives {name} the shape {shape}", f"give it the batch's axes first, here {self.batch}"
             )
+        ranked = {"score": np.asarray(told.weights * told.index)}
+        demand_equal({"score": told.score}, ranked, f"{where} has another score", "let score be weights * index")
         return choice

@@ -11,7 +11,7 @@ from spillover.experiments.covid.scores import predict_from_all, predict_from_sp
 from spillover.graph import AUTO_GRID
 from spillover.rng import Rng
 from spillover.simulation import rounds
-from spillover.types import Array, BoolArray, Explains, Informed, IntArray
+from spillover.types import Array, BoolArray, Informed, IntArray, learns_graph
 
 Sets = list[list[CovidData]]  # by shift, by seed
 
@@ -55,7 +55,7 @@ def play(plan: CovidPlan, variant: Variant, mode: str, sets: Sets, seeds: IntArr
     policy = plan.policy(variant.name)
     if isinstance(policy, Informed):
         policy = policy.told(world)
-    learns = isinstance(policy, Explains)
+    learns = learns_graph(policy)
     held_out, batch, n = validation_days(world.horizon), seeds.shape, world.problem.n_arms
     x, z, y = (np.empty((world.horizon, *batch, n)) for _ in range(3))
     regret, matches = np.full((2, world.horizon, *batch), np.nan)

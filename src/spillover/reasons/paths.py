@@ -1,0 +1,148 @@
+"""Along which ways an arm's effect reaches the others: the strongest ones by name, the rest summed."""
+
+from functools import cached_property
+from heapq import heappop, heappush
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover.types import Array, IntArray
+
+LONGEST_WALK = 8  # edges of a named way in a graph with cycles, where ways go round without end
+MOST_STEPS = 2_000  # of the search for one arm: only ties and cancelling edges come near
+
+
+class Path(NamedTuple):
+    """A way from an arm to another one, and what reaches its end."""
+
+    arms: tuple[int, ...]  # positions, the arm itself first
+    effect: float  # of one unit of the arm's instantaneous reward: its gain times the edges on the way
+    amount: float  # the effect times the arm's mean
+
+
+class Ways(NamedTuple):
+    """What an arm spills over: the sum of the paths' amounts and of the three rests."""
+
+    paths: tuple[Path, ...]  # the strongest, strongest first
+    other: float  # all other ways, in a graph with cycles those of at most LONGEST_WALK edges
+    longer: float  # the longer ways round of a graph with cycles
+    unknown: float  # what the graph does not account for; all of it where the graph is not known
+
+
+def layers(adjacency: Array) -> IntArray | None:
+    """How many edges each arm is away from where the effects start, at most; None for a graph with a cycle.
+
+    >>> layers(np.array([[0, 0.5, 0.1], [0, 0, 0.2], [0, 0, 0]]))
+    array([2, 1, 0])
+    """
+    edges = np.asarray(adjacency) != 0  # edges[i, j]: j -> i
+    waiting = edges.sum(axis=1)
+    depth, ready = np.zeros(len(edges), np.int64), list(np.flatnonzero(waiting == 0))
+    for j in ready:  # grows as it is walked
+        for i in np.flatnonzero(edges[:, j]):
+            depth[i] = max(depth[i], depth[j] + 1)
+            waiting[i] -= 1
+            if waiting[i] == 0:
+                ready.append(i)
+    return depth if len(ready) == len(edges) else None
+
+
+class Network:
+    """A known graph, made ready for the search: the edges that leave each arm, the most promising first."""
+
+    def __init__(self, adjacency: Array) -> None:
+        self.adjacency = adjacency
+        depth = layers(adjacency)
+        self.acyclic = depth is not None
+        self.longest = LONGEST_WALK if depth is None else max(int(depth.max(initial=0)), 1)
+
+    @cached_property
+    def promise(self) -> Array:
+        """For each arm the most that a way from it on, of no edge or more, multiplies an effect by."""
+        size, promise = np.abs(self.adjacency), np.ones(len(self.adjacency))
+        for _ in range(self.longest):
+            promise = np.maximum(1.0, (size * promise[:, None]).max(axis=0, initial=0.0))
+        return promise
+
+    @cached_property
+    def leaving(self) -> list[list[int]]:
+        """For each arm those that it has an effect on, by what a way through them may bring."""
+        through = np.abs(self.adjacency) * self.promise[:, None]
+        order = np.argsort(-through, axis=0, kind="stable")
+        return [[int(i) for i in order[:, j] if self.adjacency[i, j] != 0] for j in range(len(order))]
+
+    @cached_property
+    def totals(self) -> tuple[Array, Array]:
+        """For each arm the effect of all ways of 1 to `longest` edges, and that of the longer ones."""
+        step = np.ones(len(self.adjacency))
+        short = np.zeros(len(self.adjacency))
+        for _ in range(self.longest):
+            step = step @ self.adjacency
+            short += step
+        if self.acyclic:
+            return short, np.zeros_like(short)
+        return short, column_sums(self.adjacency) - 1.0 - short
+
+    def strongest(self, arm: int, most: int) -> list[tuple[tuple[int, ...], float]]:
+        """The ways with the largest effect by size, largest first.
+
+        Best-first: an entry of the heap is a way and the edge to try next from its end, ranked by the most that can
+        come of it, so that a way is named only when no unnamed one can be stronger.
+        """
+        found: list[tuple[tuple[int, ...], float]] = []
+        heap: list[tuple[float, int, tuple[int, ...], float, int]] = []
+        order = count()  # ways of equal promise in the order in which they were met
+
+        def offer(way: tuple[int, ...], effect: float, edge: int) -> None:
+            ahead = self.leaving[way[-1]]
+            if len(way) <= self.longest and edge < len(ahead):
+                end = ahead[edge]
+                promise = abs(effect * self.adjacency[end, way[-1]]) * self.promise[end]
+                heappush(heap, (-promise, next(order), way, effect, edge))
+
+        offer((arm,), 1.0, 0)
+        for _ in range(MOST_STEPS):
+            if not heap or len(found) == most:
+                break
+            _, _, way, effect, edge = heappop(heap)
+            if edge < 0:
+                found.append((way, effect))
+                continue
+            end = self.leaving[way[-1]][edge]
+            longer = (*way, end), effect * float(self.adjacency[end, way[-1]])
+            heappush(heap, (-abs(longer[1]), next(order), *longer, -1))  # the way that ends here
+            offer(*longer, 0)
+            offer(way, effect, edge + 1)
+        return found
+
+
+def solvable(adjacency: Array) -> bool:
+    """Whether a graph is known, and its effects do not grow round a cycle without end."""
+    if not np.isfinite(adjacency).all():
+        return False
+    try:
+        return bool(np.isfinite(column_sums(adjacency)).all())
+    except np.linalg.LinAlgError:
+        return False
+
+
+def column_sums(adjacency: Array) -> Array:
+    """1'(I - A)^-1, by one solve."""
+    n = len(adjacency)
+    return np.asarray(np.linalg.solve((np.eye(n) - adjacency).T, np.ones(n)))
+
+
+def ways_of(network: Network | None, arm: int, gain: float, mean: float, spilled: float, most: int) -> Ways:
+    """What arm `arm` spills over, taken apart; `network` is None where the graph is not known."""
+    if network is None or (spilled == 0.0 and mean == 0.0):
+        return Ways((), 0.0, 0.0, spilled)
+    paths = tuple(Path(way, gain * e, gain * e * mean) for way, e in network.strongest(arm, most))
+    short, longer = (float(total[arm]) * gain * mean for total in network.totals)
+    rest = tidy(spilled - short - longer, abs(spilled) + abs(short))
+    return Ways(paths, tidy(short - sum(p.amount for p in paths), short), tidy(longer, short), rest)
+
+
+def tidy(rest: float, whole: float) -> float:
+    """A rest that is nothing but rounding is 0."""
+    return 0.0 if abs(rest) <= 1e-12 * abs(whole) else rest
