@@ -1,6 +1,7 @@
-"""The next decision as it is told: to people, in full, to programs."""
+"""The next decision as it is told: in a few lines, in full, to programs."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,11 @@ import click
 import numpy as np
 
 from spillover.history import History
-from spillover.types import Explanation
+from spillover.reasons import ArmReason, Reasons, Signal
+from spillover.reasons.words import number
+
+LISTED = 5  # rounds that a line names
+SMALL = 0.01  # a part below this share of the score is not worth a word
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,23 +24,17 @@ class Answer:
     policy: str
     budget: int
     history: History
-    explanation: Explanation
+    reasons: Reasons
 
     @property
-    def chosen(self) -> list[str]:
-        return [self.history.arms[k] for k in np.flatnonzero(self.explanation.chosen)]
+    def chosen(self) -> list[ArmReason]:
+        """The arms to choose, the best first."""
+        return [arm for arm in self.reasons.ranked() if arm.chosen]
 
     @property
     def notes(self) -> list[str]:
         """What somebody should know who gave this file."""
-        sizes = self.history.x.sum(axis=1)
-        over = np.flatnonzero(sizes > self.budget)
-        if not len(over):
-            return list(self.history.notes)
-        first = self.history.rounds[over[0]]
-        many = f"{len(over):,} rounds chose" if len(over) > 1 else "one round chose"
-        text = f"{many} more than {self.budget} arms (first {first}, with {sizes[over[0]]}): learned from all the same"
-        return [*self.history.notes, text]
+        return [*self.history.notes, *over_budget(self.history, self.budget), *forgotten(self.history)]
 
     def content(self) -> dict[str, Any]:
         """All of it, for programs."""
@@ -44,19 +43,132 @@ class Answer:
             "policy": self.policy,
             "budget": self.budget,
             "round": self.history.following,
-            "choose": self.chosen,
+            "choose": [arm.arm for arm in self.chosen],
             "rounds": len(self.history.rounds),
-            "arms": len(self.history.arms),
             "pending": self.history.pending,
             "notes": self.notes,
+            "reasons": self.reasons.to_dict(),
         }
 
 
+def over_budget(history: History, budget: int) -> Iterator[str]:
+    """Rounds of the past that the budget would not allow: they happened all the same."""
+    sizes = history.x.sum(axis=1)
+    over = np.flatnonzero(sizes > budget)
+    if len(over):
+        many = f"{len(over):,} rounds chose" if len(over) > 1 else "one round chose"
+        first = f"{'first ' if len(over) > 1 else ''}{history.rounds[over[0]]}, with {sizes[over[0]]}"
+        yield f"{many} more arms than the budget of {budget} ({first}): what came of it is learned from all the same"
+
+
+def forgotten(history: History) -> Iterator[str]:
+    """Rounds that are pending though outcomes of later ones are there: somebody may have forgotten them."""
+    known = np.flatnonzero(history.arrived)
+    late = np.flatnonzero(~history.arrived[: known[-1]]) if len(known) else known
+    if len(late):
+        yield f"pending though later rounds have outcomes: {named([history.rounds[t] for t in late])}"
+
+
+def named(rounds: Sequence[str]) -> str:
+    """Some rounds by name, the latest where there are many."""
+    rest = len(rounds) - LISTED
+    return ", ".join(rounds) if rest <= 0 else f"{', '.join(rounds[-LISTED:])} and {rest:,} before"
+
+
+def with_names_of_rounds(told: Reasons, history: History) -> Reasons:
+    """The same reasons; rounds that wait for their outcomes are called as in the file."""
+    pending = history.pending
+
+    def renamed(signal: Signal) -> Signal:
+        if signal.code != "pending":
+            return signal
+        many = f"{len(pending):,} outcomes are" if len(pending) > 1 else "1 outcome is"
+        return signal._replace(sentence=f"{many} still to come: {named(pending)}.")
+
+    return replace(told, health=tuple(renamed(signal) for signal in told.health))
+
+
 def print_answer(answer: Answer) -> None:
-    click.echo(f"choose {', '.join(answer.chosen)}")
+    """The decision, a line of reason for each arm, and what to look at."""
+    told, history = answer.reasons, answer.history
+    click.echo(headline(answer))
+    click.echo()
+    width = max((len(arm.arm) for arm in answer.chosen), default=0)
+    for arm in answer.chosen:
+        click.echo(f"  {arm.arm.ljust(width)}  {reason(told, arm)}")
+    for line in runner_up(told):
+        click.echo(f"  {line}")
+    click.echo()
+    arrived = int(history.arrived.sum())
+    click.echo(
+        f"Learned from {arrived:,} of {len(history.rounds):,} rounds with {len(history.arms):,} arms, by {answer.policy}."
+    )
+    if history.pending:
+        click.echo(f"Pending: {named(history.pending)}.")
+    print_notes(answer)
+    for signal in told.health:
+        if signal.warning:
+            click.echo(f"Warning: {signal.sentence}")
+    click.echo("More: --explain (every arm, paths, swaps), --plot why.png, --json.")
+
+
+def print_notes(answer: Answer) -> None:
     for note in answer.notes:
-        click.echo(f"note: {note}")
+        click.echo(f"Note: {note}.")
+
+
+def headline(answer: Answer) -> str:
+    names = [arm.arm for arm in answer.chosen]
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    when = f" ({answer.history.following})" if answer.history.following else ""
+    return f"Next round{when}: choose {listed or 'nothing: no arm is worth it'}."
+
+
+def reason(told: Reasons, arm: ArmReason) -> str:
+    """Why this arm, in a line."""
+    if told.planned:
+        known = "" if arm.known else ", nothing is known of it yet"
+        return f"its turn: at the start every arm is tried, alone and with others{known}"
+    if not arm.known:
+        return "not tried yet"
+    parts = [f"{number(arm.direct)} by itself"]
+    if abs(arm.spilled_over) > SMALL * abs(arm.score):
+        parts.append(f"{number(arm.spilled_over)} through others{mostly(told, arm)}")
+    if abs(arm.exploration) > SMALL * abs(arm.score):
+        parts.append(f"{number(arm.exploration)} for what is not sure yet")
+    return f"{number(arm.score)}: {', '.join(parts)}"
+
+
+def mostly(told: Reasons, arm: ArmReason) -> str:
+    """Whom the arm helps most, if that is known."""
+    reached: dict[str, float] = {}
+    for path in arm.ways.paths:
+        target = told.names[path.arms[-1]]
+        reached[target] = reached.get(target, 0.0) + path.amount
+    if not reached:
+        return ""
+    target = max(reached, key=lambda name: abs(reached[name]))
+    only = abs(reached[target]) > (1 - SMALL) * abs(arm.spilled_over)
+    return f" ({target})" if only else f" (mostly {target})"
+
+
+def runner_up(told: Reasons) -> list[str]:
+    """How close it was."""
+    chosen = [arm for arm in told.ranked() if arm.chosen]
+    others = [arm for arm in told.ranked() if not arm.chosen]
+    if told.planned or not chosen or not others:
+        return []
+    best, last = others[0], chosen[-1]
+    if not np.isfinite(best.gap):
+        return []
+    return [f"Next best: {best.arm}, {number(-best.gap)} behind {last.arm}."]
 
 
 def print_in_full(answer: Answer) -> None:
-    print_answer(answer)
+    """All of the reasons."""
+    click.echo(headline(answer))
+    click.echo()
+    click.echo(str(answer.reasons))
+    if answer.notes:
+        click.echo()
+        print_notes(answer)

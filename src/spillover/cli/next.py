@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from spillover import validate
-from spillover.cli.answer import Answer, print_answer, print_in_full
+from spillover.cli.answer import Answer, print_answer, print_in_full, with_names_of_rounds
 from spillover.cli.edge import Command
 from spillover.cli.output import json_option, print_json
 from spillover.cli.policy_option import made_policy, recommended
@@ -101,9 +101,12 @@ def decide(
     with Watch(quiet) as watch:
         history = told_at_once(file, columns=renamed, progress=watch.reading(file), **ranges)
         checked = check_budget(budget, history)
-        told = {name: given for name, given in ranges.items() if given is not None}
-        learner = tell(made, history, budget=checked, seed=seed, progress=watch.telling(len(history.rounds)), **told)
-    answer = Answer(file=file, policy=policy, budget=checked, history=history, explanation=learner.explain())
+        given_ranges = {name: given for name, given in ranges.items() if given is not None}
+        learner = tell(
+            made, history, budget=checked, seed=seed, progress=watch.telling(len(history.rounds)), **given_ranges
+        )
+    told = with_names_of_rounds(learner.reasons(history.arms), history)
+    answer = Answer(file=file, policy=policy, budget=checked, history=history, reasons=told)
     if as_json:
         print_json(answer.content())
     elif explain:
