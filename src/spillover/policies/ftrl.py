@@ -59,6 +59,7 @@ class FTRL:
     told_graph: bool = False
 
     order_free = True
+    randomised = True  # the choice is a draw, and the memo the probabilities of its arms
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.told_graph, bool), "told_graph", self.told_graph, "True or False")
