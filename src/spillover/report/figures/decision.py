@@ -1,0 +1,303 @@
+"""One decision as a picture: who passes how much on to whom, and what each arm's score is made of."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
+
+from spillover.reasons import ArmReason, Reasons
+from spillover.report.figures.places import Places, places
+from spillover.report.figures.style import COLORS, HATCHES, figure_legend, figure_of, new_panels, tidy
+
+MOST_ARMS = 24  # in both panels
+MOST_EDGES = 40
+RUNNERS_UP = 4  # shown in any case, however many are chosen
+NAMED_NODES = 12  # up to so many arms there is room for names in the graph, else they are numbered
+LONG_NAME = 26  # the same for longer names
+NAMED_EDGES = 12
+FAINT = 0.01  # edges weaker than this share of the strongest are left out
+TAKEN: dict[str, Any] = {"facecolor": "#56B4E9", "edgecolor": "black", "linewidth": 2.2}
+OTHERS: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.5", "linewidth": 1.2}
+PARTS = (
+    ("direct", "effect on itself", COLORS[0], HATCHES[0]),
+    ("spilled_over", "spills over to others", COLORS[1], HATCHES[1]),
+    ("exploration", "exploration", "0.8", HATCHES[2]),
+)
+
+
+class Flow(NamedTuple):
+    """An edge that is drawn."""
+
+    cause: int
+    effect: int
+    amount: float  # what passes if the chosen arms are played
+    weight: float
+
+
+def decision_figure(reasons: Reasons) -> Figure:
+    """The graph with the chosen arms and the flows that they start, beside it the scores taken apart.
+
+    Of many arms the chosen ones, the next best and those with the strongest flows are shown; what is left out is said.
+    """
+    flows = strongest_flows(reasons)
+    shown = shown_arms(reasons, flows)
+    numbered = len(shown) > NAMED_NODES or max(len(arm.arm) for arm in shown) > LONG_NAME
+    height = max(4.2, 0.27 * len(shown) + 1.6)
+    graph, bars = new_panels(1, 2, size=(12.5, height), gridspec_kw={"width_ratios": [1.15, 1]})
+    draw_scores(bars, reasons, shown, numbered)
+    draw_graph(graph, reasons, shown, flows, numbered)
+    figure = figure_of(graph)
+    names = [arm.arm for arm in reasons.ranked() if arm.chosen]
+    plan = " (by a plan, not by the scores)" if reasons.planned else ""
+    title = f"{len(names)} of {len(reasons.arms)} arms chosen{plan}: {', '.join(names) or 'none'}"
+    figure.suptitle(textwrap.shorten(title, 105, placeholder=" …"), fontsize="large", fontweight="bold")
+    figure_legend([graph, bars])
+    write_amounts(graph)
+    return figure
+
+
+def strongest_flows(reasons: Reasons) -> list[Flow]:
+    """The edges, the largest flows first, then the others by weight; faint ones are left out."""
+    if np.isnan(reasons.flows).any():
+        return []
+    A = reasons.adjacency
+    heaviest = np.abs(A).max(initial=0.0)
+    edges = np.argwhere(np.abs(A) > FAINT * heaviest)
+    found = [Flow(int(j), int(i), float(reasons.flows[i, j]), float(A[i, j])) for i, j in edges]
+    return sorted(found, key=lambda flow: (-abs(flow.amount), -abs(flow.weight)))
+
+
+def shown_arms(reasons: Reasons, flows: Sequence[Flow]) -> list[ArmReason]:
+    """In the order of `ranked`: the chosen, the runners-up, the ends of the strongest flows, then by score."""
+    ranked = reasons.ranked()
+    if len(ranked) <= MOST_ARMS:
+        return ranked
+    chosen = [arm.position for arm in ranked if arm.chosen]
+    others = [arm.position for arm in ranked if not arm.chosen]
+    ends = [j for flow in flows if flow.amount for j in (flow.cause, flow.effect)]
+    wanted = [*chosen[: MOST_ARMS - 2 * RUNNERS_UP], *others[:RUNNERS_UP], *ends, *others, *chosen]
+    kept = set(list(dict.fromkeys(wanted))[:MOST_ARMS])
+    return [arm for arm in ranked if arm.position in kept]
+
+
+def short(name: str, most: int) -> str:
+    """A long name without its middle: names of a kind begin alike and end differently."""
+    if len(name) <= most:
+        return name
+    tail = most // 2
+    return f"{name[: most - 1 - tail].rstrip()}…{name[-tail:].lstrip()}"
+
+
+def row_names(names: Sequence[str]) -> list[str]:
+    """Names for the bars: of few arms in two lines, of many without their middle, and all of them different."""
+    if len(names) <= NAMED_NODES:
+        texts = [textwrap.fill(short(name, 60), 32) for name in names]
+    else:
+        texts = [short(name, 30) for name in names]
+    return [text if texts.count(text) == 1 else f"{text} ({k + 1})" for k, text in enumerate(texts)]
+
+
+# --- the scores ------------------------------------------------------------------------------------------------------
+
+
+def draw_scores(ax: Axes, reasons: Reasons, shown: Sequence[ArmReason], numbered: bool) -> None:
+    """A bar an arm, its parts one behind the other; parts below 0 run to the left."""
+    limit = scale_limit(shown)
+    rows = np.arange(len(shown))
+    right, left = np.zeros(len(shown)), np.zeros(len(shown))
+    for name, label, color, hatch in PARTS:
+        part = np.clip([getattr(arm, name) for arm in shown], -2 * limit, 2 * limit)
+        start = np.where(part >= 0, right, left)
+        style: dict[str, Any] = {"color": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0.6}
+        ax.barh(rows, part, left=start, height=0.72, label=label, **style)
+        right, left = right + np.maximum(part, 0), left + np.minimum(part, 0)
+    within = [np.clip(arm.score, -limit, limit) if abs(arm.score) <= limit else np.nan for arm in shown]
+    ax.plot(within, rows, "|", color="black", markersize=11, markeredgewidth=2, label="score")
+    for row, arm in enumerate(shown):
+        if abs(arm.score) > limit:
+            write_beyond(ax, row, arm, limit)
+    lowest = float(left.min(initial=0.0))
+    ax.set_xlim(max(lowest, -limit) * 1.08, limit)
+    ax.set_ylim(len(shown) - 0.4, -0.6)
+    ax.axvline(0, color="0.3", linewidth=0.8)
+    name_rows(ax, shown, numbered)
+    ax.set_xlabel(textwrap.fill(f"score: {reasons.quantity}, exploration included", 80), fontsize="small")
+    ax.set_title(score_title(reasons, shown), fontsize="medium")
+    tidy(ax)
+
+
+def scale_limit(shown: Sequence[ArmReason]) -> float:
+    """Where the axis ends: scores without limit, or out of all proportion, do not squeeze the others."""
+    sizes = np.array([abs(arm.score) for arm in shown if np.isfinite(arm.score) and arm.score != 0])
+    if not len(sizes):
+        return 1.0
+    return 1.12 * float(sizes[sizes <= 50 * np.median(sizes)].max())
+
+
+def write_beyond(ax: Axes, row: int, arm: ArmReason, limit: float) -> None:
+    """What a bar that runs out of the picture stands for."""
+    words = f"{arm.score:.3g}" if np.isfinite(arm.score) else "no limit: nothing known yet"
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.9}
+    side = "right" if arm.score > 0 else "left"
+    ax.text(np.sign(arm.score) * limit * 0.97, row, words, ha=side, va="center", fontsize=8, bbox=box)
+
+
+def name_rows(ax: Axes, shown: Sequence[ArmReason], numbered: bool) -> None:
+    """Names, those of the chosen arms in bold with a dot, and the line between them and the others."""
+    labels = []
+    texts = row_names([arm.arm for arm in shown])
+    for row, (arm, name) in enumerate(zip(shown, texts, strict=True)):
+        number = f"   {row + 1}" if numbered else ""
+        labels.append(f"{name}{number} {'●' if arm.chosen else '○'}")
+    ax.set_yticks(range(len(shown)), labels, fontsize=8.5)
+    for tick, arm in zip(ax.get_yticklabels(), shown, strict=True):
+        tick.set_fontweight("bold" if arm.chosen else "normal")
+    chosen = sum(arm.chosen for arm in shown)
+    if 0 < chosen < len(shown):
+        ax.axhline(chosen - 0.5, color="black", linewidth=1.1, linestyle=(0, (5, 3)), label="chosen above, not below")
+
+
+def score_title(reasons: Reasons, shown: Sequence[ArmReason]) -> str:
+    left = [arm for arm in reasons.arms if arm not in shown]
+    title = "what each score is made of"
+    if not left:
+        return title
+    best = max(left, key=lambda arm: arm.score)
+    return f"{title}: {len(shown)} of {len(reasons.arms)} arms\n(best score left out: {best.score:.3g})"
+
+
+# --- the graph -------------------------------------------------------------------------------------------------------
+
+
+def draw_graph(ax: Axes, reasons: Reasons, shown: Sequence[ArmReason], flows: Sequence[Flow], numbered: bool) -> None:
+    """Arms as circles, the larger the higher their scores; arrows as wide as what passes along them."""
+    nodes = [arm.position for arm in shown]
+    drawn = [flow for flow in flows if flow.cause in nodes and flow.effect in nodes][:MOST_EDGES]
+    edges = np.zeros_like(reasons.adjacency)
+    for flow in drawn:
+        edges[flow.effect, flow.cause] = 1.0
+    where = places(nodes, edges)
+    sizes = node_sizes(shown)
+    draw_flows(ax, drawn, where, sizes)
+    draw_nodes(ax, shown, where, sizes, numbered)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_visible(False)
+    heights = [y for _, y in where.values()]
+    room = 0.1 if numbered else 0.32  # names stand below their circles
+    ax.margins(x=0.1)
+    ax.set_ylim(min(heights) - room, max(heights) + 0.12)
+    ax.set_title("what the chosen arms pass on", fontsize="medium")
+    ax.set_xlabel(textwrap.fill(left_out(reasons, shown, drawn), 84), fontsize="small")
+
+
+def node_sizes(shown: Sequence[ArmReason]) -> dict[int, float]:
+    """Areas in square points, in proportion to the scores above a least size."""
+    limit = scale_limit(shown)
+    least, most = (170.0, 620.0) if len(shown) > NAMED_NODES else (190.0, 1000.0)
+    return {arm.position: least + (most - least) * float(np.clip(arm.score / limit, 0, 1)) for arm in shown}
+
+
+def draw_nodes(ax: Axes, shown: Sequence[ArmReason], where: Places, sizes: dict[int, float], numbered: bool) -> None:
+    for taken in (True, False):
+        some = [arm for arm in shown if arm.chosen == taken]
+        if not some:
+            continue
+        x, y = zip(*(where[arm.position] for arm in some), strict=True)
+        look = TAKEN if taken else OTHERS
+        ax.scatter(x, y, s=[sizes[arm.position] for arm in some], zorder=3, **look)
+        # a mark of its own for the legend, where circles of these sizes would not fit
+        label = "chosen (size: score)" if taken else "not chosen"
+        ax.scatter([], [], s=70, label=label, **look)
+    for row, arm in enumerate(shown):
+        place = where[arm.position]
+        if numbered:
+            ax.text(*place, str(row + 1), ha="center", va="center", fontsize=8, zorder=4)
+        else:
+            below = -np.sqrt(sizes[arm.position]) / 2 - 3
+            name = textwrap.fill(short(arm.arm, 26), 13)
+            ax.annotate(
+                name, place, (0, below), textcoords="offset points", ha="center", va="top", fontsize=8, zorder=6,
+                fontweight="bold" if arm.chosen else "normal",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.8},
+            )  # fmt: skip
+
+
+def draw_flows(ax: Axes, drawn: Sequence[Flow], where: Places, sizes: dict[int, float]) -> None:
+    """Arrows; those that nothing passes along are thin and grey, those that take away are dashed."""
+    largest = max((abs(flow.amount) for flow in drawn), default=0.0)
+    pairs = {(flow.cause, flow.effect) for flow in drawn}
+    for flow in drawn:
+        strength = abs(flow.amount) / largest if largest else 0.0
+        rad = bend(flow, where, mutual=(flow.effect, flow.cause) in pairs)
+        color, line, _ = flow_look(flow)
+        arrow = FancyArrowPatch(
+            where[flow.cause], where[flow.effect], arrowstyle="-|>", connectionstyle=f"arc3,rad={rad}",
+            shrinkA=np.sqrt(sizes[flow.cause]) / 2 + 1, shrinkB=np.sqrt(sizes[flow.effect]) / 2 + 1,
+            linewidth=0.7 + 4.3 * strength, mutation_scale=8 + 8 * strength, color=color, linestyle=line,
+            alpha=0.9 if flow.amount else 0.7, zorder=2 if flow.amount else 1,
+        )  # fmt: skip
+        arrow.set_capstyle("butt")
+        if flow.amount and len(drawn) <= NAMED_EDGES:
+            arrow.set_gid(f"{flow.amount:.2g}")  # written when the places on the page are known
+        ax.add_patch(arrow)
+    for color, line, label in dict.fromkeys(flow_look(flow) for flow in drawn):
+        ax.plot([], [], color=color, linestyle=line, linewidth=2.0, label=label)
+
+
+def flow_look(flow: Flow) -> tuple[str, str, str]:
+    """Colour, line and what they mean."""
+    if flow.amount == 0:
+        return "0.75", "-", "nothing passes"
+    if flow.amount > 0:
+        return COLORS[1], "-", "passes on (width: how much)"
+    return "black", "--", "takes away (width: how much)"
+
+
+def bend(flow: Flow, where: Places, *, mutual: bool) -> float:
+    """Arrows there and back bend to both sides; long ones bend more, around what stands between."""
+    (x0, y0), (x1, y1) = where[flow.cause], where[flow.effect]
+    if mutual or np.hypot(x1 - x0, y1 - y0) < 0.5:
+        return 0.14
+    return 0.2 if y1 >= y0 else -0.2
+
+
+def write_amounts(ax: Axes) -> None:
+    """How much passes, on the arrows; nowhere rather than on top of something else.
+
+    Arrows bend on the page, not in the coordinates of the axes, so this comes when everything else has its place.
+    """
+    figure_of(ax).draw_without_rendering()
+    taken = [text.get_window_extent() for text in ax.texts]
+    for arrow in [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch) and patch.get_gid()]:
+        curve = np.asarray(arrow.get_path().vertices, float)[:3]  # a quadratic: start, control point, end
+        for part in (0.5, 0.42, 0.58, 0.34, 0.66):
+            x, y = (1 - part) ** 2 * curve[0] + 2 * part * (1 - part) * curve[1] + part**2 * curve[2]
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
+            text = ax.text(x, y, str(arrow.get_gid()), ha="center", va="center", fontsize=7.5, zorder=5, bbox=box)
+            extent = text.get_window_extent()
+            if not extent.count_overlaps(taken):
+                taken.append(extent)
+                break
+            text.remove()
+        arrow.set_gid(None)
+
+
+def left_out(reasons: Reasons, shown: Sequence[ArmReason], drawn: Sequence[Flow]) -> str:
+    """What the graph does not show, in words."""
+    if np.isnan(reasons.flows).any():
+        return "Not known along which paths it spills over."
+    edges = int((reasons.adjacency != 0).sum())
+    if not edges:
+        return "No spill-over is known."
+    total = float(np.abs(reasons.flows).sum())
+    share = sum(abs(flow.amount) for flow in drawn) / total if total else 1.0
+    arms = "" if len(shown) == len(reasons.arms) else f"{len(shown)} of {len(reasons.arms)} arms, "
+    if len(drawn) == edges and not arms:
+        return "All edges of the graph are shown."
+    carried = f", which carry {share:.1%} of all that is passed on" if total else ""
+    return f"Shown: {arms}{len(drawn)} of {edges:,} edges{carried}."
