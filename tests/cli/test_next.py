@@ -2,7 +2,9 @@
 
 import errno
 import gzip
+import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -158,7 +160,7 @@ def test_gaps_more_than_the_budget_and_parts_of_outcomes_are_noted(folder) -> No
     gap, partly, over = found["notes"]
     assert gap.startswith("a gap between the rounds, from 3 to 7, where a step of 1 is usual")
     assert partly.endswith("until all of their values are there: 7 (1 of 4 values missing)")
-    assert over == "one round chose more than 1 arms (first 7, with 2): learned from all the same"
+    assert over.startswith("one round chose more arms than the budget of 1 (7, with 2)")
     assert found["pending"] == ["3", "7"]
 
 
@@ -279,6 +281,125 @@ def test_an_example_is_written_once_and_gives_an_answer(folder) -> None:
     assert (folder / "mine.csv").read_text() == example_file()
     assert call("next", "history.csv", "--example", "other.csv").exit_code == 2
     assert call("next").exit_code == 2
+
+
+LIMITS = """[[limits]]
+kind = "costs"
+label = "money"
+costs = { newsletter = 100, posters = 400, radio = 600, search = 500, social = 300, video = 900 }
+limit = 1000
+
+[[limits]]
+kind = "exclusive"
+arms = ["radio", "video"]
+"""
+
+
+def test_limits_are_kept(folder) -> None:
+    free = answer(written(folder, example_file()), "--budget", 3)
+    written(folder, LIMITS, "limits.toml")
+    found = answer("h.csv", "--budget", 3, "--limits", "limits.toml", "--unavailable", "social, search")
+    costs = {"newsletter": 100, "posters": 400, "radio": 600, "search": 500, "social": 300, "video": 900}
+    spent = sum(costs[arm] for arm in found["choose"])
+    assert spent <= 1000 < sum(costs[arm] for arm in free["choose"])
+    assert not {"social", "search"} & set(found["choose"])
+    assert found["limits"][0] == f"costs of at most 1000 (money), {spent} spent"
+    # the best of all sets that keep the limits
+    scores = {arm["arm"]: arm["score"] for arm in found["reasons"]["arms"]}
+    sets = [
+        x
+        for size in range(4)
+        for x in itertools.combinations(sorted(set(scores) - {"social", "search"}), size)
+        if sum(costs[arm] for arm in x) <= 1000 and not {"radio", "video"} <= set(x)
+    ]
+    assert set(found["choose"]) == set(max(sets, key=lambda x: sum(scores[arm] for arm in x)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ('kind = "costs"', 'kind = "cost"', ["limits.toml:1: kind = 'cost': must be one of", "did you mean costs?"]),
+        ('"radio", "video"]', '"radio", "vidio"]', ["limits.toml:7:", "'vidio'", "did you mean video?"]),
+        ("limit = 1000", "limit = 1000 euro", ["limits.toml: must be TOML"]),
+        ("[[limits]]", "[[limit]]", ["limits.toml:1: unknown key limit: must be limits"]),
+        (LIMITS, "", ["limits.toml: no limits: must have at least one table [[limits]]"]),
+        ('kind = "exclusive"', 'kind = "include"', ["costs of at most 1000 (money)", "always radio, video"]),
+    ],
+)
+def test_limits_that_cannot_be_read_or_kept(old, new, parts, folder) -> None:
+    written(folder, LIMITS.replace(old, new), "limits.toml")
+    line = refused(folder, example_file(), options=("--budget", 2, "--limits", "limits.toml"))[-1]
+    for part in parts:
+        assert part in line
+
+
+def test_an_unavailable_arm_must_be_one(folder) -> None:
+    refused(
+        folder,
+        example_file(),
+        "unavailable = 'vidio': must be one of the arms of the file; did you mean video?",
+        options=("--budget", 2, "--unavailable", "vidio"),
+    )
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_picture_is_drawn(ending, folder) -> None:
+    result = call("next", written(folder, example_file()), "--budget", 2, "--plot", f"why.{ending}")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[-1] == f"Picture: why.{ending}"
+    start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+    assert (folder / f"why.{ending}").read_bytes().startswith(start)
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_read(folder) -> None:
+    refused(folder, SMALL, "plot = 'why.jpg': must be a file that ends in .png", options=("--plot", "why.jpg"))
+    refused(folder, SMALL, "must be in a folder that exists", options=("--plot", "none/why.png"))
+
+
+def test_the_words_of_an_answer_add_up(folder) -> None:
+    result = call("next", written(folder, example_file()), "--budget", 2)
+    first, _, video, social, *rest = result.stdout.splitlines()
+    assert first == "Next round (2026-10-12): choose video and social."
+    for line in (video, social):
+        whole, *parts = (float(text) for text in re.findall(r"\d\.\d+", line))
+        assert sum(parts) == pytest.approx(whole, abs=0.0015)
+    assert "Pending: 2026-09-28, 2026-10-05." in rest
+    full = call("next", "h.csv", "--budget", 2, "--explain").stdout
+    assert full.startswith(first)
+    for words in ("video spills over to", "Swaps:", "Health:", "2 outcomes are still to come: 2026-09-28, 2026-10-05."):
+        assert words in full
+
+
+def test_the_start_and_arms_that_were_never_tried(folder) -> None:
+    text = "round,arm,chosen,z,y\n1,a,1,0.5,0.5\n1,b,0,,0\n1,c,0,,0\n"
+    planned = call("next", written(folder, text), "--budget", 1).stdout
+    assert "its turn: at the start every arm is tried" in planned
+    rounds = "".join(f"{t},a,1,0.5,0.5\n{t},b,0,,0\n{t},c,0,,0\n" for t in range(2, 6))
+    later = call("next", written(folder, text + rounds), "--budget", 1).stdout
+    assert "not tried yet" in later
+    waiting = "6,a,0,,\n6,b,1,,\n6,c,0,,\n7,a,0,,\n7,b,0,,\n7,c,1,,\n"
+    under_way = call("next", written(folder, text + rounds + waiting), "--budget", 1).stdout
+    assert "tried, and nothing has come of it yet" in under_way
+
+
+def test_a_file_with_too_much_in_it(folder, monkeypatch) -> None:
+    monkeypatch.setattr("spillover.history.table.MOST_ARMS", 1)
+    refused(folder, SMALL, "more than 1 arms in h.csv: must be at most that many", "--columns says which is which")
+    monkeypatch.setattr("spillover.history.table.MOST_ARMS", 10)
+    monkeypatch.setattr("spillover.history.table.MOST_ROWS", 5)
+    refused(folder, SMALL, "h.csv: more than 5 rows: must be at most that many")
+
+
+def test_a_large_file_is_announced(folder, monkeypatch) -> None:
+    monkeypatch.setattr("spillover.cli.progress.LARGE", 10)
+    result = call("next", written(folder, SMALL), "--budget", 1)
+    assert result.stderr == "spillover: reading h.csv, 0.0 GB\n"
+    assert call("next", "h.csv", "--budget", 1, "--quiet").stderr == ""
+
+
+def test_pending_rounds_before_known_ones_are_noted(folder) -> None:
+    text = changed("1,a,1,0.5,0.5\n1,b,0,,0.1", "1,a,1,,\n1,b,0,,")
+    assert answer(written(folder, text), "--budget", 1)["notes"] == ["pending though later rounds have outcomes: 1"]
 
 
 def test_a_process_of_its_own_prints_json_alone(folder) -> None:

@@ -1,4 +1,4 @@
-"""Telling a history: independent of when outcomes were written down, and the same as a learner that lived through it."""
+"""Telling a history: the same as a learner that lived through it, for every policy."""
 
 import numpy as np
 import pytest

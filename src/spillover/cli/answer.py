@@ -8,11 +8,14 @@ from typing import Any
 import click
 import numpy as np
 
+from spillover.cli.limits import in_words
+from spillover.constraints import Constraint
 from spillover.history import History
 from spillover.reasons import ArmReason, Reasons, Signal
 from spillover.reasons.words import number
 
 LISTED = 5  # rounds that a line names
+TIE = 1e-9
 SMALL = 0.01  # a part below this share of the score is not worth a word
 
 
@@ -24,6 +27,7 @@ class Answer:
     policy: str
     budget: int
     history: History
+    limits: tuple[Constraint, ...]
     reasons: Reasons
 
     @property
@@ -36,6 +40,11 @@ class Answer:
         """What somebody should know who gave this file."""
         return [*self.history.notes, *over_budget(self.history, self.budget), *forgotten(self.history)]
 
+    @property
+    def kept(self) -> list[str]:
+        """The limits in words."""
+        return in_words(self.limits, [arm.arm for arm in self.chosen], self.history.arms)
+
     def content(self) -> dict[str, Any]:
         """All of it, for programs."""
         return {
@@ -44,6 +53,7 @@ class Answer:
             "budget": self.budget,
             "round": self.history.following,
             "choose": [arm.arm for arm in self.chosen],
+            "limits": self.kept,
             "rounds": len(self.history.rounds),
             "pending": self.history.pending,
             "notes": self.notes,
@@ -95,14 +105,16 @@ def print_answer(answer: Answer) -> None:
     click.echo()
     width = max((len(arm.arm) for arm in answer.chosen), default=0)
     for arm in answer.chosen:
-        click.echo(f"  {arm.arm.ljust(width)}  {reason(told, arm)}")
-    for line in runner_up(told):
-        click.echo(f"  {line}")
+        click.echo(f"  {arm.arm.ljust(width)}  {reason(answer, arm)}")
     click.echo()
-    arrived = int(history.arrived.sum())
-    click.echo(
-        f"Learned from {arrived:,} of {len(history.rounds):,} rounds with {len(history.arms):,} arms, by {answer.policy}."
-    )
+    if not told.planned and any(arm.known for arm in answer.chosen):
+        click.echo(f"The first number is the {told.quantity}.")
+    for line in runner_up(answer):
+        click.echo(line)
+    for limit in answer.kept:
+        click.echo(f"Limit: {limit}.")
+    arrived, rounds = int(history.arrived.sum()), len(history.rounds)
+    click.echo(f"Learned from {arrived:,} of {rounds:,} rounds with {len(history.arms):,} arms, by {answer.policy}.")
     if history.pending:
         click.echo(f"Pending: {named(history.pending)}.")
     print_notes(answer)
@@ -124,23 +136,32 @@ def headline(answer: Answer) -> str:
     return f"Next round{when}: choose {listed or 'nothing: no arm is worth it'}."
 
 
-def reason(told: Reasons, arm: ArmReason) -> str:
+def reason(answer: Answer, arm: ArmReason) -> str:
     """Why this arm, in a line."""
+    told = answer.reasons
     if told.planned:
         known = "" if arm.known else ", nothing is known of it yet"
         return f"its turn: at the start every arm is tried, alone and with others{known}"
     if not arm.known:
-        return "not tried yet"
+        return unknown(answer.history, arm)
     parts = [f"{number(arm.direct)} by itself"]
     if abs(arm.spilled_over) > SMALL * abs(arm.score):
-        parts.append(f"{number(arm.spilled_over)} through others{mostly(told, arm)}")
+        parts.append(f"{number(arm.spilled_over)} that spills over{mostly(told, arm)}")
     if abs(arm.exploration) > SMALL * abs(arm.score):
         parts.append(f"{number(arm.exploration)} for what is not sure yet")
     return f"{number(arm.score)}: {', '.join(parts)}"
 
 
+def unknown(history: History, arm: ArmReason) -> str:
+    """Why an arm is chosen of which the policy knows nothing."""
+    tried = history.x[:, arm.position]
+    if not tried.any():
+        return "not tried yet"
+    return "drawn by chance" if tried[history.arrived].any() else "tried, and nothing has come of it yet"
+
+
 def mostly(told: Reasons, arm: ArmReason) -> str:
-    """Whom the arm helps most, if that is known."""
+    """Whom the arm reaches most, if that is known."""
     reached: dict[str, float] = {}
     for path in arm.ways.paths:
         target = told.names[path.arms[-1]]
@@ -149,19 +170,24 @@ def mostly(told: Reasons, arm: ArmReason) -> str:
         return ""
     target = max(reached, key=lambda name: abs(reached[name]))
     only = abs(reached[target]) > (1 - SMALL) * abs(arm.spilled_over)
-    return f" ({target})" if only else f" (mostly {target})"
+    return f" to {target}" if only else f", mostly to {target}"
 
 
-def runner_up(told: Reasons) -> list[str]:
+def runner_up(answer: Answer) -> Iterator[str]:
     """How close it was."""
-    chosen = [arm for arm in told.ranked() if arm.chosen]
-    others = [arm for arm in told.ranked() if not arm.chosen]
-    if told.planned or not chosen or not others:
-        return []
+    told = answer.reasons
+    chosen, others = answer.chosen, [arm for arm in told.ranked() if not arm.chosen]
+    if told.planned or not chosen or not others or not np.isfinite(others[0].gap):
+        return
     best, last = others[0], chosen[-1]
-    if not np.isfinite(best.gap):
-        return []
-    return [f"Next best: {best.arm}, {number(-best.gap)} behind {last.arm}."]
+    if best.gap > TIE * abs(last.score):
+        by_chance = any(swap.change > 0 for swap in told.swaps)  # allowed, and better: a policy that draws its sets
+        if answer.limits and not by_chance:
+            yield f"Left out by the limits: {best.arm}, with {number(best.score)}."
+    elif best.gap < -TIE * abs(last.score):
+        yield f"Next best: {best.arm}, {number(-best.gap)} behind {last.arm}."
+    else:
+        yield f"Next best: {best.arm}, as good as {last.arm}; chance decided."
 
 
 def print_in_full(answer: Answer) -> None:

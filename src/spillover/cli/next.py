@@ -9,20 +9,25 @@ import click
 from spillover import validate
 from spillover.cli.answer import Answer, print_answer, print_in_full, with_names_of_rounds
 from spillover.cli.edge import Command
+from spillover.cli.limits import not_available, parse_limits, read_limits
 from spillover.cli.output import json_option, print_json
 from spillover.cli.policy_option import made_policy, recommended
 from spillover.cli.progress import Watch
 from spillover.history import History, HistoryError, read_history, tell
+from spillover.history.decision import next_reasons
 from spillover.history.example import EACH_WEEK, example_file
 from spillover.history.header import read_columns
+from spillover.oracle import check_feasible
+from spillover.reasons import Reasons
 from spillover.state import write_whole
 
 FILE = click.Path(path_type=Path)
 EXAMPLES = (
     "spillover next --example                       # writes history.csv, a file to start from",
     "spillover next history.csv --budget 2          # which two next, and why",
-    "spillover next history.csv --budget 2 --explain",
+    "spillover next history.csv --budget 2 --explain --plot why.png",
     "spillover next history.csv --budget 2 --json --unavailable radio,video",
+    "spillover next history.csv --budget 3 --limits limits.toml",
     "spillover next sales.parquet --budget 5 --columns round=week,arm=shop --range 0 2000",
 )
 
@@ -35,8 +40,11 @@ EXAMPLES = (
 @click.option("--range", "reward_range", type=float, nargs=2, metavar="LOW HIGH", help="What z can be (0 to 1).")
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="What y can be (anything).")
 @click.option("--columns", metavar="PAIRS", help="Other column names: round=day,arm=region; y= if there is no y.")
+@click.option("--limits", type=FILE, help="TOML file of costs, groups, exclusions, requirements.")
+@click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms that cannot be chosen this time.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Settles ties and draws.")
 @click.option("--explain", is_flag=True, help="The reasons in full: every arm, paths, swaps, health.")
+@click.option("--plot", type=FILE, help="Draw the decision: a file that ends in .png, .pdf or .svg.")
 @click.option("--example", type=FILE, is_flag=False, flag_value=Path("history.csv"), help="Write a file to start from.")
 @click.option("--force", is_flag=True, help="Let --example overwrite a file.")
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
@@ -84,8 +92,11 @@ def decide(
     reward_range: tuple[float, float] | None,
     overall_range: tuple[float, float] | None,
     columns: str | None,
+    limits: Path | None,
+    unavailable: tuple[str, ...],
     seed: int,
     explain: bool,
+    plot: Path | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -97,22 +108,46 @@ def decide(
     renamed = read_columns(columns) if columns is not None else {}
     if budget is not None:
         validate.whole("budget", budget, 1)
+    text, entries = read_limits(limits) if limits is not None else ("", [])
+    if plot is not None:
+        check_plot(plot)
     ranges = {"reward_range": reward_range, "overall_range": overall_range}
     with Watch(quiet) as watch:
         history = told_at_once(file, columns=renamed, progress=watch.reading(file), **ranges)
         checked = check_budget(budget, history)
+        bounds = parse_limits(limits or Path(), text, entries, history.arms) + not_available(unavailable, history.arms)
+        check_feasible(bounds, len(history.arms), checked, history.arms)
         given_ranges = {name: given for name, given in ranges.items() if given is not None}
         learner = tell(
             made, history, budget=checked, seed=seed, progress=watch.telling(len(history.rounds)), **given_ranges
         )
-    told = with_names_of_rounds(learner.reasons(history.arms), history)
-    answer = Answer(file=file, policy=policy, budget=checked, history=history, reasons=told)
+    told = with_names_of_rounds(next_reasons(learner, history.arms, bounds), history)
+    answer = Answer(file=file, policy=policy, budget=checked, history=history, limits=bounds, reasons=told)
+    if plot is not None:
+        draw(told, plot)
     if as_json:
         print_json(answer.content())
     elif explain:
         print_in_full(answer)
     else:
         print_answer(answer)
+    if plot is not None and not as_json:
+        click.echo(f"Picture: {plot}")
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a picture that could not be written, before anything is read."""
+    endings = (".png", ".pdf", ".svg")
+    validate.require(path.suffix.lower() in endings, "plot", str(path), f"a file that ends in {', '.join(endings)}")
+    validate.require(path.parent.is_dir(), "plot", str(path), f"in a folder that exists; {path.parent} does not")
+    validate.require(not path.is_dir(), "plot", str(path), "a file, not a folder")
+
+
+def draw(told: Reasons, path: Path) -> None:
+    from spillover.report.figures.decision import decision_figure  # matplotlib is loaded only if it is asked for
+    from spillover.report.figures.output import save_figure
+
+    save_figure(decision_figure(told), path)
 
 
 def told_at_once(file: Path, **given: Any) -> History:

@@ -18,7 +18,7 @@ class Names:
     """The different values of a column, numbered in the order in which they are met.
 
     >>> import pyarrow as pa
-    >>> names = Names(most=3, what="arms")
+    >>> names = Names(most=3, what="arms in north.csv")
     >>> names.codes(pa.array(["north", " south", None, "north"]))
     array([ 0,  1, -1,  0])
     >>> names.values
@@ -42,8 +42,8 @@ class Names:
             own[k] = self.known.setdefault(text, len(self.known)) if text else -1
         if len(self.known) > self.most:
             raise ValueError(
-                f"more than {self.most:,} {self.what}: must be at most that many; is it the right column? "
-                "(--columns says which is which)"
+                f"more than {self.most:,} {self.what}: must be at most that many (if it is the wrong column: "
+                "--columns says which is which)"
             )
         return np.asarray(own[place])
 
@@ -94,7 +94,9 @@ def numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bo
         return as_floats(found)
     values = as_floats(found)
     infinite = ~np.isfinite(values) & column.is_valid().to_numpy(zero_copy_only=False)
-    refuse(infinite, column, name, problems, first)
+    if infinite.any():
+        refuse(infinite, column, name, problems, first)
+        return np.where(infinite, np.nan, values)
     return values
 
 

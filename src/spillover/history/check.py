@@ -31,8 +31,8 @@ def check_rows(table: Table, dates: Calendar, arms: Sequence[int], problems: Pro
     n, before = len(arms), problems.count
     order = np.empty(n + 1, np.int64)
     order[list(arms)], order[-1] = np.arange(n), -1
-    rank = np.append(dates.rank, -1)[table.round]
-    column = order[table.arm]
+    rank = np.append(dates.rank, -1).astype(np.int32)[table.round]
+    column = order.astype(np.int32)[table.arm]
 
     def describe(row: int) -> str:
         place = table.round[row]
@@ -42,7 +42,9 @@ def check_rows(table: Table, dates: Calendar, arms: Sequence[int], problems: Pro
     problems.add("arm", np.flatnonzero(column < 0), lambda row: "arm is empty: must be a name")
     if problems.count > before:
         return None
-    keys: IntArray = rank * n + column
+    keys: IntArray = rank.astype(np.int64)
+    keys *= n  # in place: these are the longest arrays there are
+    keys += column
     if not fills(keys, len(dates.labels) * n):
         check_once(table, keys, problems)
         check_all_there(table, rank, column, dates, arms, problems)
@@ -73,7 +75,7 @@ def check_once(table: Table, keys: IntArray, problems: Problems) -> None:
 
 
 def check_all_there(
-    table: Table, rank: IntArray, column: IntArray, dates: Calendar, arms: Sequence[int], problems: Problems
+    table: Table, rank: Any, column: Any, dates: Calendar, arms: Sequence[int], problems: Problems
 ) -> None:
     """No arm missing from a round."""
     lacking = np.flatnonzero(np.bincount(rank, minlength=len(dates.labels)) < len(arms))
@@ -101,12 +103,7 @@ def check_rewards(table: Table, problems: Problems, reward_range: Any, overall_r
     problems.add("not chosen", stray, lambda row: f"z = {table.z[row]:g} of an arm that was not chosen: must be empty")
     low, high = UNIT if reward_range is None else reward_range
     outside = np.flatnonzero(played & ((table.z < low) | (table.z > high)))
-    seen = table.z[played & np.isfinite(table.z)]
-    told = (
-        ""
-        if reward_range is not None or not len(seen)
-        else (f"; the file has z from {seen.min():g} to {seen.max():g}: say what z can be with --range LOW HIGH")
-    )
+    told = "" if reward_range is not None or not len(outside) else undeclared(table.z[played])
     problems.add("range", outside, lambda row: f"z = {table.z[row]:g}: must be from {low:g} to {high:g}{told}")
     if table.y is None:
         return
@@ -114,6 +111,11 @@ def check_rewards(table: Table, problems: Problems, reward_range: Any, overall_r
     least, most = (-LARGEST_OUTCOME, LARGEST_OUTCOME) if overall_range is None else overall_range
     beyond = np.flatnonzero((overall < least) | (overall > most))
     problems.add("overall", beyond, lambda row: f"y = {overall[row]:g}: must be from {least:g} to {most:g}")
+
+
+def undeclared(z: Array) -> str:
+    """How to declare a range, with what the file has."""
+    return f"; the file has z from {np.nanmin(z):g} to {np.nanmax(z):g}: say what z can be with --range LOW HIGH"
 
 
 def outcomes(x: BoolArray, z: Array, y: Array | None, labels: Sequence[str]) -> Outcomes:
@@ -130,7 +132,8 @@ def outcomes(x: BoolArray, z: Array, y: Array | None, labels: Sequence[str]) -> 
         listed = ", ".join(f"{labels[t]} ({lacking[t]} of {possible[t]} values missing)" for t in partly[:LISTED])
         more = f" and {len(partly) - LISTED:,} more" if len(partly) > LISTED else ""
         notes.append(f"rounds reported in part count as pending until all of their values are there: {listed}{more}")
-    z[~arrived[:, None] | ~x] = 0.0
+    z[~x] = 0.0
+    z[~arrived] = 0.0
     if y is None:
         y = z
         notes.append("no column y: no spill-over can be learned, and every arm counts for itself alone")

@@ -40,7 +40,8 @@ class Table(NamedTuple):
 def read_table(source: Source, problems: Problems, progress: Progress) -> Table:
     """Read every cell; those that cannot be read are problems, and not known here."""
     comma = source.layout is not None and source.layout.separator != ","
-    rounds, arms = Names(most=MOST_ROUNDS, what="rounds"), Names(most=MOST_ARMS, what="arms")
+    rounds = Names(most=MOST_ROUNDS, what=f"rounds in {source.path}")
+    arms = Names(most=MOST_ARMS, what=f"arms in {source.path}")
     parts: dict[str, list[Any]] = {name: [] for name in ("round", "arm", "chosen", "z", "y", "blank")}
     row, seen = 0, 0
     for values, read in batches(source, problems):
