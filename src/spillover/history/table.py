@@ -1,4 +1,4 @@
-"""All rows of a file as columns of numbers, compact: 26 bytes a row."""
+"""All rows of a file as columns of numbers, compact: 25 bytes a row."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,6 +15,15 @@ from spillover.types import Array
 MOST_ROWS = 100_000_000
 MOST_ROUNDS = 2_000_000
 MOST_ARMS = 2_000  # the graph alone takes arms * arms numbers, several times
+
+KINDS = {
+    "round": np.int32,
+    "arm": np.int32,
+    "chosen": np.int8,
+    "z": np.float64,
+    "y": np.float64,
+    "blank": np.int64,
+}
 
 Progress = Callable[[int], None]  # told how many bytes of the file have been read
 
@@ -42,7 +51,7 @@ def read_table(source: Source, problems: Problems, progress: Progress) -> Table:
     comma = source.layout is not None and source.layout.separator != ","
     rounds = Names(most=MOST_ROUNDS, what=f"rounds in {source.path}")
     arms = Names(most=MOST_ARMS, what=f"arms in {source.path}")
-    parts: dict[str, list[Any]] = {name: [] for name in ("round", "arm", "chosen", "z", "y", "blank")}
+    grown = {name: Growing(kind) for name, kind in KINDS.items()}
     row, seen = 0, 0
     for values, read in batches(source, problems):
         here = {"round": rounds.codes(values["round"]), "arm": arms.codes(values["arm"])}
@@ -53,27 +62,23 @@ def read_table(source: Source, problems: Problems, progress: Progress) -> Table:
             kept = np.setdiff1d(np.arange(count), blank)
             values = {name: column.take(kept) for name, column in values.items()}
             here = {name: codes[kept] for name, codes in here.items()}
-            parts["blank"].append(blank + seen)
-        parts["round"].append(here["round"].astype(np.int32))
-        parts["arm"].append(here["arm"].astype(np.int32))
-        parts["chosen"].append(decisions(values["chosen"], problems, row))
+            grown["blank"].add(blank + seen)
+        grown["round"].add(here["round"])
+        grown["arm"].add(here["arm"])
+        grown["chosen"].add(decisions(values["chosen"], problems, row))
         for name in ("z", "y"):
             if name in values:
-                parts[name].append(numbers(values[name], name, problems, row, comma=comma))
+                grown[name].add(numbers(values[name], name, problems, row, comma=comma))
         row, seen = row + len(here["round"]), seen + count
         if row > MOST_ROWS:
             advice = "old rounds hardly count: keep the latest"
             raise ValueError(f"{source.path}: more than {MOST_ROWS:,} rows: must be at most that many ({advice})")
         progress(read)
+    whole = {name: column.whole() for name, column in grown.items()}
     return Table(
-        round=joined(parts["round"], np.int32),
-        arm=joined(parts["arm"], np.int32),
-        chosen=joined(parts["chosen"], np.int8),
-        z=joined(parts["z"], np.float64),
-        y=joined(parts["y"], np.float64) if "y" in source.columns.places else None,
+        **whole | {"y": whole["y"] if "y" in source.columns.places else None},
         rounds=rounds.values,
         arms=arms.values,
-        blank=joined(parts["blank"], np.int64),
     )
 
 
@@ -87,12 +92,20 @@ def all_empty(values: dict[str, Any], rows: NDArray[np.int64]) -> NDArray[np.boo
     return empty
 
 
-def joined(parts: list[Any], kind: Any) -> Any:
-    """The parts of a column as one array; the parts are let go one by one, as they may be large."""
-    whole = np.empty(sum(len(part) for part in parts), kind)
-    at = len(whole)
-    while parts:
-        part = parts.pop()
-        at -= len(part)
-        whole[at : at + len(part)] = part
-    return whole
+class Growing:
+    """A column that is added to; no part of it is ever held twice, as it may be large."""
+
+    def __init__(self, kind: Any) -> None:
+        self.values, self.length = np.empty(0, kind), 0
+
+    def add(self, part: Any) -> None:
+        """Add some values at the end."""
+        needed = self.length + len(part)
+        if needed > len(self.values):
+            self.values.resize(max(needed, len(self.values) * 5 // 4), refcheck=False)
+        self.values[self.length : needed] = part
+        self.length = needed
+
+    def whole(self) -> Any:
+        self.values.resize(self.length, refcheck=False)
+        return self.values
