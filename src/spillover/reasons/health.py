@@ -198,7 +198,8 @@ def waiting_signals(pending: Pending | None) -> list[Signal]:
     ages = pending.ages
     oldest = max(ages.values())
     many = f"{len(ages)} outcomes are" if len(ages) > 1 else "1 outcome is"
-    sentence = f"{many} under way; the oldest is of round {pending.rounds - oldest}, {oldest} rounds ago."
+    ago = "1 round" if oldest == 1 else f"{oldest} rounds"
+    sentence = f"{many} under way; the oldest is of round {pending.rounds - oldest}, {ago} ago."
     found = [Signal("pending", False, sentence, float(oldest))]
     limit = OVERDUE * max(pending.longest, 1)
     overdue = sum(age > limit for age in ages.values())

@@ -1,5 +1,6 @@
 """Figures, readable in grey and by the colour-blind: each takes `ax=` (or makes one) and returns it."""
 
+from spillover.report.figures.decision import decision_figure
 from spillover.report.figures.differences import Difference, forest_figure
 from spillover.report.figures.graph import edges_of, graph_figure, graph_pair
 from spillover.report.figures.grid import grid_figure
@@ -19,6 +20,7 @@ from spillover.report.figures.style import Style, figure_legend, figure_of, new_
 __all__ = [
     "Difference",
     "Style",
+    "decision_figure",
     "delay_figure",
     "edges_of",
     "figure_bytes",

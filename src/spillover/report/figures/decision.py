@@ -192,7 +192,7 @@ def draw_graph(ax: Axes, reasons: Reasons, shown: Sequence[ArmReason], flows: Se
     ax.margins(x=0.1)
     ax.set_ylim(min(heights) - room, max(heights) + 0.12)
     ax.set_title("what the chosen arms pass on", fontsize="medium")
-    ax.set_xlabel(textwrap.fill(left_out(reasons, shown, drawn), 84), fontsize="small")
+    ax.set_xlabel(textwrap.fill(left_out(reasons, shown, drawn), 64), fontsize="small")
 
 
 def node_sizes(shown: Sequence[ArmReason]) -> dict[int, float]:

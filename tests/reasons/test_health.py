@@ -1,0 +1,108 @@
+"""Signs of health: each is given where it is true, and not where it is not."""
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover.reasons import Pending, Signal, health
+from spillover.reasons.health import dimensions
+from tests.reasons.examples import made_up
+
+NAMES = ("a", "b", "c")
+SHOWN = made_up(np.zeros((3, 3)), [0.5, 0.4, 0.3], [1, 0, 0], index=[0.6, 0.4, 0.3])
+ALL = np.ones(3, bool)
+
+
+def codes(*arguments, shown=SHOWN, budget=1) -> dict[str, Signal]:
+    return {signal.code: signal for signal in health(shown, NAMES, budget, *arguments)}
+
+
+def test_nothing_amiss():
+    found = codes(Pending(5, {}, 5, 0, 0), {"gram": np.eye(3), "latest": [4, 5, 5], "changes_seen": 0})
+    assert set(found) == {"graph-identified", "exploration", "changes-seen"}
+    assert not any(signal.warning for signal in found.values())
+    assert found["exploration"].value == pytest.approx(0.1 / 0.6)
+
+
+def test_arms_of_which_nothing_is_known():
+    shown = made_up(np.zeros((3, 3)), [0.5, np.nan, np.nan], [0, 1, 0], index=[0.6, np.inf, np.inf])
+    found = codes(Pending(4, {4: np.array([0, 0, 1], bool)}), shown=shown)
+    assert found["arms-unknown"].arms == ("b",)
+    assert found["arms-under-way"].arms == ("c",)
+    assert found["mostly-exploration"].value == 1.0
+
+
+def test_a_graph_that_is_not_settled_and_arms_that_go_together():
+    y = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.5, 1.0, 3.0]])
+    found = codes(None, {"gram": y.T @ y})
+    assert found["graph-not-identified"].value == 2
+    assert found["arms-together"].arms == ("a", "b")
+    y[0] = [1.0, 0.0, 0.0]
+    assert set(codes(None, {"gram": y.T @ y})) == {"graph-identified", "exploration"}
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_the_rank_does_not_depend_on_units(scale):
+    y = np.random.default_rng(1).normal(size=(4, 6)) * np.array([scale, 1, 1, 1, 1, 1])
+    for rounds in range(5):
+        some = y[:rounds]
+        assert dimensions(some.T @ some)[0] == rounds
+
+
+def test_idle_arms_count_what_is_under_way():
+    told = {"latest": np.array([1, 60, 2])}
+    assert codes(Pending(100, {}, 100), told)["arms-idle"].arms == NAMES
+    waiting = {99: np.array([0, 0, 1], bool)}
+    found = codes(Pending(100, waiting, 99), told)["arms-idle"]
+    assert (found.arms, found.value) == (("a", "b"), 99.0)
+    assert "arms-idle" not in codes(Pending(31, {}, 31), told)  # 30 rounds, ten fair turns, are not yet long
+
+
+def test_delays_against_changes_and_memory():
+    late = Pending(100, {}, 10, 500, 80)
+    assert codes(late, {"changes_seen": np.array(3)})["delay-exceeds-changes"].value == pytest.approx(50 / 25)
+    assert not codes(late, {"changes_seen": np.array(0)})["changes-seen"].warning
+    assert codes(late, {"memory": 20.0})["delay-exceeds-memory"].value == pytest.approx(2.5)
+    assert "delay-exceeds-memory" not in codes(late, {"memory": 60.0})
+    assert Pending(10, {4: ALL}, 1, 0, 0).delay == 3.0  # what is under way is as late as it is by now
+
+
+def test_outcomes_that_may_be_lost():
+    waiting = {3: ALL, 70: ALL, 99: ALL}
+    found = codes(Pending(100, waiting, 97, 400, 20))
+    assert found["pending"].value == 97
+    assert found["outcomes-overdue"].value == 1  # round 3; round 70 waits for 30 rounds, less than twice 20
+    assert "outcomes-overdue" not in codes(Pending(100, waiting, 9, 30, 20))
+
+
+def test_a_plan_is_no_guess():
+    assert "planned" in codes(shown=made_up(np.zeros((3, 3)), [np.nan] * 3, [1, 0, 0], planned=True))
+
+
+def test_who_learns_nothing_has_nothing_amiss():
+    learner = sp.Learner(sp.Uniform(), sp.Problem(3, 1))
+    assert learner.reasons().health == ()
+
+
+@pytest.mark.parametrize("policy", [sp.GLRCUCB(), sp.GLRSEMUCB()])
+def test_restarts_are_counted(policy):
+    world = sp.FixedSEM(
+        adjacency=np.zeros((2, 2)), means=[[0.05, 0.9], [0.9, 0.05]], budget=2, horizon=600, changes=(301,)
+    )
+    rng = sp.Rng(2)
+    alarms = [int(r.state.detector.alarms) for r in sp.rounds(policy, world.draw(rng), 0, rng, ())]
+    restarts = [int(r.state.detector.restart) for r in sp.rounds(policy, world.draw(rng), 0, rng, ())]
+    assert alarms[-1] == len(set(restarts)) - 1 >= 1
+    *_, last = sp.rounds(policy, world.draw(rng), 0, rng, ())
+    assert policy.signals(last.state)["changes_seen"] == alarms[-1]
+
+
+@pytest.mark.parametrize("sparsity", [1e-3, "auto"])
+def test_the_gram_of_all_outcomes(sparsity):
+    """Those held out for the choice of the sparsity included."""
+    policy, y = sp.NDCSEM(sparsity=sparsity), np.random.default_rng(3).random((20, 3))
+    learner = sp.Learner(policy, sp.Problem(3, 1))
+    for row in y:
+        learner.report(learner.play([1, 0, 0]), z=[0.5, 0, 0], y=row)
+    np.testing.assert_allclose(policy.signals(learner.state)["gram"], y.T @ y)
+    assert policy.signals(learner.state)["memory"] == pytest.approx(1 / 0.015)

@@ -1,0 +1,92 @@
+"""Reasons as text, as a table, as JSON, and from a live learner."""
+
+import json
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover.reasons import reasons
+from tests.reasons.examples import made_up
+
+CHAIN = [[0, 0.5, 0], [0, 0, 0.5], [0, 0, 0]]
+NAMES = ["Ål", "bus", "car"]
+
+
+def strict(text):
+    def refuse(name):
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_json_is_strict_and_goes_round():
+    told = reasons(made_up(CHAIN, [np.nan, 0.4, 0.6], [1, 0, 1], index=[np.inf, 0.5, 0.7]), arms=NAMES)
+    content = strict(told.to_json())
+    assert content == told.to_dict()
+    assert content["chosen"] == ["Ål", "car"]
+    arms = {arm["arm"]: arm for arm in content["arms"]}
+    assert arms["Ål"]["score"] is None
+    assert arms["Ål"]["known"] is False
+    car = arms["car"]
+    assert car["direct"] + car["spilled_over"] + car["exploration"] == pytest.approx(car["score"])
+    paths = sum(path["amount"] for path in car["paths"])
+    rests = sum(car[f"{name}_ways"] for name in ("other", "longer", "unknown"))
+    assert paths + rests == pytest.approx(car["spilled_over"])
+    assert {(e["from"], e["to"]): e["flow"] for e in content["graph"]["edges"]} == {
+        ("bus", "Ål"): pytest.approx(0.15), ("car", "bus"): pytest.approx(0.3)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in sp.POLICIES if "oracle" not in name])
+def test_every_policy_speaks_at_any_time(name):
+    problem = sp.Problem(3, 2, overall_range=(0.0, 2.0), weights=np.array([1.0, 1.5, 1.2]))
+    learner = sp.Learner(sp.POLICIES[name](), problem)
+    for t in range(6):
+        told = learner.reasons(NAMES)
+        strict(told.to_json())
+        assert f"Score: {told.quantity}" in str(told)
+        np.testing.assert_array_equal([arm.chosen for arm in told.arms], learner.choose())
+        assert list(told.to_frame().columns[:2]) == ["position", "chosen"]
+        x = learner.choose()
+        played = learner.play()
+        if t != 2:
+            learner.report(played, z=0.5 * x, y=0.5 * x)
+    assert "pending" in {signal.code for signal in learner.reasons().health}
+
+
+def test_the_table_has_a_row_for_each_arm_the_chosen_first():
+    table = reasons(made_up(CHAIN, [0.9, 0.4, 0.6], [1, 0, 1]), arms=NAMES).to_frame()
+    assert table.index.tolist() == ["car", "Ål", "bus"]
+    np.testing.assert_allclose(table[["direct", "spilled_over", "exploration"]].sum(axis=1), table["score"])
+    assert table.loc["car", "spills_over_to"] == "car -> bus; car -> bus -> Ål"
+
+
+def test_of_many_arms_the_text_shows_the_best():
+    n = 40
+    text = str(reasons(made_up(np.zeros((n, n)), np.linspace(0, 1, n), np.arange(n) > 37)))
+    assert "... and 30 more arms with lower scores" in text
+    assert "arm 1 " not in text
+
+
+def test_an_unknown_graph_is_said_to_be_unknown():
+    shown = made_up(np.full((2, 2), np.nan), [0.5, 0.5], [0, 1], weights=[1.0, 1.8])
+    assert "0.400  not known along which paths" in str(reasons(shown))
+    partly = made_up([[0, 0.5], [0, 0]], [0.5, 0.5], [0, 1], weights=[1.0, 1.8])
+    assert "0.150  not along the paths of the graph" in str(reasons(partly))
+
+
+def test_a_learner_keeps_its_delays_on_disk(tmp_path):
+    learner = sp.Learner(sp.NDCSEM(), sp.Problem(2, 1))
+    for _ in range(4):
+        learner.play()
+    learner.report(1, z=[0, 0], y=[0, 0])
+    learner.report(3, z=[0, 0], y=[0, 0])
+    assert learner.late.tolist() == [2, 4, 3]
+    learner.save(tmp_path / "learner.json")
+    again = sp.Learner.load(tmp_path / "learner.json", sp.NDCSEM(), sp.Problem(2, 1))
+    assert again.reasons().to_dict() == learner.reasons().to_dict()
+    content = json.loads((tmp_path / "learner.json").read_text())
+    del content["arrays"]["late"]  # as files were before delays were kept
+    (tmp_path / "learner.json").write_text(json.dumps(content))
+    assert sp.Learner.load(tmp_path / "learner.json", sp.NDCSEM(), sp.Problem(2, 1)).late.tolist() == [0, 0, 0]

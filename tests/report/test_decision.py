@@ -1,0 +1,101 @@
+"""The picture of a decision can be read, whatever the number of arms, and says what it leaves out."""
+
+import numpy as np
+import pytest
+from matplotlib.patches import FancyArrowPatch
+
+from spillover.reasons import reasons
+from spillover.report.figures import figure_bytes
+from spillover.report.figures.decision import MOST_ARMS, MOST_EDGES, decision_figure, row_names, short, strongest_flows
+from spillover.report.figures.places import places
+from tests.reasons.examples import made_up
+from tests.report.layout import faults
+
+
+def decision(n, density, budget, *, names=None, acyclic=True, signed=False, unknown=0, size=0.5):
+    """A made-up one; the best by score are chosen."""
+    rng = np.random.default_rng(n)
+    A = rng.uniform(-size if signed else 0.0, size, (n, n)) * (rng.random((n, n)) < density)
+    A = np.triu(A, 1) if acyclic else A * (1 - np.eye(n))
+    A = A if acyclic else A / max(1.0, np.abs(A).sum(axis=1).max() / 0.9)
+    mean = np.where(np.arange(n) < unknown, np.nan, rng.uniform(0, 1, n))
+    index = np.where(np.isnan(mean), np.inf, mean + rng.exponential(0.15, n))
+    score = np.linalg.inv(np.eye(n) - A).sum(axis=0) * index
+    chosen = np.zeros(n, bool)
+    chosen[np.argsort(-score)[:budget]] = True
+    return reasons(made_up(A, mean, chosen, index=index), arms=names)
+
+
+LONG = [f"campaign number {k} in the north-western region of the country" for k in range(100)]
+CASES = {
+    "one": decision(1, 0, 1),
+    "five": decision(5, 0.6, 2),
+    "five-long-names": decision(5, 0.6, 2, names=LONG[:5]),
+    "five-cyclic": decision(5, 0.5, 2, acyclic=False),
+    "five-signed": decision(5, 0.6, 2, signed=True, unknown=2),
+    "no-edges": decision(6, 0, 2),
+    "21": decision(21, 0.12, 5),
+    "21-dense": decision(21, 1.0, 5, size=0.15, names=LONG[:21]),
+    "21-cyclic": decision(21, 0.2, 5, acyclic=False),
+    "100": decision(100, 0.03, 10),
+    "100-dense": decision(100, 1.0, 30, size=0.03, names=LONG),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_can_be_read(name):
+    told = CASES[name]
+    figure = decision_figure(told)
+    assert faults(figure) == []
+    graph, bars = figure.axes
+    shown = min(len(told.arms), MOST_ARMS)
+    assert len(bars.get_yticklabels()) == shown
+    arrows = [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]
+    assert len(arrows) <= MOST_EDGES
+    left_out = len(told.arms) > shown or len(arrows) < (told.adjacency != 0).sum()
+    assert graph.get_xlabel().startswith("Shown: ") == left_out
+    assert f"{shown} of {len(told.arms)} arms" in bars.get_title() or len(told.arms) == shown
+
+
+def test_the_bars_add_up_to_the_scores():
+    told = CASES["five"]
+    bars = decision_figure(told).axes[1]
+    widths = np.array([[patch.get_width() for patch in group] for group in bars.containers])
+    np.testing.assert_allclose(widths.sum(axis=0), [arm.score for arm in told.ranked()])
+    (cut,) = [line for line in bars.lines if line.get_label() == "chosen above, not below"]
+    assert np.asarray(cut.get_ydata())[0] == 1.5
+
+
+def test_arrows_are_as_wide_as_the_flows():
+    told = CASES["21"]
+    arrows = [patch for patch in decision_figure(told).axes[0].patches if isinstance(patch, FancyArrowPatch)]
+    amounts = [abs(flow.amount) for flow in strongest_flows(told)]
+    assert amounts == sorted(amounts, reverse=True)
+    widths = np.array([arrow.get_linewidth() for arrow in arrows])
+    np.testing.assert_allclose(widths, 0.7 + 4.3 * np.array(amounts) / amounts[0])
+
+
+def test_without_cycles_all_arrows_go_to_the_right():
+    A = np.triu(np.random.default_rng(4).random((12, 12)) < 0.3, 1).astype(float)
+    where = places(range(12), A)
+    assert all(where[i][0] > where[j][0] for i, j in np.argwhere(A))
+    assert len(set(where.values())) == 12
+    ring = places(range(3), np.roll(np.eye(3), 1, axis=0))
+    assert len(set(ring.values())) == 3
+
+
+def test_an_unknown_graph_is_said_to_be_unknown():
+    told = reasons(made_up(np.full((3, 3), np.nan), [0.5, 0.4, 0.3], [1, 0, 0], weights=[1.5, 1, 1]))
+    graph = decision_figure(told).axes[0]
+    assert graph.get_xlabel() == "Not known along which paths it spills over."
+    assert not [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]
+
+
+def test_names_stay_apart():
+    assert short("Friuli Venezia Giulia", 12) == "Friul…Giulia"
+    names = row_names([f"the same beginning, number {k}, and the same end of it all" for k in range(20)])
+    assert len(set(names)) == 20
+
+
+def test_the_same_decision_gives_the_same_bytes():
+    assert figure_bytes(decision_figure(CASES["five"])) == figure_bytes(decision_figure(CASES["five"]))
