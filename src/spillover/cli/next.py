@@ -28,7 +28,6 @@ EXAMPLES = (
     "spillover next history.csv --budget 2 --explain --plot why.png",
     "spillover next history.csv --budget 2 --json --unavailable radio,video",
     "spillover next history.csv --budget 3 --limits limits.toml",
-    "spillover next sales.parquet --budget 5 --columns round=week,arm=shop --range 0 2000",
 )
 
 
