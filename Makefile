@@ -3,6 +3,8 @@
 # make lint        the checks without the tests             make format      rewrite the code in the house style
 # make lock        pin the dependencies anew                make clean       remove all that was made, but not results/
 #
+# make examples    run what the documents show and write the answers into them
+#
 # Another interpreter, beside the usual one:  make test PYTHON=python3.13 VENV=.venv-3.13
 
 PYTHON ?= python3
@@ -19,7 +21,7 @@ export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
-.PHONY: setup test test-long lint format reproduce bench lock clean
+.PHONY: setup test test-long lint format reproduce bench examples lock clean
 
 setup: $(READY)
 
@@ -53,6 +55,9 @@ format: $(READY)
 
 reproduce: $(READY)
 	@$(BIN)/spillover reproduce $(ARGS)
+
+examples: $(READY)
+	@$(BIN)/python examples/refresh.py $(ARGS)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)

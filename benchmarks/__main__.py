@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import decision_cost, graph_learners, graph_step, live, paper_order, scaling, study
+from benchmarks import decision_cost, graph_learners, graph_step, live, next, paper_order, scaling, study
 
 BENCHMARKS = {
     "graph-step": graph_step.main,
@@ -11,6 +11,7 @@ BENCHMARKS = {
     "live": live.main,
     "decision-cost": decision_cost.main,
     "paper-order": paper_order.main,
+    "next": next.main,
     "study": study.main,
 }
 

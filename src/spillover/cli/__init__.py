@@ -12,10 +12,12 @@ from spillover.cli.catalogue import policies
 from spillover.cli.completion import completion
 from spillover.cli.edge import Group
 from spillover.cli.new import new
+from spillover.cli.next import next_decision
 from spillover.cli.runs import report, reproduce, run
 from spillover.cli.tuning import tune
 
 EXAMPLES = (
+    "spillover next --example         # a file to start from, and the next decision from it",
     "spillover reproduce --quick      # the paper's synthetic study, with few replications",
     "spillover policies ndc-sem       # one policy and its parameters",
     "spillover new policy my-idea     # a working policy of your own, and its test",
@@ -37,5 +39,6 @@ def main(traceback: bool) -> None:
 
 for command in (reproduce, run, tune, report, policies, bound, new, completion):
     main.add_command(command)
+main.add_command(next_decision, "next")
 
 __all__ = ["main"]

@@ -13,7 +13,6 @@ from spillover.cli.runs import shows, work_options
 from spillover.experiments.grids import load_search
 from spillover.experiments.search import Place
 from spillover.experiments.tune import Tuned, run_search
-from spillover.report.tuning import draw_grid
 
 EXAMPLES = (
     "spillover tune covid-grid --replications 5",
@@ -48,6 +47,8 @@ def tune(
         discount = [0.9, 0.99]
         exploration = { from = 1e-8, to = 0.1, points = 8 }     # logarithmic
     """
+    from spillover.report.tuning import draw_grid  # matplotlib takes half a second, which other commands need not wait
+
     start = perf_counter()
     search = load_search(file, replications=replications, seed=seed, force=force)
     folder = output / search.name

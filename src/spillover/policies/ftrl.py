@@ -62,6 +62,7 @@ class FTRL:
     order_free = True
     learns_graph = False
     quantity = "probability of being drawn"
+    randomised = True  # the choice is a draw, and the memo the probabilities of its arms
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.told_graph, bool), "told_graph", self.told_graph, "True or False")

@@ -18,6 +18,10 @@ class CountState(NamedTuple):
     latest: IntArray  # (*batch,): 0 while nothing has arrived
     shape: IntArray  # (*batch, 2): number of arms, budget
 
+    @property
+    def budget(self) -> IntArray:
+        return self.shape[..., 1]
+
 
 class Counting:
     """What the reference points share: they learn nothing but the time."""

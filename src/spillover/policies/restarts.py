@@ -37,12 +37,28 @@ class GLRCUCBState(NamedTuple):
     base: CUCBState
     detector: Detector
 
+    @property
+    def rounds(self) -> IntArray:
+        return self.base.rounds
+
+    @property
+    def budget(self) -> IntArray:
+        return self.base.budget
+
 
 class GLRSEMUCBState(NamedTuple):
     """SEM-UCB's state and the detector's."""
 
     base: SEMState
     detector: Detector
+
+    @property
+    def rounds(self) -> IntArray:
+        return self.base.rounds
+
+    @property
+    def budget(self) -> IntArray:
+        return self.base.budget
 
 
 def no_history(n_arms: int, batch: Batch) -> Detector:

@@ -27,6 +27,10 @@ class SuperArmState(NamedTuple):
     scale: Array  # (*batch,): an upper value of the payoff
     limits: Array  # (*batch, 2): range of z
 
+    @property
+    def budget(self) -> IntArray:
+        return np.asarray(self.members[..., 0, :].sum(axis=-1))
+
 
 @dataclass(frozen=True, kw_only=True)
 class SuperArmUCB:

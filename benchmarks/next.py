@@ -1,0 +1,72 @@
+"""From a file to the next decision: a process of its own, from its start to its answer, for files of several sizes."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+SIZES = ((10, 1_000), (100, 1_000), (100, 10_000))  # arms, rounds
+BUDGET, RUNS = 5, 5
+STEPS = """
+import sys
+from time import perf_counter
+start = perf_counter()
+import spillover.cli
+loaded = perf_counter()
+from spillover.cli.policy_option import made_policy, recommended
+from spillover.history import read_history, tell
+from spillover.history.decision import next_reasons
+history = read_history(sys.argv[1])
+read = perf_counter()
+learner = tell(made_policy(recommended(), ()), history, budget=int(sys.argv[2]))
+told = perf_counter()
+next_reasons(learner, history.arms)
+print(f"imports {loaded - start:.2f} s, reading {read - loaded:.2f} s, learning {told - read:.2f} s, "
+      f"reasons {perf_counter() - told:.2f} s")
+"""
+
+
+def write_history(path: Path, arms: int, rounds: int, noise: float = 0.02) -> None:
+    """A file of random decisions in a random sparse world with noise, all outcomes there."""
+    draw = np.random.default_rng(0)
+    spill = np.triu(draw.uniform(0.1, 0.5, (arms, arms)) * (draw.random((arms, arms)) < 3 / arms), 1)
+    order = draw.permutation(arms)
+    total = np.linalg.inv(np.eye(arms) - spill[np.ix_(order, order)])
+    with path.open("w") as file:
+        file.write("round,arm,chosen,z,y\n")
+        for t in range(1, rounds + 1):
+            x = draw.permutation(arms) < BUDGET
+            z = np.where(x, draw.random(arms).round(4), 0.0)
+            y = total @ z + noise * draw.normal(size=arms)
+            cells = zip(x.tolist(), z.tolist(), y.tolist(), strict=True)
+            file.writelines(
+                f"{t},arm {k},{int(chosen)},{own if chosen else ''},{overall:.5f}\n"
+                for k, (chosen, own, overall) in enumerate(cells, 1)
+            )
+
+
+def main() -> None:
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+    with tempfile.TemporaryDirectory() as folder:
+        for arms, rounds in SIZES:
+            path = Path(folder) / f"{arms}-{rounds}.csv"
+            write_history(path, arms, rounds)
+            command = [sys.executable, "-m", "spillover", "next", str(path), "--budget", str(BUDGET)]
+            spent = []
+            for _ in range(RUNS):
+                start = perf_counter()
+                subprocess.run(command, check=True, capture_output=True)
+                spent.append(perf_counter() - start)
+            size = path.stat().st_size / 1e6
+            print(f"{arms} arms, {rounds:,} rounds ({arms * rounds:,} rows, {size:.0f} MB): ", end="")
+            print(f"{min(spent):.2f} s at best, {np.median(spent):.2f} s in the median of {RUNS}")
+        steps = [sys.executable, "-c", STEPS, str(path), str(BUDGET)]
+        print(subprocess.run(steps, check=True, capture_output=True, text=True).stdout.strip())
+
+
+if __name__ == "__main__":
+    main()

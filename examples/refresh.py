@@ -1,0 +1,79 @@
+"""Run the commands that the documents show, and write what they print and draw into the documents.
+
+python examples/refresh.py           # after a change of what is printed
+python examples/refresh.py --check   # only say which documents would change
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "images"
+DOCUMENTS = ("README.md", "docs/next.md", "examples/health/README.md", "examples/marketing/README.md")
+DOCUMENTS += ("examples/supply/README.md",)
+BLOCK = re.compile(r"(?<=```console\n)(.*?)(?=```)", re.DOTALL)
+
+
+def run(line: str, folder: Path) -> str:
+    """What a command prints, in a folder: `spillover ...`, or a Python script of the examples."""
+    program, *words = shlex.split(line)
+    if program == "python":
+        words = [str(ROOT / words[0]), *words[1:]]
+    elif program == "spillover":
+        words = ["-m", "spillover", *words]
+    else:
+        raise ValueError(f"command = {line!r}: must be one of spillover and python")
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    return done.stdout
+
+
+def answered(block: str, folder: Path) -> str:
+    """A block of commands with what they print now; a command that shows nothing keeps silent."""
+    commands = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+    return "".join(f"$ {line}\n{run(line, folder) if shown else quiet(line, folder)}" for line, shown in commands)
+
+
+def quiet(line: str, folder: Path) -> str:
+    run(line, folder)
+    return ""
+
+
+def refreshed(document: str, folder: Path) -> str:
+    """The text of a document with fresh answers; files stay in the folder from one command to the next."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    return BLOCK.sub(lambda block: answered(block[1], folder), text)
+
+
+def main(check: bool) -> int:
+    stale = []
+    for document in DOCUMENTS:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            text = refreshed(document, folder)
+            if text != (ROOT / document).read_text(encoding="utf-8"):
+                stale.append(document)
+                if not check:
+                    (ROOT / document).write_text(text, encoding="utf-8")
+            for picture in folder.glob("*.png"):
+                if f"images/{picture.name}" in text and not check:
+                    shutil.copy(picture, IMAGES)
+    print("\n".join(stale) or "all documents are as the commands print")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

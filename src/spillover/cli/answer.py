@@ -1,0 +1,200 @@
+"""The next decision as it is told: in a few lines, in full, to programs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from spillover.cli.limits import in_words
+from spillover.constraints import Constraint
+from spillover.history import History
+from spillover.reasons import ArmReason, Reasons, Signal
+from spillover.reasons.words import number
+
+LISTED = 5  # rounds that a line names
+TIE = 1e-9
+SMALL = 0.01  # a part below this share of the score is not worth a word
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answer:
+    """What to choose next, and all that there is to say about it."""
+
+    file: Path
+    policy: str
+    budget: int
+    history: History
+    limits: tuple[Constraint, ...]
+    reasons: Reasons
+
+    @property
+    def chosen(self) -> list[ArmReason]:
+        """The arms to choose, the best first."""
+        return [arm for arm in self.reasons.ranked() if arm.chosen]
+
+    @property
+    def notes(self) -> list[str]:
+        """What somebody should know who gave this file."""
+        return [*self.history.notes, *over_budget(self.history, self.budget), *forgotten(self.history)]
+
+    @property
+    def kept(self) -> list[str]:
+        """The limits in words."""
+        return in_words(self.limits, [arm.arm for arm in self.chosen], self.history.arms)
+
+    def content(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {
+            "file": self.file,
+            "policy": self.policy,
+            "budget": self.budget,
+            "round": self.history.following,
+            "choose": [arm.arm for arm in self.chosen],
+            "limits": self.kept,
+            "rounds": len(self.history.rounds),
+            "pending": self.history.pending,
+            "notes": self.notes,
+            "reasons": self.reasons.to_dict(),
+        }
+
+
+def over_budget(history: History, budget: int) -> Iterator[str]:
+    """Rounds of the past that the budget would not allow: they happened all the same."""
+    sizes = history.x.sum(axis=1)
+    over = np.flatnonzero(sizes > budget)
+    if len(over):
+        many = f"{len(over):,} rounds chose" if len(over) > 1 else "one round chose"
+        first = f"{'first ' if len(over) > 1 else ''}{history.rounds[over[0]]}, with {sizes[over[0]]}"
+        yield f"{many} more arms than the budget of {budget} ({first}): what came of it is learned from all the same"
+
+
+def forgotten(history: History) -> Iterator[str]:
+    """Rounds that are pending though outcomes of later ones are there: somebody may have forgotten them."""
+    known = np.flatnonzero(history.arrived)
+    late = np.flatnonzero(~history.arrived[: known[-1]]) if len(known) else known
+    if len(late):
+        yield f"pending though later rounds have outcomes: {named([history.rounds[t] for t in late])}"
+
+
+def named(rounds: Sequence[str]) -> str:
+    """Some rounds by name, the latest where there are many."""
+    rest = len(rounds) - LISTED
+    return ", ".join(rounds) if rest <= 0 else f"{', '.join(rounds[-LISTED:])} and {rest:,} before"
+
+
+def with_names_of_rounds(told: Reasons, history: History) -> Reasons:
+    """The same reasons; rounds that wait for their outcomes are called as in the file."""
+    pending = history.pending
+
+    def renamed(signal: Signal) -> Signal:
+        if signal.code != "pending":
+            return signal
+        many = f"{len(pending):,} outcomes are" if len(pending) > 1 else "1 outcome is"
+        return signal._replace(sentence=f"{many} still to come: {named(pending)}.")
+
+    return replace(told, health=tuple(renamed(signal) for signal in told.health))
+
+
+def print_answer(answer: Answer) -> None:
+    """The decision, a line of reason for each arm, and what to look at."""
+    told, history = answer.reasons, answer.history
+    click.echo(headline(answer))
+    click.echo()
+    width = max((len(arm.arm) for arm in answer.chosen), default=0)
+    for arm in answer.chosen:
+        click.echo(f"  {arm.arm.ljust(width)}  {reason(answer, arm)}")
+    click.echo()
+    if not told.planned and any(arm.known for arm in answer.chosen):
+        click.echo(f"The first number is the {told.quantity}.")
+    for line in runner_up(answer):
+        click.echo(line)
+    for limit in answer.kept:
+        click.echo(f"Limit: {limit}.")
+    arrived, rounds = int(history.arrived.sum()), len(history.rounds)
+    click.echo(f"Learned from {arrived:,} of {rounds:,} rounds with {len(history.arms):,} arms, by {answer.policy}.")
+    if history.pending:
+        click.echo(f"Pending: {named(history.pending)}.")
+    print_notes(answer)
+    for signal in told.health:
+        if signal.warning:
+            click.echo(f"Warning: {signal.sentence}")
+    click.echo("More: --explain (every arm, paths, swaps), --plot why.png, --json.")
+
+
+def print_notes(answer: Answer) -> None:
+    for note in answer.notes:
+        click.echo(f"Note: {note}.")
+
+
+def headline(answer: Answer) -> str:
+    names = [arm.arm for arm in answer.chosen]
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    when = f" ({answer.history.following})" if answer.history.following else ""
+    return f"Next round{when}: choose {listed or 'nothing: no arm is worth it'}."
+
+
+def reason(answer: Answer, arm: ArmReason) -> str:
+    """Why this arm, in a line."""
+    told = answer.reasons
+    if told.planned:
+        known = "" if arm.known else ", nothing is known of it yet"
+        return f"its turn: at the start every arm is tried, alone and with others{known}"
+    if not arm.known:
+        return unknown(answer.history, arm)
+    parts = [f"{number(arm.direct)} by itself"]
+    if abs(arm.spilled_over) > SMALL * abs(arm.score):
+        parts.append(f"{number(arm.spilled_over)} that spills over{mostly(told, arm)}")
+    if abs(arm.exploration) > SMALL * abs(arm.score):
+        parts.append(f"{number(arm.exploration)} for what is not sure yet")
+    return f"{number(arm.score)}: {', '.join(parts)}"
+
+
+def unknown(history: History, arm: ArmReason) -> str:
+    """Why an arm is chosen of which the policy knows nothing."""
+    tried = history.x[:, arm.position]
+    if not tried.any():
+        return "not tried yet"
+    return "drawn by chance" if tried[history.arrived].any() else "tried, and nothing has come of it yet"
+
+
+def mostly(told: Reasons, arm: ArmReason) -> str:
+    """Whom the arm reaches most, if that is known."""
+    reached: dict[str, float] = {}
+    for path in arm.ways.paths:
+        target = told.names[path.arms[-1]]
+        reached[target] = reached.get(target, 0.0) + path.amount
+    if not reached:
+        return ""
+    target = max(reached, key=lambda name: abs(reached[name]))
+    only = abs(reached[target]) > (1 - SMALL) * abs(arm.spilled_over)
+    return f" to {target}" if only else f", mostly to {target}"
+
+
+def runner_up(answer: Answer) -> Iterator[str]:
+    """How close it was."""
+    told = answer.reasons
+    chosen, others = answer.chosen, [arm for arm in told.ranked() if not arm.chosen]
+    if told.planned or not chosen or not others or not np.isfinite(others[0].gap):
+        return
+    best, last = others[0], chosen[-1]
+    if best.gap > TIE * abs(last.score):
+        by_chance = any(swap.change > 0 for swap in told.swaps)  # allowed, and better: a policy that draws its sets
+        if answer.limits and not by_chance:
+            yield f"Left out by the limits: {best.arm}, with {number(best.score)}."
+    elif best.gap < -TIE * abs(last.score):
+        yield f"Next best: {best.arm}, {number(-best.gap)} behind {last.arm}."
+    else:
+        yield f"Next best: {best.arm}, as good as {last.arm}; chance decided."
+
+
+def print_in_full(answer: Answer) -> None:
+    """All of the reasons."""
+    click.echo(headline(answer))
+    click.echo()
+    click.echo(str(answer.reasons))
+    if answer.notes:
+        click.echo()
+        print_notes(answer)

@@ -1,0 +1,48 @@
+"""A policy from the command line: its name and its parameters."""
+
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+from spillover.cli.catalogue import describe
+from spillover.experiments.lines import suggestion
+from spillover.policies import POLICIES
+
+PREFERRED = ("switching-sem", "ndc-sem")
+ALL_KNOWING = ("oracle", "delayed-oracle")  # they must be told what nobody knows outside of a simulation
+
+
+def recommended() -> str:
+    """The policy that is taken if none is named."""
+    return next(name for name in PREFERRED if name in POLICIES)
+
+
+def usable() -> list[str]:
+    """Policies that need to know no more than a history."""
+    return [name for name in POLICIES if name not in ALL_KNOWING and not name.endswith("-told-graph")]
+
+
+def made_policy(name: str, settings: Sequence[str]) -> Any:
+    """The policy of that name with the parameters set by NAME=VALUE."""
+    if name not in usable():
+        known = "one that needs no truth told" if name in POLICIES else "one"
+        raise ValueError(f"policy = {name!r}: must be {known} of {', '.join(usable())}{suggestion(name, usable())}")
+    accepted = [parameter["name"] for parameter in describe(name)["parameters"]]
+    given: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or key in given:
+            raise ValueError(f"set = {setting!r}: must be NAME=VALUE, each name once")
+        if key not in accepted:
+            listed = f"one of {', '.join(accepted)}" if accepted else f"left out: {name} has no parameters"
+            raise ValueError(f"set = {setting!r}: {key} must be {listed}{suggestion(key, accepted)}")
+        given[key] = value_of(text)
+    return POLICIES[name](**given)
+
+
+def value_of(text: str) -> Any:
+    """A number, true or false, a list, as in a TOML file; else the word itself."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,38 @@
+"""What may be asked of a set of arms beyond "at most s".
+
+>>> from spillover.constraints import Costs, Exclusive, Requires
+>>> Costs([4, 2, 2], limit=5), Exclusive([0, 1]), Requires(2, needs=[1])
+(Costs((4.0, 2.0, 2.0), limit=5.0), Exclusive((0, 1)), Requires(2, needs=(1,)))
+"""
+
+from spillover.constraints.kinds import (
+    KINDS,
+    Constraint,
+    Costs,
+    Exclusive,
+    Group,
+    Include,
+    Requires,
+    Together,
+    Unavailable,
+)
+from spillover.constraints.parse import parse, to_entries
+from spillover.constraints.rows import BUDGET, Rows, check_constraints, compile_rows
+
+__all__ = [
+    "BUDGET",
+    "KINDS",
+    "Constraint",
+    "Costs",
+    "Exclusive",
+    "Group",
+    "Include",
+    "Requires",
+    "Rows",
+    "Together",
+    "Unavailable",
+    "check_constraints",
+    "compile_rows",
+    "parse",
+    "to_entries",
+]

@@ -1,0 +1,284 @@
+"""What may be asked of a set of arms beyond "at most s": small frozen objects that compose.
+
+Arms are given by position (from 0) or, where names are known, by name. Each constraint is a few linear rows over the
+decision x in {0, 1}^n, low <= row x <= high: all that the oracle sees of it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+
+from spillover import validate
+from spillover.types import Array
+
+Arm: TypeAlias = int | str
+Find: TypeAlias = Callable[[str, Arm], int]  # the position of an arm that stands in a field, or an error
+
+# A total over the limit by less than this part of it counts as the limit: costs 0.1 and 0.2 fit into 0.3.
+ROUNDING = 1e-9
+
+
+class Row(NamedTuple):
+    """low <= coefficients x <= high."""
+
+    coefficients: Array  # (n,)
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The costs of the chosen arms may sum to `limit` at most: money, staff, vehicles. One for each resource.
+
+    costs: a number >= 0 for each arm, or a dictionary from arms to costs, where the others cost nothing.
+
+    >>> Costs([3, 1, 2], limit=4)
+    Costs((3.0, 1.0, 2.0), limit=4.0)
+    """
+
+    kind: ClassVar[str] = "costs"
+    costs: Any
+    limit: float
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.costs, dict):
+            frozen: Any = tuple((checked_arm("costs", arm), cost) for arm, cost in self.costs.items())
+            amounts = [cost for _, cost in frozen]
+        else:
+            accepted = "a list of numbers, one for each arm, or a table from arms to numbers"
+            frozen = tuple(validate.numbers("costs", self.costs, accepted).ravel().tolist())
+            amounts = list(frozen)
+        validate.number("costs", amounts or None, "finite numbers >= 0, at least one", low=0, high=np.inf)
+        validate.number("limit", self.limit, "a finite number >= 0", low=0, high=np.inf)
+        object.__setattr__(self, "costs", frozen)
+        object.__setattr__(self, "limit", float(self.limit))
+
+    def __repr__(self) -> str:
+        costs = dict(self.costs) if self.by_arm else self.costs
+        return f"Costs({costs!r}, limit={self.limit!r}{labelled(self)})"
+
+    @property
+    def by_arm(self) -> bool:
+        return isinstance(self.costs[0], tuple)
+
+    def rows(self, n: int, find: Find) -> list[Row]:
+        amounts = np.zeros(n)
+        if self.by_arm:
+            for arm, cost in self.costs:
+                amounts[find("costs", arm)] += cost
+        else:
+            validate.require(len(self.costs) == n, "number of costs", len(self.costs), f"{n}, one for each arm")
+            amounts[:] = self.costs
+        # in units of the limit, so that one tolerance does for every currency; a limit of 0 forbids what costs anything
+        unit = self.limit or amounts.max() or 1.0
+        return [Row(amounts / unit, -np.inf, self.limit / unit * (1.0 + ROUNDING))]
+
+    def words(self, name: Callable[[Arm], str]) -> str:
+        return f"costs of at most {self.limit:g}{titled(self)}"
+
+    def entry(self) -> dict[str, Any]:
+        costs = {str(arm): cost for arm, cost in self.costs} if self.by_arm else list(self.costs)
+        return {"kind": self.kind, "costs": costs, "limit": self.limit, **label_entry(self)}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Of these arms at most `at_most` and at least `at_least`; both the same for exactly so many.
+
+    >>> Group(["north", "south"], at_least=1)
+    Group(('north', 'south'), at_least=1)
+    """
+
+    kind: ClassVar[str] = "group"
+    arms: Sequence[Arm]
+    at_most: int | None = None
+    at_least: int = 0
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        set_arms(self, "arms")
+        if self.at_most is not None:
+            validate.whole("at_most", self.at_most, 0)
+        validate.whole("at_least", self.at_least, 0)
+        some = self.at_most is not None or self.at_least > 0
+        validate.require(some, "at_most", self.at_most, "a whole number, when at_least is not given")
+        most = len(self.arms) if self.at_most is None else min(self.at_most, len(self.arms))
+        accepted = f"at most {most}, as at_most and the number of arms allow"
+        validate.require(self.at_least <= most, "at_least", self.at_least, accepted)
+
+    def __repr__(self) -> str:
+        most = "" if self.at_most is None else f", at_most={self.at_most}"
+        least = f", at_least={self.at_least}" if self.at_least else ""
+        return f"Group({self.arms!r}{most}{least}{labelled(self)})"
+
+    def rows(self, n: int, find: Find) -> list[Row]:
+        most = np.inf if self.at_most is None else float(self.at_most)
+        return [Row(marked(n, find, "arms", self.arms), float(self.at_least) or -np.inf, most)]
+
+    def words(self, name: Callable[[Arm], str]) -> str:
+        least = [f"at least {self.at_least}"] if self.at_least else []
+        most = [] if self.at_most is None else [f"at most {self.at_most}"]
+        return f"{' and '.join(least + most)} of {listed(self.arms, name)}{titled(self)}"
+
+    def entry(self) -> dict[str, Any]:
+        most = {} if self.at_most is None else {"at_most": self.at_most}
+        least = {"at_least": self.at_least} if self.at_least else {}
+        return {"kind": self.kind, "arms": list(self.arms), **most, **least, **label_entry(self)}
+
+
+@dataclass(frozen=True)
+class OfArms:
+    """A constraint that is said by naming arms."""
+
+    kind: ClassVar[str]
+    verdict: ClassVar[str]
+    arms: Sequence[Arm]
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        set_arms(self, "arms")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.arms!r}{labelled(self)})"
+
+    def words(self, name: Callable[[Arm], str]) -> str:
+        return f"{self.verdict} {listed(self.arms, name)}{titled(self)}"
+
+    def entry(self) -> dict[str, Any]:
+        return {"kind": self.kind, "arms": list(self.arms), **label_entry(self)}
+
+
+class Exclusive(OfArms):
+    """At most one of these arms."""
+
+    kind = "exclusive"
+    verdict = "at most one of"
+
+    def rows(self, n: int, find: Find) -> list[Row]:
+        return [Row(marked(n, find, "arms", self.arms), -np.inf, 1.0)]
+
+
+class Together(OfArms):
+    """All of these arms or none."""
+
+    kind = "together"
+    verdict = "all or none of"
+
+    def rows(self, n: int, find: Find) -> list[Row]:
+        first, *others = (marked(n, find, "arms", [arm]) for arm in self.arms)
+        return [Row(first - other, 0.0, 0.0) for other in others]
+
+
+class Include(OfArms):
+    """These arms always."""
+
+    kind = "include"
+    verdict = "always"
+
+    def rows(self, n: int, find: Find) -> list[Row]:
+        return [Row(marked(n, find, "arms", [arm]), 1.0, np.inf) for arm in self.arms]
+
+
+class Unavailable(OfArms):
+    """None of these arms; for a single round, `Learner.choose(available=...)`."""
+
+    kind = "unavailable"
+    verdict = "none of"
+
+    def rows(self, n: int, find: Find) -> list[Row]:
+        return [Row(marked(n, find, "arms", [arm]), -np.inf, 0.0) for arm in self.arms]
+
+
+@dataclass(frozen=True)
+class Requires:
+    """`arm` only together with all of `needs`; with `enough="any"`, with at least one of them.
+
+    >>> Requires("drive", needs=["van", "driver"])
+    Requires('drive', needs=('van', 'driver'))
+    """
+
+    kind: ClassVar[str] = "requires"
+    arm: Arm
+    needs: Sequence[Arm]
+    enough: str = "all"
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        checked_arm("arm", self.arm)
+        set_arms(self, "needs")
+        validate.require(self.enough in ("all", "any"), "enough", self.enough, "'all' or 'any'")
+        validate.require(self.arm not in self.needs, "needs", self.needs, f"other arms than {self.arm!r} itself")
+
+    def __repr__(self) -> str:
+        enough = "" if self.enough == "all" else f", enough={self.enough!r}"
+        return f"Requires({self.arm!r}, needs={self.needs!r}{enough}{labelled(self)})"
+
+    def rows(self, n: int, find: Find) -> list[Row]:
+        arm = marked(n, find, "arm", [self.arm])
+        groups = [self.needs] if self.enough == "any" else [[need] for need in self.needs]
+        return [Row(arm - marked(n, find, "needs", group), -np.inf, 0.0) for group in groups]
+
+    def words(self, name: Callable[[Arm], str]) -> str:
+        some = "one of " if self.enough == "any" and len(self.needs) > 1 else ""
+        return f"{name(self.arm)} only with {some}{listed(self.needs, name)}{titled(self)}"
+
+    def entry(self) -> dict[str, Any]:
+        enough = {} if self.enough == "all" else {"enough": self.enough}
+        return {"kind": self.kind, "arm": self.arm, "needs": list(self.needs), **enough, **label_entry(self)}
+
+
+Constraint: TypeAlias = Costs | Group | Exclusive | Together | Include | Unavailable | Requires
+KINDS: dict[str, type[Any]] = {
+    kind.kind: kind for kind in (Costs, Group, Exclusive, Together, Requires, Include, Unavailable)
+}
+
+
+def set_arms(constraint: Any, field: str) -> None:
+    """Make the arms of a field a tuple, each of them once."""
+    given = getattr(constraint, field)
+    accepted = "a list of arms, by position or by name, each once"
+    listed = isinstance(given, Sequence | np.ndarray | range) and not isinstance(given, str | bytes)
+    validate.require(listed and len(given) > 0, field, given, accepted)
+    arms = tuple(checked_arm(field, arm) for arm in given)
+    validate.require(len(set(arms)) == len(arms), field, given, accepted)
+    object.__setattr__(constraint, field, arms)
+
+
+def checked_arm(field: str, arm: Any) -> Arm:
+    """An arm as a plain position or a name."""
+    whole = isinstance(arm, int | np.integer) and not isinstance(arm, bool)
+    validate.require(whole or isinstance(arm, str), field, arm, "arms by position (a whole number from 0 on) or name")
+    return int(arm) if whole else str(arm)
+
+
+def marked(n: int, find: Find, field: str, arms: Sequence[Arm]) -> Array:
+    """1 for these arms, 0 for the others."""
+    row = np.zeros(n)
+    row[[find(field, arm) for arm in arms]] = 1.0
+    return row
+
+
+def listed(arms: Sequence[Arm], name: Callable[[Arm], str]) -> str:
+    """Arms in words, not more of them than one reads."""
+    shown = [name(arm) for arm in arms[:6]]
+    more = [f"{len(arms) - 6} more"] if len(arms) > 6 else []
+    return ", ".join(shown + more)
+
+
+def labelled(constraint: Any) -> str:
+    return f", label={constraint.label!r}" if constraint.label else ""
+
+
+def titled(constraint: Any) -> str:
+    return f" ({constraint.label})" if constraint.label else ""
+
+
+def label_entry(constraint: Any) -> dict[str, str]:
+    return {"label": constraint.label} if constraint.label else {}
+
+
+def field_names(kind: type[Any]) -> list[str]:
+    return [field.name for field in fields(kind)]

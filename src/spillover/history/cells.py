@@ -1,0 +1,132 @@
+"""What stands in the cells: names, yes or no, numbers, rounds."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from spillover.history.problems import Problems
+from spillover.types import Array, IntArray
+
+YES_AND_NO = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+ROUND = "a whole number or a date such as 2026-03-31"
+
+
+class Names:
+    """The different values of a column, numbered in the order in which they are met.
+
+    >>> import pyarrow as pa
+    >>> names = Names(most=3, what="arms in north.csv")
+    >>> names.codes(pa.array(["north", " south", None, "north"]))
+    array([ 0,  1, -1,  0])
+    >>> names.values
+    ['north', 'south']
+    """
+
+    def __init__(self, *, most: int, what: str) -> None:
+        self.most, self.what = most, what
+        self.known: dict[str, int] = {}
+
+    @property
+    def values(self) -> list[str]:
+        return list(self.known)
+
+    def codes(self, column: Any) -> IntArray:
+        """A number for each cell; -1 where it is empty."""
+        place, texts = encoded(column)
+        own = np.empty(len(texts) + 1, np.int64)
+        own[-1] = -1  # the place of what is empty
+        for k, text in enumerate(texts):
+            own[k] = self.known.setdefault(text, len(self.known)) if text else -1
+        if len(self.known) > self.most:
+            raise ValueError(
+                f"more than {self.most:,} {self.what}: must be at most that many (if it is the wrong column: "
+                "--columns says which is which)"
+            )
+        return np.asarray(own[place])
+
+
+def encoded(column: Any) -> tuple[IntArray, list[str]]:
+    """Positions in a list of trimmed texts for every cell; -1 where the cell is empty."""
+    import pyarrow as pa
+
+    found = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    texts = [str(text).strip() for text in found.dictionary.cast(pa.string()).to_pylist()]
+    place = found.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return place.astype(np.int64, copy=False), texts
+
+
+def decisions(column: Any, problems: Problems, first: int) -> Array:
+    """1 where an arm was chosen, 0 where it was not; `first` is the number of the first row."""
+    place, texts = encoded(column)
+    own = np.array([YES_AND_NO.get(text.casefold(), -1) for text in texts] + [-1], np.int8)
+    found = own[place]
+    bad = np.flatnonzero(found < 0)
+
+    def describe(row: int) -> str:
+        text = texts[place[row - first]] if place[row - first] >= 0 else ""
+        return f"chosen {given(text)}: must be 1 or 0, yes or no, true or false"
+
+    problems.add("chosen", bad + first, describe)
+    return np.asarray(found)
+
+
+def numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bool) -> Array:
+    """The numbers of a column; NaN where the cell is empty. comma: a decimal comma is read too."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    try:
+        found = column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        trimmed = compute.utf8_trim_whitespace(column)
+        if comma:
+            trimmed = compute.replace_substring(trimmed, ",", ".")  # 1.234,5 becomes no number at all
+        bad = compute.invert(compute.match_substring_regex(trimmed, NUMBER))
+        empty = compute.equal(trimmed, "")
+        found = compute.if_else(compute.or_(bad, empty), pa.scalar(None, pa.string()), trimmed).cast(pa.float64())
+        wrong = compute.and_not(compute.fill_null(bad, False), compute.fill_null(empty, True))
+        refuse(wrong.to_numpy(zero_copy_only=False), column, name, problems, first)
+        return as_floats(found)
+    values = as_floats(found)
+    infinite = ~np.isfinite(values) & column.is_valid().to_numpy(zero_copy_only=False)
+    if infinite.any():
+        refuse(infinite, column, name, problems, first)
+        return np.where(infinite, np.nan, values)
+    return values
+
+
+def as_floats(found: Any) -> Array:
+    return np.asarray(found.to_numpy(zero_copy_only=False), np.float64)
+
+
+def refuse(wrong: Any, column: Any, name: str, problems: Problems, first: int) -> None:
+    def describe(row: int) -> str:
+        return f"{name} {given(column[row - first].as_py())}: must be a finite number, or empty if it is not known yet"
+
+    problems.add("number", np.flatnonzero(wrong) + first, describe)
+
+
+def given(value: object) -> str:
+    """A cell as it is quoted in a message."""
+    text = str(value).strip() if value is not None else ""
+    short = text if len(text) <= 40 else f"{text[:37]}..."
+    return f"= {short!r}" if isinstance(value, str) and text else f"= {short}" if text else "is empty"
+
+
+def round_value(text: str) -> int | datetime | None:
+    """What a round is called: a whole number, or a moment; None if it is neither.
+
+    >>> round_value("12"), round_value("2026-03-31"), round_value("31.3.2026")
+    (12, datetime.datetime(2026, 3, 31, 0, 0), None)
+    """
+    if re.fullmatch(r"[+-]?\d{1,15}(\.0*)?", text):
+        return int(text.partition(".")[0])
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None

@@ -1,0 +1,142 @@
+"""Whether rows make a history: each arm once in each round, rewards where they belong and within their range."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover.history.calendar import Calendar
+from spillover.history.cells import ROUND, given
+from spillover.history.header import near
+from spillover.history.problems import Problems
+from spillover.history.table import Table
+from spillover.kernels import LARGEST_OUTCOME
+from spillover.types import Array, BoolArray, IntArray
+
+UNIT = (0.0, 1.0)
+LISTED = 5  # arms or rounds that one line names
+
+
+class Outcomes(NamedTuple):
+    """What came of the rounds, ready to be told to a policy."""
+
+    z: Array
+    y: Array
+    arrived: BoolArray
+    notes: list[str]
+
+
+def check_rows(table: Table, dates: Calendar, arms: Sequence[int], problems: Problems) -> IntArray | None:
+    """The cell (round * arms + arm) of every row; None, with problems, if a cell has no row or several."""
+    n, before = len(arms), problems.count
+    order = np.empty(n + 1, np.int64)
+    order[list(arms)], order[-1] = np.arange(n), -1
+    rank = np.append(dates.rank, -1).astype(np.int32)[table.round]
+    column = order.astype(np.int32)[table.arm]
+
+    def describe(row: int) -> str:
+        place = table.round[row]
+        return f"round {given(table.rounds[place] if place >= 0 else None)}: must be {ROUND}"
+
+    problems.add("round", np.flatnonzero(rank < 0), describe)
+    problems.add("arm", np.flatnonzero(column < 0), lambda row: "arm is empty: must be a name")
+    if problems.count > before:
+        return None
+    keys: IntArray = rank.astype(np.int64)
+    keys *= n  # in place: these are the longest arrays there are
+    keys += column
+    if not fills(keys, len(dates.labels) * n):
+        check_once(table, keys, problems)
+        check_all_there(table, rank, column, dates, arms, problems)
+    return keys if problems.count == before else None
+
+
+def fills(keys: IntArray, cells: int) -> bool:
+    """Whether every cell has one row: the quick answer, as that is how it should be."""
+    if len(keys) != cells:
+        return False
+    seen = np.zeros(cells, np.bool_)
+    seen[keys] = True
+    return bool(seen.all())
+
+
+def check_once(table: Table, keys: IntArray, problems: Problems) -> None:
+    """No arm twice in a round."""
+    order = np.argsort(keys, kind="stable")
+    again = order[1:][keys[order][1:] == keys[order][:-1]]
+    problems.add(
+        "twice",
+        np.sort(again),
+        lambda row: (
+            f"round {table.rounds[table.round[row]]}, arm {table.arms[table.arm[row]]!r}: "
+            "stands there already: must have one row"
+        ),
+    )
+
+
+def check_all_there(
+    table: Table, rank: Any, column: Any, dates: Calendar, arms: Sequence[int], problems: Problems
+) -> None:
+    """No arm missing from a round."""
+    lacking = np.flatnonzero(np.bincount(rank, minlength=len(dates.labels)) < len(arms))
+    names = [table.arms[k] for k in arms]
+    often = np.bincount(column, minlength=len(arms))
+    rare = [names[k] for k in np.flatnonzero(often * 2 < often.max())]  # misspelt, perhaps
+
+    def describe(t: int) -> str:
+        absent = np.setdiff1d(np.arange(len(arms)), column[rank == t])
+        shown = [names[k] for k in absent[:LISTED]]
+        more = f" and {len(absent) - LISTED} more" if len(absent) > LISTED else ""
+        others = [name for name in rare if name not in shown]
+        return (
+            f"round {dates.labels[t]} has no row for {', '.join(map(repr, shown))}{more}: "
+            f"must have one for each of the {len(arms)} arms{near(shown[0], others)}"
+        )
+
+    problems.add("missing", lacking, describe, rows=False)
+
+
+def check_rewards(table: Table, problems: Problems, reward_range: Any, overall_range: Any) -> None:
+    """z only of arms that were chosen, and z and y within what was declared."""
+    played = table.chosen == 1
+    stray = np.flatnonzero((table.chosen == 0) & (table.z != 0) & np.isfinite(table.z))
+    problems.add("not chosen", stray, lambda row: f"z = {table.z[row]:g} of an arm that was not chosen: must be empty")
+    low, high = UNIT if reward_range is None else reward_range
+    outside = np.flatnonzero(played & ((table.z < low) | (table.z > high)))
+    told = "" if reward_range is not None or not len(outside) else undeclared(table.z[played])
+    problems.add("range", outside, lambda row: f"z = {table.z[row]:g}: must be from {low:g} to {high:g}{told}")
+    if table.y is None:
+        return
+    overall = table.y
+    least, most = (-LARGEST_OUTCOME, LARGEST_OUTCOME) if overall_range is None else overall_range
+    beyond = np.flatnonzero((overall < least) | (overall > most))
+    problems.add("overall", beyond, lambda row: f"y = {overall[row]:g}: must be from {least:g} to {most:g}")
+
+
+def undeclared(z: Array) -> str:
+    """How to declare a range, with what the file has."""
+    return f"; the file has z from {np.nanmin(z):g} to {np.nanmax(z):g}: say what z can be with --range LOW HIGH"
+
+
+def outcomes(x: BoolArray, z: Array, y: Array | None, labels: Sequence[str]) -> Outcomes:
+    """A round has arrived when z of every chosen arm and y of every arm is there; until then its values are 0."""
+    lacking = (x & np.isnan(z)).sum(axis=1)
+    possible = x.sum(axis=1)
+    if y is not None:
+        lacking += np.isnan(y).sum(axis=1)
+        possible += y.shape[1]
+    arrived = lacking == 0
+    partly = np.flatnonzero(~arrived & (lacking < possible))
+    notes = []
+    if len(partly):
+        listed = ", ".join(f"{labels[t]} ({lacking[t]} of {possible[t]} values missing)" for t in partly[:LISTED])
+        more = f" and {len(partly) - LISTED:,} more" if len(partly) > LISTED else ""
+        notes.append(f"rounds reported in part count as pending until all of their values are there: {listed}{more}")
+    z[~x] = 0.0
+    z[~arrived] = 0.0
+    if y is None:
+        y = z
+        notes.append("no column y: no spill-over can be learned, and every arm counts for itself alone")
+    else:
+        y[~arrived] = 0.0
+    return Outcomes(z, y, arrived, notes)

@@ -1,0 +1,28 @@
+"""The next decision of a learner that has been told a history, within limits, with its reasons."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from spillover.constraints import Constraint, compile_rows
+from spillover.live import Learner
+from spillover.policies.constrained import Constrained
+from spillover.reasons import EXPECTED, Reasons
+
+
+def next_reasons(learner: Learner, arms: Sequence[str], limits: Sequence[Constraint] = ()) -> Reasons:
+    """What it chooses next and why; limits bind this decision alone, not what was done before."""
+    if not limits:
+        return learner.reasons(arms)
+    inner: Any = learner.policy
+    policy = Constrained(policy=inner, constraints=tuple(limits), arms=tuple(arms))
+    policy.check(learner.problem)
+    bound = copy.copy(learner)
+    bound.policy = policy
+    rows = compile_rows(tuple(limits), len(arms), learner.problem.budget, tuple(arms))
+    return bound.reasons(
+        arms,
+        feasible=lambda x: bool(rows.holds(x)),
+        signals=getattr(inner, "signals", lambda state: {})(learner.state),
+        quantity=getattr(inner, "quantity", EXPECTED),
+    )

@@ -1,0 +1,184 @@
+"""A file as rows of text or values, batch by batch, whatever its format; and where in it a row stands."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spillover.history.header import MEANINGS, Columns, cells_of, match_columns, separator_of
+from spillover.history.lines import Layout, open_bytes, tell_broken
+from spillover.history.problems import Problems
+
+BLOCK = 4 << 20  # bytes of CSV at a time
+LONGEST_HEADER = 1 << 16
+SHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
+MAGIC = {  # how files begin that people take for tables
+    b"PK\x03\x04": "a spreadsheet",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet",
+    b"%PDF": "a PDF",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+
+
+class Source(NamedTuple):
+    """A file that can be read, and its columns."""
+
+    path: Path
+    columns: Columns
+    layout: Layout | None = None  # of a CSV file; None for Parquet
+
+
+class Batch(NamedTuple):
+    """Some rows: the columns by their meaning, and how many bytes of the file have been read so far."""
+
+    values: dict[str, Any]  # arrow arrays
+    read: int
+
+
+def open_source(path: Path, renamed: Mapping[str, str], problems: Problems) -> Source | None:
+    """Look at the beginning of a file; None, with problems, if its columns are not those of a history."""
+    start = beginning(path)
+    if start[:4] == b"PAR1":
+        return open_parquet(path, renamed, problems)
+    refuse_what_is_no_table(path, start)
+    lines = header_lines(path, start)
+    if not lines:
+        raise ValueError(f"{path}: is empty: must have a line of column names ({', '.join(MEANINGS)}) and rows below")
+    skip = len(lines)
+    told = lines[0][4:5] if lines[0].lower().startswith("sep=") else ""  # what spreadsheets write for each other
+    separator = told or separator_of(lines[-1], [renamed.get(name, name) for name in MEANINGS])
+    header = cells_of(lines[-1], separator)
+    columns = match_columns(header, renamed, problems)
+    return None if columns is None else Source(path, columns, Layout(path, skip, len(header), separator))
+
+
+def beginning(path: Path) -> bytes:
+    """The first bytes, unpacked if they are packed; errors of the system name the file."""
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder: must be a file, CSV or Parquet")
+    if not path.is_file() and path.exists():
+        raise ValueError(f"{path}: must be a regular file: it is read more than once")
+    with path.open("rb") as file:
+        start = file.read(LONGEST_HEADER)
+    if start[:2] != b"\x1f\x8b":
+        return start
+    if path.suffix != ".gz":
+        raise ValueError(f"{path}: is packed with gzip: its name must end in .csv.gz")
+    with open_bytes(path) as file:
+        try:
+            return file.read(LONGEST_HEADER)
+        except (OSError, EOFError) as error:
+            raise ValueError(f"{path}: must be a whole gzip file: {error}") from None
+
+
+def refuse_what_is_no_table(path: Path, start: bytes) -> None:
+    for magic, kind in MAGIC.items():
+        if start.startswith(magic) or (kind == "a spreadsheet" and path.suffix.lower() in SHEETS):
+            advice = "save it as CSV (in UTF-8) and give that file"
+            raise ValueError(f"{path}: is {kind}, which is not read: {advice}")
+    if b"\0" in start:
+        raise ValueError(f"{path}: is not text: must be CSV (in UTF-8, maybe .csv.gz) or Parquet")
+
+
+def header_lines(path: Path, start: bytes) -> list[str]:
+    """The lines up to the column names: blank ones and `sep=;` may stand before them."""
+    found: list[str] = []
+    for raw in start.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        try:
+            line = raw.decode().rstrip("\r")
+        except UnicodeDecodeError:
+            raise ValueError(not_utf8(path, len(found) + 1)) from None
+        found.append(line)
+        if line.strip() and not line.lower().startswith("sep="):
+            return found
+    return []
+
+
+def not_utf8(path: Path, line: int) -> str:
+    return f"{path}:{line}: must be text in UTF-8: save it as CSV UTF-8 (no other encoding is guessed)"
+
+
+def open_parquet(path: Path, renamed: Mapping[str, str], problems: Problems) -> Source | None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        names = parquet.read_schema(path).names
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ValueError(f"{path}: must be a whole Parquet file: {error}") from None
+    columns = match_columns(names, renamed, problems)
+    if columns is None:
+        return None
+    own = [name for name in columns.ignored if not name.startswith("__index_level_")]  # pandas' row labels
+    return Source(path, columns._replace(ignored=own))
+
+
+def batches(source: Source, problems: Problems) -> Iterator[Batch]:
+    """The rows in the order of the file."""
+    return parquet_batches(source) if source.layout is None else csv_batches(source, source.layout, problems)
+
+
+def parquet_batches(source: Source) -> Iterator[Batch]:
+    import pyarrow.parquet as parquet
+
+    with parquet.ParquetFile(source.path) as file:
+        names = {meaning: file.schema_arrow.names[place] for meaning, place in source.columns.places.items()}
+        rows = max(file.metadata.num_rows, 1)
+        size, seen = os.path.getsize(source.path), 0
+        for batch in file.iter_batches(1 << 18, columns=list(names.values())):
+            seen += batch.num_rows
+            yield Batch({meaning: batch.column(name) for meaning, name in names.items()}, size * seen // rows)
+
+
+def csv_batches(source: Source, layout: Layout, problems: Problems) -> Iterator[Batch]:
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    names = [str(k) for k in range(layout.width)]
+    wanted = {meaning: names[place] for meaning, place in source.columns.places.items()}
+    broken: list[int] = []
+
+    def skip(row: Any) -> str:
+        broken.append(row.actual_columns)
+        return "skip"
+
+    raw = pa.OSFile(str(source.path))
+    file = pa.CompressedInputStream(raw, "gzip") if source.path.suffix == ".gz" else raw
+    try:
+        reader = arrow_csv.open_csv(
+            file,
+            arrow_csv.ReadOptions(column_names=names, skip_rows=layout.skip, block_size=BLOCK),
+            arrow_csv.ParseOptions(delimiter=layout.separator, invalid_row_handler=skip),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=list(wanted.values()),
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        )
+        for batch in reader:
+            yield Batch({meaning: batch.column(name) for meaning, name in wanted.items()}, raw.tell())
+    except (pa.ArrowInvalid, OSError, EOFError) as error:
+        nothing = "Empty CSV file", "Could not skip initial"  # only a header: said where rows are counted
+        if not any(words in str(error) for words in nothing):
+            raise unreadable(source, error) from None
+    finally:
+        raw.close()
+    if broken:
+        tell_broken(layout, problems)
+
+
+def unreadable(source: Source, error: Exception) -> ValueError:
+    """Why the text could not be read: almost always its encoding."""
+    number = 0
+    with open_bytes(source.path) as file:
+        try:
+            for line in file:
+                number += 1
+                line.decode()
+        except UnicodeDecodeError:
+            return ValueError(not_utf8(source.path, number))
+        except (OSError, EOFError) as damage:
+            return ValueError(f"{source.path}: must be a whole gzip file: {damage}")
+    return ValueError(f"{source.path}: must be CSV that can be read: {error}")

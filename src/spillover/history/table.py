@@ -1,0 +1,111 @@
+"""All rows of a file as columns of numbers, compact: 25 bytes a row."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spillover.history.cells import Names, decisions, numbers
+from spillover.history.problems import Problems
+from spillover.history.source import Source, batches
+from spillover.types import Array
+
+# A hundred million rows take 6 GB of memory on the way to a decision, and a minute: more is not a spreadsheet.
+MOST_ROWS = 100_000_000
+MOST_ROUNDS = 2_000_000
+MOST_ARMS = 2_000  # the graph alone takes arms * arms numbers, several times
+
+KINDS = {
+    "round": np.int32,
+    "arm": np.int32,
+    "chosen": np.int8,
+    "z": np.float64,
+    "y": np.float64,
+    "blank": np.int64,
+}
+
+Progress = Callable[[int], None]  # told how many bytes of the file have been read
+
+
+class Table(NamedTuple):
+    """The rows in the order of the file."""
+
+    round: NDArray[np.int32]  # position in rounds; -1 where it is empty
+    arm: NDArray[np.int32]  # position in arms; -1 where it is empty
+    chosen: NDArray[np.int8]  # -1 where it cannot be read
+    z: Array  # NaN where it is empty
+    y: Array | None  # None if there is no such column
+    rounds: list[str]  # as they are written
+    arms: list[str]
+    blank: NDArray[np.int64]  # rows of the file that are all empty, and left out here
+
+    def file_row(self, row: int) -> int:
+        """The place among the rows of the file, empty ones included."""
+        before = self.blank - np.arange(len(self.blank))
+        return row + int(np.searchsorted(before, row, side="right"))
+
+
+def read_table(source: Source, problems: Problems, progress: Progress) -> Table:
+    """Read every cell; those that cannot be read are problems, and not known here."""
+    comma = source.layout is not None and source.layout.separator != ","
+    rounds = Names(most=MOST_ROUNDS, what=f"rounds in {source.path}")
+    arms = Names(most=MOST_ARMS, what=f"arms in {source.path}")
+    grown = {name: Growing(kind) for name, kind in KINDS.items()}
+    row, seen = 0, 0
+    for values, read in batches(source, problems):
+        here = {"round": rounds.codes(values["round"]), "arm": arms.codes(values["arm"])}
+        count = len(here["round"])
+        empty = np.flatnonzero((here["round"] < 0) & (here["arm"] < 0))
+        blank = empty[all_empty(values, empty)]
+        if len(blank):  # spreadsheets write lines of mere separators
+            kept = np.setdiff1d(np.arange(count), blank)
+            values = {name: column.take(kept) for name, column in values.items()}
+            here = {name: codes[kept] for name, codes in here.items()}
+            grown["blank"].add(blank + seen)
+        grown["round"].add(here["round"])
+        grown["arm"].add(here["arm"])
+        grown["chosen"].add(decisions(values["chosen"], problems, row))
+        for name in ("z", "y"):
+            if name in values:
+                grown[name].add(numbers(values[name], name, problems, row, comma=comma))
+        row, seen = row + len(here["round"]), seen + count
+        if row > MOST_ROWS:
+            advice = "old rounds hardly count: keep the latest"
+            raise ValueError(f"{source.path}: more than {MOST_ROWS:,} rows: must be at most that many ({advice})")
+        progress(read)
+    whole = {name: column.whole() for name, column in grown.items()}
+    return Table(
+        **whole | {"y": whole["y"] if "y" in source.columns.places else None},
+        rounds=rounds.values,
+        arms=arms.values,
+    )
+
+
+def all_empty(values: dict[str, Any], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of some rows have nothing in any column."""
+    empty = np.ones(len(rows), np.bool_)
+    if len(rows):
+        for column in values.values():
+            texts = column.take(rows).to_pylist()
+            empty &= [text is None or (isinstance(text, str) and not text.strip()) for text in texts]
+    return empty
+
+
+class Growing:
+    """A column that is added to; no part of it is ever held twice, as it may be large."""
+
+    def __init__(self, kind: Any) -> None:
+        self.values, self.length = np.empty(0, kind), 0
+
+    def add(self, part: Any) -> None:
+        """Add some values at the end."""
+        needed = self.length + len(part)
+        if needed > len(self.values):
+            self.values.resize(max(needed, len(self.values) * 5 // 4), refcheck=False)
+        self.values[self.length : needed] = part
+        self.length = needed
+
+    def whole(self) -> Any:
+        self.values.resize(self.length, refcheck=False)
+        return self.values

@@ -1,0 +1,83 @@
+"""Telling a history: the same as a learner that lived through it, for every policy."""
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover.history import History, tell
+from spillover.history.replay import deferred
+from spillover.policies import POLICIES
+from spillover.state import leaves
+
+UNTOLD = [name for name in POLICIES if name not in ("oracle", "delayed-oracle") and not name.endswith("-told-graph")]
+
+
+def played(rounds=60, n=5, budget=2, seed=3, lost=()):
+    """A history of random decisions in a world with spill-over; the outcomes of the lost rounds are not there."""
+    draw = np.random.default_rng(seed)
+    spill = np.triu(draw.uniform(0, 0.5, (n, n)), 1)
+    order = draw.permutation(n)
+    x = draw.permuted(np.tile(np.arange(n) < budget, (rounds, 1)), axis=1)
+    z = np.where(x, draw.uniform(size=(rounds, n)), 0.0)
+    y = np.linalg.solve(np.eye(n) - spill[np.ix_(order, order)], z.T).T.copy()
+    arrived = ~np.isin(np.arange(1, rounds + 1), lost)
+    return History(
+        arms=tuple("abcdefghij"[:n]),
+        rounds=tuple(str(t) for t in range(1, rounds + 1)),
+        x=x,
+        z=np.where(arrived[:, None], z, 0.0),
+        y=np.where(arrived[:, None], y, 0.0),
+        arrived=arrived,
+        has_overall=True,
+        following=str(rounds + 1),
+        notes=(),
+    )
+
+
+def options(name):
+    return {"overall_range": (0.0, 8.0)} if name == "cts" else {}
+
+
+@pytest.mark.parametrize("name", UNTOLD)
+def test_it_equals_a_learner_that_lived_through_it(name) -> None:
+    """Which solves for the graph in every round, and whose answers are not asked for."""
+    history, policy = played(lost=(7, 59, 60)), POLICIES[name]()
+    told = tell(policy, history, budget=2, seed=4, **options(name))
+    lived = sp.Learner(policy, told.problem, seed=4)
+    for x, z, y, arrived in zip(history.x, history.z, history.y, history.arrived, strict=True):
+        t = lived.play(x)
+        if arrived:
+            lived.report(t, z, y)
+    assert told.pending == lived.pending == [7, 59, 60]
+    expected = leaves(lived.state)
+    for field, leaf in leaves(told.state).items():
+        np.testing.assert_allclose(leaf, expected[field], rtol=1e-7, atol=1e-9, err_msg=field)
+    assert (told.choose() == lived.choose()).all()
+
+
+@pytest.mark.parametrize("sparsity", [0.0, 1e-3, "auto"])
+def test_one_solution_at_the_end_is_the_one_of_every_round(sparsity) -> None:
+    """While the graph has one answer: there are more rounds than arms."""
+    history, policy = played(rounds=40, n=6), sp.NDCSEM(sparsity=sparsity)
+    told = tell(policy, history, budget=2)
+    rng, state = sp.Rng(0), policy.init(told.problem, sp.Rng(0).at(sp.Purpose.START))
+    for t, (x, z, y) in enumerate(zip(history.x, history.z, history.y, strict=True), 1):
+        state = policy.played(state, x)
+        feedback = sp.Feedback(x, z, y, np.array(0), np.array(True))
+        state = policy.update(state, feedback, rng.at(sp.Purpose.LEARNING, t))
+    np.testing.assert_allclose(told.state.graph.adjacency, state.graph.adjacency, atol=1e-7)
+    np.testing.assert_allclose(told.state.graph.weights, state.graph.weights, rtol=1e-6)
+
+
+def test_deferring_leaves_the_policy_as_it_was() -> None:
+    policy = sp.NDCSEM()
+    learner = policy.learner
+    assert deferred(policy) is not policy
+    assert policy.learner is learner
+    assert deferred(sp.CUCB()) == sp.CUCB()
+
+
+def test_nothing_known_yet_follows_the_plan() -> None:
+    learner = tell(sp.NDCSEM(), played(rounds=2, lost=(1, 2)), budget=2)
+    assert learner.pending == [1, 2]
+    assert learner.choose().sum() == 2
