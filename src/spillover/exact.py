@@ -1,8 +1,8 @@
 """The exact maximiser of a total score under linear rows: a relaxation, and a search among the sets near its bound.
 
-The prices of the rows in the relaxation (0 <= x <= 1) bound every set from above: the value of a set is that bound, less
-the reduced score of every arm on which it deviates from the relaxation's own set, less prices times slack. So the sets
-within a given gap of the bound deviate on few arms, and all of them can be looked at. The gap grows until it holds a
+The prices of the rows in the relaxation (0 <= x <= 1) bound every set from above: the value of a set is that bound, 
+less the reduced score of every arm on which it deviates from the relaxation's own set, less prices times slack. So the
+sets within a given gap of the bound deviate on few arms, and all of them can be looked at. The gap grows until it holds a
 feasible set: then that set is proved to be the best. The proof does not rest on the tolerances of the solver of the
 relaxation: any prices give a bound, good ones a near one.
 """
@@ -74,7 +74,7 @@ def level(scores: Array) -> Array:
 
 
 def presolve(rows: Rows, fixed: IntArray | Array, scores: Array) -> Free | None:
-    """Fix what the rows leave no choice about, and arms that bring nothing and help no row; None if a row must break."""
+    """Fix what the rows leave no choice about, and arms that bring and help nothing; None if a row must break."""
     lower, upper = np.where(fixed == 1, 1.0, 0.0), np.where(fixed == 0, 0.0, 1.0)
     matrix, up = rows.matrix, np.maximum(rows.matrix, 0.0)
     down = matrix - up
@@ -161,11 +161,17 @@ def search(
     gap = min(max(float(costs[min(len(costs) - 1, FIRST_CORE)]), 2 * least), bound - best, everything)
     if len(costs) <= FEW_ARMS:
         gap = min(bound - best, everything)
+    proved = bound
     while effort > 0 and best < bound - least:
         core = order[: max(1, int(np.searchsorted(costs, gap, side="right")))]
-        change = np.ascontiguousarray((matrix[:, core] * sign[core]).T)
+        change = matrix[:, core] * sign[core]
+        # rows without a price that these arms cannot break need no watching
+        most, fewest = start + np.maximum(change, 0).sum(axis=1), start + np.minimum(change, 0).sum(axis=1)
+        watched = (price != 0) | (most > high) | (fewest < low)
         deviates, value, steps = kernels.search_deviations(
-            *(change, costs[: len(core)], scores[core] * sign[core], start, low, high, price),
+            np.ascontiguousarray(change[watched].T),
+            *(costs[: len(core)], scores[core] * sign[core]),
+            *(start[watched], low[watched], high[watched], price[watched]),
             *(float(scores[own].sum()), bound, gap, least, effort),
         )
         effort -= int(steps)
@@ -174,10 +180,12 @@ def search(
             x[core[deviates]] ^= True
         if effort > 0 and (best >= bound - gap - least or gap >= everything):
             return None if x is None else (x, best, best)
+        if effort > 0:
+            proved = bound - gap  # no set is within the gap
         gap = min(2.0 * gap, bound - best, everything)
     if x is None:
-        return any_set(free, scores, bound)
-    return x, best, max(bound, best) if best < bound - least else best
+        return any_set(free, scores, proved)
+    return x, best, best if best >= proved - least else proved
 
 
 def any_set(free: Free, scores: Array, bound: float) -> tuple[BoolArray, float, float] | None:
