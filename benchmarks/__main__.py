@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import decision_cost, graph_step, live, paper_order, scaling, study
+from benchmarks import decision_cost, graph_step, live, oracle, paper_order, scaling, study
 
 BENCHMARKS = {
     "graph-step": graph_step.main,
@@ -11,6 +11,7 @@ BENCHMARKS = {
     "decision-cost": decision_cost.main,
     "paper-order": paper_order.main,
     "study": study.main,
+    "oracle": oracle.main,
 }
 
 

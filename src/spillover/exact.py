@@ -1,9 +1,9 @@
 """The exact maximiser of a total score under linear rows: a relaxation, and a search among the sets near its bound.
 
-The prices of the rows in the relaxation (0 <= x <= 1) bound every set from above: the value of a set is that bound, 
+The prices of the rows in the relaxation (0 <= x <= 1) bound every set from above: the value of a set is that bound,
 less the reduced score of every arm on which it deviates from the relaxation's own set, less prices times slack. So the
-sets within a given gap of the bound deviate on few arms, and all of them can be looked at. The gap grows until it holds a
-feasible set: then that set is proved to be the best. The proof does not rest on the tolerances of the solver of the
+sets within a given gap of the bound deviate on few arms, and all of them can be looked at. The gap grows until it holds
+a feasible set: then that set is proved to be the best. The proof does not rest on the tolerances of the solver of the
 relaxation: any prices give a bound, good ones a near one.
 """
 
@@ -112,7 +112,7 @@ def solve(free: Free, scores: Array, effort: int) -> tuple[BoolArray, float, flo
         x = scores > 0
         return x, float(scores[x].sum()), float(scores[x].sum())
     if len(free.arms) <= FEW_ARMS:
-        return search(free, scores, np.zeros(len(free.matrix)), None, 2**62)
+        return search(free, scores, np.zeros(len(free.matrix)), scores > 0, None, 2**62)
     kept = indispensable(free, scores)
     fewer, worth = free._replace(arms=free.arms[kept], matrix=free.matrix[:, kept]), scores[kept]
     relaxed = relaxation(fewer, worth)
@@ -120,7 +120,7 @@ def solve(free: Free, scores: Array, effort: int) -> tuple[BoolArray, float, flo
         return None
     prices, share = relaxed
     first, feasible = kernels.fill_and_exchange(fewer.matrix.T, fewer.low, fewer.high, worth, share > 1 - 1e-6)
-    found = search(fewer, worth, prices, first if feasible else None, effort)
+    found = search(fewer, worth, prices, share > 0.5, first if feasible else None, effort)
     if found is None:
         return None
     x = np.zeros(len(scores), np.bool_)
@@ -156,9 +156,9 @@ def relaxation(free: Free, scores: Array) -> tuple[Array, Array] | None:
 
 
 class Frame(NamedTuple):
-    """The search as the kernel sees it: all sets as deviations from the relaxation's own set, the cheapest arms first."""
+    """The search as the kernel sees it: sets as deviations from the relaxation's own set, the cheapest arms first."""
 
-    own: BoolArray  # (n,): arms with a positive reduced score
+    own: BoolArray  # (n,): arms with a positive reduced score, as a rule
     bound: float  # what no feasible set exceeds
     order: IntArray  # arms by what a deviation costs
     costs: Array  # these costs, sorted
@@ -171,26 +171,31 @@ class Frame(NamedTuple):
     least: float  # smaller differences do not count
 
 
-def frame(free: Free, scores: Array, prices: Array) -> Frame:
+def frame(free: Free, scores: Array, prices: Array, near: BoolArray) -> Frame:
+    """`near` decides about arms whose reduced scores are 0: the prices leave them open, and they may be many."""
+    least = DIFFERENCE * float(np.abs(scores).max())
     side = np.where(prices > 0, free.high, np.where(prices < 0, free.low, 0.0))
     reduced = scores - prices @ free.matrix
-    own = reduced > 0
+    open_arms = np.abs(reduced) <= least
+    own = np.where(open_arms, near, reduced > 0)
     # one row more, all prices at once: its slack is what all slack together costs
     matrix = np.vstack([free.matrix, prices @ free.matrix])
-    order = np.argsort(np.abs(reduced), kind="stable")
+    costs = np.where(open_arms, 0.0, np.abs(reduced))
+    # of equal costs those first that leave the set: once they are through, what is too much stays too much
+    order = np.lexsort((~own, costs))
     sign = np.where(own, -1.0, 1.0)[order]
     return Frame(
         own=own,
-        bound=float(prices @ side + reduced[own].sum()),
+        bound=float(prices @ side + np.maximum(reduced, 0.0).sum()),
         order=order,
-        costs=np.abs(reduced)[order],
+        costs=costs[order],
         gains=scores[order] * sign,
         change=matrix[:, order] * sign,
         start=matrix[:, own].sum(axis=1),
         low=np.append(free.low, -np.inf),
         high=np.append(free.high, prices @ side),
         price=np.append(prices, 1.0),
-        least=DIFFERENCE * float(np.abs(scores).max()),
+        least=least,
     )
 
 
@@ -212,11 +217,11 @@ def look(at: Frame, value: float, gap: float, effort: int) -> tuple[BoolArray, f
 
 
 def search(
-    free: Free, scores: Array, prices: Array, x: BoolArray | None, effort: int
+    free: Free, scores: Array, prices: Array, near: BoolArray, x: BoolArray | None, effort: int
 ) -> tuple[BoolArray, float, float] | None:
     """Look at the sets within a gap of the bound that the prices give, a wider one until the best is in it."""
     prices = np.where(np.isfinite(np.where(prices > 0, free.high, free.low)), prices, 0.0)
-    at = frame(free, scores, prices)
+    at = frame(free, scores, prices, near)
     value, bound, least = float(scores[at.own].sum()), at.bound, at.least
     everything = bound - float(scores[scores < 0].sum()) + 2 * least
     best, proved = -np.inf if x is None else float(scores[x].sum()), bound
@@ -244,7 +249,9 @@ def any_set(free: Free, scores: Array, bound: float) -> tuple[BoolArray, float, 
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     rows = LinearConstraint(free.matrix, free.low, free.high)
-    found = milp(np.zeros(len(scores)), constraints=rows, integrality=np.ones(len(scores), np.int64), bounds=Bounds(0, 1))
+    found = milp(
+        np.zeros(len(scores)), constraints=rows, integrality=np.ones(len(scores), np.int64), bounds=Bounds(0, 1)
+    )
     if found.status == 2:
         return None
     if found.x is None:

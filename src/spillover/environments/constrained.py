@@ -56,17 +56,18 @@ class ConstrainedWorld:
 
     def scores(self, t: int) -> Array:
         """What each arm brings, (*batch, n): the expected payoff is linear in the decision."""
-        n = self.world.problem.n_arms
-        free = self.world.best(t)
-        alone = np.broadcast_to(np.eye(n, dtype=np.bool_).reshape(n, *(1,) * (free.ndim - 1), n), (n, *free.shape))
-        return np.moveaxis(np.asarray(self.world.expected(t, alone)), 0, -1)
+        n, batch = self.world.problem.n_arms, self.world.best(t).shape[:-1]
+        alone = np.eye(n, dtype=np.bool_).reshape(n, *(1 for _ in batch), n)
+        return np.moveaxis(np.asarray(self.world.expected(t, np.broadcast_to(alone, (n, *batch, n)))), 0, -1)
 
     def best(self, t: int) -> BoolArray:
-        free = self.world.best(t)
-        # a world gives the same array as long as nothing changes: no new search then
-        if self.cache.get("free") is not free:
-            x = best_set(self.scores(t), self.world.problem.budget, self.constraints, Rng(0), arms=self.arms)
-            self.cache.update(free=free, best=x)
+        if self.cache.get("t") != t:
+            scores = self.scores(t)
+            # the same array as long as nothing changes: no new search then
+            if not np.array_equal(self.cache.get("scores", ()), scores):
+                x = best_set(scores, self.world.problem.budget, self.constraints, Rng(0), arms=self.arms)
+                self.cache.update(scores=scores, best=x)
+            self.cache["t"] = t
         best: BoolArray = self.cache["best"]
         return best
 
