@@ -22,6 +22,7 @@ DIFFERENCE = 1e-11  # totals that differ by less than this part of the largest s
 SMALL = 1e-5  # arms with scores below this part of the largest are decided after the others, on their own scale
 SOLVER_UNIT = 1e5  # the largest score as the solver sees it: its tolerances are absolute
 FIRST_CORE = 10  # arms that the first proper search may deviate on
+PROBE_ARMS = 25  # arms that a first look may deviate on
 PROBE = 6  # the part of the effort that goes into a first look
 WIDER = 1.4  # how much wider each search is than the one before
 
@@ -199,9 +200,9 @@ def frame(free: Free, scores: Array, prices: Array, near: BoolArray) -> Frame:
     )
 
 
-def look(at: Frame, value: float, gap: float, effort: int) -> tuple[BoolArray, float, int]:
+def look(at: Frame, value: float, gap: float, effort: int, most_arms: int) -> tuple[BoolArray, float, int]:
     """The best set within a gap of the bound, its value (-inf without one) and the steps; `value` is that of `own`."""
-    k = max(1, int(np.searchsorted(at.costs, gap, side="right")))
+    k = min(max(1, int(np.searchsorted(at.costs, gap, side="right"))), most_arms)
     change = at.change[:, :k]
     # rows without a price that these arms cannot break need no watching
     most, fewest = at.start + np.maximum(change, 0).sum(axis=1), at.start + np.minimum(change, 0).sum(axis=1)
@@ -226,13 +227,17 @@ def search(
     everything = bound - float(scores[scores < 0].sum()) + 2 * least
     best, proved = -np.inf if x is None else float(scores[x].sum()), bound
     gap = max(float(at.costs[min(len(at.costs) - 1, FIRST_CORE)]), 2 * least)
-    # first a short look at all that may be better than the set at hand: the better it is, the less is left to prove
-    share = effort if len(at.costs) <= FEW_ARMS else effort // PROBE
+    n = len(at.costs)
+    if n > FEW_ARMS and best < bound - least:
+        # first a short look at the cheapest deviations alone: the better the set at hand, the less is left to prove
+        found, total, steps = look(at, value, min(bound - best, everything), effort // PROBE, PROBE_ARMS)
+        effort -= steps
+        if total > best:
+            x, best = found, total
     while effort > 0 and best < bound - least:
-        wide = min(gap if share == 0 else np.inf, bound - best, everything)
-        found, total, steps = look(at, value, wide, share or effort)
-        finished = steps <= (share or effort)
-        effort, share = effort - steps, 0
+        wide = min(gap if n > FEW_ARMS else np.inf, bound - best, everything)
+        found, total, steps = look(at, value, wide, effort, n)
+        finished, effort = steps <= effort, effort - steps
         if total > best:
             x, best = found, total
         if finished and (best >= bound - wide - least or wide >= everything):
