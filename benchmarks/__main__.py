@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import decision_cost, graph_learners, graph_step, live, next, paper_order, scaling, study
+from benchmarks import decision_cost, graph_learners, graph_step, live, next, oracle, paper_order, scaling, study
 
 BENCHMARKS = {
     "graph-step": graph_step.main,
@@ -13,6 +13,7 @@ BENCHMARKS = {
     "paper-order": paper_order.main,
     "next": next.main,
     "study": study.main,
+    "oracle": oracle.main,
 }
 
 

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 import spillover as sp
-from spillover import exact
+from spillover import exact, oracle
 from spillover.constraints import (
     BUDGET,
     Costs,
@@ -14,8 +16,9 @@ from spillover.constraints import (
     Requires,
     Together,
     Unavailable,
+    compile_rows,
 )
-from spillover.oracle import Infeasible, best_set, conflicting
+from spillover.oracle import Infeasible, best_set, conflicting, top_arms
 from tests.reference.constraints_reference import feasible_sets, keeps, worth
 
 
@@ -90,3 +93,90 @@ def check_conflict(constraints, n, budget):
         kept = [constraints[k] for k in found if k not in (left_out, BUDGET)]
         allowed = budget if BUDGET in found and left_out != BUDGET else n
         assert bool(feasible_sets(kept, n, allowed)) is (left_out is not None), (constraints, budget, found)
+
+
+def test_without_constraints_it_is_top_arms_bit_for_bit():
+    scores = np.random.default_rng(0).choice([0.0, 1.0, 2.0, np.inf], (50, 8))
+    ours = best_set(scores, 3, (), sp.Rng(4, np.arange(50)))
+    np.testing.assert_array_equal(ours, top_arms(scores, 3, sp.Rng(4, np.arange(50))))
+
+
+def test_orders_of_magnitude_do_not_drown_each_other():
+    """Arms worth a millionth of a millionth are still decided among themselves, on what the large ones leave."""
+    scores = np.array([1e6, 2e6, 3e-6, 5e-6, 4e-6, 1e-18, 2e-18])
+    constraints = (Costs([1, 1, 2, 3, 2, 1, 1], limit=7), Exclusive([5, 6]))
+    x = best_set(scores, 7, constraints, sp.Rng(0))
+    levels = (slice(0, 2), slice(2, 5), slice(5, 7))
+    best = max(feasible_sets(constraints, 7, 7), key=lambda other: [scores[part][other[part]].sum() for part in levels])
+    np.testing.assert_array_equal(x, best)
+
+
+@pytest.mark.parametrize(
+    "constraints", [(Group([0, 1, 2, 3], at_most=2),), (Costs([1, 1, 1, 1, 5], limit=2),)], ids=["greedy", "search"]
+)
+def test_equal_arms_have_equal_chances(constraints):
+    scores = np.broadcast_to([1.0, 1.0, 1.0, 1.0, -1.0], (3000, 5))
+    x = best_set(scores, 3, constraints, sp.Rng(1, np.arange(3000)))
+    assert (x.sum(axis=1) == 2).all()
+    _, counts = np.unique(x, axis=0, return_counts=True)
+    assert len(counts) == 6
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("kinds", [(Exclusive([0, 1]),), (Costs(np.arange(1.0, 9), limit=9), Requires(0, needs=[2]))])
+def test_one_learner_chooses_as_its_row_of_a_batch(kinds):
+    scores = np.random.default_rng(3).choice([0.5, 1.0, np.inf], (2, 3, 8))
+    rows = np.arange(6).reshape(2, 3)
+    budgets = np.array([[1, 2, 3], [4, 3, 2]])
+    together = best_set(scores, budgets, kinds, sp.Rng(9, rows))
+    for cell in np.ndindex(2, 3):
+        alone = best_set(scores[cell], budgets[cell], kinds, sp.Rng(9, int(rows[cell])))
+        np.testing.assert_array_equal(together[cell], alone)
+
+
+def test_a_score_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match=r"scores = .*nan.*: must be numbers, not NaN"):
+        best_set(np.array([0.5, np.nan]), 1, (Exclusive([0, 1]),), sp.Rng(0))
+
+
+def test_a_conflict_is_said_in_words():
+    constraints = (Exclusive([2, 3]), Include([0, 1]), Costs([3, 3, 1, 1], limit=5, label="staff"), Unavailable([3]))
+    with pytest.raises(Infeasible) as caught:
+        best_set(np.ones(4), 3, constraints, sp.Rng(0), arms=("north", "south", "east", "west"))
+    assert str(caught.value) == (
+        "constraints: no set of arms can keep these together: always north, south; costs of at most 5 (staff). "
+        "Without any one of them there is a set"
+    )
+    with pytest.raises(Infeasible, match=r"keep this one: costs of at most 1$|together: always arm 0"):
+        best_set(np.ones(2), 1, (Include([0]), Costs([2, 0], limit=1)), sp.Rng(0))
+
+
+def hard_problem(seed, n=60):
+    """Two resources, and scores that go with what they cost."""
+    generator = np.random.default_rng(seed)
+    costs = generator.uniform(0.1, 1, (2, n))
+    scores = costs.mean(axis=0) + generator.uniform(-0.1, 0.1, n)
+    groups = [Group(range(k, n, 6), at_most=2) for k in range(6)]
+    return scores, [*(Costs(line, limit=2.5) for line in costs), *groups]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_larger_problems_agree_with_a_general_solver(seed):
+    scores, constraints = hard_problem(seed)
+    answer = oracle.best_answer(scores, 8, constraints, sp.Rng(seed))
+    rows = compile_rows(tuple(constraints), 60, 8)
+    limits = LinearConstraint(rows.matrix, rows.low, rows.high)
+    theirs = milp(
+        -scores, constraints=limits, integrality=np.ones(60, int), bounds=Bounds(0, 1), options={"mip_rel_gap": 0}
+    )
+    assert answer.value == answer.bound == pytest.approx(float(scores @ np.round(theirs.x)), abs=1e-6)
+    assert rows.holds(answer.x)
+
+
+def test_an_unfinished_search_says_how_far_it_may_be_off():
+    scores, constraints = hard_problem(0)
+    best = oracle.best_answer(scores, 8, constraints)
+    hasty = oracle.best_answer(scores, 8, constraints, effort=20)
+    assert hasty.value <= best.value <= hasty.bound
+    assert hasty.bound > hasty.value
+    assert compile_rows(tuple(constraints), 60, 8).holds(hasty.x)

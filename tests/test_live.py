@@ -1,9 +1,12 @@
 """One live learner: the same decisions as in a simulation, outcomes in any order, and nothing lost on disk."""
 
+import json
+
 import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.constraints import Exclusive, Include
 from spillover.rng import Purpose
 
 PROBLEM = sp.Problem(n_arms=6, budget=2, overall_range=(0.0, 6.0))
@@ -104,3 +107,54 @@ def test_a_learner_is_loaded_as_what_it_was(tmp_path) -> None:
         with pytest.raises(ValueError, match=rf"{named} = .*: must be .*, as it is now"):
             sp.Learner.load(tmp_path / "learner.json", policy, problem, seed=seed)
     assert sp.Learner.load(tmp_path / "learner.json", sp.NDCSEM(), PROBLEM, seed=4).pending == []
+
+
+def test_what_is_available_today_holds_for_today_alone(tmp_path) -> None:
+    learner = sp.Learner(sp.NDCSEM(), PROBLEM, constraints=(Exclusive([0, 1]),))
+    for _ in range(6):
+        learner.report(learner.play(np.zeros(6)), z=np.zeros(6), y=np.zeros(6))
+    today = learner.choose(available=[3, 4])  # never tried, so the available ones at once
+    np.testing.assert_array_equal(today, [False, False, False, True, True, False])
+    np.testing.assert_array_equal(learner.explain().chosen, today)
+    learner.save(tmp_path / "learner.json")
+    again = sp.Learner.load(tmp_path / "learner.json", sp.NDCSEM(), PROBLEM)
+    assert again.constraints == (Exclusive([0, 1]),)
+    np.testing.assert_array_equal(again.explain().chosen, today)
+    np.testing.assert_array_equal(learner.choose(available=np.arange(6) == 2), np.arange(6) == 2)
+    learner.play()
+    np.testing.assert_array_equal(learner.waiting[7].x, np.arange(6) == 2)
+    assert learner.choose().sum() == 2
+    assert not learner.choose(available=[]).any()
+
+
+def test_other_constraints_tomorrow_and_none_in_an_old_file(tmp_path) -> None:
+    path = tmp_path / "learner.json"
+    sp.Learner(sp.NDCSEM(), PROBLEM).save(path)
+    content = json.loads(path.read_text())
+    del content["about"]["constraints"]  # as files were before there were any
+    path.write_text(json.dumps(content))
+    assert sp.Learner.load(path, sp.NDCSEM(), PROBLEM).constraints == ()
+    names = ("a", "b", "c", "d", "e", "f")
+    tomorrow = sp.Learner.load(path, sp.NDCSEM(), PROBLEM, constraints=(Exclusive(["a", "f"]),), arms=names)
+    tomorrow.save(path)
+    with pytest.raises(ValueError, match=r"learner.json: constraint 1: arms = 'a': .*load\(..., arms=...\)"):
+        sp.Learner.load(path, sp.NDCSEM(), PROBLEM)
+    assert sp.Learner.load(path, sp.NDCSEM(), PROBLEM, arms=names).constraints == tomorrow.constraints
+
+
+def test_a_person_may_play_what_the_constraints_forbid() -> None:
+    learner = sp.Learner(sp.NDCSEM(), PROBLEM, constraints=(Exclusive([0, 1]),))
+    learner.report(learner.play([1, 1, 0, 0, 0, 0]), z=[0.5, 1, 0, 0, 0, 0], y=[0.5, 1, 0, 0, 0, 0])
+    np.testing.assert_array_equal(learner.explain().mean[:2], [0.5, 1.0])
+
+
+def test_availability_that_collides_says_so_and_costs_nothing() -> None:
+    learner = sp.Learner(sp.NDCSEM(), PROBLEM, constraints=(Include([2]),))
+    before = learner.choose()
+    with pytest.raises(ValueError, match=r"always arm 2; none of arm 0, arm 2, .* \(this round\)"):
+        learner.choose(available=[1])
+    with pytest.raises(ValueError, match="available = 9: must be a position from 0 to 5"):
+        learner.choose(available=[9])
+    with pytest.raises(ValueError, match=r"shape of available = \(2,\): must be \(6,\)"):
+        learner.choose(available=[True, False])
+    np.testing.assert_array_equal(learner.choose(), before)

@@ -1,7 +1,7 @@
 """Choose s of N actions every round when outcomes arrive late, the world drifts, and actions spill over."""
 
 from spillover.delays import NEVER, ConstantDelay, GeometricDelay, LossyDelay, RecordedDelay, UniformDelay
-from spillover.environments import FixedSEM, Instance, SyntheticSEM, example_graph
+from spillover.environments import ConstrainedSEM, FixedSEM, Instance, SyntheticSEM, example_graph
 from spillover.live import Learner
 from spillover.metrics import mean_interval
 from spillover.policies import (
@@ -13,6 +13,7 @@ from spillover.policies import (
     NDCSEM,
     POLICIES,
     SEMUCB,
+    Constrained,
     DelayedOracle,
     DiscountedCUCB,
     Oracle,
@@ -40,6 +41,8 @@ __all__ = [
     "SEMUCB",
     "Choice",
     "ConstantDelay",
+    "Constrained",
+    "ConstrainedSEM",
     "DelayedOracle",
     "DiscountedCUCB",
     "Explanation",

@@ -1,26 +1,30 @@
 """The exact maximiser of a total score under linear rows: a relaxation, and a search among the sets near its bound.
 
-The prices of the rows in the relaxation (0 <= x <= 1) bound every set from above: the value of a set is that bound, less
-the reduced score of every arm on which it deviates from the relaxation's own set, less prices times slack. So the sets
-within a given gap of the bound deviate on few arms, and all of them can be looked at. The gap grows until it holds a
-feasible set: then that set is proved to be the best. The proof does not rest on the tolerances of the solver of the
+The prices of the rows in the relaxation (0 <= x <= 1) bound every set from above: the value of a set is that bound,
+less the reduced score of every arm on which it deviates from the relaxation's own set, less prices times slack. So the
+sets within a given gap of the bound deviate on few arms, and all of them can be looked at. The gap grows until it holds
+a feasible set: then that set is proved to be the best. The proof does not rest on the tolerances of the solver of the
 relaxation: any prices give a bound, good ones a near one.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spillover import kernels
 from spillover.constraints import Rows
 from spillover.types import Array, BoolArray, IntArray
 
-EFFORT = 600_000  # steps of the search, some 0.1 us each
+EFFORT = 1_000_000  # steps of the search, some 0.1 us each
 FEW_ARMS = 12  # so many that all sets can be looked at without a relaxation
 DIFFERENCE = 1e-11  # totals that differ by less than this part of the largest score are equal
 SMALL = 1e-5  # arms with scores below this part of the largest are decided after the others, on their own scale
 SOLVER_UNIT = 1e5  # the largest score as the solver sees it: its tolerances are absolute
-FIRST_CORE = 10
+FIRST_CORE = 10  # arms that the first proper search may deviate on
+PROBE_ARMS = 25  # arms that a first look may deviate on
+PROBE = 6  # the part of the effort that goes into a first look
+WIDER = 1.4  # how much wider each search is than the one before
 
 
 class Answer(NamedTuple):
@@ -73,8 +77,8 @@ def level(scores: Array) -> Array:
     return scores if scores.any() else np.full(scores.shape, -1.0)
 
 
-def presolve(rows: Rows, fixed: IntArray | Array, scores: Array) -> Free | None:
-    """Fix what the rows leave no choice about, and arms that bring nothing and help no row; None if a row must break."""
+def presolve(rows: Rows, fixed: NDArray[np.int8], scores: Array) -> Free | None:
+    """Fix what the rows leave no choice about, and arms that bring and help nothing; None if a row must break."""
     lower, upper = np.where(fixed == 1, 1.0, 0.0), np.where(fixed == 0, 0.0, 1.0)
     matrix, up = rows.matrix, np.maximum(rows.matrix, 0.0)
     down = matrix - up
@@ -109,24 +113,38 @@ def solve(free: Free, scores: Array, effort: int) -> tuple[BoolArray, float, flo
         x = scores > 0
         return x, float(scores[x].sum()), float(scores[x].sum())
     if len(free.arms) <= FEW_ARMS:
-        return search(free, scores, np.zeros(len(free.matrix)), None, 2**62)
-    relaxed = relaxation(free, scores)
+        return search(free, scores, np.zeros(len(free.matrix)), scores > 0, None, 2**62)
+    kept = indispensable(free, scores)
+    fewer, worth = free._replace(arms=free.arms[kept], matrix=free.matrix[:, kept]), scores[kept]
+    relaxed = relaxation(fewer, worth)
     if relaxed is None:
         return None
     prices, share = relaxed
-    x, feasible = kernels.fill_and_exchange(free.matrix.T, free.low, free.high, scores, share > 1 - 1e-6)
-    return search(free, scores, prices, x if feasible else None, effort)
+    first, feasible = kernels.fill_and_exchange(fewer.matrix.T, fewer.low, fewer.high, worth, share > 1 - 1e-6)
+    found = search(fewer, worth, prices, share > 0.5, first if feasible else None, effort)
+    if found is None:
+        return None
+    x = np.zeros(len(scores), np.bool_)
+    x[kept] = found[0]
+    return x, found[1], found[2]
+
+
+def indispensable(free: Free, scores: Array) -> BoolArray:
+    """The arms that are left when those go that some best set does without, as others are no worse in anything."""
+    burden = np.where(np.isfinite(free.high), 1.0, 0.0) - np.where(np.isfinite(free.low), 1.0, 0.0)
+    order = np.lexsort((burden @ free.matrix, -scores))
+    positive = (free.matrix >= 0).all(axis=1)
+    return np.asarray(~kernels.dispensable_arms(free.matrix.T, free.low, free.high, positive, order))
 
 
 def relaxation(free: Free, scores: Array) -> tuple[Array, Array] | None:
     """Prices of the rows and shares of the arms in the best fractional set; None when not even such a one exists."""
     from scipy.optimize import linprog
-    from scipy.sparse import csr_array
 
     above, below = np.isfinite(free.high), np.isfinite(free.low)
-    matrix = csr_array(np.vstack([free.matrix[above], -free.matrix[below]]))
+    matrix = np.vstack([free.matrix[above], -free.matrix[below]])
     limits = np.concatenate([free.high[above], -free.low[below]])
-    unit = SOLVER_UNIT / np.abs(scores).max()
+    unit = SOLVER_UNIT / (float(np.abs(scores).max()) or 1.0)
     found = linprog(-unit * scores, A_ub=matrix, b_ub=limits, bounds=(0, 1), method="highs")
     if found.status == 2:
         return None
@@ -135,49 +153,100 @@ def relaxation(free: Free, scores: Array) -> tuple[Array, Array] | None:
     duals, prices = -found.ineqlin.marginals / unit, np.zeros(len(free.matrix))
     prices[above] += duals[: above.sum()]
     prices[below] -= duals[above.sum() :]
-    return prices, found.x
+    return prices, np.asarray(found.x)
+
+
+class Frame(NamedTuple):
+    """The search as the kernel sees it: sets as deviations from the relaxation's own set, the cheapest arms first."""
+
+    own: BoolArray  # (n,): arms with a positive reduced score, as a rule
+    bound: float  # what no feasible set exceeds
+    order: IntArray  # arms by what a deviation costs
+    costs: Array  # these costs, sorted
+    gains: Array  # what the deviations add to the value
+    change: Array  # (rows, n): and to the rows
+    start: Array
+    low: Array
+    high: Array
+    price: Array
+    least: float  # smaller differences do not count
+
+
+def frame(free: Free, scores: Array, prices: Array, near: BoolArray) -> Frame:
+    """`near` decides about arms whose reduced scores are 0: the prices leave them open, and they may be many."""
+    least = DIFFERENCE * float(np.abs(scores).max())
+    side = np.where(prices > 0, free.high, np.where(prices < 0, free.low, 0.0))
+    reduced = scores - prices @ free.matrix
+    open_arms = np.abs(reduced) <= least
+    own = np.where(open_arms, near, reduced > 0)
+    # one row more, all prices at once: its slack is what all slack together costs
+    matrix = np.vstack([free.matrix, prices @ free.matrix])
+    costs = np.where(open_arms, 0.0, np.abs(reduced))
+    # of equal costs those first that leave the set: once they are through, what is too much stays too much
+    order = np.lexsort((~own, costs))
+    sign = np.where(own, -1.0, 1.0)[order]
+    return Frame(
+        own=own,
+        bound=float(prices @ side + np.maximum(reduced, 0.0).sum()),
+        order=order,
+        costs=costs[order],
+        gains=scores[order] * sign,
+        change=matrix[:, order] * sign,
+        start=matrix[:, own].sum(axis=1),
+        low=np.append(free.low, -np.inf),
+        high=np.append(free.high, prices @ side),
+        price=np.append(prices, 1.0),
+        least=least,
+    )
+
+
+def look(at: Frame, value: float, gap: float, effort: int, most_arms: int) -> tuple[BoolArray, float, int]:
+    """The best set within a gap of the bound, its value (-inf without one) and the steps; `value` is that of `own`."""
+    k = min(max(1, int(np.searchsorted(at.costs, gap, side="right"))), most_arms)
+    change = at.change[:, :k]
+    # rows without a price that these arms cannot break need no watching
+    most, fewest = at.start + np.maximum(change, 0).sum(axis=1), at.start + np.minimum(change, 0).sum(axis=1)
+    watched = (at.price != 0) | (most > at.high) | (fewest < at.low)
+    deviates, best, steps = kernels.search_deviations(
+        np.ascontiguousarray(change[watched].T),
+        *(at.costs[:k], at.gains[:k], at.start[watched], at.low[watched], at.high[watched], at.price[watched]),
+        *(value, at.bound, gap, at.least, effort),
+    )
+    x = at.own.copy()
+    x[at.order[:k][deviates]] ^= True
+    return x, float(best), int(steps)
 
 
 def search(
-    free: Free, scores: Array, prices: Array, x: BoolArray | None, effort: int
+    free: Free, scores: Array, prices: Array, near: BoolArray, x: BoolArray | None, effort: int
 ) -> tuple[BoolArray, float, float] | None:
     """Look at the sets within a gap of the bound that the prices give, a wider one until the best is in it."""
-    prices = np.where(prices > 0, np.where(np.isfinite(free.high), prices, 0.0), prices)
-    prices = np.where(prices < 0, np.where(np.isfinite(free.low), prices, 0.0), prices)
-    side = np.where(prices > 0, free.high, np.where(prices < 0, free.low, 0.0))
-    reduced = scores - prices @ free.matrix
-    own = reduced > 0
-    bound = float(prices @ side + reduced[own].sum())
-    # one row more, all prices at once: its slack is what all slack together costs
-    matrix = np.vstack([free.matrix, prices @ free.matrix])
-    low, high = np.append(free.low, -np.inf), np.append(free.high, prices @ side)
-    start, price = matrix[:, own].sum(axis=1), np.append(prices, 1.0)
-    sign = np.where(own, -1.0, 1.0)
-    order = np.argsort(np.abs(reduced), kind="stable")
-    costs = np.abs(reduced)[order]
-    least = DIFFERENCE * float(np.abs(scores).max())
+    prices = np.where(np.isfinite(np.where(prices > 0, free.high, free.low)), prices, 0.0)
+    at = frame(free, scores, prices, near)
+    value, bound, least = float(scores[at.own].sum()), at.bound, at.least
     everything = bound - float(scores[scores < 0].sum()) + 2 * least
-    best = -np.inf if x is None else float(scores[x].sum())
-    gap = min(max(float(costs[min(len(costs) - 1, FIRST_CORE)]), 2 * least), bound - best, everything)
-    if len(costs) <= FEW_ARMS:
-        gap = min(bound - best, everything)
+    best, proved = -np.inf if x is None else float(scores[x].sum()), bound
+    gap = max(float(at.costs[min(len(at.costs) - 1, FIRST_CORE)]), 2 * least)
+    n = len(at.costs)
+    if n > FEW_ARMS and best < bound - least:
+        # first a short look at the cheapest deviations alone: the better the set at hand, the less is left to prove
+        found, total, steps = look(at, value, min(bound - best, everything), effort // PROBE, PROBE_ARMS)
+        effort -= steps
+        if total > best:
+            x, best = found, total
     while effort > 0 and best < bound - least:
-        core = order[: max(1, int(np.searchsorted(costs, gap, side="right")))]
-        change = np.ascontiguousarray((matrix[:, core] * sign[core]).T)
-        deviates, value, steps = kernels.search_deviations(
-            *(change, costs[: len(core)], scores[core] * sign[core], start, low, high, price),
-            *(float(scores[own].sum()), bound, gap, least, effort),
-        )
-        effort -= int(steps)
-        if value > best:
-            x, best = own.copy(), float(value)
-            x[core[deviates]] ^= True
-        if effort > 0 and (best >= bound - gap - least or gap >= everything):
+        wide = min(gap if n > FEW_ARMS else np.inf, bound - best, everything)
+        found, total, steps = look(at, value, wide, effort, n)
+        finished, effort = steps <= effort, effort - steps
+        if total > best:
+            x, best = found, total
+        if finished and (best >= bound - wide - least or wide >= everything):
             return None if x is None else (x, best, best)
-        gap = min(2.0 * gap, bound - best, everything)
+        if finished:
+            proved, gap = bound - wide, WIDER * wide  # no set is within the gap
     if x is None:
-        return any_set(free, scores, bound)
-    return x, best, max(bound, best) if best < bound - least else best
+        return any_set(free, scores, proved)
+    return x, best, best if best >= proved - least else proved
 
 
 def any_set(free: Free, scores: Array, bound: float) -> tuple[BoolArray, float, float] | None:
@@ -185,7 +254,9 @@ def any_set(free: Free, scores: Array, bound: float) -> tuple[BoolArray, float, 
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     rows = LinearConstraint(free.matrix, free.low, free.high)
-    found = milp(np.zeros(len(scores)), constraints=rows, integrality=np.ones(len(scores)), bounds=Bounds(0, 1))
+    found = milp(
+        np.zeros(len(scores)), constraints=rows, integrality=np.ones(len(scores), np.int64), bounds=Bounds(0, 1)
+    )
     if found.status == 2:
         return None
     if found.x is None:

@@ -1915,6 +1915,45 @@ def fill_and_exchange(columns, low, high, scores, start, x, feasible):
     feasible[0] = inside(total, low, high)
 
 
+@njit(cache=True)
+def no_worse(ours, theirs, low, high):
+    """Whether an arm can take another one's place in any feasible set."""
+    for i in range(ours.shape[0]):
+        if ours[i] > theirs[i] and high[i] < np.inf:
+            return False
+        if ours[i] < theirs[i] and low[i] > -np.inf:
+            return False
+    return True
+
+
+@gufunc(
+    (float64[:, :], float64[:], float64[:], boolean[:], int64[:], boolean[:]),
+    "(n,m),(m),(m),(m),(n)->(n)",
+)
+def dispensable_arms(columns, low, high, positive, order, dispensable):
+    """Arms that some best set does without: so many others are no worse that a row has no room for all of them.
+
+    Then one of these is not chosen, and can take the arm's place. `order` has arms that are no worse before those that
+    are no better; `positive` are the rows without negative coefficients.
+    """
+    n, m = columns.shape
+    taken = np.empty(m)
+    for q in range(n):
+        b = order[q]
+        dispensable[b] = False
+        taken[:] = columns[b]
+        for p in range(q):
+            a = order[p]
+            if dispensable[a] or not no_worse(columns[a], columns[b], low, high):
+                continue
+            for i in range(m):
+                taken[i] += columns[a, i]
+                if positive[i] and taken[i] > high[i] + SUM_ROUNDING:
+                    dispensable[b] = True
+            if dispensable[b]:
+                break
+
+
 @gufunc(
     (float64[:, :], float64[:], int64[:], float64[:], boolean[:], boolean[:]),
     "(m,n),(m),(n),(n),(n)->(n)",

@@ -37,7 +37,7 @@ def best_set(
     Arms with scores <= 0 are taken only where a constraint asks for them. Of arms with a score of +inf (never tried) as
     many as possible come first, then the rest. Ties are broken at random: arms that can stand for each other are
     equally likely. arms: the names of the arms, if constraints use them. effort: after so many steps the search for
-    the best set ends with the best one so far (`maximise` in `spillover.exact` also says how good it is proved to be).
+    the best set ends with the best one so far; `best_answer` also says how good it is proved to be.
 
     >>> from spillover.constraints import Costs, Requires
     >>> best_set(np.array([0.9, 0.5, 0.6, 0.2]), 3, (Costs([3, 1, 2, 1], limit=4),)).astype(int)
@@ -61,10 +61,11 @@ def best_set(
             found = greedy(scores[here], keys[here], rows)
         else:
             lines = zip(scores[here], keys[here], strict=True)
-            found = np.array([best_row(line, key, rows, effort) for line, key in lines])
-        if found is None or found.dtype == object:
+            answers = [best_row(line, key, rows, effort) for line, key in lines]
+            found = None if None in answers else np.array([answer.x for answer in answers if answer])
+        if found is None:
             raise Infeasible(conflict(given, n, int(s), names))
-        x[here] = found
+        x[here] = found.reshape(x[here].shape)
     return x
 
 
@@ -85,7 +86,34 @@ def greedy(scores: Array, keys: Array, rows: Rows) -> BoolArray | None:
     return np.asarray(kernels.greedy_arms(rows.matrix[limited], rows.high[limited], order, usable, always))
 
 
-def best_row(scores: Array, keys: Array, rows: Rows, effort: int) -> BoolArray | None:
+def best_answer(
+    scores: Array,
+    budget: int,
+    constraints: Sequence[Constraint] = (),
+    rng: Rng | None = None,
+    *,
+    arms: Sequence[str] | None = None,
+    effort: int = EFFORT,
+) -> Answer:
+    """The best set of one learner, (n,), with its total and a bound that no set exceeds: equal when it is proved.
+
+    >>> from spillover.constraints import Costs
+    >>> answer = best_answer(np.array([0.9, 0.5, 0.75]), 2, (Costs([3, 1, 2], limit=4),))
+    >>> answer.x.astype(int), answer.value, answer.bound
+    (array([1, 1, 0]), 1.4, 1.4)
+    """
+    scores, rng = np.asarray(scores, float), rng or Rng(0)
+    validate.require(scores.ndim == 1, "shape of scores", scores.shape, "(n,): one learner")
+    validate.require(not np.isnan(scores).any(), "scores", scores, "numbers, not NaN: every arm needs a score")
+    given, names = check_constraints(constraints), None if arms is None else tuple(arms)
+    rows = compile_rows(given, len(scores), int(budget), names)
+    answer = best_row(scores, rng.uniform(len(scores)), rows, effort)
+    if answer is None:
+        raise Infeasible(conflict(given, len(scores), int(budget), names))
+    return answer
+
+
+def best_row(scores: Array, keys: Array, rows: Rows, effort: int) -> Answer | None:
     """The best set of one learner. The arms are shuffled first: then equal arms have equal chances."""
     shuffle = np.argsort(keys, kind="stable")
     answer = in_tiers(scores[shuffle], rows._replace(matrix=rows.matrix[:, shuffle]), effort)
@@ -95,7 +123,7 @@ def best_row(scores: Array, keys: Array, rows: Rows, effort: int) -> BoolArray |
     x[shuffle] = answer.x
     if not rows.holds(x):
         raise RuntimeError("the set that was found breaks a constraint")
-    return x
+    return answer._replace(x=x)
 
 
 def in_tiers(scores: Array, rows: Rows, effort: int) -> Answer | None:

@@ -73,13 +73,7 @@ def encode(value: Any) -> Any:
 
 def load_arrays(path: str | Path, about: dict[str, str] | None = None) -> dict[str, NDArray[Any]]:
     """Read back what `save_arrays` wrote; refuse what belongs to something else than `about` says."""
-    try:
-        content = json.loads(Path(path).read_text())
-    except ValueError as error:
-        raise ValueError(f"{path}: must be a whole JSON file written by save_state or save: {error}") from None
-    written = content.get("format") if isinstance(content, dict) else None
-    if written != FORMAT:
-        raise ValueError(f"{path}: format = {written!r}: must be {FORMAT}, this version's")
+    content = read_content(path)
     stored = content.get("about") or {}
     for name, wanted in (about or {}).items():
         if stored.get(name, wanted) != wanted:
@@ -87,6 +81,25 @@ def load_arrays(path: str | Path, about: dict[str, str] | None = None) -> dict[s
     if not isinstance(content.get("arrays"), dict):
         raise ValueError(f"{path}: arrays = {content.get('arrays')!r}: must be a table of named arrays")
     return {name: decode(path, name, leaf) for name, leaf in content["arrays"].items()}
+
+
+def load_about(path: str | Path) -> dict[str, str]:
+    """What a file that `save_arrays` wrote belongs to."""
+    about: dict[str, str] = read_content(path).get("about") or {}
+    return about
+
+
+def read_content(path: str | Path) -> dict[str, Any]:
+    """The table in a file of this version's format."""
+    try:
+        content = json.loads(Path(path).read_text())
+    except ValueError as error:
+        raise ValueError(f"{path}: must be a whole JSON file written by save_state or save: {error}") from None
+    written = content.get("format") if isinstance(content, dict) else None
+    if written != FORMAT:
+        raise ValueError(f"{path}: format = {written!r}: must be {FORMAT}, this version's")
+    found: dict[str, Any] = content
+    return found
 
 
 def decode(path: str | Path, name: str, leaf: Any) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from spillover.constraints.kinds import (
     Unavailable,
 )
 from spillover.constraints.parse import parse, to_entries
-from spillover.constraints.rows import BUDGET, Rows, check_constraints, compile_rows
+from spillover.constraints.rows import BUDGET, Rows, check_constraints, compile_rows, finder
 
 __all__ = [
     "BUDGET",
@@ -33,6 +33,7 @@ __all__ = [
     "Unavailable",
     "check_constraints",
     "compile_rows",
+    "finder",
     "parse",
     "to_entries",
 ]

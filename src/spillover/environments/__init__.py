@@ -1,5 +1,6 @@
 """Worlds to learn in."""
 
+from spillover.environments.constrained import ConstrainedSEM
 from spillover.environments.fixed import FixedSEM, example_graph
 from spillover.environments.instance import Instance
 from spillover.environments.synthetic import SyntheticSEM
@@ -7,4 +8,4 @@ from spillover.environments.world import SEMWorld
 
 ENVIRONMENTS = {"synthetic": SyntheticSEM, "instance": Instance, "fixed": FixedSEM}
 
-__all__ = ["ENVIRONMENTS", "FixedSEM", "Instance", "SEMWorld", "SyntheticSEM", "example_graph"]
+__all__ = ["ENVIRONMENTS", "ConstrainedSEM", "FixedSEM", "Instance", "SEMWorld", "SyntheticSEM", "example_graph"]

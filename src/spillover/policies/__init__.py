@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from spillover.policies.ablations import AblatedNDCSEM
+from spillover.policies.constrained import Constrained
 from spillover.policies.cts import CTS
 from spillover.policies.cucb import CUCB, DiscountedCUCB
 from spillover.policies.ftrl import FTRL
@@ -51,6 +52,7 @@ __all__ = [
     "POLICIES",
     "SEMUCB",
     "AblatedNDCSEM",
+    "Constrained",
     "DelayedOracle",
     "DiscountedCUCB",
     "Oracle",

@@ -8,6 +8,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import check_constraints
+from spillover.exact import EFFORT
 from spillover.oracle import best_set, check_feasible
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explains, Explanation, Feedback, IntArray, Problem, State
@@ -22,6 +23,7 @@ class Constrained:
     policy: any policy that explains itself, so that its scores are known.
     constraints: of `spillover.constraints`; the problem's budget always holds too.
     arms: the names of the arms, if the constraints use them.
+    effort: steps after which the search for the best set ends with the best one so far, in hard cases.
 
     In a round that a plan decides (initialisation, forced exploration) as many of the planned arms are played as the
     constraints allow. What a person plays instead is taken as it is: the record stays true, feasible or not.
@@ -43,10 +45,12 @@ class Constrained:
     policy: Any
     constraints: Sequence[Any] = ()
     arms: Sequence[str] | None = None
+    effort: int = EFFORT
 
     def __post_init__(self) -> None:
         if isinstance(self.policy, type) or not isinstance(self.policy, Explains):
             raise TypeError(f"policy = {self.policy!r}: must be a policy that has an explain(state)")
+        validate.whole("effort", self.effort, 1)
         object.__setattr__(self, "constraints", check_constraints(self.constraints))
         if self.arms is not None:
             object.__setattr__(self, "arms", tuple(self.arms))
@@ -82,7 +86,7 @@ class Constrained:
         return Choice(self.feasible(scores, state.budget, rng), choice.memo)
 
     def feasible(self, scores: Array, budget: IntArray, rng: Rng) -> BoolArray:
-        return best_set(scores, budget, self.constraints, rng, arms=self.arms)
+        return best_set(scores, budget, self.constraints, rng, arms=self.arms, effort=self.effort)
 
     def redraw(self, state: State, drawn: Choice, rng: Rng) -> Choice:
         """The draw made feasible, with the estimated probabilities of its arms."""

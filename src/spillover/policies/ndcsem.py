@@ -9,7 +9,16 @@ import numpy as np
 from spillover import validate
 from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
 from spillover.policies.averages import upper_index
-from spillover.policies.sem import SEMState, choose, decide, explanation, learns_in_any_order, pass_round, start, take_in
+from spillover.policies.sem import (
+    SEMState,
+    choose,
+    decide,
+    explanation,
+    learns_in_any_order,
+    pass_round,
+    start,
+    take_in,
+)
 from spillover.policies.signals import sem_signals
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, Problem

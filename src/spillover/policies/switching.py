@@ -181,9 +181,7 @@ class SwitchingSEM:
         low, high = state.limits[..., :1], state.limits[..., 1:]
         reward = np.where(x, np.clip((z - low) / (high - low), 0.0, 1.0), 0.0)
         moment = state.rounds - age
-        kernels.switching_arrival(
-            *state.belief, x, reward, moment, SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD, arrived
-        )
+        kernels.switching_arrival(*state.belief, x, reward, moment, SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD, arrived)
         judge = getattr(self.learner, "judge", None)
         graph = state.graph if judge is None else judge(state.graph, z, y, arrived, memo)
         heard = x & arrived[..., None]

@@ -1,0 +1,82 @@
+"""Worlds in which only some sets may be played: regret against the best feasible one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from spillover.constraints import check_constraints
+from spillover.oracle import best_set, check_feasible
+from spillover.rng import Rng
+from spillover.types import Array, Batch, BoolArray, IntArray, World
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstrainedSEM:
+    """The worlds of an environment, with the best set that keeps the constraints as the one to compare with.
+
+    It tells policies nothing: one that is to keep them too is wrapped in `Constrained`.
+
+    >>> import spillover as sp
+    >>> from spillover.constraints import Exclusive
+    >>> free = sp.FixedSEM(adjacency=np.zeros((3, 3)), means=[0.9, 0.8, 0.1], budget=2)
+    >>> world = ConstrainedSEM(environment=free, constraints=(Exclusive([0, 1]),)).draw(sp.Rng(0))
+    >>> world.best(1).astype(int)
+    array([1, 0, 1])
+    """
+
+    environment: Any
+    constraints: Sequence[Any]
+    arms: Sequence[str] | None = None  # names, if constraints use them
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constraints", check_constraints(self.constraints))
+
+    def draw(self, rng: Rng, batch: Batch = ()) -> "ConstrainedWorld":
+        world = self.environment.draw(rng, batch)
+        names = self.arms if self.arms is not None else getattr(world, "arms", None)
+        check_feasible(self.constraints, world.problem.n_arms, world.problem.budget, names)
+        return ConstrainedWorld(world=world, constraints=tuple(self.constraints), arms=names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstrainedWorld:
+    """A world with another best set; all else is the world's own."""
+
+    world: World
+    constraints: tuple[Any, ...]
+    arms: Any = None
+    cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "world":
+            raise AttributeError(name)
+        return getattr(self.world, name)
+
+    def scores(self, t: int) -> Array:
+        """What each arm brings, (*batch, n): the expected payoff is linear in the decision."""
+        n, batch = self.world.problem.n_arms, self.world.best(t).shape[:-1]
+        alone = np.eye(n, dtype=np.bool_).reshape(n, *(1 for _ in batch), n)
+        return np.moveaxis(np.asarray(self.world.expected(t, np.broadcast_to(alone, (n, *batch, n)))), 0, -1)
+
+    def best(self, t: int) -> BoolArray:
+        if self.cache.get("t") != t:
+            scores = self.scores(t)
+            # the same array as long as nothing changes: no new search then
+            if not np.array_equal(self.cache.get("scores", ()), scores):
+                x = best_set(scores, self.world.problem.budget, self.constraints, Rng(0), arms=self.arms)
+                self.cache.update(scores=scores, best=x)
+            self.cache["t"] = t
+        best: BoolArray = self.cache["best"]
+        return best
+
+    def expected(self, t: int, x: BoolArray) -> Array:
+        return self.world.expected(t, x)
+
+    def matches(self, t: int, x: BoolArray) -> IntArray:
+        """How many of the chosen arms are in the best set; all of them when the decision is worth as much."""
+        best = self.best(t)
+        reached = self.expected(t, x) >= self.expected(t, best) * (1 - 1e-12)
+        shared, size = (x & best).sum(axis=-1), np.broadcast_to(best.sum(axis=-1), x.shape[:-1])
+        return np.where(reached, size, shared)

@@ -1,0 +1,66 @@
+"""Constraints: what they accept, what they say, and how they come from files."""
+
+import json
+
+import numpy as np
+import pytest
+
+from spillover.constraints import Costs, Exclusive, Group, Include, Requires, Together, Unavailable, parse, to_entries
+
+ARMS = ("north", "south", "east", "west")
+ALL = (
+    Costs([3, 1, 2.5, 0], limit=4, label="staff"),
+    Costs({"north": 2, 3: 1}, limit=2),
+    Group(["north", "east"], at_most=1),
+    Group([0, 1, 2], at_least=1, at_most=2),
+    Exclusive(["south", "west"]),
+    Together([0, 2]),
+    Requires("west", needs=["north", "south"], enough="any"),
+    Include([1]),
+    Unavailable(np.array([3]).tolist()),
+)
+
+
+def test_files_bring_back_the_same():
+    entries = json.loads(json.dumps(to_entries(ALL[:1] + ALL[2:])))
+    assert parse(entries, ARMS) == ALL[:1] + ALL[2:]
+    named = Costs({"north": 2, "west": 1}, limit=2)
+    assert parse(json.loads(json.dumps(to_entries([named]))), ARMS) == (named,)
+
+
+def test_what_is_shown_can_be_typed():
+    for constraint in ALL:
+        assert eval(repr(constraint)) == constraint
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"kind": "grup", "arms": [0]}, r"constraint 1: kind = 'grup': must be one of costs, .*; did you mean group\?"),
+        ({"arms": [0]}, "constraint 1: no kind in"),
+        ("costs", "constraint 1: 'costs': must be a table with a kind"),
+        ({"kind": "group", "arms": [0], "atmost": 1}, r"unknown key atmost: must be one of .*; did you mean at_most\?"),
+        ({"kind": "costs", "costs": [1, 2, 3, 4]}, "no limit in a constraint of kind costs: must be given"),
+        ({"kind": "exclusive", "arms": ["north", "soth"]}, r"arms = 'soth': must be one of .*; did you mean south\?"),
+        ({"kind": "exclusive", "arms": [0, 4]}, "arms = 4: must be a position from 0 to 3"),
+        ({"kind": "exclusive", "arms": [0, 0]}, r"arms = \[0, 0\]: must be a list of arms"),
+        ({"kind": "exclusive", "arms": "north"}, "arms = 'north': must be a list of arms"),
+        ({"kind": "include", "arms": [True]}, "arms = True: must be arms by position"),
+        ({"kind": "costs", "costs": [1, 2], "limit": 3}, "number of costs = 2: must be 4, one for each arm"),
+        ({"kind": "costs", "costs": [1, 2, -1, 0], "limit": 3}, r"costs = \[.*-1.*\]: must be finite numbers >= 0"),
+        ({"kind": "costs", "costs": [1, 2, 1, 0], "limit": "3"}, "limit = '3': must be a finite number >= 0"),
+        ({"kind": "group", "arms": [0, 1], "at_least": 3}, "at_least = 3: must be at most 2"),
+        ({"kind": "group", "arms": [0, 1]}, "at_most = None: must be a whole number"),
+        ({"kind": "requires", "arm": 0, "needs": [0]}, r"needs = \(0,\): must be other arms than 0 itself"),
+        ({"kind": "requires", "arm": 0, "needs": [1], "enough": "some"}, "enough = 'some': must be 'all' or 'any'"),
+        ({"kind": "include", "arms": [0], "label": 3}, "label = 3: must be a text"),
+    ],
+)
+def test_mistakes_name_the_entry_the_key_and_what_is_accepted(entry, message):
+    with pytest.raises(ValueError, match=message):
+        parse([entry], ARMS)
+
+
+def test_names_need_names():
+    with pytest.raises(ValueError, match="arms = 'north': must be a position: the names of the arms are not known"):
+        parse([{"kind": "include", "arms": ["north"]}], 4)
