@@ -1067,4 +1067,53 @@ def systematic_sample(marginals, budget, key, call, moment, purpose, x):
         taken += 1
 
 
+# --- pulls in flight -------------------------------------------------------------------------------------------------
+
+
+@gufunc(
+    (float64[:], int64[:], boolean[:], int64, float64, float64[:], int64[:]),
+    "(n),(n),(n),(),()->(n),(n)",
+)
+def count_pulls(pulls, stamps, x, moment, discount, counted, stamped):
+    """Each played arm's discounted number of pulls, as of its own stamp, the latest of them."""
+    log_discount = math.log(discount)
+    for i in range(x.shape[0]):
+        counted[i], stamped[i] = pulls[i], stamps[i]
+        if x[i]:
+            decay = math.exp((moment - stamps[i]) * log_discount)
+            counted[i] = pulls[i] * decay + 1.0
+            stamped[i] = moment
+
+
+@gufunc(
+    (
+        *(float64[:], float64[:], int64[:], float64[:], int64[:]),
+        *(int64, float64, float64, float64, float64, float64[:]),
+    ),
+    "(n),(n),(n),(n),(n),(),(),(),(),()->(n)",
+)
+def pending_index(sums, counts, stamps, pulls, latest, now, clock, discount, width, top, index):
+    """mean + sqrt(width log(clock) / discounted pulls, heard of or not); `top` for a mean that nothing is known of.
+
+    Outcomes of rounds that were never said to be played count as pulls too: of the two numbers the larger one holds.
+    """
+    log_discount = math.log(discount)
+    width *= math.log(max(clock, 1.0))
+    for i in range(sums.shape[0]):
+        if counts[i] == 0.0 and pulls[i] == 0.0:
+            index[i] = math.inf
+            continue
+        value = sums[i] / counts[i] if counts[i] > 0.0 else top
+        if width > 0.0:
+            bonus = LARGEST_BONUS
+            if counts[i] > 0.0:
+                growth = math.exp(min(-0.5 * (now - stamps[i]) * log_discount, 700.0))
+                bonus = min(bonus, math.sqrt(width / counts[i]) * growth)
+            if pulls[i] > 0.0:
+                growth = math.exp(min(-0.5 * (now - latest[i]) * log_discount, 700.0))
+                bonus = min(bonus, math.sqrt(width / pulls[i]) * growth)
+            value += bonus
+        index[i] = value
+
+
 os.close(COMPILING)
