@@ -15,7 +15,7 @@ from spillover.testing import check_policy
 from tests.reference.pending_reference import SlowPending
 
 N, BUDGET = 5, 2
-SETTINGS = {"discount": 0.9, "exploration": 0.05}
+SETTINGS: dict[str, Any] = {"discount": 0.9, "exploration": 0.05}
 WORLD = sp.SyntheticSEM(n_arms=N, budget=BUDGET, edge_density=0.2, horizon=60, changes=(25,), law="beta")
 DELAYS: dict[str, Any] = {
     "none": sp.ConstantDelay(0),

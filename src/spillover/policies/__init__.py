@@ -7,6 +7,7 @@ from typing import Any
 from spillover.policies.ablations import AblatedNDCSEM
 from spillover.policies.cts import CTS
 from spillover.policies.cucb import CUCB, DiscountedCUCB
+from spillover.policies.discounted_ts import DiscountedTS
 from spillover.policies.ftrl import FTRL
 from spillover.policies.ndcsem import NDCSEM
 from spillover.policies.reference import DelayedOracle, Oracle, Uniform
@@ -19,6 +20,7 @@ POLICIES: dict[str, Callable[..., Any]] = {
     "ndc-sem": NDCSEM,
     "sem-ucb": SEMUCB,
     "glr-sem-ucb": GLRSEMUCB,
+    "discounted-ts": DiscountedTS,
     "cucb": CUCB,
     "cts": CTS,
     "ftrl": FTRL,
@@ -51,6 +53,7 @@ __all__ = [
     "AblatedNDCSEM",
     "DelayedOracle",
     "DiscountedCUCB",
+    "DiscountedTS",
     "Oracle",
     "SlidingWindowCUCB",
     "SuperArmUCB",
