@@ -1122,19 +1122,19 @@ def pending_index(sums, counts, stamps, pulls, latest, now, clock, discount, wid
 @gufunc(
     (
         *(float64[:, :], float64[:, :], int64[:], float64[:], float64[:], float64),
-        *(boolean[:], float64[:], int64, int64, boolean, boolean[:]),
+        *(boolean[:], float64[:], float64[:], int64, int64, boolean, boolean[:]),
     ),
-    "(d,n),(d,n),(n),(d),(d),(),(n),(n),(),(),()->()",
+    "(d,n),(d,n),(n),(d),(d),(),(n),(n),(r),(),(),()->()",
     writes=("sums", "counts", "stamps", "evidence"),
 )
 def side_by_side_arrival(
-    sums, counts, stamps, evidence, discounts, evidence_discount, x, reward, moment, heard, arrived, taken
+    sums, counts, stamps, evidence, discounts, evidence_discount, x, z, limits, moment, heard, arrived, taken
 ):
     """Predict the rewards of a round under every discount, add what the predictions were worth, then the rewards.
 
     Sums and counts are as of each arm's stamp, the evidence as of `heard`, the latest round heard of before this one.
-    Rewards are in [0, 1], a prediction is the mean under a Beta(1, 1) prior, its worth the logarithm of
-    p^z (1 - p)^(1 - z).
+    A reward is the share of its range, u; a prediction p is the mean under a Beta(1, 1) prior, and its worth the
+    logarithm of p^u (1 - p)^(1 - u).
     """
     taken[0] = arrived
     if not arrived:
@@ -1154,12 +1154,15 @@ def side_by_side_arrival(
                 lag = moment - stamps[i]
                 decay = math.exp(abs(lag) * log_discount)
                 total, count = sums[k, i] * decay, counts[k, i] * decay
-                worth += reward[i] * math.log((total + 1.0) / (count + 2.0))
-                worth += (1.0 - reward[i]) * math.log((count - total + 1.0) / (count + 2.0))
+                reward = min(max((z[i] - limits[0]) / (limits[1] - limits[0]), 0.0), 1.0)
+                if reward > 0.0:  # a reward at an end of the range needs one logarithm
+                    worth += reward * math.log((total + 1.0) / (count + 2.0))
+                if reward < 1.0:
+                    worth += (1.0 - reward) * math.log((count - total + 1.0) / (count + 2.0))
                 if lag >= 0:
-                    sums[k, i], counts[k, i] = total + reward[i], count + 1.0
+                    sums[k, i], counts[k, i] = total + reward, count + 1.0
                 else:
-                    sums[k, i] += decay * reward[i]
+                    sums[k, i] += decay * reward
                     counts[k, i] += decay
         evidence[k] += weight * worth
     for i in range(x.shape[0]):

@@ -113,12 +113,11 @@ class DiscountedTS:
         shape = state.base.averages.sums.shape
         feedback = validate.feedback(feedback, shape, state.base.limits, state.base.rounds)
         base = take_in(state.base, feedback, self.learner, 1.0)
-        reward = in_unit(feedback, base.limits)
         moment = base.rounds - feedback.age
         sums, counts, stamps, evidence, heard = state.candidates
         kernels.side_by_side_arrival(
             *(sums, counts, stamps, evidence, DISCOUNTS, EVIDENCE_DISCOUNT),
-            *(feedback.x, reward, moment, heard, feedback.arrived),
+            *(feedback.x, feedback.z, base.limits, moment, heard, feedback.arrived),
         )
         latest = np.maximum(heard, np.where(feedback.arrived, moment, 0))
         return state._replace(base=base, candidates=state.candidates._replace(heard=latest))
@@ -144,10 +143,3 @@ def on_range(share: Array, limits: Array) -> Array:
     """From [0, 1] to the range of the rewards."""
     low, high = limits[..., :1], limits[..., 1:]
     return np.asarray(low + (high - low) * share)
-
-
-def in_unit(feedback: Feedback, limits: Array) -> Array:
-    """The rewards of the arms played, from their range to [0, 1]; 0 for the others."""
-    low, high = limits[..., :1], limits[..., 1:]
-    heard = feedback.x & feedback.arrived[..., None]
-    return np.where(heard, np.clip((np.where(heard, feedback.z, low) - low) / (high - low), 0.0, 1.0), 0.0)
