@@ -47,6 +47,11 @@ VARIED = (
 )
 
 
+def is_beyond(results: Results) -> bool:
+    """Whether results are those of the shipped study, or of a part of it that has something to compare."""
+    return results.experiment.name == "beyond" and bool(oracle_ratios(results, MAIN + VARIED))
+
+
 def records_of(results: Results, family: Family) -> dict[str, Record]:
     """What was run of a family, by policy."""
     found = results.records(world=family.world, delay=family.delay)

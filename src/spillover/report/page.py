@@ -57,7 +57,7 @@ def write_report(folder: str | Path) -> Path:
 
 def page_parts(results: Results, draw: Illustrator) -> Iterator[tuple[str, str, str]]:
     """(anchor, title, body) of every section that these results allow."""
-    if results.experiment.name == "beyond":
+    if beyond.is_beyond(results):
         yield from beyond_parts(results, draw)
         return
     yield "summary", "In short", sections.summary(results)

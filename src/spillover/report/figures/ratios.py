@@ -42,7 +42,7 @@ def ratios_figure(
     validate.require(len(drawn) > 0, "ratios", ratios, "at least one that is a number above 0")
     styles = {**styles_for(r.policy for r in drawn), **(styles or {})}
     rows, policies = (list(dict.fromkeys(names)) for names in ([r.row for r in drawn], [r.policy for r in drawn]))
-    target = ax or new_axes(7.6, 1.3 + (0.16 + 0.13 * len(policies)) * len(rows))
+    target = ax or new_axes(7.6, 1.3 + (0.14 + 0.1 * len(policies)) * len(rows))
     for k in range(1, len(rows), 2):
         target.axhspan(k - 0.5, k + 0.5, color="0.95", linewidth=0, zorder=0)
     target.axvline(1.0, color="black", linewidth=1.0, zorder=1, label=f"1: the {reference}")
