@@ -12,16 +12,20 @@ from spillover.report import beyond, figures, write_report
 from tests.report.examples import made_up, ratios
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def small():
     """The shipped file with short worlds, few replications and shorter delays under the same names."""
     text = (settings() / "beyond.toml").read_text()
-    short = 'kind = "synthetic"\nhorizon = 300\n'
-    text = text.replace('kind = "synthetic"\n', short + "changes = [100, 200]\n").replace("n_arms = 50", "n_arms = 20")
-    text = text.replace("changes = [100, 200]\nchanges = []", "changes = []")
-    text = text.replace("replications = 40", "replications = 3").replace("replications = 10", "replications = 2")
+    short = 'kind = "synthetic"\nhorizon = 150\n'
+    text = text.replace('kind = "synthetic"\n', short + "changes = [50, 100]\n").replace("n_arms = 50", "n_arms = 20")
+    text = text.replace("changes = [50, 100]\nchanges = []", "changes = []")
+    text = text.replace("replications = 30", "replications = 3").replace("replications = 10", "replications = 2")
     text = re.sub(r"(rounds|mean) = (\d+)", lambda found: f"{found[1]} = {int(found[2]) // 10}", text)
-    return run_experiment(parse_experiment(text), tmp_path_factory.mktemp("beyond"), progress=False)
+    return parse_experiment(text)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return run_experiment(small(), tmp_path_factory.mktemp("beyond"), progress=False)
 
 
 def test_the_families_are_those_of_the_shipped_file():
@@ -90,10 +94,7 @@ def test_a_ratio_counts_when_its_interval_leaves_out_1(low, high, verdict):
 
 
 def test_a_part_of_the_study_has_its_page_too(tmp_path):
-    experiment = load_experiment("beyond").changed(
-        replications=2, worlds=["none"], policies=["sem-ucb", "delayed-oracle"], record=1000
-    )
-    run_experiment(experiment, tmp_path, progress=False)
+    run_experiment(small().changed(worlds=["none"], policies=["sem-ucb", "delayed-oracle"]), tmp_path, progress=False)
     assert "nothing changes" in write_report(tmp_path).read_text()
 
 
@@ -104,5 +105,5 @@ def test_the_figure_shows_every_ratio_and_refuses_none_at_all():
     )
     drawn = sorted(float(x) for container in ax.containers for x in container.lines[0].get_xdata())  # type: ignore[attr-defined]
     np.testing.assert_allclose(drawn, sorted(r.mean for r in ratios()))
-    with pytest.raises(ValueError, match="ratios = .*: must be at least one that is a number above 0"):
+    with pytest.raises(ValueError, match=r"ratios = .*: must be at least one that is a number above 0"):
         figures.ratios_figure([ratios()[0]._replace(mean=float("nan"))])
