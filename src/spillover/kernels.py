@@ -1067,6 +1067,694 @@ def systematic_sample(marginals, budget, key, call, moment, purpose, x):
         taken += 1
 
 
+# --- switching means: which hypotheses "the last change was at round r" the rewards speak for ------------------------
+
+# An arm's evidence for a change against none is kept within these bounds, so that no product of many over- or
+# underflows; beyond them nothing is left to learn.
+LEAST_RATIO: Final = 1e-30
+MOST_RATIO: Final = 1e30
+NEGLIGIBLE: Final = 1e-6  # probability of a hypothesis below which it does not move a decision
+
+
+@njit(inline="always")
+def changed_probability(prior, ratio):
+    """Posterior probability of a change with this prior and this evidence for it."""
+    return prior * ratio / (prior * ratio + 1.0 - prior)
+
+
+@njit(inline="always")
+def likelihood(p, reward):
+    """p^z (1 - p)^(1 - z): Bernoulli at the ends of the range, a quasi-likelihood with the same mean between them."""
+    if reward == 1.0:
+        return p
+    if reward == 0.0:
+        return 1.0 - p
+    return math.exp(reward * math.log(p) + (1.0 - reward) * math.log(1.0 - p))
+
+
+@njit
+def weakest(mass):
+    """The hypothesis with the least probability."""
+    place, least = 0, math.inf
+    for k in range(mass.shape[0]):
+        total = 0.0
+        for g in range(mass.shape[1]):
+            total += mass[k, g]
+        if total < least:
+            place, least = k, total
+    return place
+
+
+@njit
+def normalise(mass):
+    total = 0.0
+    for k in range(mass.shape[0]):
+        for g in range(mass.shape[1]):
+            total += mass[k, g]
+    for k in range(mass.shape[0]):
+        for g in range(mass.shape[1]):
+            mass[k, g] /= total
+
+
+@njit
+def summarise(mass, kept, fresh, changed, arm):
+    """(successes, failures) of the Beta law with the mean and variance of what all hypotheses together say."""
+    mean, square, total = 0.0, 0.0, 0.0
+    for k in range(mass.shape[0]):
+        weight = 0.0
+        for g in range(mass.shape[1]):
+            weight += mass[k, g]
+        if weight == 0.0:
+            continue
+        total += weight
+        for side in range(2):
+            counts = fresh if side else kept
+            share = weight * (changed[k, arm] if side else 1.0 - changed[k, arm])
+            n = counts[k, arm, 0] + counts[k, arm, 1]
+            m = counts[k, arm, 0] / n
+            mean += share * m
+            square += share * (m * m + m * (1.0 - m) / (n + 1.0))
+    mean /= total
+    variance = max(square / total - mean * mean, 1e-12)
+    strength = max(mean * (1.0 - mean) / variance - 1.0, 2.0)
+    return mean * strength, (1.0 - mean) * strength
+
+
+@njit
+def open_hypothesis(
+    born, mass, kept, fresh, ratio, silent, changed, seen, x, moment, elapsed, hazard, idle_hazard, prior
+):
+    """A change just before `moment`: of a share of all arms, or (type 0) of an arm that was idle until now."""
+    slot = weakest(mass)
+    n = x.shape[0]
+    summary = np.empty((n, 2))
+    for i in range(n):
+        summary[i, 0], summary[i, 1] = summarise(mass, kept, fresh, changed, i)
+    total_silent = 0.0
+    for i in range(n):
+        gap = moment - seen[i]
+        silent[slot, i] = 1.0 - (1.0 - idle_hazard) ** gap if x[i] and gap > 0 else 0.0
+        total_silent += silent[slot, i]
+        ratio[slot, i] = 1.0
+        for side in range(2):
+            kept[slot, i, side] = summary[i, side]
+            fresh[slot, i, side] = 1.0
+    for i in range(n):
+        silent[slot, i] /= max(total_silent, 1e-300)
+    born[slot] = moment
+    shared = 1.0 - (1.0 - hazard) ** elapsed
+    alone = min(total_silent, 0.4)
+    for g in range(mass.shape[1]):
+        mass[slot, g] = 0.0
+    normalise(mass)
+    for k in range(mass.shape[0]):
+        for g in range(mass.shape[1]):
+            mass[k, g] *= 1.0 - shared - alone
+    mass[slot, 0] = alone
+    for g in range(1, mass.shape[1]):
+        mass[slot, g] = shared * prior[g]
+
+
+@njit
+def weigh_reward(born, mass, kept, fresh, ratio, silent, shares, arm, reward, moment):
+    """One arm's reward: what every hypothesis predicted, and its counts.
+
+    For a hypothesis that changed later than the reward was earned (feedback out of order) it is one more observation
+    of the time before, and as probable as the hypotheses that were there find it.
+    """
+    told, known = 0.0, 0.0
+    for k in range(born.shape[0]):
+        before = born[k] > moment
+        p_kept = kept[k, arm, 0] / (kept[k, arm, 0] + kept[k, arm, 1])
+        kept[k, arm, 0] += reward
+        kept[k, arm, 1] += 1.0 - reward
+        if before:
+            continue
+        p_fresh = fresh[k, arm, 0] / (fresh[k, arm, 0] + fresh[k, arm, 1])
+        fresh[k, arm, 0] += reward
+        fresh[k, arm, 1] += 1.0 - reward
+        like_kept, like_fresh = likelihood(p_kept, reward), likelihood(p_fresh, reward)
+        for g in range(mass.shape[1]):
+            if mass[k, g] == 0.0:
+                continue
+            c = 0.0
+            if born[k] > 0:
+                c = changed_probability(silent[k, arm] if g == 0 else shares[g], ratio[k, arm])
+            known += mass[k, g]
+            mass[k, g] *= c * like_fresh + (1.0 - c) * like_kept
+            told += mass[k, g]
+        ratio[k, arm] = min(max(ratio[k, arm] * like_fresh / like_kept, LEAST_RATIO), MOST_RATIO)
+    if known > 0.0:
+        for k in range(born.shape[0]):
+            if born[k] > moment:
+                for g in range(mass.shape[1]):
+                    mass[k, g] *= told / known
+    normalise(mass)
+
+
+@njit
+def update_changed(born, mass, ratio, silent, shares, changed):
+    """How probable each hypothesis finds it that its change was one of each arm."""
+    for k in range(born.shape[0]):
+        total = 0.0
+        for g in range(mass.shape[1]):
+            total += mass[k, g]
+        for i in range(changed.shape[1]):
+            changed[k, i] = 0.0
+        if total == 0.0 or born[k] == 0:
+            continue
+        for g in range(mass.shape[1]):
+            share = mass[k, g] / total
+            if share == 0.0:
+                continue
+            for i in range(changed.shape[1]):
+                changed[k, i] += share * changed_probability(silent[k, i] if g == 0 else shares[g], ratio[k, i])
+
+
+@gufunc(
+    (
+        int64[:],
+        float64[:, :],
+        float64[:, :, :],
+        float64[:, :, :],
+        float64[:, :],
+        float64[:, :],
+        float64[:, :],
+        int64[:],
+        int64[:],
+        boolean[:],
+        float64[:],
+        int64,
+        float64[:],
+        float64[:],
+        float64,
+        float64,
+        boolean,
+        boolean[:],
+    ),
+    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(n),(n),(),(g),(g),(),(),()->()",
+    writes=("born", "mass", "kept", "fresh", "ratio", "silent", "changed", "seen", "latest"),
+)
+def switching_arrival(
+    born,
+    mass,
+    kept,
+    fresh,
+    ratio,
+    silent,
+    changed,
+    seen,
+    latest,
+    x,
+    reward,
+    moment,
+    shares,
+    prior,
+    hazard,
+    idle_hazard,
+    arrived,
+    taken,
+):
+    """Weigh all hypotheses by the rewards of a round; exact when rounds arrive in order, up to the forgotten ones."""
+    taken[0] = arrived
+    if not arrived:
+        return
+    if moment > latest[0]:
+        if latest[0] > 0:
+            elapsed = moment - latest[0]
+            open_hypothesis(
+                born, mass, kept, fresh, ratio, silent, changed, seen, x, moment, elapsed, hazard, idle_hazard, prior
+            )
+        latest[0] = moment
+    for i in range(x.shape[0]):
+        if x[i]:
+            weigh_reward(born, mass, kept, fresh, ratio, silent, shares, i, reward[i], moment)
+            seen[i] = max(seen[i], moment)
+    update_changed(born, mass, ratio, silent, shares, changed)
+
+
+@njit(inline="always")
+def expected_improvement(counts, threshold):
+    """E[(m - threshold)+] for a mean m with this Beta law, taken as normal."""
+    n = counts[0] + counts[1]
+    mean = counts[0] / n
+    deviation = math.sqrt(mean * (1.0 - mean) / (n + 1.0))
+    z = (mean - threshold) / deviation
+    if z < -6.0:
+        return 0.0
+    return deviation * (math.exp(-0.5 * z * z) * 0.3989422804014327 + 0.5 * z * math.erfc(-z * 0.7071067811865476))
+
+
+@njit
+def mixture_mean(totals, kept, fresh, changed, arm):
+    mean = 0.0
+    for k in range(totals.shape[0]):
+        if totals[k] > 0.0:
+            m_kept = kept[k, arm, 0] / (kept[k, arm, 0] + kept[k, arm, 1])
+            m_fresh = fresh[k, arm, 0] / (fresh[k, arm, 0] + fresh[k, arm, 1])
+            mean += totals[k] * (m_kept + changed[k, arm] * (m_fresh - m_kept))
+    return mean
+
+
+@njit
+def mixture_improvement(sharpened, kept, fresh, changed, arm, threshold):
+    improvement = 0.0
+    for k in range(sharpened.shape[0]):
+        if sharpened[k] < NEGLIGIBLE:
+            continue
+        of_fresh = sharpened[k] * changed[k, arm]
+        if of_fresh > NEGLIGIBLE:
+            improvement += of_fresh * expected_improvement(fresh[k, arm], threshold)
+        of_kept = sharpened[k] - of_fresh
+        if of_kept > NEGLIGIBLE:
+            improvement += of_kept * expected_improvement(kept[k, arm], threshold)
+    return improvement
+
+
+@gufunc(
+    (
+        float64[:, :],
+        float64[:, :, :],
+        float64[:, :, :],
+        float64[:, :],
+        float64[:],
+        int64[:],
+        float64[:],
+        int64,
+        int64,
+        float64,
+        float64,
+        float64[:],
+        float64[:],
+    ),
+    "(k,g),(k,n,t),(k,n,t),(k,n),(n),(n),(n),(),(),(),()->(n),(n)",
+)
+def switching_index(
+    mass, kept, fresh, changed, weights, pulled, flight, now, budget, idle_hazard, horizon, mean, index
+):
+    """Expected rewards, and the same plus what finding out may be worth over `horizon` rounds.
+
+    An arm outside the s best in expectation gains horizon E[(w m - threshold)+] / w, the threshold being the score of
+    the s-th best, over (1 + pulls in flight)^2: what is already under way need not be asked again.
+    """
+    hypotheses, n = mass.shape[0], weights.shape[0]
+    totals = np.empty(hypotheses)
+    squares = 0.0
+    for k in range(hypotheses):
+        totals[k] = 0.0
+        for g in range(mass.shape[1]):
+            totals[k] += mass[k, g]
+        squares += totals[k] * totals[k]
+    scores = np.empty(n)
+    idle = np.empty(n)
+    for i in range(n):
+        idle[i] = 1.0 - (1.0 - idle_hazard) ** (now - pulled[i])
+        mean[i] = (1.0 - idle[i]) * mixture_mean(totals, kept, fresh, changed, i) + idle[i] * 0.5
+        index[i] = mean[i]
+        scores[i] = weights[i] * mean[i]
+    if budget >= n:
+        return
+    threshold = max(np.sort(scores)[n - budget], 0.0)
+    for k in range(hypotheses):
+        totals[k] *= totals[k] / squares  # squared: a change that is hardly likely shows itself in pulls under way
+    for i in range(n):
+        if scores[i] >= threshold or weights[i] <= threshold:
+            continue  # chosen anyway, or out of reach even with the best mean
+        level = threshold / weights[i]
+        improvement = (1.0 - idle[i]) * mixture_improvement(totals, kept, fresh, changed, i, level)
+        improvement += idle[i] * 0.5 * (1.0 - level) ** 2
+        index[i] += horizon * improvement / (1.0 + flight[i]) ** 2
+
+
+# --- the graph problem where spill-over may hurt: one plain lasso a row ----------------------------------------------
+
+
+@njit(cache=True)
+def signed_row_is_optimal(allowed, residual, row, penalty, pressure):
+    """Whether the optimality conditions of a row hold whose entries may have either sign."""
+    violations = 0
+    for j in range(row.shape[0]):
+        hold = penalty[j] + pressure
+        if row[j] > 0.0:
+            violations += abs(residual[j] - hold) > allowed[j]
+        elif row[j] < 0.0:
+            violations += abs(residual[j] + hold) > allowed[j]
+        else:
+            violations += abs(residual[j]) - hold > allowed[j]
+    return violations == 0
+
+
+@njit(cache=True)
+def solve_signed_row(gram, residual, row, penalty, bound):
+    """Minimise a'Ga/2 - c'a + penalty'|a| with sum(|a|) <= bound; returns the bound's multiplier.
+
+    With the signs given it is the non-negative problem on columns turned by their signs. An entry that stays 0 though
+    the other sign would gain is turned, and the problem solved again: each time the objective falls, so it ends.
+    """
+    n = row.shape[0]
+    signs = np.empty(n)
+    turned = np.empty((n, n))
+    for j in range(n):
+        signs[j] = 1.0 if row[j] > 0.0 or (row[j] == 0.0 and residual[j] >= 0.0) else -1.0
+    pressure = 0.0
+    for _ in range(10 * n + 50):
+        for i in range(n):
+            row[i] *= signs[i]
+            residual[i] *= signs[i]
+            for j in range(n):
+                turned[i, j] = signs[i] * signs[j] * gram[i, j]
+        pressure = solve_row(turned, residual, row, penalty, bound)
+        worst, other = ENTER, -1
+        for j in range(n):
+            if row[j] == 0.0 and gram[j, j] > FAINTEST:
+                slack = (-residual[j] - penalty[j] - pressure) / gram[j, j]
+                if slack > worst:
+                    worst, other = slack, j
+        for j in range(n):
+            row[j] *= signs[j]
+            residual[j] *= signs[j]
+        if other < 0:
+            break
+        signs[other] = -signs[other]
+    return pressure
+
+
+@gufunc(
+    (
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[::1],
+        float64[::1],
+        float64[:, ::1],
+        float64,
+        boolean,
+        boolean[:],
+    ),
+    "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()",
+    writes=("residual", "adjacency", "pressure", "weights"),
+)
+def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
+    """`fit` for entries of either sign."""
+    changed[0] = False
+    n = weights.shape[0]
+    allowed = np.empty(n)
+    for j in range(n):
+        allowed[j] = WAKE * gram[j, j]
+    for i in range(n):
+        if not signed_row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
+            changed[0] = True
+            pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound)
+    if changed[0]:
+        if acyclic:
+            acyclic_weights(adjacency, weights)
+        else:
+            cyclic_weights(adjacency, weights)
+
+
+# --- regression on z: total effects with neither order, sparsity nor acyclicity --------------------------------------
+
+# Alternatives of the test for a change: by how much the variance of a residual may have grown.
+GROWTHS: Final = (2.0, 10.0, 1e4)
+FEWEST_FREE: Final = 5.0  # degrees of freedom below which a noise level says nothing
+MANY_FREE: Final = 50.0  # from which on its own error is small
+SHIFT: Final = 0.5
+LARGEST_LOG: Final = 100.0
+# Below this, relative to the largest entry, a pivot is rounding.
+NO_PIVOT: Final = 1e-12
+
+
+@njit(cache=True)
+def projected(root, z, phi):
+    """phi = root' z, and 1 / (1 + z' P z) for P = root root'."""
+    n = z.shape[0]
+    for k in range(n):
+        phi[k] = 0.0
+    for j in range(n):
+        if z[j] != 0.0:
+            for k in range(n):
+                phi[k] += root[j, k] * z[j]
+    return 1.0 / (1.0 + prediction(phi, phi))
+
+
+@gufunc(
+    (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:], float64[:], float64, float64[:]),
+    "(n,n),(m,n),(m,m),(n),(m),()->()",
+    writes=("root", "effects", "scatter"),
+)
+def regress(root, effects, scatter, z, y, weight, certainty):
+    """Recursive least squares of y on z at the given weight; says how much of y the past could have predicted.
+
+    P = root root' is the inverse of Z Z' + ridge. Its root is what is kept (Potter's update), so that P stays positive
+    and exact however many rounds come. scatter sums the outer products of recursive residuals: uncorrelated, and of
+    the variance of the noise, whatever z was (Brown, Durbin and Evans 1975).
+    """
+    certainty[0] = 0.0
+    if weight == 0.0:
+        return
+    n, m = z.shape[0], y.shape[0]
+    amount = math.sqrt(weight)
+    phi, step, scaled = np.empty(n), np.empty(n), np.empty(n)
+    residual = np.empty(m)
+    for j in range(n):
+        scaled[j] = amount * z[j]
+    share = projected(root, scaled, phi)
+    certainty[0] = share
+    narrowing = 1.0 / (1.0 + math.sqrt(share))
+    for j in range(n):
+        step[j] = share * prediction(root[j], phi)
+    for j in range(n):
+        change = narrowing * step[j]
+        for k in range(n):
+            root[j, k] -= change * phi[k]
+    for i in range(m):
+        error = amount * y[i] - prediction(effects[i], scaled)
+        residual[i] = error * math.sqrt(share)
+        for k in range(n):
+            effects[i, k] += error * step[k]
+    for i in range(m):
+        for k in range(m):
+            scatter[i, k] += residual[i] * residual[k]
+
+
+@njit(cache=True)
+def evidence_of_growth(ratio, freedom):
+    """How much likelier a residual is if the variance grew, on average over the growths; ratio is its square over it.
+
+    Student's law, since the variance is itself an estimate with so many degrees of freedom.
+    """
+    total = 0.0
+    for k in range(3):
+        growth = GROWTHS[k]
+        tails = math.log((1.0 + ratio / freedom) / (1.0 + ratio / (growth * freedom)))
+        total += math.exp(min(0.5 * (freedom + 1.0) * tails - 0.5 * math.log(growth), LARGEST_LOG))
+    return total / 3.0
+
+
+@njit(cache=True)
+def shift_effects(risen, fallen, z, unit, standing):
+    """The largest of the statistics for a shift in one effect, up or down, after standardised residuals `standing`.
+
+    Page's cumulative sums for a shift of SHIFT standard deviations in what a whole unit of z does.
+    """
+    largest = 0.0
+    for j in range(z.shape[0]):
+        shift = SHIFT * unit * z[j]
+        if shift != 0.0:
+            for i in range(standing.shape[0]):
+                risen[j, i] = max(0.0, risen[j, i] + shift * (standing[i] - 0.5 * shift))
+                fallen[j, i] = max(0.0, fallen[j, i] - shift * (standing[i] + 0.5 * shift))
+                largest = max(largest, risen[j, i], fallen[j, i])
+    return largest
+
+
+@gufunc(
+    (
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        float64,
+        float64[:],
+        float64[:],
+        float64,
+        float64,
+        float64,
+        boolean,
+        boolean[:],
+    ),
+    "(n,n),(m,n),(m,m),(m),(n,m),(n,m),(),(n),(m),(),(),(),()->()",
+    writes=("suspicion", "risen", "fallen"),
+)
+def notice_change(root, effects, scatter, suspicion, risen, fallen, freedom, z, y, floor, size, limit, current, alarm):
+    """Test the residuals of y on z against the noise learned so far, before they are learned from.
+
+    Two tests, each with at least 2 `limit` arrivals between false alarms on average: a Shiryaev-Roberts statistic for
+    each outcome, whose variance may have grown (its mean grows by 1 an arrival while nothing changes), and cumulative
+    sums for each single effect, which see small shifts sooner. Residuals in directions that the past did not show
+    count for nothing.
+    """
+    alarm[0] = False
+    if not current or freedom < FEWEST_FREE:
+        return
+    n, m = z.shape[0], y.shape[0]
+    share = projected(root, z, np.empty(n))
+    unmoved = evidence_of_growth(0.0, freedom)
+    standing = np.empty(m)
+    caution = 1.0 + 3.0 * math.sqrt(2.0 / freedom)  # the variance may be underestimated
+    for i in range(m):
+        error = math.sqrt(share) * (y[i] - prediction(effects[i], z))
+        variance = max(scatter[i, i] / freedom, floor)
+        ratio = error * error / variance
+        standing[i] = error / math.sqrt(caution * variance)
+        evidence = unmoved if ratio < 1e-12 else evidence_of_growth(ratio, freedom)
+        suspicion[i] = min((suspicion[i] + 1.0) * evidence, 1e100)
+        alarm[0] |= suspicion[i] >= 2.0 * m * limit
+    if freedom >= MANY_FREE:
+        largest = shift_effects(risen, fallen, z, math.sqrt(share) / size, standing)
+        alarm[0] |= largest >= math.log(4.0 * n * m * limit)
+
+
+@njit(cache=True)
+def invert(matrix, inverse):
+    """Gauss and Jordan with row pivots; False where the matrix is singular to rounding. Rewrites the matrix."""
+    n = matrix.shape[0]
+    largest = 0.0
+    for i in range(n):
+        for j in range(n):
+            inverse[i, j] = 1.0 if i == j else 0.0
+            largest = max(largest, abs(matrix[i, j]))
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(matrix[i, k]) > abs(matrix[pivot, k]):
+                pivot = i
+        if not abs(matrix[pivot, k]) > NO_PIVOT * largest:
+            return False
+        if pivot != k:
+            for j in range(n):
+                matrix[k, j], matrix[pivot, j] = matrix[pivot, j], matrix[k, j]
+                inverse[k, j], inverse[pivot, j] = inverse[pivot, j], inverse[k, j]
+        scale = 1.0 / matrix[k, k]
+        for j in range(n):
+            matrix[k, j] *= scale
+            inverse[k, j] *= scale
+        for i in range(n):
+            ratio = matrix[i, k]
+            if i != k and ratio != 0.0:
+                for j in range(n):
+                    matrix[i, j] -= ratio * matrix[k, j]
+                    inverse[i, j] -= ratio * inverse[k, j]
+    return True
+
+
+@njit(cache=True)
+def spread_of_inverse(root, inverse):
+    """M = H' P H for H = inverse, P = root root': what the standard errors of the graph are made of."""
+    n = root.shape[0]
+    half, spread = np.zeros((n, n)), np.zeros((n, n))
+    for i in range(n):
+        for k in range(n):
+            if root[i, k] != 0.0:
+                for j in range(n):
+                    half[k, j] += root[i, k] * inverse[i, j]
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                spread[i, j] += half[k, i] * half[k, j]
+    return spread
+
+
+@njit(cache=True)
+def structural_variance(row, i, scatter, freedom, floor):
+    """Variance of the noise in structural equation i, whose coefficients are `row`, from that of y given z."""
+    n = row.shape[0]
+    total = 0.0
+    for j in range(n):
+        inner = scatter[i, j]
+        for k in range(n):
+            inner -= row[k] * scatter[k, j]
+        total += inner * ((1.0 if i == j else 0.0) - row[j])
+    return max(total / max(freedom, 1.0), floor)
+
+
+@gufunc(
+    (
+        float64[:, :],
+        float64[:, :],
+        float64[:, :],
+        float64,
+        float64[:, :],
+        float64[:],
+        float64,
+        boolean,
+        float64[:, :],
+        float64[:],
+        float64[:],
+    ),
+    "(n,n),(n,n),(n,n),(),(n,n),(n),(),()->(n,n),(n),(n)",
+)
+def structure(effects, root, scatter, freedom, bars, gain_bars, floor, signed, adjacency, gain, weights):
+    """The graph behind total effects B = (I - A)^-1 F: A = I - F H, F = 1 / diag(H), H = B^-1.
+
+    An edge is kept if it exceeds `bars` standard errors, a gain if it differs from 1 by `gain_bars` of them.
+    """
+    n = weights.shape[0]
+    inverse, work = np.empty((n, n)), effects.copy()
+    regular = invert(work, inverse)
+    for j in range(n):
+        gain[j], weights[j] = 1.0, 0.0
+        for i in range(n):
+            weights[j] += effects[i, j]
+            adjacency[i, j] = 0.0
+    if not regular:
+        return
+    spread = spread_of_inverse(root, inverse)
+    for i in range(n):
+        if not inverse[i, i] > NO_PIVOT:
+            continue
+        direct = 1.0 / inverse[i, i]
+        for j in range(n):
+            adjacency[i, j] = 0.0 if i == j else -direct * inverse[i, j]
+        variance = structural_variance(adjacency[i], i, scatter, freedom, floor)
+        off = gain_bars[i] * direct * math.sqrt(variance * spread[i, i])
+        gain[i] = direct if abs(direct - 1.0) > off else 1.0
+        for j in range(n):
+            edge = adjacency[i, j]
+            around = max(spread[j, j] + edge * (2.0 * spread[i, j] + edge * spread[i, i]), 0.0)
+            size = abs(edge) if signed else edge
+            if i == j or not size > bars[i, j] * math.sqrt(variance * around):
+                adjacency[i, j] = 0.0
+    for i in range(n):
+        for j in range(n):
+            work[i, j] = (1.0 if i == j else 0.0) - adjacency[i, j]
+    if not invert(work, inverse):
+        return
+    dies_out = True
+    for i in range(n):
+        for j in range(n):
+            dies_out &= signed or inverse[i, j] >= -NO_PIVOT
+    if dies_out:
+        for j in range(n):
+            weights[j] = 0.0
+            for i in range(n):
+                weights[j] += inverse[i, j] * gain[j]
+
+
+@gufunc(
+    (float64[:, :], float64[:], float64, float64, float64, float64[:]),
+    "(n,n),(n),(),(),()->(n)",
+)
+def shrunk_weights(root, effects, scatter, freedom, prior, weights):
+    """Each weight drawn to 1 as its own uncertainty asks: by variance / (variance + prior variance)."""
+    variance = scatter / max(freedom, 1.0)
+    for j in range(effects.shape[0]):
+        own = variance * prediction(root[j], root[j])
+        weights[j] = 1.0 + (effects[j] - 1.0) * prior / (prior + own)
+
+
 # --- pulls in flight -------------------------------------------------------------------------------------------------
 
 

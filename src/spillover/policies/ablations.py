@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from spillover import validate
-from spillover.graph import GraphLearner, NoGraph
+from spillover.graph import GraphLearner, NoGraph, graph_learner
 from spillover.policies.ndcsem import NDCSEM
 from spillover.policies.sem import SEMState, take_in
 from spillover.rng import Rng
@@ -46,7 +46,9 @@ class AblatedNDCSEM(NDCSEM):
 
     @cached_property
     def learner(self) -> GraphLearner:
-        return super().learner if self.graph else NoGraph()
+        if not self.graph:
+            return NoGraph()
+        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden, signed=self.signed)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SEMState:
         state = super().init(problem, rng, batch)

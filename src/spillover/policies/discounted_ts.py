@@ -9,7 +9,7 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
 from spillover.policies.pending import Pulls
-from spillover.policies.sem import SEMState, choose, explanation, pass_round, start, take_in
+from spillover.policies.sem import SEMState, choose, decide, explanation, pass_round, start, take_in
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
@@ -57,6 +57,8 @@ class DiscountedTS:
     the draw as if they had been heard of, and fade like all others, so that lost feedback holds no arm back for good.
     What a prediction is worth depends on what had arrived before it: the order of arrival matters, if only for that.
 
+    Parameters of the graph as those of `NDCSEM`.
+
     >>> import spillover as sp
     >>> run = sp.simulate(DiscountedTS(), sp.SyntheticSEM(horizon=300, changes=(150,)), 10, replications=2)
     >>> bool((run.final_regret < sp.simulate(sp.Uniform(), run.environment, 10, replications=2).final_regret).all())
@@ -67,6 +69,8 @@ class DiscountedTS:
     row_bound: float = ROW_BOUND
     required: Any = None
     forbidden: Any = None
+    graph: Any = "sparse"
+    signed: bool = False
 
     order_free = False
     grids = ("sparsity",)
@@ -76,7 +80,8 @@ class DiscountedTS:
 
     @cached_property
     def learner(self) -> GraphLearner:
-        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden)
+        shared = {"graph": self.graph, "signed": self.signed}
+        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden, **shared)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> DiscountedTSState:
         validate.grid(self, batch)
@@ -102,7 +107,7 @@ class DiscountedTS:
 
     def select(self, state: DiscountedTSState, rng: Rng) -> Choice:
         index = on_range(self.draw(state, rng).draw, state.base.limits)
-        return Choice(choose(state.base, index, rng))
+        return decide(state.base, index, self.learner, rng)
 
     def played(self, state: DiscountedTSState, x: BoolArray) -> DiscountedTSState:
         base = pass_round(state.base, x, 1.0)

@@ -10,7 +10,16 @@ from spillover import validate
 from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
 from spillover.policies.averages import upper_index
 from spillover.policies.pending import Pulls, count_pulls, no_pulls, pending_index
-from spillover.policies.sem import SEMState, choose, explanation, pass_round, start, take_in
+from spillover.policies.sem import (
+    SEMState,
+    choose,
+    decide,
+    explanation,
+    learns_in_any_order,
+    pass_round,
+    start,
+    take_in,
+)
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, Problem
 
@@ -29,6 +38,9 @@ class NDCSEM:
         rest, so it holds an arm back for a while and never for good.
     row_bound: for graphs without a known order: most that a row of the adjacency may sum to.
     required, forbidden: (n, n) masks of edges known to exist and known to be impossible.
+    graph: how the graph is learned: "sparse" (the paper's way), "payoff", "instrument", "adaptive" (whichever foretells
+        the payoff best, with a watch for changes), "none", or a learner itself; see docs/graph.md.
+    signed: spill-over may hurt.
 
     discount, exploration and sparsity may be arrays that broadcast over the batch: a grid in one run.
 
@@ -46,8 +58,9 @@ class NDCSEM:
     row_bound: float = ROW_BOUND
     required: Any = None
     forbidden: Any = None
+    graph: Any = "sparse"
+    signed: bool = False
 
-    order_free = True
     grids = ("discount", "exploration", "sparsity")
 
     def __post_init__(self) -> None:
@@ -62,7 +75,12 @@ class NDCSEM:
 
     @cached_property
     def learner(self) -> GraphLearner:
-        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden)
+        shared = {"graph": self.graph, "signed": self.signed}
+        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden, **shared)
+
+    @property
+    def order_free(self) -> bool:
+        return learns_in_any_order(self.learner)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SEMState:
         validate.grid(self, batch)
@@ -79,7 +97,7 @@ class NDCSEM:
         return upper_index(known, state.rounds, state.clock, **shared)
 
     def select(self, state: SEMState, rng: Rng) -> Choice:
-        return Choice(choose(state, self.index(state), rng))
+        return decide(state, self.index(state), self.learner, rng)
 
     def played(self, state: SEMState, x: BoolArray) -> SEMState:
         state = pass_round(state, x, self.discount)

@@ -11,7 +11,7 @@ from spillover.policies.averages import Averages, counts_now, learn, means, no_a
 from spillover.policies.initialisation import follow_plan, initialisation
 from spillover.policies.pending import NoPulls, Pulls, in_flight
 from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Problem
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 
 class SEMState(NamedTuple):
@@ -41,9 +41,27 @@ def start(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch) -> SE
     )
 
 
+def scores(weights: Array, index: Array) -> Array:
+    """What arms are ranked by; an arm of weight 0 is worth nothing however little is known of it."""
+    if weights.all():
+        return weights * index
+    return np.multiply(weights, index, out=np.zeros_like(weights), where=weights != 0.0)
+
+
 def choose(state: SEMState, index: Array, rng: Rng) -> BoolArray:
     """The arms with the highest weights times index (eq. Optimization-x), once the initialisation is over."""
-    return follow_plan(state.plan, state.rounds, top_arms(state.graph.weights * index, state.budget, rng))
+    best = top_arms(scores(state.graph.weights, index), state.budget, rng)
+    return follow_plan(state.plan, state.rounds, best)
+
+
+def decide(state: SEMState, index: Array, learner: GraphLearner, rng: Rng) -> Choice:
+    """The choice, with what the learner of the graph wants to be reminded of."""
+    remember = getattr(learner, "remember", None)
+    return Choice(choose(state, index, rng), None if remember is None else remember(state.graph))
+
+
+def learns_in_any_order(learner: GraphLearner) -> bool:
+    return bool(getattr(learner, "order_free", True))
 
 
 def pass_round(state: SEMState, x: BoolArray, discount: Any) -> SEMState:
@@ -59,10 +77,12 @@ def take_in(
     by_arrival: weight the means by the time of arrival instead, as if the outcome were new.
     """
     shape = state.averages.sums.shape
-    x, z, y, age, arrived, _ = validate.feedback(feedback, shape, state.limits, state.rounds)
+    x, z, y, age, arrived, memo = validate.feedback(feedback, shape, state.limits, state.rounds)
     moment = state.rounds - age
     averages = learn(state.averages, x, z, state.rounds if by_arrival else moment, discount, arrived)
-    graph = learner.solve(learner.absorb(state.graph, z, y, arrived, moment))
+    judge = getattr(learner, "judge", None)
+    graph = state.graph if judge is None else judge(state.graph, z, y, arrived, memo)
+    graph = learner.solve(learner.absorb(graph, z, y, arrived, moment))
     return state._replace(averages=averages, graph=graph)
 
 
@@ -80,7 +100,7 @@ def explanation(
         adjacency=np.array(state.graph.adjacency),
         gain=np.array(getattr(state.graph, "gain", np.ones_like(weights))),
         weights=weights,
-        score=weights * index,
+        score=scores(weights, index),
         chosen=chosen,
         planned=starting | np.asarray(planned),
         pending=in_flight(state.averages, pulls, state.rounds, discount) if isinstance(pulls, Pulls) else None,

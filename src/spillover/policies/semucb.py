@@ -7,7 +7,16 @@ from typing import Any
 from spillover import validate
 from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
 from spillover.policies.averages import upper_index
-from spillover.policies.sem import SEMState, choose, explanation, pass_round, start, take_in
+from spillover.policies.sem import (
+    SEMState,
+    choose,
+    decide,
+    explanation,
+    learns_in_any_order,
+    pass_round,
+    start,
+    take_in,
+)
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, Problem
 
@@ -19,6 +28,8 @@ class SEMUCB:
     The same initialisation and graph learning as NDC-SEM, whose index tends to this one at delay 0, exploration 1/4
     and a discount that tends to 1.
 
+    Parameters of the graph as those of `NDCSEM`.
+
     >>> import spillover as sp
     >>> run = sp.simulate(SEMUCB(), sp.SyntheticSEM(horizon=300, changes=()), 10, replications=2)
     >>> bool((run.final_regret < sp.simulate(sp.Uniform(), run.environment, 10, replications=2).final_regret).all())
@@ -29,8 +40,9 @@ class SEMUCB:
     row_bound: float = ROW_BOUND
     required: Any = None
     forbidden: Any = None
+    graph: Any = "sparse"
+    signed: bool = False
 
-    order_free = True
     grids = ("sparsity",)
 
     def __post_init__(self) -> None:
@@ -38,7 +50,12 @@ class SEMUCB:
 
     @cached_property
     def learner(self) -> GraphLearner:
-        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden)
+        shared = {"graph": self.graph, "signed": self.signed}
+        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden, **shared)
+
+    @property
+    def order_free(self) -> bool:
+        return learns_in_any_order(self.learner)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SEMState:
         validate.grid(self, batch)
@@ -48,7 +65,7 @@ class SEMUCB:
         return upper_index(state.averages, state.rounds, state.clock, width=state.budget + 1.0)
 
     def select(self, state: SEMState, rng: Rng) -> Choice:
-        return Choice(choose(state, self.index(state), rng))
+        return decide(state, self.index(state), self.learner, rng)
 
     def played(self, state: SEMState, x: BoolArray) -> SEMState:
         return pass_round(state, x, 1.0)

@@ -1,0 +1,45 @@
+"""Learning the graph: exchangeable learners from outcomes to adjacency and weights."""
+
+from spillover.graph.adaptive import CANDIDATES, Account, AdaptiveGraph, AdaptiveState, evidence
+from spillover.graph.instrument import InstrumentGraph, InstrumentState
+from spillover.graph.learner import GraphLearner
+from spillover.graph.named import GRAPHS, graph_learner
+from spillover.graph.none import EmptyGraph, NoGraph
+from spillover.graph.payoff import PayoffGraph, PayoffWeights
+from spillover.graph.sparse import ROW_BOUND, Graph, SparseGraph, edge_mask, impossible_edges
+from spillover.graph.tuned import (
+    AUTO_GRID,
+    HELD_OUT_EVERY,
+    HELD_OUT_PHASE,
+    SelfTunedGraph,
+    TunedGraph,
+    largest_near_best,
+)
+
+__all__ = [
+    "AUTO_GRID",
+    "CANDIDATES",
+    "GRAPHS",
+    "HELD_OUT_EVERY",
+    "HELD_OUT_PHASE",
+    "ROW_BOUND",
+    "Account",
+    "AdaptiveGraph",
+    "AdaptiveState",
+    "EmptyGraph",
+    "Graph",
+    "GraphLearner",
+    "InstrumentGraph",
+    "InstrumentState",
+    "NoGraph",
+    "PayoffGraph",
+    "PayoffWeights",
+    "SelfTunedGraph",
+    "SparseGraph",
+    "TunedGraph",
+    "edge_mask",
+    "evidence",
+    "graph_learner",
+    "impossible_edges",
+    "largest_near_best",
+]

@@ -1,0 +1,164 @@
+"""The learner for those who know nothing of the graph: several side by side, the one that foretells best is used."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import validate
+from spillover.graph.foretold import Evidence, best_candidate, foretell, no_evidence, weigh
+from spillover.graph.instrument import InstrumentGraph, InstrumentState
+from spillover.graph.payoff import PayoffGraph, PayoffWeights
+from spillover.graph.sparse import ROW_BOUND, SparseGraph
+from spillover.graph.tuned import SelfTunedGraph
+from spillover.graph.watch import Watch, no_alarms, notice
+from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+
+CANDIDATES = ("sparse", "instrument", "lasting", "none")
+
+
+class AdaptiveState(NamedTuple):
+    """The candidates, the evidence for each, and the watch for a change."""
+
+    sparse: Any  # a Graph or a TunedGraph
+    instrument: InstrumentState
+    lasting: PayoffGraph  # never begins anew
+    evidence: Evidence
+    watch: Watch
+    used: IntArray  # (*batch,): position in CANDIDATES
+    weights: Array  # (*batch, n): of the one that is used
+
+    @property
+    def adjacency(self) -> Array:
+        learned = self.instrument.adjacency
+        return pick(self.used, [self.sparse.adjacency, learned, self.lasting.adjacency, np.zeros_like(learned)])
+
+    @property
+    def gain(self) -> Array:
+        ones = np.ones_like(self.weights)
+        return pick(self.used, [ones, self.instrument.gain, self.lasting.gain, ones])
+
+    @property
+    def alarms(self) -> IntArray:
+        """How many changes of the graph were noticed, (*batch,)."""
+        return self.watch.alarms
+
+    @property
+    def since(self) -> IntArray:
+        """The round of play whose outcome gave the last change away, 0 before the first; (*batch,)."""
+        return self.watch.since
+
+
+def pick(used: IntArray, choices: list[Array]) -> Array:
+    """What belongs to the candidate that each learner uses."""
+    axes = choices[0].ndim - used.ndim
+    return np.asarray(np.choose(used[(..., *[None] * axes)], choices))
+
+
+class Account(NamedTuple):
+    """What speaks for each candidate."""
+
+    candidates: tuple[str, ...]
+    errors: Array  # (*batch, candidates): discounted mean squared error of the foretold payoff; NaN before any
+    with_graph: Array  # (*batch,): the least of those with a graph
+    without: Array  # (*batch,)
+    used: IntArray  # (*batch,): position in candidates
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveGraph:
+    """The paper's sparse graph, the instrument estimate, lasting weights, or none: whichever foretold the payoff best.
+
+    Each candidate is judged by the weights that it held when a round was played, so a graph that fits what has arrived
+    but is outdated by then counts as what it is. Another than the first is used where it is better by two standard errors.
+    A change of the graph is noticed by its residuals; then all is learned anew from the rounds played since. Only the
+    lasting weights, a regression of the payoff on z, are not: in graphs that change all the time they are what is
+    common to them.
+
+    Parameters as those of `SparseGraph` and `SelfTunedGraph` (sparsity "auto").
+
+    >>> import spillover as sp
+    >>> world = sp.SyntheticSEM(horizon=300, changes=(), gain_range=(0.5, 2.0))
+    >>> runs = [sp.simulate(sp.NDCSEM(graph=g), world, 10, replications=20) for g in ("adaptive", "sparse")]
+    >>> bool(runs[0].final_regret.mean() < runs[1].final_regret.mean())
+    True
+    """
+
+    sparsity: Any = 1e-3
+    row_bound: float = ROW_BOUND
+    required: Any = None
+    forbidden: Any = None
+    signed: bool = False
+
+    order_free = False
+
+    def __post_init__(self) -> None:
+        _ = self.sparse, self.instrument  # refuse what they cannot take
+
+    @cached_property
+    def sparse(self) -> SparseGraph | SelfTunedGraph:
+        shared = {"row_bound": self.row_bound, "required": self.required, "forbidden": self.forbidden}
+        if isinstance(self.sparsity, str):
+            validate.require(self.sparsity == "auto", "sparsity", self.sparsity, 'a finite number >= 0, or "auto"')
+            return SelfTunedGraph(signed=self.signed, **shared)
+        return SparseGraph(sparsity=self.sparsity, signed=self.signed, **shared)
+
+    @cached_property
+    def instrument(self) -> InstrumentGraph:
+        return InstrumentGraph(signed=self.signed, required=self.required, forbidden=self.forbidden)
+
+    @cached_property
+    def lasting(self) -> PayoffWeights:
+        return PayoffWeights(signed=self.signed)
+
+    def init(self, problem: Problem, batch: Batch = ()) -> AdaptiveState:
+        n = problem.n_arms
+        return AdaptiveState(
+            sparse=self.sparse.init(problem, batch),
+            instrument=self.instrument.init(problem, batch),
+            lasting=self.lasting.init(problem, batch),
+            evidence=no_evidence(len(CANDIDATES), batch),
+            watch=no_alarms(n, batch),
+            used=np.zeros(batch, np.int64),
+            weights=np.ones((*batch, n)),
+        )
+
+    def remember(self, graph: AdaptiveState) -> Array:
+        """The weights that each candidate with a graph holds now, (*batch, 3, n)."""
+        return np.stack([graph.sparse.weights, graph.instrument.weights, graph.lasting.weights], axis=-2)
+
+    def judge(self, graph: AdaptiveState, z: Array, y: Array, arrived: BoolArray, memo: Any) -> AdaptiveState:
+        """What an outcome says of the weights that were held when its round was played."""
+        if memo is None:
+            return graph
+        evidence = weigh(graph.evidence, foretell(memo, z), y.sum(axis=-1), arrived)
+        return graph._replace(evidence=evidence)
+
+    def absorb(
+        self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray
+    ) -> AdaptiveState:
+        sparse, instrument = graph.sparse, graph.instrument
+        watch, alarm, current = notice(graph.watch, instrument.regression, z, y, weight, moment)
+        if alarm.any():
+            sparse, instrument = self.sparse.forget(sparse, alarm), self.instrument.forget(instrument, alarm)
+        fresh = weight * current
+        return graph._replace(
+            sparse=self.sparse.absorb(sparse, z, y, fresh, moment),
+            instrument=self.instrument.absorb(instrument, z, y, fresh, moment),
+            lasting=self.lasting.absorb(graph.lasting, z, y, weight, moment),
+            watch=watch,
+        )
+
+    def solve(self, graph: AdaptiveState) -> AdaptiveState:
+        sparse, instrument = self.sparse.solve(graph.sparse), self.instrument.solve(graph.instrument)
+        lasting, used = self.lasting.solve(graph.lasting), best_candidate(graph.evidence)
+        weights = pick(used, [sparse.weights, instrument.weights, lasting.weights, np.ones_like(graph.weights)])
+        return graph._replace(sparse=sparse, instrument=instrument, lasting=lasting, used=used, weights=weights)
+
+
+def evidence(graph: AdaptiveState) -> Account:
+    """Whether the graph helps: how well the payoff was foretold with each candidate and without a graph."""
+    held, count = graph.evidence, graph.evidence.count[..., None]
+    errors = np.divide(held.errors, count, out=np.full_like(held.errors, np.nan), where=count > 0)
+    return Account(CANDIDATES, errors, errors[..., :-1].min(axis=-1), errors[..., -1], np.array(graph.used))

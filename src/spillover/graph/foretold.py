@@ -1,0 +1,58 @@
+"""Which of several graphs helps to decide, and whether any does: by the payoff that each foretold."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover.types import Array, Batch, BoolArray, IntArray
+
+MEMORY = 0.99  # how much of the evidence is left after an arrival
+CLEAR = 2.0  # standard errors by which a candidate must be better than the first to be used in its place
+
+
+class Evidence(NamedTuple):
+    """Discounted sums over the arrivals; the last candidate is to have no graph."""
+
+    errors: Array  # (*batch, candidates): squared errors of the payoff
+    lead: Array  # (*batch, candidates): by how much they are less than the first candidate's
+    doubt: Array  # (*batch, candidates): squares of that, the variance of the lead
+    cross: Array  # (*batch, candidates): payoff times what was foretold
+    power: Array  # (*batch, candidates): what was foretold, squared
+    count: Array  # (*batch,): arrivals
+
+
+def no_evidence(candidates: int, batch: Batch) -> Evidence:
+    return Evidence(*(np.zeros((*batch, candidates)) for _ in range(5)), np.zeros(batch))
+
+
+def weigh(held: Evidence, foretold: Array, payoff: Array, heard: BoolArray) -> Evidence:
+    """Take in what each candidate foretold of a payoff, by the weights that it held when the round was played.
+
+    Each is granted a factor of its own, fitted to the arrivals before: a decision needs the ranking, not the level.
+    """
+    factor = np.divide(held.cross, held.power, out=np.ones_like(held.cross), where=held.power > 0)
+    miss = (payoff[..., None] - factor * foretold) ** 2
+    lead = miss[..., :1] - miss
+    row, left = heard[..., None], np.where(heard, MEMORY, 1.0)
+    kept = left[..., None]
+    return Evidence(
+        errors=kept * held.errors + row * miss,
+        lead=kept * held.lead + row * lead,
+        doubt=kept**2 * held.doubt + row * lead**2,
+        cross=kept * held.cross + row * (payoff[..., None] * foretold),
+        power=kept * held.power + row * foretold**2,
+        count=np.asarray(left * held.count + heard),
+    )
+
+
+def best_candidate(held: Evidence) -> IntArray:
+    """The one with the least error of those that are clearly better than the first; the first if none is."""
+    clear = held.lead > CLEAR * np.sqrt(held.doubt)
+    clear[..., 0] = True
+    return np.asarray(np.where(clear, held.errors, np.inf).argmin(axis=-1))
+
+
+def foretell(memo: Any, z: Array) -> Array:
+    """w'z for the weights of every candidate, and for weights of 1."""
+    told = np.vecdot(memo, z[..., None, :])
+    return np.concatenate([told, z.sum(axis=-1, keepdims=True)], axis=-1)

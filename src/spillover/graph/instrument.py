@@ -1,0 +1,113 @@
+"""The graph itself from the effects of z: under cycles, noise, any order and any direct effects."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import kernels, validate
+from spillover.graph.payoff import at_least
+from spillover.graph.regression import Regression, floor_of, forget_rounds, no_rounds, regress
+from spillover.graph.sparse import edge_mask
+from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+
+# How much new information may wait, for each arm: a graph read off anew could not differ by more than a fraction of its
+# standard errors. Reading costs n^3, so that it must not be done every round.
+NEWS = 0.025
+
+
+class InstrumentState(NamedTuple):
+    """Total effects and the graph read off them."""
+
+    regression: Regression  # of y: m = n
+    news: Array  # (*batch,): information that arrived since the graph was read off
+    bars: Array  # (*batch, n, n): standard errors an edge must exceed; 0 for known ones, inf for impossible ones
+    gain_bars: Array  # (*batch, n): the same for a gain other than 1
+    adjacency: Array  # (*batch, n, n)
+    gain: Array  # (*batch, n): diagonal of F
+    weights: Array  # (*batch, n): 1'(I - A)^-1 F
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstrumentGraph:
+    """B = Y Z'(Z Z')^-1 estimates (I - A)^-1 F, with z as instruments: noise in the equations does not bias it.
+
+    Then H = B^-1 has F^-1 on its diagonal, and A = I - F H. An edge is kept if it exceeds sqrt(2 log(n (n - 1)))
+    of its standard errors, the most that n (n - 1) edges which are not there reach; gains likewise, around 1.
+    Without noise edges that are not there are exactly 0. Where the rounds do not tell arms apart there are no edges yet.
+
+    signed: edges may be negative. required, forbidden: (n, n) masks of edges known to exist and to be impossible. The
+    order of an acyclic problem is neither needed nor used.
+
+    >>> import spillover as sp
+    >>> learner = InstrumentGraph()
+    >>> graph = learner.init(sp.Problem(n_arms=2, budget=2, acyclic=False))
+    >>> for z, y in (([0.0, 1.0], [0.5, 1.25]), ([1.0, 0.0], [1.25, 0.625])):  # a cycle
+    ...     graph = learner.absorb(graph, np.array(z), np.array(y), np.array(1.0), np.array(1))
+    >>> learner.solve(graph).adjacency.round(6)
+    array([[0. , 0.4],
+           [0.5, 0. ]])
+    """
+
+    signed: bool = False
+    required: Any = None
+    forbidden: Any = None
+
+    order_free = False  # the graph is read off when enough has arrived
+
+    def __post_init__(self) -> None:
+        validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")
+
+    def init(self, problem: Problem, batch: Batch = ()) -> InstrumentState:
+        n = problem.n_arms
+        usual = np.sqrt(2.0 * np.log(max(n * (n - 1), 2)))
+        required, forbidden = edge_mask("required", self.required, n), edge_mask("forbidden", self.forbidden, n)
+        impossible = forbidden | np.eye(n, dtype=np.bool_)
+        validate.require(
+            not (required & impossible).any(), "required", required, "False for forbidden edges and self-loops"
+        )
+        bars = np.where(impossible, np.inf, np.where(required, 0.0, usual))
+        return InstrumentState(
+            regression=no_rounds(problem, np.eye(n), batch),
+            news=np.zeros(batch),
+            bars=np.broadcast_to(bars, (*batch, n, n)).copy(),
+            gain_bars=np.full((*batch, n), usual),
+            adjacency=np.zeros((*batch, n, n)),
+            gain=np.ones((*batch, n)),
+            weights=np.ones((*batch, n)),
+        )
+
+    def absorb(
+        self, graph: InstrumentState, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray
+    ) -> InstrumentState:
+        regression, certainty = regress(graph.regression, z, y, weight)
+        news = np.asarray(graph.news + np.where(np.asarray(weight) > 0, 1.0 - certainty, 0.0))
+        return graph._replace(regression=regression, news=news)
+
+    def solve(self, graph: InstrumentState) -> InstrumentState:
+        """Read the graph off again for the learners that heard enough; rewrites what it is given."""
+        due = graph.news > NEWS * graph.weights.shape[-1]
+        if not due.any():
+            return graph
+        known = graph.regression
+        adjacency, gain, weights = kernels.structure(
+            known.effects[due],
+            known.root[due],
+            known.scatter[due],
+            known.freedom[due],
+            graph.bars[due],
+            graph.gain_bars[due],
+            floor_of(known)[due],
+            self.signed,
+        )
+        graph.adjacency[due] = adjacency
+        graph.gain[due] = gain
+        graph.weights[due] = at_least(weights, self.signed, False)
+        return graph._replace(news=np.where(due, 0.0, graph.news))
+
+    def forget(self, graph: InstrumentState, rows: BoolArray) -> InstrumentState:
+        graph.adjacency[rows] = 0.0
+        graph.gain[rows] = 1.0
+        graph.weights[rows] = 1.0
+        regression = forget_rounds(graph.regression, np.eye(graph.weights.shape[-1]), rows)
+        return graph._replace(regression=regression, news=np.where(rows, 0.0, graph.news))

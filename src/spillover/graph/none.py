@@ -1,0 +1,30 @@
+"""No graph at all."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+
+
+class EmptyGraph(NamedTuple):
+    """No edges: every arm's weight is 1."""
+
+    adjacency: Array  # (*batch, n, n)
+    weights: Array  # (*batch, n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoGraph:
+    """Learns no graph: what a policy is without one."""
+
+    def init(self, problem: Problem, batch: Batch = ()) -> EmptyGraph:
+        n = problem.n_arms
+        return EmptyGraph(np.zeros((*batch, n, n)), np.ones((*batch, n)))
+
+    def absorb(self, graph: EmptyGraph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> EmptyGraph:
+        return graph
+
+    def solve(self, graph: EmptyGraph) -> EmptyGraph:
+        return graph

@@ -1,0 +1,86 @@
+"""Weights by regressing the payoff on z: no order, no sparsity, no acyclicity, any direct effects F."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover import kernels, validate
+from spillover.graph.regression import Regression, forget_rounds, no_rounds, regress
+from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+
+# Of a weight around 1, before anything is known: most spill-over is less than the reward itself.
+PRIOR_VARIANCE = 1.0
+# An arm is worth something even if its estimate is not: 0 times an unbounded index would be no number.
+LEAST_WEIGHT = 1e-6
+
+
+class PayoffGraph(NamedTuple):
+    """Weights without the graph behind them."""
+
+    regression: Regression  # of the payoff: m = 1
+    weights: Array  # (*batch, n)
+
+    @property
+    def adjacency(self) -> Array:
+        """Unknown: the payoff does not tell it."""
+        n = self.weights.shape[-1]
+        return np.full((*self.weights.shape, n), np.nan)
+
+    @property
+    def gain(self) -> Array:
+        """Unknown as well."""
+        return np.full(self.weights.shape, np.nan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PayoffWeights:
+    """The payoff is w'z plus noise that z does not depend on, so w is its regression on z.
+
+    The prior is w = 1. An estimate is drawn to it by variance / (variance + 1), with the noise learned so far: not at
+    all without noise, and wholly where the rounds do not tell an arm from others.
+
+    signed: weights may be negative. unit_gain: the direct effects F are known to be 1, so that w >= 1 unless signed.
+
+    >>> import spillover as sp
+    >>> learner = PayoffWeights()
+    >>> graph = learner.init(sp.Problem(n_arms=2, budget=2))
+    >>> graph = learner.absorb(graph, np.array([0.0, 1.0]), np.array([0.5, 2.0]), np.array(1.0), np.array(1))
+    >>> learner.solve(graph).weights.round(6)
+    array([1. , 2.5])
+    """
+
+    signed: bool = False
+    unit_gain: bool = False
+
+    def __post_init__(self) -> None:
+        validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")
+        validate.require(isinstance(self.unit_gain, bool), "unit_gain", self.unit_gain, "True or False")
+
+    def init(self, problem: Problem, batch: Batch = ()) -> PayoffGraph:
+        prior = np.ones((1, problem.n_arms))
+        return PayoffGraph(no_rounds(problem, prior, batch), np.ones((*batch, problem.n_arms)))
+
+    def absorb(
+        self, graph: PayoffGraph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray
+    ) -> PayoffGraph:
+        regression, _ = regress(graph.regression, z, y.sum(axis=-1, keepdims=True), weight)
+        return graph._replace(regression=regression)
+
+    def solve(self, graph: PayoffGraph) -> PayoffGraph:
+        known = graph.regression
+        effects, scatter = known.effects[..., 0, :], known.scatter[..., 0, 0]
+        weights = kernels.shrunk_weights(known.root, effects, scatter, known.freedom, PRIOR_VARIANCE)
+        return graph._replace(weights=at_least(weights, self.signed, self.unit_gain))
+
+    def forget(self, graph: PayoffGraph, rows: BoolArray) -> PayoffGraph:
+        prior = np.ones((1, graph.weights.shape[-1]))
+        graph.weights[rows] = 1.0
+        return graph._replace(regression=forget_rounds(graph.regression, prior, rows))
+
+
+def at_least(weights: Array, signed: bool, unit_gain: bool) -> Array:
+    """Weights that can be: 1 at least where every effect helps and the direct one is 1."""
+    if signed:
+        return weights
+    return np.maximum(weights, 1.0 if unit_gain else LEAST_WEIGHT)

@@ -1,0 +1,116 @@
+"""Learning the graph (eq. Optimization-A): sufficient statistics in, adjacency and weights out.
+
+Row i of the estimate minimises a'Ga - 2c'a + sparsity * sum(a) over a >= 0 on the columns allowed for it, with
+G = sum y y' and c = sum (y_i - z_i) y. G and the residual correlations Q = (Y - Z)Y' - A G are kept by rank-one
+updates, so a round costs the same however many came before; rows whose optimality conditions still hold are skipped.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import kernels, validate
+from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+
+ROW_BOUND = 0.95
+
+
+class Graph(NamedTuple):
+    """Sufficient statistics and the current minimiser."""
+
+    gram: Array  # (*batch, n, n): G
+    residual: Array  # (*batch, n, n): Q = (Y - Z)Y' - A G
+    adjacency: Array  # (*batch, n, n): A[i, j] is the effect of arm j on arm i
+    pressure: Array  # (*batch, n): multiplier of each row's bound
+    weights: Array  # (*batch, n): 1'(I - A)^-1
+    penalty: Array  # (*batch, n, n): sparsity / 2; 0 for edges known to exist, inf for impossible ones
+    bound: Array  # (*batch,): most that a row may sum to
+    acyclic: BoolArray  # (*batch,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseGraph:
+    """The paper's learner at a fixed sparsity (its lambda); absorb and solve rewrite the graph they are given.
+
+    `required` and `forbidden` are boolean (n, n) masks of edges known to exist (never penalised) and known to be
+    impossible. Without a known order (`Problem(acyclic=False)`) each row of A sums to at most `row_bound`, so that
+    the spill-over dies out and weights exist. signed: edges may be negative; absolute values are penalised and bounded.
+    """
+
+    sparsity: Any = 1e-3
+    row_bound: float = ROW_BOUND
+    required: Any = None
+    forbidden: Any = None
+    signed: bool = False
+
+    def __post_init__(self) -> None:
+        validate.number("sparsity", self.sparsity, 'a finite number >= 0, or "auto"', low=0, high=np.inf)
+        validate.number("row_bound", self.row_bound, "a number strictly between 0 and 1", low=0, high=1, open_ends=True)
+        validate.require(np.ndim(self.row_bound) == 0, "row_bound", self.row_bound, "a single number")
+        validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")
+
+    def init(self, problem: Problem, batch: Batch = ()) -> Graph:
+        n = problem.n_arms
+        square, line = (*batch, n, n), (*batch, n)
+        penalty = np.zeros(square)
+        penalty += np.asarray(self.sparsity, float)[..., None, None] / 2
+        penalty[..., edge_mask("required", self.required, n)] = 0.0
+        penalty[..., impossible_edges(problem, self.required, self.forbidden)] = np.inf
+        return Graph(
+            gram=np.zeros(square),
+            residual=np.zeros(square),
+            adjacency=np.zeros(square),
+            pressure=np.zeros(line),
+            weights=np.ones(line),
+            penalty=penalty,
+            bound=np.full(batch, np.inf if problem.acyclic else self.row_bound),
+            acyclic=np.full(batch, problem.acyclic),
+        )
+
+    def absorb(self, graph: Graph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> Graph:
+        z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
+        kernels.absorb(graph.gram, graph.residual, graph.adjacency, z, y, weight)
+        return graph
+
+    def solve(self, graph: Graph) -> Graph:
+        fit = kernels.fit_signed if self.signed else kernels.fit
+        fit(
+            graph.gram,
+            graph.residual,
+            graph.adjacency,
+            graph.pressure,
+            graph.weights,
+            graph.penalty,
+            graph.bound,
+            graph.acyclic,
+        )
+        return graph
+
+    def forget(self, graph: Graph, rows: BoolArray) -> Graph:
+        for part in (graph.gram, graph.residual, graph.adjacency, graph.pressure):
+            part[rows] = 0.0
+        graph.weights[rows] = 1.0
+        return graph
+
+
+def edge_mask(name: str, edges: Any, n: int) -> BoolArray:
+    """An (n, n) mask of edges, all False when none are given."""
+    if edges is None:
+        return np.zeros((n, n), np.bool_)
+    return validate.decision(name, edges, (n, n))
+
+
+def impossible_edges(problem: Problem, required: Any, forbidden: Any) -> BoolArray:
+    """Edges that cannot be: self-loops, against the order of an acyclic graph, or known to be impossible."""
+    n = problem.n_arms
+    outside = np.tri(n, dtype=np.bool_) if problem.acyclic else np.eye(n, dtype=np.bool_)
+    outside |= edge_mask("forbidden", forbidden, n)
+    clash = np.argwhere(outside & edge_mask("required", required, n))
+    if len(clash):
+        i, j = clash[0]
+        raise ValueError(
+            f"required[{i}, {j}] = True: must be False for an edge that is forbidden, a self-loop, "
+            "or against the order of an acyclic graph (an edge j -> i needs i < j)"
+        )
+    return outside

@@ -1,0 +1,119 @@
+"""The paper's learner with its sparsity chosen online, by prediction on rounds held out of the fit."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import kernels
+from spillover.graph.sparse import ROW_BOUND, Graph, SparseGraph
+from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+
+AUTO_GRID = np.logspace(-5, 6, 12)
+HELD_OUT_EVERY = 10
+HELD_OUT_PHASE = 5
+
+
+class TunedGraph(NamedTuple):
+    """A fit for each sparsity of a grid, and what the held-out rounds say of them."""
+
+    fits: Graph  # batch (*batch, len(grid))
+    held_gram: Array  # (*batch, n, n)
+    held_cross: Array  # (*batch, n, n): sum (y - z) y'
+    held_energy: Array  # (*batch, n): sum (y - z)^2
+    held_rounds: IntArray  # (*batch,)
+    choice: IntArray  # (*batch,): position in the grid
+    adjacency: Array  # of the chosen fit
+    weights: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfTunedGraph:
+    """`sparsity="auto"`: the sparsity is chosen online by squared prediction error on rounds held out of the fit.
+
+    One round in ten is held out, by its round of play. Of the sparsities whose error is within 1% of the best the
+    largest is taken; the smallest while nothing held out has arrived, or while it cannot tell them apart.
+    """
+
+    row_bound: float = ROW_BOUND
+    required: Any = None
+    forbidden: Any = None
+    signed: bool = False
+
+    @cached_property
+    def fitter(self) -> SparseGraph:
+        return SparseGraph(
+            sparsity=AUTO_GRID,
+            row_bound=self.row_bound,
+            required=self.required,
+            forbidden=self.forbidden,
+            signed=self.signed,
+        )
+
+    def init(self, problem: Problem, batch: Batch = ()) -> TunedGraph:
+        n = problem.n_arms
+        return TunedGraph(
+            fits=self.fitter.init(problem, (*batch, len(AUTO_GRID))),
+            held_gram=np.zeros((*batch, n, n)),
+            held_cross=np.zeros((*batch, n, n)),
+            held_energy=np.zeros((*batch, n)),
+            held_rounds=np.zeros(batch, np.int64),
+            choice=np.zeros(batch, np.int64),
+            adjacency=np.zeros((*batch, n, n)),
+            weights=np.ones((*batch, n)),
+        )
+
+    def absorb(self, graph: TunedGraph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> TunedGraph:
+        held = (moment % HELD_OUT_EVERY == HELD_OUT_PHASE) & (weight > 0)
+        fits, fitted = graph.fits, np.where(held, 0.0, weight)
+        z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
+        kernels.absorb(fits.gram, fits.residual, fits.adjacency, z[..., None, :], y[..., None, :], fitted[..., None])
+        if not held.any():
+            return graph
+        kept, rest = np.where(held, weight, 0.0)[..., None], y - z
+        return graph._replace(
+            held_gram=graph.held_gram + (kept * y)[..., :, None] * y[..., None, :],
+            held_cross=graph.held_cross + (kept * rest)[..., :, None] * y[..., None, :],
+            held_energy=graph.held_energy + kept * rest**2,
+            held_rounds=graph.held_rounds + held,
+        )
+
+    def solve(self, graph: TunedGraph) -> TunedGraph:
+        fits = self.fitter.solve(graph.fits)
+        error = kernels.squared_error(
+            graph.held_gram[..., None, :, :],
+            graph.held_cross[..., None, :, :],
+            graph.held_energy[..., None, :],
+            fits.adjacency,
+        )
+        choice = largest_near_best(error, graph.held_energy.sum(axis=-1))
+        picked = choice[..., None, None]
+        return graph._replace(
+            choice=choice,
+            adjacency=np.take_along_axis(fits.adjacency, picked[..., None], axis=-3)[..., 0, :, :],
+            weights=np.take_along_axis(fits.weights, picked, axis=-2)[..., 0, :],
+        )
+
+    def forget(self, graph: TunedGraph, rows: BoolArray) -> TunedGraph:
+        self.fitter.forget(graph.fits, rows)
+        return graph._replace(
+            held_gram=np.where(rows[..., None, None], 0.0, graph.held_gram),
+            held_cross=np.where(rows[..., None, None], 0.0, graph.held_cross),
+            held_energy=np.where(rows[..., None], 0.0, graph.held_energy),
+            held_rounds=np.where(rows, 0, graph.held_rounds),
+            choice=np.where(rows, 0, graph.choice),
+            adjacency=np.where(rows[..., None, None], 0.0, graph.adjacency),
+            weights=np.where(rows[..., None], 1.0, graph.weights),
+        )
+
+
+def largest_near_best(error: Array, energy: Array) -> IntArray:
+    """Position of the last entry within 1% of the least; 0 where all of them are.
+
+    An exact fit leaves rounding, which may be negative: errors below 1e-12 of what there was to predict are alike.
+    """
+    least = np.maximum(error.min(axis=-1, keepdims=True), 0.0)
+    near = error <= 1.01 * least + 1e-12 * energy[..., None]
+    last = error.shape[-1] - 1 - np.argmax(near[..., ::-1], axis=-1)
+    return np.asarray(np.where(near.all(axis=-1), 0, last))
