@@ -140,8 +140,9 @@ def test_lost_feedback_holds_no_arm_back_for_good():
     assert wide == pytest.approx(np.sqrt(1 / 12), rel=0.1)
 
 
-def test_it_keeps_the_rules_of_a_policy():
-    check_policy(sp.DiscountedTS())
+@pytest.mark.parametrize("graph", ["sparse", "adaptive", "none"])
+def test_it_keeps_the_rules_of_a_policy(graph):
+    check_policy(sp.DiscountedTS(graph=graph))
 
 
 @pytest.mark.parametrize("name", ["constant", "geometric", "lossy"])
