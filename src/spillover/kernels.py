@@ -1979,4 +1979,167 @@ def greedy_arms(groups, limits, order, scores, start, x):
             room -= groups[:, j]
 
 
+# --- pulls in flight -------------------------------------------------------------------------------------------------
+
+
+@gufunc(
+    (float64[:], int64[:], boolean[:], int64, float64, float64[:], int64[:]),
+    "(n),(n),(n),(),()->(n),(n)",
+)
+def count_pulls(pulls, stamps, x, moment, discount, counted, stamped):
+    """Each played arm's discounted number of pulls, as of its own stamp, the latest of them."""
+    log_discount = math.log(discount)
+    for i in range(x.shape[0]):
+        counted[i], stamped[i] = pulls[i], stamps[i]
+        if x[i]:
+            decay = math.exp((moment - stamps[i]) * log_discount)
+            counted[i] = pulls[i] * decay + 1.0
+            stamped[i] = moment
+
+
+@gufunc(
+    (
+        *(float64[:], float64[:], int64[:], float64[:], int64[:]),
+        *(int64, float64, float64, float64, float64, float64[:]),
+    ),
+    "(n),(n),(n),(n),(n),(),(),(),(),()->(n)",
+)
+def pending_index(sums, counts, stamps, pulls, latest, now, clock, discount, width, top, index):
+    """mean + sqrt(width log(clock) / discounted pulls, heard of or not); `top` for a mean that nothing is known of.
+
+    Outcomes of rounds that were never said to be played count as pulls too: of the two numbers the larger one holds.
+    """
+    log_discount = math.log(discount)
+    width *= math.log(max(clock, 1.0))
+    for i in range(sums.shape[0]):
+        if counts[i] == 0.0 and pulls[i] == 0.0:
+            index[i] = math.inf
+            continue
+        value = sums[i] / counts[i] if counts[i] > 0.0 else top
+        if width > 0.0:
+            bonus = LARGEST_BONUS
+            if counts[i] > 0.0:
+                growth = math.exp(min(-0.5 * (now - stamps[i]) * log_discount, 700.0))
+                bonus = min(bonus, math.sqrt(width / counts[i]) * growth)
+            if pulls[i] > 0.0:
+                growth = math.exp(min(-0.5 * (now - latest[i]) * log_discount, 700.0))
+                bonus = min(bonus, math.sqrt(width / pulls[i]) * growth)
+            value += bonus
+        index[i] = value
+
+
+# --- several discounts side by side ----------------------------------------------------------------------------------
+
+
+@gufunc(
+    (
+        *(float64[:, :], float64[:, :], int64[:], float64[:], float64[:], float64),
+        *(boolean[:], float64[:], float64[:], int64, int64, boolean, boolean[:]),
+    ),
+    "(d,n),(d,n),(n),(d),(d),(),(n),(n),(r),(),(),()->()",
+    writes=("sums", "counts", "stamps", "evidence"),
+)
+def side_by_side_arrival(
+    sums, counts, stamps, evidence, discounts, evidence_discount, x, z, limits, moment, heard, arrived, taken
+):
+    """Predict the rewards of a round under every discount, add what the predictions were worth, then the rewards.
+
+    Sums and counts are as of each arm's stamp, the evidence as of `heard`, the latest round heard of before this one.
+    A reward is the share of its range, u; a prediction p is the mean under a Beta(1, 1) prior, and its worth the
+    logarithm of p^u (1 - p)^(1 - u).
+    """
+    taken[0] = arrived
+    if not arrived:
+        return
+    fading = math.exp(abs(moment - heard) * math.log(evidence_discount))
+    weight = 1.0
+    if moment < heard:
+        weight = fading
+    else:
+        for k in range(discounts.shape[0]):
+            evidence[k] *= fading
+    for k in range(discounts.shape[0]):
+        log_discount = math.log(discounts[k])
+        worth = 0.0
+        for i in range(x.shape[0]):
+            if x[i]:
+                lag = moment - stamps[i]
+                decay = math.exp(abs(lag) * log_discount)
+                total, count = sums[k, i] * decay, counts[k, i] * decay
+                reward = min(max((z[i] - limits[0]) / (limits[1] - limits[0]), 0.0), 1.0)
+                if reward > 0.0:  # a reward at an end of the range needs one logarithm
+                    worth += reward * math.log((total + 1.0) / (count + 2.0))
+                if reward < 1.0:
+                    worth += (1.0 - reward) * math.log((count - total + 1.0) / (count + 2.0))
+                if lag >= 0:
+                    sums[k, i], counts[k, i] = total + reward, count + 1.0
+                else:
+                    sums[k, i] += decay * reward
+                    counts[k, i] += decay
+        evidence[k] += weight * worth
+    for i in range(x.shape[0]):
+        if x[i] and moment > stamps[i]:
+            stamps[i] = moment
+
+
+@gufunc(
+    (float64[:, :], int64[:], float64[:], boolean[:], int64, float64[:, :], int64[:]),
+    "(d,n),(n),(d),(n),()->(d,n),(n)",
+)
+def side_by_side_pulls(pulls, stamps, discounts, x, moment, counted, stamped):
+    """Each played arm's discounted number of pulls under every discount, as of its own stamp, the latest of them."""
+    for i in range(x.shape[0]):
+        stamped[i] = moment if x[i] else stamps[i]
+    for k in range(discounts.shape[0]):
+        log_discount = math.log(discounts[k])
+        for i in range(x.shape[0]):
+            counted[k, i] = pulls[k, i]
+            if x[i]:
+                counted[k, i] = pulls[k, i] * math.exp((moment - stamps[i]) * log_discount) + 1.0
+
+
+@gufunc(
+    (
+        *(float64[:, :], float64[:, :], int64[:], float64[:, :], int64[:], float64[:], float64[:]),
+        *(int64, int64, uint64[:], uint64, uint64, uint64),
+        *(float64[:], float64[:], float64[:], float64[:], int64[:]),
+    ),
+    "(d,n),(d,n),(n),(d,n),(n),(d),(d),(),(),(k),(),(),()->(n),(n),(n),(n),()",
+)
+def side_by_side_draw(
+    sums, counts, stamps, pulls, latest, evidence, discounts, now, heard, key, call, moment, purpose,
+    draw, mean, count, flying, leader,
+):  # fmt: skip
+    """A discount in proportion to exp(evidence), and a draw of each arm's mean under it.
+
+    The posterior is as of `heard`, the latest round heard of: that no news has come since says nothing of the arms. Its
+    deviation shrinks as if the pulls in flight had already been heard of.
+    """
+    n = draw.shape[0]
+    best = evidence[0]
+    for k in range(evidence.shape[0]):
+        best = max(best, evidence[k])
+    total = 0.0
+    for k in range(evidence.shape[0]):
+        total += math.exp(evidence[k] - best)
+    point = total * to_unit(philox(uint64(2 * n), call, moment, purpose, key[0], key[1])[0])
+    lead = 0
+    while lead < evidence.shape[0] - 1 and point >= math.exp(evidence[lead] - best):
+        point -= math.exp(evidence[lead] - best)
+        lead += 1
+    leader[0] = lead
+    log_discount = math.log(discounts[lead])
+    for i in range(n):
+        decay = math.exp((heard - stamps[i]) * log_discount)
+        good, seen = sums[lead, i] * decay, counts[lead, i] * decay
+        played = pulls[lead, i] * math.exp((now - latest[i]) * log_discount)
+        flying[i] = max(played - counts[lead, i] * math.exp((now - stamps[i]) * log_discount), 0.0)
+        count[i] = seen
+        mean[i] = (good + 1.0) / (seen + 2.0)
+        log_x = log_gamma_draw(good + 1.0, 2 * i, call, moment, purpose, key[0], key[1])
+        log_y = log_gamma_draw(seen - good + 1.0, 2 * i + 1, call, moment, purpose, key[0], key[1])
+        drawn = 1.0 / (1.0 + math.exp(min(log_y - log_x, 700.0)))
+        draw[i] = mean[i] + (drawn - mean[i]) * math.sqrt((seen + 2.0) / (seen + 2.0 + flying[i]))
+
+
 os.close(COMPILING)

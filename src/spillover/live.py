@@ -134,7 +134,7 @@ class Learner:
             "pending": Pending(self.rounds, waiting, *self.late.tolist()),
             "constraints": tuple(getattr(self.today(), "constraints", ())),
             "signals": signals(self.state),
-            "quantity": getattr(self.policy, "quantity", EXPECTED),
+            "quantity": getattr(self.policy, "quantity", None) or EXPECTED,
         }
         return reasons(self.explain(), arms=self.arms if arms is None else arms, **given | options)
 

@@ -69,6 +69,7 @@ class Explanation:
     score: Array  # weights times index: what the arms are ranked by
     chosen: BoolArray  # the decision, as a mask
     planned: BoolArray  # (*batch,): whether a plan (initialisation, forced exploration) decided, not the scores
+    pending: Any = None  # (*batch, n): the (discounted) number of pulls in flight, of a policy that counts them
 
 
 @runtime_checkable

@@ -57,8 +57,8 @@ def test_every_example_runs(path, words, here, page, monkeypatch) -> None:
     if "--address" in words:
         main.commands[words[0]].make_context(words[0], words[1:])
         return
-    text = (here / "my-study.toml").read_text().replace("my-study", "synthetic")
-    (here / "synthetic").write_text(text)  # a file goes before the name of one that ships
+    for study in ("synthetic", "beyond"):  # a file goes before the name of one that ships
+        (here / study).write_text((here / "my-study.toml").read_text().replace("my-study", study))
     search = load_search
     monkeypatch.setattr(tuning, "load_search", lambda name, **extra: shrink(search(name, **extra)))
     if path == ("report",):

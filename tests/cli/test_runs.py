@@ -88,11 +88,14 @@ def test_report_refuses_what_holds_no_results(here) -> None:
 
 def test_reproduce_takes_the_shipped_experiment(here, page) -> None:
     assert load_experiment("synthetic").replications >= 100
-    (here / "synthetic").write_text((here / "my-study.toml").read_text().replace("my-study", "synthetic"))
+    for study in ("synthetic", "beyond"):  # a file goes before the name of one that ships
+        (here / study).write_text((here / "my-study.toml").read_text().replace("my-study", study))
     result = call("reproduce", "--quick", "--engine", "serial", "--json")
     content = json.loads(result.stdout)
     assert (content["results"], content["report"]) == ("results/synthetic", "results/synthetic/report.html")
-    assert {row["replications"] for row in content["final_regret"]} == {10}
+    assert content["beyond"]["results"] == "results/beyond"
+    for rows in (content["final_regret"], content["beyond"]["final_regret"]):
+        assert {row["replications"] for row in rows} == {10}
 
 
 def test_a_missing_file_is_named(here) -> None:

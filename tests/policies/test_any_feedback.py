@@ -127,6 +127,8 @@ def test_no_feedback_makes_it_fall_over(name, declared):
         ("sem-ucb", {"sparsity": 1e12}),
         ("sem-ucb", {"sparsity": "auto"}),
         ("ndc-sem", {"discount": 1e-12, "exploration": 1e6}),
+        ("ndc-sem", {"discount": 1e-12, "exploration": 1e6, "pending": True}),
+        ("ndc-sem", {"pending": True}),
         ("ndc-sem", {"discount": 0.5, "exploration": 0.0, "sparsity": 0.0}),
     ],
 )

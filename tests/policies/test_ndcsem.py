@@ -15,7 +15,7 @@ from tests.reference import graph_reference
 from tests.reference.ndcsem_reference import SlowNDCSEM, choose, initialisation_faults
 
 N, BUDGET = 4, 2
-SETTINGS = {"discount": 0.9, "exploration": 0.05, "sparsity": 0.1}
+SETTINGS: dict[str, Any] = {"discount": 0.9, "exploration": 0.05, "sparsity": 0.1}
 DELAYS: dict[str, Any] = {
     "none": sp.ConstantDelay(0),
     "constant": sp.ConstantDelay(3),

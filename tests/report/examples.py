@@ -93,6 +93,20 @@ def differences() -> list[figures.Difference]:
     ]
 
 
+def ratios() -> list[figures.Ratio]:
+    """Two policies in three settings; the last interval reaches below 0, where no logarithm is."""
+    made = [
+        ("a short one", 2.0, 0.2),
+        ("a setting with a name that goes over more than a line", 8.0, 3.0),
+        ("x", 1.5, 4.0),
+    ]
+    return [
+        figures.Ratio(row, policy, LABELS[policy], mean * pace, mean * pace - half, mean * pace + half)
+        for row, mean, half in made
+        for policy, pace in (("ndc-sem", 1.0), ("sem-ucb", 1.6))
+    ]
+
+
 def all_figures() -> dict[str, Figure]:
     """Every figure of the package on these numbers."""
     rng = np.random.default_rng(0)
@@ -114,5 +128,6 @@ def all_figures() -> dict[str, Figure]:
         ),
         "delay": figures.delay_figure(by_delay, days, random=["uniform-200"]),
         "forest": figures.forest_figure(differences()),
+        "ratios": figures.ratios_figure(ratios()),
     }
     return {name: figures.figure_of(ax) for name, ax in drawn.items()}

@@ -26,7 +26,9 @@ def drawn():
     return all_figures()
 
 
-@pytest.mark.parametrize("name", ["regret", "means", "ratio", "error", "example", "graph", "grid", "delay", "forest"])
+@pytest.mark.parametrize(
+    "name", ["regret", "means", "ratio", "error", "example", "graph", "grid", "delay", "forest", "ratios"]
+)
 def test_no_text_overlaps_or_leaves_the_page(drawn, name) -> None:
     assert faults(drawn[name]) == []
 

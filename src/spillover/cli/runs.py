@@ -19,7 +19,8 @@ from spillover.experiments.engines import ENGINES
 from spillover.metrics import mean_interval
 
 QUICK = 10  # replications: enough to see the order of the policies, in a minute
-PAPER = ("synthetic", "covid")  # the studies that reproduce the paper, in this order
+EXPERIMENTS = ("synthetic", "beyond")  # of the studies those that are experiment files
+STUDIES = (*EXPERIMENTS, "covid")  # the paper's two and what goes beyond it, in this order
 
 folder_type = click.Path(path_type=Path)
 WORK = (
@@ -59,7 +60,7 @@ REPRODUCE_EXAMPLES = (
 
 
 @click.command(cls=Command, examples=REPRODUCE_EXAMPLES)
-@click.argument("name", type=click.Choice(PAPER), required=False)
+@click.argument("name", type=click.Choice(STUDIES), required=False)
 @click.option("--quick", is_flag=True, help=f"A first look: {QUICK} replications, 2 seeds a shift for covid.")
 @click.option("--data", type=folder_type, help="Folder of the Covid-19 record (default: cached, or downloaded once).")
 @page_option
@@ -67,7 +68,7 @@ REPRODUCE_EXAMPLES = (
 def reproduce(
     name: str | None, quick: bool, data: Path | None, replications: int | None, as_json: bool, **options: Any
 ) -> None:
-    """Run the paper's two studies, synthetic and covid (or the one called NAME), and write their reports.
+    """Run the paper's two studies, synthetic and covid, and beyond (or the one called NAME), and write their reports.
 
     Results go to OUTPUT/NAME. A run that was interrupted goes on where it stopped: give the same command again. The
     Covid-19 study runs on the record where that is at hand or quick to download, else on a simulated outbreak, and says
@@ -76,20 +77,20 @@ def reproduce(
     """
     if quick and replications is not None:
         raise click.UsageError(f"--quick is --replications {QUICK}: give one of the two", click.get_current_context())
-    chosen = PAPER if name is None else (name,)
+    chosen = STUDIES if name is None else (name,)
     if data is not None and "covid" not in chosen:
         raise click.UsageError(
-            "--data is the Covid-19 record: the synthetic study has none", click.get_current_context()
+            "--data is the Covid-19 record: the other studies have none", click.get_current_context()
         )
     plan = covid_plan(quick=quick, replications=replications, seed=options["seed"])  # refused before anything runs
     progress = shows(options["quiet"])
     record = record_at_hand(data, progress) if "covid" in chosen else None  # likewise
     contents = {}
-    if "synthetic" in chosen:
+    for study in (study for study in EXPERIMENTS if study in chosen):
         count = QUICK if quick else replications
-        contents["synthetic"] = carry_out(load_experiment("synthetic"), replications=count, **options)
+        contents[study] = carry_out(load_experiment(study), replications=count, **options)
         if not as_json:
-            show(contents["synthetic"])
+            show(contents[study])
     if record is not None:
         contents["covid"] = run_covid(plan, record, options["output"], page=options["page"], progress=progress)
         if not as_json:

@@ -8,6 +8,7 @@ from spillover.policies.ablations import AblatedNDCSEM
 from spillover.policies.constrained import Constrained
 from spillover.policies.cts import CTS
 from spillover.policies.cucb import CUCB, DiscountedCUCB
+from spillover.policies.discounted_ts import DiscountedTS
 from spillover.policies.ftrl import FTRL
 from spillover.policies.ndcsem import NDCSEM
 from spillover.policies.reference import DelayedOracle, Oracle, Uniform
@@ -22,6 +23,7 @@ POLICIES: dict[str, Callable[..., Any]] = {
     "ndc-sem": NDCSEM,
     "sem-ucb": SEMUCB,
     "glr-sem-ucb": GLRSEMUCB,
+    "discounted-ts": DiscountedTS,
     "cucb": CUCB,
     "cts": CTS,
     "ftrl": FTRL,
@@ -55,6 +57,7 @@ __all__ = [
     "Constrained",
     "DelayedOracle",
     "DiscountedCUCB",
+    "DiscountedTS",
     "Oracle",
     "SlidingWindowCUCB",
     "SuperArmUCB",

@@ -37,6 +37,8 @@ class AblatedNDCSEM(NDCSEM):
         number = "a number above 0, at most 1"
         validate.number("discount", self.discount, number, low=np.finfo(float).tiny, high=1)
         self.check_exploration_and_graph()
+        by_action = "False where feedback is weighted by its arrival: what is in flight is known by the time of action"
+        validate.require(self.delay_aware or not self.pending, "pending", self.pending, by_action)
 
     @property
     def order_free(self) -> bool:

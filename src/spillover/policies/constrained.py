@@ -11,7 +11,19 @@ from spillover.constraints import check_constraints
 from spillover.exact import EFFORT
 from spillover.oracle import best_set, check_feasible
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Explains, Explanation, Feedback, IntArray, Problem, State
+from spillover.types import (
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Explains,
+    Explanation,
+    Feedback,
+    IntArray,
+    Problem,
+    State,
+    learns_graph,
+)
 
 RESAMPLES = 100  # at most so many redraws for the probability of an arm: probabilities below 1% count as 1%
 
@@ -62,6 +74,20 @@ class Constrained:
     @property
     def told_graph(self) -> bool:
         return bool(getattr(self.policy, "told_graph", False))
+
+    @property
+    def learns_graph(self) -> bool:
+        return learns_graph(self.policy)
+
+    @property
+    def quantity(self) -> str | None:
+        """What the scores are, where the policy says so."""
+        return getattr(self.policy, "quantity", None)
+
+    def signals(self, state: State) -> dict[str, Any]:
+        """What the policy itself tells of its health."""
+        told: dict[str, Any] = self.policy.signals(state) if hasattr(self.policy, "signals") else {}
+        return told
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
         validate.problem(problem)

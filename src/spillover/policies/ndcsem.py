@@ -9,6 +9,7 @@ import numpy as np
 from spillover import validate
 from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
 from spillover.policies.averages import upper_index
+from spillover.policies.pending import Pulls, count_pulls, no_pulls, pending_index
 from spillover.policies.sem import (
     SEMState,
     choose,
@@ -32,6 +33,10 @@ class NDCSEM:
         gamma^(-k/2), so discount and exploration together set how often idle arms are tried again.
     exploration: xi >= 0: size of the bonus 2 sqrt(xi (s+1) log(m) / M).
     sparsity: lambda >= 0 of the graph problem, or "auto" (chosen online by held-out prediction error).
+    pending: count pulls in flight too: M becomes the discounted number of all pulls, not only of those heard of, so
+        that an arm tried again is not repeated blindly until its first outcome comes. An arm in flight that was never
+        heard of stands at the top of the reward range plus its bonus. Feedback that never comes fades with all the
+        rest, so it holds an arm back for a while and never for good.
     row_bound: for graphs without a known order: most that a row of the adjacency may sum to.
     required, forbidden: (n, n) masks of edges known to exist and known to be impossible.
     graph: how the graph is learned: "sparse" (the paper's way), "payoff", "instrument", "adaptive" (whichever foretells
@@ -50,6 +55,7 @@ class NDCSEM:
     discount: Any = 0.985
     exploration: Any = 1e-10
     sparsity: Any = 1e-3
+    pending: bool = False
     row_bound: float = ROW_BOUND
     required: Any = None
     forbidden: Any = None
@@ -64,6 +70,7 @@ class NDCSEM:
         self.check_exploration_and_graph()
 
     def check_exploration_and_graph(self) -> None:
+        validate.require(isinstance(self.pending, bool), "pending", self.pending, "True or False")
         validate.number("exploration", self.exploration, "a finite number >= 0", low=0, high=np.inf)
         _ = self.learner  # refuses what it cannot take
 
@@ -78,18 +85,27 @@ class NDCSEM:
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SEMState:
         validate.grid(self, batch)
-        return start(self.learner, problem, rng, batch)
+        state = start(self.learner, problem, rng, batch)
+        return state._replace(pulls=no_pulls(problem.n_arms, batch)) if self.pending else state
 
     def index(self, state: SEMState) -> Array:
-        """E (eq. UCB): the discounted mean plus the bonus; +inf for arms never observed."""
-        width = 4.0 * self.exploration * (state.budget + 1)
-        return upper_index(state.averages, state.rounds, state.clock, width=width, discount=self.discount)
+        """E (eq. UCB): the discounted mean plus the bonus; +inf for arms never observed (with `pending`: played)."""
+        known = state.averages
+        shared = {"width": 4.0 * self.exploration * (state.budget + 1), "discount": self.discount}
+        if isinstance(state.pulls, Pulls):
+            top = state.limits[..., 1]
+            return pending_index(known, state.pulls, state.rounds, state.clock, top=top, **shared)
+        return upper_index(known, state.rounds, state.clock, **shared)
 
     def select(self, state: SEMState, rng: Rng) -> Choice:
         return decide(state, self.index(state), self.learner, rng)
 
     def played(self, state: SEMState, x: BoolArray) -> SEMState:
-        return pass_round(state, x, self.discount)
+        state = pass_round(state, x, self.discount)
+        if not isinstance(state.pulls, Pulls):
+            return state
+        pulls = count_pulls(state.pulls, np.asarray(x, np.bool_), state.rounds, self.discount)
+        return state._replace(pulls=pulls)
 
     def update(self, state: SEMState, feedback: Feedback, rng: Rng) -> SEMState:
         return take_in(state, feedback, self.learner, self.discount)

@@ -9,6 +9,7 @@ from spillover.graph import GraphLearner
 from spillover.oracle import top_arms
 from spillover.policies.averages import Averages, counts_now, learn, means, no_averages
 from spillover.policies.initialisation import follow_plan, initialisation
+from spillover.policies.pending import NoPulls, Pulls, in_flight
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
@@ -23,6 +24,7 @@ class SEMState(NamedTuple):
     budget: IntArray  # (*batch,)
     limits: Array  # (*batch, 2): range of z
     graph: Any
+    pulls: Pulls | NoPulls = NoPulls()  # all that were played, where the policy looks at those in flight
 
 
 def start(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch) -> SEMState:
@@ -89,7 +91,7 @@ def explanation(
 ) -> Explanation:
     """What is held as the next round is decided; `planned` where something else than the initialisation set it."""
     starting = state.rounds < state.averages.sums.shape[-1]
-    weights = np.array(state.graph.weights)
+    weights, pulls = np.array(state.graph.weights), state.pulls
     return Explanation(
         mean=means(state.averages),
         count=counts_now(state.averages, state.rounds, discount),
@@ -101,4 +103,5 @@ def explanation(
         score=scores(weights, index),
         chosen=chosen,
         planned=starting | np.asarray(planned),
+        pending=in_flight(state.averages, pulls, state.rounds, discount) if isinstance(pulls, Pulls) else None,
     )

@@ -28,6 +28,8 @@ def sem_signals(state: SEMState, discount: Any = 1.0) -> dict[str, Any]:
 
 def gram_of(graph: Any) -> Array | None:
     """The sum of y y' that a learned graph holds, held-out rounds included; None for one that holds none."""
+    if hasattr(graph, "sparse"):  # several learners side by side
+        return gram_of(graph.sparse)
     if hasattr(graph, "held_gram"):
         return np.asarray(graph.fits.gram[..., 0, :, :] + graph.held_gram)
     return getattr(graph, "gram", None)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.constraints import Constraint, compile_rows
 from spillover.reasons import words
 from spillover.reasons.health import Pending, Signal, health
 from spillover.reasons.paths import Network, Ways, solvable, ways_of
@@ -87,7 +88,7 @@ def reasons(
     arms: Sequence[str] | None = None,
     budget: int | None = None,
     pending: Pending | None = None,
-    constraints: Sequence[Any] = (),
+    constraints: Sequence[Constraint] = (),
     feasible: Callable[[BoolArray], bool] | None = None,
     signals: Mapping[str, Any] | None = None,
     quantity: str = EXPECTED,
@@ -132,7 +133,7 @@ def reasons(
         )
         for j in range(n)
     )
-    allowed = feasible or feasibility(s, constraints)
+    allowed = feasible or feasibility(names, s, constraints)
     return Reasons(
         arms=told,
         swaps=best_swaps(told, explanation.chosen, allowed, swaps),
@@ -203,14 +204,12 @@ def flows(explanation: Explanation, mean: Array) -> Array:
     return np.asarray(explanation.adjacency * level)
 
 
-def feasibility(budget: int, constraints: Sequence[Any]) -> Callable[[BoolArray], bool]:
-    """Whether a decision keeps the constraints; a swap keeps the budget by itself."""
+def feasibility(names: Sequence[str], budget: int, constraints: Sequence[Constraint]) -> Callable[[BoolArray], bool]:
+    """Whether a decision keeps the constraints."""
     if not constraints:
         return lambda x: True
-    from importlib import import_module
-
-    kept = import_module("spillover.constraints").feasible
-    return lambda x: bool(kept(x, budget, constraints))
+    rows = compile_rows(tuple(constraints), len(names), budget, tuple(names))
+    return lambda x: bool(rows.holds(x))
 
 
 def best_swaps(

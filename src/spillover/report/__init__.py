@@ -2,6 +2,7 @@
 
 from spillover.report.figures import (
     Difference,
+    Ratio,
     delay_figure,
     forest_figure,
     graph_error_figure,
@@ -13,6 +14,7 @@ from spillover.report.figures import (
     means_figure,
     ratio_figure,
     ratio_panels,
+    ratios_figure,
     regret_figure,
     regret_panels,
     save_figure,
@@ -31,6 +33,7 @@ from spillover.report.tables import (
 
 __all__ = [
     "Difference",
+    "Ratio",
     "delay_figure",
     "difference_table",
     "final_table",
@@ -47,6 +50,7 @@ __all__ = [
     "parameter_table",
     "ratio_figure",
     "ratio_panels",
+    "ratios_figure",
     "regret_figure",
     "regret_panels",
     "save_figure",

@@ -11,7 +11,7 @@ from jinja2 import Environment as Templates
 from matplotlib.axes import Axes
 
 from spillover.experiments import Results, open_results
-from spillover.report import sections
+from spillover.report import beyond, sections
 from spillover.report.claims import FAILS, HOLDS, Claim, all_claims
 from spillover.report.figures import html_image, save_figures
 from spillover.report.figures.style import figure_of
@@ -57,6 +57,9 @@ def write_report(folder: str | Path) -> Path:
 
 def page_parts(results: Results, draw: Illustrator) -> Iterator[tuple[str, str, str]]:
     """(anchor, title, body) of every section that these results allow."""
+    if beyond.is_beyond(results):
+        yield from beyond_parts(results, draw)
+        return
     yield "summary", "In short", sections.summary(results)
     for world in results.experiment.worlds:
         yield f"regret-{world}", sections.regret_title(world), sections.regret(results, world, draw)
@@ -77,7 +80,18 @@ def paper_parts(results: Results, draw: Illustrator) -> Iterator[tuple[str, str,
     yield "world", "The world of the pictures", sections.picture_world(results, draw)
 
 
-def claims_body(claims: list[Claim]) -> str:
+def beyond_parts(results: Results, draw: Illustrator) -> Iterator[tuple[str, str, str]]:
+    """The study of the policies that are not the paper's."""
+    yield "summary", "In short", beyond.in_short(results)
+    yield "beyond", "Beyond the paper", beyond.multiples(results, draw)
+    yield "regret", "Regret over time", beyond.over_time(results, draw)
+    yield "varied", "Where the setting is varied", beyond.varied(results)
+    yield "claims", "What is claimed", claims_body(beyond.beyond_claims(results), ("where", "claim", "finding"))
+    yield "parameters", "Parameters", sections.parameters(results)
+    yield "settings", "Settings, seeds, versions", sections.settings(results)
+
+
+def claims_body(claims: list[Claim], names: tuple[str, ...] = ("where", "the paper claims", "we find")) -> str:
     """The claims as a table."""
     kinds = {HOLDS: "holds", FAILS: "fails"}
     counts = {
@@ -89,7 +103,7 @@ def claims_body(claims: list[Claim]) -> str:
         f'<td class="{kinds.get(c.verdict, "open")}">{escape(c.verdict)}</td></tr>'
         for c in claims
     ]
-    head = "".join(f"<th>{name}</th>" for name in ("where", "the paper claims", "we find", "verdict"))
+    head = "".join(f"<th>{name}</th>" for name in (*names, "verdict"))
     return (
         f"<p>{len(claims)} claims: {escape(told)}. A difference counts when its 95% interval leaves out 0; differences "
         "are paired, over the same fresh worlds, rewards and delays.</p>"

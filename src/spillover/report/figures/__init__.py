@@ -14,11 +14,13 @@ from spillover.report.figures.output import (
     save_figure,
     save_figures,
 )
+from spillover.report.figures.ratios import Ratio, ratios_figure
 from spillover.report.figures.regret import delay_figure, regret_figure, regret_panels
 from spillover.report.figures.style import Style, figure_legend, figure_of, new_axes, new_panels, styles_for
 
 __all__ = [
     "Difference",
+    "Ratio",
     "Style",
     "decision_figure",
     "delay_figure",
@@ -39,6 +41,7 @@ __all__ = [
     "png_data",
     "ratio_figure",
     "ratio_panels",
+    "ratios_figure",
     "regret_figure",
     "regret_panels",
     "save_figure",

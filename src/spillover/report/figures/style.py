@@ -34,12 +34,20 @@ REFERENCES = {
     "delayed-oracle": Style("#000000", (0, (8, 2)), "d", "--"),
     "oracle": Style("#000000", "-", "", ""),
 }
+# Beyond the paper: drawn beside NDC-SEM and SEM-UCB, so in neither one's colour, and with lines of their own.
+BEYOND = {
+    "switching-sem": Style(COLORS[2], (0, (9, 1.3)), "*", "|||"),
+    "ndc-sem-pending": Style(COLORS[4], (0, (3, 1, 1, 1, 1, 1)), "v", "OO"),
+    "discounted-ts": Style(COLORS[3], (0, (5, 1.2, 2, 1.2)), "D", "**"),
+}
 POLICY_ORDER = (
     "ndc-sem", "sem-ucb", "cucb", "cts", "ftrl",
     "window-cucb", "discounted-cucb", "glr-cucb", "glr-sem-ucb", "super-arm-ucb", "ablated-ndc-sem",
     "cucb-told-graph", "cts-told-graph", "ftrl-told-graph",
     "window-cucb-told-graph", "discounted-cucb-told-graph", "glr-cucb-told-graph",
 )  # fmt: skip
+
+FIXED = REFERENCES | BEYOND
 
 
 def numbered_style(k: int) -> Style:
@@ -59,12 +67,12 @@ def styles_for(names: Iterable[str]) -> dict[str, Style]:
     for name in names:
         if name in chosen:
             continue
-        if name in REFERENCES:
-            chosen[name] = REFERENCES[name]
+        if name in FIXED:
+            chosen[name] = FIXED[name]
         elif name in POLICY_ORDER:
             chosen[name] = numbered_style(POLICY_ORDER.index(name))
         else:
-            strangers = sum(n not in REFERENCES and n not in POLICY_ORDER for n in chosen)
+            strangers = sum(n not in FIXED and n not in POLICY_ORDER for n in chosen)
             chosen[name] = numbered_style(len(POLICY_ORDER) + strangers)
     return chosen
 

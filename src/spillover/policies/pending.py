@@ -1,0 +1,48 @@
+"""Pulls in flight: played, their outcomes still to come.
+
+No round needs to be remembered for it. Count the discounted pulls of all rounds played and of all rounds heard of,
+both by the time of the action: what is in flight is the difference, and heard of and in flight together are the pulls
+played. An outcome that never comes stays in flight, but fades like every pull, so that its arm's turn comes again.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import kernels
+from spillover.policies.averages import Averages, counts_now
+from spillover.types import Array, Batch, BoolArray, IntArray
+
+
+class Pulls(NamedTuple):
+    """Discounted pulls of each arm as of its stamp, whether or not their outcomes have come."""
+
+    counts: Array  # (*batch, n)
+    stamps: IntArray  # (*batch, n): the latest of the arm's rounds
+
+
+class NoPulls(NamedTuple):
+    """Of a policy that does not count them: no arrays, and nothing on disk."""
+
+
+def no_pulls(n_arms: int, batch: Batch) -> Pulls:
+    line = (*batch, n_arms)
+    return Pulls(np.zeros(line), np.zeros(line, np.int64))
+
+
+def count_pulls(pulls: Pulls, x: BoolArray, moment: IntArray, discount: Any) -> Pulls:
+    """The pulls after x was played at `moment`."""
+    return Pulls(*kernels.count_pulls(*pulls, x, moment, discount))
+
+
+def pending_index(
+    known: Averages, pulls: Pulls, now: IntArray, clock: Any, *, width: Any, discount: Any, top: Array
+) -> Array:
+    """mean + sqrt(width log(clock) / pulls); `top` stands for a mean not heard of, +inf for an arm never played."""
+    return np.asarray(kernels.pending_index(*known, *pulls, now, clock, discount, width, top))
+
+
+def in_flight(known: Averages, pulls: Pulls, now: IntArray, discount: Any) -> Array:
+    """The discounted pulls whose outcomes have not come, as of now."""
+    played = pulls.counts * np.asarray(discount)[..., None] ** (now[..., None] - pulls.stamps)
+    return np.asarray(np.maximum(played - counts_now(known, now, discount), 0.0))

@@ -1,0 +1,91 @@
+"""Regret as a multiple of a reference's: one row a setting, one point a policy, each with its interval."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator, StrMethodFormatter
+
+from spillover import validate
+from spillover.report.figures.style import Style, figure_legend, new_axes, styles_for
+
+TICKS = np.array([0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000])
+
+
+class Ratio(NamedTuple):
+    """What a policy's regret is of the reference's in one setting, with its 95% interval."""
+
+    row: str  # the setting
+    policy: str
+    label: str
+    mean: float
+    low: float
+    high: float
+
+
+def ratios_figure(
+    ratios: Sequence[Ratio],
+    *,
+    ax: Axes | None = None,
+    title: str = "",
+    reference: str = "delayed oracle",
+    styles: Mapping[str, Style] | None = None,
+    wrap: int = 30,
+) -> Axes:
+    """Ratios with their intervals on a logarithmic scale, the settings as rows; a line at 1, the reference's own.
+
+    Axes that are given get no legend: `figure_legend` makes one for several of them.
+    """
+    drawn = [r for r in ratios if np.isfinite(r.mean) and r.mean > 0]
+    validate.require(len(drawn) > 0, "ratios", ratios, "at least one that is a number above 0")
+    styles = {**styles_for(r.policy for r in drawn), **(styles or {})}
+    rows, policies = (list(dict.fromkeys(names)) for names in ([r.row for r in drawn], [r.policy for r in drawn]))
+    target = ax or new_axes(7.6, 1.3 + (0.14 + 0.1 * len(policies)) * len(rows))
+    for k in range(1, len(rows), 2):
+        target.axhspan(k - 0.5, k + 0.5, color="0.95", linewidth=0, zorder=0)
+    target.axvline(1.0, color="black", linewidth=1.0, zorder=1, label=f"1: the {reference}")
+    for k, policy in enumerate(policies):
+        shift = 0.76 * ((k + 0.5) / len(policies) - 0.5)
+        own = [r for r in drawn if r.policy == policy]
+        draw_policy(target, own, [rows.index(r.row) + shift for r in own], styles[policy])
+    target.set_yticks(range(len(rows)), [textwrap.fill(row, wrap) for row in rows])
+    target.set_ylim(len(rows) - 0.5, -0.5)
+    target.tick_params(axis="y", length=0)
+    scale_to(target, drawn)
+    target.set(xlabel=f"final expected regret over that of the {reference} (logarithmic)", title=title)
+    target.spines[["top", "right", "left"]].set_visible(False)
+    if ax is None:
+        figure_legend([target])
+    return target
+
+
+def draw_policy(ax: Axes, ratios: Sequence[Ratio], at: Sequence[float], style: Style) -> None:
+    """One policy's points."""
+    means, lows, highs = np.array([r[3:] for r in ratios]).T
+    ax.errorbar(
+        means,
+        at,
+        xerr=np.nan_to_num([np.minimum(means - lows, 0.999 * means), highs - means]),  # a logarithm ends at 0
+        label=ratios[0].label,
+        color=style.color,
+        marker=style.marker or "o",
+        markersize=7.5 if style.marker == "*" else 5.0,
+        linestyle="",
+        elinewidth=1.5,
+        zorder=3,
+    )
+
+
+def scale_to(ax: Axes, ratios: Sequence[Ratio]) -> None:
+    """A logarithmic axis with plain numbers at the ticks."""
+    values = [1.0, *(v for r in ratios for v in r[3:] if np.isfinite(v) and v > 0.05)]
+    low, high = 0.88 * min(values), 1.1 * max(values)
+    ax.set_xscale("log")
+    ax.set_xlim(low, high)
+    ax.set_xticks([tick for tick in TICKS if low <= tick <= high])
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.grid(axis="x", color="0.85", linewidth=0.7, zorder=0)
+    ax.set_axisbelow(True)

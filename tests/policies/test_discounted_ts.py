@@ -1,0 +1,157 @@
+"""Discounted Thompson sampling: a slow twin, the distribution of its draws, and the discount that it comes to."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import spillover as sp
+from spillover.policies.discounted_ts import DISCOUNTS, EVIDENCE_DISCOUNT
+from spillover.testing import check_policy
+from tests.reference.discounted_ts_reference import SlowDiscounts
+
+N, BUDGET = 4, 2
+LOW, HIGH = -1.0, 3.0
+DELAYS: dict[str, Any] = {
+    "none": sp.ConstantDelay(0),
+    "constant": sp.ConstantDelay(9),
+    "geometric": sp.GeometricDelay(5.0),
+    "lossy": sp.LossyDelay(sp.UniformDelay(0, 6), 0.4),
+    "all lost": sp.LossyDelay(sp.ConstantDelay(0), 1.0),
+}
+
+
+def feedback(x, z, age):
+    x, z = np.asarray(x, bool), np.asarray(z, float)
+    batch = x.shape[:-1]
+    return sp.Feedback(x, z, z, np.broadcast_to(age, batch), np.ones(batch, bool))
+
+
+@pytest.mark.parametrize("law", ["bernoulli", "beta"])
+@pytest.mark.parametrize("name", DELAYS)
+def test_slow_twin_agrees(name, law):
+    policy, delay, rng = sp.DiscountedTS(), DELAYS[name], sp.Rng(4)
+    world = sp.SyntheticSEM(n_arms=N, budget=BUDGET, edge_density=0.2, horizon=50, changes=(25,), law=law)
+    twin, under_way = SlowDiscounts(N, DISCOUNTS, EVIDENCE_DISCOUNT), []
+    for t, x, outcome, state in sp.rounds(policy, world.draw(rng.at(sp.Purpose.WORLD)), delay, rng, ()):
+        twin.play(x)
+        late = int(delay.draw(t, rng.at(sp.Purpose.DELAY, t)))
+        under_way.append((late + t if late != sp.NEVER else late, t, x, outcome.z))
+        for arrival, moment, *told in under_way:
+            if arrival == t:
+                twin.tell(moment, *told)
+        if t % 10:
+            continue
+        np.testing.assert_allclose(state.candidates.evidence, twin.evidence(), rtol=1e-9)
+        drawn = policy.draw(state, rng.at(sp.Purpose.CHOICE, t + 1))
+        shown = policy.explain(state, rng)
+        mean, count, flying = twin.posterior(int(drawn.leader))
+        np.testing.assert_allclose(shown.count, count, rtol=1e-9)
+        np.testing.assert_allclose(shown.pending, flying, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(shown.mean, np.where(count > 0, mean, np.nan), rtol=1e-9)
+        np.testing.assert_allclose(shown.clock, (DISCOUNTS[drawn.leader] ** np.arange(t)).sum(), rtol=1e-9)
+        np.testing.assert_array_equal(shown.index, drawn.draw)
+    assert bool(twin.told) == (name != "all lost")
+
+
+def test_rewards_on_another_range_teach_the_same():
+    plain, other = sp.Problem(N, BUDGET), sp.Problem(N, BUDGET, reward_range=(LOW, HIGH))
+    draws, policy, rng = np.random.default_rng(3), sp.DiscountedTS(), sp.Rng(1)
+    states = [policy.init(problem, rng.at(sp.Purpose.START)) for problem in (plain, other)]
+    for _ in range(30):
+        x, share = draws.permutation(N) < BUDGET, draws.uniform(size=N)
+        told = [np.where(x, share, 0.0), np.where(x, LOW + (HIGH - LOW) * share, 0.0)]
+        for k, z in enumerate(told):
+            states[k] = policy.update(policy.played(states[k], x), feedback(x, z, 0), rng)
+    one, two = (policy.explain(state, rng) for state in states)
+    np.testing.assert_allclose(two.index, LOW + (HIGH - LOW) * one.index, rtol=1e-9)
+    np.testing.assert_allclose(two.mean, LOW + (HIGH - LOW) * one.mean, rtol=1e-9)
+
+
+def many_of_one(rounds, flying, learners=4000):
+    """The same history for many learners: two arms, the first heard of in every round, then pulls in flight."""
+    policy, rng = sp.DiscountedTS(), sp.Rng(5, np.arange(learners))
+    state = policy.init(sp.Problem(2, 1), rng.at(sp.Purpose.START), (learners,))
+    x = np.broadcast_to([True, False], (learners, 2))
+    for t in range(rounds):
+        z = np.where(x, float(t % 4 == 0), 0.0)
+        state = policy.update(policy.played(state, x), feedback(x, z, 0), rng)
+    for _ in range(flying):
+        state = policy.played(state, x)
+    return policy, state, policy.draw(state, rng.at(sp.Purpose.CHOICE, rounds + flying + 1))
+
+
+def test_the_discount_is_drawn_in_proportion_to_the_likelihood():
+    _, state, drawn = many_of_one(40, 0)
+    odds = np.exp(state.candidates.evidence[0] - state.candidates.evidence[0].max())
+    counted = np.bincount(drawn.leader, minlength=len(DISCOUNTS))
+    assert stats.chisquare(counted, len(drawn.leader) * odds / odds.sum()).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("flying", [0, 25])
+def test_draws_follow_the_posterior_narrowed_by_the_pulls_in_flight(flying):
+    _, _, drawn = many_of_one(40, flying)
+    for leader in np.unique(drawn.leader):
+        rows = drawn.leader == leader
+        mean, seen, pulls = (leaf[rows][0] for leaf in (drawn.mean, drawn.seen, drawn.flying))
+        assert (pulls[0] > 0) == (flying > 0)
+        narrow = np.sqrt((seen + 2) / (seen + 2 + pulls))
+        for arm in range(2):
+            whole = mean[arm] + (drawn.draw[rows, arm] - mean[arm]) / narrow[arm]
+            prior = mean[arm] * (seen[arm] + 2)
+            assert stats.kstest(whole, stats.beta(prior, seen[arm] + 2 - prior).cdf).pvalue > 1e-4
+    np.testing.assert_allclose(drawn.mean[:, 1], 0.5)  # nothing is known of the other arm
+
+
+def expected_memory(rewards):
+    """The mean memory, in rounds, of the discounts that one arm's rewards leave."""
+    policy, rng = sp.DiscountedTS(), sp.Rng(0)
+    state = policy.init(sp.Problem(1, 1), rng)
+    for z in rewards:
+        state = policy.update(policy.played(state, np.array([True])), feedback([True], [z], 0), rng)
+    odds = np.exp(state.candidates.evidence - state.candidates.evidence.max())
+    return float((odds / odds.sum() / (1 - DISCOUNTS)).sum())
+
+
+@pytest.mark.parametrize("law", ["bernoulli", "beta"])
+def test_what_changes_often_is_forgotten_fast_and_what_stays_is_kept(law):
+    draws = np.random.default_rng(12)
+    steady, restless = np.full(3000, 0.3), np.where(np.arange(3000) // 100 % 2, 0.9, 0.1)
+    memory = {}
+    for name, means in (("steady", steady), ("restless", restless)):
+        beta = draws.beta(4 * means, 4 * (1 - means))
+        memory[name] = expected_memory(beta if law == "beta" else draws.uniform(size=3000) < means)
+    assert memory["restless"] < 100 < 1000 < memory["steady"]
+
+
+def test_lost_feedback_holds_no_arm_back_for_good():
+    """An arm in flight that is never heard of: its draw narrows, and is as wide as ever once the pulls have faded."""
+    policy, rng = sp.DiscountedTS(), sp.Rng(6, np.arange(500))
+    state = policy.init(sp.Problem(2, 1), rng.at(sp.Purpose.START), (500,))
+    lost, idle = (np.broadcast_to(x, (500, 2)) for x in ([True, False], [False, False]))
+    for _ in range(60):
+        state = policy.played(state, lost)
+    narrow = policy.draw(state, rng.at(sp.Purpose.CHOICE, 61)).draw[:, 0].std()
+    for _ in range(40_000):
+        state = policy.played(state, idle)
+    wide = policy.draw(state, rng.at(sp.Purpose.CHOICE, 40_061)).draw[:, 0].std()
+    assert narrow < 0.3 * np.sqrt(1 / 12)
+    assert wide == pytest.approx(np.sqrt(1 / 12), rel=0.1)
+
+
+@pytest.mark.parametrize("graph", ["sparse", "adaptive", "none"])
+def test_it_keeps_the_rules_of_a_policy(graph):
+    check_policy(sp.DiscountedTS(graph=graph))
+
+
+@pytest.mark.parametrize("name", ["constant", "geometric", "lossy"])
+def test_a_row_of_a_batch_is_a_live_learner_bit_for_bit(name):
+    environment = sp.SyntheticSEM(n_arms=N, budget=BUDGET, edge_density=0.2, horizon=60, changes=(20,), law="beta")
+    rng = sp.Rng(9, np.arange(4))
+    world = environment.draw(rng.at(sp.Purpose.WORLD), (4,))
+    played = [x[2].copy() for _, x, _, _ in sp.rounds(sp.DiscountedTS(), world, DELAYS[name], rng, (4,))]
+    alone = sp.Rng(9, 2)
+    own = environment.draw(alone.at(sp.Purpose.WORLD))
+    for t, x, _, _ in sp.rounds(sp.DiscountedTS(), own, DELAYS[name], alone, ()):
+        np.testing.assert_array_equal(x, played[t - 1])
