@@ -126,14 +126,20 @@ class AdaptiveGraph:
         )
 
     def remember(self, graph: AdaptiveState) -> Array:
-        """The weights that each candidate with a graph holds now, (*batch, 3, n)."""
-        return np.stack([graph.sparse.weights, graph.instrument.weights, graph.lasting.weights], axis=-2)
+        """The weights that each candidate with a graph holds now, (*batch, 3, n); zeros while they say little yet.
+
+        What was foretold before there was much to learn from would be held against the candidates for long.
+        """
+        held = np.stack([graph.sparse.weights, graph.instrument.weights, graph.lasting.weights], axis=-2)
+        ripe = graph.instrument.regression.freedom >= held.shape[-1]
+        return np.where(ripe[..., None, None], held, 0.0)
 
     def judge(self, graph: AdaptiveState, z: Array, y: Array, arrived: BoolArray, memo: Any) -> AdaptiveState:
         """What an outcome says of the weights that were held when its round was played."""
         if memo is None:
             return graph
-        evidence = weigh(graph.evidence, foretell(memo, z), y.sum(axis=-1), arrived)
+        ripe = np.asarray(memo).any(axis=(-1, -2))
+        evidence = weigh(graph.evidence, foretell(memo, z), y.sum(axis=-1), arrived & ripe)
         return graph._replace(evidence=evidence)
 
     def absorb(

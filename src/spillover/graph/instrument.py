@@ -14,6 +14,7 @@ from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 # How much new information may wait, for each arm: a graph read off anew could not differ by more than a fraction of its
 # standard errors. Reading costs n^3, so that it must not be done every round.
 NEWS = 0.025
+UNKNOWN = 0.5  # of the prior variance of an arm's effects: with more than that left nothing is known of them
 
 
 class InstrumentState(NamedTuple):
@@ -100,6 +101,9 @@ class InstrumentGraph:
             floor_of(known)[due],
             self.signed,
         )
+        # an arm that no round told apart hides the edges through it, but not the total effects of those that were
+        unknown = (known.root[due] ** 2).sum(axis=-1) * known.ridge[due][..., None] > UNKNOWN
+        weights = np.where(unknown.any(axis=-1, keepdims=True), known.effects[due].sum(axis=-2), weights)
         graph.adjacency[due] = adjacency
         graph.gain[due] = gain
         graph.weights[due] = at_least(weights, self.signed, False)
