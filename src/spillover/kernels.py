@@ -1073,6 +1073,7 @@ def systematic_sample(marginals, budget, key, call, moment, purpose, x):
 # underflows; beyond them nothing is left to learn.
 LEAST_RATIO: Final = 1e-30
 MOST_RATIO: Final = 1e30
+SAME_CHANGE: Final = 20  # rounds by which two hypotheses of the same change may differ
 NEGLIGIBLE: Final = 1e-6  # probability of a hypothesis below which it does not move a decision
 
 
@@ -1231,6 +1232,19 @@ def update_changed(born, mass, ratio, silent, shares, changed):
                 changed[k, i] += share * changed_probability(silent[k, i] if g == 0 else shares[g], ratio[k, i])
 
 
+@njit
+def note_change(born, mass, noticed):
+    """Count a change once its hypothesis is more likely than not; neighbouring rounds are the same change."""
+    for k in range(born.shape[0]):
+        total = 0.0
+        for g in range(mass.shape[1]):
+            total += mass[k, g]
+        if total > 0.5 and born[k] > noticed[1]:
+            if born[k] > noticed[1] + SAME_CHANGE or noticed[1] == 0:
+                noticed[0] += 1
+            noticed[1] = born[k]
+
+
 @gufunc(
     (
         int64[:],
@@ -1240,6 +1254,7 @@ def update_changed(born, mass, ratio, silent, shares, changed):
         float64[:, :],
         float64[:, :],
         float64[:, :],
+        int64[:],
         int64[:],
         int64[:],
         boolean[:],
@@ -1252,8 +1267,8 @@ def update_changed(born, mass, ratio, silent, shares, changed):
         boolean,
         boolean[:],
     ),
-    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(n),(n),(),(g),(g),(),(),()->()",
-    writes=("born", "mass", "kept", "fresh", "ratio", "silent", "changed", "seen", "latest"),
+    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(t),(n),(n),(),(g),(g),(),(),()->()",
+    writes=("born", "mass", "kept", "fresh", "ratio", "silent", "changed", "seen", "latest", "noticed"),
 )
 def switching_arrival(
     born,
@@ -1265,6 +1280,7 @@ def switching_arrival(
     changed,
     seen,
     latest,
+    noticed,
     x,
     reward,
     moment,
@@ -1291,6 +1307,7 @@ def switching_arrival(
             weigh_reward(born, mass, kept, fresh, ratio, silent, shares, i, reward[i], moment)
             seen[i] = max(seen[i], moment)
     update_changed(born, mass, ratio, silent, shares, changed)
+    note_change(born, mass, noticed)
 
 
 @njit(inline="always")

@@ -140,7 +140,7 @@ def test_evidence_says_what_a_graph_brings():
     *_, last = sp.rounds(learner, world.draw(rng.at(Purpose.WORLD), (20,)), 10, rng, (20,))
     account = evidence(last.state.graph)
     assert (account.with_graph < account.without).mean() > 0.9
-    assert (account.used < 3).all()
+    assert (account.used == 0).all()  # the paper's own world: nothing is clearly better than its learner
 
 
 @pytest.mark.parametrize("delay", [0, 50])

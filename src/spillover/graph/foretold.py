@@ -9,6 +9,7 @@ from spillover.types import Array, Batch, BoolArray, IntArray
 MEMORY = 0.99  # how much of the evidence is left after an arrival
 CLEAR = 2.0  # standard errors by which a candidate must be better than the first to be used in its place
 NEAR = 0.01  # errors that differ by less than this share of the error without a graph are alike
+ROUNDING = 1e-9  # and so are errors below this share of what was foretold
 
 
 class Evidence(NamedTuple):
@@ -50,12 +51,13 @@ def weigh(held: Evidence, foretold: Array, payoff: Array, heard: BoolArray) -> E
 def best_candidate(held: Evidence) -> IntArray:
     """Of those that are clearly better than the first candidate, the first whose error is near the least.
 
-    The first candidate itself if none is clearly better.
+    The first candidate itself if none is clearly better, by more than rounding or a penalty can make up.
     """
-    clear = held.lead > CLEAR * np.sqrt(held.doubt)
+    alike = NEAR * held.errors[..., -1:] + ROUNDING * held.power[..., -1:]
+    clear = (held.lead > CLEAR * np.sqrt(held.doubt)) & (held.lead > alike)
     clear[..., 0] = ~clear[..., 1:].any(axis=-1)
     errors = np.where(clear, held.errors, np.inf)
-    near = errors <= errors.min(axis=-1, keepdims=True) + NEAR * held.errors[..., -1:]
+    near = errors <= errors.min(axis=-1, keepdims=True) + alike
     return np.asarray(near.argmax(axis=-1))
 
 

@@ -10,6 +10,7 @@ from spillover import kernels, validate
 from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
 from spillover.oracle import top_arms
 from spillover.policies.sem import scores
+from spillover.policies.signals import gram_of
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
@@ -34,6 +35,7 @@ class Belief(NamedTuple):
     changed: Array  # (*batch, k, n): probability under r that the arm changed at r
     seen: IntArray  # (*batch, n): latest round of play with a reward of the arm
     latest: IntArray  # (*batch, 1): latest round of play that was heard of
+    noticed: IntArray  # (*batch, 2): changes noticed so far, and the round of the last one
 
 
 class SwitchingState(NamedTuple):
@@ -65,6 +67,7 @@ def no_belief(n_arms: int, batch: Batch) -> Belief:
         changed=np.zeros(hypotheses),
         seen=np.zeros((*batch, n_arms), np.int64),
         latest=np.zeros((*batch, 1), np.int64),
+        noticed=np.zeros((*batch, 2), np.int64),
     )
 
 
@@ -74,7 +77,7 @@ def weights_before(problem: Problem) -> Array:
     1 / n an edge is the guess, so weights from 1 to about e; while nothing has arrived, only their order matters.
     """
     n = problem.n_arms
-    return (1.0 + 1.0 / n) ** np.arange(n) if problem.acyclic else np.ones(n)
+    return np.asarray((1.0 + 1.0 / n) ** np.arange(n)) if problem.acyclic else np.ones(n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +195,12 @@ class SwitchingSEM:
             effects=state.effects + np.where(heard, reward, 0.0),
             graph=self.learner.solve(self.learner.absorb(graph, z, y, arrived, moment)),
         )
+
+    def signals(self, state: SwitchingState) -> dict[str, Any]:
+        """What health signals need (`spillover.policies.signals`)."""
+        told: dict[str, Any] = {"latest": state.belief.seen, "changes_seen": state.belief.noticed[..., 0]}
+        gram = gram_of(state.graph)
+        return told if gram is None else told | {"gram": gram}
 
     def explain(self, state: SwitchingState, rng: Rng | None = None) -> Explanation:
         """What the policy holds as it decides the next round; `rng` settles ties."""
