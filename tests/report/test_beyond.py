@@ -18,7 +18,7 @@ def small():
     short = 'kind = "synthetic"\nhorizon = 150\n'
     text = text.replace('kind = "synthetic"\n', short + "changes = [50, 100]\n").replace("n_arms = 50", "n_arms = 20")
     text = text.replace("changes = [50, 100]\nchanges = []", "changes = []")
-    text = text.replace("replications = 30", "replications = 3").replace("replications = 10", "replications = 2")
+    text = text.replace("replications = 25", "replications = 3").replace("replications = 10", "replications = 2")
     text = re.sub(r"(rounds|mean) = (\d+)", lambda found: f"{found[1]} = {int(found[2]) // 10}", text)
     return parse_experiment(text)
 
