@@ -169,8 +169,7 @@ def test_larger_problems_agree_with_a_general_solver(seed):
     theirs = milp(
         -scores, constraints=limits, integrality=np.ones(60, int), bounds=Bounds(0, 1), options={"mip_rel_gap": 0}
     )
-    assert theirs.x is not None
-    assert answer.value == answer.bound == pytest.approx(float(scores @ np.round(theirs.x)), abs=1e-6)
+    assert answer.value == answer.bound == pytest.approx(scores[np.asarray(theirs.x) > 0.5].sum(), abs=1e-6)
     assert rows.holds(answer.x)
 
 

@@ -16,7 +16,7 @@ from spillover import kernels
 from spillover.constraints import Rows
 from spillover.types import Array, BoolArray, IntArray
 
-EFFORT = 1_000_000  # steps of the search, some 0.1 us each
+EFFORT = 800_000  # steps of the search, some 0.1 us each
 FEW_ARMS = 12  # so many that all sets can be looked at without a relaxation
 DIFFERENCE = 1e-11  # totals that differ by less than this part of the largest score are equal
 SMALL = 1e-5  # arms with scores below this part of the largest are decided after the others, on their own scale
@@ -235,7 +235,10 @@ def search(
         if total > best:
             x, best = found, total
     while effort > 0 and best < bound - least:
-        wide = min(gap if n > FEW_ARMS else np.inf, bound - best, everything)
+        wide = min(bound - best, everything)
+        near_arms, all_arms = np.searchsorted(at.costs, [gap, wide], side="right")
+        if n > FEW_ARMS and near_arms < all_arms:  # else a narrower search would look at the same arms
+            wide = min(gap, wide)
         found, total, steps = look(at, value, wide, effort, n)
         finished, effort = steps <= effort, effort - steps
         if total > best:
