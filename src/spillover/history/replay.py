@@ -78,7 +78,7 @@ class Deferred:
 
 def deferred(policy: Any) -> Any:
     """The policy without the work of solving for a graph, for rounds whose decision is known already."""
-    learner = getattr(policy, "learner", None)
+    learner: Any = getattr(policy, "learner", None)
     if not isinstance(learner, SOLVED_FROM_SUMS) and not hasattr(learner, "remember"):
         return policy
     quick = copy.copy(policy)
