@@ -5,6 +5,8 @@ import gzip
 import itertools
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -406,3 +408,12 @@ def test_a_process_of_its_own_prints_json_alone(folder) -> None:
     done = outside("next", written(folder, SMALL), "--budget", 1, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["policy"]
+
+
+def test_what_takes_long_to_load_is_not_loaded(folder) -> None:
+    written(folder, SMALL)
+    heavy = "print(sorted({'pandas', 'matplotlib'} & set(sys.modules)))"
+    lines = ["import atexit, sys", "from spillover.cli import main", f"atexit.register(lambda: {heavy})"]
+    code = "\n".join([*lines, "main(['next', 'h.csv', '--budget', '1'])"])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -81,3 +81,28 @@ def test_nothing_known_yet_follows_the_plan() -> None:
     learner = tell(sp.NDCSEM(), played(rounds=2, lost=(1, 2)), budget=2)
     assert learner.pending == [1, 2]
     assert learner.choose().sum() == 2
+
+
+class Judged:
+    """A learner that must be solved on the way, and counts how often it is."""
+
+    def __init__(self, learner) -> None:
+        self.init, self.absorb, self.inner, self.solved = learner.init, learner.absorb, learner, 0
+
+    def remember(self, graph):
+        return graph.weights
+
+    def solve(self, graph):
+        self.solved += 1
+        return self.inner.solve(graph)
+
+
+@pytest.mark.parametrize(("rounds", "most"), [(90, 90), (450, 101)])
+def test_a_learner_that_is_judged_is_solved_now_and_then_and_at_the_end(rounds, most) -> None:
+    policy, history = sp.NDCSEM(), played(rounds=rounds, lost=(5, rounds))
+    expected = tell(policy, history, budget=2).state.graph
+    judged = Judged(policy.learner)
+    vars(policy)["learner"] = judged
+    found = tell(policy, history, budget=2).state.graph
+    np.testing.assert_allclose(found.adjacency, expected.adjacency, atol=1e-7)
+    assert most // 2 < judged.solved <= most

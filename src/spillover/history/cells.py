@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spillover.history.problems import Problems
-from spillover.types import Array, IntArray
+from spillover.types import Array, BoolArray, IntArray
 
 YES_AND_NO = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -54,7 +54,7 @@ def encoded(column: Any) -> tuple[IntArray, list[str]]:
 
     found = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     texts = [str(text).strip() for text in found.dictionary.cast(pa.string()).to_pylist()]
-    place = found.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    place = plain(found.indices, -1)
     return place.astype(np.int64, copy=False), texts
 
 
@@ -90,10 +90,10 @@ def numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bo
         empty = compute.equal(trimmed, "")
         found = compute.if_else(compute.or_(bad, empty), pa.scalar(None, pa.string()), trimmed).cast(pa.float64())
         wrong = compute.and_not(compute.fill_null(bad, False), compute.fill_null(empty, True))
-        refuse(wrong.to_numpy(zero_copy_only=False), column, name, problems, first)
+        refuse(flags(wrong), column, name, problems, first)
         return as_floats(found)
     values = as_floats(found)
-    infinite = ~np.isfinite(values) & column.is_valid().to_numpy(zero_copy_only=False)
+    infinite = ~np.isfinite(values) & flags(column.is_valid())
     if infinite.any():
         refuse(infinite, column, name, problems, first)
         return np.where(infinite, np.nan, values)
@@ -101,7 +101,23 @@ def numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bo
 
 
 def as_floats(found: Any) -> Array:
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.float64)
+    return np.asarray(plain(found, np.nan), np.float64)
+
+
+def flags(found: Any) -> BoolArray:
+    """Truth values, which have no bytes of their own in arrow."""
+    import pyarrow as pa
+
+    return np.asarray(plain(found.cast(pa.uint8()), 0) == 1)
+
+
+def plain(found: Any, empty: Any) -> Any:
+    """Numbers of an arrow array, with `empty` in its gaps; arrow's own way would load pandas, which takes long."""
+    if found.null_count == len(found):
+        return np.full(len(found), empty)
+    kind = np.dtype({"double": "float64"}.get(str(found.type), str(found.type)))
+    values = np.frombuffer(found.buffers()[1], kind, len(found), found.offset * kind.itemsize)
+    return values if found.null_count == 0 else np.where(flags(found.is_valid()), values, empty)
 
 
 def refuse(wrong: Any, column: Any, name: str, problems: Problems, first: int) -> None:

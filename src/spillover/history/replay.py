@@ -13,6 +13,7 @@ from spillover.rng import Purpose
 from spillover.types import Choice, Feedback, Policy, Problem
 
 SOLVED_FROM_SUMS = (SparseGraph, SelfTunedGraph, NoGraph)
+SOLUTIONS = 100  # of a graph whose learner must be solved on the way; a shorter history is solved in every round
 EVERY = 1_000  # rounds between two words on progress
 
 
@@ -40,17 +41,19 @@ def tell(
         overall_range=overall_range,
     )
     learner = Learner(policy, problem, seed=seed, **given)
-    rng, state, teller = learner.rng, learner.state, deferred(policy)
+    rng, state, quick = learner.rng, learner.state, deferred(policy)
+    pace = rounds_between_solutions(policy, len(history.rounds))
     remembers = policy.select(state, rng.at(Purpose.CHOICE, 1)).memo is not None
-    now, there = np.array(0), np.array(True)
+    now, there, memo = np.array(0), np.array(True), None
     last = int(np.flatnonzero(history.arrived)[-1]) + 1 if history.arrived.any() else 0
     rounds = zip(history.x, history.z, history.y, history.arrived.tolist(), strict=True)
     for t, (x, z, y, arrived) in enumerate(rounds, 1):
-        memo = policy.select(state, rng.at(Purpose.CHOICE, t)).memo if remembers else None
+        if remembers and (quick is policy or pace == 1 or t % pace == 1):
+            memo = policy.select(state, rng.at(Purpose.CHOICE, t)).memo
         state = policy.played(state, x)
         if arrived:
-            taught = policy if t == last else teller
-            state = taught.update(state, Feedback(x, z, y, now, there, memo), rng.at(Purpose.LEARNING, t))
+            told = policy if t == last or t % pace == 0 else quick
+            state = told.update(state, Feedback(x, z, y, now, there, memo), rng.at(Purpose.LEARNING, t))
         else:
             learner.waiting[t] = Choice(x, memo)
         if t % EVERY == 0:
@@ -64,21 +67,33 @@ class Deferred:
     """A graph learner that takes rounds in and solves nothing."""
 
     def __init__(self, learner: GraphLearner) -> None:
-        self.init, self.absorb = learner.init, learner.absorb
+        self.learner = learner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.learner, name)
 
     def solve(self, graph: Any) -> Any:
         return graph
 
 
 def deferred(policy: Any) -> Any:
-    """The policy without the work of solving for a graph in rounds whose decision is known already.
-
-    The graphs of these learners are functions of sums over the rounds, so one solution after the last round is the
-    one that solving in every round ends with (wherever the minimiser is unique, see docs/graph.md).
-    """
-    learner = getattr(policy, "learner", None)
-    if not isinstance(learner, SOLVED_FROM_SUMS):
+    """The policy without the work of solving for a graph, for rounds whose decision is known already."""
+    learner: Any = getattr(policy, "learner", None)
+    if not isinstance(learner, SOLVED_FROM_SUMS) and not hasattr(learner, "remember"):
         return policy
     quick = copy.copy(policy)
     vars(quick)["learner"] = Deferred(learner)  # where the policy's cached_property keeps it
     return quick
+
+
+def rounds_between_solutions(policy: Any, rounds: int) -> int:
+    """How often the graph is solved for on the way; after the last outcome it is in any case.
+
+    Graphs that are functions of sums over the rounds need no solution on the way: the one after the last round is what
+    solving in every round ends with (wherever the minimiser is unique, see docs/graph.md). A learner that judges its
+    candidates by what they foretold needs some: they are then judged by what was known up to a pace before.
+    """
+    learner = getattr(policy, "learner", None)
+    if isinstance(learner, SOLVED_FROM_SUMS):
+        return rounds + 1
+    return -(-rounds // SOLUTIONS) if hasattr(learner, "remember") else 1
