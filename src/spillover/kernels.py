@@ -1118,9 +1118,11 @@ def normalise(mass):
 
 
 @njit
-def summarise(mass, kept, fresh, changed, arm):
-    """(successes, failures) of the Beta law with the mean and variance of what all hypotheses together say."""
-    mean, square, total = 0.0, 0.0, 0.0
+def summarise(mass, kept, fresh, changed, summary):
+    """(successes, failures) of Beta laws with the means and variances of what all hypotheses together say of each arm."""
+    n = changed.shape[1]
+    mean, square = np.zeros(n), np.zeros(n)
+    total = 0.0
     for k in range(mass.shape[0]):
         weight = 0.0
         for g in range(mass.shape[1]):
@@ -1128,17 +1130,21 @@ def summarise(mass, kept, fresh, changed, arm):
         if weight == 0.0:
             continue
         total += weight
-        for side in range(2):
-            counts = fresh if side else kept
-            share = weight * (changed[k, arm] if side else 1.0 - changed[k, arm])
-            n = counts[k, arm, 0] + counts[k, arm, 1]
-            m = counts[k, arm, 0] / n
-            mean += share * m
-            square += share * (m * m + m * (1.0 - m) / (n + 1.0))
-    mean /= total
-    variance = max(square / total - mean * mean, 1e-12)
-    strength = max(mean * (1.0 - mean) / variance - 1.0, 2.0)
-    return mean * strength, (1.0 - mean) * strength
+        for i in range(n):
+            share = weight * (1.0 - changed[k, i])
+            n_kept, n_fresh = kept[k, i, 0] + kept[k, i, 1], fresh[k, i, 0] + fresh[k, i, 1]
+            m = kept[k, i, 0] / n_kept
+            mean[i] += share * m
+            square[i] += share * (m * m + m * (1.0 - m) / (n_kept + 1.0))
+            share = weight * changed[k, i]
+            m = fresh[k, i, 0] / n_fresh
+            mean[i] += share * m
+            square[i] += share * (m * m + m * (1.0 - m) / (n_fresh + 1.0))
+    for i in range(n):
+        m = mean[i] / total
+        variance = max(square[i] / total - m * m, 1e-12)
+        strength = max(m * (1.0 - m) / variance - 1.0, 2.0)
+        summary[i, 0], summary[i, 1] = m * strength, (1.0 - m) * strength
 
 
 @njit
@@ -1149,8 +1155,7 @@ def open_hypothesis(
     slot = weakest(mass)
     n = x.shape[0]
     summary = np.empty((n, 2))
-    for i in range(n):
-        summary[i, 0], summary[i, 1] = summarise(mass, kept, fresh, changed, i)
+    summarise(mass, kept, fresh, changed, summary)
     total_silent = 0.0
     for i in range(n):
         gap = moment - seen[i]
@@ -1228,8 +1233,12 @@ def update_changed(born, mass, ratio, silent, shares, changed):
             share = mass[k, g] / total
             if share == 0.0:
                 continue
-            for i in range(changed.shape[1]):
-                changed[k, i] += share * changed_probability(silent[k, i] if g == 0 else shares[g], ratio[k, i])
+            if g == 0:
+                for i in range(changed.shape[1]):
+                    changed[k, i] += share * changed_probability(silent[k, i], ratio[k, i])
+            else:
+                for i in range(changed.shape[1]):
+                    changed[k, i] += share * changed_probability(shares[g], ratio[k, i])
 
 
 @njit

@@ -13,7 +13,9 @@ from spillover.rng import Purpose
 from spillover.types import Choice, Feedback, Policy, Problem
 
 SOLVED_FROM_SUMS = (SparseGraph, SelfTunedGraph, NoGraph)
-SOLUTIONS = 100  # of a graph whose learner must be solved on the way; a shorter history is solved in every round
+# What candidates for the graph foretold is forgotten at 1% a round: what was before the last 1,000 weighs less than 1e-4.
+JUDGED = 1_000
+PACE = 10  # rounds between two solutions in them, so that candidates are judged by what they knew that long ago at most
 EVERY = 1_000  # rounds between two words on progress
 
 
@@ -42,17 +44,17 @@ def tell(
     )
     learner = Learner(policy, problem, seed=seed, **given)
     rng, state, quick = learner.rng, learner.state, deferred(policy)
-    pace = rounds_between_solutions(policy, len(history.rounds))
+    judged, pace = solutions(policy, len(history.rounds))
     remembers = policy.select(state, rng.at(Purpose.CHOICE, 1)).memo is not None
     now, there, memo = np.array(0), np.array(True), None
     last = int(np.flatnonzero(history.arrived)[-1]) + 1 if history.arrived.any() else 0
     rounds = zip(history.x, history.z, history.y, history.arrived.tolist(), strict=True)
     for t, (x, z, y, arrived) in enumerate(rounds, 1):
-        if remembers and (quick is policy or pace == 1 or t % pace == 1):
+        if remembers and t > judged and (pace == 1 or t % pace == 1):
             memo = policy.select(state, rng.at(Purpose.CHOICE, t)).memo
         state = policy.played(state, x)
         if arrived:
-            told = policy if t == last or t % pace == 0 else quick
+            told = policy if t == last or (t > judged - pace and t % pace == 0) else quick
             state = told.update(state, Feedback(x, z, y, now, there, memo), rng.at(Purpose.LEARNING, t))
         else:
             learner.waiting[t] = Choice(x, memo)
@@ -86,14 +88,17 @@ def deferred(policy: Any) -> Any:
     return quick
 
 
-def rounds_between_solutions(policy: Any, rounds: int) -> int:
-    """How often the graph is solved for on the way; after the last outcome it is in any case.
+def solutions(policy: Any, rounds: int) -> tuple[int, int]:
+    """(after which round, how often) a graph is solved for on the way; after the last outcome it is in any case.
 
     Graphs that are functions of sums over the rounds need no solution on the way: the one after the last round is what
     solving in every round ends with (wherever the minimiser is unique, see docs/graph.md). A learner that judges its
-    candidates by what they foretold needs some: they are then judged by what was known up to a pace before.
+    candidates by what they foretold needs some: they are then judged by what was known up to a pace before. Shorter
+    histories, and policies that need it, are solved in every round.
     """
     learner = getattr(policy, "learner", None)
     if isinstance(learner, SOLVED_FROM_SUMS):
-        return rounds + 1
-    return -(-rounds // SOLUTIONS) if hasattr(learner, "remember") else 1
+        return rounds, 1
+    if hasattr(learner, "remember") and rounds > JUDGED:
+        return rounds - JUDGED, PACE
+    return 0, 1
