@@ -1073,6 +1073,8 @@ def systematic_sample(marginals, budget, key, call, moment, purpose, x):
 # underflows; beyond them nothing is left to learn.
 LEAST_RATIO: Final = 1e-30
 MOST_RATIO: Final = 1e30
+MOST_STRENGTH: Final = 1e9  # observations that a summary is worth at most; beyond, its variance is rounding
+MOST_ALONE: Final = 0.4  # probability, at most, that an idle arm changed alone, given that nothing else did
 SAME_CHANGE: Final = 20  # rounds by which two hypotheses of the same change may differ
 NEGLIGIBLE: Final = 1e-6  # probability of a hypothesis below which it does not move a decision
 
@@ -1136,8 +1138,10 @@ def summarise(mass, kept, fresh, changed, arm):
             mean += share * m
             square += share * (m * m + m * (1.0 - m) / (n + 1.0))
     mean /= total
-    variance = max(square / total - mean * mean, 1e-12)
-    strength = max(mean * (1.0 - mean) / variance - 1.0, 2.0)
+    most = mean * (1.0 - mean)
+    # relative to the mean: near 0 and 1 an absolute floor would take almost all observations away
+    variance = max(square / total - mean * mean, most / MOST_STRENGTH)
+    strength = max(most / variance - 1.0, 2.0)
     return mean * strength, (1.0 - mean) * strength
 
 
@@ -1164,7 +1168,7 @@ def open_hypothesis(
         silent[slot, i] /= max(total_silent, 1e-300)
     born[slot] = moment
     shared = 1.0 - (1.0 - hazard) ** elapsed
-    alone = min(total_silent, 0.4)
+    alone = min(total_silent, MOST_ALONE * (1.0 - shared))
     for g in range(mass.shape[1]):
         mass[slot, g] = 0.0
     normalise(mass)
@@ -1205,7 +1209,7 @@ def weigh_reward(born, mass, kept, fresh, ratio, silent, shares, arm, reward, mo
             mass[k, g] *= c * like_fresh + (1.0 - c) * like_kept
             told += mass[k, g]
         ratio[k, arm] = min(max(ratio[k, arm] * like_fresh / like_kept, LEAST_RATIO), MOST_RATIO)
-    if known > 0.0:
+    if told > 0.0:  # else they have all but vanished, and say nothing of the others
         for k in range(born.shape[0]):
             if born[k] > moment:
                 for g in range(mass.shape[1]):
@@ -1396,8 +1400,10 @@ def switching_index(
     for k in range(hypotheses):
         totals[k] *= totals[k] / squares  # squared: a change that is hardly likely shows itself in pulls under way
     for i in range(n):
-        if scores[i] >= threshold or weights[i] * (1.0 + offset) <= threshold:
-            continue  # chosen anyway, or out of reach even with the best mean
+        if scores[i] >= threshold and scores[i] > 0.0:
+            continue  # chosen anyway
+        if weights[i] <= 0.0 or weights[i] * (1.0 + offset) <= threshold:
+            continue  # out of reach even with the best mean
         level = max(threshold / weights[i] - offset, 0.0)
         improvement = (1.0 - idle[i]) * mixture_improvement(totals, kept, fresh, changed, i, level)
         improvement += idle[i] * 0.5 * (1.0 - level) ** 2

@@ -87,7 +87,7 @@ class SwitchingSEM:
     Each arm's mean stays until it is drawn anew: together with a share of the others, or alone. All hypotheses of when
     that was last are weighed by the rewards (20 are kept). The decision takes the s arms with the most expected
     effect, direct plus spilled over; another arm is tried where what it may bring outweighs what it costs, and the
-    less, the more of its pulls are still under way. See docs/policies.md for the model.
+    less, the more of its pulls are still under way. See docs/switching.md for the model.
 
     graph, sparsity, row_bound, required, forbidden, signed: how the graph is learned, as in `NDCSEM`; as it comes,
     whichever way foretells the payoff best, and none where none helps.
@@ -139,10 +139,11 @@ class SwitchingSEM:
         learned = state.graph.weights
         return np.asarray(learned + (state.prior - learned) / (1.0 + state.effects) ** 2)
 
-    def index(self, state: SwitchingState, weights: Array) -> tuple[Array, Array]:
-        """Expected rewards and the same plus what finding out is worth, in units of the range of z."""
-        belief = state.belief
-        found = kernels.switching_index(
+    def judged(self, state: SwitchingState) -> tuple[Array, Array, Array]:
+        """Weights, expected rewards, and these plus what finding out is worth."""
+        belief, weights = state.belief, self.weights(state)
+        low, high = state.limits[..., :1], state.limits[..., 1:]
+        mean, index = kernels.switching_index(
             belief.mass,
             belief.kept,
             belief.fresh,
@@ -152,23 +153,21 @@ class SwitchingSEM:
             state.flight,
             state.rounds,
             state.budget,
-            state.limits[..., 0] / (state.limits[..., 1] - state.limits[..., 0]),
+            (low / (high - low))[..., 0],
             IDLE_HAZARD,
             HORIZON,
         )
-        return found[0], found[1]
+        return weights, np.asarray(low + (high - low) * mean), np.asarray(low + (high - low) * index)
+
+    def index(self, state: SwitchingState) -> Array:
+        """What an arm is ranked by, times its weight."""
+        return self.judged(state)[2]
 
     def select(self, state: SwitchingState, rng: Rng) -> Choice:
         remember = getattr(self.learner, "remember", None)
         memo = None if remember is None else remember(state.graph)
-        return Choice(self.decision(state, rng)[0], memo)
-
-    def decision(self, state: SwitchingState, rng: Rng) -> tuple[BoolArray, Array, Array, Array]:
-        """The chosen arms, the weights, and mean and index in the units of z."""
-        low, high = state.limits[..., :1], state.limits[..., 1:]
-        weights = self.weights(state)
-        mean, index = (low + (high - low) * part for part in self.index(state, weights))
-        return top_arms(scores(weights, index), state.budget, rng), weights, mean, index
+        weights, _, index = self.judged(state)
+        return Choice(top_arms(scores(weights, index), state.budget, rng), memo)
 
     def played(self, state: SwitchingState, x: BoolArray) -> SwitchingState:
         x = validate.decision("x", x, state.flight.shape)
@@ -184,13 +183,13 @@ class SwitchingSEM:
         low, high = state.limits[..., :1], state.limits[..., 1:]
         reward = np.where(x, np.clip((z - low) / (high - low), 0.0, 1.0), 0.0)
         moment = state.rounds - age
+        remains = fading(state) ** np.where(arrived, age, 0)  # of a pull of that age; before the belief is rewritten
         kernels.switching_arrival(*state.belief, x, reward, moment, SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD, arrived)
         judge = getattr(self.learner, "judge", None)
         graph = state.graph if judge is None else judge(state.graph, z, y, arrived, memo)
         heard = x & arrived[..., None]
-        left = state.flight - (fading(state) ** age)[..., None]
         return state._replace(
-            flight=np.where(heard, np.maximum(left, 0.0), state.flight),
+            flight=np.where(heard, np.maximum(state.flight - remains[..., None], 0.0), state.flight),
             longest=np.where(arrived, np.maximum(state.longest, age), state.longest),
             effects=state.effects + np.where(heard, reward, 0.0),
             graph=self.learner.solve(self.learner.absorb(graph, z, y, arrived, moment)),
@@ -205,18 +204,20 @@ class SwitchingSEM:
     def explain(self, state: SwitchingState, rng: Rng | None = None) -> Explanation:
         """What the policy holds as it decides the next round; `rng` settles ties."""
         ties = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
-        chosen, weights, mean, index = self.decision(state, ties)
+        weights, mean, index = self.judged(state)
+        score, seen = scores(weights, index), state.belief.seen > 0
         return Explanation(
-            mean=mean,
-            count=observations(state.belief),
+            mean=np.where(seen, mean, np.nan),
+            count=np.where(seen, observations(state.belief), 0.0),
             clock=np.asarray(state.rounds, float),
             index=index,
             adjacency=np.array(state.graph.adjacency),
             gain=np.array(getattr(state.graph, "gain", np.ones_like(weights))),
             weights=weights,
-            score=scores(weights, index),
-            chosen=chosen,
+            score=score,
+            chosen=top_arms(score, state.budget, ties),
             planned=np.zeros(state.rounds.shape, np.bool_),
+            pending=np.array(state.flight),
         )
 
 
