@@ -1238,15 +1238,22 @@ def update_changed(born, mass, ratio, silent, shares, changed):
 
 @njit
 def note_change(born, mass, noticed):
-    """Count a change once its hypothesis is more likely than not; neighbouring rounds are the same change."""
+    """Count a change once it is more likely than not, hypotheses of neighbouring rounds together; date it anew."""
+    date, most = 0, 0.0
     for k in range(born.shape[0]):
-        total = 0.0
-        for g in range(mass.shape[1]):
-            total += mass[k, g]
-        if total > 0.5 and born[k] > noticed[1]:
-            if born[k] > noticed[1] + SAME_CHANGE or noticed[1] == 0:
-                noticed[0] += 1
-            noticed[1] = born[k]
+        total = mass[k].sum()
+        if born[k] > 0 and total > most:
+            date, most = born[k], total
+    near = 0.0
+    for k in range(born.shape[0]):
+        if born[k] > 0 and abs(born[k] - date) <= SAME_CHANGE:
+            near += mass[k].sum()
+    if near > 0.5:
+        if noticed[0] == 0 or date > noticed[1] + SAME_CHANGE:
+            noticed[0] += 1
+            noticed[1] = date
+        elif date >= noticed[1] - SAME_CHANGE:
+            noticed[1] = date
 
 
 @gufunc(
@@ -1312,6 +1319,14 @@ def switching_arrival(
             seen[i] = max(seen[i], moment)
     update_changed(born, mass, ratio, silent, shares, changed)
     note_change(born, mass, noticed)
+
+
+@gufunc((float64[:], boolean[:], float64, int64, boolean, float64[:]), "(n),(n),(),(),()->(n)")
+def end_pulls(flight, x, fade, age, arrived, left):
+    """Pulls in flight without those of a round that has arrived, of each of which fade^age was left."""
+    remains = fade**age if arrived else 0.0
+    for i in range(flight.shape[0]):
+        left[i] = max(flight[i] - remains, 0.0) if x[i] else flight[i]
 
 
 @njit(inline="always")
@@ -1394,8 +1409,6 @@ def switching_index(
         mean[i] = (1.0 - idle[i]) * mixture_mean(totals, kept, fresh, changed, i) + idle[i] * 0.5
         index[i] = mean[i]
         scores[i] = weights[i] * (mean[i] + offset)
-    if budget >= n:
-        return
     threshold = max(np.sort(scores)[n - budget], 0.0)
     for k in range(hypotheses):
         totals[k] *= totals[k] / squares  # squared: a change that is hardly likely shows itself in pulls under way

@@ -35,7 +35,7 @@ class Belief(NamedTuple):
     changed: Array  # (*batch, k, n): probability under r that the arm changed at r
     seen: IntArray  # (*batch, n): latest round of play with a reward of the arm
     latest: IntArray  # (*batch, 1): latest round of play that was heard of
-    noticed: IntArray  # (*batch, 2): changes noticed so far, and the round of the last one
+    noticed: IntArray  # (*batch, 2): changes noticed so far, and the likeliest round of the last one
 
 
 class SwitchingState(NamedTuple):
@@ -183,13 +183,13 @@ class SwitchingSEM:
         low, high = state.limits[..., :1], state.limits[..., 1:]
         reward = np.where(x, np.clip((z - low) / (high - low), 0.0, 1.0), 0.0)
         moment = state.rounds - age
-        remains = fading(state) ** np.where(arrived, age, 0)  # of a pull of that age; before the belief is rewritten
+        flight = kernels.end_pulls(state.flight, x, fading(state), age, arrived)  # before the belief is rewritten
         kernels.switching_arrival(*state.belief, x, reward, moment, SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD, arrived)
         judge = getattr(self.learner, "judge", None)
         graph = state.graph if judge is None else judge(state.graph, z, y, arrived, memo)
         heard = x & arrived[..., None]
         return state._replace(
-            flight=np.where(heard, np.maximum(state.flight - remains[..., None], 0.0), state.flight),
+            flight=np.asarray(flight),
             longest=np.where(arrived, np.maximum(state.longest, age), state.longest),
             effects=state.effects + np.where(heard, reward, 0.0),
             graph=self.learner.solve(self.learner.absorb(graph, z, y, arrived, moment)),
