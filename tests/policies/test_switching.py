@@ -131,7 +131,6 @@ def test_ranges_around_zero_are_explored_and_arms_that_lose_are_left(limits):
         state = policy.update(policy.played(state, x), feedback(x, np.where(x, [high, low, low], 0.0)), sp.Rng(0))
     assert np.any(pulls[:60], axis=0).all()
     settled = np.mean(pulls[120:], axis=0)
-    print(np.sum(pulls, axis=0), settled)
     assert settled[0] == 1.0
     assert settled[1:].sum() < 0.2  # tried now and then, as they may have changed
 
@@ -258,7 +257,7 @@ def test_errors_name_what_is_wrong():
     with pytest.raises(ValueError, match="x"):
         sp.SwitchingSEM().played(state, np.array([0, 2, 0]))  # type: ignore[arg-type]
     played = sp.SwitchingSEM().played(state, np.array([True, False, False]))
-    with pytest.raises(ValueError, match="z = .*: must be inside"):
+    with pytest.raises(ValueError, match=r"z = .*: must be inside"):
         sp.SwitchingSEM().update(played, feedback([1, 0, 0], [2.0, 0, 0]), sp.Rng(0))
 
 

@@ -183,7 +183,10 @@ def test_streams_that_never_end(name, rounds):
     mean = kernels.switching_index(*belief[1:4], belief.changed, np.ones(2), *now, 1, 0.0, 0.0, HORIZON)
     expected = {"ones": 1.0, "zeros": 0.0, "ones, then zeros": 0.0, "coins": 0.5}[name]
     assert_allclose(mean[0], expected, atol=0.05)
-    assert belief.noticed[0] == (name == "ones, then zeros")
+    if name == "coins":  # chance looks like a change now and then, more rarely than the hazards expect one
+        assert belief.noticed[0] < rounds * (HAZARD + 2 * IDLE_HAZARD)
+    else:
+        assert belief.noticed[0] == (name == "ones, then zeros")
 
 
 @pytest.mark.parametrize("held", [1e6, 1e9, 1e12, 1e15])

@@ -191,8 +191,8 @@ def evidence(rewards):
 def last_changes(heard, n, hazard, shares, prior):
     """Exact probabilities of "the last change was at r" after 0/1 rewards heard in the order of play.
 
-    heard: {round of play: [(arm, reward), ...]}. Every round each kind of change (share of arms) has its probability, and
-    each arm changes with that share: all ways in which this can have gone are written down, so keep the case tiny.
+    heard: {round of play: [(arm, reward), ...]}. Every round each kind of change (share of arms) has its probability,
+    and each arm changes with that share: all ways in which this can have gone are written down, so keep the case tiny.
     Returns {first round heard of at or after the last change: probability}, 0 for no change since the first one.
     """
     rounds = range(min(heard) + 1, max(heard) + 1)
