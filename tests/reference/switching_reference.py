@@ -197,7 +197,7 @@ def last_changes(heard, n, hazard, shares, prior):
     """
     rounds = range(min(heard) + 1, max(heard) + 1)
     subsets = list(itertools.product([False, True], repeat=n))
-    steps = [(None, 1.0 - hazard)]
+    steps: list[tuple[tuple[bool, ...] | None, float]] = [(None, 1.0 - hazard)]
     for subset in subsets:
         p = sum(q * math.prod(s if c else 1 - s for c in subset) for q, s in zip(prior, shares, strict=True))
         steps.append((subset, hazard * p))
