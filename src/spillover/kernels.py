@@ -1073,6 +1073,9 @@ def systematic_sample(marginals, budget, key, call, moment, purpose, x):
 # underflows; beyond them nothing is left to learn.
 LEAST_RATIO: Final = 1e-30
 MOST_RATIO: Final = 1e30
+MOST_PRECISE: Final = 20.0  # Bernoulli draws that a continuous reward is worth at most
+MOST_STRENGTH: Final = 1e9  # observations that a summary is worth at most; beyond, its variance is rounding
+MOST_ALONE: Final = 0.4  # probability, at most, that an idle arm changed alone, given that nothing else did
 SAME_CHANGE: Final = 20  # rounds by which two hypotheses of the same change may differ
 NEGLIGIBLE: Final = 1e-6  # probability of a hypothesis below which it does not move a decision
 
@@ -1084,13 +1087,23 @@ def changed_probability(prior, ratio):
 
 
 @njit(inline="always")
-def likelihood(p, reward):
-    """p^z (1 - p)^(1 - z): Bernoulli at the ends of the range, a quasi-likelihood with the same mean between them."""
-    if reward == 1.0:
-        return p
-    if reward == 0.0:
-        return 1.0 - p
-    return math.exp(reward * math.log(p) + (1.0 - reward) * math.log(1.0 - p))
+def likelihood(p, reward, precision):
+    """p^z (1 - p)^(1 - z) to the power of the precision: Bernoulli at the ends of the range with precision 1."""
+    if precision == 1.0:
+        if reward == 1.0:
+            return p
+        if reward == 0.0:
+            return 1.0 - p
+    return math.exp(precision * (reward * math.log(p) + (1.0 - reward) * math.log(1.0 - p)))
+
+
+@njit
+def precision_of(spread):
+    """How many Bernoulli draws a reward is worth: their variance m (1 - m) over the rewards'.
+
+    That is m (1 - m) - E z (1 - z), so rewards of 0 and 1 are worth 1, exactly, whatever is known of the means.
+    """
+    return min(spread[0] / max(spread[0] - spread[1], spread[0] / MOST_PRECISE), MOST_PRECISE)
 
 
 @njit
@@ -1119,7 +1132,7 @@ def normalise(mass):
 
 @njit
 def summarise(mass, kept, fresh, changed, summary):
-    """(successes, failures) of Beta laws with the means and variances of what all hypotheses together say of each arm."""
+    """(successes, failures) of Beta laws with the mean and variance of what all hypotheses together say of an arm."""
     n = changed.shape[1]
     mean, square = np.zeros(n), np.zeros(n)
     total = 0.0
@@ -1142,8 +1155,10 @@ def summarise(mass, kept, fresh, changed, summary):
             square[i] += share * (m * m + m * (1.0 - m) / (n_fresh + 1.0))
     for i in range(n):
         m = mean[i] / total
-        variance = max(square[i] / total - m * m, 1e-12)
-        strength = max(m * (1.0 - m) / variance - 1.0, 2.0)
+        most = m * (1.0 - m)
+        # relative to the mean: near 0 and 1 an absolute floor would take almost all observations away
+        variance = max(square[i] / total - m * m, most / MOST_STRENGTH)
+        strength = max(most / variance - 1.0, 2.0)
         summary[i, 0], summary[i, 1] = m * strength, (1.0 - m) * strength
 
 
@@ -1169,7 +1184,7 @@ def open_hypothesis(
         silent[slot, i] /= max(total_silent, 1e-300)
     born[slot] = moment
     shared = 1.0 - (1.0 - hazard) ** elapsed
-    alone = min(total_silent, 0.4)
+    alone = min(total_silent, MOST_ALONE * (1.0 - shared))
     for g in range(mass.shape[1]):
         mass[slot, g] = 0.0
     normalise(mass)
@@ -1182,7 +1197,7 @@ def open_hypothesis(
 
 
 @njit
-def weigh_reward(born, mass, kept, fresh, ratio, silent, shares, arm, reward, moment):
+def weigh_reward(born, mass, kept, fresh, ratio, silent, shares, arm, reward, moment, precision):
     """One arm's reward: what every hypothesis predicted, and its counts.
 
     For a hypothesis that changed later than the reward was earned (feedback out of order) it is one more observation
@@ -1192,14 +1207,14 @@ def weigh_reward(born, mass, kept, fresh, ratio, silent, shares, arm, reward, mo
     for k in range(born.shape[0]):
         before = born[k] > moment
         p_kept = kept[k, arm, 0] / (kept[k, arm, 0] + kept[k, arm, 1])
-        kept[k, arm, 0] += reward
-        kept[k, arm, 1] += 1.0 - reward
+        kept[k, arm, 0] += precision * reward
+        kept[k, arm, 1] += precision * (1.0 - reward)
         if before:
             continue
         p_fresh = fresh[k, arm, 0] / (fresh[k, arm, 0] + fresh[k, arm, 1])
-        fresh[k, arm, 0] += reward
-        fresh[k, arm, 1] += 1.0 - reward
-        like_kept, like_fresh = likelihood(p_kept, reward), likelihood(p_fresh, reward)
+        fresh[k, arm, 0] += precision * reward
+        fresh[k, arm, 1] += precision * (1.0 - reward)
+        like_kept, like_fresh = likelihood(p_kept, reward, precision), likelihood(p_fresh, reward, precision)
         for g in range(mass.shape[1]):
             if mass[k, g] == 0.0:
                 continue
@@ -1210,12 +1225,28 @@ def weigh_reward(born, mass, kept, fresh, ratio, silent, shares, arm, reward, mo
             mass[k, g] *= c * like_fresh + (1.0 - c) * like_kept
             told += mass[k, g]
         ratio[k, arm] = min(max(ratio[k, arm] * like_fresh / like_kept, LEAST_RATIO), MOST_RATIO)
-    if known > 0.0:
+    if told > 0.0:  # else they have all but vanished, and say nothing of the others
         for k in range(born.shape[0]):
             if born[k] > moment:
                 for g in range(mass.shape[1]):
                     mass[k, g] *= told / known
     normalise(mass)
+
+
+@njit
+def note_spread(mass, kept, fresh, changed, arm, reward, spread):
+    """What the variance of rewards is measured by; means as they stood before the round."""
+    mean, total = 0.0, 0.0
+    for k in range(mass.shape[0]):
+        weight = mass[k].sum()
+        if weight > 0.0:
+            m_kept = kept[k, arm, 0] / (kept[k, arm, 0] + kept[k, arm, 1])
+            m_fresh = fresh[k, arm, 0] / (fresh[k, arm, 0] + fresh[k, arm, 1])
+            mean += weight * (m_kept + changed[k, arm] * (m_fresh - m_kept))
+            total += weight
+    mean /= total
+    spread[0] += mean * (1.0 - mean)
+    spread[1] += reward * (1.0 - reward)
 
 
 @njit
@@ -1243,15 +1274,22 @@ def update_changed(born, mass, ratio, silent, shares, changed):
 
 @njit
 def note_change(born, mass, noticed):
-    """Count a change once its hypothesis is more likely than not; neighbouring rounds are the same change."""
+    """Count a change once it is more likely than not, hypotheses of neighbouring rounds together; date it anew."""
+    date, most = 0, 0.0
     for k in range(born.shape[0]):
-        total = 0.0
-        for g in range(mass.shape[1]):
-            total += mass[k, g]
-        if total > 0.5 and born[k] > noticed[1]:
-            if born[k] > noticed[1] + SAME_CHANGE or noticed[1] == 0:
-                noticed[0] += 1
-            noticed[1] = born[k]
+        total = mass[k].sum()
+        if born[k] > 0 and total > most:
+            date, most = born[k], total
+    near = 0.0
+    for k in range(born.shape[0]):
+        if born[k] > 0 and abs(born[k] - date) <= SAME_CHANGE:
+            near += mass[k].sum()
+    if near > 0.5:
+        if noticed[0] == 0 or date > noticed[1] + SAME_CHANGE:
+            noticed[0] += 1
+            noticed[1] = date
+        elif date >= noticed[1] - SAME_CHANGE:
+            noticed[1] = date
 
 
 @gufunc(
@@ -1266,6 +1304,7 @@ def note_change(born, mass, noticed):
         int64[:],
         int64[:],
         int64[:],
+        float64[:],
         boolean[:],
         float64[:],
         int64,
@@ -1276,8 +1315,8 @@ def note_change(born, mass, noticed):
         boolean,
         boolean[:],
     ),
-    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(t),(n),(n),(),(g),(g),(),(),()->()",
-    writes=("born", "mass", "kept", "fresh", "ratio", "silent", "changed", "seen", "latest", "noticed"),
+    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(t),(t),(n),(n),(),(g),(g),(),(),()->()",
+    writes=("born", "mass", "kept", "fresh", "ratio", "silent", "changed", "seen", "latest", "noticed", "spread"),
 )
 def switching_arrival(
     born,
@@ -1290,6 +1329,7 @@ def switching_arrival(
     seen,
     latest,
     noticed,
+    spread,
     x,
     reward,
     moment,
@@ -1304,6 +1344,10 @@ def switching_arrival(
     taken[0] = arrived
     if not arrived:
         return
+    precision = precision_of(spread)
+    for i in range(x.shape[0]):
+        if x[i]:
+            note_spread(mass, kept, fresh, changed, i, reward[i], spread)
     if moment > latest[0]:
         if latest[0] > 0:
             elapsed = moment - latest[0]
@@ -1313,10 +1357,18 @@ def switching_arrival(
         latest[0] = moment
     for i in range(x.shape[0]):
         if x[i]:
-            weigh_reward(born, mass, kept, fresh, ratio, silent, shares, i, reward[i], moment)
+            weigh_reward(born, mass, kept, fresh, ratio, silent, shares, i, reward[i], moment, precision)
             seen[i] = max(seen[i], moment)
     update_changed(born, mass, ratio, silent, shares, changed)
     note_change(born, mass, noticed)
+
+
+@gufunc((float64[:], boolean[:], float64, int64, boolean, float64[:]), "(n),(n),(),(),()->(n)")
+def end_pulls(flight, x, fade, age, arrived, left):
+    """Pulls in flight without those of a round that has arrived, of each of which fade^age was left."""
+    remains = fade**age if arrived else 0.0
+    for i in range(flight.shape[0]):
+        left[i] = max(flight[i] - remains, 0.0) if x[i] else flight[i]
 
 
 @njit(inline="always")
@@ -1399,14 +1451,14 @@ def switching_index(
         mean[i] = (1.0 - idle[i]) * mixture_mean(totals, kept, fresh, changed, i) + idle[i] * 0.5
         index[i] = mean[i]
         scores[i] = weights[i] * (mean[i] + offset)
-    if budget >= n:
-        return
     threshold = max(np.sort(scores)[n - budget], 0.0)
     for k in range(hypotheses):
         totals[k] *= totals[k] / squares  # squared: a change that is hardly likely shows itself in pulls under way
     for i in range(n):
-        if scores[i] >= threshold or weights[i] * (1.0 + offset) <= threshold:
-            continue  # chosen anyway, or out of reach even with the best mean
+        if scores[i] >= threshold and scores[i] > 0.0:
+            continue  # chosen anyway
+        if weights[i] <= 0.0 or weights[i] * (1.0 + offset) <= threshold:
+            continue  # out of reach even with the best mean
         level = max(threshold / weights[i] - offset, 0.0)
         improvement = (1.0 - idle[i]) * mixture_improvement(totals, kept, fresh, changed, i, level)
         improvement += idle[i] * 0.5 * (1.0 - level) ** 2

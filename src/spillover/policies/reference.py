@@ -170,6 +170,8 @@ def where_learners(here: BoolArray, one: Explanation, other: Explanation) -> Exp
     merged = {}
     for field in fields(Explanation):
         first, second = getattr(one, field.name), getattr(other, field.name)
+        if first is None:  # what only other policies have to tell
+            continue
         merged[field.name] = np.where(here.reshape(here.shape + (1,) * (first.ndim - here.ndim)), first, second)
     return Explanation(**merged)
 

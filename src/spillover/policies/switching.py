@@ -20,6 +20,7 @@ IDLE_HAZARD = 1e-4  # of a change of one arm that nobody sees because it is not 
 SHARES = np.array([0.0, 0.2, 0.9])  # of arms that a change touches; the first stands for idle arms alone
 SHARE_PRIOR = np.array([0.0, 0.5, 0.5])
 HORIZON = 50.0  # rounds over which a better arm pays off
+DOUBT = 10.0  # rewards for which continuous ones are taken to vary as much as Bernoulli draws
 PATIENCE = 2.0  # pulls are given up on after about so many times the longest delay met
 
 
@@ -35,7 +36,8 @@ class Belief(NamedTuple):
     changed: Array  # (*batch, k, n): probability under r that the arm changed at r
     seen: IntArray  # (*batch, n): latest round of play with a reward of the arm
     latest: IntArray  # (*batch, 1): latest round of play that was heard of
-    noticed: IntArray  # (*batch, 2): changes noticed so far, and the round of the last one
+    noticed: IntArray  # (*batch, 2): changes noticed so far, and the likeliest round of the last one
+    spread: Array  # (*batch, 2): sums of m (1 - m) and of z (1 - z), for how much a reward tells
 
 
 class SwitchingState(NamedTuple):
@@ -68,6 +70,7 @@ def no_belief(n_arms: int, batch: Batch) -> Belief:
         seen=np.zeros((*batch, n_arms), np.int64),
         latest=np.zeros((*batch, 1), np.int64),
         noticed=np.zeros((*batch, 2), np.int64),
+        spread=np.broadcast_to([DOUBT / 4.0, 0.0], (*batch, 2)).copy(),
     )
 
 
@@ -87,7 +90,7 @@ class SwitchingSEM:
     Each arm's mean stays until it is drawn anew: together with a share of the others, or alone. All hypotheses of when
     that was last are weighed by the rewards (20 are kept). The decision takes the s arms with the most expected
     effect, direct plus spilled over; another arm is tried where what it may bring outweighs what it costs, and the
-    less, the more of its pulls are still under way. See docs/policies.md for the model.
+    less, the more of its pulls are still under way. See docs/switching.md for the model.
 
     graph, sparsity, row_bound, required, forbidden, signed: how the graph is learned, as in `NDCSEM`; as it comes,
     whichever way foretells the payoff best, and none where none helps.
@@ -139,10 +142,11 @@ class SwitchingSEM:
         learned = state.graph.weights
         return np.asarray(learned + (state.prior - learned) / (1.0 + state.effects) ** 2)
 
-    def index(self, state: SwitchingState, weights: Array) -> tuple[Array, Array]:
-        """Expected rewards and the same plus what finding out is worth, in units of the range of z."""
-        belief = state.belief
-        found = kernels.switching_index(
+    def judged(self, state: SwitchingState) -> tuple[Array, Array, Array]:
+        """Weights, expected rewards, and these plus what finding out is worth."""
+        belief, weights = state.belief, self.weights(state)
+        low, high = state.limits[..., :1], state.limits[..., 1:]
+        mean, index = kernels.switching_index(
             belief.mass,
             belief.kept,
             belief.fresh,
@@ -152,23 +156,21 @@ class SwitchingSEM:
             state.flight,
             state.rounds,
             state.budget,
-            state.limits[..., 0] / (state.limits[..., 1] - state.limits[..., 0]),
+            (low / (high - low))[..., 0],
             IDLE_HAZARD,
             HORIZON,
         )
-        return found[0], found[1]
+        return weights, np.asarray(low + (high - low) * mean), np.asarray(low + (high - low) * index)
+
+    def index(self, state: SwitchingState) -> Array:
+        """What an arm is ranked by, times its weight."""
+        return self.judged(state)[2]
 
     def select(self, state: SwitchingState, rng: Rng) -> Choice:
         remember = getattr(self.learner, "remember", None)
         memo = None if remember is None else remember(state.graph)
-        return Choice(self.decision(state, rng)[0], memo)
-
-    def decision(self, state: SwitchingState, rng: Rng) -> tuple[BoolArray, Array, Array, Array]:
-        """The chosen arms, the weights, and mean and index in the units of z."""
-        low, high = state.limits[..., :1], state.limits[..., 1:]
-        weights = self.weights(state)
-        mean, index = (low + (high - low) * part for part in self.index(state, weights))
-        return top_arms(scores(weights, index), state.budget, rng), weights, mean, index
+        weights, _, index = self.judged(state)
+        return Choice(top_arms(scores(weights, index), state.budget, rng), memo)
 
     def played(self, state: SwitchingState, x: BoolArray) -> SwitchingState:
         x = validate.decision("x", x, state.flight.shape)
@@ -184,13 +186,13 @@ class SwitchingSEM:
         low, high = state.limits[..., :1], state.limits[..., 1:]
         reward = np.where(x, np.clip((z - low) / (high - low), 0.0, 1.0), 0.0)
         moment = state.rounds - age
+        flight = kernels.end_pulls(state.flight, x, fading(state), age, arrived)  # before the belief is rewritten
         kernels.switching_arrival(*state.belief, x, reward, moment, SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD, arrived)
         judge = getattr(self.learner, "judge", None)
         graph = state.graph if judge is None else judge(state.graph, z, y, arrived, memo)
         heard = x & arrived[..., None]
-        left = state.flight - (fading(state) ** age)[..., None]
         return state._replace(
-            flight=np.where(heard, np.maximum(left, 0.0), state.flight),
+            flight=np.asarray(flight),
             longest=np.where(arrived, np.maximum(state.longest, age), state.longest),
             effects=state.effects + np.where(heard, reward, 0.0),
             graph=self.learner.solve(self.learner.absorb(graph, z, y, arrived, moment)),
@@ -205,18 +207,20 @@ class SwitchingSEM:
     def explain(self, state: SwitchingState, rng: Rng | None = None) -> Explanation:
         """What the policy holds as it decides the next round; `rng` settles ties."""
         ties = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
-        chosen, weights, mean, index = self.decision(state, ties)
+        weights, mean, index = self.judged(state)
+        score, seen = scores(weights, index), state.belief.seen > 0
         return Explanation(
-            mean=mean,
-            count=observations(state.belief),
+            mean=np.where(seen, mean, np.nan),
+            count=np.where(seen, observations(state.belief), 0.0),
             clock=np.asarray(state.rounds, float),
             index=index,
             adjacency=np.array(state.graph.adjacency),
             gain=np.array(getattr(state.graph, "gain", np.ones_like(weights))),
             weights=weights,
-            score=scores(weights, index),
-            chosen=chosen,
+            score=score,
+            chosen=top_arms(score, state.budget, ties),
             planned=np.zeros(state.rounds.shape, np.bool_),
+            pending=np.array(state.flight),
         )
 
 

@@ -1,0 +1,240 @@
+"""The filter of switching means: its slow twin, Bayes by enumeration, and streams that never end."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from spillover import kernels
+from spillover.policies.switching import HAZARD, HORIZON, HYPOTHESES, IDLE_HAZARD, SHARE_PRIOR, SHARES, no_belief
+from tests.reference.switching_reference import SlowSwitching, last_changes, one_change
+
+REAL = (SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD)
+EAGER = (SHARES, SHARE_PRIOR, 0.05, 0.02)  # changes so frequent that a short game is full of them
+
+
+def hear(belief, x, reward, moment, model=REAL):
+    reward = np.where(x, np.asarray(reward, float), 0.0)
+    kernels.switching_arrival(*belief, np.asarray(x, bool), reward, moment, *model, True)
+
+
+def born(belief):
+    """The total probability of each hypothesis that has any, by its round."""
+    return {int(r): float(m.sum()) for r, m in zip(belief.born, belief.mass, strict=True) if m.sum() > 0}
+
+
+def compare(belief, twin):
+    """Every hypothesis of the twin stands in some slot, number for number."""
+    places = {int(r): k for k, r in enumerate(belief.born) if r > 0 or k == 0}
+    for h in twin.hypotheses:
+        k = places[h.born]
+        assert_allclose(belief.mass[k], h.mass, rtol=1e-9, atol=1e-15)
+        for i in range(twin.n):
+            assert_allclose(belief.kept[k, i], h.counts(i, False), rtol=1e-9)
+            assert_allclose(belief.fresh[k, i], h.counts(i, True), rtol=1e-9)
+            if sum(h.mass) > 0:
+                assert_allclose(belief.changed[k, i], twin.changed(h, i), rtol=1e-9, atol=1e-15)
+    assert belief.mass.sum() == pytest.approx(sum(sum(h.mass) for h in twin.hypotheses), rel=1e-12)
+    assert_array_equal(belief.seen, twin.seen)
+    assert_array_equal(belief.noticed, [len(twin.noticed), max(twin.noticed[-1:], default=0)])
+
+
+def plays(draws, n, rounds, kind):
+    """Rounds of play in the order of their arrival: some lost, some late, means that change half-way."""
+    moments = [t for t in range(1, rounds + 1) if draws.uniform() < 0.8]
+    late = draws.exponential(2.0, len(moments)) if "late" in kind else np.zeros(len(moments))
+    means = draws.uniform(size=(2, n))
+    for k in np.argsort(np.array(moments) + late, kind="stable"):
+        x = draws.uniform(size=n) < 0.5  # at times nothing, at times everything
+        p = means[int(moments[k] > rounds / 2)]
+        yield moments[k], x, draws.beta(3 * p, 3 * (1 - p)) if "continuous" in kind else draws.uniform(size=n) < p
+
+
+@pytest.mark.parametrize("model", [REAL, EAGER], ids=["real", "eager"])
+@pytest.mark.parametrize("kind", ["in order", "late", "continuous", "continuous and late"])
+def test_slow_twin_agrees(kind, model):
+    draws, n = np.random.default_rng(5), 4
+    belief, twin = no_belief(n, ()), SlowSwitching(n, *model)
+    for count, (moment, x, reward) in enumerate(plays(draws, n, 70, kind), 1):
+        hear(belief, x, reward, moment, model)
+        twin.hear(x, reward, moment)
+        if count % 9 and count > 3:
+            continue
+        compare(belief, twin)
+        weights, flight = draws.uniform(-0.5, 3, n), draws.integers(0, 3, n).astype(float)
+        for budget, offset in ((1, 0.0), (2, -0.5), (3, 2.0), (4, 0.0)):
+            told = weights, np.minimum(twin.seen, moment), flight, moment + 30, budget, offset
+            found = kernels.switching_index(*belief[1:4], belief.changed, *told, model[-1], HORIZON)
+            assert_allclose(found, twin.index(*told, HORIZON), rtol=1e-9)
+    assert len(twin.hypotheses) == HYPOTHESES  # so that some were forgotten
+
+
+@given(data=st.data(), hazard=st.sampled_from([0.5, 0.1, 1e-3]))
+@hypothesis_settings(max_examples=30)
+def test_where_all_arms_change_it_is_exact_for_any_number_of_changes(data, hazard):
+    """Nothing is kept over a change, so no summary is ever used; rounds that were lost can have had changes too."""
+    rounds = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=7, unique=True).map(sorted))
+    bits = st.tuples(st.integers(0, 1), st.integers(0, 1))
+    heard = {t: list(enumerate(data.draw(bits))) for t in rounds}
+    shares, prior = np.array([0.0, 1.0]), np.array([0.0, 1.0])
+    belief = no_belief(2, ())
+    belief = belief._replace(mass=belief.mass[..., :2].copy())
+    for t, rewards in heard.items():
+        hear(belief, [True, True], [r for _, r in rewards], t, (shares, prior, hazard, 0.0))
+    exact = last_changes(heard, 2, hazard, shares, prior)
+    assert born(belief).keys() == exact.keys()
+    assert_allclose(list(dict(sorted(born(belief).items())).values()), list(exact.values()), rtol=1e-9)
+
+
+@given(data=st.data(), hazard=st.sampled_from([0.5, 1e-3]))
+@hypothesis_settings(max_examples=30)
+def test_the_first_change_is_exact_with_its_share_and_its_arms(data, hazard):
+    """One hypothesis before, so what is kept is one Beta law. Two spells, each of many rewards of one round of play."""
+    lists = st.lists(st.integers(0, 1), max_size=12)
+    before, after = ([data.draw(lists) for _ in range(3)] for _ in range(2))
+    shares, prior, gap = np.array([0.0, 0.3, 0.8]), np.array([0.0, 0.4, 0.6]), data.draw(st.integers(1, 5))
+    belief = no_belief(3, ())
+    for moment, spell in ((1, before), (1 + gap, after)):
+        hear(belief, [False] * 3, [0.0] * 3, moment, (shares, prior, hazard, 0.0))
+        for arm, rewards in enumerate(spell):
+            for reward in rewards:
+                hear(belief, np.arange(3) == arm, [reward] * 3, moment, (shares, prior, hazard, 0.0))
+    stayed, changed, arms = one_change(before, after, 1.0 - (1.0 - hazard) ** gap, shares, prior)
+    assert_allclose(belief.mass[0].sum(), stayed, rtol=1e-9)
+    assert_allclose(belief.mass[1], changed, rtol=1e-9)
+    assert_allclose(belief.changed[1], arms, rtol=1e-9)
+
+
+@pytest.mark.parametrize("hazard", [0.1, 0.01, HAZARD])
+def test_the_summary_costs_less_than_the_square_of_the_hazard(hazard):
+    """What was before a change is summed up in one Beta law, which is wrong only as far as there was another change.
+
+    A last change and one before it have a probability of the order of hazard^2, and so has what can be wrong.
+    """
+    draws, worst = np.random.default_rng(8), 0.0
+    shares, prior = np.array([0.0, 0.5]), np.array([0.0, 1.0])
+    for _ in range(12):
+        heard = {t: list(enumerate(draws.integers(0, 2, 2).tolist())) for t in range(1, 6)}
+        belief = no_belief(2, ())
+        belief = belief._replace(mass=belief.mass[..., :2].copy())
+        for t, rewards in heard.items():
+            hear(belief, [True, True], [r for _, r in rewards], t, (shares, prior, hazard, 0.0))
+        exact, found = last_changes(heard, 2, hazard, shares, prior), born(belief)
+        worst = max(worst, max(abs(found[r] - p) for r, p in exact.items()))
+    assert 0.0 < worst < hazard**2
+
+
+def test_changes_of_an_idle_arm_alone_follow_from_how_long_it_was_idle():
+    belief = no_belief(3, ())
+    model = (SHARES, SHARE_PRIOR, 0.0, 0.01)
+    hear(belief, [1, 1, 0], [1, 1, 0], 1, model)
+    hear(belief, [1, 0, 0], [1, 0, 0], 9, model)
+    hear(belief, [1, 1, 0], [1, 1, 0], 11, model)
+    slot = int(np.argmax(belief.born))
+    gone = 1.0 - 0.99 ** np.array([2, 10, 0])  # of arms 0 and 1; the third is not played
+    assert_allclose(belief.silent[slot], gone / gone.sum(), rtol=1e-9)
+    assert (belief.mass[:, 1:] == 0).all()
+    assert belief.changed[slot, 1] > belief.changed[slot, 0] > belief.changed[slot, 2] == 0
+
+
+@pytest.mark.parametrize("gap", [1, 600, 1500, 10**5, 10**9])
+def test_after_any_silence_they_are_probabilities(gap):
+    """Long enough, a change of many arms and one of an idle arm alone are both all but certain: together at most 1."""
+    belief = no_belief(6, ())
+    for k in range(6):
+        hear(belief, [True] * 6, [k % 2] * 6, 1 + k * gap)
+        assert (belief.mass >= 0).all()
+        assert belief.mass.sum() == pytest.approx(1.0, abs=1e-12)
+        assert ((belief.changed >= 0) & (belief.changed <= 1)).all()
+
+
+def stream(belief, rewards):
+    """One learner through many rounds in one call: an axis of rounds in which every row is the same memory."""
+    rounds = len(rewards)
+    one = [np.lib.stride_tricks.as_strided(leaf, (rounds, *leaf.shape), (0, *leaf.strides)) for leaf in belief]
+    kernels.switching_arrival(*one, np.ones(rewards.shape, bool), rewards, np.arange(1, rounds + 1), *REAL, True)
+
+
+def sound(belief):
+    for name, leaf in belief._asdict().items():
+        assert np.isfinite(leaf).all(), name
+    assert belief.mass.sum() == pytest.approx(1.0, abs=1e-9)
+    assert (belief.mass >= 0).all()
+    assert (belief.kept > 0).all()
+
+
+@pytest.mark.parametrize("name", ["ones", "zeros", "ones, then zeros", "coins"])
+@pytest.mark.parametrize("rounds", [100_000, pytest.param(3_000_000, marks=pytest.mark.long)])
+def test_streams_that_never_end(name, rounds):
+    draws, ones = np.random.default_rng(1), np.ones((rounds, 2))
+    rewards = {
+        "ones": ones,
+        "zeros": 0 * ones,
+        "ones, then zeros": np.vstack([ones[rounds // 2 :], 0 * ones[: rounds // 2]]),
+        "coins": draws.integers(0, 2, (rounds, 2)).astype(float),
+    }[name]
+    belief = no_belief(2, ())
+    stream(belief, rewards)
+    sound(belief)
+    assert belief.latest[0] == rounds
+    now = np.full(2, rounds), np.zeros(2), rounds
+    mean = kernels.switching_index(*belief[1:4], belief.changed, np.ones(2), *now, 1, 0.0, 0.0, HORIZON)
+    expected = {"ones": 1.0, "zeros": 0.0, "ones, then zeros": 0.0, "coins": 0.5}[name]
+    assert_allclose(mean[0], expected, atol=0.05)
+    if name == "coins":  # chance looks like a change now and then, more rarely than the hazards expect one
+        assert belief.noticed[0] < rounds * (HAZARD + 2 * IDLE_HAZARD)
+    else:
+        assert belief.noticed[0] == (name == "ones, then zeros")
+
+
+@pytest.mark.parametrize("held", [1e6, 1e9, 1e12, 1e15])
+@pytest.mark.parametrize("good", [0.0, 1.0])
+def test_however_much_is_known_it_stays_sound_and_notices_a_change(held, good):
+    """As after so many equal rewards; then more of them, then the opposite."""
+    belief = no_belief(2, ())
+    belief.kept[0] = [1 + held * good, 1 + held * (1 - good)]
+    hear(belief, [True, True], [good, good], 1)
+    for moment in range(2, 60):
+        hear(belief, [True, True], [good, good], moment)
+        sound(belief)
+    for moment in range(60, 90):
+        hear(belief, [True, True], [1 - good, 1 - good], moment)
+        sound(belief)
+    assert belief.noticed[0] == 1
+
+
+def test_a_late_reward_of_a_time_all_but_forgotten_does_no_harm():
+    """Hypotheses that were there then have a mass at the end of the range of floating-point numbers."""
+    for exponent in range(-324, -300):
+        belief = no_belief(1, ())
+        hear(belief, [True], [1], 1)
+        hear(belief, [True], [1], 50)
+        young = int(np.argmax(belief.born))
+        belief.mass[:] = 0.0
+        belief.mass[young, 1], belief.mass[0, 0] = 1.0, float(f"5e{exponent}")
+        belief.kept[0] = [1e6, 1.0]
+        hear(belief, [True], [0], 2)
+        sound(belief)
+
+
+def test_what_has_not_arrived_changes_nothing():
+    belief = no_belief(2, ())
+    hear(belief, [True, True], [1, 0], 1)
+    before = [leaf.copy() for leaf in belief]
+    kernels.switching_arrival(*belief, np.ones(2, bool), np.ones(2), 5, *REAL, False)
+    for one, two in zip(before, belief, strict=True):
+        assert_array_equal(one, two)
+
+
+def test_a_change_is_counted_once():
+    belief, draws = no_belief(3, ()), np.random.default_rng(2)
+    counted = []
+    for t in range(1, 601):
+        hear(belief, [True] * 3, draws.uniform(size=3) < (0.9 if t // 200 % 2 else 0.1), t)
+        counted.append(belief.noticed[0])
+    assert counted[199] == 0
+    assert counted[399] == 1
+    assert counted[599] == 2
+    assert 380 <= belief.noticed[1] <= 420

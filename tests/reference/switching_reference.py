@@ -1,0 +1,246 @@
+"""Means that switch, straight from the model: hypotheses that keep all they were told, and Bayes' rule one by one.
+
+Three parts, of which nothing is in the package: a twin of the filter and of the index, and two exact answers for
+problems so small that every way in which the world may have gone can be written down.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import special
+
+HYPOTHESES, SAME_CHANGE, MOST_ALONE, MOST_STRENGTH, NEGLIGIBLE, MOST_PRECISE = 20, 20, 0.4, 1e9, 1e-6, 20.0
+
+
+@dataclass
+class Hypothesis:
+    """The last change was at `born`; rewards are (arm, reward, whether earned since then, how much one tells)."""
+
+    born: int
+    mass: list[float]  # for each share of arms
+    start: list[tuple[float, float]]  # Beta counts of the arms before it
+    alone: list[float]  # prior probability of each arm, were it a change of one arm alone
+    told: list[tuple[int, float, bool, float]] = field(default_factory=list)
+
+    def counts(self, arm, fresh):
+        ones, zeros = (1.0, 1.0) if fresh else self.start[arm]
+        rewards = [(reward, w) for i, reward, since, w in self.told if i == arm and (since or not fresh)]
+        return ones + sum(w * reward for reward, w in rewards), zeros + sum(w * (1.0 - reward) for reward, w in rewards)
+
+    def ratio(self, arm):
+        """How much better a changed arm explains its rewards since, each foretold from those before it."""
+        found, kept, fresh = 1.0, list(self.start[arm]), [1.0, 1.0]
+        for i, reward, since, w in self.told:
+            if i != arm:
+                continue
+            if since:
+                found = min(max(found * (chance(fresh, reward) / chance(kept, reward)) ** w, 1e-30), 1e30)
+                fresh = [fresh[0] + w * reward, fresh[1] + w * (1.0 - reward)]
+            kept = [kept[0] + w * reward, kept[1] + w * (1.0 - reward)]
+        return found
+
+    def changed(self, arm, prior):
+        """Probability that the arm changed, for one kind of change or for all of them together."""
+        if self.born == 0 or sum(self.mass) == 0.0:
+            return 0.0
+        odds = self.ratio(arm)
+        return prior * odds / (prior * odds + 1.0 - prior)
+
+
+def chance(counts, reward):
+    p = counts[0] / sum(counts)
+    return p**reward * (1.0 - p) ** (1.0 - reward)
+
+
+class SlowSwitching:
+    """The filter: hypotheses in a list of at most 20."""
+
+    def __init__(self, n, shares, prior, hazard, idle_hazard):
+        self.n, self.shares, self.prior, self.hazard, self.idle_hazard = n, shares, prior, hazard, idle_hazard
+        nothing = [1.0] + [0.0] * (len(shares) - 1)
+        self.hypotheses = [Hypothesis(0, nothing, [(1.0, 1.0)] * n, [0.0] * n)]
+        self.seen, self.latest = [0] * n, 0
+        self.met: list[tuple[float, float]] = []  # mean expected and reward, of every reward
+        self.noticed: list[int] = []  # rounds of changes
+
+    def changed(self, hypothesis, arm):
+        total = sum(hypothesis.mass)
+        kinds = [hypothesis.alone[arm], *self.shares[1:]]
+        parts = [m / total * hypothesis.changed(arm, p) for m, p in zip(hypothesis.mass, kinds, strict=True) if m > 0]
+        return sum(parts)
+
+    def laws(self, arm):
+        """Every Beta law of an arm with its probability, two a hypothesis."""
+        for h in self.hypotheses:
+            if sum(h.mass) > 0:
+                c = self.changed(h, arm)
+                yield sum(h.mass) * (1.0 - c), h.counts(arm, False)
+                yield sum(h.mass) * c, h.counts(arm, True)
+
+    def mean(self, arm):
+        return sum(p * beta_mean(counts) for p, counts in self.laws(arm))
+
+    def summary(self, arm):
+        """The Beta law with the mean and the variance of the mixture."""
+        mean = self.mean(arm)
+        square = sum(p * (beta_variance(counts) + beta_mean(counts) ** 2) for p, counts in self.laws(arm))
+        variance = max(square - mean**2, mean * (1.0 - mean) / MOST_STRENGTH)
+        strength = max(mean * (1.0 - mean) / variance - 1.0, 2.0)
+        return mean * strength, (1.0 - mean) * strength
+
+    def open(self, x, moment):
+        summaries = [self.summary(i) for i in range(self.n)]
+        alone = [1.0 - (1.0 - self.idle_hazard) ** (moment - self.seen[i]) if x[i] else 0.0 for i in range(self.n)]
+        together = 1.0 - (1.0 - self.hazard) ** (moment - self.latest)
+        apart = min(sum(alone), MOST_ALONE * (1.0 - together))
+        if len(self.hypotheses) == HYPOTHESES:
+            self.hypotheses.remove(min(self.hypotheses, key=lambda h: sum(h.mass)))
+        total = sum(sum(h.mass) for h in self.hypotheses)
+        for h in self.hypotheses:
+            h.mass = [m / total * (1.0 - together - apart) for m in h.mass]
+        mass = [apart, *(together * p for p in self.prior[1:])]
+        share = [p / sum(alone) if sum(alone) > 0 else 0.0 for p in alone]
+        self.hypotheses.append(Hypothesis(moment, mass, summaries, share))
+
+    def precision(self):
+        """Variance of Bernoulli draws over that of the rewards so far, ten Bernoulli draws of mean 1/2 before them."""
+        bernoulli, within = 2.5 + sum(m * (1.0 - m) for m, _ in self.met), sum(z * (1.0 - z) for _, z in self.met)
+        return min(bernoulli / max(bernoulli - within, bernoulli / MOST_PRECISE), MOST_PRECISE)
+
+    def hear(self, x, reward, moment):
+        self.tells = self.precision()
+        self.met += [(self.mean(int(i)), float(reward[i])) for i in np.flatnonzero(x)]
+        if moment > self.latest:
+            if self.latest > 0:
+                self.open(x, moment)
+            self.latest = moment
+        for arm in np.flatnonzero(x):
+            self.weigh(int(arm), float(reward[arm]), moment)
+            self.seen[arm] = max(self.seen[arm], moment)
+        self.notice()
+
+    def notice(self):
+        changes = {h.born: sum(h.mass) for h in self.hypotheses if h.born > 0}
+        if not changes:
+            return
+        likeliest = max(changes, key=lambda r: changes[r])
+        if sum(p for r, p in changes.items() if abs(r - likeliest) <= SAME_CHANGE) <= 0.5:
+            return
+        if not self.noticed or likeliest > self.noticed[-1] + SAME_CHANGE:
+            self.noticed.append(likeliest)
+        elif likeliest >= self.noticed[-1] - SAME_CHANGE:
+            self.noticed[-1] = likeliest
+
+    def weigh(self, arm, reward, moment):
+        there = [h for h in self.hypotheses if h.born <= moment]
+        before = sum(sum(h.mass) for h in there)
+        for h in there:
+            kept, fresh = (chance(h.counts(arm, side), reward) ** self.tells for side in (False, True))
+            for g, prior in enumerate([h.alone[arm], *self.shares[1:]]):
+                c = h.changed(arm, prior)
+                h.mass[g] *= c * fresh + (1.0 - c) * kept
+        after = sum(sum(h.mass) for h in there)
+        for h in self.hypotheses:
+            if h.born > moment and after > 0:
+                h.mass = [m * after / before for m in h.mass]
+            h.told.append((arm, reward, h.born <= moment, self.tells))
+        total = sum(sum(h.mass) for h in self.hypotheses)
+        for h in self.hypotheses:
+            h.mass = [m / total for m in h.mass]
+
+    def index(self, weights, pulled, flight, now, budget, offset, horizon):
+        """Expected rewards in [0, 1], and these plus what finding out is worth."""
+        idle = [1.0 - (1.0 - self.idle_hazard) ** (now - p) for p in pulled]
+        mean = np.array([(1.0 - d) * self.mean(i) + 0.5 * d for i, d in enumerate(idle)])
+        score, index = weights * (mean + offset), mean.copy()
+        threshold = max(sorted(score)[-budget], 0.0)
+        squares = sum(sum(h.mass) ** 2 for h in self.hypotheses)
+        for i in range(self.n):
+            chosen = score[i] >= threshold and score[i] > 0
+            if chosen or weights[i] <= 0 or weights[i] * (1.0 + offset) <= threshold:
+                continue
+            level = max(threshold / weights[i] - offset, 0.0)
+            worth = idle[i] * (1.0 - level) ** 2 / 2.0  # the same for a mean that is uniform
+            for h in self.hypotheses:
+                p, c = sum(h.mass) ** 2 / squares, self.changed(h, i)
+                for part, fresh in ((p * c, True), (p * (1.0 - c), False)):
+                    if p >= NEGLIGIBLE and part > NEGLIGIBLE:
+                        worth += (1.0 - idle[i]) * part * improvement(h.counts(i, fresh), level)
+            index[i] += horizon * worth / (1.0 + flight[i]) ** 2
+        return mean, index
+
+
+def beta_mean(counts):
+    return counts[0] / (counts[0] + counts[1])
+
+
+def beta_variance(counts):
+    ones, zeros = counts
+    return ones * zeros / ((ones + zeros) ** 2 * (ones + zeros + 1.0))
+
+
+def improvement(counts, level):
+    """E[(m - level)+] for a normal m with the mean and the deviation of the Beta law."""
+    mean, deviation = beta_mean(counts), math.sqrt(beta_variance(counts))
+    if mean < level - 6.0 * deviation:
+        return 0.0
+    above = (mean - level) / deviation
+    return (mean - level) * special.ndtr(above) + deviation * math.exp(-0.5 * above**2) / math.sqrt(2.0 * math.pi)
+
+
+def evidence(rewards):
+    """Probability of 0/1 rewards of one arm with an unknown mean that is uniform."""
+    ones = sum(rewards)
+    return math.exp(special.betaln(1.0 + ones, 1.0 + len(rewards) - ones))
+
+
+def last_changes(heard, n, hazard, shares, prior):
+    """Exact probabilities of "the last change was at r" after 0/1 rewards heard in the order of play.
+
+    heard: {round of play: [(arm, reward), ...]}. Every round each kind of change (share of arms) has its probability,
+    and each arm changes with that share: all ways in which this can have gone are written down, so keep the case tiny.
+    Returns {first round heard of at or after the last change: probability}, 0 for no change since the first one.
+    """
+    rounds = range(min(heard) + 1, max(heard) + 1)
+    subsets = list(itertools.product([False, True], repeat=n))
+    steps: list[tuple[tuple[bool, ...] | None, float]] = [(None, 1.0 - hazard)]
+    for subset in subsets:
+        p = sum(q * math.prod(s if c else 1 - s for c in subset) for q, s in zip(prior, shares, strict=True))
+        steps.append((subset, hazard * p))
+    steps = [step for step in steps if step[1] > 0]
+    found: dict[int, float] = {}
+    for way in itertools.product(steps, repeat=len(rounds)):
+        happened = dict(zip(rounds, (subset for subset, _ in way), strict=True))
+        p = math.prod(q for _, q in way)
+        for arm in range(n):
+            cuts = [t for t, subset in happened.items() if subset is not None and subset[arm]]
+            pieces: dict[int, list[float]] = {}
+            for t, rewards in heard.items():
+                pieces.setdefault(sum(cut <= t for cut in cuts), []).extend(r for i, r in rewards if i == arm)
+            p *= math.prod(evidence(piece) for piece in pieces.values())
+        last = max((t for t, subset in happened.items() if subset is not None), default=0)
+        r = min(t for t in heard if t >= last) if last else 0
+        found[r] = found.get(r, 0.0) + p
+    total = sum(found.values())
+    return {r: p / total for r, p in sorted(found.items())}
+
+
+def one_change(before, after, chance_of_change, shares, prior):
+    """Exact joint probabilities of one possible change between two spells of 0/1 rewards, arm by arm.
+
+    before, after: lists of rewards for each arm. Returns p(no change), p(change and share), p(arm changed | change).
+    """
+    n = len(before)
+    stayed = math.prod(evidence(b + a) for b, a in zip(before, after, strict=True))
+    joint, arms = np.zeros(len(shares)), np.zeros((len(shares), n))
+    for g, share in enumerate(shares):
+        for subset in itertools.product([False, True], repeat=n):
+            p = chance_of_change * prior[g] * math.prod(share if c else 1.0 - share for c in subset)
+            for c, b, a in zip(subset, before, after, strict=True):
+                p *= evidence(b) * evidence(a) if c else evidence(b + a)
+            joint[g] += p
+            arms[g] += p * np.array(subset)
+    total = (1.0 - chance_of_change) * stayed + joint.sum()
+    return (1.0 - chance_of_change) * stayed / total, joint / total, arms.sum(axis=0) / joint.sum()
