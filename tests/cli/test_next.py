@@ -360,9 +360,11 @@ def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_read(fol
 
 def test_the_words_of_an_answer_add_up(folder) -> None:
     result = call("next", written(folder, example_file()), "--budget", 2)
-    first, _, video, social, *rest = result.stdout.splitlines()
-    assert first == "Next round (2026-10-12): choose video and social."
-    for line in (video, social):
+    first, _, one, other, *rest = result.stdout.splitlines()
+    chosen = re.fullmatch(r"Next round \(2026-10-12\): choose (\w+) and (\w+)\.", first)
+    assert chosen is not None
+    assert [line.split()[0] for line in (one, other)] == list(chosen.groups())
+    for line in (one, other):
         whole, *parts = (float(text) for text in re.findall(r"\d\.\d+", line))
         assert sum(parts) == pytest.approx(whole, abs=0.0015)
     assert "Pending: 2026-09-28, 2026-10-05." in rest
@@ -374,13 +376,14 @@ def test_the_words_of_an_answer_add_up(folder) -> None:
 
 def test_the_start_and_arms_that_were_never_tried(folder) -> None:
     text = "round,arm,chosen,z,y\n1,a,1,0.5,0.5\n1,b,0,,0\n1,c,0,,0\n"
-    planned = call("next", written(folder, text), "--budget", 1).stdout
+    plan = ("--budget", 1, "--policy", "ndc-sem")
+    planned = call("next", written(folder, text), *plan).stdout
     assert "its turn: at the start every arm is tried" in planned
     rounds = "".join(f"{t},a,1,0.5,0.5\n{t},b,0,,0\n{t},c,0,,0\n" for t in range(2, 6))
-    later = call("next", written(folder, text + rounds), "--budget", 1).stdout
+    later = call("next", written(folder, text + rounds), *plan).stdout
     assert "not tried yet" in later
     waiting = "6,a,0,,\n6,b,1,,\n6,c,0,,\n7,a,0,,\n7,b,0,,\n7,c,1,,\n"
-    under_way = call("next", written(folder, text + rounds + waiting), "--budget", 1).stdout
+    under_way = call("next", written(folder, text + rounds + waiting), *plan).stdout
     assert "tried, and nothing has come of it yet" in under_way
 
 

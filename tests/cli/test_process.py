@@ -45,7 +45,7 @@ def test_a_pipe_that_closes_early_is_no_error(here) -> None:
     shell = f"set -o pipefail; {' '.join(command('policies'))} | head -n 1"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
-    assert done.stdout.startswith("ndc-sem (NDCSEM)")
+    assert done.stdout.startswith("switching-sem (SwitchingSEM)")
     assert done.stderr == ""
 
 

@@ -13,7 +13,7 @@ from spillover.rng import Purpose
 from spillover.types import Choice, Feedback, Policy, Problem
 
 SOLVED_FROM_SUMS = (SparseGraph, SelfTunedGraph, NoGraph)
-# What candidates for the graph foretold is forgotten at 1% a round: what was before the last 1,000 weighs less than 1e-4.
+# What candidates for the graph foretold is forgotten at 1% a round: before the last 1,000 it weighs less than 1e-4.
 JUDGED = 1_000
 PACE = 10  # rounds between two solutions in them, so that candidates are judged by what they knew that long ago at most
 EVERY = 1_000  # rounds between two words on progress
