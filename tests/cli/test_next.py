@@ -166,7 +166,7 @@ def test_gaps_more_than_the_budget_and_parts_of_outcomes_are_noted(folder) -> No
 
 def test_without_y_every_arm_counts_for_itself_and_that_is_said(folder) -> None:
     text = "round,arm,chosen,z\n1,a,1,0.5\n1,b,0,\n2,a,0,\n2,b,1,0.9\n"
-    found = answer(written(folder, text), "--budget", 1)
+    found = answer(written(folder, text), "--budget", 1, "--policy", "ndc-sem")
     assert found["choose"] == ["b"]
     assert found["notes"] == ["no column y: no spill-over can be learned, and every arm counts for itself alone"]
 
