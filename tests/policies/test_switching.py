@@ -128,6 +128,7 @@ def test_ranges_around_zero_are_explored_and_arms_that_lose_are_left(limits):
         x = policy.select(state, sp.Rng(0).at(sp.Purpose.CHOICE, t)).x
         pulls.append(x)
         state = policy.update(policy.played(state, x), feedback(x, np.where(x, [high, low, low], 0.0)), sp.Rng(0))
+    assert pulls[0].sum() == 2
     assert np.any(pulls[:60], axis=0).all()
     settled = np.mean(pulls[120:], axis=0)
     assert settled[0] == 1.0

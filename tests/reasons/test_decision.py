@@ -40,7 +40,8 @@ def test_it_adds_up_for_every_policy(name, seed, delay, cyclic):
         signals = policy.signals(state) if hasattr(policy, "signals") else {}
         told = reasons(shown, signals=signals)
         check_sums(shown, told)
-        assert not any(arm.ways.unknown for arm in told.arms) or np.isnan(shown.adjacency).any()
+        if name != "switching-sem":  # whose weights begin with a prior, which is along no path of the graph
+            assert not any(arm.ways.unknown for arm in told.arms) or np.isnan(shown.adjacency).any()
         assert [arm.chosen for arm in told.arms] == shown.chosen.tolist()
 
 

@@ -34,6 +34,14 @@ class DiscountedTSState(NamedTuple):
     candidates: Candidates
     pulls: Pulls  # counts (*batch, discounts, n), stamps (*batch, n)
 
+    @property
+    def rounds(self) -> IntArray:
+        return self.base.rounds
+
+    @property
+    def budget(self) -> IntArray:
+        return self.base.budget
+
 
 class Draw(NamedTuple):
     """One round's draw, and what it was drawn from; rewards in [0, 1]."""
