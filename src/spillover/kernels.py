@@ -8,35 +8,66 @@ string, any leading axes are the batch. They trust their input; the callers chec
 import fcntl
 import math
 import os
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 from numba import boolean, float64, guvectorize, int64, njit, uint64
 
-# Numba caches a gufunc in two files. Two processes that fill an empty cache at once can leave halves of two builds
-# there, and loading those crashes (a known bug of Numba): so one process at a time, from here to the end of the file.
-COMPILING = os.open(
-    os.path.join(tempfile.gettempdir(), f"spillover-kernels-{os.getuid()}.lock"),
-    os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW,
-    0o600,
-)
-fcntl.flock(COMPILING, fcntl.LOCK_EX)
+MAKERS: dict[str, Callable[[], np.ufunc]] = {}
 
 
 def gufunc(signature: tuple[Any, ...], layout: str, writes: tuple[str, ...] = ()) -> Callable[..., np.ufunc]:
-    """Compile ahead of use into a plain NumPy ufunc: Numba's own wrapper costs a live learner a microsecond a call.
+    """Compile into a plain NumPy ufunc: Numba's own wrapper costs a live learner a microsecond a call.
 
-    `writes` are inputs that the kernel rewrites in place: float64 arrays of the full batch, C-contiguous.
+    A kernel is compiled, or loaded from Numba's cache, when it is first asked for (`__getattr__` below): loading all of
+    them would take longer than most commands. `writes` are inputs that the kernel rewrites in place: arrays of
+    the full batch, C-contiguous.
     """
 
-    def compiled(function: Callable[..., None]) -> np.ufunc:
-        made = guvectorize([signature], layout, writable_args=writes, cache=True)(function)
-        ufunc: np.ufunc = made.ufunc
-        return ufunc
+    def registered(function: Callable[..., None]) -> Any:
+        def make() -> np.ufunc:
+            ufunc: np.ufunc = guvectorize([signature], layout, writable_args=writes, cache=True)(function).ufunc
+            return ufunc
 
-    return compiled
+        MAKERS[function.__name__] = make
+        return function
+
+    return registered
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """One process at a time.
+
+    Numba caches a gufunc in two files. Two processes that fill an empty cache at once can leave halves of two builds
+    there, and loading those crashes (a known bug of Numba).
+    """
+    path = os.path.join(tempfile.gettempdir(), f"spillover-kernels-{os.getuid()}.lock")
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def __getattr__(name: str) -> np.ufunc:
+    if name not in MAKERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with alone():
+        kernel = MAKERS[name]()
+    globals()[name] = kernel
+    return kernel
+
+
+def compile_all() -> None:
+    """Every kernel, so that none has to be compiled when it is needed."""
+    for name in MAKERS:
+        getattr(sys.modules[__name__], name)
 
 
 # --- random numbers: Philox4x64-10 (Salmon et al. 2011), the generator behind numpy.random.Philox --------------------
@@ -1076,6 +1107,7 @@ MOST_RATIO: Final = 1e30
 MOST_PRECISE: Final = 20.0  # Bernoulli draws that a continuous reward is worth at most
 MOST_STRENGTH: Final = 1e9  # observations that a summary is worth at most; beyond, its variance is rounding
 MOST_ALONE: Final = 0.4  # probability, at most, that an idle arm changed alone, given that nothing else did
+CERTAIN: Final = 0.99  # probability from which a change counts as noticed
 SAME_CHANGE: Final = 20  # rounds by which two hypotheses of the same change may differ
 NEGLIGIBLE: Final = 1e-6  # probability of a hypothesis below which it does not move a decision
 
@@ -1274,7 +1306,7 @@ def update_changed(born, mass, ratio, silent, shares, changed):
 
 @njit
 def note_change(born, mass, noticed):
-    """Count a change once it is more likely than not, hypotheses of neighbouring rounds together; date it anew."""
+    """Count a change once it is all but certain, hypotheses of neighbouring rounds together; date it anew."""
     date, most = 0, 0.0
     for k in range(born.shape[0]):
         total = mass[k].sum()
@@ -1284,7 +1316,7 @@ def note_change(born, mass, noticed):
     for k in range(born.shape[0]):
         if born[k] > 0 and abs(born[k] - date) <= SAME_CHANGE:
             near += mass[k].sum()
-    if near > 0.5:
+    if near > CERTAIN:
         if noticed[0] == 0 or date > noticed[1] + SAME_CHANGE:
             noticed[0] += 1
             noticed[1] = date
@@ -1340,7 +1372,7 @@ def switching_arrival(
     arrived,
     taken,
 ):
-    """Weigh all hypotheses by the rewards of a round; exact when rounds arrive in order, up to the forgotten ones."""
+    """Weigh all hypotheses by the rewards of a round, whenever it arrives."""
     taken[0] = arrived
     if not arrived:
         return
@@ -2220,4 +2252,6 @@ def side_by_side_draw(
         draw[i] = mean[i] + (drawn - mean[i]) * math.sqrt((seen + 2.0) / (seen + 2.0 + flying[i]))
 
 
-os.close(COMPILING)
+# From here on a kernel is what __getattr__ makes of it.
+for registered_name in MAKERS:
+    del globals()[registered_name]

@@ -126,7 +126,7 @@ class SlowSwitching:
         if not changes:
             return
         likeliest = max(changes, key=lambda r: changes[r])
-        if sum(p for r, p in changes.items() if abs(r - likeliest) <= SAME_CHANGE) <= 0.5:
+        if sum(p for r, p in changes.items() if abs(r - likeliest) <= SAME_CHANGE) <= 0.99:
             return
         if not self.noticed or likeliest > self.noticed[-1] + SAME_CHANGE:
             self.noticed.append(likeliest)

@@ -11,7 +11,7 @@ from spillover.graph.foretold import Evidence, best_candidate, foretell, no_evid
 from spillover.graph.instrument import InstrumentGraph, InstrumentState
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.sparse import ROW_BOUND, SparseGraph
-from spillover.graph.tuned import SelfTunedGraph
+from spillover.graph.tuned import SelfTunedGraph, TunedGraph
 from spillover.graph.watch import Watch, no_alarms, notice
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
@@ -115,8 +115,13 @@ class AdaptiveGraph:
 
     def init(self, problem: Problem, batch: Batch = ()) -> AdaptiveState:
         n = problem.n_arms
+        sparse = self.sparse.init(problem, batch)
+        size = np.abs(np.asarray(problem.reward_range, float)).max(axis=-1)
+        scaled = sparse.fits.penalty if isinstance(sparse, TunedGraph) else sparse.penalty
+        # the sparsity is meant for rewards up to 1: nothing is to be set where they are on another scale
+        scaled *= np.broadcast_to(size, batch)[(..., *[None] * (scaled.ndim - len(batch)))] ** 2
         return AdaptiveState(
-            sparse=self.sparse.init(problem, batch),
+            sparse=sparse,
             instrument=self.instrument.init(problem, batch),
             lasting=self.lasting.init(problem, batch),
             evidence=no_evidence(len(CANDIDATES), batch),

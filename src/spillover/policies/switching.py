@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
+from spillover.graph import ROW_BOUND, GraphLearner, NoGraph, graph_learner
 from spillover.oracle import top_arms
 from spillover.policies.sem import scores
 from spillover.policies.signals import gram_of
@@ -21,6 +21,7 @@ SHARES = np.array([0.0, 0.2, 0.9])  # of arms that a change touches; the first s
 SHARE_PRIOR = np.array([0.0, 0.5, 0.5])
 HORIZON = 50.0  # rounds over which a better arm pays off
 DOUBT = 10.0  # rewards for which continuous ones are taken to vary as much as Bernoulli draws
+RECENT = 0.99  # what is left of the longest delay with every arrival that took less
 PATIENCE = 2.0  # pulls are given up on after about so many times the longest delay met
 
 
@@ -48,7 +49,7 @@ class SwitchingState(NamedTuple):
     limits: Array  # (*batch, 2): range of z
     pulled: IntArray  # (*batch, n): round of the last pull
     flight: Array  # (*batch, n): pulls whose outcome is still expected
-    longest: IntArray  # (*batch,): longest delay met so far
+    longest: Array  # (*batch,): longest delay met of late; a straggler is forgotten
     effects: Array  # (*batch, n): rewards that have arrived, in units of the range: what the weights were learned from
     prior: Array  # (*batch, n): weights before anything is known
     belief: Belief
@@ -72,15 +73,6 @@ def no_belief(n_arms: int, batch: Batch) -> Belief:
         noticed=np.zeros((*batch, 2), np.int64),
         spread=np.broadcast_to([DOUBT / 4.0, 0.0], (*batch, 2)).copy(),
     )
-
-
-def weights_before(problem: Problem) -> Array:
-    """Where the order of the arms is known, an arm can act on all before it: the later, the more it may spill over.
-
-    1 / n an edge is the guess, so weights from 1 to about e; while nothing has arrived, only their order matters.
-    """
-    n = problem.n_arms
-    return np.asarray((1.0 + 1.0 / n) ** np.arange(n)) if problem.acyclic else np.ones(n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,12 +122,22 @@ class SwitchingSEM:
             limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
             pulled=np.zeros(line, np.int64),
             flight=np.zeros(line),
-            longest=np.zeros(batch, np.int64),
+            longest=np.zeros(batch),
             effects=np.zeros(line),
-            prior=np.broadcast_to(weights_before(problem), line).copy(),
+            prior=np.broadcast_to(self.weights_before(problem), line).copy(),
             belief=no_belief(problem.n_arms, batch),
             graph=self.learner.init(problem, batch),
         )
+
+    def weights_before(self, problem: Problem) -> Array:
+        """Where the order of the arms is known, an arm can act on all before it: the later, the more it may spill over.
+
+        1 / n an edge is the guess, so weights from 1 to about e; while nothing has arrived, only their order matters.
+        """
+        n = problem.n_arms
+        if not problem.acyclic or self.signed or isinstance(self.learner, NoGraph):
+            return np.ones(n)
+        return np.asarray((1.0 + 1.0 / n) ** np.arange(n))
 
     def weights(self, state: SwitchingState) -> Array:
         """The learned ones, led by the prior for arms of which hardly any effect has arrived."""
@@ -193,7 +195,7 @@ class SwitchingSEM:
         heard = x & arrived[..., None]
         return state._replace(
             flight=np.asarray(flight),
-            longest=np.where(arrived, np.maximum(state.longest, age), state.longest),
+            longest=np.where(arrived, np.maximum(RECENT * state.longest, age), state.longest),
             effects=state.effects + np.where(heard, reward, 0.0),
             graph=self.learner.solve(self.learner.absorb(graph, z, y, arrived, moment)),
         )
