@@ -1404,12 +1404,12 @@ def end_pulls(flight, x, fade, age, arrived, left):
 
 
 @njit(inline="always")
-def expected_improvement(counts, threshold):
-    """E[(m - threshold)+] for a mean m with this Beta law, taken as normal."""
-    n = counts[0] + counts[1]
-    mean = counts[0] / n
+def expected_excess(ones, zeros, level):
+    """E[(m - level)+] for a mean m with this Beta law, taken as normal."""
+    n = ones + zeros
+    mean = ones / n
     deviation = math.sqrt(mean * (1.0 - mean) / (n + 1.0))
-    z = (mean - threshold) / deviation
+    z = (mean - level) / deviation
     if z < -6.0:
         return 0.0
     return deviation * (math.exp(-0.5 * z * z) * 0.3989422804014327 + 0.5 * z * math.erfc(-z * 0.7071067811865476))
@@ -1427,18 +1427,21 @@ def mixture_mean(totals, kept, fresh, changed, arm):
 
 
 @njit
-def mixture_improvement(sharpened, kept, fresh, changed, arm, threshold):
-    improvement = 0.0
+def mixture_missed(sharpened, kept, fresh, changed, arm, level, inside):
+    """E[(m - level)+], what leaving an arm out may miss; of a chosen one E[(level - m)+], what keeping it may."""
+    missed = 0.0
+    side, other = (1, 0) if inside else (0, 1)
+    height = 1.0 - level if inside else level
     for k in range(sharpened.shape[0]):
         if sharpened[k] < NEGLIGIBLE:
             continue
         of_fresh = sharpened[k] * changed[k, arm]
         if of_fresh > NEGLIGIBLE:
-            improvement += of_fresh * expected_improvement(fresh[k, arm], threshold)
+            missed += of_fresh * expected_excess(fresh[k, arm, side], fresh[k, arm, other], height)
         of_kept = sharpened[k] - of_fresh
         if of_kept > NEGLIGIBLE:
-            improvement += of_kept * expected_improvement(kept[k, arm], threshold)
-    return improvement
+            missed += of_kept * expected_excess(kept[k, arm, side], kept[k, arm, other], height)
+    return missed
 
 
 @gufunc(
@@ -1466,7 +1469,8 @@ def switching_index(
     """Expected rewards, and the same plus what finding out may be worth over `horizon` rounds; in [0, 1] + offset.
 
     An arm outside the s best in expectation gains horizon E[(w m - threshold)+] / w, the threshold being the score of
-    the s-th best, over (1 + pulls in flight)^2: what is already under way need not be asked again.
+    the s-th best; one of the s best horizon E[(threshold - w m)+] / w, with that of the next one: what is at stake as
+    long as it is not known better. Both over (1 + pulls in flight)^2: what is under way need not be asked again.
     """
     hypotheses, n = mass.shape[0], weights.shape[0]
     totals = np.empty(hypotheses)
@@ -1483,18 +1487,20 @@ def switching_index(
         mean[i] = (1.0 - idle[i]) * mixture_mean(totals, kept, fresh, changed, i) + idle[i] * 0.5
         index[i] = mean[i]
         scores[i] = weights[i] * (mean[i] + offset)
-    threshold = max(np.sort(scores)[n - budget], 0.0)
+    ordered = np.sort(scores)
+    threshold = max(ordered[n - budget], 0.0)
+    runner_up = max(ordered[n - budget - 1], 0.0) if budget < n else 0.0
     for k in range(hypotheses):
         totals[k] *= totals[k] / squares  # squared: a change that is hardly likely shows itself in pulls under way
     for i in range(n):
-        if scores[i] >= threshold and scores[i] > 0.0:
-            continue  # chosen anyway
-        if weights[i] <= 0.0 or weights[i] * (1.0 + offset) <= threshold:
+        inside = scores[i] >= threshold and scores[i] > 0.0
+        rival = runner_up if inside else threshold
+        if weights[i] <= 0.0 or weights[i] * (1.0 + offset) <= rival:
             continue  # out of reach even with the best mean
-        level = max(threshold / weights[i] - offset, 0.0)
-        improvement = (1.0 - idle[i]) * mixture_improvement(totals, kept, fresh, changed, i, level)
-        improvement += idle[i] * 0.5 * (1.0 - level) ** 2
-        index[i] += horizon * improvement / (1.0 + flight[i]) ** 2
+        level = max(rival / weights[i] - offset, 0.0)
+        missed = 0.5 * level**2 if inside else 0.5 * (1.0 - level) ** 2  # by a mean of which nothing is known
+        missed = idle[i] * missed + (1.0 - idle[i]) * mixture_missed(totals, kept, fresh, changed, i, level, inside)
+        index[i] += horizon * missed / (1.0 + flight[i]) ** 2
 
 
 # --- the graph problem where spill-over may hurt: one plain lasso a row ----------------------------------------------

@@ -156,18 +156,24 @@ class SlowSwitching:
         mean = np.array([(1.0 - d) * self.mean(i) + 0.5 * d for i, d in enumerate(idle)])
         score, index = weights * (mean + offset), mean.copy()
         threshold = max(sorted(score)[-budget], 0.0)
+        next_best = max(sorted(score)[-budget - 1], 0.0) if budget < self.n else 0.0
         squares = sum(sum(h.mass) ** 2 for h in self.hypotheses)
         for i in range(self.n):
             chosen = score[i] >= threshold and score[i] > 0
-            if chosen or weights[i] <= 0 or weights[i] * (1.0 + offset) <= threshold:
+            rival = next_best if chosen else threshold
+            if weights[i] <= 0 or weights[i] * (1.0 + offset) <= rival:
                 continue
-            level = max(threshold / weights[i] - offset, 0.0)
-            worth = idle[i] * (1.0 - level) ** 2 / 2.0  # the same for a mean that is uniform
+            level = max(rival / weights[i] - offset, 0.0)
+            worth = idle[i] * (level if chosen else 1.0 - level) ** 2 / 2.0  # the same for a mean that is uniform
             for h in self.hypotheses:
                 p, c = sum(h.mass) ** 2 / squares, self.changed(h, i)
                 for part, fresh in ((p * c, True), (p * (1.0 - c), False)):
                     if p >= NEGLIGIBLE and part > NEGLIGIBLE:
-                        worth += (1.0 - idle[i]) * part * improvement(h.counts(i, fresh), level)
+                        ones, zeros = h.counts(i, fresh)
+                        missed = (
+                            improvement((zeros, ones), 1.0 - level) if chosen else improvement((ones, zeros), level)
+                        )
+                        worth += (1.0 - idle[i]) * part * missed
             index[i] += horizon * worth / (1.0 + flight[i]) ** 2
         return mean, index
 

@@ -29,8 +29,8 @@ class PayoffGraph(NamedTuple):
 
     @property
     def gain(self) -> Array:
-        """Unknown as well."""
-        return np.full(self.weights.shape, np.nan)
+        """Not told apart from what spills over either: counted as 1, as in the paper."""
+        return np.ones(self.weights.shape)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ SHARE_PRIOR = np.array([0.0, 0.5, 0.5])
 HORIZON = 50.0  # rounds over which a better arm pays off
 DOUBT = 10.0  # rewards for which continuous ones are taken to vary as much as Bernoulli draws
 RECENT = 0.99  # what is left of the longest delay with every arrival that took less
+SOON = 20.0  # rounds of delay that are nothing unusual, whatever was met so far
 PATIENCE = 2.0  # pulls are given up on after about so many times the longest delay met
 
 
@@ -229,7 +230,8 @@ class SwitchingSEM:
 def fading(state: SwitchingState) -> Array:
     """What remains of a pull in flight after a round: it is given up on when it is late beyond anything met."""
     heard = state.belief.latest[..., 0] > 0
-    return np.asarray(np.where(heard, 1.0 - 1.0 / (PATIENCE * (state.longest + 1.0)), 1.0))
+    expected = np.maximum(state.longest, SOON)
+    return np.asarray(np.where(heard, 1.0 - 1.0 / (PATIENCE * (expected + 1.0)), 1.0))
 
 
 def observations(belief: Belief) -> Array:
