@@ -80,12 +80,22 @@ def test_pulls_in_flight_are_those_not_heard_of_and_never_negative(name):
 def test_an_outcome_that_never_comes_is_given_up_on():
     policy, problem = sp.SwitchingSEM(graph="none"), sp.Problem(2, 1)
     state = told(policy, problem, [[1, 0]] * 4, [[1, 0]] * 4)
-    state = state._replace(longest=np.array(9))
+    state = state._replace(longest=np.array(29.0))
     state = policy.played(state, np.array([False, True]))
-    for _ in range(60):
+    for _ in range(180):
         state = policy.played(state, np.array([False, False]))
-    assert_allclose(state.flight, [0, (1 - 1 / (PATIENCE * 10)) ** 60], rtol=1e-12)
+    assert_allclose(state.flight, [0, (1 - 1 / (PATIENCE * 30)) ** 180], rtol=1e-12)
     assert state.flight[1] < 0.05
+
+
+def test_one_straggler_does_not_make_everything_wait():
+    policy, problem = sp.SwitchingSEM(graph="none"), sp.Problem(2, 1)
+    state = told(policy, problem, [[1, 0]] * 4, [[1, 0]] * 4)._replace(longest=np.array(1900.0))
+    for _ in range(600):
+        state = policy.played(state, np.array([True, False]))
+        outcome = np.array([0.5, 0.0])
+        state = policy.update(state, sp.Feedback(outcome > 0, outcome, outcome, np.array(0), np.array(True)), sp.Rng(0))
+    assert state.longest < 20
 
 
 def test_an_arm_under_way_is_not_asked_again():
