@@ -48,10 +48,13 @@ def print_family(family: Family, results: Results) -> None:
         spans(table, "final_regret", ",.0f"),
         spans(table, "ratio", ".2f"),
         table["blind_regret"],
+        spans(table, "later_ratio", ".2f"),
     )
-    print(f"\n{family.title}: final regret, times the delayed oracle's, of which blind", flush=True)
-    for label, regret, ratio, blind in zip(*columns, strict=True):
-        print(f"  {label:34} {regret:24} {ratio:20} {number(blind, ',.0f'):>7}", flush=True)
+    print(
+        f"\n{family.title}: final regret, times the delayed oracle's, of which blind, times it afterwards", flush=True
+    )
+    for label, regret, ratio, blind, later in zip(*columns, strict=True):
+        print(f"  {label:34} {regret:24} {ratio:20} {number(blind, ',.0f'):>7}  {later}", flush=True)
     if family in VARIED and (found := against_the_better(records)) is not None:
         print(f"  Switching-SEM over {found[1].label}, the better of the paper's two: {shown(found[0], 3)}", flush=True)
 

@@ -175,7 +175,9 @@ def multiples(results: Results, draw: Draw) -> str:
     """The picture of all families and the tables of the paper's setting."""
     note = (
         "<p>Ratios are those of the mean final regrets over the same worlds, with 95% intervals by the delta method. "
-        "The blind rounds are the first D + 1, in which nobody has heard anything.</p>"
+        "The blind rounds are the first D + 1, in which nobody has heard anything. Switching-SEM plays by the declared "
+        "order of the arms then (later arms may act on more), the delayed oracle at random: so the rounds after them "
+        "have a ratio of their own.</p>"
     )
     caption = (
         "Final expected regret over that of the delayed oracle, with 95% intervals, in the paper's setting (all means "

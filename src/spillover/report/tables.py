@@ -28,8 +28,9 @@ def final_table(
 
     Columns: world, delay, policy, label, replications; final_regret, blind_regret (of rounds 1 to D + 1) and
     later_regret (the rest), each with _low and _high of its 95% interval; ratio to the reference policy's final regret
-    (paired, NaN without it) with its interval; best_share, the share of replications in which the policy has
-    the least regret of all but those `apart` (of several, each has its part of the replication).
+    and later_ratio to its later one (paired, NaN without it) with their intervals; best_share, the share of
+    replications in which the policy has the least regret of all but those `apart` (of several, each has its part of
+    the replication).
     """
     rows = []
     for group in grouped(records).values():
@@ -43,7 +44,9 @@ def final_table(
             row |= columns("final_regret", mean_interval(final))
             row |= columns("blind_regret", mean_interval(blind))
             row |= columns("later_regret", mean_interval(final - blind))
-            row |= columns("ratio", paired_ratio(record, against) if against else Interval(*[np.array(np.nan)] * 3))
+            for name, later in (("ratio", False), ("later_ratio", True)):
+                unknown = Interval(*[np.array(np.nan)] * 3)
+                row |= columns(name, paired_ratio(record, against, later=later) if against else unknown)
             row["best_share"] = shares.get(record.policy, np.nan)
             rows.append(row)
     return pd.DataFrame(rows)
@@ -71,16 +74,18 @@ def check_paired(first: "Record", second: "Record") -> None:
         )
 
 
-def paired_ratio(record: "Record", reference: "Record") -> Interval:
+def paired_ratio(record: "Record", reference: "Record", *, later: bool = False) -> Interval:
     """Ratio of the mean final regrets, with a 95% interval that knows both met the same worlds.
+
+    later: of the regrets after the blind rounds instead; NaN where delays are not constant.
 
     Of the means, not the mean of the ratios: a single world in which the reference has next to no regret would decide
     that one. The interval is that of a_r - ratio * b_r, divided by the mean of b (the delta method).
     """
     check_paired(record, reference)
-    own, other = record.regret[:, -1], reference.regret[:, -1]
+    own, other = (r.regret[:, -1] - (r.blind_regret if later else 0.0) for r in (record, reference))
     base = float(other.mean())
-    if base <= 0:
+    if not base > 0:
         return Interval(*[np.array(np.nan)] * 3)
     ratio = own.mean() / base
     _, low, high = mean_interval((own - ratio * other) / base)
@@ -147,6 +152,7 @@ def show_final(frame: pd.DataFrame) -> pd.DataFrame:
             "of which blind": [number(v, ",.0f") for v in frame["blind_regret"]],
             "after the blind rounds": spans(frame, "later_regret", ",.0f"),
             "times the reference": spans(frame, "ratio", ".2f"),
+            "times it after the blind rounds": spans(frame, "later_ratio", ".2f"),
             "best in": [number(v, ".0%") for v in frame["best_share"]],
         }
     )
