@@ -40,7 +40,7 @@ EXAMPLES = (
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="What y can be (anything).")
 @click.option("--columns", metavar="PAIRS", help="Other column names: round=day,arm=region; y= if there is no y.")
 @click.option("--limits", type=FILE, help="TOML file of costs, groups, exclusions, requirements.")
-@click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms that cannot be chosen this time.")
+@click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms not to be had this time; repeatable.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Settles ties and draws.")
 @click.option("--explain", is_flag=True, help="The reasons in full: every arm, paths, swaps, health.")
 @click.option("--plot", type=FILE, help="Draw the decision: a file that ends in .png, .pdf or .svg.")
