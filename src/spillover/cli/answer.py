@@ -232,9 +232,8 @@ def runner_up(answer: Answer) -> Iterator[str]:
     if not np.isfinite(best.change) or best.change > TIE * abs(last.score):  # better: a policy that draws its sets
         return
     tie = best.change >= -TIE * abs(last.score)
-    instead = f"{best.into} instead of {best.out}" if last is not chosen[-1] else best.into
     behind = f"as good as {best.out}; chance decided" if tie else f"{number(-best.change)} behind {best.out}"
-    yield f"Next best: {instead}, {behind}."
+    yield f"Next best: {best.into}, {behind}."
 
 
 def left_out(answer: Answer, chosen: Sequence[ArmReason], others: Sequence[ArmReason]) -> Iterator[str]:
