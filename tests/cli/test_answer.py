@@ -122,3 +122,12 @@ def test_unavailable_is_repeated_and_a_name_may_have_a_comma(folder) -> None:
     found = json.loads(told("--budget", 1, "--unavailable", "a, b", "--unavailable", "3", "--json"))
     assert found["limits"] == ["none of a, b, 3"]
     assert found["choose"] == ["2"]
+
+
+def test_signs_that_the_font_lacks_are_named_once(folder) -> None:
+    (folder / "h.csv").write_text(example_file().replace("video", "日本").replace("radio", "東京"), "utf-8")
+    result = call("next", "h.csv", "--budget", 2, "--plot", "p.png")
+    assert result.exit_code == 0
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("spillover: p.png: the font of pictures has no ")
+    assert all(sign in line for sign in "日本東京")

@@ -1,6 +1,8 @@
 """`spillover next`: from a file of what was done and what came of it to the next decision, with reasons."""
 
+import re
 import shlex
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from spillover.oracle import check_feasible
 from spillover.reasons import Reasons
 from spillover.state import write_whole
 
+SIGNS = 8  # that are not in the font, and named
 FILE = click.Path(path_type=Path)
 EXAMPLES = (
     "spillover next --example                       # writes history.csv, a file to start from",
@@ -146,7 +149,16 @@ def draw(told: Reasons, path: Path) -> None:
     from spillover.report.figures.decision import decision_figure  # matplotlib is loaded only if it is asked for
     from spillover.report.figures.output import save_figure
 
-    save_figure(decision_figure(told), path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        save_figure(decision_figure(told), path)
+    found = [(warning, re.match(r"Glyph (\d+) ", str(warning.message))) for warning in caught]
+    signs = dict.fromkeys(chr(int(glyph[1])) for _, glyph in found if glyph)
+    if signs:
+        listed = " ".join(list(signs)[:SIGNS]) + (" and others" if len(signs) > SIGNS else "")
+        click.echo(f"spillover: {path}: the font of pictures has no {listed}: boxes stand in their places", err=True)
+    for warning in [warning for warning, glyph in found if not glyph]:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def told_at_once(file: Path, **given: Any) -> History:
