@@ -69,7 +69,8 @@ def next_decision(file: Path | None, example: Path | None, force: bool, **option
     if example is not None:
         if file is not None:
             raise click.UsageError("--example writes a file, and reads none: leave FILE out", context)
-        write_example(example, force)
+        with Watch(options["quiet"]):
+            write_example(example, force)
         return
     if file is None:
         raise click.UsageError("FILE is missing: give one, or have one written with --example", context)
