@@ -129,9 +129,10 @@ class Learner:
         """
         signals: Any = getattr(self.policy, "signals", lambda state: {})
         waiting = {played: choice.x for played, choice in self.waiting.items()}
+        reported, total, longest = self.late.tolist()
         given: dict[str, Any] = {
             "budget": self.problem.budget,
-            "pending": Pending(self.rounds, waiting, *self.late.tolist()),
+            "pending": Pending(self.rounds, waiting, reported, total, longest),
             "constraints": tuple(getattr(self.today(), "constraints", ())),
             "signals": signals(self.state),
             "quantity": getattr(self.policy, "quantity", None) or EXPECTED,

@@ -6,7 +6,15 @@ from matplotlib.patches import FancyArrowPatch
 
 from spillover.reasons import reasons
 from spillover.report.figures import figure_bytes
-from spillover.report.figures.decision import MOST_ARMS, MOST_EDGES, decision_figure, row_names, short, strongest_flows
+from spillover.report.figures.decision import (
+    MOST_ARMS,
+    MOST_EDGES,
+    decision_figure,
+    row_names,
+    short,
+    short_names,
+    strongest_flows,
+)
 from spillover.report.figures.places import places
 from tests.reasons.examples import made_up
 from tests.report.layout import faults
@@ -95,6 +103,24 @@ def test_names_stay_apart():
     assert short("Friuli Venezia Giulia", 12) == "Friul…Giulia"
     names = row_names([f"the same beginning, number {k}, and the same end of it all" for k in range(20)])
     assert len(set(names)) == 20
+
+
+def test_names_are_shortened_where_they_do_not_differ():
+    for k, (text, name) in enumerate(zip(short_names(LONG, 26), LONG, strict=True)):
+        assert len(text) <= 26 + len(" (100)")
+        assert f"number {k} " in text or text == name
+        assert "(" not in text
+
+
+@pytest.mark.parametrize("budget", [3, 20, 30])
+def test_chosen_arms_come_first_and_what_is_left_out_is_told(budget):
+    told = decision(100, 0.03, budget)
+    bars = decision_figure(told).axes[1]
+    labels = [label.get_text() for label in bars.get_yticklabels()]
+    assert sum("●" in label for label in labels) == min(budget, MOST_ARMS)
+    left = budget - min(budget, MOST_ARMS)
+    assert (f"left out: {left} chosen, at most" in bars.get_title()) == (left > 0)
+    assert f"{100 - budget - (MOST_ARMS - budget + left)} not chosen, at most" in bars.get_title()
 
 
 def test_the_same_decision_gives_the_same_bytes():

@@ -11,11 +11,15 @@ import numpy as np
 from spillover.cli.limits import in_words
 from spillover.constraints import Constraint
 from spillover.history import History
+from spillover.oracle import best_set
 from spillover.reasons import ArmReason, Reasons, Signal
+from spillover.reasons.paths import solvable
 from spillover.reasons.words import number
+from spillover.types import Array
 
 LISTED = 5  # rounds that a line names
 TIE = 1e-9
+MOSTLY = 0.5  # share from which on one arm gets most of what spills over
 SMALL = 0.01  # a part below this share of the score is not worth a word
 
 
@@ -106,15 +110,11 @@ def print_answer(answer: Answer) -> None:
     width = max((len(arm.arm) for arm in answer.chosen), default=0)
     for arm in answer.chosen:
         click.echo(f"  {arm.arm.ljust(width)}  {reason(answer, arm)}")
-    click.echo()
+    if answer.chosen:
+        click.echo()
     if not told.planned and any(arm.known for arm in answer.chosen):
-        click.echo(f"The first number is the {told.quantity}.")
-    for line in runner_up(answer):
-        click.echo(line)
-    for limit in answer.kept:
-        click.echo(f"Limit: {limit}.")
-    arrived, rounds = int(history.arrived.sum()), len(history.rounds)
-    click.echo(f"Learned from {arrived:,} of {rounds:,} rounds with {len(history.arms):,} arms, by {answer.policy}.")
+        click.echo(first_number(answer))
+    print_choice(answer)
     if history.pending:
         click.echo(f"Pending: {named(history.pending)}.")
     print_notes(answer)
@@ -122,6 +122,17 @@ def print_answer(answer: Answer) -> None:
         if signal.warning:
             click.echo(f"Warning: {signal.sentence}")
     click.echo("More: --explain (every arm, paths, swaps), --plot why.png, --json.")
+
+
+def print_choice(answer: Answer) -> None:
+    """How close it was, within which limits, and who learned from what."""
+    history = answer.history
+    for line in runner_up(answer):
+        click.echo(line)
+    for limit in answer.kept:
+        click.echo(f"Limit: {limit}.")
+    arrived, rounds = int(history.arrived.sum()), len(history.rounds)
+    click.echo(f"Learned from {arrived:,} of {rounds:,} rounds with {len(history.arms):,} arms, by {answer.policy}.")
 
 
 def print_notes(answer: Answer) -> None:
@@ -133,7 +144,30 @@ def headline(answer: Answer) -> str:
     names = [arm.arm for arm in answer.chosen]
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     when = f" ({answer.history.following})" if answer.history.following else ""
-    return f"Next round{when}: choose {listed or 'nothing: no arm is worth it'}."
+    return f"Next round{when}: choose {listed or f'nothing: {why_nothing(answer)}'}."
+
+
+def why_nothing(answer: Answer) -> str:
+    """Whether it is the limits or the arms that leave nothing to choose."""
+    if not answer.limits:
+        return "no arm is worth it"
+    arms = answer.history.arms
+    left = best_set(np.ones(len(arms)), answer.budget, answer.limits, arms=arms).any()
+    return "no arm that the limits leave is worth it" if left else "the limits leave no arm"
+
+
+def first_number(answer: Answer) -> str:
+    """What the number is that the line of an arm begins with."""
+    told = answer.reasons
+    added = [arm.exploration for arm in answer.chosen if arm.known and worth_a_word(arm.exploration, arm)]
+    if not added:
+        return f"The first number is the {told.quantity}."
+    change = "added" if min(added) > 0 else "added or taken off"
+    return f"The first number is the score: the {told.quantity}, and what is {change} for what is not sure yet."
+
+
+def worth_a_word(part: float, arm: ArmReason) -> bool:
+    return abs(part) > SMALL * abs(arm.score)
 
 
 def reason(answer: Answer, arm: ArmReason) -> str:
@@ -145,9 +179,9 @@ def reason(answer: Answer, arm: ArmReason) -> str:
     if not arm.known:
         return unknown(answer.history, arm)
     parts = [f"{number(arm.direct)} by itself"]
-    if abs(arm.spilled_over) > SMALL * abs(arm.score):
+    if worth_a_word(arm.spilled_over, arm):
         parts.append(f"{number(arm.spilled_over)} that spills over{mostly(told, arm)}")
-    if abs(arm.exploration) > SMALL * abs(arm.score):
+    if worth_a_word(arm.exploration, arm):
         parts.append(f"{number(arm.exploration)} for what is not sure yet")
     return f"{number(arm.score)}: {', '.join(parts)}"
 
@@ -161,33 +195,56 @@ def unknown(history: History, arm: ArmReason) -> str:
 
 
 def mostly(told: Reasons, arm: ArmReason) -> str:
-    """Whom the arm reaches most, if that is known."""
-    reached: dict[str, float] = {}
-    for path in arm.ways.paths:
-        target = told.names[path.arms[-1]]
-        reached[target] = reached.get(target, 0.0) + path.amount
-    if not reached:
+    """Whom the arm reaches most, along all paths, if that is known."""
+    if not solvable(told.adjacency):
         return ""
-    target = max(reached, key=lambda name: abs(reached[name]))
-    only = abs(reached[target]) > (1 - SMALL) * abs(arm.spilled_over)
-    return f" to {target}" if only else f", mostly to {target}"
+    reached = reached_by(told, arm)
+    whole = float(np.abs(reached).sum()) + abs(arm.ways.unknown)
+    others = np.where(np.arange(len(reached)) == arm.position, 0.0, reached * np.sign(arm.spilled_over))
+    most = int(np.argmax(others))
+    if others[most] <= 0:
+        return ""
+    target, part = told.names[most], others[most] / whole
+    if part > 1 - SMALL:
+        return f" to {target}"
+    return f", mostly to {target}" if part >= MOSTLY else f" to {target} and others"
+
+
+def reached_by(told: Reasons, arm: ArmReason) -> Array:
+    """What every arm gets from this one along all paths; of the arm itself only what comes back to it."""
+    pushed = np.zeros(len(told.arms))
+    pushed[arm.position] = arm.direct
+    return np.asarray(np.linalg.solve(np.eye(len(pushed)) - told.adjacency, pushed)) - pushed
 
 
 def runner_up(answer: Answer) -> Iterator[str]:
-    """How close it was."""
+    """How close it was; within limits only what they allow is a next best."""
     told = answer.reasons
     chosen, others = answer.chosen, [arm for arm in told.ranked() if not arm.chosen]
-    if told.planned or not chosen or not others or not np.isfinite(others[0].gap):
+    if told.planned or not others:
         return
-    best, last = others[0], chosen[-1]
-    if best.gap > TIE * abs(last.score):
-        by_chance = any(swap.change > 0 for swap in told.swaps)  # allowed, and better: a policy that draws its sets
-        if answer.limits and not by_chance:
-            yield f"Left out by the limits: {best.arm}, with {number(best.score)}."
-    elif best.gap < -TIE * abs(last.score):
-        yield f"Next best: {best.arm}, {number(-best.gap)} behind {last.arm}."
-    else:
-        yield f"Next best: {best.arm}, as good as {last.arm}; chance decided."
+    if answer.limits:
+        yield from left_out(answer, chosen, others)
+    if not chosen or not told.swaps:
+        return
+    best = told.swaps[0]  # without limits the best of the others for the last of the chosen
+    last = next(arm for arm in chosen if arm.arm == best.out)
+    if not np.isfinite(best.change) or best.change > TIE * abs(last.score):  # better: a policy that draws its sets
+        return
+    tie = best.change >= -TIE * abs(last.score)
+    behind = f"as good as {best.out}; chance decided" if tie else f"{number(-best.change)} behind {best.out}"
+    yield f"Next best: {best.into}, {behind}."
+
+
+def left_out(answer: Answer, chosen: Sequence[ArmReason], others: Sequence[ArmReason]) -> Iterator[str]:
+    """The arms that are better than one that was chosen, or than none where there is room, but for the limits."""
+    by_chance = any(swap.change > 0 for swap in answer.reasons.swaps)  # allowed, and better: drawn by the policy
+    least = chosen[-1].score if len(chosen) >= answer.budget else 0.0
+    better = [arm for arm in others if arm.score > least + TIE * abs(least)]
+    if better and not by_chance:
+        listed = "; ".join(f"{arm.arm}, with {number(arm.score)}" for arm in better[:LISTED])
+        more = f"; and {len(better) - LISTED:,} more" if len(better) > LISTED else ""
+        yield f"Left out by the limits: {listed}{more}."
 
 
 def print_in_full(answer: Answer) -> None:
@@ -195,6 +252,6 @@ def print_in_full(answer: Answer) -> None:
     click.echo(headline(answer))
     click.echo()
     click.echo(str(answer.reasons))
-    if answer.notes:
-        click.echo()
-        print_notes(answer)
+    click.echo()
+    print_choice(answer)
+    print_notes(answer)

@@ -13,7 +13,10 @@ KEY = "limits"
 
 def read_limits(path: Path) -> tuple[str, list[Any]]:
     """The text of a file of limits and its entries, before the arms are known."""
-    text = path.read_text("utf-8-sig")
+    try:
+        text = path.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: must be text in UTF-8, as TOML is") from None
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -33,7 +36,7 @@ def parse_limits(path: Path, text: str, entries: Sequence[Any], arms: Sequence[s
     found: list[Constraint] = []
     for place, entry in enumerate(entries):
         try:
-            found += parse([entry], arms)
+            found += parse([entry], arms, by_name=True)
         except ValueError as error:
             what = str(error).removeprefix("constraint 1: ")
             raise ValueError(f"{path}:{line_of(text, (KEY, place))}: {what}") from None
@@ -41,8 +44,9 @@ def parse_limits(path: Path, text: str, entries: Sequence[Any], arms: Sequence[s
 
 
 def not_available(texts: Sequence[str], arms: Sequence[str]) -> tuple[Constraint, ...]:
-    """What --unavailable says: names of arms, separated by commas."""
-    names = list(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
+    """What --unavailable says: names of arms, separated by commas; a text that is a name as it stands is that name."""
+    parts = [part for text in texts for part in ([text] if text.strip() in arms else text.split(","))]
+    names = list(dict.fromkeys(name.strip() for name in parts if name.strip()))
     for name in names:
         if name not in arms:
             raise ValueError(f"unavailable = {name!r}: must be one of the arms of the file{suggestion(name, arms)}")

@@ -1,6 +1,8 @@
 """`spillover next`: from a file of what was done and what came of it to the next decision, with reasons."""
 
+import re
 import shlex
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from spillover.oracle import check_feasible
 from spillover.reasons import Reasons
 from spillover.state import write_whole
 
+SIGNS = 8  # that are not in the font, and named
 FILE = click.Path(path_type=Path)
 EXAMPLES = (
     "spillover next --example                       # writes history.csv, a file to start from",
@@ -40,7 +43,7 @@ EXAMPLES = (
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="What y can be (anything).")
 @click.option("--columns", metavar="PAIRS", help="Other column names: round=day,arm=region; y= if there is no y.")
 @click.option("--limits", type=FILE, help="TOML file of costs, groups, exclusions, requirements.")
-@click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms that cannot be chosen this time.")
+@click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms not to be had this time; repeatable.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Settles ties and draws.")
 @click.option("--explain", is_flag=True, help="The reasons in full: every arm, paths, swaps, health.")
 @click.option("--plot", type=FILE, help="Draw the decision: a file that ends in .png, .pdf or .svg.")
@@ -66,7 +69,8 @@ def next_decision(file: Path | None, example: Path | None, force: bool, **option
     if example is not None:
         if file is not None:
             raise click.UsageError("--example writes a file, and reads none: leave FILE out", context)
-        write_example(example, force)
+        with Watch(options["quiet"]):
+            write_example(example, force)
         return
     if file is None:
         raise click.UsageError("FILE is missing: give one, or have one written with --example", context)
@@ -146,7 +150,16 @@ def draw(told: Reasons, path: Path) -> None:
     from spillover.report.figures.decision import decision_figure  # matplotlib is loaded only if it is asked for
     from spillover.report.figures.output import save_figure
 
-    save_figure(decision_figure(told), path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        save_figure(decision_figure(told), path)
+    found = [(warning, re.match(r"Glyph (\d+) ", str(warning.message))) for warning in caught]
+    signs = dict.fromkeys(chr(int(glyph[1])) for _, glyph in found if glyph)
+    if signs:
+        listed = " ".join(list(signs)[:SIGNS]) + (" and others" if len(signs) > SIGNS else "")
+        click.echo(f"spillover: {path}: the font of pictures has no {listed}: boxes stand in their places", err=True)
+    for warning in [warning for warning, glyph in found if not glyph]:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def told_at_once(file: Path, **given: Any) -> History:

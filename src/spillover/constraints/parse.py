@@ -9,8 +9,10 @@ from spillover.constraints.kinds import KINDS, Constraint
 from spillover.constraints.rows import finder
 
 
-def parse(entries: Any, arms: Sequence[str] | int) -> tuple[Constraint, ...]:
+def parse(entries: Any, arms: Sequence[str] | int, *, by_name: bool = False) -> tuple[Constraint, ...]:
     """The constraints that a list of tables describes; `arms` are the names of the arms, or how many there are.
+
+    by_name: a number is a name too (2 is the arm "2"), never a position, as in files that people write.
 
     >>> parse([{"kind": "exclusive", "arms": ["north", "south"]}], ["north", "south", "west"])
     (Exclusive(('north', 'south')),)
@@ -22,7 +24,20 @@ def parse(entries: Any, arms: Sequence[str] | int) -> tuple[Constraint, ...]:
     """
     if not isinstance(entries, list | tuple):
         raise ValueError(f"constraints = {entries!r}: must be a list of tables, each with a kind")
-    return tuple(parse_entry(number, entry, arms) for number, entry in enumerate(entries, 1))
+    read = [named_arms(entry) for entry in entries] if by_name else entries
+    return tuple(parse_entry(number, entry, arms) for number, entry in enumerate(read, 1))
+
+
+def named_arms(entry: Any) -> Any:
+    """An entry whose arms are names, also where they were written as whole numbers."""
+
+    def name(arm: Any) -> Any:
+        return str(arm) if isinstance(arm, int) and not isinstance(arm, bool) else arm
+
+    if not isinstance(entry, dict):
+        return entry
+    lists = {key: [name(arm) for arm in entry[key]] for key in ("arms", "needs") if isinstance(entry.get(key), list)}
+    return entry | lists | ({"arm": name(entry["arm"])} if "arm" in entry else {})
 
 
 def parse_entry(number: int, entry: Any, arms: Sequence[str] | int) -> Constraint:

@@ -1,5 +1,6 @@
 """Rounds in their order: numbers or dates, what they are called, which is the next, where there are gaps."""
 
+from calendar import monthrange
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
@@ -42,8 +43,9 @@ def calendar(texts: Sequence[str]) -> Calendar:
     usual = Counter(steps).most_common(1)[0][0]
     gaps = [k for k, step in enumerate(steps) if step != usual]
     told = not gaps and (isinstance(known[0], int) or len(known) >= FEWEST)
-    following = named([*known, after(known[-1], usual, known)])[-1] if told or isinstance(known[0], int) else None
-    return Calendar(rank, labels, following, tuple(gap_notes(known, labels, usual, gaps)))
+    following = after(known[-1], usual, known) if told or isinstance(known[0], int) else None
+    next_label = None if following is None else named([*known, following])[-1]
+    return Calendar(rank, labels, next_label, tuple(gap_notes(known, labels, usual, gaps)))
 
 
 def named(known: Sequence[Any]) -> list[str]:
@@ -60,7 +62,7 @@ def monthly(known: Sequence[Any]) -> list[int] | None:
     if isinstance(known[0], int) or len(known) < FEWEST or known[1] - known[0] < timedelta(28):
         return None
     same = len({(value.day, value.time()) for value in known}) == 1
-    last = all((value + timedelta(1)).day == 1 for value in known)
+    last = all(value.day == monthrange(value.year, value.month)[1] for value in known)
     if not (same or last):
         return None
     months = [12 * value.year + value.month for value in known]
@@ -68,14 +70,16 @@ def monthly(known: Sequence[Any]) -> list[int] | None:
 
 
 def after(latest: Any, step: Any, known: Sequence[Any]) -> Any:
-    """The round one step after the latest."""
-    if isinstance(latest, int) or isinstance(step, timedelta):
-        return latest + step
-    month = latest.year * 12 + latest.month - 1 + step
-    if len({value.day for value in known}) == 1 and latest.day <= 28:
-        return latest.replace(year=month // 12, month=month % 12 + 1)
-    beyond = month + 1  # the last day of a month is the day before the first of the next
-    return latest.replace(year=beyond // 12, month=beyond % 12 + 1, day=1) - timedelta(1)
+    """The round one step after the latest; None where the years end, with 9999."""
+    try:
+        if isinstance(latest, int) or isinstance(step, timedelta):
+            return latest + step
+        month = latest.year * 12 + latest.month - 1 + step
+        year, number = month // 12, month % 12 + 1
+        same = len({value.day for value in known}) == 1 and latest.day <= 28
+        return latest.replace(year=year, month=number, day=latest.day if same else monthrange(year, number)[1])
+    except (OverflowError, ValueError):
+        return None
 
 
 def gap_notes(known: Sequence[Any], labels: Sequence[str], usual: Any, gaps: Sequence[int]) -> list[str]:

@@ -1,6 +1,7 @@
 """Whether rows make a history: each arm once in each round, rewards where they belong and within their range."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from spillover.types import Array, BoolArray, IntArray
 
 UNIT = (0.0, 1.0)
 LISTED = 5  # arms or rounds that one line names
+NEARLY = 0.6  # how alike two names are of which one may be the other misspelt
 
 
 class Outcomes(NamedTuple):
@@ -47,7 +49,8 @@ def check_rows(table: Table, dates: Calendar, arms: Sequence[int], problems: Pro
     keys += column
     if not fills(keys, len(dates.labels) * n):
         check_once(table, keys, problems)
-        check_all_there(table, rank, column, dates, arms, problems)
+        column, missed = check_spelling(table, rank, column, arms, problems)
+        check_all_there(table, rank, column, dates, arms, problems, missed)
     return keys if problems.count == before else None
 
 
@@ -74,23 +77,55 @@ def check_once(table: Table, keys: IntArray, problems: Problems) -> None:
     )
 
 
+def check_spelling(
+    table: Table, rank: Any, column: Any, arms: Sequence[int], problems: Problems
+) -> tuple[Any, set[int]]:
+    """Say which arms are but another one misspelt; the column with what was meant, and the arms that are none.
+
+    Such an arm stands in few rounds, and only in those where an arm of nearly the same name is missing.
+    """
+    names, often = [table.arms[k] for k in arms], np.bincount(column, minlength=len(arms))
+    rounds, missed = int(often.max()), set[int]()
+    rare = np.flatnonzero(often * 2 < rounds)
+    common = {names[k].casefold(): k for k in np.flatnonzero(often * 2 >= rounds)}
+    for k in rare.tolist():
+        close = get_close_matches(names[k].casefold(), list(common), 1, NEARLY)
+        here = np.flatnonzero(column == k)
+        if not close or np.isin(rank[here], rank[column == common[close[0]]]).any():
+            continue
+        meant = common[close[0]]
+        column = np.where(column == k, np.int32(meant), column)
+        missed.add(k)
+        often_said = f"stands in {often[k]:,} of {int(rank.max()) + 1:,} rounds"
+        text = f"arm {names[k]!r} {often_said}, where {names[meant]!r} is missing: must be one of the arms"
+        problems.add("spelling", here, lambda row, text=text, name=names[meant]: f"{text}; did you mean {name}?")  # type: ignore[misc]
+    return column, missed
+
+
 def check_all_there(
-    table: Table, rank: Any, column: Any, dates: Calendar, arms: Sequence[int], problems: Problems
+    table: Table,
+    rank: Any,
+    column: Any,
+    dates: Calendar,
+    arms: Sequence[int],
+    problems: Problems,
+    missed: Collection[int] = (),
 ) -> None:
-    """No arm missing from a round."""
-    lacking = np.flatnonzero(np.bincount(rank, minlength=len(dates.labels)) < len(arms))
+    """No arm missing from a round; `missed` are names that are no arms."""
+    wanted = np.setdiff1d(np.arange(len(arms)), list(missed))
+    lacking = np.flatnonzero(np.bincount(rank, minlength=len(dates.labels)) < len(wanted))
     names = [table.arms[k] for k in arms]
     often = np.bincount(column, minlength=len(arms))
     rare = [names[k] for k in np.flatnonzero(often * 2 < often.max())]  # misspelt, perhaps
 
     def describe(t: int) -> str:
-        absent = np.setdiff1d(np.arange(len(arms)), column[rank == t])
+        absent = np.setdiff1d(wanted, column[rank == t])
         shown = [names[k] for k in absent[:LISTED]]
         more = f" and {len(absent) - LISTED} more" if len(absent) > LISTED else ""
         others = [name for name in rare if name not in shown]
         return (
             f"round {dates.labels[t]} has no row for {', '.join(map(repr, shown))}{more}: "
-            f"must have one for each of the {len(arms)} arms{near(shown[0], others)}"
+            f"must have one for each of the {len(wanted)} arms{near(shown[0], others)}"
         )
 
     problems.add("missing", lacking, describe, rows=False)
@@ -132,6 +167,8 @@ def outcomes(x: BoolArray, z: Array, y: Array | None, labels: Sequence[str]) -> 
         listed = ", ".join(f"{labels[t]} ({lacking[t]} of {possible[t]} values missing)" for t in partly[:LISTED])
         more = f" and {len(partly) - LISTED:,} more" if len(partly) > LISTED else ""
         notes.append(f"rounds reported in part count as pending until all of their values are there: {listed}{more}")
+    if y is not None and not arrived.any():
+        notes += no_overall(x, z, y)
     z[~x] = 0.0
     z[~arrived] = 0.0
     if y is None:
@@ -140,3 +177,18 @@ def outcomes(x: BoolArray, z: Array, y: Array | None, labels: Sequence[str]) -> 
     else:
         y[~arrived] = 0.0
     return Outcomes(z, y, arrived, notes)
+
+
+def no_overall(x: BoolArray, z: Array, y: Array) -> list[str]:
+    """Why no round counts as arrived though z is there: y is empty, or was given for chosen arms alone."""
+    without = "or go without it with --columns y= (then no spill-over is learned)"
+    if np.isnan(z[x]).all():
+        return []
+    if np.isnan(y).all():
+        return [f"column y is empty in every round, so that all of them count as pending: fill it in, {without}"]
+    if np.isnan(y[~x]).all():
+        wanted = "y is wanted of every arm, chosen or not"
+        return [
+            f"column y has values of chosen arms alone, so that all rounds count as pending: {wanted}; {without[3:]}"
+        ]
+    return []

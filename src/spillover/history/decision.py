@@ -8,12 +8,15 @@ from spillover.constraints import Constraint, compile_rows
 from spillover.live import Learner
 from spillover.policies.constrained import Constrained
 from spillover.reasons import EXPECTED, Reasons
+from spillover.reasons.health import Pending
 
 
 def next_reasons(learner: Learner, arms: Sequence[str], limits: Sequence[Constraint] = ()) -> Reasons:
     """What it chooses next and why; limits bind this decision alone, not what was done before."""
+    waiting = {played: choice.x for played, choice in learner.waiting.items()}
+    pending = Pending(learner.rounds, waiting, timed=False)  # a file does not say when outcomes came
     if not limits:
-        return learner.reasons(arms)
+        return learner.reasons(arms, pending=pending)
     inner: Any = learner.policy
     policy = Constrained(policy=inner, constraints=tuple(limits), arms=tuple(arms))
     policy.check(learner.problem)
@@ -22,6 +25,7 @@ def next_reasons(learner: Learner, arms: Sequence[str], limits: Sequence[Constra
     rows = compile_rows(tuple(limits), len(arms), learner.problem.budget, tuple(arms))
     return bound.reasons(
         arms,
+        pending=pending,
         feasible=lambda x: bool(rows.holds(x)),
         signals=getattr(inner, "signals", lambda state: {})(learner.state),
         quantity=getattr(inner, "quantity", EXPECTED),

@@ -2,7 +2,9 @@
 
 import csv
 import gzip
-from collections.abc import Iterator
+import io
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
@@ -24,26 +26,40 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def walk(layout: Layout) -> Iterator[tuple[int, int]]:
-    """The number of each line that is not empty, from 1, and how many values it has."""
-    separator = layout.separator.encode()
+    """The number of the line on which each row that is not empty begins, from 1, and how many values the row has."""
     with open_bytes(layout.path) as file:
-        for number, raw in enumerate(file, 1):
-            line = raw.rstrip(b"\r\n")
-            if number <= layout.skip or not line:
+        # every byte can be read in Latin-1, and separators and quotes are the same; lines end in CR, LF or both
+        lines = io.TextIOWrapper(file, "latin-1", newline="")
+        number = 0
+        for line in lines:
+            number += 1
+            if number <= layout.skip or not line.strip("\r\n"):
                 continue
-            if b'"' in line:
-                yield number, len(next(csv.reader([line.decode(errors="replace")], delimiter=layout.separator)))
+            if '"' in line:
+                values, taken = quoted(chain([line], lines), layout.separator)
+                yield number, values
+                number += taken - 1
             else:
-                yield number, line.count(separator) + 1
+                yield number, line.count(layout.separator) + 1
 
 
-def lines_of(layout: Layout, rows: list[int]) -> list[int]:
+def quoted(lines: Iterable[str], separator: str) -> tuple[int, int]:
+    """How many values the next row has, and how many lines it takes: a quoted value may have line breaks."""
+    reader = csv.reader(lines, delimiter=separator)
+    try:
+        return len(next(reader)), reader.line_num
+    except csv.Error:  # a quote that is never closed
+        return 0, reader.line_num
+
+
+def lines_of(layout: Layout, rows: list[int]) -> list[int | None]:
     """The line of each row (counted from 0, lines with another number of values left out); rows must rise."""
     whole = (number for number, values in walk(layout) if values == layout.width)
-    found, at = [], -1
+    found: list[int | None] = []
+    line, at = None, -1
     for row in rows:
         while at < row:
-            line, at = next(whole), at + 1
+            line, at = next(whole, None), at + 1
         found.append(line)
     return found
 
@@ -53,4 +69,4 @@ def tell_broken(layout: Layout, problems: Problems) -> None:
     for number, values in walk(layout):
         if values != layout.width:
             text = f"has {values} value{'s' if values > 1 else ''}: must have {layout.width}, as there are columns"
-            problems.say("width", f"{text} (a line break within a value is not read)", number)
+            problems.say("width", text, number)

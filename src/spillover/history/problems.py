@@ -1,6 +1,6 @@
 """What is wrong with a file, all of it at once: where, what was found, what is accepted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 SHOWN = 20  # of each kind; the rest is counted
@@ -56,7 +56,7 @@ class Problems:
         if len(self.listed(kind)) < SHOWN:
             self.found.setdefault(kind, []).append(Found(None, text, line))
 
-    def error(self, name: str, places: Callable[[list[int]], list[int]], word: str = "") -> HistoryError:
+    def error(self, name: str, places: Callable[[list[int]], Sequence[int | None]], word: str = "") -> HistoryError:
         """The error that tells all of it; `places` says on which lines some rows of data stand."""
         rows = sorted({found.row for kind in self.found.values() for found in kind if found.row is not None})
         where = dict(zip(rows, places(rows), strict=True)) if rows else {}

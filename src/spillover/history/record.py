@@ -1,7 +1,7 @@
 """A history: what was chosen in every round and what came of it, checked, with the arms in one fixed order."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ def read_history(
 def refusal(source: Source, table: Table, problems: Problems) -> HistoryError:
     """All problems with their lines; rows of a Parquet file count from 1."""
 
-    def places(rows: list[int]) -> list[int]:
+    def places(rows: list[int]) -> Sequence[int | None]:
         there = [table.file_row(row) for row in rows]
         return lines_of(source.layout, there) if source.layout else [row + 1 for row in there]
 

@@ -1,12 +1,14 @@
 """A file as rows of text or values, batch by batch, whatever its format; and where in it a row stands."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from spillover.history.header import MEANINGS, Columns, cells_of, match_columns, separator_of
 from spillover.history.lines import Layout, open_bytes, tell_broken
+from spillover.history.parquet_types import as_text, check_types
 from spillover.history.problems import Problems
 
 BLOCK = 4 << 20  # bytes of CSV at a time
@@ -84,9 +86,9 @@ def refuse_what_is_no_table(path: Path, start: bytes) -> None:
 def header_lines(path: Path, start: bytes) -> list[str]:
     """The lines up to the column names: blank ones and `sep=;` may stand before them."""
     found: list[str] = []
-    for raw in start.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+    for raw in re.split(rb"\r\n|\n|\r", start.removeprefix(b"\xef\xbb\xbf")):
         try:
-            line = raw.decode().rstrip("\r")
+            line = raw.decode()
         except UnicodeDecodeError:
             raise ValueError(not_utf8(path, len(found) + 1)) from None
         found.append(line)
@@ -104,12 +106,13 @@ def open_parquet(path: Path, renamed: Mapping[str, str], problems: Problems) -> 
     import pyarrow.parquet as parquet
 
     try:
-        names = parquet.read_schema(path).names
+        schema = parquet.read_schema(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise ValueError(f"{path}: must be a whole Parquet file: {error}") from None
-    columns = match_columns(names, renamed, problems)
+    columns = match_columns(schema.names, renamed, problems)
     if columns is None:
         return None
+    check_types(path, schema, columns)
     own = [name for name in columns.ignored if not name.startswith("__index_level_")]  # pandas' row labels
     return Source(path, columns._replace(ignored=own))
 
@@ -128,7 +131,8 @@ def parquet_batches(source: Source) -> Iterator[Batch]:
         size, seen = os.path.getsize(source.path), 0
         for batch in file.iter_batches(1 << 18, columns=list(names.values())):
             seen += batch.num_rows
-            yield Batch({meaning: batch.column(name) for meaning, name in names.items()}, size * seen // rows)
+            values = {meaning: as_text(source.path, name, batch.column(name)) for meaning, name in names.items()}
+            yield Batch(values, size * seen // rows)
 
 
 def csv_batches(source: Source, layout: Layout, problems: Problems) -> Iterator[Batch]:
@@ -149,7 +153,7 @@ def csv_batches(source: Source, layout: Layout, problems: Problems) -> Iterator[
         reader = arrow_csv.open_csv(
             file,
             arrow_csv.ReadOptions(column_names=names, skip_rows=layout.skip, block_size=BLOCK),
-            arrow_csv.ParseOptions(delimiter=layout.separator, invalid_row_handler=skip),
+            arrow_csv.ParseOptions(delimiter=layout.separator, invalid_row_handler=skip, newlines_in_values=True),
             arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
                 include_columns=list(wanted.values()),

@@ -26,6 +26,7 @@ class Pending(NamedTuple):
     reported: int = 0
     total: int = 0  # sum of the delays of the reported rounds
     longest: int = 0
+    timed: bool = True  # whether it is known when outcomes came; a file that was filled in later does not say
 
     @property
     def ages(self) -> dict[int, int]:
@@ -176,14 +177,14 @@ def change_signals(told: Mapping[str, Any], pending: Pending | None) -> list[Sig
     changes = told.get("changes_seen")
     if changes is not None:
         spacing = pending.rounds / (int(changes) + 1)
-        late = int(changes) > 0 and delay > spacing
-        sentence = (
-            f"{int(changes)} changes were noticed, so about {spacing:.0f} rounds lie between them; "
-            f"outcomes take about {delay:.1f}{': they tell of a world that is gone' if late else ''}."
-        )
-        found.append(Signal("delay-exceeds-changes" if late else "changes-seen", late, sentence, delay / spacing))
+        late = pending.timed and int(changes) > 0 and delay > spacing
+        gone = ": they tell of a world that is gone" if late else ""
+        taken = f"; outcomes take about {delay:.1f}{gone}" if pending.timed else ""
+        sentence = f"{int(changes)} changes were noticed, so about {spacing:.0f} rounds lie between them{taken}."
+        value = delay / spacing if pending.timed else None
+        found.append(Signal("delay-exceeds-changes" if late else "changes-seen", late, sentence, value))
     memory = float(told.get("memory", np.inf))
-    if delay > memory:
+    if pending.timed and delay > memory:
         sentence = (
             f"Outcomes take about {delay:.1f} rounds and the policy remembers about {memory:.0f}: most fade unheard."
         )

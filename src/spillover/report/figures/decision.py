@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from spillover.report.figures.style import COLORS, HATCHES, figure_legend, figur
 
 MOST_ARMS = 24  # in both panels
 MOST_EDGES = 40
-RUNNERS_UP = 4  # shown in any case, however many are chosen
+RUNNERS_UP = 4  # shown before the ends of the flows
 NAMED_NODES = 12  # up to so many arms there is room for names in the graph, else they are numbered
 LONG_NAME = 26  # the same for longer names
 NAMED_EDGES = 12
@@ -41,7 +42,8 @@ class Flow(NamedTuple):
 def decision_figure(reasons: Reasons) -> Figure:
     """The graph with the chosen arms and the flows that they start, beside it the scores taken apart.
 
-    Of many arms the chosen ones, the next best and those with the strongest flows are shown; what is left out is said.
+    Of many arms the chosen ones come first, then the next best and those with the strongest flows; what is left out is
+    said.
     """
     flows = strongest_flows(reasons)
     shown = shown_arms(reasons, flows)
@@ -79,7 +81,7 @@ def shown_arms(reasons: Reasons, flows: Sequence[Flow]) -> list[ArmReason]:
     chosen = [arm.position for arm in ranked if arm.chosen]
     others = [arm.position for arm in ranked if not arm.chosen]
     ends = [j for flow in flows if flow.amount for j in (flow.cause, flow.effect)]
-    wanted = [*chosen[: MOST_ARMS - 2 * RUNNERS_UP], *others[:RUNNERS_UP], *ends, *others, *chosen]
+    wanted = [*chosen, *others[:RUNNERS_UP], *ends, *others]
     kept = set(list(dict.fromkeys(wanted))[:MOST_ARMS])
     return [arm for arm in ranked if arm.position in kept]
 
@@ -95,10 +97,29 @@ def short(name: str, most: int) -> str:
 def row_names(names: Sequence[str]) -> list[str]:
     """Names for the bars: of few arms in two lines, of many without their middle, and all of them different."""
     if len(names) <= NAMED_NODES:
-        texts = [textwrap.fill(short(name, 60), 32) for name in names]
-    else:
-        texts = [short(name, 30) for name in names]
+        return [textwrap.fill(text, 32) for text in short_names(names, 60)]
+    return short_names(names, 30)
+
+
+def short_names(names: Sequence[str], most: int) -> list[str]:
+    """Short names that are all different: where the middle is what differs, it is kept rather than the end."""
+    texts = [short(name, most) for name in names]
+    for text in {text for text in texts if texts.count(text) > 1}:
+        alike = [k for k, other in enumerate(texts) if other == text]
+        letters = zip(*(names[k] for k in alike), strict=False)
+        same = sum(1 for _ in takewhile(lambda these: len(set(these)) == 1, letters))
+        for k in alike:
+            texts[k] = around(names[k], same, most)
     return [text if texts.count(text) == 1 else f"{text} ({k + 1})" for k, text in enumerate(texts)]
+
+
+def around(name: str, place: int, most: int) -> str:
+    """The beginning of a name and what stands around a place in it."""
+    head, room = most // 4, most - most // 4 - 2
+    start = max(place - room // 2, 0)
+    if start <= head:
+        return f"{name[: most - 1].rstrip()}…"
+    return f"{name[:head].rstrip()}…{name[start : start + room].strip()}…"
 
 
 # --- the scores ------------------------------------------------------------------------------------------------------
@@ -166,8 +187,9 @@ def score_title(reasons: Reasons, shown: Sequence[ArmReason]) -> str:
     title = "what each score is made of"
     if not left:
         return title
-    best = max(left, key=lambda arm: arm.score)
-    return f"{title}: {len(shown)} of {len(reasons.arms)} arms\n(best score left out: {best.score:.3g})"
+    groups = [("chosen", [arm for arm in left if arm.chosen]), ("not chosen", [arm for arm in left if not arm.chosen])]
+    said = [f"{len(some)} {what}, at most {max(arm.score for arm in some):.3g}" for what, some in groups if some]
+    return f"{title}: {len(shown)} of {len(reasons.arms)} arms\n(left out: {'; '.join(said)})"
 
 
 # --- the graph -------------------------------------------------------------------------------------------------------
@@ -213,13 +235,14 @@ def draw_nodes(ax: Axes, shown: Sequence[ArmReason], where: Places, sizes: dict[
         # a mark of its own for the legend, where circles of these sizes would not fit
         label = "chosen (size: score)" if taken else "not chosen"
         ax.scatter([], [], s=70, label=label, **look)
+    names = short_names([arm.arm for arm in shown], LONG_NAME)
     for row, arm in enumerate(shown):
         place = where[arm.position]
         if numbered:
             ax.text(*place, str(row + 1), ha="center", va="center", fontsize=8, zorder=4)
         else:
             below = -np.sqrt(sizes[arm.position]) / 2 - 3
-            name = textwrap.fill(short(arm.arm, 26), 13)
+            name = textwrap.fill(names[row], 13)
             ax.annotate(
                 name, place, (0, below), textcoords="offset points", ha="center", va="top", fontsize=8, zorder=6,
                 fontweight="bold" if arm.chosen else "normal",

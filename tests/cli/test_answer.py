@@ -1,0 +1,133 @@
+"""The words of an answer are true: of what spills over, of exploration, of limits."""
+
+import json
+
+import numpy as np
+import pytest
+
+from spillover.cli.answer import mostly
+from spillover.history.example import example_file
+from spillover.reasons import reasons
+from tests.cli.calls import call, refused
+from tests.reasons.examples import made_up
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "h.csv").write_text(example_file())
+    return tmp_path
+
+
+def told(*options: object) -> str:
+    result = call("next", "h.csv", *options)
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [
+        ({(1, 0): 0.4}, " to arm 2"),
+        ({(1, 0): 0.4, (2, 0): 0.3, (3, 0): 0.05}, ", mostly to arm 2"),
+        ({(1, 0): 0.4, (2, 0): 0.3, (3, 0): 0.3}, " to arm 2 and others"),
+        # the strongest single path ends at arm 2, but more reaches arm 5 along three of them
+        ({(1, 0): 0.4, (2, 0): 0.3, (3, 0): 0.3, (4, 1): 0.9, (4, 2): 0.9, (4, 3): 0.9}, " to arm 5 and others"),
+        # what is taken away is no place that 0.3 spills over to
+        ({(1, 0): -0.5, (2, 0): 0.4, (3, 0): 0.4}, " to arm 3 and others"),
+        ({}, ""),
+    ],
+)
+def test_whom_an_arm_reaches_counts_all_paths(edges, words) -> None:
+    adjacency = np.zeros((5, 5))
+    for place, weight in edges.items():
+        adjacency[place] = weight
+    found = reasons(made_up(adjacency, [0.5] * 5, [1, 0, 0, 0, 0]))
+    assert mostly(found, found.arms[0]) == words
+
+
+def test_of_an_unknown_graph_nobody_is_named() -> None:
+    found = reasons(made_up(np.full((2, 2), np.nan), [0.5, 0.5], [1, 0]))
+    assert mostly(found, found.arms[0]) == ""
+
+
+def test_the_first_number_is_the_score_where_exploration_is_in_it() -> None:
+    content = json.loads(told("--budget", 2, "--json"))["reasons"]
+    for options in (("--budget", 2), ("--budget", 2, "--unavailable", "search,radio")):
+        words = told(*options)
+        explored = "for what is not sure yet" in words.partition("The first number")[0]
+        assert ("The first number is the score: " in words) == explored
+        assert (f"The first number is the {content['quantity']}." in words) == (not explored)
+
+
+def test_next_best_is_what_the_limits_allow() -> None:
+    free = told("--budget", 2).partition("Next best: ")[2].partition(",")[0]
+    assert free
+    bound = told("--budget", 2, "--unavailable", free)
+    assert f"Next best: {free}" not in bound
+    content = json.loads(told("--budget", 2, "--unavailable", free, "--json"))
+    assert f"Next best: {content['reasons']['swaps'][0]['in']}" in bound
+    everything = ",".join(arm["arm"] for arm in content["reasons"]["arms"])
+    rest = everything.split(",")
+    only = told("--budget", 1, "--unavailable", ",".join(rest[1:]))
+    assert "Next best" not in only
+
+
+def test_nothing_to_choose_has_its_reason() -> None:
+    names = "newsletter,posters,radio,search,social,video"
+    assert "choose nothing: the limits leave no arm." in told("--budget", 2, "--unavailable", names)
+
+
+def test_the_full_reasons_name_the_limits_what_they_left_out_and_the_policy() -> None:
+    best = json.loads(told("--budget", 1, "--json"))["choose"][0]
+    words = told("--budget", 1, "--unavailable", best, "--explain")
+    assert f"Limit: none of {best}." in words
+    assert f"Left out by the limits: {best}, with " in words
+    assert "by switching-sem." in words
+
+
+def test_a_file_does_not_say_how_long_outcomes_take() -> None:
+    for options in ((), ("--unavailable", "radio")):
+        health = json.loads(told("--budget", 2, "--json", *options))["reasons"]["health"]
+        assert "changes-seen" in {signal["code"] for signal in health}
+        assert not any("utcomes take" in signal["sentence"] for signal in health)
+
+
+NUMBERED = "round,arm,chosen,z,y\n" + "".join(
+    f"{t},{arm},{int(arm == t)},{0.5 if arm == t else ''},{0.5 if arm == t else 0}\n"
+    for t in (1, 2, 3)
+    for arm in (1, 2, 3)
+)
+
+
+@pytest.mark.parametrize("kind", ['"unavailable"\narms = [2]', '"requires"\narm = 1\nneeds = [2]'])
+def test_a_number_in_a_file_of_limits_is_a_name(kind, folder) -> None:
+    (folder / "h.csv").write_text(NUMBERED)
+    (folder / "l.toml").write_text(f"[[limits]]\nkind = {kind}\n")
+    limits = json.loads(told("--budget", 2, "--limits", "l.toml", "--json"))["limits"]
+    assert limits == ["none of 2" if "unavailable" in kind else "1 only with 2"]
+    (folder / "l.toml").write_text(f"[[limits]]\nkind = {kind.replace('2', '0')}\n")
+    refused(
+        call("next", "h.csv", "--budget", 2, "--limits", "l.toml"), "l.toml:1: ", "'0': must be one of the arms 1, 2"
+    )
+
+
+def test_limits_that_are_not_utf8_are_named(folder) -> None:
+    (folder / "l.toml").write_bytes('label = "Köln"'.encode("latin-1"))
+    refused(call("next", "h.csv", "--budget", 2, "--limits", "l.toml"), "l.toml: must be text in UTF-8")
+
+
+def test_unavailable_is_repeated_and_a_name_may_have_a_comma(folder) -> None:
+    (folder / "h.csv").write_text(NUMBERED.replace(",1,1,", ',"a, b",1,').replace(",1,0,", ',"a, b",0,'))
+    found = json.loads(told("--budget", 1, "--unavailable", "a, b", "--unavailable", "3", "--json"))
+    assert found["limits"] == ["none of a, b, 3"]
+    assert found["choose"] == ["2"]
+
+
+def test_signs_that_the_font_lacks_are_named_once(folder) -> None:
+    (folder / "h.csv").write_text(example_file().replace("video", "日本").replace("radio", "東京"), "utf-8")
+    result = call("next", "h.csv", "--budget", 2, "--plot", "p.png")
+    assert result.exit_code == 0
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("spillover: p.png: the font of pictures has no ")
+    assert all(sign in line for sign in "日本東京")

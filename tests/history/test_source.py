@@ -1,0 +1,85 @@
+"""Files that are written in odd ways are read, or refused with their line or column."""
+
+import datetime
+import decimal
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from spillover.history import HistoryError, read_history
+from spillover.history.calendar import calendar
+
+ROWS = ["1,a,1,0.5,0.5", "1,b,0,,0.1", "2,a,0,,0.2", "2,b,1,0.4,0.4"]
+TABLE = {"round": [1, 1], "arm": ["a", "b"], "chosen": [1, 0], "z": [0.5, None], "y": [0.5, 0.1]}
+
+
+def written(folder, rows, end="\n"):
+    path = folder / "h.csv"
+    path.write_bytes("".join(f"{row}{end}" for row in ["round,arm,chosen,z,y", *rows]).encode())
+    return path
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+def test_lines_may_end_as_they_like(end, tmp_path) -> None:
+    assert read_history(written(tmp_path, ROWS, end)).arms == ("a", "b")
+    with pytest.raises(HistoryError) as found:
+        read_history(written(tmp_path, [*ROWS[:3], "2,b,1,lots,0.4"], end))
+    assert found.value.lines[0].startswith(f"{tmp_path / 'h.csv'}:5: z = 'lots'")
+
+
+def test_a_line_break_within_a_value_is_part_of_it_and_lines_are_counted(tmp_path) -> None:
+    rows = [row.replace(",a,", ',"a\nx",') for row in ROWS]
+    assert read_history(written(tmp_path, rows)).arms == ("a\nx", "b")
+    with pytest.raises(HistoryError) as found:
+        read_history(written(tmp_path, [*rows[:3], "2,b,1,lots,0.4"]))
+    assert found.value.lines[0].startswith(f"{tmp_path / 'h.csv'}:7: z = 'lots'")
+    with pytest.raises(HistoryError) as found:
+        read_history(written(tmp_path, [*rows[:3], "2,b,1"]))
+    assert found.value.lines[0].endswith(":7: has 3 values: must have 5, as there are columns")
+
+
+def test_a_quote_that_is_never_closed_is_no_crash(tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"h\.csv"):
+        read_history(written(tmp_path, [ROWS[0], '1,"b,0,,0.1', *ROWS[2:]]))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "words"),
+    [
+        ("z", pa.array([datetime.datetime(2026, 1, 1), None]), r"is of type timestamp\[us\]: must be numbers or text"),
+        ("y", pa.array([datetime.timedelta(1)] * 2), r"is of type duration\[us\]: must be numbers or text"),
+        ("y", pa.array([[0.5], [0.1]]), "is of type list<.*>: must be numbers or text"),
+        ("arm", pa.array([{"a": 1}, {"a": 2}]), "is of type struct<.*>: must be text or whole numbers"),
+        ("chosen", pa.array([decimal.Decimal("1.00"), decimal.Decimal("0.00")]), "is of type decimal.*: must be truth"),
+        ("arm", pa.array([b"\xff", b"b"]), "is of type binary and not UTF-8 throughout: must be text in UTF-8"),
+    ],
+)
+def test_types_of_parquet_that_mean_nothing_are_refused(column, values, words, tmp_path) -> None:
+    path = tmp_path / "h.parquet"
+    parquet.write_table(pa.table(TABLE | {column: values}), path)
+    with pytest.raises(ValueError, match=rf"h\.parquet: column '{column}' {words}"):
+        read_history(path)
+
+
+def test_bytes_and_decimals_that_can_be_read_are(tmp_path) -> None:
+    path = tmp_path / "h.parquet"
+    y = pa.array([decimal.Decimal("0.5"), decimal.Decimal("0.1")])
+    parquet.write_table(pa.table(TABLE | {"arm": pa.array([b"a", b"b"]), "y": y}), path)
+    found = read_history(path)
+    assert found.arms == ("a", "b")
+    assert found.y.tolist() == [[0.5, 0.1]]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["9999-12-29", "9999-12-30", "9999-12-31"],
+        ["9999-10-31", "9999-11-30", "9999-12-31"],
+        ["9999-10-01", "9999-11-01", "9999-12-01"],
+    ],
+)
+def test_there_is_no_round_after_the_last_year(texts) -> None:
+    found = calendar(texts)
+    assert found.following is None
+    assert found.labels == tuple(texts)
