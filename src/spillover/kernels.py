@@ -1498,6 +1498,8 @@ def switching_index(
         if weights[i] <= 0.0 or weights[i] * (1.0 + offset) <= rival:
             continue  # out of reach even with the best mean
         level = max(rival / weights[i] - offset, 0.0)
+        if inside and level == 0.0:
+            continue  # nothing can be better
         missed = 0.5 * level**2 if inside else 0.5 * (1.0 - level) ** 2  # by a mean of which nothing is known
         missed = idle[i] * missed + (1.0 - idle[i]) * mixture_missed(totals, kept, fresh, changed, i, level, inside)
         index[i] += horizon * missed / (1.0 + flight[i]) ** 2

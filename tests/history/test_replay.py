@@ -97,7 +97,7 @@ class Judged:
         return self.inner.solve(graph)
 
 
-@pytest.mark.parametrize(("rounds", "most"), [(90, 90), (450, 101)])
+@pytest.mark.parametrize(("rounds", "most"), [(90, 90), (1450, 102)])
 def test_a_learner_that_is_judged_is_solved_now_and_then_and_at_the_end(rounds, most) -> None:
     policy, history = sp.NDCSEM(), played(rounds=rounds, lost=(5, rounds))
     expected = tell(policy, history, budget=2).state.graph

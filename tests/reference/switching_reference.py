@@ -164,6 +164,8 @@ class SlowSwitching:
             if weights[i] <= 0 or weights[i] * (1.0 + offset) <= rival:
                 continue
             level = max(rival / weights[i] - offset, 0.0)
+            if chosen and level == 0.0:
+                continue
             worth = idle[i] * (level if chosen else 1.0 - level) ** 2 / 2.0  # the same for a mean that is uniform
             for h in self.hypotheses:
                 p, c = sum(h.mass) ** 2 / squares, self.changed(h, i)
