@@ -131,3 +131,12 @@ def test_signs_that_the_font_lacks_are_named_once(folder) -> None:
     (line,) = result.stderr.splitlines()
     assert line.startswith("spillover: p.png: the font of pictures has no ")
     assert all(sign in line for sign in "日本東京")
+
+
+def test_left_out_by_limits_is_only_what_would_be_chosen_without_them(folder) -> None:
+    free = json.loads(told("--budget", 2, "--json"))
+    worst = free["reasons"]["arms"][-1]["arm"]
+    (folder / "l.toml").write_text(f'[[limits]]\nkind = "include"\narms = ["{worst}"]\n')
+    (line,) = [text for text in told("--budget", 2, "--limits", "l.toml").splitlines() if text.startswith("Left out")]
+    assert line.startswith(f"Left out by the limits: {free['choose'][1]}, with ")
+    assert ";" not in line

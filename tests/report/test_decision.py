@@ -123,5 +123,11 @@ def test_chosen_arms_come_first_and_what_is_left_out_is_told(budget):
     assert f"{100 - budget - (MOST_ARMS - budget + left)} not chosen, at most" in bars.get_title()
 
 
+def test_dollars_in_names_are_no_formulas():
+    figure = decision_figure(decision(3, 0.6, 1, names=["$5_{ or $6", "a $x$", "b"]))
+    assert figure_bytes(figure)
+    assert faults(figure) == []
+
+
 def test_the_same_decision_gives_the_same_bytes():
     assert figure_bytes(decision_figure(CASES["five"])) == figure_bytes(decision_figure(CASES["five"]))

@@ -237,10 +237,11 @@ def runner_up(answer: Answer) -> Iterator[str]:
 
 
 def left_out(answer: Answer, chosen: Sequence[ArmReason], others: Sequence[ArmReason]) -> Iterator[str]:
-    """The arms that are better than one that was chosen, or than none where there is room, but for the limits."""
+    """The arms that would be chosen by their scores if there were no limits."""
     by_chance = any(swap.change > 0 for swap in answer.reasons.swaps)  # allowed, and better: drawn by the policy
     least = chosen[-1].score if len(chosen) >= answer.budget else 0.0
-    better = [arm for arm in others if arm.score > least + TIE * abs(least)]
+    first = sorted(answer.reasons.arms, key=lambda arm: (-arm.score, not arm.chosen))[: answer.budget]
+    better = [arm for arm in others if arm in first and arm.score > least + TIE * abs(least)]
     if better and not by_chance:
         listed = "; ".join(f"{arm.arm}, with {number(arm.score)}" for arm in better[:LISTED])
         more = f"; and {len(better) - LISTED:,} more" if len(better) > LISTED else ""

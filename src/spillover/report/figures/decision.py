@@ -56,7 +56,7 @@ def decision_figure(reasons: Reasons) -> Figure:
     names = [arm.arm for arm in reasons.ranked() if arm.chosen]
     plan = " (by a plan, not by the scores)" if reasons.planned else ""
     title = f"{len(names)} of {len(reasons.arms)} arms chosen{plan}: {', '.join(names) or 'none'}"
-    figure.suptitle(textwrap.shorten(title, 105, placeholder=" …"), fontsize="large", fontweight="bold")
+    figure.suptitle(as_written(textwrap.shorten(title, 105, placeholder=" …")), fontsize="large", fontweight="bold")
     figure_legend([graph, bars])
     write_amounts(graph)
     return figure
@@ -92,6 +92,11 @@ def short(name: str, most: int) -> str:
         return name
     tail = most // 2
     return f"{name[: most - 1 - tail].rstrip()}…{name[-tail:].lstrip()}"
+
+
+def as_written(text: str) -> str:
+    """Dollars are no formulas."""
+    return text.replace("$", r"\$")
 
 
 def row_names(names: Sequence[str]) -> list[str]:
@@ -173,7 +178,7 @@ def name_rows(ax: Axes, shown: Sequence[ArmReason], numbered: bool) -> None:
     texts = row_names([arm.arm for arm in shown])
     for row, (arm, name) in enumerate(zip(shown, texts, strict=True)):
         number = f"   {row + 1}" if numbered else ""
-        labels.append(f"{name}{number} {'●' if arm.chosen else '○'}")
+        labels.append(f"{as_written(name)}{number} {'●' if arm.chosen else '○'}")
     ax.set_yticks(range(len(shown)), labels, fontsize=8.5)
     for tick, arm in zip(ax.get_yticklabels(), shown, strict=True):
         tick.set_fontweight("bold" if arm.chosen else "normal")
@@ -242,7 +247,7 @@ def draw_nodes(ax: Axes, shown: Sequence[ArmReason], where: Places, sizes: dict[
             ax.text(*place, str(row + 1), ha="center", va="center", fontsize=8, zorder=4)
         else:
             below = -np.sqrt(sizes[arm.position]) / 2 - 3
-            name = textwrap.fill(names[row], 13)
+            name = as_written(textwrap.fill(names[row], 13))
             ax.annotate(
                 name, place, (0, below), textcoords="offset points", ha="center", va="top", fontsize=8, zorder=6,
                 fontweight="bold" if arm.chosen else "normal",
