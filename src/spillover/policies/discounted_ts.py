@@ -1,15 +1,14 @@
 """Discounted Thompson sampling on a learned graph; the discount is chosen online, by prediction."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
+from spillover.graph import ROW_BOUND
 from spillover.policies.pending import Pulls
-from spillover.policies.sem import SEMState, choose, decide, explanation, pass_round, start, take_in
+from spillover.policies.sem import LearnsGraph, SEMState, choose, decide, explanation, pass_round, start, take_in
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
@@ -54,7 +53,7 @@ class Draw(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscountedTS:
+class DiscountedTS(LearnsGraph):
     """Thompson sampling with discounted Beta posteriors of z, weighted by a learned graph; nothing needs to be set.
 
     Several discounts, with memories from 64 to 4,096 rounds, learn from all feedback side by side. Each predicts every
@@ -82,14 +81,6 @@ class DiscountedTS:
 
     order_free = False
     grids = ("sparsity",)
-
-    def __post_init__(self) -> None:
-        _ = self.learner  # refuses what it cannot take
-
-    @cached_property
-    def learner(self) -> GraphLearner:
-        shared = {"graph": self.graph, "signed": self.signed}
-        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden, **shared)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> DiscountedTSState:
         validate.grid(self, batch)

@@ -1,16 +1,16 @@
 """NDC-SEM (Algorithm 1): discounted upper confidence bounds on a causal graph learned from delayed feedback."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from spillover import validate
-from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
+from spillover.graph import ROW_BOUND
 from spillover.policies.averages import upper_index
 from spillover.policies.pending import Pulls, count_pulls, no_pulls, pending_index
 from spillover.policies.sem import (
+    LearnsGraph,
     SEMState,
     choose,
     decide,
@@ -26,7 +26,7 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 
 
 @dataclass(frozen=True, kw_only=True)
-class NDCSEM:
+class NDCSEM(LearnsGraph):
     """The policy of the paper. Feedback weighs by the time of its action, in whatever order it arrives.
 
     discount: gamma, in (0, 1): how fast the past fades. An arm not played for k rounds has its bonus grow as
@@ -73,11 +73,6 @@ class NDCSEM:
         validate.require(isinstance(self.pending, bool), "pending", self.pending, "True or False")
         validate.number("exploration", self.exploration, "a finite number >= 0", low=0, high=np.inf)
         _ = self.learner  # refuses what it cannot take
-
-    @cached_property
-    def learner(self) -> GraphLearner:
-        shared = {"graph": self.graph, "signed": self.signed}
-        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden, **shared)
 
     @property
     def order_free(self) -> bool:

@@ -1,17 +1,37 @@
 """What the policies that learn a graph share: averages of z, the graph, the initialisation, the choice."""
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
-from spillover.graph import GraphLearner
+from spillover.graph import GraphLearner, graph_learner
 from spillover.oracle import top_arms
 from spillover.policies.averages import Averages, counts_now, learn, means, no_averages
 from spillover.policies.initialisation import follow_plan, initialisation
 from spillover.policies.pending import NoPulls, Pulls, in_flight
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+
+
+class LearnsGraph:
+    """The learner that a policy's parameters of the graph ask for; refused at once if it cannot take them."""
+
+    sparsity: Any
+    row_bound: float
+    required: Any
+    forbidden: Any
+    graph: Any
+    signed: Any
+
+    def __post_init__(self) -> None:
+        _ = self.learner
+
+    @cached_property
+    def learner(self) -> GraphLearner:
+        shared = {"graph": self.graph, "signed": self.signed}
+        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden, **shared)
 
 
 class SEMState(NamedTuple):

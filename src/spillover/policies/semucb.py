@@ -1,13 +1,13 @@
 """SEM-UCB (Nourani-Koliji, Ghoorchian and Maghsudi 2022): the stationary ancestor of NDC-SEM."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from spillover import validate
-from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
+from spillover.graph import ROW_BOUND
 from spillover.policies.averages import upper_index
 from spillover.policies.sem import (
+    LearnsGraph,
     SEMState,
     choose,
     decide,
@@ -23,7 +23,7 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 
 
 @dataclass(frozen=True, kw_only=True)
-class SEMUCB:
+class SEMUCB(LearnsGraph):
     """Plain means of z plus sqrt((s+1) ln t / M_i), weighted by a learned graph; feedback is taken as it arrives.
 
     The same initialisation and graph learning as NDC-SEM, whose index tends to this one at delay 0, exploration 1/4
@@ -45,14 +45,6 @@ class SEMUCB:
     signed: Any = False
 
     grids = ("sparsity",)
-
-    def __post_init__(self) -> None:
-        _ = self.learner  # refuses what it cannot take
-
-    @cached_property
-    def learner(self) -> GraphLearner:
-        shared = {"graph": self.graph, "signed": self.signed}
-        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden, **shared)
 
     @property
     def order_free(self) -> bool:

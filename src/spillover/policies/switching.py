@@ -1,15 +1,14 @@
 """SwitchingSEM: means that switch, a graph that is learned, pulls under way that count; nothing to set."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph import ROW_BOUND, GraphLearner, NoGraph, graph_learner
+from spillover.graph import ROW_BOUND, NoGraph
 from spillover.oracle import top_arms
-from spillover.policies.sem import scores
+from spillover.policies.sem import LearnsGraph, scores
 from spillover.policies.signals import gram_of
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
@@ -77,7 +76,7 @@ def no_belief(n_arms: int, batch: Batch) -> Belief:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SwitchingSEM:
+class SwitchingSEM(LearnsGraph):
     """The policy to start with: no discount, no exploration rate, any delay, Bernoulli or continuous rewards.
 
     Each arm's mean stays until it is drawn anew: together with a share of the others, or alone. All hypotheses of when
@@ -104,14 +103,6 @@ class SwitchingSEM:
 
     order_free = False
     grids = ("sparsity",)
-
-    def __post_init__(self) -> None:
-        _ = self.learner  # refuses what it cannot take
-
-    @cached_property
-    def learner(self) -> GraphLearner:
-        shared = {"graph": self.graph, "signed": self.signed}
-        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden, **shared)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
         validate.problem(problem)

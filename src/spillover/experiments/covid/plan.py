@@ -1,6 +1,6 @@
 """What the Covid-19 study computes: shifts, seeds, policies, scales, and the paper's grids."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -80,7 +80,7 @@ class CovidPlan:
 
     def policy(self, name: str) -> Any:
         """The policy of a variant, with the paper's parameters and the sparsity chosen online."""
-        made = {
+        made: dict[str, Callable[[], Any]] = {
             "ndc-sem": lambda: NDCSEM(discount=self.discount, exploration=self.exploration, sparsity="auto"),
             "sem-ucb": lambda: SEMUCB(sparsity="auto"),
             "delayed-oracle": DelayedOracle,
