@@ -126,7 +126,8 @@ def through_joblib(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Gene
             yield result
     finally:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "[0-9]+ tasks which were still being processed")  # that is the point
+            # that is the point; joblib counts results that were ready and not taken too, if there are any
+            warnings.filterwarnings("ignore", "[0-9]+ tasks (which were still being|have been successfully)")
             results.close()
 
 
