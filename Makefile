@@ -35,6 +35,7 @@ $(READY): requirements.lock pyproject.toml
 	@echo "== installing the locked dependencies into $(VENV) (minutes, the first time)"
 	@$(PIP) install --require-hashes --requirement requirements.lock
 	@$(PIP) install --no-build-isolation --no-deps --editable .
+	@$(BIN)/python -m compileall -q src
 	@echo "== compiling the kernels (once)" && $(BIN)/python -c "from spillover import kernels; kernels.compile_all()"
 	@touch $@
 

@@ -54,3 +54,21 @@ def test_the_lock_is_given_back():
             except BlockingIOError:
                 time.sleep(0.1)
     pytest.fail("the lock is still held")
+
+
+WAKING = """
+import sys
+from spillover import kernels
+assert "scipy.linalg" not in sys.modules
+kernels.wake()
+assert "scipy.linalg" not in sys.modules
+import numba, numpy as np, scipy.linalg, scipy.optimize
+product = numba.njit(lambda a, b: a @ b)
+print(product(np.eye(2), np.full((2, 2), 3.0)).tolist(), scipy.linalg.norm([3.0, 4.0]))
+"""
+
+
+def test_waking_leaves_linear_algebra_for_those_who_need_it():
+    run = subprocess.run([sys.executable, "-c", WAKING], capture_output=True, text=True)
+    assert run.stderr == ""
+    assert run.stdout.split() == "[[3.0, 3.0], [3.0, 3.0]] 5.0".split()

@@ -58,10 +58,33 @@ def alone() -> Iterator[None]:
 def __getattr__(name: str) -> np.ufunc:
     if name not in MAKERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return load(name)
+
+
+def load(name: str) -> np.ufunc:
     with alone():
         kernel = MAKERS[name]()
     globals()[name] = kernel
     return kernel
+
+
+def wake() -> None:
+    """Load what Numba loads with the first kernel, whichever that is, without what no kernel of ours needs.
+
+    Numba looks whether SciPy has linear algebra by importing it, which takes longer than all the rest. It is there,
+    since we depend on it, and who compiles a function that needs it finds it. Nobody else may import it meanwhile.
+    """
+    unneeded = "scipy.linalg"
+    if unneeded in sys.modules:
+        return
+    sys.modules[unneeded] = None  # type: ignore[assignment]  # what importing refuses
+    try:
+        load("top_arms")
+        import numba.np.arraymath
+
+        numba.np.arraymath._HAVE_BLAS = True
+    finally:
+        del sys.modules[unneeded]
 
 
 def compile_all() -> None:
@@ -1162,6 +1185,19 @@ def normalise(mass):
             mass[k, g] /= total
 
 
+@njit(error_model="numpy")
+def add_moments(weight, kept, fresh, changed, mean, square):
+    """Add what one hypothesis says of every arm, times its weight; one division a Beta law, as they take the time."""
+    for i in range(changed.shape[0]):
+        ones_kept, ones_fresh = kept[i, 0], fresh[i, 0]
+        n_kept, n_fresh = ones_kept + kept[i, 1], ones_fresh + fresh[i, 1]
+        gone = weight * changed[i]
+        stay = (weight - gone) / (n_kept * (n_kept + 1.0))
+        gone /= n_fresh * (n_fresh + 1.0)
+        mean[i] += stay * ones_kept * (n_kept + 1.0) + gone * ones_fresh * (n_fresh + 1.0)
+        square[i] += stay * ones_kept * (ones_kept + 1.0) + gone * ones_fresh * (ones_fresh + 1.0)
+
+
 @njit
 def summarise(mass, kept, fresh, changed, summary):
     """(successes, failures) of Beta laws with the mean and variance of what all hypotheses together say of an arm."""
@@ -1172,19 +1208,9 @@ def summarise(mass, kept, fresh, changed, summary):
         weight = 0.0
         for g in range(mass.shape[1]):
             weight += mass[k, g]
-        if weight == 0.0:
-            continue
-        total += weight
-        for i in range(n):
-            share = weight * (1.0 - changed[k, i])
-            n_kept, n_fresh = kept[k, i, 0] + kept[k, i, 1], fresh[k, i, 0] + fresh[k, i, 1]
-            m = kept[k, i, 0] / n_kept
-            mean[i] += share * m
-            square[i] += share * (m * m + m * (1.0 - m) / (n_kept + 1.0))
-            share = weight * changed[k, i]
-            m = fresh[k, i, 0] / n_fresh
-            mean[i] += share * m
-            square[i] += share * (m * m + m * (1.0 - m) / (n_fresh + 1.0))
+        if weight > 0.0:
+            total += weight
+            add_moments(weight, kept[k], fresh[k], changed[k], mean, square)
     for i in range(n):
         m = mean[i] / total
         most = m * (1.0 - m)
@@ -1326,17 +1352,17 @@ def note_change(born, mass, noticed):
 
 @gufunc(
     (
-        int64[:],
-        float64[:, :],
-        float64[:, :, :],
-        float64[:, :, :],
-        float64[:, :],
-        float64[:, :],
-        float64[:, :],
-        int64[:],
-        int64[:],
-        int64[:],
-        float64[:],
+        int64[::1],
+        float64[:, ::1],
+        float64[:, :, ::1],
+        float64[:, :, ::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        int64[::1],
+        int64[::1],
+        int64[::1],
+        float64[::1],
         boolean[:],
         float64[:],
         int64,
@@ -1616,30 +1642,41 @@ def projected(root, z, phi):
     return 1.0 / (1.0 + prediction(phi, phi))
 
 
-@gufunc(
-    (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:], float64[:], float64, float64[:]),
-    "(n,n),(m,n),(m,m),(n),(m),()->()",
-    writes=("root", "effects", "scatter"),
-)
-def regress(root, effects, scatter, z, y, weight, certainty):
-    """Recursive least squares of y on z at the given weight; says how much of y the past could have predicted.
+@njit(cache=True)
+def find_residuals(effects, z, y, residuals):
+    """y - effects z. Few arms are chosen where there are many: only their columns are looked at then."""
+    n = z.shape[0]
+    held = np.empty(n, np.int64)
+    count = 0
+    for j in range(n):
+        if z[j] != 0.0:
+            held[count] = j
+            count += 1
+    for i in range(y.shape[0]):
+        if 4 * count < n:
+            told = 0.0
+            for place in range(count):
+                told += effects[i, held[place]] * z[held[place]]
+        else:
+            told = prediction(effects[i], z)
+        residuals[i] = y[i] - told
+
+
+@njit(cache=True)
+def learn_effects(root, effects, scatter, phi, residuals, weight):
+    """Recursive least squares; phi = root' z. Says how much of the outcome the past could have predicted.
 
     P = root root' is the inverse of Z Z' + ridge. Its root is what is kept (Potter's update), so that P stays positive
     and exact however many rounds come. scatter sums the outer products of recursive residuals: uncorrelated, and of
     the variance of the noise, whatever z was (Brown, Durbin and Evans 1975).
     """
-    certainty[0] = 0.0
-    if weight == 0.0:
-        return
-    n, m = z.shape[0], y.shape[0]
+    n, m = phi.shape[0], residuals.shape[0]
     amount = math.sqrt(weight)
-    phi, step, scaled = np.empty(n), np.empty(n), np.empty(n)
-    residual = np.empty(m)
-    for j in range(n):
-        scaled[j] = amount * z[j]
-    share = projected(root, scaled, phi)
-    certainty[0] = share
+    for k in range(n):
+        phi[k] *= amount
+    share = 1.0 / (1.0 + prediction(phi, phi))
     narrowing = 1.0 / (1.0 + math.sqrt(share))
+    step, recursive = np.empty(n), np.empty(m)
     for j in range(n):
         step[j] = share * prediction(root[j], phi)
     for j in range(n):
@@ -1647,13 +1684,29 @@ def regress(root, effects, scatter, z, y, weight, certainty):
         for k in range(n):
             root[j, k] -= change * phi[k]
     for i in range(m):
-        error = amount * y[i] - prediction(effects[i], scaled)
-        residual[i] = error * math.sqrt(share)
+        error = amount * residuals[i]
+        recursive[i] = error * math.sqrt(share)
         for k in range(n):
             effects[i, k] += error * step[k]
     for i in range(m):
         for k in range(m):
-            scatter[i, k] += residual[i] * residual[k]
+            scatter[i, k] += recursive[i] * recursive[k]
+    return share
+
+
+@gufunc(
+    (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:], float64[:], float64, float64[:]),
+    "(n,n),(m,n),(m,m),(n),(m),()->()",
+    writes=("root", "effects", "scatter"),
+)
+def regress(root, effects, scatter, z, y, weight, certainty):
+    """Learn the effects of z on y from a round at the given weight, which may be 0."""
+    certainty[0] = 0.0
+    if weight != 0.0:
+        phi, residuals = np.empty(z.shape[0]), np.empty(y.shape[0])
+        projected(root, z, phi)
+        find_residuals(effects, z, y, residuals)
+        certainty[0] = learn_effects(root, effects, scatter, phi, residuals, weight)
 
 
 @njit(cache=True)
@@ -1687,53 +1740,91 @@ def shift_effects(risen, fallen, z, unit, standing):
     return largest
 
 
-@gufunc(
-    (
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[::1],
-        float64[:, ::1],
-        float64[:, ::1],
-        float64,
-        float64[:],
-        float64[:],
-        float64,
-        float64,
-        float64,
-        boolean,
-        boolean[:],
-    ),
-    "(n,n),(m,n),(m,m),(m),(n,m),(n,m),(),(n),(m),(),(),(),()->()",
-    writes=("suspicion", "risen", "fallen"),
-)
-def notice_change(root, effects, scatter, suspicion, risen, fallen, freedom, z, y, floor, size, limit, current, alarm):
-    """Test the residuals of y on z against the noise learned so far, before they are learned from.
+@njit(cache=True)
+def is_surprising(scatter, suspicion, risen, fallen, freedom, z, residuals, share, floor, size, limit):
+    """Test residuals against the noise learned so far.
 
     Two tests, each with at least 2 `limit` arrivals between false alarms on average: a Shiryaev-Roberts statistic for
     each outcome, whose variance may have grown (its mean grows by 1 an arrival while nothing changes), and cumulative
     sums for each single effect, which see small shifts sooner. Residuals in directions that the past did not show
     count for nothing.
     """
-    alarm[0] = False
-    if not current or freedom < FEWEST_FREE:
-        return
-    n, m = z.shape[0], y.shape[0]
-    share = projected(root, z, np.empty(n))
+    n, m = z.shape[0], residuals.shape[0]
+    alarm = False
     unmoved = evidence_of_growth(0.0, freedom)
     standing = np.empty(m)
     caution = 1.0 + 3.0 * math.sqrt(2.0 / freedom)  # the variance may be underestimated
     for i in range(m):
-        error = math.sqrt(share) * (y[i] - prediction(effects[i], z))
+        error = math.sqrt(share) * residuals[i]
         variance = max(scatter[i, i] / freedom, floor)
         ratio = error * error / variance
         standing[i] = error / math.sqrt(caution * variance)
         evidence = unmoved if ratio < 1e-12 else evidence_of_growth(ratio, freedom)
         suspicion[i] = min((suspicion[i] + 1.0) * evidence, 1e100)
-        alarm[0] |= suspicion[i] >= 2.0 * m * limit
+        alarm |= suspicion[i] >= 2.0 * m * limit
     if freedom >= MANY_FREE:
         largest = shift_effects(risen, fallen, z, math.sqrt(share) / size, standing)
-        alarm[0] |= largest >= math.log(4.0 * n * m * limit)
+        alarm |= largest >= math.log(4.0 * n * m * limit)
+    return alarm
+
+
+@gufunc(
+    (
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[::1],
+        boolean[::1],
+        float64[::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[:],
+        float64[:],
+        float64,
+        float64,
+        float64,
+        float64,
+        boolean[:],
+        float64[:],
+    ),
+    "(n,n),(m,n),(m,m),(o),(o),(m),(n,m),(n,m),(n),(m),(),(),(),()->(),()",
+    writes=("root", "effects", "scatter", "freedom", "halted", "suspicion", "risen", "fallen"),
+)
+def watched_regress(
+    root,
+    effects,
+    scatter,
+    freedom,
+    halted,
+    suspicion,
+    risen,
+    fallen,
+    z,
+    y,
+    floor,
+    size,
+    limit,
+    weight,
+    alarm,
+    certainty,
+):
+    """Test a round for a change of the effects, and learn from it unless there is an alarm: what was known is over.
+
+    `halted` says that there was one; from then on nothing is taken in.
+    """
+    alarm[0], certainty[0] = False, 0.0
+    if halted[0] or weight == 0.0:
+        return
+    phi, residuals = np.empty(z.shape[0]), np.empty(y.shape[0])
+    share = projected(root, z, phi)
+    find_residuals(effects, z, y, residuals)
+    if freedom[0] >= FEWEST_FREE:
+        alarm[0] = is_surprising(scatter, suspicion, risen, fallen, freedom[0], z, residuals, share, floor, size, limit)
+    if alarm[0]:
+        halted[0] = True
+        return
+    certainty[0] = learn_effects(root, effects, scatter, phi, residuals, weight)
+    freedom[0] += certainty[0]
 
 
 @njit(cache=True)

@@ -40,6 +40,19 @@ def take_learner(state: State, row: int | tuple[int, ...]) -> State:
     return map_leaves(lambda leaf: np.array(leaf[row]), state)
 
 
+def in_turn(leaf: NDArray[Any], times: int) -> NDArray[Any]:
+    """A stack of so many that are all the same memory.
+
+    A kernel that rewrites what it is given goes through a stack in its order: with its state in turn, and rounds one
+    after the other, one call does what a call a round would do.
+
+    >>> total = np.zeros(1)
+    >>> in_turn(total, 3).shape
+    (3, 1)
+    """
+    return np.ndarray((times, *leaf.shape), leaf.dtype, leaf, 0, (0, *leaf.strides))
+
+
 def write_whole(path: str | Path, content: bytes) -> None:
     """Write a file completely or not at all: a temporary one beside it, then an atomic rename."""
     target = Path(path)

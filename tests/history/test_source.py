@@ -9,6 +9,7 @@ import pytest
 
 from spillover.history import HistoryError, read_history
 from spillover.history.calendar import calendar
+from spillover.history.source import BLOCK
 
 ROWS = ["1,a,1,0.5,0.5", "1,b,0,,0.1", "2,a,0,,0.2", "2,b,1,0.4,0.4"]
 TABLE = {"round": [1, 1], "arm": ["a", "b"], "chosen": [1, 0], "z": [0.5, None], "y": [0.5, 0.1]}
@@ -83,3 +84,49 @@ def test_there_is_no_round_after_the_last_year(texts) -> None:
     found = calendar(texts)
     assert found.following is None
     assert found.labels == tuple(texts)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        ("0.5", "1", "0", "1e-1"),  # plain, read the quick way
+        (" 0.5", "1 ", "  ", "+0.1"),  # with blanks
+        ("0,5", "1,0", "0", "0,1"),  # a decimal comma, where columns are told apart by something else
+    ],
+)
+def test_numbers_are_the_same_however_they_are_written(numbers, tmp_path) -> None:
+    separator = ";" if "," in numbers[0] else ","
+    cells = [("1", "a", "1", numbers[0], numbers[1]), ("1", "b", "yes", numbers[2], numbers[3])]
+    path = tmp_path / "h.csv"
+    path.write_text("\n".join(separator.join(row) for row in [("round", "arm", "chosen", "z", "y"), *cells]))
+    history = read_history(path)
+    assert history.x.tolist() == [[True, True]]
+    if numbers[2].strip():
+        assert (history.z.tolist(), history.y.tolist()) == ([[0.5, 0.0]], [[1.0, 0.1]])
+    else:
+        assert not history.arrived.any()
+
+
+@pytest.mark.parametrize("text", ["inf", "nan", "-Infinity", "0x1p-1", "1_0", "half", "1.2.3"])
+def test_what_is_no_number_is_quoted_as_it_stands(text, tmp_path) -> None:
+    path = tmp_path / "h.csv"
+    path.write_text(f"round,arm,chosen,z,y\n1,a,1,0.5,0.5\n2,a,1,{text},0.5\n")
+    with pytest.raises(HistoryError) as caught:
+        read_history(path)
+    assert caught.value.lines == [
+        f"{path}:3: z = {text!r}: must be a finite number, or empty if it is not known yet",
+    ]
+
+
+def test_a_number_that_is_none_late_in_a_long_file_is_found_with_its_line(tmp_path) -> None:
+    """Blocks before it have been read the quick way by then."""
+    path, rows = tmp_path / "h.csv", 300_000
+    lines = [f"{k},a,1,0.5,0.5" for k in range(1, rows + 1)]
+    lines[rows - 5] = f"{rows - 4},a,1,oops,0.5"
+    path.write_text("round,arm,chosen,z,y\n" + "\n".join(lines))
+    assert path.stat().st_size > BLOCK
+    with pytest.raises(HistoryError) as caught:
+        read_history(path)
+    assert [line.removeprefix(f"{path}:") for line in caught.value.lines] == [
+        f"{rows - 3}: z = 'oops': must be a finite number, or empty if it is not known yet"
+    ]

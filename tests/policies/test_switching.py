@@ -74,7 +74,7 @@ def test_pulls_in_flight_are_those_not_heard_of_and_never_negative(name):
         if name == "constant" and t == 8:  # the first arrival ends its own pull, and fades nothing
             assert_array_equal(state.flight, expected)
     if name == "constant":  # late as ever: what is in flight has faded, at most by what remains after the longest delay
-        assert fading(state) ** 7 * expected.sum() < state.flight.sum() < 1.2 * expected.sum()
+        assert fading(state.longest, np.array(True)) ** 7 * expected.sum() < state.flight.sum() < 1.2 * expected.sum()
 
 
 def test_an_outcome_that_never_comes_is_given_up_on():

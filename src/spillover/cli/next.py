@@ -1,14 +1,18 @@
 """`spillover next`: from a file of what was done and what came of it to the next decision, with reasons."""
 
+import gc
 import re
 import shlex
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+from threadpoolctl import threadpool_limits
 
-from spillover import validate
+from spillover import kernels, validate
 from spillover.cli.answer import Answer, print_answer, print_in_full, with_names_of_rounds
 from spillover.cli.edge import Command
 from spillover.cli.limits import not_available, parse_limits, read_limits
@@ -74,7 +78,20 @@ def next_decision(file: Path | None, example: Path | None, force: bool, **option
         return
     if file is None:
         raise click.UsageError("FILE is missing: give one, or have one written with --example", context)
-    decide(file, **options)
+    with threadpool_limits(1), no_collection():  # small matrices: on a busy machine threads would only wait
+        decide(file, **options)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Without the search for garbage in cycles: what is loaded for one decision is none."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def write_example(path: Path, force: bool) -> None:
@@ -121,6 +138,7 @@ def decide(
         bounds = parse_limits(limits or Path(), text, entries, history.arms) + not_available(unavailable, history.arms)
         check_feasible(bounds, len(history.arms), checked, history.arms)
         given_ranges = {name: given for name, given in ranges.items() if given is not None}
+        kernels.wake()
         learner = tell(
             made, history, budget=checked, seed=seed, progress=watch.telling(len(history.rounds)), **given_ranges
         )

@@ -2,7 +2,7 @@
 
 from spillover.graph.adaptive import CANDIDATES, Account, AdaptiveGraph, AdaptiveState, evidence
 from spillover.graph.instrument import InstrumentGraph, InstrumentState
-from spillover.graph.learner import GraphLearner
+from spillover.graph.learner import GraphLearner, absorb_rounds
 from spillover.graph.named import GRAPHS, graph_learner
 from spillover.graph.none import EmptyGraph, NoGraph
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
@@ -37,6 +37,7 @@ __all__ = [
     "SelfTunedGraph",
     "SparseGraph",
     "TunedGraph",
+    "absorb_rounds",
     "edge_mask",
     "evidence",
     "graph_learner",

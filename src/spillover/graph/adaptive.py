@@ -8,11 +8,20 @@ import numpy as np
 
 from spillover import validate
 from spillover.graph.foretold import Evidence, best_candidate, foretell, no_evidence, weigh
-from spillover.graph.instrument import InstrumentGraph, InstrumentState
+from spillover.graph.instrument import InstrumentGraph, InstrumentState, heard, news_of
+from spillover.graph.learner import absorb_rounds
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
+from spillover.graph.regression import summed
 from spillover.graph.sparse import ROW_BOUND, SparseGraph
 from spillover.graph.tuned import SelfTunedGraph, TunedGraph
-from spillover.graph.watch import Watch, no_alarms, notice
+from spillover.graph.watch import (
+    Watch,
+    learn_watched,
+    learn_watched_rounds,
+    no_alarms,
+    note_alarm,
+    of_this_graph,
+)
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 CANDIDATES = ("sparse", "instrument", "lasting", "none")
@@ -150,16 +159,45 @@ class AdaptiveGraph:
     def absorb(
         self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray
     ) -> AdaptiveState:
-        sparse, instrument = graph.sparse, graph.instrument
-        watch, alarm, current = notice(graph.watch, instrument.regression, z, y, weight, moment)
-        if alarm.any():
-            sparse, instrument = self.sparse.forget(sparse, alarm), self.instrument.forget(instrument, alarm)
-        fresh = weight * current
-        return graph._replace(
-            sparse=self.sparse.absorb(sparse, z, y, fresh, moment),
-            instrument=self.instrument.absorb(instrument, z, y, fresh, moment),
+        current = of_this_graph(graph.watch, weight, moment)
+        said = learn_watched(graph.watch, graph.instrument.regression, z, y, current)
+        graph = graph._replace(
+            instrument=heard(graph.instrument, news_of(said.certainty)),
             lasting=self.lasting.absorb(graph.lasting, z, y, weight, moment),
-            watch=watch,
+        )
+        if said.alarm.any():
+            graph = self.begin_anew(graph, said.alarm, moment)
+            anew = self.instrument.absorb(graph.instrument, z, y, current * said.alarm, moment)
+            graph = graph._replace(instrument=anew)
+        return graph._replace(sparse=self.sparse.absorb(graph.sparse, z, y, current, moment))
+
+    def absorb_rounds(
+        self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray
+    ) -> AdaptiveState:
+        start, lasting = 0, graph.lasting
+        while start < len(z):
+            current = of_this_graph(graph.watch, weight[start:], moment[start:])
+            said = learn_watched_rounds(graph.watch, graph.instrument.regression, z[start:], y[start:], current)
+            stop = start + int(said.alarm.argmax()) if said.alarm.any() else len(z)
+            rows, quiet = slice(start, stop), current[: stop - start]
+            graph = graph._replace(
+                sparse=absorb_rounds(self.sparse, graph.sparse, z[rows], y[rows], quiet, moment[rows]),
+                instrument=heard(graph.instrument, news_of(said.certainty).sum(axis=0)),
+            )
+            if stop < len(z):  # the round that gave a change away is the first of the new graph
+                graph = self.begin_anew(graph, np.array(True), moment[stop])
+            start = stop
+        if graph.alarms:
+            return graph._replace(lasting=self.lasting.absorb_rounds(lasting, z, y, weight, moment))
+        # as long as nothing was forgotten, the payoff's regression is the sum of the outcomes'
+        return graph._replace(lasting=lasting._replace(regression=summed(graph.instrument.regression)))
+
+    def begin_anew(self, graph: AdaptiveState, alarm: BoolArray, moment: IntArray) -> AdaptiveState:
+        """Forget all but the lasting weights where a round gave a change away."""
+        return graph._replace(
+            sparse=self.sparse.forget(graph.sparse, alarm),
+            instrument=self.instrument.forget(graph.instrument, alarm),
+            watch=note_alarm(graph.watch, alarm, moment),
         )
 
     def solve(self, graph: AdaptiveState) -> AdaptiveState:

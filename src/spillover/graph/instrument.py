@@ -82,8 +82,7 @@ class InstrumentGraph:
         self, graph: InstrumentState, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray
     ) -> InstrumentState:
         regression, certainty = regress(graph.regression, z, y, weight)
-        news = np.asarray(graph.news + np.where(weight, 1.0 - certainty, 0.0))
-        return graph._replace(regression=regression, news=news)
+        return heard(graph._replace(regression=regression), news_of(certainty))
 
     def solve(self, graph: InstrumentState) -> InstrumentState:
         """Read the graph off again for the learners that heard enough; rewrites what it is given."""
@@ -115,3 +114,12 @@ class InstrumentGraph:
         graph.weights[rows] = 1.0
         regression = forget_rounds(graph.regression, np.eye(graph.weights.shape[-1]), rows)
         return graph._replace(regression=regression, news=np.where(rows, 0.0, graph.news))
+
+
+def news_of(certainty: Array) -> Array:
+    """Information in rounds of which the past could have predicted so much; 0 is no round."""
+    return np.where(certainty > 0.0, 1.0 - certainty, 0.0)
+
+
+def heard(graph: InstrumentState, news: Array) -> InstrumentState:
+    return graph._replace(news=np.asarray(graph.news + news))

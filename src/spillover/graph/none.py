@@ -26,5 +26,7 @@ class NoGraph:
     def absorb(self, graph: EmptyGraph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> EmptyGraph:
         return graph
 
+    absorb_rounds = absorb
+
     def solve(self, graph: EmptyGraph) -> EmptyGraph:
         return graph

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph.regression import Regression, forget_rounds, no_rounds, regress
+from spillover.graph.regression import Regression, forget_rounds, no_rounds, regress, regress_rounds
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 # Of a weight around 1, before anything is known: most spill-over is less than the reward itself.
@@ -66,6 +66,12 @@ class PayoffWeights:
     ) -> PayoffGraph:
         regression, _ = regress(graph.regression, z, y.sum(axis=-1, keepdims=True), weight)
         return graph._replace(regression=regression)
+
+    def absorb_rounds(
+        self, graph: PayoffGraph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray
+    ) -> PayoffGraph:
+        payoff = y.sum(axis=-1, keepdims=True)
+        return graph._replace(regression=regress_rounds(graph.regression, z, payoff, weight))
 
     def solve(self, graph: PayoffGraph) -> PayoffGraph:
         known = graph.regression

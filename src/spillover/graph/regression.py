@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.state import in_turn
 from spillover.types import Array, Batch, BoolArray, Problem
 
 # Only there so that the inverse exists, relative to the squared rewards: what it biases is far below any decision.
@@ -42,6 +43,24 @@ def regress(known: Regression, z: Array, outcome: Array, weight: Array | BoolArr
     """Learn from a round; also how much of it the past could have predicted, from 0 to 1. Rewrites what it is given."""
     certainty = kernels.regress(known.root, known.effects, known.scatter, z, outcome, weight)
     return known._replace(freedom=np.asarray(known.freedom + certainty)), np.asarray(certainty)
+
+
+def regress_rounds(known: Regression, z: Array, outcome: Array, weight: Array | BoolArray) -> Regression:
+    """Let one learner learn from many rounds, the first axis, in their order. Rewrites what it is given."""
+    learned = (in_turn(leaf, len(z)) for leaf in (known.root, known.effects, known.scatter))
+    certainty = kernels.regress(*learned, z, outcome, weight)
+    return known._replace(freedom=np.asarray(known.freedom + certainty.sum()))
+
+
+def summed(known: Regression) -> Regression:
+    """The regression of the sum of all outcomes on z."""
+    return Regression(
+        root=known.root.copy(),
+        effects=known.effects.sum(axis=-2, keepdims=True),
+        scatter=known.scatter.sum(axis=(-2, -1), keepdims=True),
+        freedom=known.freedom.copy(),
+        ridge=known.ridge.copy(),
+    )
 
 
 def forget_rounds(known: Regression, prior: Array, rows: BoolArray) -> Regression:

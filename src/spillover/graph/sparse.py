@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.state import in_turn
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 ROW_BOUND = 0.95
@@ -71,6 +72,12 @@ class SparseGraph:
     def absorb(self, graph: Graph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> Graph:
         z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
         kernels.absorb(graph.gram, graph.residual, graph.adjacency, z, y, weight)
+        return graph
+
+    def absorb_rounds(self, graph: Graph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> Graph:
+        z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
+        statistics = (in_turn(leaf, len(z)) for leaf in (graph.gram, graph.residual))
+        kernels.absorb(*statistics, graph.adjacency, z, y, weight)
         return graph
 
     def solve(self, graph: Graph) -> Graph:

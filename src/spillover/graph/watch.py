@@ -1,11 +1,12 @@
 """Noticing that the graph changed, by residuals of y on z."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from spillover import kernels
 from spillover.graph.regression import Regression, floor_of, size_of
+from spillover.state import in_turn
 from spillover.types import Array, Batch, BoolArray, IntArray
 
 # Arrivals between false alarms, at least, on average.
@@ -28,24 +29,43 @@ def no_alarms(n_arms: int, batch: Batch) -> Watch:
     return Watch(np.zeros((*batch, n_arms)), np.zeros(square), np.zeros(square), never, never.copy())
 
 
-def notice(
-    watch: Watch, known: Regression, z: Array, y: Array, arrived: Any, moment: IntArray
-) -> tuple[Watch, BoolArray, BoolArray]:
-    """Test an arrival before it is learned from; returns also who has an alarm, and whose arrival is of this graph.
+class Heard(NamedTuple):
+    """What arrivals said: the leading axes are those of the arrivals."""
+
+    alarm: BoolArray  # whether one gave a change away; it is not learned from then
+    certainty: Array  # how much of it the past could have predicted; 0 for what was not learned from
+
+
+def learn_watched(watch: Watch, known: Regression, z: Array, y: Array, weight: Array) -> Heard:
+    """Test an arrival, and learn from it unless it gives a change away; rewrites what it is given.
 
     A residual is tested against the noise learned so far, or if there is none against rounding: then the first outcome
-    that the graph cannot explain is an alarm. What was played before the round that gave a change away may stem from
-    the graph before: when it comes in late it is left out, and so raises no alarm either.
+    that the graph cannot explain is an alarm.
     """
-    current = np.asarray(arrived, np.bool_) & (moment >= watch.since)
+    halted = np.zeros((*known.freedom.shape, 1), np.bool_)
+    learned = (known.root, known.effects, known.scatter, known.freedom[..., None], halted)
     signs = (watch.suspicion, watch.risen, watch.fallen)
-    size, floor = size_of(known), floor_of(known)
-    alarm = kernels.notice_change(
-        known.root, known.effects, known.scatter, *signs, known.freedom, z, y, floor, size, QUIET, current
-    )
-    if not alarm.any():
-        return watch, alarm, current
-    for sign in signs:
+    return Heard(*kernels.watched_regress(*learned, *signs, z, y, floor_of(known), size_of(known), QUIET, weight))
+
+
+def learn_watched_rounds(watch: Watch, known: Regression, z: Array, y: Array, weight: Array) -> Heard:
+    """Many rounds of one learner, the first axis, in their order: all up to the first that gives a change away."""
+    learned = (known.root, known.effects, known.scatter, known.freedom[..., None], np.zeros(1, np.bool_))
+    signs = (watch.suspicion, watch.risen, watch.fallen)
+    state = (in_turn(leaf, len(z)) for leaf in (*learned, *signs))
+    return Heard(*kernels.watched_regress(*state, z, y, floor_of(known), size_of(known), QUIET, weight))
+
+
+def of_this_graph(watch: Watch, weight: Array | BoolArray, moment: IntArray) -> Array:
+    """The weights of arrivals, 0 for what was played before the round that gave the last change away.
+
+    It may stem from the graph before: when it comes in late it is left out, and so raises no alarm either.
+    """
+    return np.multiply(weight, moment >= watch.since, dtype=float)
+
+
+def note_alarm(watch: Watch, alarm: BoolArray, moment: IntArray) -> Watch:
+    """Count a change and look out for the next; rewrites what it is given."""
+    for sign in (watch.suspicion, watch.risen, watch.fallen):
         sign[alarm] = 0.0
-    noted = watch._replace(alarms=np.asarray(watch.alarms + alarm), since=np.where(alarm, moment, watch.since))
-    return noted, alarm, current
+    return watch._replace(alarms=np.asarray(watch.alarms + alarm), since=np.where(alarm, moment, watch.since))

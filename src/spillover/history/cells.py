@@ -53,7 +53,10 @@ def encoded(column: Any) -> tuple[IntArray, list[str]]:
     import pyarrow as pa
 
     found = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    texts = [str(text).strip() for text in found.dictionary.cast(pa.string()).to_pylist()]
+    values = found.dictionary
+    if not pa.types.is_string(values.type):
+        values = values.cast(pa.string())
+    texts = [(text or "").strip() for text in values.to_pylist()]
     place = plain(found.indices, -1)
     return place.astype(np.int64, copy=False), texts
 
@@ -76,13 +79,14 @@ def decisions(column: Any, problems: Problems, first: int) -> Array:
 def numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bool) -> Array:
     """The numbers of a column; NaN where the cell is empty. comma: a decimal comma is read too."""
     import pyarrow as pa
-    import pyarrow.compute as compute
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     try:
-        found = column.cast(pa.float64())
+        found = column if pa.types.is_float64(column.type) else column.cast(pa.float64())
     except pa.ArrowInvalid:
+        import pyarrow.compute as compute  # loaded only if it is needed: it takes longer than reading most files
+
         trimmed = compute.utf8_trim_whitespace(column)
         if comma:
             trimmed = compute.replace_substring(trimmed, ",", ".")  # 1.234,5 becomes no number at all
@@ -90,10 +94,10 @@ def numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bo
         empty = compute.equal(trimmed, "")
         found = compute.if_else(compute.or_(bad, empty), pa.scalar(None, pa.string()), trimmed).cast(pa.float64())
         wrong = compute.and_not(compute.fill_null(bad, False), compute.fill_null(empty, True))
-        refuse(flags(wrong), column, name, problems, first)
+        refuse(bits(wrong.buffers()[1], wrong), column, name, problems, first)
         return as_floats(found)
     values = as_floats(found)
-    infinite = ~np.isfinite(values) & flags(column.is_valid())
+    infinite = ~np.isfinite(values) & is_there(column)
     if infinite.any():
         refuse(infinite, column, name, problems, first)
         return np.where(infinite, np.nan, values)
@@ -104,11 +108,17 @@ def as_floats(found: Any) -> Array:
     return np.asarray(plain(found, np.nan), np.float64)
 
 
-def flags(found: Any) -> BoolArray:
-    """Truth values, which have no bytes of their own in arrow."""
-    import pyarrow as pa
+def bits(buffer: Any, found: Any) -> BoolArray:
+    """Truth values of an arrow array, which have no bytes of their own there."""
+    unpacked = np.unpackbits(np.frombuffer(buffer, np.uint8), count=found.offset + len(found), bitorder="little")
+    return unpacked[found.offset :].view(np.bool_)
 
-    return np.asarray(plain(found.cast(pa.uint8()), 0) == 1)
+
+def is_there(found: Any) -> BoolArray:
+    """Which cells of an arrow array are not empty."""
+    if found.null_count in (0, len(found)):
+        return np.full(len(found), found.null_count == 0)
+    return bits(found.buffers()[0], found)
 
 
 def plain(found: Any, empty: Any) -> Any:
@@ -117,7 +127,7 @@ def plain(found: Any, empty: Any) -> Any:
         return np.full(len(found), empty)
     kind = np.dtype({"double": "float64"}.get(str(found.type), str(found.type)))
     values = np.frombuffer(found.buffers()[1], kind, len(found), found.offset * kind.itemsize)
-    return values if found.null_count == 0 else np.where(flags(found.is_valid()), values, empty)
+    return values if found.null_count == 0 else np.where(is_there(found), values, empty)
 
 
 def refuse(wrong: Any, column: Any, name: str, problems: Problems, first: int) -> None:

@@ -1,21 +1,21 @@
 """Tell a policy a whole history: what was played, and what came of it where that is known."""
 
 import copy
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from spillover.graph import GraphLearner, NoGraph, SelfTunedGraph, SparseGraph
 from spillover.history.record import History
 from spillover.live import Learner
-from spillover.rng import Purpose
-from spillover.types import Choice, Feedback, Policy, Problem
+from spillover.rng import Purpose, Rng
+from spillover.types import BoolArray, Choice, Feedback, Policy, Problem
 
 SOLVED_FROM_SUMS = (SparseGraph, SelfTunedGraph, NoGraph)
 # What candidates for the graph foretold is forgotten at 1% a round: before the last 1,000 it weighs less than 1e-4.
 JUDGED = 1_000
-PACE = 10  # rounds between two solutions in them, so that candidates are judged by what they knew that long ago at most
+PACE = 100  # solutions in a whole history: candidates are judged by what they knew up to 1% of all rounds before
 EVERY = 1_000  # rounds between two words on progress
 
 
@@ -43,26 +43,80 @@ def tell(
         overall_range=overall_range,
     )
     learner = Learner(policy, problem, seed=seed, **given)
-    rng, state, quick = learner.rng, learner.state, deferred(policy)
-    judged, pace = solutions(policy, len(history.rounds))
+    state, rng, quick = learner.state, learner.rng, deferred(policy)
+    at_once = quick is not policy and takes_many(policy)
     remembers = policy.select(state, rng.at(Purpose.CHOICE, 1)).memo is not None
-    now, there, memo = np.array(0), np.array(True), None
-    last = int(np.flatnonzero(history.arrived)[-1]) + 1 if history.arrived.any() else 0
-    rounds = zip(history.x, history.z, history.y, history.arrived.tolist(), strict=True)
-    for t, (x, z, y, arrived) in enumerate(rounds, 1):
-        if remembers and t > judged and (pace == 1 or t % pace == 1):
-            memo = policy.select(state, rng.at(Purpose.CHOICE, t)).memo
-        state = policy.played(state, x)
-        if arrived:
-            told = policy if t == last or (t > judged - pace and t % pace == 0) else quick
-            state = told.update(state, Feedback(x, z, y, now, there, memo), rng.at(Purpose.LEARNING, t))
+    done, age = 0, np.zeros(len(history.x), np.int64)
+    for stop, judged, solved in stretches(policy, remembers, history.arrived):
+        memo = policy.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
+        rows = slice(done, stop)
+        stretch = Feedback(history.x[rows], history.z[rows], history.y[rows], age[rows], history.arrived[rows], memo)
+        if at_once and stop - done > 1:
+            state = cast(Any, policy).catch_up(state, stretch)
+            state = state._replace(graph=cast(Any, policy).learner.solve(state.graph)) if solved else state
         else:
-            learner.waiting[t] = Choice(x, memo)
-        if t % EVERY == 0:
-            progress(t)
+            state = one_by_one(state, stretch, policy, quick, rng, solved)
+        for row in np.flatnonzero(~stretch.arrived):
+            learner.waiting[done + 1 + int(row)] = Choice(stretch.x[row], memo)
+        if stop // EVERY > done // EVERY:
+            progress(stop)
+        done = stop
     learner.state = state
-    learner.rounds = len(history.rounds)
+    learner.rounds = done
     return learner
+
+
+class Stretch(NamedTuple):
+    """Rounds up to one, to be told at once."""
+
+    stop: int
+    judged: bool  # whether the policy is to be reminded of what it held at their beginning
+    solved: bool  # whether the graph is solved for at their end
+
+
+def stretches(policy: Any, remembers: bool, arrived: BoolArray) -> Iterator[Stretch]:
+    """A way through all rounds.
+
+    Graphs that are functions of sums over the rounds need no solution on the way: the one after the last outcome is
+    what solving in every round ends with (wherever the minimiser is unique, see docs/graph.md). A learner that judges
+    its candidates by what they foretold needs some: they are then judged by what was known up to a pace before. In
+    short histories, and for policies of which nothing is known, every round is.
+    """
+    rounds = len(arrived)
+    heard = int(np.flatnonzero(arrived)[-1]) + 1 if arrived.any() else 0
+    plain, pace = heard, 1  # so many rounds are not judged
+    if remembers:
+        paced = hasattr(getattr(policy, "learner", None), "remember")
+        plain, pace = (max(heard - JUDGED, 0), max(heard // PACE, 1)) if paced else (0, 1)
+    for stop in range(EVERY, plain, EVERY):
+        yield Stretch(stop, False, False)
+    if plain:
+        yield Stretch(plain, False, True)
+    for start in range(plain, heard, pace):
+        yield Stretch(min(start + pace, heard), True, True)
+    for start in range(heard, rounds, pace):
+        yield Stretch(min(start + pace, rounds), remembers, False)
+
+
+def takes_many(policy: Any) -> bool:
+    """Whether it can take in many rounds at once; not where a subclass has its own way to take in one."""
+    for kind in type(policy).__mro__:
+        if "update" in vars(kind) or "played" in vars(kind):
+            return "catch_up" in vars(kind)
+    return False
+
+
+def one_by_one(state: Any, rounds: Feedback, policy: Policy, quick: Policy, rng: Rng, solved: bool) -> Any:
+    """Each round as it was played and told; if the graph is to be solved for, with the last outcome."""
+    heard = np.flatnonzero(rounds.arrived)
+    last, there = heard[-1] if solved and len(heard) else -1, np.array(True)
+    for row, (x, z, y, age) in enumerate(zip(*rounds[:4], strict=True)):
+        state = policy.played(state, x)
+        if rounds.arrived[row]:
+            told = policy if row == last else quick
+            feedback = Feedback(x, z, y, np.array(age), there, rounds.memo)
+            state = told.update(state, feedback, rng.at(Purpose.LEARNING, int(state.rounds)))
+    return state
 
 
 class Deferred:
@@ -86,19 +140,3 @@ def deferred(policy: Any) -> Any:
     quick = copy.copy(policy)
     vars(quick)["learner"] = Deferred(learner)  # where the policy's cached_property keeps it
     return quick
-
-
-def solutions(policy: Any, rounds: int) -> tuple[int, int]:
-    """(after which round, how often) a graph is solved for on the way; after the last outcome it is in any case.
-
-    Graphs that are functions of sums over the rounds need no solution on the way: the one after the last round is what
-    solving in every round ends with (wherever the minimiser is unique, see docs/graph.md). A learner that judges its
-    candidates by what they foretold needs some: they are then judged by what was known up to a pace before. Shorter
-    histories, and policies that need it, are solved in every round.
-    """
-    learner = getattr(policy, "learner", None)
-    if isinstance(learner, SOLVED_FROM_SUMS):
-        return rounds, 1
-    if hasattr(learner, "remember") and rounds > JUDGED:
-        return rounds - JUDGED, PACE
-    return 0, 1

@@ -117,9 +117,15 @@ def open_parquet(path: Path, renamed: Mapping[str, str], problems: Problems) -> 
     return Source(path, columns._replace(ignored=own))
 
 
-def batches(source: Source, problems: Problems) -> Iterator[Batch]:
-    """The rows in the order of the file."""
-    return parquet_batches(source) if source.layout is None else csv_batches(source, source.layout, problems)
+class NotPlain(Exception):
+    """A CSV file in which not all numbers are written plainly: it must be read as text."""
+
+
+def batches(source: Source, problems: Problems, *, plainly: bool) -> Iterator[Batch]:
+    """The rows in the order of the file; plainly: numbers of a CSV file as numbers, or NotPlain, else all as text."""
+    if source.layout is None:
+        return parquet_batches(source)
+    return csv_batches(source, source.layout, problems, plainly=plainly)
 
 
 def parquet_batches(source: Source) -> Iterator[Batch]:
@@ -135,12 +141,14 @@ def parquet_batches(source: Source) -> Iterator[Batch]:
             yield Batch(values, size * seen // rows)
 
 
-def csv_batches(source: Source, layout: Layout, problems: Problems) -> Iterator[Batch]:
+def csv_batches(source: Source, layout: Layout, problems: Problems, *, plainly: bool) -> Iterator[Batch]:
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
     names = [str(k) for k in range(layout.width)]
     wanted = {meaning: names[place] for meaning, place in source.columns.places.items()}
+    kinds = dict.fromkeys(wanted, pa.dictionary(pa.int32(), pa.string())) | dict.fromkeys(("z", "y"), pa.float64())
+    types = {wanted[meaning]: kinds[meaning] if plainly else pa.string() for meaning in wanted}
     broken: list[int] = []
 
     def skip(row: Any) -> str:
@@ -155,7 +163,7 @@ def csv_batches(source: Source, layout: Layout, problems: Problems) -> Iterator[
             arrow_csv.ReadOptions(column_names=names, skip_rows=layout.skip, block_size=BLOCK),
             arrow_csv.ParseOptions(delimiter=layout.separator, invalid_row_handler=skip, newlines_in_values=True),
             arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
+                column_types=types,
                 include_columns=list(wanted.values()),
                 strings_can_be_null=True,
                 null_values=[""],
@@ -164,6 +172,8 @@ def csv_batches(source: Source, layout: Layout, problems: Problems) -> Iterator[
         for batch in reader:
             yield Batch({meaning: batch.column(name) for meaning, name in wanted.items()}, raw.tell())
     except (pa.ArrowInvalid, OSError, EOFError) as error:
+        if plainly:
+            raise NotPlain from None
         nothing = "Empty CSV file", "Could not skip initial"  # only a header: said where rows are counted
         if not any(words in str(error) for words in nothing):
             raise unreadable(source, error) from None

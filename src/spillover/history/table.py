@@ -1,6 +1,7 @@
 """All rows of a file as columns of numbers, compact: 25 bytes a row."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from spillover.history.cells import Names, decisions, numbers
 from spillover.history.problems import Problems
-from spillover.history.source import Source, batches
+from spillover.history.source import NotPlain, Source, batches
 from spillover.types import Array
 
 # A hundred million rows take 6 GB of memory on the way to a decision, and a minute: more is not a spreadsheet.
@@ -47,13 +48,25 @@ class Table(NamedTuple):
 
 
 def read_table(source: Source, problems: Problems, progress: Progress) -> Table:
-    """Read every cell; those that cannot be read are problems, and not known here."""
+    """Read every cell; those that cannot be read are problems, and not known here.
+
+    A file without problems is read the quick way; any other once more as text, to quote what it says.
+    """
+    quick = Problems()
+    with suppress(NotPlain):
+        table = read_rows(source, quick, progress, plainly=True)
+        if not quick.count:
+            return table
+    return read_rows(source, problems, progress, plainly=False)
+
+
+def read_rows(source: Source, problems: Problems, progress: Progress, *, plainly: bool) -> Table:
     comma = source.layout is not None and source.layout.separator != ","
     rounds = Names(most=MOST_ROUNDS, what=f"rounds in {source.path}")
     arms = Names(most=MOST_ARMS, what=f"arms in {source.path}")
     grown = {name: Growing(kind) for name, kind in KINDS.items()}
     row, seen = 0, 0
-    for values, read in batches(source, problems):
+    for values, read in batches(source, problems, plainly=plainly):
         here = {"round": rounds.codes(values["round"]), "arm": arms.codes(values["arm"])}
         count = len(here["round"])
         empty = np.flatnonzero((here["round"] < 0) & (here["arm"] < 0))

@@ -12,6 +12,7 @@ from spillover.policies.pending import Pulls, count_pulls, no_pulls, pending_ind
 from spillover.policies.sem import (
     LearnsGraph,
     SEMState,
+    catch_up,
     choose,
     decide,
     explanation,
@@ -104,6 +105,14 @@ class NDCSEM(LearnsGraph):
 
     def update(self, state: SEMState, feedback: Feedback, rng: Rng) -> SEMState:
         return take_in(state, feedback, self.learner, self.discount)
+
+    def catch_up(self, state: SEMState, rounds: Feedback) -> SEMState:
+        """Many rounds at once; see `spillover.policies.sem.catch_up`."""
+        pulls = state.pulls
+        if isinstance(pulls, Pulls):
+            for moment, x in enumerate(rounds.x, int(state.rounds) + 1):
+                pulls = count_pulls(pulls, x, np.array(moment), self.discount)
+        return catch_up(state, rounds, self.learner, self.discount)._replace(pulls=pulls)
 
     def explain(self, state: SEMState, rng: Rng | None = None) -> Explanation:
         """What the policy holds as it decides the next round; `rng` settles ties."""

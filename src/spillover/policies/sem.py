@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import validate
-from spillover.graph import GraphLearner, graph_learner
+from spillover import kernels, validate
+from spillover.graph import GraphLearner, absorb_rounds, graph_learner
 from spillover.oracle import top_arms
 from spillover.policies.averages import Averages, counts_now, learn, means, no_averages
 from spillover.policies.initialisation import follow_plan, initialisation
 from spillover.policies.pending import NoPulls, Pulls, in_flight
 from spillover.rng import Rng
+from spillover.state import in_turn
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 
@@ -104,6 +105,32 @@ def take_in(
     graph = state.graph if judge is None else judge(state.graph, z, y, arrived, memo)
     graph = learner.solve(learner.absorb(graph, z, y, arrived, moment))
     return state._replace(averages=averages, graph=graph)
+
+
+def catch_up(state: SEMState, rounds: Feedback, learner: GraphLearner, discount: Any) -> SEMState:
+    """Many rounds of one learner at once, the first axis, in their order; outcomes came at the end of each.
+
+    As `pass_round` and `take_in` for each of them, but that no graph is solved for.
+    """
+    count, shape = len(rounds.x), rounds.x.shape
+    moment = state.rounds + np.arange(1, count + 1)
+    x, z, y, _, arrived, memo = validate.feedback(rounds, shape, state.limits, moment)
+    kernels.discounted_arrival(*(in_turn(leaf, count) for leaf in state.averages), x, z, moment, discount, arrived)
+    graph = judge_rounds(learner, state.graph, z, y, arrived, memo)
+    return state._replace(
+        rounds=state.rounds + count,
+        clock=np.asarray(discount**count * state.clock + (discount ** np.arange(count)).sum()),
+        graph=absorb_rounds(learner, graph, z, y, arrived, moment),
+    )
+
+
+def judge_rounds(learner: Any, graph: Any, z: Array, y: Array, arrived: BoolArray, memo: Any) -> Any:
+    """Let a learner of the graph judge what it foretold of many rounds, all by the same memo."""
+    judge = getattr(learner, "judge", None)
+    if judge is not None and memo is not None:
+        for row in range(len(z)):
+            graph = judge(graph, z[row], y[row], arrived[row], memo)
+    return graph
 
 
 def explanation(

@@ -9,6 +9,7 @@ from spillover.policies.averages import upper_index
 from spillover.policies.sem import (
     LearnsGraph,
     SEMState,
+    catch_up,
     choose,
     decide,
     explanation,
@@ -65,6 +66,10 @@ class SEMUCB(LearnsGraph):
 
     def update(self, state: SEMState, feedback: Feedback, rng: Rng) -> SEMState:
         return take_in(state, feedback, self.learner, 1.0)
+
+    def catch_up(self, state: SEMState, rounds: Feedback) -> SEMState:
+        """Many rounds at once; see `spillover.policies.sem.catch_up`."""
+        return catch_up(state, rounds, self.learner, 1.0)
 
     def explain(self, state: SEMState, rng: Rng | None = None) -> Explanation:
         """What the policy holds as it decides the next round; `rng` settles ties."""

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph import ROW_BOUND, NoGraph
+from spillover.graph import ROW_BOUND, NoGraph, absorb_rounds
 from spillover.oracle import top_arms
-from spillover.policies.sem import LearnsGraph, scores
+from spillover.policies.sem import LearnsGraph, judge_rounds, scores
 from spillover.policies.signals import gram_of
 from spillover.rng import Purpose, Rng
+from spillover.state import in_turn
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 HYPOTHESES = 20  # of when the last change was; the least probable one makes room for a new one
@@ -172,15 +173,14 @@ class SwitchingSEM(LearnsGraph):
         return state._replace(
             rounds=rounds,
             pulled=np.where(x, rounds[..., None], state.pulled),
-            flight=state.flight * fading(state)[..., None] + x,
+            flight=state.flight * fading(state.longest, heard_before(state))[..., None] + x,
         )
 
     def update(self, state: SwitchingState, feedback: Feedback, rng: Rng) -> SwitchingState:
         x, z, y, age, arrived, memo = validate.feedback(feedback, state.flight.shape, state.limits, state.rounds)
-        low, high = state.limits[..., :1], state.limits[..., 1:]
-        reward = np.where(x, np.clip((z - low) / (high - low), 0.0, 1.0), 0.0)
-        moment = state.rounds - age
-        flight = kernels.end_pulls(state.flight, x, fading(state), age, arrived)  # before the belief is rewritten
+        reward, moment = rewards(state.limits, x, z), state.rounds - age
+        fade = fading(state.longest, heard_before(state))  # before the belief is rewritten
+        flight = kernels.end_pulls(state.flight, x, fade, age, arrived)
         kernels.switching_arrival(*state.belief, x, reward, moment, SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD, arrived)
         judge = getattr(self.learner, "judge", None)
         graph = state.graph if judge is None else judge(state.graph, z, y, arrived, memo)
@@ -190,6 +190,31 @@ class SwitchingSEM(LearnsGraph):
             longest=np.where(arrived, np.maximum(RECENT * state.longest, age), state.longest),
             effects=state.effects + np.where(heard, reward, 0.0),
             graph=self.learner.solve(self.learner.absorb(graph, z, y, arrived, moment)),
+        )
+
+    def catch_up(self, state: SwitchingState, rounds: Feedback) -> SwitchingState:
+        """Many rounds of one learner at once, the first axis, in their order; outcomes came at the end of each.
+
+        As `played` and `update` for each of them, but that no graph is solved for.
+        """
+        count, shape = len(rounds.x), rounds.x.shape
+        moment = state.rounds + np.arange(1, count + 1)
+        x, z, y, _, arrived, memo = validate.feedback(rounds, shape, state.limits, moment)
+        reward, before = rewards(state.limits, x, z), np.cumsum(arrived) - arrived
+        fade = fading(state.longest * RECENT**before, heard_before(state) | (before > 0))
+        belief = (in_turn(leaf, count) for leaf in state.belief)
+        kernels.switching_arrival(*belief, x, reward, moment, SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD, arrived)
+        graph = judge_rounds(self.learner, state.graph, z, y, arrived, memo)
+        left = np.cumprod(fade[::-1])[::-1]  # of a pull before each round, after the last
+        pending = np.append(left[1:], 1.0)[~arrived] @ x[~arrived]
+        latest = state.rounds + count - x[::-1].argmax(axis=0)
+        return state._replace(
+            rounds=state.rounds + count,
+            pulled=np.where(x.any(axis=0), latest, state.pulled),
+            flight=np.asarray(state.flight * left[0] + pending),
+            longest=np.asarray(state.longest * RECENT ** arrived.sum()),
+            effects=state.effects + np.where(arrived[:, None], reward, 0.0).sum(axis=0),
+            graph=absorb_rounds(self.learner, graph, z, y, arrived, moment),
         )
 
     def signals(self, state: SwitchingState) -> dict[str, Any]:
@@ -218,10 +243,20 @@ class SwitchingSEM(LearnsGraph):
         )
 
 
-def fading(state: SwitchingState) -> Array:
+def rewards(limits: Array, x: BoolArray, z: Array) -> Array:
+    """Rewards of the arms that were chosen, in units of the range."""
+    low, high = limits[..., :1], limits[..., 1:]
+    return np.where(x, np.clip((z - low) / (high - low), 0.0, 1.0), 0.0)
+
+
+def heard_before(state: SwitchingState) -> BoolArray:
+    """Whether anything has arrived yet."""
+    return np.asarray(state.belief.latest[..., 0] > 0)
+
+
+def fading(longest: Array, heard: BoolArray) -> Array:
     """What remains of a pull in flight after a round: it is given up on when it is late beyond anything met."""
-    heard = state.belief.latest[..., 0] > 0
-    expected = np.maximum(state.longest, SOON)
+    expected = np.maximum(longest, SOON)
     return np.asarray(np.where(heard, 1.0 - 1.0 / (PATIENCE * (expected + 1.0)), 1.0))
 
 

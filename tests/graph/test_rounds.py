@@ -1,0 +1,76 @@
+"""Many rounds at once: every learner of the graph learns what it learns from one after the other."""
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover.graph import (
+    AdaptiveGraph,
+    InstrumentGraph,
+    NoGraph,
+    PayoffWeights,
+    SelfTunedGraph,
+    SparseGraph,
+    absorb_rounds,
+)
+from spillover.state import leaves
+from tests.graph.worlds import played, random_model
+
+N = 6
+LEARNERS = {
+    "sparse": SparseGraph(),
+    "tuned": SelfTunedGraph(),
+    "none": NoGraph(),
+    "payoff": PayoffWeights(),
+    "instrument": InstrumentGraph(),
+    "adaptive": AdaptiveGraph(),
+    "adaptive, signed": AdaptiveGraph(signed=True),
+    "adaptive, tuned": AdaptiveGraph(sparsity="auto"),
+}
+
+
+def history(noise, *, changes, rounds=120):
+    """Rounds in worlds one after the other, of which some are not heard of."""
+    parts = [played(seed, *random_model(seed, N), rounds, noise=noise) for seed in range(changes + 1)]
+    Z, Y = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Z, Y, np.random.default_rng(5).uniform(size=len(Z)) < 0.9, np.arange(1, len(Z) + 1)
+
+
+def one_by_one(learner, graph, rounds):
+    for z, y, heard, moment in zip(*rounds, strict=True):
+        graph = learner.absorb(graph, z, y, np.array(heard), np.array(moment))
+    return graph
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+@pytest.mark.parametrize("changes", [0, 2])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_at_once_as_one_by_one(name, changes, noise):
+    learner, problem, rounds = LEARNERS[name], sp.Problem(N, 3, acyclic=False), history(noise, changes=changes)
+    expected = learner.solve(one_by_one(learner, learner.init(problem), rounds))
+    graph, half = learner.init(problem), len(rounds[0]) // 2 + 7
+    for part in (slice(0, half), slice(half, None)):  # from nothing, and from what is known
+        graph = absorb_rounds(learner, graph, *(column[part] for column in rounds))
+    graph, wanted = learner.solve(graph), leaves(expected)
+    for field, leaf in leaves(graph).items():
+        np.testing.assert_allclose(leaf, wanted[field], rtol=1e-6, atol=1e-9, err_msg=field)
+        assert leaf.dtype == wanted[field].dtype, field
+    if name == "adaptive" and not noise:
+        assert graph.alarms == changes
+
+
+def test_the_round_that_gives_a_change_away_is_the_first_of_the_new_graph():
+    learner, rounds = AdaptiveGraph(), history(0.0, changes=1)
+    graph = absorb_rounds(learner, learner.init(sp.Problem(N, 3, acyclic=False)), *rounds)
+    heard = rounds[2] & (rounds[3] >= graph.since)
+    np.testing.assert_allclose(graph.sparse.gram, rounds[1][heard].T @ rounds[1][heard], rtol=1e-9)
+    assert 120 < graph.since < 130
+
+
+def test_no_rounds_change_nothing():
+    learner = AdaptiveGraph()
+    graph = learner.init(sp.Problem(N, 3))
+    none = np.zeros((0, N)), np.zeros((0, N)), np.zeros(0, np.bool_), np.zeros(0, np.int64)
+    before = {name: leaf.copy() for name, leaf in leaves(graph).items()}
+    after = leaves(absorb_rounds(learner, graph, *none))
+    assert all(np.array_equal(after[name], leaf) for name, leaf in before.items())
