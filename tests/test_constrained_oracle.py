@@ -1,5 +1,7 @@
 """The best feasible set: against all sets on a thousand random problems, and what collides when there is none."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -18,7 +20,7 @@ from spillover.constraints import (
     Unavailable,
     compile_rows,
 )
-from spillover.oracle import Infeasible, best_set, conflicting, top_arms
+from spillover.oracle import Infeasible, best_set, conflicting, searched_set, top_arms
 from tests.reference.constraints_reference import feasible_sets, keeps, worth
 
 
@@ -180,3 +182,57 @@ def test_an_unfinished_search_says_how_far_it_may_be_off():
     assert hasty.value <= best.value <= hasty.bound
     assert hasty.bound > hasty.value
     assert compile_rows(tuple(constraints), 60, 8).holds(hasty.x)
+
+
+SIXTEEN = ((np.arange(2**16)[:, None] >> np.arange(16)) & 1).astype(bool)  # all sets of 16 arms
+
+
+def costly_problem(seed, infinite=0):
+    """Two resources and 16 arms, too many for the short way of small problems; some scores have no limit."""
+    generator = np.random.default_rng(seed)
+    costs = generator.uniform(0.1, 1, (2, 16))
+    scores = costs.mean(axis=0) + generator.uniform(-0.1, 0.1, 16)
+    scores[:infinite] = np.inf
+    sets = SIXTEEN[(SIXTEEN.sum(axis=1) <= 7) & (SIXTEEN @ costs.T <= 2.2).all(axis=1)]
+    return scores, tuple(Costs(line, limit=2.2) for line in costs), sets
+
+
+@pytest.mark.parametrize("infinite", [0, 8, 14])
+def test_how_much_better_another_set_could_be_is_right_against_all_sets(infinite):
+    unproved, not_best, without_limit = 0, 0, 0
+    for seed, effort in itertools.product(range(20), (1, 30, 10**6)):
+        scores, constraints, sets = costly_problem(seed, infinite)
+        x, could_gain = searched_set(scores, 7, constraints, sp.Rng(seed), effort=effort)
+        best, found = max(worth(scores, other) for other in sets), worth(scores, x)
+        np.testing.assert_array_equal(x, best_set(scores, 7, constraints, sp.Rng(seed), effort=effort))
+        if could_gain == np.inf:
+            without_limit += 1
+        else:
+            assert found[:2] == best[:2]
+            assert found[2] - 1e-9 <= best[2] <= found[2] + could_gain + 1e-9
+        assert effort < 10**6 or could_gain == 0
+        unproved += bool(could_gain > 0)
+        not_best += bool(found[1] < best[1] or found[2] < best[2] - 1e-9)
+    assert 0 < not_best <= unproved
+    assert (without_limit > 0) == (infinite > exact.FEW_ARMS)
+
+
+def test_arms_without_a_score_leave_no_doubt_about_the_total():
+    """Which of them help is searched too, but the total does not depend on it."""
+    costs = np.random.default_rng(0).uniform(1, 2, 20)
+    constraints = (Group(range(20), at_least=7), Costs(costs, limit=float(np.sort(costs)[:8].sum())))
+    assert searched_set(np.zeros(20), 10, constraints, effort=1)[1] == 0
+
+
+def test_what_greedy_finds_is_proved_for_each_learner_of_a_batch():
+    scores = np.random.default_rng(1).normal(size=(2, 3, 20))
+    x, could_gain = searched_set(scores, 4, (Exclusive([0, 1]),), sp.Rng(0, np.arange(6).reshape(2, 3)), effort=1)
+    assert x.shape == (2, 3, 20)
+    np.testing.assert_array_equal(could_gain, np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("effort", [0, -1, 1.5, True, 10**30])
+def test_an_effort_that_is_none_is_refused(effort):
+    for search in (best_set, oracle.best_answer):
+        with pytest.raises(ValueError, match=r"effort = .*: must be a whole number from 1 to"):
+            search(np.ones(3), 1, (Exclusive([0, 1]),), effort=effort)

@@ -17,6 +17,7 @@ from spillover.constraints import Rows
 from spillover.types import Array, BoolArray, IntArray
 
 EFFORT = 800_000  # steps of the search, some 0.1 us each
+MOST_EFFORT = 10**15  # some three years of it; the kernels count in 64 bits
 FEW_ARMS = 12  # so many that all sets can be looked at without a relaxation
 DIFFERENCE = 1e-11  # totals that differ by less than this part of the largest score are equal
 SMALL = 1e-5  # arms with scores below this part of the largest are decided after the others, on their own scale
@@ -28,7 +29,11 @@ WIDER = 1.4  # how much wider each search is than the one before
 
 
 class Answer(NamedTuple):
-    """The best set; `bound` is what no feasible set exceeds, the value itself when the set is proved to be the best."""
+    """The best set; `bound` is what no feasible set exceeds, the value itself when the set is proved to be the best.
+
+    Infinite scores are not in the value: their arms come first. Where it is not proved that no set does better on them,
+    the bound is inf.
+    """
 
     x: BoolArray
     value: float
@@ -48,7 +53,7 @@ class Free(NamedTuple):
 def maximise(scores: Array, rows: Rows, *, effort: int = EFFORT) -> Answer | None:
     """The best feasible set for finite scores, (n,); None when no set is feasible."""
     fixed = np.full(len(scores), -1, np.int8)
-    value, bound = 0.0, 0.0
+    open_gap = 0.0  # what the searches so far left unproved
     while True:
         free = presolve(rows, fixed, scores)
         if free is None:
@@ -60,14 +65,15 @@ def maximise(scores: Array, rows: Rows, *, effort: int = EFFORT) -> Answer | Non
         part, best, above = found
         x = free.x.copy()
         x[free.arms] = part
-        value, bound = float(scores[x].sum()), bound + max(above - best, 0.0)
-        if not scores[free.arms].any():
-            return Answer(x, value, value + bound)
+        value = float(scores[x].sum())
+        if not scores[free.arms].any():  # the last search was for few arms: the total does not depend on it
+            return Answer(x, value, value + open_gap)
+        open_gap += max(above - best, 0.0)
         small = np.abs(scores[free.arms]) < SMALL * np.abs(weights).max(initial=0.0)
         open_arms = free.arms[small]
         # arms of no score matter only if some were taken: perhaps fewer would do
         if not (scores[open_arms] != 0).any() and not x[open_arms].any():
-            return Answer(x, value, value + bound)
+            return Answer(x, value, value + open_gap)
         fixed = x.astype(np.int8)
         fixed[open_arms] = -1
 

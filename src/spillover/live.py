@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint, Unavailable, finder, parse, to_entries
+from spillover.exact import EFFORT
+from spillover.oracle import check_effort
 from spillover.policies.constrained import Constrained
 from spillover.reasons import EXPECTED, Pending, Reasons, reasons
 from spillover.rng import Purpose, Rng
@@ -33,6 +36,8 @@ class Learner:
 
     constraints: what its decisions keep besides the budget (`spillover.constraints`). They may be others when a saved
     learner is loaded: what was learned does not depend on them. arms: the names of the arms, if constraints use them.
+    effort: steps after which the search for the best set under constraints ends with the best one so far; `reasons`
+    says so when that set is not proved to be the best.
     """
 
     def __init__(
@@ -43,8 +48,13 @@ class Learner:
         seed: int = 0,
         constraints: Sequence[Constraint] = (),
         arms: Sequence[str] | None = None,
+        effort: int = EFFORT,
     ) -> None:
-        self.policy = Constrained(policy=policy, constraints=constraints, arms=arms) if len(constraints) else policy
+        check_effort(effort)
+        self.effort = effort
+        self.policy = policy
+        if len(constraints):
+            self.policy = Constrained(policy=policy, constraints=constraints, arms=arms, effort=effort)
         self.problem = problem
         self.arms = None if arms is None else tuple(arms)
         self.rng = Rng(seed)
@@ -85,9 +95,11 @@ class Learner:
         """The policy as it decides this round: with what is not available, if anything is not."""
         if not self.unavailable:
             return self.policy
-        inner = self.policy.policy if isinstance(self.policy, Constrained) else self.policy
-        missing = Unavailable(self.unavailable, label="this round")
-        return Constrained(policy=inner, constraints=(*self.constraints, missing), arms=self.arms)
+        kept = (*self.constraints, Unavailable(self.unavailable, label="this round"))
+        if isinstance(self.policy, Constrained):
+            arms = self.policy.arms if self.arms is None else self.arms
+            return replace(self.policy, constraints=kept, arms=arms)
+        return Constrained(policy=self.policy, constraints=kept, arms=self.arms, effort=self.effort)
 
     def play(self, x: Any = None) -> int:
         """Say what was played: its own choice, or x instead (any set). Returns the number of the round."""
@@ -168,6 +180,7 @@ class Learner:
         seed: int = 0,
         constraints: Sequence[Constraint] | None = None,
         arms: Sequence[str] | None = None,
+        effort: int = EFFORT,
     ) -> "Learner":
         """Go on from where `save` left off, with the same policy, problem and seed.
 
@@ -175,7 +188,7 @@ class Learner:
         """
         if constraints is None:
             constraints = saved_constraints(path, problem.n_arms if arms is None else arms)
-        learner = cls(policy, problem, seed=seed, constraints=constraints, arms=arms)
+        learner = cls(policy, problem, seed=seed, constraints=constraints, arms=arms, effort=effort)
         arrays = load_arrays(path, learner.about())
         missing = {"rounds", "pending", "x"} - arrays.keys()
         validate.require(

@@ -7,9 +7,11 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.constraints import BUDGET, Constraint, Rows, check_constraints, compile_rows
-from spillover.exact import EFFORT, Answer, maximise
+from spillover.exact import EFFORT, MOST_EFFORT, Answer, maximise
 from spillover.rng import Rng
 from spillover.types import Array, BoolArray, IntArray
+
+ONE_ARM = 1 - 1e-6  # arms are counted: a bound that is nearer than this proves the count
 
 
 def top_arms(scores: Array, budget: int | IntArray, rng: Rng) -> BoolArray:
@@ -45,11 +47,29 @@ def best_set(
     >>> best_set(np.array([0.9, 0.5, 0.6, 0.2]), 2, (Requires(0, needs=[3]),)).astype(int)
     array([0, 1, 1, 0])
     """
+    return searched_set(scores, budget, constraints, rng, arms=arms, effort=effort)[0]
+
+
+def searched_set(
+    scores: Array,
+    budget: int | IntArray,
+    constraints: Sequence[Constraint] = (),
+    rng: Rng | None = None,
+    *,
+    arms: Sequence[str] | None = None,
+    effort: int = EFFORT,
+) -> tuple[BoolArray, Array]:
+    """`best_set`, and how much more another feasible set could score at most, `(*batch,)`: 0 where it is proved.
+
+    It is inf where another set could do better on arms with infinite scores.
+    """
     scores, rng = np.asarray(scores, float), rng or Rng(0)
     given = check_constraints(constraints)
     validate.require(not np.isnan(scores).any(), "scores", scores, "numbers, not NaN: every arm needs a score")
+    check_effort(effort)
+    could_gain = np.zeros(scores.shape[:-1])
     if not given:
-        return top_arms(scores, budget, rng)
+        return top_arms(scores, budget, rng), could_gain
     names = None if arms is None else tuple(arms)
     n = scores.shape[-1]
     budgets = np.broadcast_to(np.asarray(budget), scores.shape[:-1])
@@ -61,12 +81,18 @@ def best_set(
             found = greedy(scores[here], keys[here], rows)
         else:
             lines = zip(scores[here], keys[here], strict=True)
-            answers = [best_row(line, key, rows, effort) for line, key in lines]
-            found = None if None in answers else np.array([answer.x for answer in answers if answer])
+            answers = [answer for line, key in lines if (answer := best_row(line, key, rows, effort))]
+            found = np.array([answer.x for answer in answers]) if len(answers) == here.sum() else None
+            if found is not None:
+                could_gain[here] = [answer.bound - answer.value for answer in answers]
         if found is None:
             raise Infeasible(conflict(given, n, int(s), names))
         x[here] = found.reshape(x[here].shape)
-    return x
+    return x, could_gain
+
+
+def check_effort(effort: int) -> None:
+    validate.whole("effort", effort, 1, MOST_EFFORT)
 
 
 class Infeasible(ValueError):
@@ -105,6 +131,7 @@ def best_answer(
     scores, rng = np.asarray(scores, float), rng or Rng(0)
     validate.require(scores.ndim == 1, "shape of scores", scores.shape, "(n,): one learner")
     validate.require(not np.isnan(scores).any(), "scores", scores, "numbers, not NaN: every arm needs a score")
+    check_effort(effort)
     given, names = check_constraints(constraints), None if arms is None else tuple(arms)
     rows = compile_rows(given, len(scores), int(budget), names)
     answer = best_row(scores, rng.uniform(len(scores)), rows, effort)
@@ -128,15 +155,18 @@ def best_row(scores: Array, keys: Array, rows: Rows, effort: int) -> Answer | No
 
 def in_tiers(scores: Array, rows: Rows, effort: int) -> Answer | None:
     """Infinite scores first: as few arms of -inf as possible, as many of +inf, then the best total of the rest."""
+    sure = True
     for worth, tier in ((-1.0, scores == -np.inf), (1.0, scores == np.inf)):
         if tier.any():
             first = maximise(np.where(tier, worth, 0.0), rows, effort=effort)
             if first is None:
                 return None
             most = float((first.x & tier).sum())
+            sure &= first.bound < first.value + ONE_ARM
             limits = (most, np.inf) if worth > 0 else (-np.inf, most)
             rows = with_row(rows, tier.astype(float), *limits)
-    return maximise(np.where(np.isfinite(scores), scores, 0.0), rows, effort=effort)
+    answer = maximise(np.where(np.isfinite(scores), scores, 0.0), rows, effort=effort)
+    return answer if sure or answer is None else answer._replace(bound=np.inf)
 
 
 def with_row(rows: Rows, coefficients: Array, low: float, high: float) -> Rows:

@@ -70,6 +70,7 @@ class Explanation:
     chosen: BoolArray  # the decision, as a mask
     planned: BoolArray  # (*batch,): whether a plan (initialisation, forced exploration) decided, not the scores
     pending: Any = None  # (*batch, n): the (discounted) number of pulls in flight, of a policy that counts them
+    could_gain: Any = None  # (*batch,): how much more another feasible set could score at most; NaN: a plan decided
 
 
 @runtime_checkable

@@ -140,3 +140,38 @@ def test_left_out_by_limits_is_only_what_would_be_chosen_without_them(folder) ->
     (line,) = [text for text in told("--budget", 2, "--limits", "l.toml").splitlines() if text.startswith("Left out")]
     assert line.startswith(f"Left out by the limits: {free['choose'][1]}, with ")
     assert ";" not in line
+
+
+def test_a_set_that_is_not_proved_to_be_the_best_is_said_to_be_so(folder) -> None:
+    generator = np.random.default_rng(0)
+    costs, arms = generator.uniform(0.1, 1, (2, 16)).round(3), [f"arm {k}" for k in range(16)]
+    rows = [
+        f"{t},{arm},{int(k == t)},{costs[:, k].mean() if k == t else ''},{costs[:, k].mean() if k == t else 0}"
+        for t in range(16)
+        for k, arm in enumerate(arms)
+    ]
+    (folder / "h.csv").write_text("\n".join(["round,arm,chosen,z,y", *rows]))
+    tables = [dict(zip(arms, line.tolist(), strict=True)) for line in costs]
+    entries = [", ".join(f'"{arm}" = {cost}' for arm, cost in table.items()) for table in tables]
+    (folder / "l.toml").write_text(
+        "".join(f'[[limits]]\nkind = "costs"\nlimit = 2.2\ncosts = {{ {entry} }}\n' for entry in entries)
+    )
+    options = ("--budget", 7, "--limits", "l.toml", "--policy", "ndc-sem")
+    hasty, sure = (json.loads(told(*options, *more, "--json"))["reasons"] for more in (("--effort", 1), ()))
+    totals = [sum(arm["score"] for arm in found["arms"] if arm["chosen"]) for found in (hasty, sure)]
+    assert (hasty["proved"], sure["proved"], sure["could_gain"]) == (False, True, 0.0)
+    assert totals[0] <= totals[1] <= totals[0] + hasty["could_gain"]
+    assert hasty["could_gain_share"] == pytest.approx(hasty["could_gain"] / totals[0])
+    words = "The set is not proved to be the best within the limits: another could score up to "
+    for more in ((), ("--explain",)):
+        assert words not in told(*options, *more)
+        (line,) = [line for line in told(*options, *more, "--effort", 1).splitlines() if words in line]
+        assert line.endswith("% of the total score). --effort 800000 may settle it.")
+    assert json.loads(told("--budget", 2, "--json"))["reasons"]["proved"] is None
+
+
+@pytest.mark.parametrize(
+    ("effort", "words"), [(0, "effort = 0: must be a whole number from 1 to"), ("much", "Invalid value for '--effort'")]
+)
+def test_an_effort_that_is_none_is_refused(effort, words) -> None:
+    refused(call("next", "h.csv", "--budget", 2, "--effort", effort), words)

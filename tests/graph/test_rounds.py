@@ -1,5 +1,7 @@
 """Many rounds at once: every learner of the graph learns what it learns from one after the other."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from spillover.state import leaves
 from tests.graph.worlds import played, random_model
 
 N = 6
-LEARNERS = {
+LEARNERS: dict[str, Any] = {
     "sparse": SparseGraph(),
     "tuned": SelfTunedGraph(),
     "none": NoGraph(),
@@ -31,7 +33,8 @@ LEARNERS = {
 
 def history(noise, *, changes, rounds=120):
     """Rounds in worlds one after the other, of which some are not heard of."""
-    parts = [played(seed, *random_model(seed, N), rounds, noise=noise) for seed in range(changes + 1)]
+    models = [random_model(seed, N) for seed in range(changes + 1)]
+    parts = [played(seed, A, F, rounds, noise=noise) for seed, (A, F) in enumerate(models)]
     Z, Y = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Z, Y, np.random.default_rng(5).uniform(size=len(Z)) < 0.9, np.arange(1, len(Z) + 1)
 

@@ -1,6 +1,7 @@
 """Catching up on many rounds at once: the state that playing and hearing of one after the other leaves."""
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from spillover.types import Feedback
 
 N, BUDGET = 6, 2
 GRAPHS = ("sparse", "payoff", "instrument", "adaptive", "none")
-POLICIES = {
+POLICIES: dict[str, Any] = {
     **{f"switching, {graph}": sp.SwitchingSEM(graph=graph) for graph in GRAPHS},
     **{f"ndc-sem, {graph}": sp.NDCSEM(graph=graph, discount=0.9) for graph in GRAPHS},
     "ndc-sem, pending": sp.NDCSEM(pending=True, discount=0.9),
@@ -58,7 +59,8 @@ def test_at_once_as_one_by_one(name, count):
     problem = sp.Problem(N, BUDGET, acyclic=False, reward_range=(-1.0, 3.0))
     state = lived(quick, policy.init(problem, sp.Rng(0)), rounds_of(1, 40))
     late = rounds_of(2, 1, lost=-1.0)
-    state = quick.update(state, Feedback(*(part[0] for part in late[:3]), np.array(35), np.array(True)), sp.Rng(0))
+    outcome = Feedback(late.x[0], late.z[0], late.y[0], np.array(35), np.array(True))
+    state = quick.update(state, outcome, sp.Rng(0))
     state = state._replace(graph=policy.learner.solve(state.graph))
     rounds = rounds_of(3, count)._replace(memo=policy.select(state, sp.Rng(0)).memo)
     expected = leaves(lived(quick, copy_state(state), rounds))
@@ -82,5 +84,5 @@ def test_a_policy_with_an_update_of_its_own_is_told_round_by_round():
         def update(self, state, feedback, rng):
             return super().update(state, feedback, rng)
 
-    assert takes_many(sp.NDCSEM()) and takes_many(sp.SwitchingSEM())
-    assert not takes_many(Mine()) and not takes_many(sp.CUCB())
+    assert [takes_many(policy) for policy in (sp.NDCSEM(), sp.SwitchingSEM())] == [True, True]
+    assert [takes_many(policy) for policy in (Mine(), sp.CUCB())] == [False, False]

@@ -1,5 +1,7 @@
 """Any policy under constraints: the contract, feasible decisions in every round, and FTRL's probabilities."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import spillover as sp
 from spillover.constraints import Costs, Exclusive, Group, Include, Requires
 from spillover.oracle import Infeasible
 from spillover.policies.constrained import RESAMPLES
+from spillover.reasons import reasons
 from spillover.rng import Purpose
 from spillover.testing import check_policy
 from spillover.types import Explains, Informed
@@ -80,3 +83,98 @@ def test_the_inverse_probabilities_of_a_drawn_set_are_right_on_average():
     error = inverse.std(axis=0) / np.sqrt(batch[0])
     assert (np.abs(inverse.mean(axis=0) - 1.0) < 4 * error).all()
     assert (x[:, :3].sum(axis=1) <= 1).all()
+
+
+def hard_to_prove(n=16):
+    """Costs that go with what arms bring: a search of one step proves nothing, nor is it right."""
+    generator = np.random.default_rng(1)
+    costs = generator.uniform(0.1, 1, (2, n))
+    return costs.mean(axis=0) + generator.uniform(-0.1, 0.1, n), tuple(Costs(line, limit=2.2) for line in costs)
+
+
+def told_everything(policy, **options):
+    """A learner that has played every arm once, alone."""
+    means, constraints = hard_to_prove()
+    learner = sp.Learner(policy, sp.Problem(n_arms=16, budget=7), constraints=constraints, **options)
+    for x, mean in zip(np.eye(16), means, strict=True):
+        learner.report(learner.play(x), z=x * mean, y=x * mean)
+    return learner
+
+
+def test_reasons_say_when_the_set_is_not_proved_and_how_much_better_another_could_be():
+    learner, sure = told_everything(sp.NDCSEM(), effort=1), told_everything(sp.NDCSEM())
+    told, best = learner.reasons(), sure.reasons()
+    score = np.array([arm.score for arm in told.arms])
+    np.testing.assert_array_equal(score, [arm.score for arm in best.arms])
+    total, most = score[learner.choose()].sum(), score[sure.choose()].sum()
+    assert told.proved is False
+    assert total < most <= total + told.could_gain
+    assert told.could_gain_share == pytest.approx(told.could_gain / total)
+    (signal,) = [signal for signal in told.health if signal.code == "set-not-proved"]
+    assert signal.warning
+    assert signal.sentence == (
+        f"The set is not proved to be the best within the limits: another could score up to {told.could_gain:.3f} more "
+        f"({100 * told.could_gain_share:.3g}% of the total score). A larger effort may settle it."
+    )
+    assert signal.sentence in str(told)
+    content = told.to_dict()
+    assert (content["proved"], content["could_gain"]) == (False, told.could_gain)
+    assert content["could_gain_share"] == told.could_gain_share
+    assert (best.proved, best.could_gain, best.could_gain_share) == (True, 0.0, 0.0)
+    assert "not proved" not in str(best)
+
+
+def test_a_plan_a_draw_and_chance_are_not_meant_to_be_the_best():
+    _, constraints = hard_to_prove()
+    start = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=16, budget=7), constraints=constraints, effort=1)
+    told = [start.reasons(), *(told_everything(sp.POLICIES[name](), effort=1).reasons() for name in ("ftrl", "random"))]
+    told.append(sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=16, budget=7)).reasons())
+    assert told[0].planned
+    for each in told:
+        assert each.proved is None
+        assert "not proved" not in str(each)
+        content = each.to_dict()
+        assert [content[key] for key in ("proved", "could_gain", "could_gain_share")] == [None] * 3
+
+
+def test_of_scores_without_limit_there_is_no_total():
+    """Arms never tried come first, as many as possible; a total is that of the others."""
+    means, constraints = hard_to_prove()
+    learner = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=16, budget=7), constraints=constraints, effort=1)
+    for t in range(16):
+        x = np.eye(16)[t % 15]
+        learner.report(learner.play(x), z=x * means, y=x * means)
+    told = learner.reasons()
+    score = np.array([arm.score for arm in told.arms])
+    assert not told.planned
+    assert np.isinf(score).sum() == 1
+    total = score[learner.choose() & np.isfinite(score)].sum()
+    assert 0 < told.could_gain < np.inf
+    assert told.could_gain_share == pytest.approx(told.could_gain / total)
+    assert f"({100 * told.could_gain_share:.3g}% of the total of the scores that have a limit)" in str(told)
+    worse = reasons(replace(learner.explain(), could_gain=np.array(np.inf)))
+    assert "another could do better on the arms whose scores have no limit. A larger effort" in str(worse)
+    content = worse.to_dict()
+    assert [content[key] for key in ("proved", "could_gain", "could_gain_share")] == [False, None, None]
+
+
+def test_the_effort_of_a_learner_is_that_of_its_searches(tmp_path):
+    learner = told_everything(sp.NDCSEM(), effort=1)
+    assert learner.policy.effort == 1
+    learner.choose(available=range(15))
+    assert learner.today().effort == 1
+    assert learner.reasons().proved is False
+    learner.save(tmp_path / "learner.json")
+    again = sp.Learner.load(tmp_path / "learner.json", sp.NDCSEM(), learner.problem)
+    assert again.reasons().proved is True
+    own = sp.Learner(sp.Constrained(policy=sp.NDCSEM(), constraints=(Include(["a"]),), arms="abcde", effort=7), PROBLEM)
+    own.choose(available=range(4))
+    today = own.today()
+    assert isinstance(today, sp.Constrained)
+    assert (today.effort, today.arms) == (7, tuple("abcde"))
+
+
+@pytest.mark.parametrize("effort", [0, 2.0, "many"])
+def test_an_effort_that_is_none_is_refused(effort):
+    with pytest.raises(ValueError, match=f"effort = {effort!r}: must be a whole number from 1 to"):
+        sp.Learner(sp.NDCSEM(), PROBLEM, effort=effort)

@@ -1,5 +1,7 @@
 """The picture of a decision can be read, whatever the number of arms, and says what it leaves out."""
 
+import itertools
+
 import numpy as np
 import pytest
 from matplotlib.patches import FancyArrowPatch
@@ -9,6 +11,8 @@ from spillover.report.figures import figure_bytes
 from spillover.report.figures.decision import (
     MOST_ARMS,
     MOST_EDGES,
+    RUNNERS_UP,
+    circles,
     decision_figure,
     row_names,
     short,
@@ -112,15 +116,63 @@ def test_names_are_shortened_where_they_do_not_differ():
         assert "(" not in text
 
 
-@pytest.mark.parametrize("budget", [3, 20, 30])
+@pytest.mark.parametrize("budget", [3, 20, 22, 24, 30])
 def test_chosen_arms_come_first_and_what_is_left_out_is_told(budget):
     told = decision(100, 0.03, budget)
     bars = decision_figure(told).axes[1]
     labels = [label.get_text() for label in bars.get_yticklabels()]
-    assert sum("●" in label for label in labels) == min(budget, MOST_ARMS)
-    left = budget - min(budget, MOST_ARMS)
+    chosen = [label for label in labels if "●" in label]
+    left = max(budget - (MOST_ARMS - RUNNERS_UP), 0)
+    assert len(chosen) == budget - left
+    assert labels[: len(chosen)] == chosen
     assert (f"left out: {left} chosen, at most" in bars.get_title()) == (left > 0)
-    assert f"{100 - budget - (MOST_ARMS - budget + left)} not chosen, at most" in bars.get_title()
+    assert f"{100 - budget - (MOST_ARMS - len(chosen))} not chosen, at most" in bars.get_title()
+    # how close it was: the last of the chosen beside the best of the others
+    ranked = [arm.arm for arm in told.ranked()]
+    near = slice(len(chosen) - 1, len(chosen) + RUNNERS_UP)
+    assert [label.rpartition("  ")[0].strip() for label in labels[near]] == ranked[budget - 1 : budget + RUNNERS_UP]
+
+
+def star(n, budget):
+    """All arms but one in a column."""
+    A = np.zeros((n, n))
+    A[0, 1:] = np.linspace(0.1, 0.5, n - 1)
+    return reasons(made_up(A, np.linspace(0.3, 0.9, n), np.arange(n) >= n - budget))
+
+
+def with_amounts(seed):
+    """Some arrows with numbers: with these seeds they would stand on arms if only texts had to be kept clear of."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 9))
+    A = np.triu(rng.uniform(0.2, 0.5, (n, n)) * (rng.random((n, n)) < 0.4), 1)
+    return reasons(made_up(A, rng.uniform(0.3, 1, n), np.arange(n) >= n - 3))
+
+
+CROWDED = {f"star-{n}": star(n, 3) for n in (4, 6, 9, 12, 24)}
+CROWDED |= {f"{n}-{density}": decision(n, density, 3) for n in range(3, 13) for density in (0.2, 0.4)}
+CROWDED |= {
+    f"chain-{n}": reasons(made_up(0.5 * np.eye(n, k=1), np.ones(n), np.arange(n) >= n - 3)) for n in (8, 12, 24)
+}
+CROWDED |= {f"amounts-{seed}": with_amounts(seed) for seed in (18, 22, 44, 50)}
+CROWDED |= {
+    f"{n}-two-lines": decision(n, 0.3, 3, names=[f"the name {k} in two lines" for k in range(n)]) for n in (5, 8, 12)
+}
+CROWDED |= {f"{n}-cyclic": decision(n, 0.3, 3, acyclic=False) for n in range(4, 13)}
+
+
+@pytest.mark.parametrize("name", CROWDED)
+def test_arms_and_what_is_written_stand_apart(name):
+    figure = decision_figure(CROWDED[name])
+    graph = figure.axes[0]
+    assert faults(figure) == []
+    arms = circles(graph)
+    assert len(arms) == len(CROWDED[name].arms)
+    for one, other in itertools.combinations(arms, 2):
+        away = np.hypot(*(one.corners() - other.corners()).mean(axis=0))
+        assert away > (one.width + other.width) / 2
+    for text in graph.texts:
+        inside = text.get_text().isdigit()  # the number of the arm
+        assert text.get_window_extent().count_overlaps([box.padded(-1) for box in arms]) == inside, text.get_text()
 
 
 def test_dollars_in_names_are_no_formulas():

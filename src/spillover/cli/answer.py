@@ -10,15 +10,18 @@ import numpy as np
 
 from spillover.cli.limits import in_words
 from spillover.constraints import Constraint
+from spillover.exact import EFFORT, MOST_EFFORT
 from spillover.history import History
 from spillover.oracle import best_set
 from spillover.reasons import ArmReason, Reasons, Signal
+from spillover.reasons.health import MORE_EFFORT
 from spillover.reasons.paths import solvable
 from spillover.reasons.words import number
 from spillover.types import Array
 
 LISTED = 5  # rounds that a line names
 TIE = 1e-9
+MORE_STEPS = 10  # times the effort, where it did not suffice
 MOSTLY = 0.5  # share from which on one arm gets most of what spills over
 SMALL = 0.01  # a part below this share of the score is not worth a word
 
@@ -89,11 +92,14 @@ def named(rounds: Sequence[str]) -> str:
     return ", ".join(rounds) if rest <= 0 else f"{', '.join(rounds[-LISTED:])} and {rest:,} before"
 
 
-def with_names_of_rounds(told: Reasons, history: History) -> Reasons:
-    """The same reasons; rounds that wait for their outcomes are called as in the file."""
+def as_in_the_command(told: Reasons, history: History, effort: int) -> Reasons:
+    """The same reasons; rounds that wait for their outcomes are called as in the file, and effort is an option."""
     pending = history.pending
 
     def renamed(signal: Signal) -> Signal:
+        if signal.code == "set-not-proved":
+            option = f"--effort {min(max(MORE_STEPS * effort, EFFORT), MOST_EFFORT)} may settle it."
+            return signal._replace(sentence=signal.sentence.replace(MORE_EFFORT, option))
         if signal.code != "pending":
             return signal
         many = f"{len(pending):,} outcomes are" if len(pending) > 1 else "1 outcome is"

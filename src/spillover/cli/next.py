@@ -13,17 +13,18 @@ import click
 from threadpoolctl import threadpool_limits
 
 from spillover import kernels, validate
-from spillover.cli.answer import Answer, print_answer, print_in_full, with_names_of_rounds
+from spillover.cli.answer import Answer, as_in_the_command, print_answer, print_in_full
 from spillover.cli.edge import Command
 from spillover.cli.limits import not_available, parse_limits, read_limits
 from spillover.cli.output import json_option, print_json
 from spillover.cli.policy_option import made_policy, recommended
 from spillover.cli.progress import Watch
+from spillover.exact import EFFORT
 from spillover.history import History, HistoryError, read_history, tell
 from spillover.history.decision import next_reasons
 from spillover.history.example import EACH_WEEK, example_file
 from spillover.history.header import read_columns
-from spillover.oracle import check_feasible
+from spillover.oracle import check_effort, check_feasible
 from spillover.reasons import Reasons
 from spillover.state import write_whole
 
@@ -47,6 +48,7 @@ EXAMPLES = (
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="What y can be (anything).")
 @click.option("--columns", metavar="PAIRS", help="Other column names: round=day,arm=region; y= if there is no y.")
 @click.option("--limits", type=FILE, help="TOML file of costs, groups, exclusions, requirements.")
+@click.option("--effort", type=int, default=EFFORT, show_default=True, help="Most steps of the search under limits.")
 @click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms not to be had this time; repeatable.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Settles ties and draws.")
 @click.option("--explain", is_flag=True, help="The reasons in full: every arm, paths, swaps, health.")
@@ -113,6 +115,7 @@ def decide(
     overall_range: tuple[float, float] | None,
     columns: str | None,
     limits: Path | None,
+    effort: int,
     unavailable: tuple[str, ...],
     seed: int,
     explain: bool,
@@ -128,6 +131,7 @@ def decide(
     renamed = read_columns(columns) if columns is not None else {}
     if budget is not None:
         validate.whole("budget", budget, 1)
+    check_effort(effort)
     text, entries = read_limits(limits) if limits is not None else ("", [])
     if plot is not None:
         check_plot(plot)
@@ -142,7 +146,7 @@ def decide(
         learner = tell(
             made, history, budget=checked, seed=seed, progress=watch.telling(len(history.rounds)), **given_ranges
         )
-    told = with_names_of_rounds(next_reasons(learner, history.arms, bounds), history)
+    told = as_in_the_command(next_reasons(learner, history.arms, bounds, effort), history, effort)
     answer = Answer(file=file, policy=policy, budget=checked, history=history, limits=bounds, reasons=told)
     if plot is not None:
         draw(told, plot)

@@ -5,20 +5,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from spillover.constraints import Constraint, compile_rows
+from spillover.exact import EFFORT
 from spillover.live import Learner
 from spillover.policies.constrained import Constrained
 from spillover.reasons import EXPECTED, Reasons
 from spillover.reasons.health import Pending
 
 
-def next_reasons(learner: Learner, arms: Sequence[str], limits: Sequence[Constraint] = ()) -> Reasons:
-    """What it chooses next and why; limits bind this decision alone, not what was done before."""
+def next_reasons(
+    learner: Learner, arms: Sequence[str], limits: Sequence[Constraint] = (), effort: int = EFFORT
+) -> Reasons:
+    """What it chooses next and why; limits bind this decision alone, not what was done before.
+
+    effort: steps after which the search for the best set within the limits ends with the best one so far.
+    """
     waiting = {played: choice.x for played, choice in learner.waiting.items()}
     pending = Pending(learner.rounds, waiting, timed=False)  # a file does not say when outcomes came
     if not limits:
         return learner.reasons(arms, pending=pending)
     inner: Any = learner.policy
-    policy = Constrained(policy=inner, constraints=tuple(limits), arms=tuple(arms))
+    policy = Constrained(policy=inner, constraints=tuple(limits), arms=tuple(arms), effort=effort)
     policy.check(learner.problem)
     bound = copy.copy(learner)
     bound.policy = policy

@@ -9,7 +9,7 @@ import numpy as np
 from spillover import validate
 from spillover.constraints import check_constraints
 from spillover.exact import EFFORT
-from spillover.oracle import best_set, check_feasible
+from spillover.oracle import best_set, check_effort, check_feasible, searched_set
 from spillover.rng import Purpose, Rng
 from spillover.types import (
     Array,
@@ -35,7 +35,8 @@ class Constrained:
     policy: any policy that explains itself, so that its scores are known.
     constraints: of `spillover.constraints`; the problem's budget always holds too.
     arms: the names of the arms, if the constraints use them.
-    effort: steps after which the search for the best set ends with the best one so far, in hard cases.
+    effort: steps after which the search for the best set ends with the best one so far, in hard cases; `explain` says
+    how much better another could then be (`could_gain`).
 
     In a round that a plan decides (initialisation, forced exploration) as many of the planned arms are played as the
     constraints allow. What a person plays instead is taken as it is: the record stays true, feasible or not.
@@ -62,7 +63,7 @@ class Constrained:
     def __post_init__(self) -> None:
         if isinstance(self.policy, type) or not isinstance(self.policy, Explains):
             raise TypeError(f"policy = {self.policy!r}: must be a policy that has an explain(state)")
-        validate.whole("effort", self.effort, 1)
+        check_effort(self.effort)
         object.__setattr__(self, "constraints", check_constraints(self.constraints))
         if self.arms is not None:
             object.__setattr__(self, "arms", tuple(self.arms))
@@ -102,14 +103,19 @@ class Constrained:
         check_feasible(self.constraints, problem.n_arms, problem.budget, self.arms)
 
     def select(self, state: State, rng: Rng) -> Choice:
+        return self.decide(state, rng)[0]
+
+    def decide(self, state: State, rng: Rng) -> tuple[Choice, Array | None]:
+        """The choice, and how much more another set could score at most: NaN by a plan, None if nothing is searched."""
         choice: Choice = self.policy.select(state, rng)
         if not self.constraints:
-            return choice
-        if getattr(self.policy, "randomised", False):
-            return self.redraw(state, choice, rng)
+            return choice, None
+        if getattr(self.policy, "randomised", False):  # a draw is not meant to be the best
+            return self.redraw(state, choice, rng), None
         told = self.policy.explain(state, rng)
         scores = np.where(told.planned[..., None], told.chosen, told.score)
-        return Choice(self.feasible(scores, state.budget, rng), choice.memo)
+        x, more = searched_set(scores, state.budget, self.constraints, rng, arms=self.arms, effort=self.effort)
+        return Choice(x, choice.memo), np.where(told.planned, np.nan, more)
 
     def feasible(self, scores: Array, budget: IntArray, rng: Rng) -> BoolArray:
         return best_set(scores, budget, self.constraints, rng, arms=self.arms, effort=self.effort)
@@ -136,4 +142,5 @@ class Constrained:
         """What the policy holds, and the feasible set that it chooses."""
         ties = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
         told: Explanation = self.policy.explain(state, rng)
-        return replace(told, chosen=self.select(state, ties).x)
+        choice, more = self.decide(state, ties)
+        return replace(told, chosen=choice.x, could_gain=told.could_gain if more is None else more)

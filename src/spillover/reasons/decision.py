@@ -10,7 +10,7 @@ import numpy as np
 from spillover import validate
 from spillover.constraints import Constraint, compile_rows
 from spillover.reasons import words
-from spillover.reasons.health import Pending, Signal, health
+from spillover.reasons.health import Pending, Signal, health, unproved
 from spillover.reasons.paths import Network, Ways, solvable, ways_of
 from spillover.types import Array, BoolArray, Explanation
 
@@ -57,6 +57,8 @@ class Reasons:
     budget: int
     flows: Array  # (n, n): what arm j is expected to pass on to arm i if the chosen arms are played; NaN: not known
     adjacency: Array  # (n, n); NaN: not known
+    could_gain: float = np.nan  # how much more another set within the limits could score, at most; NaN: no question
+    could_gain_share: float = np.nan  # the same as a share of the total of the chosen scores that are finite
 
     def __str__(self) -> str:
         return words.text(self)
@@ -64,6 +66,11 @@ class Reasons:
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(arm.arm for arm in self.arms)
+
+    @property
+    def proved(self) -> bool | None:
+        """Whether the set is proved to be the best within the limits; None without limits, or by a plan or a draw."""
+        return None if np.isnan(self.could_gain) else self.could_gain == 0
 
     def ranked(self) -> list[ArmReason]:
         """The chosen arms, then the others, each from the highest score down."""
@@ -134,6 +141,7 @@ def reasons(
         for j in range(n)
     )
     allowed = feasible or feasibility(names, s, constraints)
+    more, part = unproved(explanation, signals or {})
     return Reasons(
         arms=told,
         swaps=best_swaps(told, explanation.chosen, allowed, swaps),
@@ -143,6 +151,8 @@ def reasons(
         budget=s,
         flows=flows(explanation, mean),
         adjacency=np.array(explanation.adjacency),
+        could_gain=more,
+        could_gain_share=part,
     )
 
 

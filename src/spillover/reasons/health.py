@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spillover.reasons.words import number
 from spillover.types import Array, BoolArray, Explanation
 
 SAME = 1e-9  # outcomes whose correlation is closer to 1 or -1 than this cannot be told apart
@@ -16,6 +17,7 @@ GUESS = 0.5  # share of exploration above which a decision is a guess
 IDLE_TURNS = 10  # an arm's fair turn comes every n / budget rounds; so many of them without it are long
 OVERDUE = 2  # an outcome that waits longer than so many times the longest delay so far may be lost
 SEEN_ENOUGH = 10  # outcomes from which on the longest delay so far says something
+MORE_EFFORT = "A larger effort may settle it."
 
 
 class Pending(NamedTuple):
@@ -61,6 +63,7 @@ def health(
     if not told.get("learns", True):
         return tuple(waiting_signals(pending))
     found = [
+        *proof_signals(explanation, told),
         *unknown_arms(explanation, names, pending),
         *graph_signals(told, names),
         *guess_signals(explanation),
@@ -79,6 +82,35 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """Names in a sentence, not too many."""
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def unproved(explanation: Explanation, told: Mapping[str, Any]) -> tuple[float, float]:
+    """How much more another feasible set could score at most, and as a share of the total of the chosen.
+
+    NaN where no search decided by scores that were learned, and where there is no total to have a share of. A total is
+    that of the finite scores: arms without limit come first, whatever the others bring.
+    """
+    if explanation.could_gain is None or not told.get("learns", True):
+        return np.nan, np.nan
+    more = float(explanation.could_gain)
+    total = float(explanation.score[explanation.chosen & np.isfinite(explanation.score)].sum())
+    return more, more / total if total > 0 and np.isfinite(more) else np.nan
+
+
+def proof_signals(explanation: Explanation, told: Mapping[str, Any]) -> list[Signal]:
+    """Whether the search for the best set ended before it was proved to be the best."""
+    more, part = unproved(explanation, told)
+    if not more > 0:
+        return []
+    if np.isinf(more):
+        better = "do better on the arms whose scores have no limit"
+    else:
+        limited = np.isfinite(explanation.score[explanation.chosen]).all()
+        total = "total score" if limited else "total of the scores that have a limit"
+        of_total = f" ({100 * part:.3g}% of the {total})" if part > 0 else ""
+        better = f"score up to {number(more)} more{of_total}"
+    sentence = f"The set is not proved to be the best within the limits: another could {better}. {MORE_EFFORT}"
+    return [Signal("set-not-proved", True, sentence, more)]
 
 
 def unknown_arms(explanation: Explanation, names: Sequence[str], pending: Pending | None) -> list[Signal]:

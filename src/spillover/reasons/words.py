@@ -121,6 +121,9 @@ def plain(told: "Reasons") -> dict[str, Any]:
         "planned": told.planned,
         "budget": int(told.budget),
         "chosen": [arm.arm for arm in told.arms if arm.chosen],
+        "proved": told.proved,
+        "could_gain": finite(told.could_gain),
+        "could_gain_share": finite(told.could_gain_share),
         "arms": [plain_arm(told, arm) for arm in told.ranked()],
         "swaps": [
             {

@@ -1,14 +1,16 @@
 """One decision as a picture: who passes how much on to whom, and what each arm's score is made of."""
 
 import textwrap
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Sequence, Set
+from itertools import combinations, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.transforms import Bbox
 
 from spillover.reasons import ArmReason, Reasons
 from spillover.report.figures.places import Places, places
@@ -16,10 +18,17 @@ from spillover.report.figures.style import COLORS, HATCHES, figure_legend, figur
 
 MOST_ARMS = 24  # in both panels
 MOST_EDGES = 40
-RUNNERS_UP = 4  # shown before the ends of the flows
+RUNNERS_UP = 4  # shown before the ends of the flows, and so many of the last that were chosen
 NAMED_NODES = 12  # up to so many arms there is room for names in the graph, else they are numbered
 LONG_NAME = 26  # the same for longer names
+NAME_WIDTH = 13  # letters of a line of a name in the graph
 NAMED_EDGES = 12
+SIDE_BY_SIDE = 0.12  # of the width of the graph: names of arms that are nearer meet if they stand at one height
+NAMED_MARGINS = (0.32, 0.32)  # below and above the graph, whose height is 1 and more
+NUMBERED_MARGINS = (0.1, 0.12)
+WIDTH = 290.0  # points of the graph, at least
+TITLES = 0.8  # inches of the figure's height that the graph does not have
+LEAST_CIRCLE = 22.0  # points across, where names stand between circles; where there is less room arms are numbered
 FAINT = 0.01  # edges weaker than this share of the strongest are left out
 TAKEN: dict[str, Any] = {"facecolor": "#56B4E9", "edgecolor": "black", "linewidth": 2.2}
 OTHERS: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.5", "linewidth": 1.2}
@@ -42,16 +51,21 @@ class Flow(NamedTuple):
 def decision_figure(reasons: Reasons) -> Figure:
     """The graph with the chosen arms and the flows that they start, beside it the scores taken apart.
 
-    Of many arms the chosen ones come first, then the next best and those with the strongest flows; what is left out is
-    said.
+    Of many arms the chosen ones come first, the best and the last of them, then the next best and those with the
+    strongest flows; what is left out is said.
     """
     flows = strongest_flows(reasons)
     shown = shown_arms(reasons, flows)
-    numbered = len(shown) > NAMED_NODES or max(len(arm.arm) for arm in shown) > LONG_NAME
     height = max(4.2, 0.27 * len(shown) + 1.6)
+    nodes = [arm.position for arm in shown]
+    drawn = [flow for flow in flows if flow.cause in nodes and flow.effect in nodes][:MOST_EDGES]
+    where = places_of(nodes, drawn, len(reasons.arms))
+    crowded = apart(where, height, NAMED_MARGINS) < LEAST_CIRCLE + name_room(shown)
+    numbered = crowded or len(shown) > NAMED_NODES or max(len(arm.arm) for arm in shown) > LONG_NAME
     graph, bars = new_panels(1, 2, size=(12.5, height), gridspec_kw={"width_ratios": [1.15, 1]})
     draw_scores(bars, reasons, shown, numbered)
-    draw_graph(graph, reasons, shown, flows, numbered)
+    draw_graph(graph, shown, drawn, where, numbered)
+    graph.set_xlabel(textwrap.fill(left_out(reasons, shown, drawn), 64), fontsize="small")
     figure = figure_of(graph)
     names = [arm.arm for arm in reasons.ranked() if arm.chosen]
     plan = " (by a plan, not by the scores)" if reasons.planned else ""
@@ -74,13 +88,19 @@ def strongest_flows(reasons: Reasons) -> list[Flow]:
 
 
 def shown_arms(reasons: Reasons, flows: Sequence[Flow]) -> list[ArmReason]:
-    """In the order of `ranked`: the chosen, the runners-up, the ends of the strongest flows, then by score."""
+    """In the order of `ranked`: the chosen, the runners-up, the ends of the strongest flows, then by score.
+
+    Of too many chosen ones the last are kept beside the best: with the runners-up they show how close it was.
+    """
     ranked = reasons.ranked()
     if len(ranked) <= MOST_ARMS:
         return ranked
     chosen = [arm.position for arm in ranked if arm.chosen]
     others = [arm.position for arm in ranked if not arm.chosen]
     ends = [j for flow in flows if flow.amount for j in (flow.cause, flow.effect)]
+    room = MOST_ARMS - min(RUNNERS_UP, len(others))
+    if len(chosen) > room:
+        chosen = chosen[: room - RUNNERS_UP] + chosen[-RUNNERS_UP:]
     wanted = [*chosen, *others[:RUNNERS_UP], *ends, *others]
     kept = set(list(dict.fromkeys(wanted))[:MOST_ARMS])
     return [arm for arm in ranked if arm.position in kept]
@@ -200,36 +220,68 @@ def score_title(reasons: Reasons, shown: Sequence[ArmReason]) -> str:
 # --- the graph -------------------------------------------------------------------------------------------------------
 
 
-def draw_graph(ax: Axes, reasons: Reasons, shown: Sequence[ArmReason], flows: Sequence[Flow], numbered: bool) -> None:
-    """Arms as circles, the larger the higher their scores; arrows as wide as what passes along them."""
-    nodes = [arm.position for arm in shown]
-    drawn = [flow for flow in flows if flow.cause in nodes and flow.effect in nodes][:MOST_EDGES]
-    edges = np.zeros_like(reasons.adjacency)
+def places_of(nodes: Sequence[int], drawn: Sequence[Flow], n: int) -> Places:
+    """Where the arms stand; rows of arms without an edge are further apart where names may stand between them."""
+    edges = np.zeros((n, n))
     for flow in drawn:
         edges[flow.effect, flow.cause] = 1.0
-    where = places(nodes, edges)
-    sizes = node_sizes(shown)
+    return places(nodes, edges, 0.36 if len(nodes) <= NAMED_NODES else 0.16)
+
+
+def apart(where: Places, height: float, margins: tuple[float, float]) -> float:
+    """The least distance of two arms in points, in a figure of this height."""
+    heights = [y for _, y in where.values()]
+    unit = 72 * (height - TITLES) / (max(heights) - min(heights) + sum(margins))
+    pairs = combinations(where.values(), 2)
+    return min((float(np.hypot(WIDTH * (x - x1), unit * (y - y1))) for (x, y), (x1, y1) in pairs), default=WIDTH)
+
+
+def draw_graph(ax: Axes, shown: Sequence[ArmReason], drawn: Sequence[Flow], where: Places, numbered: bool) -> None:
+    """Arms as circles, the larger the higher their scores; arrows as wide as what passes along them."""
+    below, over = margins = NUMBERED_MARGINS if numbered else NAMED_MARGINS
+    room = apart(where, float(figure_of(ax).get_size_inches()[1]), margins)
+    sizes = node_sizes(shown, 0.9 * room if numbered else room - name_room(shown))
+    above = set() if numbered else named_above(drawn, where)
     draw_flows(ax, drawn, where, sizes)
-    draw_nodes(ax, shown, where, sizes, numbered)
+    draw_nodes(ax, shown, where, sizes, numbered, above)
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
     heights = [y for _, y in where.values()]
-    room = 0.1 if numbered else 0.32  # names stand below their circles
     ax.margins(x=0.1)
-    ax.set_ylim(min(heights) - room, max(heights) + 0.12)
+    ax.set_ylim(min(heights) - below, max(heights) + (over if above else NUMBERED_MARGINS[1]))
     ax.set_title("what the chosen arms pass on", fontsize="medium")
-    ax.set_xlabel(textwrap.fill(left_out(reasons, shown, drawn), 64), fontsize="small")
 
 
-def node_sizes(shown: Sequence[ArmReason]) -> dict[int, float]:
-    """Areas in square points, in proportion to the scores above a least size."""
+def name_room(shown: Sequence[ArmReason]) -> float:
+    """Points that the name of an arm takes below its circle, at most."""
+    return 4.0 + 10.0 * max(len(textwrap.wrap(arm.arm, NAME_WIDTH)) for arm in shown)
+
+
+def named_above(drawn: Sequence[Flow], where: Places) -> set[int]:
+    """Arms that have most of their arrows below and no other arm above: there the name is in nobody's way."""
+    found = set()
+    for arm, (x, y) in where.items():
+        ends = [flow.effect if flow.cause == arm else flow.cause for flow in drawn if arm in (flow.cause, flow.effect)]
+        rises = [where[other][1] - y for other in ends]
+        free = not any(abs(x - x1) < SIDE_BY_SIDE and 0 < y1 - y < 0.5 for x1, y1 in where.values())
+        if free and sum(rise < 0 for rise in rises) > sum(rise > 0 for rise in rises):
+            found.add(arm)
+    return found
+
+
+def node_sizes(shown: Sequence[ArmReason], widest: float) -> dict[int, float]:
+    """Areas in square points, in proportion to the scores above a least size; no circle is wider than `widest`."""
     limit = scale_limit(shown)
     least, most = (170.0, 620.0) if len(shown) > NAMED_NODES else (190.0, 1000.0)
+    most = min(most, widest**2)
+    least = min(least, 0.5 * most)
     return {arm.position: least + (most - least) * float(np.clip(arm.score / limit, 0, 1)) for arm in shown}
 
 
-def draw_nodes(ax: Axes, shown: Sequence[ArmReason], where: Places, sizes: dict[int, float], numbered: bool) -> None:
+def draw_nodes(
+    ax: Axes, shown: Sequence[ArmReason], where: Places, sizes: dict[int, float], numbered: bool, above: Set[int]
+) -> None:
     for taken in (True, False):
         some = [arm for arm in shown if arm.chosen == taken]
         if not some:
@@ -246,10 +298,12 @@ def draw_nodes(ax: Axes, shown: Sequence[ArmReason], where: Places, sizes: dict[
         if numbered:
             ax.text(*place, str(row + 1), ha="center", va="center", fontsize=8, zorder=4)
         else:
-            below = -np.sqrt(sizes[arm.position]) / 2 - 3
-            name = as_written(textwrap.fill(names[row], 13))
+            side = 1 if arm.position in above else -1
+            off = side * (np.sqrt(sizes[arm.position]) / 2 + 3)
+            name = as_written(textwrap.fill(names[row], NAME_WIDTH))
             ax.annotate(
-                name, place, (0, below), textcoords="offset points", ha="center", va="top", fontsize=8, zorder=6,
+                name, place, (0, off), textcoords="offset points", ha="center", va="bottom" if side > 0 else "top",
+                fontsize=8, zorder=6,
                 fontweight="bold" if arm.chosen else "normal",
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.8},
             )  # fmt: skip
@@ -300,10 +354,10 @@ def write_amounts(ax: Axes) -> None:
     Arrows bend on the page, not in the coordinates of the axes, so this comes when everything else has its place.
     """
     figure_of(ax).draw_without_rendering()
-    taken = [text.get_window_extent() for text in ax.texts]
+    taken = [text.get_window_extent() for text in ax.texts] + circles(ax)
     for arrow in [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch) and patch.get_gid()]:
         curve = np.asarray(arrow.get_path().vertices, float)[:3]  # a quadratic: start, control point, end
-        for part in (0.5, 0.42, 0.58, 0.34, 0.66):
+        for part in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74):
             x, y = (1 - part) ** 2 * curve[0] + 2 * part * (1 - part) * curve[1] + part**2 * curve[2]
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
             text = ax.text(x, y, str(arrow.get_gid()), ha="center", va="center", fontsize=7.5, zorder=5, bbox=box)
@@ -313,6 +367,17 @@ def write_amounts(ax: Axes) -> None:
                 break
             text.remove()
         arrow.set_gid(None)
+
+
+def circles(ax: Axes) -> list[Bbox]:
+    """The squares around the arms on the page."""
+    found = []
+    for marks in [marks for marks in ax.collections if isinstance(marks, PathCollection)]:
+        centres = ax.transData.transform(np.asarray(marks.get_offsets()).reshape(-1, 2))  # none of marks of the legend
+        for (x, y), size in zip(centres, marks.get_sizes(), strict=False):
+            half = np.sqrt(size) / 2 * figure_of(ax).dpi / 72
+            found.append(Bbox.from_extents(x - half, y - half, x + half, y + half))
+    return found
 
 
 def left_out(reasons: Reasons, shown: Sequence[ArmReason], drawn: Sequence[Flow]) -> str:

@@ -12,11 +12,14 @@ ZIGZAG = (0.5, 0.82, 0.18, 0.66, 0.34)  # heights of arms alone in their column:
 IN_A_ROW = 8  # arms without any edge
 
 
-def places(nodes: Sequence[int], adjacency: Array) -> Places:
-    """Places in the unit square; `adjacency` holds the edges that are drawn, and arms without one stand below it."""
+def places(nodes: Sequence[int], adjacency: Array, apart: float = 0.16) -> Places:
+    """Places in the unit square; `adjacency` holds the edges that are drawn, and arms without one stand below it.
+
+    apart: how far their rows are from each other.
+    """
     joined = [j for j in nodes if adjacency[j, nodes].any() or adjacency[nodes, j].any()]
     alone = [j for j in nodes if j not in joined]
-    found = rows_below(alone, top=-0.18 if joined else 0.5)
+    found = rows_below(alone, -apart - 0.02 if joined else 0.5, apart)
     if not joined:
         return found
     inner = adjacency[np.ix_(joined, joined)]
@@ -25,10 +28,10 @@ def places(nodes: Sequence[int], adjacency: Array) -> Places:
     return found | dict(zip(joined, drawn, strict=True))
 
 
-def rows_below(alone: Sequence[int], top: float) -> Places:
+def rows_below(alone: Sequence[int], top: float, apart: float) -> Places:
     """Rows of arms that have no edge."""
     wide = min(IN_A_ROW, max(len(alone), 1))
-    return {j: ((k % wide + 0.5) / wide, top - 0.16 * (k // wide)) for k, j in enumerate(alone)}
+    return {j: ((k % wide + 0.5) / wide, top - apart * (k // wide)) for k, j in enumerate(alone)}
 
 
 def ring(n: int) -> list[tuple[float, float]]:
