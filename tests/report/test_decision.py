@@ -173,6 +173,11 @@ def test_arms_and_what_is_written_stand_apart(name):
     for text in graph.texts:
         inside = text.get_text().isdigit()  # the number of the arm
         assert text.get_window_extent().count_overlaps([box.padded(-1) for box in arms]) == inside, text.get_text()
+    (left, low), (right, high) = graph.bbox.padded(2).get_points()
+    for arrow in [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]:
+        x, y = np.concatenate(arrow.get_path().transformed(arrow.get_transform()).to_polygons(closed_only=False)).T
+        assert left < x.min() <= x.max() < right  # else it would be cut off
+        assert low < y.min() <= y.max() < high
 
 
 def test_dollars_in_names_are_no_formulas():

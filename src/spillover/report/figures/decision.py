@@ -22,6 +22,7 @@ RUNNERS_UP = 4  # shown before the ends of the flows, and so many of the last th
 NAMED_NODES = 12  # up to so many arms there is room for names in the graph, else they are numbered
 LONG_NAME = 26  # the same for longer names
 NAME_WIDTH = 13  # letters of a line of a name in the graph
+LEVEL = 0.25  # slope below which an arrow is level
 NAMED_EDGES = 12
 SIDE_BY_SIDE = 0.12  # of the width of the graph: names of arms that are nearer meet if they stand at one height
 NAMED_MARGINS = (0.32, 0.32)  # below and above the graph, whose height is 1 and more
@@ -65,7 +66,7 @@ def decision_figure(reasons: Reasons) -> Figure:
     graph, bars = new_panels(1, 2, size=(12.5, height), gridspec_kw={"width_ratios": [1.15, 1]})
     draw_scores(bars, reasons, shown, numbered)
     draw_graph(graph, shown, drawn, where, numbered)
-    graph.set_xlabel(textwrap.fill(left_out(reasons, shown, drawn), 64), fontsize="small")
+    graph.set_xlabel(textwrap.fill(left_out(reasons, shown, drawn), 72), fontsize="small")
     figure = figure_of(graph)
     names = [arm.arm for arm in reasons.ranked() if arm.chosen]
     plan = " (by a plan, not by the scores)" if reasons.planned else ""
@@ -341,11 +342,18 @@ def flow_look(flow: Flow) -> tuple[str, str, str]:
 
 
 def bend(flow: Flow, where: Places, *, mutual: bool) -> float:
-    """Arrows there and back bend to both sides; long ones bend more, around what stands between."""
+    """Arrows there and back bend to both sides. Long ones bend more: away from others that begin where they do, or if
+    they are level towards the middle, where there is room.
+    """
     (x0, y0), (x1, y1) = where[flow.cause], where[flow.effect]
-    if mutual or np.hypot(x1 - x0, y1 - y0) < 0.5:
+    across, up = x1 - x0, y1 - y0
+    if mutual or np.hypot(across, up) < 0.5:
         return 0.14
-    return 0.2 if y1 >= y0 else -0.2
+    if abs(up) > LEVEL * abs(across):
+        return -0.2 if up > 0 else 0.2
+    heights = [y for _, y in where.values()]
+    above = y0 + y1 >= min(heights) + max(heights)
+    return 0.2 if above == (across > 0) else -0.2
 
 
 def write_amounts(ax: Axes) -> None:
@@ -354,7 +362,7 @@ def write_amounts(ax: Axes) -> None:
     Arrows bend on the page, not in the coordinates of the axes, so this comes when everything else has its place.
     """
     figure_of(ax).draw_without_rendering()
-    taken = [text.get_window_extent() for text in ax.texts] + circles(ax)
+    taken = [text.get_window_extent() for text in (*ax.texts, ax.title)] + circles(ax)
     for arrow in [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch) and patch.get_gid()]:
         curve = np.asarray(arrow.get_path().vertices, float)[:3]  # a quadratic: start, control point, end
         for part in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74):
