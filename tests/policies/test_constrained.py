@@ -178,3 +178,19 @@ def test_the_effort_of_a_learner_is_that_of_its_searches(tmp_path):
 def test_an_effort_that_is_none_is_refused(effort):
     with pytest.raises(ValueError, match=f"effort = {effort!r}: must be a whole number from 1 to"):
         sp.Learner(sp.NDCSEM(), PROBLEM, effort=effort)
+
+
+def test_constraints_around_constraints_all_hold():
+    """Whoever adds some must not lose those that were there."""
+    inner = sp.Constrained(policy=sp.SwitchingSEM(), constraints=(Exclusive(["a", "b"]),), arms="abcd")
+    for both in (
+        sp.Constrained(policy=inner, constraints=(Exclusive([2, 3]),)),
+        sp.Learner(inner, sp.Problem(4, 3), constraints=(Exclusive(["c", "d"]),), arms=list("abcd")).policy,
+    ):
+        assert isinstance(both, sp.Constrained)
+        assert (both.policy, both.arms, len(both.constraints)) == (inner.policy, tuple("abcd"), 2)
+        state = both.init(sp.Problem(4, 3), sp.Rng(0))
+        x = both.select(state, sp.Rng(0)).x
+        assert x[:2].sum() == x[2:].sum() == 1
+    with pytest.raises(ValueError, match=r"arms = .*'x'.*must be the names that the constraints within have"):
+        sp.Constrained(policy=inner, constraints=(Exclusive([2, 3]),), arms=list("xbcd"))

@@ -32,7 +32,7 @@ RESAMPLES = 100  # at most so many redraws for the probability of an arm: probab
 class Constrained:
     """A policy whose decisions keep constraints. The state is the policy's own: constraints can change from day to day.
 
-    policy: any policy that explains itself, so that its scores are known.
+    policy: any policy that explains itself, so that its scores are known; of a constrained one all constraints hold.
     constraints: of `spillover.constraints`; the problem's budget always holds too.
     arms: the names of the arms, if the constraints use them.
     effort: steps after which the search for the best set ends with the best one so far, in hard cases; `explain` says
@@ -64,9 +64,15 @@ class Constrained:
         if isinstance(self.policy, type) or not isinstance(self.policy, Explains):
             raise TypeError(f"policy = {self.policy!r}: must be a policy that has an explain(state)")
         check_effort(self.effort)
-        object.__setattr__(self, "constraints", check_constraints(self.constraints))
-        if self.arms is not None:
-            object.__setattr__(self, "arms", tuple(self.arms))
+        given, inner, arms = check_constraints(self.constraints), self.policy, self.arms
+        if isinstance(inner, Constrained):  # two layers are one with the constraints of both
+            arms = inner.arms if arms is None else arms
+            accepted = f"the names that the constraints within have, {inner.arms}"
+            validate.require(inner.arms is None or tuple(arms or ()) == inner.arms, "arms", arms, accepted)
+            object.__setattr__(self, "policy", inner.policy)
+            given = (*inner.constraints, *given)
+        object.__setattr__(self, "constraints", given)
+        object.__setattr__(self, "arms", None if arms is None else tuple(arms))
 
     @property
     def order_free(self) -> bool:
