@@ -12,7 +12,7 @@ from spillover.history.problems import Problems
 from spillover.history.source import NotPlain, Source, batches
 from spillover.types import Array
 
-# A hundred million rows take 6 GB of memory on the way to a decision, and a minute: more is not a spreadsheet.
+# A hundred million rows take 6 GB of memory on the way to a decision, and minutes: more is not a spreadsheet.
 MOST_ROWS = 100_000_000
 MOST_ROUNDS = 2_000_000
 MOST_ARMS = 2_000  # the graph alone takes arms * arms numbers, several times
