@@ -204,7 +204,8 @@ def test_policies_and_their_parameters(folder) -> None:
     options = ("--budget", 1, "--policy", "ndc-sem", "--set")
     refused(folder, SMALL, "discont must be one of", "did you mean discount?", options=(*options, "discont=1"))
     refused(folder, SMALL, "discount = 2: must be a number strictly between", options=(*options, "discount=2"))
-    refused(folder, SMALL, "policy = 'oracle': must be one that needs no truth", options=("--policy", "oracle"))
+    refused(folder, SMALL, "policy = 'oracle': needs what no file has", options=("--policy", "oracle"))
+    refused(folder, SMALL, "policy = 'ftrl': needs what no file has", options=("--policy", "ftrl"))
     refused(folder, SMALL, "did you mean ndc-sem?", options=("--policy", "ndcsem"))
     found = answer(written(folder, SMALL), *options, "discount=0.9", "--set", "sparsity=auto")
     assert found["policy"] == "ndc-sem"

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.cli.policy_option import usable
 from spillover.history import History, tell
 from spillover.history.replay import deferred
 from spillover.policies import POLICIES
 from spillover.state import leaves
 
-UNTOLD = [name for name in POLICIES if name not in ("oracle", "delayed-oracle") and not name.endswith("-told-graph")]
+UNTOLD = usable()
 
 
 def played(rounds=60, n=5, budget=2, seed=3, lost=()):
@@ -106,3 +107,9 @@ def test_a_learner_that_is_judged_is_solved_now_and_then_and_at_the_end(rounds, 
     found = tell(policy, history, budget=2).state.graph
     np.testing.assert_allclose(found.adjacency, expected.adjacency, atol=1e-7)
     assert most // 2 < judged.solved <= most
+
+
+def test_a_policy_that_needs_the_probabilities_of_its_own_draws_is_refused() -> None:
+    assert "ftrl" not in UNTOLD
+    with pytest.raises(ValueError, match=r"policy = FTRL.*must be one that learns from any decision"):
+        tell(sp.FTRL(), played(), budget=2)

@@ -6,6 +6,7 @@ from typing import Any
 
 from spillover.cli.catalogue import describe
 from spillover.experiments.lines import suggestion
+from spillover.history.replay import learns_from_others
 from spillover.policies import POLICIES
 
 PREFERRED = ("switching-sem", "ndc-sem")
@@ -19,14 +20,16 @@ def recommended() -> str:
 
 def usable() -> list[str]:
     """Policies that need to know no more than a history."""
-    return [name for name in POLICIES if name not in ALL_KNOWING and not name.endswith("-told-graph")]
+    told = [name for name in POLICIES if name in ALL_KNOWING or name.endswith("-told-graph")]
+    return [name for name, policy in POLICIES.items() if name not in told and learns_from_others(policy)]
 
 
 def made_policy(name: str, settings: Sequence[str]) -> Any:
     """The policy of that name with the parameters set by NAME=VALUE."""
     if name not in usable():
-        known = "one that needs no truth told" if name in POLICIES else "one"
-        raise ValueError(f"policy = {name!r}: must be {known} of {', '.join(usable())}{suggestion(name, usable())}")
+        lacking = "needs what no file has, the truth or probabilities of past decisions: " if name in POLICIES else ""
+        listed = f"{', '.join(usable())}{suggestion(name, usable())}"
+        raise ValueError(f"policy = {name!r}: {lacking}must be one of {listed}")
     accepted = [parameter["name"] for parameter in describe(name)["parameters"]]
     given: dict[str, Any] = {}
     for setting in settings:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from spillover import validate
 from spillover.graph import GraphLearner, NoGraph, SelfTunedGraph, SparseGraph
 from spillover.history.record import History
 from spillover.live import Learner
@@ -35,6 +36,8 @@ def tell(
     Every outcome is told at the end of its own round, whenever it was written down: a file in which late outcomes were
     filled in is the same as one that had them from the start. The order of the arms' graph is not known.
     """
+    accepted = "one that learns from any decision, not only from those that it drew itself with known probabilities"
+    validate.require(learns_from_others(policy), "policy", policy, accepted)
     problem = Problem(
         n_arms=len(history.arms),
         budget=budget,
@@ -64,6 +67,15 @@ def tell(
     learner.state = state
     learner.rounds = done
     return learner
+
+
+def learns_from_others(policy: Any) -> bool:
+    """Whether it can learn from what somebody else decided.
+
+    Not one that weighs outcomes by the probabilities with which it drew the arms itself: an arm that it would hardly
+    have drawn counts a thousandfold then, and a handful of outcomes decide.
+    """
+    return not getattr(policy, "randomised", False)
 
 
 class Stretch(NamedTuple):

@@ -118,14 +118,12 @@ def open_parquet(path: Path, renamed: Mapping[str, str], problems: Problems) -> 
 
 
 class NotPlain(Exception):
-    """A CSV file in which not all numbers are written plainly: it must be read as text."""
+    """A CSV file in which not all numbers are written plainly, with that decimal point."""
 
 
-def batches(source: Source, problems: Problems, *, plainly: bool) -> Iterator[Batch]:
-    """The rows in the order of the file; plainly: numbers of a CSV file as numbers, or NotPlain, else all as text."""
-    if source.layout is None:
-        return parquet_batches(source)
-    return csv_batches(source, source.layout, problems, plainly=plainly)
+def batches(source: Source, problems: Problems, point: str | None) -> Iterator[Batch]:
+    """The rows in the order of the file; numbers of a CSV file with such a decimal point, or as text if it is None."""
+    return parquet_batches(source) if source.layout is None else csv_batches(source, source.layout, problems, point)
 
 
 def parquet_batches(source: Source) -> Iterator[Batch]:
@@ -141,14 +139,14 @@ def parquet_batches(source: Source) -> Iterator[Batch]:
             yield Batch(values, size * seen // rows)
 
 
-def csv_batches(source: Source, layout: Layout, problems: Problems, *, plainly: bool) -> Iterator[Batch]:
+def csv_batches(source: Source, layout: Layout, problems: Problems, point: str | None) -> Iterator[Batch]:
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
     names = [str(k) for k in range(layout.width)]
     wanted = {meaning: names[place] for meaning, place in source.columns.places.items()}
     kinds = dict.fromkeys(wanted, pa.dictionary(pa.int32(), pa.string())) | dict.fromkeys(("z", "y"), pa.float64())
-    types = {wanted[meaning]: kinds[meaning] if plainly else pa.string() for meaning in wanted}
+    types = {wanted[meaning]: kinds[meaning] if point else pa.string() for meaning in wanted}
     broken: list[int] = []
 
     def skip(row: Any) -> str:
@@ -167,12 +165,13 @@ def csv_batches(source: Source, layout: Layout, problems: Problems, *, plainly: 
                 include_columns=list(wanted.values()),
                 strings_can_be_null=True,
                 null_values=[""],
+                decimal_point=point or ".",
             ),
         )
         for batch in reader:
             yield Batch({meaning: batch.column(name) for meaning, name in wanted.items()}, raw.tell())
     except (pa.ArrowInvalid, OSError, EOFError) as error:
-        if plainly:
+        if point:
             raise NotPlain from None
         nothing = "Empty CSV file", "Could not skip initial"  # only a header: said where rows are counted
         if not any(words in str(error) for words in nothing):

@@ -52,21 +52,25 @@ def read_table(source: Source, problems: Problems, progress: Progress) -> Table:
 
     A file without problems is read the quick way; any other once more as text, to quote what it says.
     """
-    quick = Problems()
-    with suppress(NotPlain):
-        table = read_rows(source, quick, progress, plainly=True)
-        if not quick.count:
-            return table
-    return read_rows(source, problems, progress, plainly=False)
-
-
-def read_rows(source: Source, problems: Problems, progress: Progress, *, plainly: bool) -> Table:
     comma = source.layout is not None and source.layout.separator != ","
+    for point in ".,"[: 1 + comma]:
+        quick = Problems()
+        with suppress(NotPlain):
+            table = read_rows(source, quick, progress, point)
+            if not quick.count:
+                return table
+    return read_rows(source, problems, progress, None, comma=comma)
+
+
+def read_rows(
+    source: Source, problems: Problems, progress: Progress, point: str | None, *, comma: bool = False
+) -> Table:
+    """Read numbers with this decimal point, or if it is None as text, with a decimal comma if there may be one."""
     rounds = Names(most=MOST_ROUNDS, what=f"rounds in {source.path}")
     arms = Names(most=MOST_ARMS, what=f"arms in {source.path}")
     grown = {name: Growing(kind) for name, kind in KINDS.items()}
     row, seen = 0, 0
-    for values, read in batches(source, problems, plainly=plainly):
+    for values, read in batches(source, problems, point):
         here = {"round": rounds.codes(values["round"]), "arm": arms.codes(values["arm"])}
         count = len(here["round"])
         empty = np.flatnonzero((here["round"] < 0) & (here["arm"] < 0))
