@@ -44,7 +44,7 @@ def in_turn(leaf: NDArray[Any], times: int) -> NDArray[Any]:
     """A stack of so many that are all the same memory.
 
     A kernel that rewrites what it is given goes through a stack in its order: with its state in turn, and rounds one
-    after the other, one call does what a call a round would do.
+    after the other, one call does what a call a round would do. The leaf must be C-contiguous.
 
     >>> total = np.zeros(1)
     >>> in_turn(total, 3).shape

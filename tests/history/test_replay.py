@@ -6,7 +6,7 @@ import pytest
 import spillover as sp
 from spillover.cli.policy_option import usable
 from spillover.history import History, tell
-from spillover.history.replay import deferred
+from spillover.history.replay import deferred, stretches
 from spillover.policies import POLICIES
 from spillover.state import leaves
 
@@ -113,3 +113,46 @@ def test_a_policy_that_needs_the_probabilities_of_its_own_draws_is_refused() -> 
     assert "ftrl" not in UNTOLD
     with pytest.raises(ValueError, match=r"policy = FTRL.*must be one that learns from any decision"):
         tell(sp.FTRL(), played(), budget=2)
+
+
+def test_what_cannot_be_is_refused_with_its_row() -> None:
+    history = played(rounds=2500)
+    history.z[1700, history.x[1700]] = 1.5
+    with pytest.raises(ValueError, match=r"z of row 1700 = .*1\.5"):
+        tell(sp.SwitchingSEM(), history, budget=2)
+
+
+@pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM(graph="adaptive")])
+def test_what_stands_in_pending_rounds_is_not_looked_at(policy) -> None:
+    lost = tuple(range(3, 300, 5))
+    blank, filled = played(rounds=300, lost=lost), played(rounds=300, lost=lost)
+    filled.z[~filled.arrived] = np.where(filled.x[~filled.arrived], np.nan, 0.0)
+    filled.y[~filled.arrived] = np.nan
+    states = [leaves(tell(policy, history, budget=2).state) for history in (blank, filled)]
+    assert all(np.array_equal(states[0][name], leaf, equal_nan=True) for name, leaf in states[1].items())
+
+
+@pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM(), sp.CUCB(), None])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
+@pytest.mark.parametrize("rounds", [1, 100, 2600])
+def test_a_way_through_all_rounds(policy, share, rounds) -> None:
+    """To every round once, solved where judging begins, and judged for the last outcomes, however rare they are.
+
+    None stands for a policy of which nothing is known but that it wants to be reminded.
+    """
+    arrived = np.random.default_rng(rounds).uniform(size=rounds) < share
+    remembers = not isinstance(policy, sp.NDCSEM | sp.CUCB)
+    way = list(stretches(policy, remembers, arrived))
+    stops = [stretch.stop for stretch in way]
+    assert stops == sorted(set(stops))
+    assert stops[-1] == rounds
+    starts = [0, *stops[:-1]]
+    judged = np.repeat([stretch.judged for stretch in way], np.subtract(stops, starts))
+    most = 0 if not remembers else rounds if policy is None else 1000
+    assert judged[arrived].sum() == min(arrived.sum(), most)
+    for k, stretch in enumerate(way[1:], 1):
+        if stretch.judged and not way[k - 1].judged:
+            assert way[k - 1].solved
+            assert arrived[way[k - 1].stop - 1]
+    assert way[-1].solved == bool(arrived[-1])
+    assert len(way) <= rounds // 1000 + 204 or policy is None

@@ -69,6 +69,17 @@ def test_at_once_as_one_by_one(name, count):
         assert (leaf.dtype, leaf.shape) == (expected[field].dtype, expected[field].shape), field
 
 
+@pytest.mark.parametrize("name", POLICIES)
+def test_no_rounds_change_nothing(name):
+    policy = POLICIES[name]
+    state = lived(policy, policy.init(sp.Problem(N, BUDGET, reward_range=(-1.0, 3.0)), sp.Rng(0)), rounds_of(1, 10))
+    before = leaves(copy_state(state))
+    some = rounds_of(2, 1)
+    none = Feedback(some.x[:0], some.z[:0], some.y[:0], some.age[:0], some.arrived[:0])
+    after = leaves(policy.catch_up(state, none))
+    assert all(np.array_equal(after[field], leaf, equal_nan=True) for field, leaf in before.items())
+
+
 @pytest.mark.parametrize("name", ["switching, adaptive", "ndc-sem, sparse"])
 def test_rounds_that_cannot_be_are_refused(name):
     policy = POLICIES[name]

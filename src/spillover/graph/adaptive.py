@@ -187,7 +187,7 @@ class AdaptiveGraph:
             if stop < len(z):  # the round that gave a change away is the first of the new graph
                 graph = self.begin_anew(graph, np.array(True), moment[stop])
             start = stop
-        if graph.alarms:
+        if graph.alarms or not len(z):
             return graph._replace(lasting=self.lasting.absorb_rounds(lasting, z, y, weight, moment))
         # as long as nothing was forgotten, the payoff's regression is the sum of the outcomes'
         return graph._replace(lasting=lasting._replace(regression=summed(graph.instrument.regression)))

@@ -14,7 +14,7 @@ from spillover.rng import Purpose, Rng
 from spillover.types import BoolArray, Choice, Feedback, Policy, Problem
 
 SOLVED_FROM_SUMS = (SparseGraph, SelfTunedGraph, NoGraph)
-# What candidates for the graph foretold is forgotten at 1% a round: before the last 1,000 it weighs less than 1e-4.
+# What candidates for the graph foretold is forgotten at 1% an outcome: before the last 1,000 it weighs less than 1e-4.
 JUDGED = 1_000
 PACE = 100  # solutions in a whole history: candidates are judged by what they knew up to 1% of all rounds before
 EVERY = 1_000  # rounds between two words on progress
@@ -49,11 +49,15 @@ def tell(
     state, rng, quick = learner.state, learner.rng, deferred(policy)
     at_once = quick is not policy and takes_many(policy)
     remembers = policy.select(state, rng.at(Purpose.CHOICE, 1)).memo is not None
-    done, age = 0, np.zeros(len(history.x), np.int64)
-    for stop, judged, solved in stretches(policy, remembers, history.arrived):
+    count, limits = len(history.x), np.asarray(problem.reward_range, float)
+    age, moment = np.zeros(count, np.int64), np.arange(1, count + 1)
+    whole = Feedback(history.x, history.z, history.y, age, history.arrived)
+    x, z, y, age, arrived, _ = validate.feedback(whole, whole.x.shape, limits, moment)
+    done = 0
+    for stop, judged, solved in stretches(policy, remembers, arrived):
         memo = policy.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
         rows = slice(done, stop)
-        stretch = Feedback(history.x[rows], history.z[rows], history.y[rows], age[rows], history.arrived[rows], memo)
+        stretch = Feedback(x[rows], z[rows], y[rows], age[rows], arrived[rows], memo)
         if at_once and stop - done > 1:
             state = cast(Any, policy).catch_up(state, stretch)
             state = state._replace(graph=cast(Any, policy).learner.solve(state.graph)) if solved else state
@@ -94,20 +98,22 @@ def stretches(policy: Any, remembers: bool, arrived: BoolArray) -> Iterator[Stre
     its candidates by what they foretold needs some: they are then judged by what was known up to a pace before. In
     short histories, and for policies of which nothing is known, every round is.
     """
-    rounds = len(arrived)
-    heard = int(np.flatnonzero(arrived)[-1]) + 1 if arrived.any() else 0
-    plain, pace = heard, 1  # so many rounds are not judged
-    if remembers:
-        paced = hasattr(getattr(policy, "learner", None), "remember")
-        plain, pace = (max(heard - JUDGED, 0), max(heard // PACE, 1)) if paced else (0, 1)
+    rounds, outcomes = len(arrived), np.flatnonzero(arrived)
+    heard = int(outcomes[-1]) + 1 if len(outcomes) else 0
+    plain, pace, after = heard, 1, EVERY  # the first are not judged; after the last outcome nothing is learned
+    if remembers and hasattr(getattr(policy, "learner", None), "remember"):
+        plain = int(outcomes[-JUDGED - 1]) + 1 if len(outcomes) > JUDGED else 0
+        pace = max(heard // PACE, 1)
+    elif remembers:
+        plain, after = 0, 1
     for stop in range(EVERY, plain, EVERY):
         yield Stretch(stop, False, False)
     if plain:
         yield Stretch(plain, False, True)
     for start in range(plain, heard, pace):
         yield Stretch(min(start + pace, heard), True, True)
-    for start in range(heard, rounds, pace):
-        yield Stretch(min(start + pace, rounds), remembers, False)
+    for start in range(heard, rounds, after):
+        yield Stretch(min(start + after, rounds), remembers, False)
 
 
 def takes_many(policy: Any) -> bool:

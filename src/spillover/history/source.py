@@ -159,7 +159,12 @@ def csv_batches(source: Source, layout: Layout, problems: Problems, point: str |
         reader = arrow_csv.open_csv(
             file,
             arrow_csv.ReadOptions(column_names=names, skip_rows=layout.skip, block_size=BLOCK),
-            arrow_csv.ParseOptions(delimiter=layout.separator, invalid_row_handler=skip, newlines_in_values=True),
+            arrow_csv.ParseOptions(
+                delimiter=layout.separator,
+                # arrow's threads must not meet an interpreter that ends, after an interrupt: no call back if it can be
+                invalid_row_handler=None if point else skip,
+                newlines_in_values=True,
+            ),
             arrow_csv.ConvertOptions(
                 column_types=types,
                 include_columns=list(wanted.values()),

@@ -52,13 +52,16 @@ def read_table(source: Source, problems: Problems, progress: Progress) -> Table:
 
     A file without problems is read the quick way; any other once more as text, to quote what it says.
     """
-    comma = source.layout is not None and source.layout.separator != ","
+    if source.layout is None:  # Parquet has its types: there is but one way to read it
+        return read_rows(source, problems, progress, None)
+    comma = source.layout.separator != ","
     for point in ".,"[: 1 + comma]:
         quick = Problems()
         with suppress(NotPlain):
             table = read_rows(source, quick, progress, point)
             if not quick.count:
                 return table
+            del table  # there is not room for two of the largest
     return read_rows(source, problems, progress, None, comma=comma)
 
 

@@ -128,7 +128,7 @@ def judge_rounds(learner: Any, graph: Any, z: Array, y: Array, arrived: BoolArra
     """Let a learner of the graph judge what it foretold of many rounds, all by the same memo."""
     judge = getattr(learner, "judge", None)
     if judge is not None and memo is not None:
-        for row in range(len(z)):
+        for row in np.flatnonzero(arrived):
             graph = judge(graph, z[row], y[row], arrived[row], memo)
     return graph
 

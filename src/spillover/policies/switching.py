@@ -198,6 +198,8 @@ class SwitchingSEM(LearnsGraph):
         As `played` and `update` for each of them, but that no graph is solved for.
         """
         count, shape = len(rounds.x), rounds.x.shape
+        if not count:
+            return state
         moment = state.rounds + np.arange(1, count + 1)
         x, z, y, _, arrived, memo = validate.feedback(rounds, shape, state.limits, moment)
         reward, before = rewards(state.limits, x, z), np.cumsum(arrived) - arrived
