@@ -1,11 +1,14 @@
 """The words of an answer are true: of what spills over, of exploration, of limits."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 from spillover.cli.answer import mostly
+from spillover.cli.limits import in_words
+from spillover.constraints import Costs
 from spillover.history.example import example_file
 from spillover.reasons import reasons
 from tests.cli.calls import call, refused
@@ -60,17 +63,28 @@ def test_the_first_number_is_the_score_where_exploration_is_in_it() -> None:
         assert (f"The first number is the {content['quantity']}." in words) == (not explored)
 
 
-def test_next_best_is_what_the_limits_allow() -> None:
+def test_within_limits_the_closest_swap_is_one_that_they_allow() -> None:
     free = told("--budget", 2).partition("Next best: ")[2].partition(",")[0]
     assert free
     bound = told("--budget", 2, "--unavailable", free)
-    assert f"Next best: {free}" not in bound
+    assert "Next best" not in bound
     content = json.loads(told("--budget", 2, "--unavailable", free, "--json"))
-    assert f"Next best: {content['reasons']['swaps'][0]['in']}" in bound
+    swap = content["reasons"]["swaps"][0]
+    assert f"Closest swap of one arm: {swap['in']} for {swap['out']}, {-swap['change']:.3f} less." in bound
     everything = ",".join(arm["arm"] for arm in content["reasons"]["arms"])
     rest = everything.split(",")
     only = told("--budget", 1, "--unavailable", ",".join(rest[1:]))
-    assert "Next best" not in only
+    assert "swap" not in only.partition("More: ")[0]
+
+
+def test_of_arms_that_are_as_good_chance_decides(folder) -> None:
+    (folder / "h.csv").write_text(NUMBERED)
+    options = ("--budget", 1, "--policy", "cucb")
+    assert re.search(r"^Next best: \d, as good as \d; chance decided\.$", told(*options), re.MULTILINE)
+    bound = told(*options, "--unavailable", "3")
+    chosen = bound.partition("choose ")[2][0]
+    other = {"1": "2", "2": "1"}[chosen]
+    assert f"Closest swap of one arm: {other} for {chosen}, as good; chance decided." in bound
 
 
 def test_nothing_to_choose_has_its_reason() -> None:
@@ -110,6 +124,28 @@ def test_a_number_in_a_file_of_limits_is_a_name(kind, folder) -> None:
     refused(
         call("next", "h.csv", "--budget", 2, "--limits", "l.toml"), "l.toml:1: ", "'0': must be one of the arms 1, 2"
     )
+
+
+def test_arms_without_a_cost_are_said_to_be_free(folder) -> None:
+    options = ("--budget", 2, "--limits", "l.toml")
+    (folder / "l.toml").write_text(
+        '[[limits]]\nkind = "costs"\nlimit = 10\ncosts = { radio = 1, search = 0, video = 2 }\n'
+    )
+    (limit,) = json.loads(told(*options, "--json"))["limits"]
+    assert limit.startswith("costs of at most 10, ")
+    assert limit.endswith(" spent; free, as no cost is given: newsletter, posters, social")
+    for more in ((), ("--explain",)):
+        assert f"Limit: {limit}.\n" in told(*options, *more)
+    names = ("newsletter", "posters", "radio", "search", "social", "video")
+    everybody = ", ".join(f"{name} = 1" for name in names)
+    (folder / "l.toml").write_text(f'[[limits]]\nkind = "costs"\nlimit = 10\ncosts = {{ {everybody} }}\n')
+    assert json.loads(told(*options, "--json"))["limits"] == ["costs of at most 10, 2 spent"]
+
+
+def test_of_many_free_arms_some_are_named() -> None:
+    arms = [f"arm {k}" for k in range(12)]
+    (words,) = in_words([Costs({"arm 0": 1}, limit=2)], ["arm 3"], arms)
+    assert words.endswith(", 0 spent; free, as no cost is given: " + ", ".join(arms[1:9]) + " and 3 more")
 
 
 def test_limits_that_are_not_utf8_are_named(folder) -> None:

@@ -224,7 +224,7 @@ def reached_by(told: Reasons, arm: ArmReason) -> Array:
 
 
 def runner_up(answer: Answer) -> Iterator[str]:
-    """How close it was; within limits only what they allow is a next best."""
+    """How close it was. Within limits another set may come closer than any swap of one arm."""
     told = answer.reasons
     chosen, others = answer.chosen, [arm for arm in told.ranked() if not arm.chosen]
     if told.planned or not others:
@@ -238,6 +238,10 @@ def runner_up(answer: Answer) -> Iterator[str]:
     if not np.isfinite(best.change) or best.change > TIE * abs(last.score):  # better: a policy that draws its sets
         return
     tie = best.change >= -TIE * abs(last.score)
+    if answer.limits:
+        less = "as good; chance decided" if tie else f"{number(-best.change)} less"
+        yield f"Closest swap of one arm: {best.into} for {best.out}, {less}."
+        return
     behind = f"as good as {best.out}; chance decided" if tie else f"{number(-best.change)} behind {best.out}"
     yield f"Next best: {best.into}, {behind}."
 
