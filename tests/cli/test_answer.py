@@ -63,6 +63,21 @@ def test_the_first_number_is_the_score_where_exploration_is_in_it() -> None:
         assert (f"The first number is the {content['quantity']}." in words) == (not explored)
 
 
+@pytest.mark.parametrize(
+    "options", [("--budget", 6), ("--budget", 3, "--policy", "ndc-sem", "--set", "exploration=1e-6")]
+)
+def test_the_parts_that_are_printed_add_up_to_the_score(options) -> None:
+    words = told(*options)
+    lines = [line for line in words.splitlines() if " by itself" in line]
+    assert len(lines) == options[1]
+    for line in lines:
+        score, *parts = map(float, re.findall(r"-?\d+\.\d+(?:e-\d+)?", line))
+        assert sum(parts) == pytest.approx(score, abs=2e-3)
+        assert all(parts)
+    explored = any("for what is not sure yet" in line for line in lines)
+    assert ("The first number is the score: " in words) == explored
+
+
 def test_within_limits_the_closest_swap_is_one_that_they_allow() -> None:
     free = told("--budget", 2).partition("Next best: ")[2].partition(",")[0]
     assert free

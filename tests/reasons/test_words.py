@@ -7,6 +7,7 @@ import pytest
 
 import spillover as sp
 from spillover.reasons import reasons
+from spillover.reasons.words import number, part_of, shows
 from tests.reasons.examples import made_up
 
 CHAIN = [[0, 0.5, 0], [0, 0, 0.5], [0, 0, 0]]
@@ -53,6 +54,31 @@ def test_every_policy_speaks_at_any_time(name):
         if t != 2:
             learner.report(played, z=0.5 * x, y=0.5 * x)
     assert "pending" in {signal.code for signal in learner.reasons().health}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (4.306, 2.836, 0.0609),
+        (0.5, 0.0006, -0.0006),
+        (0.5, 0.0004, 0.0),
+        (-0.0004, 0.2, 0.1),
+        (0.0, 0.0, 0.0),
+        (4e-4, 3e-4, 2.2e-6),
+        (123456.0, 4567.0, 8.0),
+    ],
+)
+def test_printed_parts_add_up_to_the_printed_whole(parts):
+    whole = float(number(sum(parts)))
+    printed = [float(part_of(part, sum(parts))) for part in parts if shows(part, sum(parts))]
+    size = 1.0 if 1e-3 <= abs(whole) < 1e5 or whole == 0 else 10.0 ** np.floor(np.log10(whole)) * 10
+    assert sum(printed) == pytest.approx(whole, abs=2.5e-3 * size)
+    assert all(printed)
+    assert not any(part_of(part, sum(parts)).startswith("-0.000") for part in parts)
+
+
+def test_parts_without_limit_are_printed():
+    assert (shows(np.inf, np.inf), part_of(np.inf, np.inf), part_of(0.25, np.inf)) == (True, "no limit", "0.250")
 
 
 def test_the_table_has_a_row_for_each_arm_the_chosen_first():

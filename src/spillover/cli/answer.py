@@ -16,14 +16,14 @@ from spillover.oracle import best_set
 from spillover.reasons import ArmReason, Reasons, Signal
 from spillover.reasons.health import MORE_EFFORT
 from spillover.reasons.paths import solvable
-from spillover.reasons.words import number
+from spillover.reasons.words import number, part_of, shows
 from spillover.types import Array
 
 LISTED = 5  # rounds that a line names
 TIE = 1e-9
 MORE_STEPS = 10  # times the effort, where it did not suffice
 MOSTLY = 0.5  # share from which on one arm gets most of what spills over
-SMALL = 0.01  # a part below this share of the score is not worth a word
+SMALL = 0.01  # of what spills over: a smaller rest is not worth a word
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -165,30 +165,26 @@ def why_nothing(answer: Answer) -> str:
 def first_number(answer: Answer) -> str:
     """What the number is that the line of an arm begins with."""
     told = answer.reasons
-    added = [arm.exploration for arm in answer.chosen if arm.known and worth_a_word(arm.exploration, arm)]
+    added = [arm.exploration for arm in answer.chosen if arm.known and shows(arm.exploration, arm.score)]
     if not added:
         return f"The first number is the {told.quantity}."
     change = "added" if min(added) > 0 else "added or taken off"
     return f"The first number is the score: the {told.quantity}, and what is {change} for what is not sure yet."
 
 
-def worth_a_word(part: float, arm: ArmReason) -> bool:
-    return abs(part) > SMALL * abs(arm.score)
-
-
 def reason(answer: Answer, arm: ArmReason) -> str:
-    """Why this arm, in a line."""
+    """Why this arm, in a line; the parts add up to the score, as they are printed."""
     told = answer.reasons
     if told.planned:
         known = "" if arm.known else ", nothing is known of it yet"
         return f"its turn: at the start every arm is tried, alone and with others{known}"
     if not arm.known:
         return unknown(answer.history, arm)
-    parts = [f"{number(arm.direct)} by itself"]
-    if worth_a_word(arm.spilled_over, arm):
-        parts.append(f"{number(arm.spilled_over)} that spills over{mostly(told, arm)}")
-    if worth_a_word(arm.exploration, arm):
-        parts.append(f"{number(arm.exploration)} for what is not sure yet")
+    parts = [f"{part_of(arm.direct, arm.score)} by itself"]
+    if shows(arm.spilled_over, arm.score):
+        parts.append(f"{part_of(arm.spilled_over, arm.score)} that spills over{mostly(told, arm)}")
+    if shows(arm.exploration, arm.score):
+        parts.append(f"{part_of(arm.exploration, arm.score)} for what is not sure yet")
     return f"{number(arm.score)}: {', '.join(parts)}"
 
 

@@ -21,7 +21,27 @@ def number(value: float) -> str:
         return "-"
     if np.isinf(value):
         return "no limit" if value > 0 else "-no limit"
-    return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.2e}"
+    return f"{value:.3f}" if plainly(value) else f"{value:.2e}"
+
+
+def plainly(value: float) -> bool:
+    """Whether `number` prints three decimals."""
+    return bool(value == 0 or 1e-3 <= abs(value) < 1e5)
+
+
+def shows(part: float, whole: float) -> bool:
+    """Whether a part is not 0 at the digits that `number` prints the whole with.
+
+    >>> shows(0.0006, 7.203), shows(0.0004, 7.203), shows(0.0004, 0.0009)
+    (True, False, True)
+    """
+    last = 1e-3 if plainly(whole) or not np.isfinite(whole) else 10.0 ** (np.floor(np.log10(abs(whole))) - 2)
+    return bool(abs(part) >= last / 2)
+
+
+def part_of(part: float, whole: float) -> str:
+    """A part at the digits of the whole, so that printed parts add up to the printed whole."""
+    return f"{part if shows(part, whole) else 0.0:.3f}" if plainly(whole) and np.isfinite(part) else number(part)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
