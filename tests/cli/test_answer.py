@@ -115,6 +115,18 @@ def test_the_full_reasons_name_the_limits_what_they_left_out_and_the_policy() ->
     assert "by switching-sem." in words
 
 
+def test_of_a_file_without_y_nothing_is_said_of_the_graph(folder) -> None:
+    codes = {signal["code"] for signal in json.loads(told("--budget", 2, "--json"))["reasons"]["health"]}
+    assert "graph-identified" in codes
+    rows = [line.rpartition(",")[0] for line in example_file().splitlines()]
+    (folder / "h.csv").write_text("\n".join(rows))
+    for options in ((), ("--unavailable", "radio")):
+        without = {s["code"] for s in json.loads(told("--budget", 2, "--json", *options))["reasons"]["health"]}
+        assert without
+        assert not {"graph-identified", "graph-not-identified", "arms-together"} & without
+        assert "graph" not in told("--budget", 2, "--explain", *options)
+
+
 def test_a_file_does_not_say_how_long_outcomes_take() -> None:
     for options in ((), ("--unavailable", "radio")):
         health = json.loads(told("--budget", 2, "--json", *options))["reasons"]["health"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.constraints import Exclusive
 from spillover.reasons import reasons
 from spillover.reasons.words import number, part_of, shows
 from tests.reasons.examples import made_up
@@ -100,6 +101,18 @@ def test_an_unknown_graph_is_said_to_be_unknown():
     assert "0.400  not known along which paths" in str(reasons(shown))
     partly = made_up([[0, 0.5], [0, 0]], [0.5, 0.5], [0, 1], weights=[1.0, 1.8])
     assert "0.150  not along the paths of the graph" in str(reasons(partly))
+    nearly = made_up([[0, 0.5], [0, 0]], [0.5, 0.5], [0, 1], weights=[1.0, 1.5008])
+    assert reasons(nearly).arms[1].ways.unknown == pytest.approx(0.0004)
+    assert "not along the paths" not in str(reasons(nearly))
+
+
+def test_within_constraints_nobody_is_ahead():
+    shown = made_up(CHAIN, [0.9, 0.4, 0.6], [1, 0, 1])
+    assert "ahead by" in str(reasons(shown, arms=NAMES))
+    for options in ({"constraints": (Exclusive([0, 1]),), "budget": 2}, {"feasible": lambda x: True}):
+        *_, title, first = str(reasons(shown, arms=NAMES, **options)).splitlines()[:5]
+        assert title.endswith("score")
+        assert first.split()[-1] == "1.225"
 
 
 def test_a_learner_keeps_its_delays_on_disk(tmp_path):

@@ -23,6 +23,7 @@ LISTED = 5  # rounds that a line names
 TIE = 1e-9
 MORE_STEPS = 10  # times the effort, where it did not suffice
 MOSTLY = 0.5  # share from which on one arm gets most of what spills over
+OF_THE_GRAPH = ("graph-identified", "graph-not-identified", "arms-together")  # signals
 SMALL = 0.01  # of what spills over: a smaller rest is not worth a word
 
 
@@ -93,7 +94,10 @@ def named(rounds: Sequence[str]) -> str:
 
 
 def as_in_the_command(told: Reasons, history: History, effort: int) -> Reasons:
-    """The same reasons; rounds that wait for their outcomes are called as in the file, and effort is an option."""
+    """The same reasons; rounds that wait for their outcomes are called as in the file, and effort is an option.
+
+    Of a file without y nothing is said of the graph: z stood in for y, which tells of no graph.
+    """
     pending = history.pending
 
     def renamed(signal: Signal) -> Signal:
@@ -105,7 +109,8 @@ def as_in_the_command(told: Reasons, history: History, effort: int) -> Reasons:
         many = f"{len(pending):,} outcomes are" if len(pending) > 1 else "1 outcome is"
         return signal._replace(sentence=f"{many} still to come: {named(pending)}.")
 
-    return replace(told, health=tuple(renamed(signal) for signal in told.health))
+    said = [signal for signal in told.health if history.has_overall or signal.code not in OF_THE_GRAPH]
+    return replace(told, health=tuple(renamed(signal) for signal in said))
 
 
 def print_answer(answer: Answer) -> None:

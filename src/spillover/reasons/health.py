@@ -64,7 +64,7 @@ def health(
         return tuple(waiting_signals(pending))
     found = [
         *proof_signals(explanation, told),
-        *unknown_arms(explanation, names, pending),
+        *unknown_arms(explanation, names, pending, told),
         *graph_signals(told, names),
         *guess_signals(explanation),
         *idle_signals(told, names, budget, pending),
@@ -113,9 +113,16 @@ def proof_signals(explanation: Explanation, told: Mapping[str, Any]) -> list[Sig
     return [Signal("set-not-proved", True, sentence, more)]
 
 
-def unknown_arms(explanation: Explanation, names: Sequence[str], pending: Pending | None) -> list[Signal]:
+def unknown_arms(
+    explanation: Explanation, names: Sequence[str], pending: Pending | None, told: Mapping[str, Any]
+) -> list[Signal]:
     """Arms of which nothing was heard, those whose outcome is under way apart."""
     unheard = ~(explanation.count > 0)
+    if told.get("of_sets", False) and unheard.any():  # outcomes of the arm may be there, in other sets
+        without = those(names, unheard)
+        sets, them = ("sets", "them") if len(without) > 1 else ("set", "it")
+        sentence = f"Nothing is known of the best {sets} with {listed(without)}: no outcome of {them} yet."
+        return [Signal("arms-unknown", True, sentence, float(len(without)), without)]
     tried = np.zeros(len(names), np.bool_)
     for x in pending.waiting.values() if pending else ():
         tried |= x
@@ -179,8 +186,21 @@ def guess_signals(explanation: Explanation) -> list[Signal]:
     if not chosen.any() or learned + added == 0:
         return []
     share = 1.0 if not np.isfinite(added) else float(added / (learned + added))
-    sentence = f"{share:.0%} of the chosen arms' scores is exploration, the rest is what was learned."
+    endless = int(np.isposinf(explanation.score[chosen]).sum())
+    have = "has" if endless == 1 else "have"
+    without = f"{endless} of {int(chosen.sum())} chosen arms {have} a score without limit, which is exploration alone."
+    sentence = without if endless else explored(share)
     return [Signal("mostly-exploration" if share > GUESS else "exploration", share > GUESS, sentence, share)]
+
+
+def explored(share: float) -> str:
+    """How much is exploration, in words that are true where a share in percent would be 0 or 100."""
+    if share == 1.0:
+        return "All of the chosen arms' scores is exploration."
+    if share == 0.0:
+        return "None of the chosen arms' scores is exploration: all of it is what was learned."
+    part = "Less than 1%" if share < 0.01 else "More than 99%" if share > 0.99 else f"{share:.0%}"
+    return f"{part} of the chosen arms' scores is exploration, the rest is what was learned."
 
 
 def idle_signals(told: Mapping[str, Any], names: Sequence[str], budget: int, pending: Pending | None) -> list[Signal]:
@@ -208,12 +228,14 @@ def change_signals(told: Mapping[str, Any], pending: Pending | None) -> list[Sig
     found, delay = [], pending.delay
     changes = told.get("changes_seen")
     if changes is not None:
-        spacing = pending.rounds / (int(changes) + 1)
-        late = pending.timed and int(changes) > 0 and delay > spacing
-        gone = ": they tell of a world that is gone" if late else ""
-        taken = f"; outcomes take about {delay:.1f}{gone}" if pending.timed else ""
-        sentence = f"{int(changes)} changes were noticed, so about {spacing:.0f} rounds lie between them{taken}."
-        value = delay / spacing if pending.timed else None
+        times = int(changes)
+        compared = pending.timed and times > 0  # a world that was not seen to change outlasts every delay
+        ratio = delay * (times + 1) / pending.rounds
+        late = compared and ratio > 1
+        gone = f", and outcomes take about {delay:.1f}: they tell of a world that is gone" if late else ""
+        many = "No change was" if times == 0 else "1 change was" if times == 1 else f"{times} changes were"
+        sentence = f"{many} noticed in {pending.rounds:,} round{'s' if pending.rounds > 1 else ''}{gone}."
+        value = ratio if compared else None
         found.append(Signal("delay-exceeds-changes" if late else "changes-seen", late, sentence, value))
     memory = float(told.get("memory", np.inf))
     if pending.timed and delay > memory:

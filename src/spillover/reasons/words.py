@@ -56,10 +56,8 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def row_of(arm: "ArmReason") -> list[str]:
-    parts = [arm.direct, arm.spilled_over, arm.exploration, arm.score, arm.gap]
-    if not arm.known:
-        return [arm.arm, mark(arm), "nothing known", "yet", *(number(part) for part in parts[2:])]
-    return [arm.arm, mark(arm), *(number(part) for part in parts)]
+    learned = [number(arm.direct), number(arm.spilled_over)] if arm.known else ["nothing known yet", ""]
+    return [arm.arm, mark(arm), *learned, *(number(part) for part in (arm.exploration, arm.score, arm.gap))]
 
 
 def mark(arm: "ArmReason") -> str:
@@ -77,7 +75,8 @@ def text(told: "Reasons") -> str:
         lines.append("A plan decided this round (the start, or a trial in turn), not the scores.")
     lines += [f"Score: {told.quantity}, exploration included.", ""]
     shown = chosen + others[:SHOWN_OTHERS]
-    lines += aligned([list(TITLES), *(row_of(arm) for arm in shown)])
+    columns = len(TITLES) - told.limited  # limits may take a lower score: nobody is ahead then
+    lines += aligned([row[:columns] for row in (list(TITLES), *(row_of(arm) for arm in shown))])
     if len(others) > SHOWN_OTHERS:
         lines.append(f"... and {len(others) - SHOWN_OTHERS} more arms with lower scores")
     for arm in chosen:
@@ -93,8 +92,10 @@ def spill_lines(told: "Reasons", arm: "ArmReason") -> list[str]:
     """Where an arm spills over to."""
     ways = [(path.amount, " -> ".join(told.names[j] for j in path.arms)) for path in arm.ways.paths]
     unsure = "not known along which paths" if np.isnan(told.flows).any() else "not along the paths of the graph"
-    rests = ((arm.ways.other, "all other ways"), (arm.ways.longer, "longer ways round"), (arm.ways.unknown, unsure))
+    rests = ((arm.ways.other, "all other ways"), (arm.ways.longer, "longer ways round"))
     ways += [rest for rest in rests if rest[0] != 0]
+    if shows(arm.ways.unknown, arm.spilled_over):
+        ways.append((arm.ways.unknown, unsure))
     if not ways:
         return []
     width = max(len(number(amount)) for amount, _ in ways)
