@@ -183,8 +183,39 @@ def test_limits_that_are_not_utf8_are_named(folder) -> None:
 def test_unavailable_is_repeated_and_a_name_may_have_a_comma(folder) -> None:
     (folder / "h.csv").write_text(NUMBERED.replace(",1,1,", ',"a, b",1,').replace(",1,0,", ',"a, b",0,'))
     found = json.loads(told("--budget", 1, "--unavailable", "a, b", "--unavailable", "3", "--json"))
-    assert found["limits"] == ["none of a, b, 3"]
+    assert found["limits"] == ["none of 'a, b', 3"]
     assert found["choose"] == ["2"]
+
+
+def test_names_with_commas_are_quoted_among_others(folder) -> None:
+    names = {"video": "Munich, West", "social": "Oslo; harbour"}
+    text = example_file()
+    for plain, name in names.items():
+        text = text.replace(f",{plain},", f',"{name}",')
+    (folder / "h.csv").write_text(text)
+    words = told("--budget", 2)
+    first, second = re.search(r"choose (.*) and (.*)\.\n", words).groups()
+    assert {first, second} == {repr(name) for name in names.values()}
+    assert f" behind {second}." in words
+    assert f"Chosen: {first}, {second} (2 of 6 arms)." in told("--budget", 2, "--explain")
+    bound = told("--budget", 1, "--unavailable", "Munich, West")
+    assert "Limit: none of 'Munich, West'." in bound
+    assert "Left out by the limits: 'Munich, West', with " in bound
+    assert "for 'Oslo; harbour', " in bound
+    every = ["newsletter", "posters", "radio", "search", *names.values()]
+    (folder / "l.toml").write_text(f'[[limits]]\nkind = "include"\narms = {json.dumps(every)}\n')
+    result = call("next", "h.csv", "--budget", 2, "--limits", "l.toml")
+    refused(result, "always newsletter, posters, radio, search, 'Munich, West', 'Oslo; harbour'")
+
+
+def test_rounds_in_which_nothing_was_chosen_teach_nothing(folder) -> None:
+    rows = [f"{t},{arm},0,,{0 if t < 4 else ''}" for t in (1, 2, 3, 4) for arm in "ab"]
+    (folder / "h.csv").write_text("\n".join(["round,arm,chosen,z,y", *rows]))
+    line = "Learned of no arm: none of the 2 was chosen in the 3 of 4 rounds with outcomes, by switching-sem."
+    for options in ((), ("--explain",)):
+        words = told("--budget", 1, *options)
+        assert line in words.splitlines()
+        assert "Learned from" not in words
 
 
 def test_signs_that_the_font_lacks_are_named_once(folder) -> None:
@@ -238,3 +269,9 @@ def test_a_set_that_is_not_proved_to_be_the_best_is_said_to_be_so(folder) -> Non
 )
 def test_an_effort_that_is_none_is_refused(effort, words) -> None:
     refused(call("next", "h.csv", "--budget", 2, "--effort", effort), words)
+
+
+def test_an_effort_without_limits_is_refused() -> None:
+    options = ("--budget", 2, "--effort", 900)
+    refused(call("next", "h.csv", *options), "effort = 900: must be left out without --limits or --unavailable")
+    assert told(*options, "--unavailable", "radio")

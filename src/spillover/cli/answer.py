@@ -18,6 +18,7 @@ from spillover.reasons.health import MORE_EFFORT
 from spillover.reasons.paths import solvable
 from spillover.reasons.words import number, part_of, shows
 from spillover.types import Array
+from spillover.validate import quoted
 
 LISTED = 5  # rounds that a line names
 TIE = 1e-9
@@ -142,8 +143,17 @@ def print_choice(answer: Answer) -> None:
         click.echo(line)
     for limit in answer.kept:
         click.echo(f"Limit: {limit}.")
-    arrived, rounds = int(history.arrived.sum()), len(history.rounds)
-    click.echo(f"Learned from {arrived:,} of {rounds:,} rounds with {len(history.arms):,} arms, by {answer.policy}.")
+    click.echo(f"{learned_from(history)}, by {answer.policy}.")
+
+
+def learned_from(history: History) -> str:
+    """How much there was to learn from."""
+    arrived, rounds, arms = int(history.arrived.sum()), len(history.rounds), len(history.arms)
+    if arrived and not history.x[history.arrived].any():
+        return (
+            f"Learned of no arm: none of the {arms:,} was chosen in the {arrived:,} of {rounds:,} rounds with outcomes"
+        )
+    return f"Learned from {arrived:,} of {rounds:,} rounds with {arms:,} arms"
 
 
 def print_notes(answer: Answer) -> None:
@@ -152,7 +162,7 @@ def print_notes(answer: Answer) -> None:
 
 
 def headline(answer: Answer) -> str:
-    names = [arm.arm for arm in answer.chosen]
+    names = [quoted(arm.arm) for arm in answer.chosen]
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     when = f" ({answer.history.following})" if answer.history.following else ""
     return f"Next round{when}: choose {listed or f'nothing: {why_nothing(answer)}'}."
@@ -211,7 +221,7 @@ def mostly(told: Reasons, arm: ArmReason) -> str:
     most = int(np.argmax(others))
     if others[most] <= 0:
         return ""
-    target, part = told.names[most], others[most] / whole
+    target, part = quoted(told.names[most]), others[most] / whole
     if part > 1 - SMALL:
         return f" to {target}"
     return f", mostly to {target}" if part >= MOSTLY else f" to {target} and others"
@@ -241,10 +251,11 @@ def runner_up(answer: Answer) -> Iterator[str]:
     tie = best.change >= -TIE * abs(last.score)
     if answer.limits:
         less = "as good; chance decided" if tie else f"{number(-best.change)} less"
-        yield f"Closest swap of one arm: {best.into} for {best.out}, {less}."
+        yield f"Closest swap of one arm: {quoted(best.into)} for {quoted(best.out)}, {less}."
         return
-    behind = f"as good as {best.out}; chance decided" if tie else f"{number(-best.change)} behind {best.out}"
-    yield f"Next best: {best.into}, {behind}."
+    ahead = quoted(best.out)
+    behind = f"as good as {ahead}; chance decided" if tie else f"{number(-best.change)} behind {ahead}"
+    yield f"Next best: {quoted(best.into)}, {behind}."
 
 
 def left_out(answer: Answer, chosen: Sequence[ArmReason], others: Sequence[ArmReason]) -> Iterator[str]:
@@ -254,7 +265,7 @@ def left_out(answer: Answer, chosen: Sequence[ArmReason], others: Sequence[ArmRe
     first = sorted(answer.reasons.arms, key=lambda arm: (-arm.score, not arm.chosen))[: answer.budget]
     better = [arm for arm in others if arm in first and arm.score > least + TIE * abs(least)]
     if better and not by_chance:
-        listed = "; ".join(f"{arm.arm}, with {number(arm.score)}" for arm in better[:LISTED])
+        listed = "; ".join(f"{quoted(arm.arm)}, with {number(arm.score)}" for arm in better[:LISTED])
         more = f"; and {len(better) - LISTED:,} more" if len(better) > LISTED else ""
         yield f"Left out by the limits: {listed}{more}."
 

@@ -8,6 +8,7 @@ from typing import Any
 from spillover.constraints import Constraint, Costs, Unavailable, parse
 from spillover.experiments.lines import dotted, line_of, suggestion
 from spillover.reasons.health import listed
+from spillover.validate import quoted
 
 KEY = "limits"
 
@@ -58,7 +59,7 @@ def in_words(limits: Sequence[Constraint], chosen: Sequence[str], arms: Sequence
     """What was asked, and of costs how much is spent, and which arms are free because nobody gave them a cost."""
     found = []
     for limit in limits:
-        text = limit.words(str)
+        text = limit.words(quoted)
         if isinstance(limit, Costs):
             costs = dict(limit.costs) if limit.by_arm else dict(zip(arms, limit.costs, strict=True))
             text += f", {sum(costs.get(name, 0.0) for name in chosen):g} spent"

@@ -15,6 +15,9 @@ from spillover.history.problems import HistoryError, Problems
 from spillover.history.source import Source, open_source
 from spillover.history.table import Progress, Table, read_table
 from spillover.types import Array, BoolArray
+from spillover.validate import quoted
+
+DECIMAL_COMMA = re.compile(r"= '[+-]?\d+,\d+'")  # in what is said of a cell
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,6 +59,8 @@ def read_history(
     if source is None:
         raise problems.error(str(path), lambda rows: [])
     table = read_table(source, problems, progress)
+    if source.layout and source.layout.separator == ",":
+        problems.add_hint("number", DECIMAL_COMMA, "decimal commas are read where semicolons or tabs separate columns")
     if not len(table.round):
         raise ValueError(f"{path}: has column names and no rows: must have one row for each round and arm")
     try:
@@ -108,7 +113,7 @@ def pivoted(table: Table, dates: Calendar, arms: list[int], keys: Any, source: S
     found = outcomes(x, z, y, dates.labels)
     notes = [*dates.notes, *found.notes]
     if source.columns.ignored:
-        notes.append(f"columns that nobody reads: {', '.join(source.columns.ignored)}")
+        notes.append(f"columns that nobody reads: {', '.join(map(quoted, source.columns.ignored))}")
     return History(
         arms=tuple(table.arms[k] for k in arms),
         rounds=dates.labels,

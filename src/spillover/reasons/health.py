@@ -10,6 +10,7 @@ import numpy as np
 
 from spillover.reasons.words import number
 from spillover.types import Array, BoolArray, Explanation
+from spillover.validate import quoted
 
 SAME = 1e-9  # outcomes whose correlation is closer to 1 or -1 than this cannot be told apart
 DIMENSION = 1e-10  # eigenvalues of the matrix of correlations below this add no dimension
@@ -81,7 +82,7 @@ def those(names: Sequence[str], mask: BoolArray) -> tuple[str, ...]:
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Names in a sentence, not too many."""
     rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+    return ", ".join(map(quoted, names[:most])) + (f" and {rest} more" if rest > 0 else "")
 
 
 def unproved(explanation: Explanation, told: Mapping[str, Any]) -> tuple[float, float]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spillover.validate import quoted
+
 if TYPE_CHECKING:
     from spillover.reasons.decision import ArmReason, Reasons
 
@@ -69,7 +71,7 @@ def text(told: "Reasons") -> str:
     ranked = told.ranked()
     chosen = [arm for arm in ranked if arm.chosen]
     others = [arm for arm in ranked if not arm.chosen]
-    names = ", ".join(arm.arm for arm in chosen) or "none"
+    names = ", ".join(quoted(arm.arm) for arm in chosen) or "none"
     lines = [f"Chosen: {names} ({len(chosen)} of {len(ranked)} arms)."]
     if told.planned:
         lines.append("A plan decided this round (the start, or a trial in turn), not the scores.")
