@@ -194,7 +194,7 @@ def test_names_with_commas_are_quoted_among_others(folder) -> None:
         text = text.replace(f",{plain},", f',"{name}",')
     (folder / "h.csv").write_text(text)
     words = told("--budget", 2)
-    first, second = re.search(r"choose (.*) and (.*)\.\n", words).groups()
+    ((first, second),) = re.findall(r"choose (.*) and (.*)\.\n", words)
     assert {first, second} == {repr(name) for name in names.values()}
     assert f" behind {second}." in words
     assert f"Chosen: {first}, {second} (2 of 6 arms)." in told("--budget", 2, "--explain")
@@ -216,6 +216,7 @@ def test_rounds_in_which_nothing_was_chosen_teach_nothing(folder) -> None:
         words = told("--budget", 1, *options)
         assert line in words.splitlines()
         assert "Learned from" not in words
+        assert "graph" not in words
 
 
 def test_signs_that_the_font_lacks_are_named_once(folder) -> None:

@@ -97,7 +97,7 @@ def named(rounds: Sequence[str]) -> str:
 def as_in_the_command(told: Reasons, history: History, effort: int) -> Reasons:
     """The same reasons; rounds that wait for their outcomes are called as in the file, and effort is an option.
 
-    Of a file without y nothing is said of the graph: z stood in for y, which tells of no graph.
+    Of a file without y nothing is said of the graph: z stood in for y. Nor where nothing was chosen.
     """
     pending = history.pending
 
@@ -110,7 +110,8 @@ def as_in_the_command(told: Reasons, history: History, effort: int) -> Reasons:
         many = f"{len(pending):,} outcomes are" if len(pending) > 1 else "1 outcome is"
         return signal._replace(sentence=f"{many} still to come: {named(pending)}.")
 
-    said = [signal for signal in told.health if history.has_overall or signal.code not in OF_THE_GRAPH]
+    graph = history.has_overall and not nothing_chosen(history)
+    said = [signal for signal in told.health if graph or signal.code not in OF_THE_GRAPH]
     return replace(told, health=tuple(renamed(signal) for signal in said))
 
 
@@ -149,11 +150,16 @@ def print_choice(answer: Answer) -> None:
 def learned_from(history: History) -> str:
     """How much there was to learn from."""
     arrived, rounds, arms = int(history.arrived.sum()), len(history.rounds), len(history.arms)
-    if arrived and not history.x[history.arrived].any():
+    if nothing_chosen(history):
         return (
             f"Learned of no arm: none of the {arms:,} was chosen in the {arrived:,} of {rounds:,} rounds with outcomes"
         )
     return f"Learned from {arrived:,} of {rounds:,} rounds with {arms:,} arms"
+
+
+def nothing_chosen(history: History) -> bool:
+    """Whether outcomes are there, and none of them is of a choice."""
+    return bool(history.arrived.any() and not history.x[history.arrived].any())
 
 
 def print_notes(answer: Answer) -> None:
