@@ -219,6 +219,22 @@ def test_rounds_in_which_nothing_was_chosen_teach_nothing(folder) -> None:
         assert "graph" not in words
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--policy", "window-cucb", "--set", "window=1"), "nothing is remembered of it"),
+        (("--policy", "super-arm-ucb", "--budget", 3), "in a set that was not tried yet"),
+        (("--policy", "random"), "drawn by chance"),
+    ],
+)
+def test_an_arm_that_was_heard_of_is_not_said_to_be_new(options, words) -> None:
+    short = told("--budget", 2, *options)
+    assert f"  {words}\n" in short
+    full = told("--budget", 2, *options, "--explain")
+    assert "The first outcome of" not in full
+    assert "no outcome yet" not in full
+
+
 def test_signs_that_the_font_lacks_are_named_once(folder) -> None:
     (folder / "h.csv").write_text(example_file().replace("video", "日本").replace("radio", "東京"), "utf-8")
     result = call("next", "h.csv", "--budget", 2, "--plot", "p.png")

@@ -34,6 +34,14 @@ def test_arms_of_which_nothing_is_known():
     assert found["mostly-exploration"].value == 1.0
 
 
+def test_what_was_heard_and_forgotten_is_no_first_outcome():
+    shown = made_up(np.zeros((3, 3)), [np.nan] * 3, [0, 1, 0], index=[1.0, 1.0, 1.0])
+    heard = np.array([1, 0, 0], bool)
+    found = codes(Pending(4, {4: np.array([1, 0, 1], bool)}, heard=heard), shown=shown)
+    assert found["arms-forgotten"].sentence == "Nothing is remembered of a: the policy has forgotten its outcomes."
+    assert (found["arms-unknown"].arms, found["arms-under-way"].arms) == (("b",), ("c",))
+
+
 def test_a_graph_that_is_not_settled_and_arms_that_go_together():
     y = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.5, 1.0, 3.0]])
     found = codes(None, {"gram": y.T @ y})

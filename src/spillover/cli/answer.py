@@ -159,7 +159,7 @@ def learned_from(history: History) -> str:
 
 def nothing_chosen(history: History) -> bool:
     """Whether outcomes are there, and none of them is of a choice."""
-    return bool(history.arrived.any() and not history.x[history.arrived].any())
+    return bool(history.arrived.any() and not history.heard.any())
 
 
 def print_notes(answer: Answer) -> None:
@@ -200,7 +200,7 @@ def reason(answer: Answer, arm: ArmReason) -> str:
         known = "" if arm.known else ", nothing is known of it yet"
         return f"its turn: at the start every arm is tried, alone and with others{known}"
     if not arm.known:
-        return unknown(answer.history, arm)
+        return unknown(answer, arm)
     parts = [f"{part_of(arm.direct, arm.score)} by itself"]
     if shows(arm.spilled_over, arm.score):
         parts.append(f"{part_of(arm.spilled_over, arm.score)} that spills over{mostly(told, arm)}")
@@ -209,12 +209,15 @@ def reason(answer: Answer, arm: ArmReason) -> str:
     return f"{number(arm.score)}: {', '.join(parts)}"
 
 
-def unknown(history: History, arm: ArmReason) -> str:
+def unknown(answer: Answer, arm: ArmReason) -> str:
     """Why an arm is chosen of which the policy knows nothing."""
-    tried = history.x[:, arm.position]
-    if not tried.any():
-        return "not tried yet"
-    return "drawn by chance" if tried[history.arrived].any() else "tried, and nothing has come of it yet"
+    history = answer.history
+    if not history.heard[arm.position]:
+        return "tried, and nothing has come of it yet" if history.x[:, arm.position].any() else "not tried yet"
+    said = {signal.code for signal in answer.reasons.health if arm.arm in signal.arms}
+    if "arms-forgotten" in said:
+        return "nothing is remembered of it"
+    return "in a set that was not tried yet" if "arms-unknown" in said else "drawn by chance"
 
 
 def mostly(told: Reasons, arm: ArmReason) -> str:

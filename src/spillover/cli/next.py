@@ -150,7 +150,7 @@ def decide(
         learner = tell(
             made, history, budget=checked, seed=seed, progress=watch.telling(len(history.rounds)), **given_ranges
         )
-    told = as_in_the_command(next_reasons(learner, history.arms, bounds, steps), history, steps)
+    told = as_in_the_command(next_reasons(learner, history.arms, bounds, steps, history.heard), history, steps)
     answer = Answer(file=file, policy=policy, budget=checked, history=history, limits=bounds, reasons=told)
     if plot is not None:
         draw(told, plot)

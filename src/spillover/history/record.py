@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,11 @@ class History:
     def pending(self) -> tuple[str, ...]:
         """Rounds whose outcomes are still to come."""
         return tuple(self.rounds[k] for k in np.flatnonzero(~self.arrived))
+
+    @cached_property
+    def heard(self) -> BoolArray:
+        """Of which arms outcomes are there, (arms,)."""
+        return np.asarray(np.any(self.x, axis=0, where=self.arrived[:, None]))
 
 
 def read_history(

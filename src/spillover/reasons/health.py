@@ -30,6 +30,7 @@ class Pending(NamedTuple):
     total: int = 0  # sum of the delays of the reported rounds
     longest: int = 0
     timed: bool = True  # whether it is known when outcomes came; a file that was filled in later does not say
+    heard: BoolArray | None = None  # of which arms outcomes have come, where that is known: policies forget
 
     @property
     def ages(self) -> dict[int, int]:
@@ -117,7 +118,7 @@ def proof_signals(explanation: Explanation, told: Mapping[str, Any]) -> list[Sig
 def unknown_arms(
     explanation: Explanation, names: Sequence[str], pending: Pending | None, told: Mapping[str, Any]
 ) -> list[Signal]:
-    """Arms of which nothing was heard, those whose outcome is under way apart."""
+    """Arms of which nothing was heard, those whose outcome is under way apart, and those that the policy forgot."""
     unheard = ~(explanation.count > 0)
     if told.get("of_sets", False) and unheard.any():  # outcomes of the arm may be there, in other sets
         without = those(names, unheard)
@@ -127,8 +128,13 @@ def unknown_arms(
     tried = np.zeros(len(names), np.bool_)
     for x in pending.waiting.values() if pending else ():
         tried |= x
-    never, under_way = those(names, unheard & ~tried), those(names, unheard & tried)
+    heard = np.zeros_like(tried) if pending is None or pending.heard is None else pending.heard
+    never, under_way = those(names, unheard & ~heard & ~tried), those(names, unheard & ~heard & tried)
     found = []
+    if gone := those(names, unheard & heard):
+        outcomes = "their outcomes" if len(gone) > 1 else "its outcomes"
+        sentence = f"Nothing is remembered of {listed(gone)}: the policy has forgotten {outcomes}."
+        found.append(Signal("arms-forgotten", True, sentence, float(len(gone)), gone))
     if never:
         sentence = f"Nothing is known of {listed(never)}: no outcome yet."
         found.append(Signal("arms-unknown", True, sentence, float(len(never)), never))
