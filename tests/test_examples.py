@@ -44,6 +44,7 @@ def test_documents_show_what_the_commands_print(document, tmp_path, monkeypatch)
     text = (ROOT / document).read_text(encoding="utf-8")
     blocks = refresh.BLOCK.findall(text)
     assert blocks
+    made = set(re.findall(r" --plot ([\w.]+)", "".join(blocks)))
     for block in blocks:
         for line, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
             printed = in_this_process(line, tmp_path)
@@ -53,6 +54,8 @@ def test_documents_show_what_the_commands_print(document, tmp_path, monkeypatch)
             assert NUMBER.sub("#", shown) == NUMBER.sub("#", printed)
             found, expected = (list(map(float, NUMBER.findall(part))) for part in (shown, printed))
             assert found == pytest.approx(expected, abs=2e-3)
+    made |= {path.name for path in tmp_path.iterdir()}
+    assert {f"/{name}" for name in made} <= set((ROOT / ".gitignore").read_text().splitlines())
 
 
 @pytest.mark.parametrize("story", STORIES)

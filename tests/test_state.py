@@ -205,6 +205,17 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path):
     assert path.read_bytes() == before
 
 
+def test_an_error_names_the_file_that_was_asked_for(tmp_path):
+    with pytest.raises(FileNotFoundError) as missing:
+        write_whole(tmp_path / "none" / "file", b"new")
+    assert missing.value.filename == str(tmp_path / "none" / "file")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError) as folder:
+        write_whole(tmp_path / "folder", b"new")
+    assert (folder.value.filename, folder.value.filename2) == (str(tmp_path / "folder"), None)
+    assert [file.name for file in tmp_path.iterdir()] == ["folder"]
+
+
 def test_writing_replaces_the_whole_file(tmp_path):
     path = tmp_path / "file"
     write_whole(path, b"a long first version")

@@ -203,7 +203,7 @@ def conflict(constraints: tuple[Constraint, ...], n: int, budget: int, arms: Any
     """What collides, in words."""
 
     def shown(arm: int | str) -> str:
-        return arm if isinstance(arm, str) else arms[arm] if arms else f"arm {arm}"
+        return validate.quoted(arm if isinstance(arm, str) else arms[arm] if arms else f"arm {arm}")
 
     found = conflicting(constraints, n, budget, arms)
     said = [f"at most {budget} arms (the budget)" if k == BUDGET else constraints[k].words(shown) for k in found]

@@ -58,6 +58,15 @@ def write_whole(path: str | Path, content: bytes) -> None:
     target = Path(path)
     # not mkstemp: its files are readable by their owner alone, and would stay so
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        write_beside(temporary, target, content)
+    except OSError as error:  # of the file that was asked for: nobody knows the temporary one
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(target)) from None
+
+
+def write_beside(temporary: Path, target: Path, content: bytes) -> None:
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -14,6 +14,16 @@ def require(ok: bool, name: str, value: object, accepted: str) -> None:
         raise ValueError(f"{name} = {shown}: must be {accepted}")
 
 
+def quoted(name: object) -> str:
+    """A name as it stands among others: in quotes where it would look like several.
+
+    >>> print(quoted("north"), quoted("Oslo, harbour"))
+    north 'Oslo, harbour'
+    """
+    text = str(name)
+    return repr(text) if "," in text or ";" in text else text
+
+
 def number(name: str, value: object, accepted: str, *, low: float, high: float, open_ends: bool = False) -> None:
     """A number, or an array of them (a grid), between low and high."""
     require(not isinstance(value, str | bool | bytes) and value is not None, name, value, accepted)

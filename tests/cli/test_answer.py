@@ -1,11 +1,14 @@
 """The words of an answer are true: of what spills over, of exploration, of limits."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 from spillover.cli.answer import mostly
+from spillover.cli.limits import in_words
+from spillover.constraints import Costs
 from spillover.history.example import example_file
 from spillover.reasons import reasons
 from tests.cli.calls import call, refused
@@ -60,17 +63,43 @@ def test_the_first_number_is_the_score_where_exploration_is_in_it() -> None:
         assert (f"The first number is the {content['quantity']}." in words) == (not explored)
 
 
-def test_next_best_is_what_the_limits_allow() -> None:
+@pytest.mark.parametrize(
+    "options", [("--budget", 6), ("--budget", 3, "--policy", "ndc-sem", "--set", "exploration=1e-6")]
+)
+def test_the_parts_that_are_printed_add_up_to_the_score(options) -> None:
+    words = told(*options)
+    lines = [line for line in words.splitlines() if " by itself" in line]
+    assert len(lines) == options[1]
+    for line in lines:
+        score, *parts = map(float, re.findall(r"-?\d+\.\d+(?:e-\d+)?", line))
+        assert sum(parts) == pytest.approx(score, abs=2e-3)
+        assert all(parts)
+    explored = any("for what is not sure yet" in line for line in lines)
+    assert ("The first number is the score: " in words) == explored
+
+
+def test_within_limits_the_closest_swap_is_one_that_they_allow() -> None:
     free = told("--budget", 2).partition("Next best: ")[2].partition(",")[0]
     assert free
     bound = told("--budget", 2, "--unavailable", free)
-    assert f"Next best: {free}" not in bound
+    assert "Next best" not in bound
     content = json.loads(told("--budget", 2, "--unavailable", free, "--json"))
-    assert f"Next best: {content['reasons']['swaps'][0]['in']}" in bound
+    swap = content["reasons"]["swaps"][0]
+    assert f"Closest swap of one arm: {swap['in']} for {swap['out']}, {-swap['change']:.3f} less." in bound
     everything = ",".join(arm["arm"] for arm in content["reasons"]["arms"])
     rest = everything.split(",")
     only = told("--budget", 1, "--unavailable", ",".join(rest[1:]))
-    assert "Next best" not in only
+    assert "swap" not in only.partition("More: ")[0]
+
+
+def test_of_arms_that_are_as_good_chance_decides(folder) -> None:
+    (folder / "h.csv").write_text(NUMBERED)
+    options = ("--budget", 1, "--policy", "cucb")
+    assert re.search(r"^Next best: \d, as good as \d; chance decided\.$", told(*options), re.MULTILINE)
+    bound = told(*options, "--unavailable", "3")
+    chosen = bound.partition("choose ")[2][0]
+    other = {"1": "2", "2": "1"}[chosen]
+    assert f"Closest swap of one arm: {other} for {chosen}, as good; chance decided." in bound
 
 
 def test_nothing_to_choose_has_its_reason() -> None:
@@ -84,6 +113,18 @@ def test_the_full_reasons_name_the_limits_what_they_left_out_and_the_policy() ->
     assert f"Limit: none of {best}." in words
     assert f"Left out by the limits: {best}, with " in words
     assert "by switching-sem." in words
+
+
+def test_of_a_file_without_y_nothing_is_said_of_the_graph(folder) -> None:
+    codes = {signal["code"] for signal in json.loads(told("--budget", 2, "--json"))["reasons"]["health"]}
+    assert "graph-identified" in codes
+    rows = [line.rpartition(",")[0] for line in example_file().splitlines()]
+    (folder / "h.csv").write_text("\n".join(rows))
+    for options in ((), ("--unavailable", "radio")):
+        without = {s["code"] for s in json.loads(told("--budget", 2, "--json", *options))["reasons"]["health"]}
+        assert without
+        assert not {"graph-identified", "graph-not-identified", "arms-together"} & without
+        assert "graph" not in told("--budget", 2, "--explain", *options)
 
 
 def test_a_file_does_not_say_how_long_outcomes_take() -> None:
@@ -112,6 +153,28 @@ def test_a_number_in_a_file_of_limits_is_a_name(kind, folder) -> None:
     )
 
 
+def test_arms_without_a_cost_are_said_to_be_free(folder) -> None:
+    options = ("--budget", 2, "--limits", "l.toml")
+    (folder / "l.toml").write_text(
+        '[[limits]]\nkind = "costs"\nlimit = 10\ncosts = { radio = 1, search = 0, video = 2 }\n'
+    )
+    (limit,) = json.loads(told(*options, "--json"))["limits"]
+    assert limit.startswith("costs of at most 10, ")
+    assert limit.endswith(" spent; free, as no cost is given: newsletter, posters, social")
+    for more in ((), ("--explain",)):
+        assert f"Limit: {limit}.\n" in told(*options, *more)
+    names = ("newsletter", "posters", "radio", "search", "social", "video")
+    everybody = ", ".join(f"{name} = 1" for name in names)
+    (folder / "l.toml").write_text(f'[[limits]]\nkind = "costs"\nlimit = 10\ncosts = {{ {everybody} }}\n')
+    assert json.loads(told(*options, "--json"))["limits"] == ["costs of at most 10, 2 spent"]
+
+
+def test_of_many_free_arms_some_are_named() -> None:
+    arms = [f"arm {k}" for k in range(12)]
+    (words,) = in_words([Costs({"arm 0": 1}, limit=2)], ["arm 3"], arms)
+    assert words.endswith(", 0 spent; free, as no cost is given: " + ", ".join(arms[1:9]) + " and 3 more")
+
+
 def test_limits_that_are_not_utf8_are_named(folder) -> None:
     (folder / "l.toml").write_bytes('label = "Köln"'.encode("latin-1"))
     refused(call("next", "h.csv", "--budget", 2, "--limits", "l.toml"), "l.toml: must be text in UTF-8")
@@ -120,8 +183,56 @@ def test_limits_that_are_not_utf8_are_named(folder) -> None:
 def test_unavailable_is_repeated_and_a_name_may_have_a_comma(folder) -> None:
     (folder / "h.csv").write_text(NUMBERED.replace(",1,1,", ',"a, b",1,').replace(",1,0,", ',"a, b",0,'))
     found = json.loads(told("--budget", 1, "--unavailable", "a, b", "--unavailable", "3", "--json"))
-    assert found["limits"] == ["none of a, b, 3"]
+    assert found["limits"] == ["none of 'a, b', 3"]
     assert found["choose"] == ["2"]
+
+
+def test_names_with_commas_are_quoted_among_others(folder) -> None:
+    names = {"video": "Munich, West", "social": "Oslo; harbour"}
+    text = example_file()
+    for plain, name in names.items():
+        text = text.replace(f",{plain},", f',"{name}",')
+    (folder / "h.csv").write_text(text)
+    words = told("--budget", 2)
+    ((first, second),) = re.findall(r"choose (.*) and (.*)\.\n", words)
+    assert {first, second} == {repr(name) for name in names.values()}
+    assert f" behind {second}." in words
+    assert f"Chosen: {first}, {second} (2 of 6 arms)." in told("--budget", 2, "--explain")
+    bound = told("--budget", 1, "--unavailable", "Munich, West")
+    assert "Limit: none of 'Munich, West'." in bound
+    assert "Left out by the limits: 'Munich, West', with " in bound
+    assert "for 'Oslo; harbour', " in bound
+    every = ["newsletter", "posters", "radio", "search", *names.values()]
+    (folder / "l.toml").write_text(f'[[limits]]\nkind = "include"\narms = {json.dumps(every)}\n')
+    result = call("next", "h.csv", "--budget", 2, "--limits", "l.toml")
+    refused(result, "always newsletter, posters, radio, search, 'Munich, West', 'Oslo; harbour'")
+
+
+def test_rounds_in_which_nothing_was_chosen_teach_nothing(folder) -> None:
+    rows = [f"{t},{arm},0,,{0 if t < 4 else ''}" for t in (1, 2, 3, 4) for arm in "ab"]
+    (folder / "h.csv").write_text("\n".join(["round,arm,chosen,z,y", *rows]))
+    line = "Learned of no arm: none of the 2 was chosen in the 3 of 4 rounds with outcomes, by switching-sem."
+    for options in ((), ("--explain",)):
+        words = told("--budget", 1, *options)
+        assert line in words.splitlines()
+        assert "Learned from" not in words
+        assert "graph" not in words
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--policy", "window-cucb", "--set", "window=1"), "nothing is remembered of it"),
+        (("--policy", "super-arm-ucb", "--budget", 3), "in a set that was not tried yet"),
+        (("--policy", "random"), "drawn by chance"),
+    ],
+)
+def test_an_arm_that_was_heard_of_is_not_said_to_be_new(options, words) -> None:
+    short = told("--budget", 2, *options)
+    assert f"  {words}\n" in short
+    full = told("--budget", 2, *options, "--explain")
+    assert "The first outcome of" not in full
+    assert "no outcome yet" not in full
 
 
 def test_signs_that_the_font_lacks_are_named_once(folder) -> None:
@@ -175,3 +286,9 @@ def test_a_set_that_is_not_proved_to_be_the_best_is_said_to_be_so(folder) -> Non
 )
 def test_an_effort_that_is_none_is_refused(effort, words) -> None:
     refused(call("next", "h.csv", "--budget", 2, "--effort", effort), words)
+
+
+def test_an_effort_without_limits_is_refused() -> None:
+    options = ("--budget", 2, "--effort", 900)
+    refused(call("next", "h.csv", *options), "effort = 900: must be left out without --limits or --unavailable")
+    assert told(*options, "--unavailable", "radio")

@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 
+from spillover.cli.policy_option import usable
 from spillover.history.example import example_file
 from tests.cli.calls import call, outside
 
@@ -207,8 +208,36 @@ def test_policies_and_their_parameters(folder) -> None:
     refused(folder, SMALL, "policy = 'oracle': needs what no file has", options=("--policy", "oracle"))
     refused(folder, SMALL, "policy = 'ftrl': needs what no file has", options=("--policy", "ftrl"))
     refused(folder, SMALL, "did you mean ndc-sem?", options=("--policy", "ndcsem"))
+    told_graph = ("--budget", 1, "--policy", "cucb", "--set", "told_graph=true")
+    refused(folder, SMALL, "'told_graph=true': must be left out: a file has no true graph", options=told_graph)
+    assert answer(written(folder, SMALL), *told_graph[:-1], "told_graph=false")["choose"]
     found = answer(written(folder, SMALL), *options, "discount=0.9", "--set", "sparsity=auto")
     assert found["policy"] == "ndc-sem"
+
+
+@pytest.mark.parametrize("policy", usable())
+def test_a_policy_that_must_know_the_range_of_y_says_how_to_tell_it(policy, folder) -> None:
+    options: tuple[object, ...] = ("--budget", 1, "--policy", policy)
+    if policy == "cts":
+        lines = refused(folder, SMALL, "policy = 'cts': what y can be must be known from the start", options=options)
+        assert lines[-1].endswith("give --overall-range LOW HIGH")
+        options += ("--overall-range", 0, 1)
+    assert answer(written(folder, SMALL), *options)["choose"]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_headings_that_do_not_match_are_split_by_the_separator_that_fits(separator, folder) -> None:
+    text = separator.join(["Datum", "Kanal", "Gewählt", "Wert"]) + "\n"
+    lines = refused(folder, text, "no column 'arm'", "there are: 'Datum', 'Kanal', 'Gewählt', 'Wert'")
+    assert not any("did you mean" in line for line in lines)
+
+
+def test_a_decimal_comma_between_commas_is_pointed_out(folder) -> None:
+    hint = "; decimal commas are read where semicolons or tabs separate columns"
+    lines = refused(folder, changed("1,a,1,0.5,0.5", '1,a,1,"0,5",much'), "h.csv:2: z = '0,5': must be", hint)
+    assert [line.endswith(hint) for line in lines] == [True, False, False]
+    lines = refused(folder, changed("0.4,0.4", "0,4;0,4,5").replace(",", ";"), "h.csv:5: ")
+    assert not any(hint in line for line in lines)
 
 
 SPELLINGS = {
@@ -282,6 +311,8 @@ def test_an_example_is_written_once_and_gives_an_answer(folder) -> None:
     assert call("next", "--example", "--force").exit_code == 0
     assert call("next", "--example", "mine.csv").exit_code == 0
     assert (folder / "mine.csv").read_text() == example_file()
+    nowhere = call("next", "--example", "none/mine.csv")
+    assert (nowhere.exit_code, nowhere.stderr) == (2, "spillover: none/mine.csv: No such file or directory\n")
     assert call("next", "history.csv", "--example", "other.csv").exit_code == 2
     assert call("next").exit_code == 2
 

@@ -64,7 +64,7 @@ def test_an_arm_never_tried_is_all_exploration():
     assert told.arms[0].exploration == np.inf
     assert told.arms[0].exploration_share == 1.0
     assert told.arms[0].gap == np.inf
-    assert "nothing known yet" in " ".join(str(told).split())
+    assert "  nothing known yet  " in str(told)
 
 
 def test_gaps_are_to_the_runner_up_and_to_the_worst_chosen():

@@ -1,5 +1,7 @@
 """Signs of health: each is given where it is true, and not where it is not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,14 @@ def test_arms_of_which_nothing_is_known():
     assert found["mostly-exploration"].value == 1.0
 
 
+def test_what_was_heard_and_forgotten_is_no_first_outcome():
+    shown = made_up(np.zeros((3, 3)), [np.nan] * 3, [0, 1, 0], index=[1.0, 1.0, 1.0])
+    heard = np.array([1, 0, 0], bool)
+    found = codes(Pending(4, {4: np.array([1, 0, 1], bool)}, heard=heard), shown=shown)
+    assert found["arms-forgotten"].sentence == "Nothing is remembered of a: the policy has forgotten its outcomes."
+    assert (found["arms-unknown"].arms, found["arms-under-way"].arms) == (("b",), ("c",))
+
+
 def test_a_graph_that_is_not_settled_and_arms_that_go_together():
     y = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.5, 1.0, 3.0]])
     found = codes(None, {"gram": y.T @ y})
@@ -61,10 +71,67 @@ def test_idle_arms_count_what_is_under_way():
 def test_delays_against_changes_and_memory():
     late = Pending(100, {}, 10, 500, 80)
     assert codes(late, {"changes_seen": np.array(3)})["delay-exceeds-changes"].value == pytest.approx(50 / 25)
-    assert not codes(late, {"changes_seen": np.array(0)})["changes-seen"].warning
+    unchanged = codes(late, {"changes_seen": np.array(0)})["changes-seen"]
+    assert (unchanged.warning, unchanged.value) == (False, None)
     assert codes(late, {"memory": 20.0})["delay-exceeds-memory"].value == pytest.approx(2.5)
     assert "delay-exceeds-memory" not in codes(late, {"memory": 60.0})
     assert Pending(10, {4: ALL}, 1, 0, 0).delay == 3.0  # what is under way is as late as it is by now
+
+
+@pytest.mark.parametrize(
+    ("changes", "rounds", "timed", "sentence"),
+    [
+        (0, 40, False, "No change was noticed in 40 rounds."),
+        (0, 40, True, "No change was noticed in 40 rounds."),
+        (1, 180, False, "1 change was noticed in 180 rounds."),
+        (2, 1800, True, "2 changes were noticed in 1,800 rounds."),
+        (
+            3,
+            100,
+            True,
+            "3 changes were noticed in 100 rounds, and outcomes take about 50.0: they tell of a world that is gone.",
+        ),
+        (0, 1, True, "No change was noticed in 1 round."),
+    ],
+)
+def test_only_changes_that_were_noticed_are_told(changes, rounds, timed, sentence):
+    found = codes(Pending(rounds, {}, 10, 500, 80, timed), {"changes_seen": changes})
+    (signal,) = [signal for code, signal in found.items() if "changes" in code]
+    assert signal.sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("index", "sentence"),
+    [
+        ([0.5, 0.4], "None of the chosen arms' scores is exploration: all of it is what was learned."),
+        ([0.501, 0.401], "Less than 1% of the chosen arms' scores is exploration, the rest is what was learned."),
+        ([0.6, 0.5], "18% of the chosen arms' scores is exploration, the rest is what was learned."),
+        ([500.0, 400.0], "More than 99% of the chosen arms' scores is exploration, the rest is what was learned."),
+    ],
+)
+def test_how_much_is_exploration_in_words(index, sentence):
+    shown = made_up(np.zeros((3, 3)), [0.5, 0.4, 0.3], [1, 1, 0], index=[*index, 0.3])
+    (signal,) = [signal for code, signal in codes(shown=shown).items() if "exploration" in code]
+    assert signal.sentence == sentence
+
+
+def test_scores_that_are_all_exploration():
+    shown = made_up(np.zeros((3, 3)), [0.5, np.nan, np.nan], [0, 1, 1], index=[0.6, 1.0, 1.0])
+    unknown = replace(shown, score=np.ones(3))
+    assert codes(shown=unknown)["mostly-exploration"].sentence == "All of the chosen arms' scores is exploration."
+    for chosen, words in (([1, 1, 0], "1 of 2 chosen arms has"), ([0, 1, 1], "2 of 2 chosen arms have")):
+        shown = made_up(np.zeros((3, 3)), [0.5, np.nan, np.nan], chosen, index=[0.6, np.inf, np.inf])
+        sentence = codes(shown=shown)["mostly-exploration"].sentence
+        assert sentence == f"{words} a score without limit, which is exploration alone."
+
+
+def test_who_knows_sets_does_not_say_that_an_arm_was_never_heard_of():
+    learner = sp.Learner(sp.POLICIES["super-arm-ucb"](), sp.Problem(3, 2))
+    learner.report(learner.play([1, 1, 0]), z=[0.5, 0.5, 0], y=[0.5, 0.5, 0])
+    learner.report(learner.play([1, 0, 1]), z=[0.5, 0, 0.5], y=[0.5, 0, 0.5])
+    learner.play([0, 1, 1])
+    (signal,) = [signal for signal in learner.reasons(NAMES).health if signal.code.startswith("arms-")]
+    assert signal.sentence == "Nothing is known of the best sets with b, c: no outcome of them yet."
 
 
 def test_outcomes_that_may_be_lost():

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.constraints import Exclusive
 from spillover.reasons import reasons
+from spillover.reasons.words import number, part_of, shows
 from tests.reasons.examples import made_up
 
 CHAIN = [[0, 0.5, 0], [0, 0, 0.5], [0, 0, 0]]
@@ -55,6 +57,31 @@ def test_every_policy_speaks_at_any_time(name):
     assert "pending" in {signal.code for signal in learner.reasons().health}
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (4.306, 2.836, 0.0609),
+        (0.5, 0.0006, -0.0006),
+        (0.5, 0.0004, 0.0),
+        (-0.0004, 0.2, 0.1),
+        (0.0, 0.0, 0.0),
+        (4e-4, 3e-4, 2.2e-6),
+        (123456.0, 4567.0, 8.0),
+    ],
+)
+def test_printed_parts_add_up_to_the_printed_whole(parts):
+    whole = float(number(sum(parts)))
+    printed = [float(part_of(part, sum(parts))) for part in parts if shows(part, sum(parts))]
+    size = 1.0 if 1e-3 <= abs(whole) < 1e5 or whole == 0 else 10.0 ** np.floor(np.log10(whole)) * 10
+    assert sum(printed) == pytest.approx(whole, abs=2.5e-3 * size)
+    assert all(printed)
+    assert not any(part_of(part, sum(parts)).startswith("-0.000") for part in parts)
+
+
+def test_parts_without_limit_are_printed():
+    assert (shows(np.inf, np.inf), part_of(np.inf, np.inf), part_of(0.25, np.inf)) == (True, "no limit", "0.250")
+
+
 def test_the_table_has_a_row_for_each_arm_the_chosen_first():
     table = reasons(made_up(CHAIN, [0.9, 0.4, 0.6], [1, 0, 1]), arms=NAMES).to_frame()
     assert table.index.tolist() == ["car", "Ål", "bus"]
@@ -74,6 +101,18 @@ def test_an_unknown_graph_is_said_to_be_unknown():
     assert "0.400  not known along which paths" in str(reasons(shown))
     partly = made_up([[0, 0.5], [0, 0]], [0.5, 0.5], [0, 1], weights=[1.0, 1.8])
     assert "0.150  not along the paths of the graph" in str(reasons(partly))
+    nearly = made_up([[0, 0.5], [0, 0]], [0.5, 0.5], [0, 1], weights=[1.0, 1.5008])
+    assert reasons(nearly).arms[1].ways.unknown == pytest.approx(0.0004)
+    assert "not along the paths" not in str(reasons(nearly))
+
+
+def test_within_constraints_nobody_is_ahead():
+    shown = made_up(CHAIN, [0.9, 0.4, 0.6], [1, 0, 1])
+    assert "ahead by" in str(reasons(shown, arms=NAMES))
+    for options in ({"constraints": (Exclusive([0, 1]),), "budget": 2}, {"feasible": lambda x: True}):
+        *_, title, first = str(reasons(shown, arms=NAMES, **options)).splitlines()[:5]
+        assert title.endswith("score")
+        assert first.split()[-1] == "1.225"
 
 
 def test_a_learner_keeps_its_delays_on_disk(tmp_path):

@@ -16,14 +16,16 @@ from spillover.oracle import best_set
 from spillover.reasons import ArmReason, Reasons, Signal
 from spillover.reasons.health import MORE_EFFORT
 from spillover.reasons.paths import solvable
-from spillover.reasons.words import number
+from spillover.reasons.words import number, part_of, shows
 from spillover.types import Array
+from spillover.validate import quoted
 
 LISTED = 5  # rounds that a line names
 TIE = 1e-9
 MORE_STEPS = 10  # times the effort, where it did not suffice
 MOSTLY = 0.5  # share from which on one arm gets most of what spills over
-SMALL = 0.01  # a part below this share of the score is not worth a word
+OF_THE_GRAPH = ("graph-identified", "graph-not-identified", "arms-together")  # signals
+SMALL = 0.01  # of what spills over: a smaller rest is not worth a word
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,7 +95,10 @@ def named(rounds: Sequence[str]) -> str:
 
 
 def as_in_the_command(told: Reasons, history: History, effort: int) -> Reasons:
-    """The same reasons; rounds that wait for their outcomes are called as in the file, and effort is an option."""
+    """The same reasons; rounds that wait for their outcomes are called as in the file, and effort is an option.
+
+    Of a file without y nothing is said of the graph: z stood in for y. Nor where nothing was chosen.
+    """
     pending = history.pending
 
     def renamed(signal: Signal) -> Signal:
@@ -105,7 +110,9 @@ def as_in_the_command(told: Reasons, history: History, effort: int) -> Reasons:
         many = f"{len(pending):,} outcomes are" if len(pending) > 1 else "1 outcome is"
         return signal._replace(sentence=f"{many} still to come: {named(pending)}.")
 
-    return replace(told, health=tuple(renamed(signal) for signal in told.health))
+    graph = history.has_overall and not nothing_chosen(history)
+    said = [signal for signal in told.health if graph or signal.code not in OF_THE_GRAPH]
+    return replace(told, health=tuple(renamed(signal) for signal in said))
 
 
 def print_answer(answer: Answer) -> None:
@@ -137,8 +144,22 @@ def print_choice(answer: Answer) -> None:
         click.echo(line)
     for limit in answer.kept:
         click.echo(f"Limit: {limit}.")
-    arrived, rounds = int(history.arrived.sum()), len(history.rounds)
-    click.echo(f"Learned from {arrived:,} of {rounds:,} rounds with {len(history.arms):,} arms, by {answer.policy}.")
+    click.echo(f"{learned_from(history)}, by {answer.policy}.")
+
+
+def learned_from(history: History) -> str:
+    """How much there was to learn from."""
+    arrived, rounds, arms = int(history.arrived.sum()), len(history.rounds), len(history.arms)
+    if nothing_chosen(history):
+        return (
+            f"Learned of no arm: none of the {arms:,} was chosen in the {arrived:,} of {rounds:,} rounds with outcomes"
+        )
+    return f"Learned from {arrived:,} of {rounds:,} rounds with {arms:,} arms"
+
+
+def nothing_chosen(history: History) -> bool:
+    """Whether outcomes are there, and none of them is of a choice."""
+    return bool(history.arrived.any() and not history.heard.any())
 
 
 def print_notes(answer: Answer) -> None:
@@ -147,7 +168,7 @@ def print_notes(answer: Answer) -> None:
 
 
 def headline(answer: Answer) -> str:
-    names = [arm.arm for arm in answer.chosen]
+    names = [quoted(arm.arm) for arm in answer.chosen]
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     when = f" ({answer.history.following})" if answer.history.following else ""
     return f"Next round{when}: choose {listed or f'nothing: {why_nothing(answer)}'}."
@@ -165,39 +186,38 @@ def why_nothing(answer: Answer) -> str:
 def first_number(answer: Answer) -> str:
     """What the number is that the line of an arm begins with."""
     told = answer.reasons
-    added = [arm.exploration for arm in answer.chosen if arm.known and worth_a_word(arm.exploration, arm)]
+    added = [arm.exploration for arm in answer.chosen if arm.known and shows(arm.exploration, arm.score)]
     if not added:
         return f"The first number is the {told.quantity}."
     change = "added" if min(added) > 0 else "added or taken off"
     return f"The first number is the score: the {told.quantity}, and what is {change} for what is not sure yet."
 
 
-def worth_a_word(part: float, arm: ArmReason) -> bool:
-    return abs(part) > SMALL * abs(arm.score)
-
-
 def reason(answer: Answer, arm: ArmReason) -> str:
-    """Why this arm, in a line."""
+    """Why this arm, in a line; the parts add up to the score, as they are printed."""
     told = answer.reasons
     if told.planned:
         known = "" if arm.known else ", nothing is known of it yet"
         return f"its turn: at the start every arm is tried, alone and with others{known}"
     if not arm.known:
-        return unknown(answer.history, arm)
-    parts = [f"{number(arm.direct)} by itself"]
-    if worth_a_word(arm.spilled_over, arm):
-        parts.append(f"{number(arm.spilled_over)} that spills over{mostly(told, arm)}")
-    if worth_a_word(arm.exploration, arm):
-        parts.append(f"{number(arm.exploration)} for what is not sure yet")
+        return unknown(answer, arm)
+    parts = [f"{part_of(arm.direct, arm.score)} by itself"]
+    if shows(arm.spilled_over, arm.score):
+        parts.append(f"{part_of(arm.spilled_over, arm.score)} that spills over{mostly(told, arm)}")
+    if shows(arm.exploration, arm.score):
+        parts.append(f"{part_of(arm.exploration, arm.score)} for what is not sure yet")
     return f"{number(arm.score)}: {', '.join(parts)}"
 
 
-def unknown(history: History, arm: ArmReason) -> str:
+def unknown(answer: Answer, arm: ArmReason) -> str:
     """Why an arm is chosen of which the policy knows nothing."""
-    tried = history.x[:, arm.position]
-    if not tried.any():
-        return "not tried yet"
-    return "drawn by chance" if tried[history.arrived].any() else "tried, and nothing has come of it yet"
+    history = answer.history
+    if not history.heard[arm.position]:
+        return "tried, and nothing has come of it yet" if history.x[:, arm.position].any() else "not tried yet"
+    said = {signal.code for signal in answer.reasons.health if arm.arm in signal.arms}
+    if "arms-forgotten" in said:
+        return "nothing is remembered of it"
+    return "in a set that was not tried yet" if "arms-unknown" in said else "drawn by chance"
 
 
 def mostly(told: Reasons, arm: ArmReason) -> str:
@@ -210,7 +230,7 @@ def mostly(told: Reasons, arm: ArmReason) -> str:
     most = int(np.argmax(others))
     if others[most] <= 0:
         return ""
-    target, part = told.names[most], others[most] / whole
+    target, part = quoted(told.names[most]), others[most] / whole
     if part > 1 - SMALL:
         return f" to {target}"
     return f", mostly to {target}" if part >= MOSTLY else f" to {target} and others"
@@ -224,7 +244,7 @@ def reached_by(told: Reasons, arm: ArmReason) -> Array:
 
 
 def runner_up(answer: Answer) -> Iterator[str]:
-    """How close it was; within limits only what they allow is a next best."""
+    """How close it was. Within limits another set may come closer than any swap of one arm."""
     told = answer.reasons
     chosen, others = answer.chosen, [arm for arm in told.ranked() if not arm.chosen]
     if told.planned or not others:
@@ -238,8 +258,13 @@ def runner_up(answer: Answer) -> Iterator[str]:
     if not np.isfinite(best.change) or best.change > TIE * abs(last.score):  # better: a policy that draws its sets
         return
     tie = best.change >= -TIE * abs(last.score)
-    behind = f"as good as {best.out}; chance decided" if tie else f"{number(-best.change)} behind {best.out}"
-    yield f"Next best: {best.into}, {behind}."
+    if answer.limits:
+        less = "as good; chance decided" if tie else f"{number(-best.change)} less"
+        yield f"Closest swap of one arm: {quoted(best.into)} for {quoted(best.out)}, {less}."
+        return
+    ahead = quoted(best.out)
+    behind = f"as good as {ahead}; chance decided" if tie else f"{number(-best.change)} behind {ahead}"
+    yield f"Next best: {quoted(best.into)}, {behind}."
 
 
 def left_out(answer: Answer, chosen: Sequence[ArmReason], others: Sequence[ArmReason]) -> Iterator[str]:
@@ -249,7 +274,7 @@ def left_out(answer: Answer, chosen: Sequence[ArmReason], others: Sequence[ArmRe
     first = sorted(answer.reasons.arms, key=lambda arm: (-arm.score, not arm.chosen))[: answer.budget]
     better = [arm for arm in others if arm in first and arm.score > least + TIE * abs(least)]
     if better and not by_chance:
-        listed = "; ".join(f"{arm.arm}, with {number(arm.score)}" for arm in better[:LISTED])
+        listed = "; ".join(f"{quoted(arm.arm)}, with {number(arm.score)}" for arm in better[:LISTED])
         more = f"; and {len(better) - LISTED:,} more" if len(better) > LISTED else ""
         yield f"Left out by the limits: {listed}{more}."
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from spillover.constraints import Constraint, Costs, Unavailable, parse
 from spillover.experiments.lines import dotted, line_of, suggestion
+from spillover.reasons.health import listed
+from spillover.validate import quoted
 
 KEY = "limits"
 
@@ -54,12 +56,14 @@ def not_available(texts: Sequence[str], arms: Sequence[str]) -> tuple[Constraint
 
 
 def in_words(limits: Sequence[Constraint], chosen: Sequence[str], arms: Sequence[str]) -> list[str]:
-    """What was asked, and of costs how much is spent."""
+    """What was asked, and of costs how much is spent, and which arms are free because nobody gave them a cost."""
     found = []
     for limit in limits:
-        text = limit.words(str)
+        text = limit.words(quoted)
         if isinstance(limit, Costs):
             costs = dict(limit.costs) if limit.by_arm else dict(zip(arms, limit.costs, strict=True))
             text += f", {sum(costs.get(name, 0.0) for name in chosen):g} spent"
+            free = [name for name in arms if name not in costs]
+            text += f"; free, as no cost is given: {listed(free)}" if free else ""
         found.append(text)
     return found

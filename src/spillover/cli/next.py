@@ -17,7 +17,7 @@ from spillover.cli.answer import Answer, as_in_the_command, print_answer, print_
 from spillover.cli.edge import Command
 from spillover.cli.limits import not_available, parse_limits, read_limits
 from spillover.cli.output import json_option, print_json
-from spillover.cli.policy_option import made_policy, recommended
+from spillover.cli.policy_option import NEED_RANGE, made_policy, recommended
 from spillover.cli.progress import Watch
 from spillover.exact import EFFORT
 from spillover.history import History, HistoryError, read_history, tell
@@ -48,7 +48,7 @@ EXAMPLES = (
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="What y can be (anything).")
 @click.option("--columns", metavar="PAIRS", help="Other column names: round=day,arm=region; y= if there is no y.")
 @click.option("--limits", type=FILE, help="TOML file of costs, groups, exclusions, requirements.")
-@click.option("--effort", type=int, default=EFFORT, show_default=True, help="Most steps of the search under limits.")
+@click.option("--effort", type=int, show_default=str(EFFORT), help="Most steps of the search under limits.")
 @click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms not to be had this time; repeatable.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Settles ties and draws.")
 @click.option("--explain", is_flag=True, help="The reasons in full: every arm, paths, swaps, health.")
@@ -115,7 +115,7 @@ def decide(
     overall_range: tuple[float, float] | None,
     columns: str | None,
     limits: Path | None,
-    effort: int,
+    effort: int | None,
     unavailable: tuple[str, ...],
     seed: int,
     explain: bool,
@@ -131,7 +131,11 @@ def decide(
     renamed = read_columns(columns) if columns is not None else {}
     if budget is not None:
         validate.whole("budget", budget, 1)
-    check_effort(effort)
+    if policy in NEED_RANGE and overall_range is None:
+        raise ValueError(
+            f"policy = {policy!r}: what y can be must be known from the start: give --overall-range LOW HIGH"
+        )
+    steps = steps_of(effort, limited=limits is not None or bool(unavailable))
     text, entries = read_limits(limits) if limits is not None else ("", [])
     if plot is not None:
         check_plot(plot)
@@ -146,7 +150,7 @@ def decide(
         learner = tell(
             made, history, budget=checked, seed=seed, progress=watch.telling(len(history.rounds)), **given_ranges
         )
-    told = as_in_the_command(next_reasons(learner, history.arms, bounds, effort), history, effort)
+    told = as_in_the_command(next_reasons(learner, history.arms, bounds, steps, history.heard), history, steps)
     answer = Answer(file=file, policy=policy, budget=checked, history=history, limits=bounds, reasons=told)
     if plot is not None:
         draw(told, plot)
@@ -158,6 +162,15 @@ def decide(
         print_answer(answer)
     if plot is not None and not as_json:
         click.echo(f"Picture: {plot}")
+
+
+def steps_of(effort: int | None, *, limited: bool) -> int:
+    """How many steps the search may take; without limits nothing is searched, and whoever says how long is mistaken."""
+    if effort is None:
+        return EFFORT
+    check_effort(effort)
+    validate.require(limited, "effort", effort, "left out without --limits or --unavailable: nothing is searched then")
+    return effort
 
 
 def check_plot(path: Path) -> None:

@@ -10,6 +10,7 @@ from spillover.history.replay import learns_from_others
 from spillover.policies import POLICIES
 
 PREFERRED = ("switching-sem", "ndc-sem")
+NEED_RANGE = ("cts",)  # they must know beforehand what y can be
 ALL_KNOWING = ("oracle", "delayed-oracle")  # they must be told what nobody knows outside of a simulation
 
 
@@ -40,6 +41,8 @@ def made_policy(name: str, settings: Sequence[str]) -> Any:
             listed = f"one of {', '.join(accepted)}" if accepted else f"left out: {name} has no parameters"
             raise ValueError(f"set = {setting!r}: {key} must be {listed}{suggestion(key, accepted)}")
         given[key] = value_of(text)
+        if key == "told_graph" and given[key] is True:
+            raise ValueError(f"set = {setting!r}: must be left out: a file has no true graph that could be told")
     return POLICIES[name](**given)
 
 

@@ -10,17 +10,23 @@ from spillover.live import Learner
 from spillover.policies.constrained import Constrained
 from spillover.reasons import EXPECTED, Reasons
 from spillover.reasons.health import Pending
+from spillover.types import BoolArray
 
 
 def next_reasons(
-    learner: Learner, arms: Sequence[str], limits: Sequence[Constraint] = (), effort: int = EFFORT
+    learner: Learner,
+    arms: Sequence[str],
+    limits: Sequence[Constraint] = (),
+    effort: int = EFFORT,
+    heard: BoolArray | None = None,
 ) -> Reasons:
     """What it chooses next and why; limits bind this decision alone, not what was done before.
 
     effort: steps after which the search for the best set within the limits ends with the best one so far.
+    heard: of which arms outcomes have come, whether or not the policy remembers them.
     """
     waiting = {played: choice.x for played, choice in learner.waiting.items()}
-    pending = Pending(learner.rounds, waiting, timed=False)  # a file does not say when outcomes came
+    pending = Pending(learner.rounds, waiting, timed=False, heard=heard)  # a file does not say when outcomes came
     if not limits:
         return learner.reasons(arms, pending=pending)
     inner: Any = learner.policy

@@ -17,6 +17,7 @@ MEANINGS = {
 NEEDED = ("round", "arm", "chosen", "z")  # without y no spill-over is learned
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
 NONE = ""  # --columns y= says that there is none
+CLOSE = 0.6  # from 0 to 1, how like another a name must be to be suggested: rounds for round, not Datum for arm
 
 
 class Columns(NamedTuple):
@@ -44,13 +45,18 @@ def read_columns(text: str) -> dict[str, str]:
 
 
 def separator_of(line: str, wanted: Sequence[str]) -> str:
-    """The separator under which the line holds most of the wanted names; a comma if there is nothing to choose."""
+    """The separator under which the line holds most of the wanted names, then most names; then a comma.
+
+    >>> separator_of("Datum;Kanal;Wert", ["round", "arm", "chosen"])
+    ';'
+    """
     names = {name.casefold() for name in wanted}
 
-    def hits(separator: str) -> int:
-        return len(names & {cell.casefold() for cell in cells_of(line, separator)})
+    def fit(separator: str) -> tuple[int, int]:
+        cells = cells_of(line, separator)
+        return len(names & {cell.casefold() for cell in cells}), len(cells)
 
-    return max(SEPARATORS, key=hits)  # the first of the best
+    return max(SEPARATORS, key=fit)  # the first of the best
 
 
 def cells_of(line: str, separator: str) -> list[str]:
@@ -92,5 +98,5 @@ def shown(names: Sequence[str]) -> str:
 def near(given: str, names: Sequence[str] | Mapping[str, str]) -> str:
     """The nearest of some names, if one is near."""
     plain = {name.casefold(): name for name in names}
-    close = get_close_matches(given.casefold(), list(plain), 1, 0.5)
+    close = get_close_matches(given.casefold(), list(plain), 1, CLOSE)
     return f"; did you mean {plain[close[0]]}?" if close else ""

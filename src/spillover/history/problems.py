@@ -1,5 +1,6 @@
 """What is wrong with a file, all of it at once: where, what was found, what is accepted."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -55,6 +56,12 @@ class Problems:
         self.counts[kind] = self.counts.get(kind, 0) + 1
         if len(self.listed(kind)) < SHOWN:
             self.found.setdefault(kind, []).append(Found(None, text, line))
+
+    def add_hint(self, kind: str, pattern: re.Pattern[str], hint: str) -> None:
+        """Say more in the problems of a kind whose text has the pattern in it."""
+        for k, found in enumerate(self.listed(kind)):
+            if pattern.search(found.text):
+                self.found[kind][k] = found._replace(text=f"{found.text}; {hint}")
 
     def error(self, name: str, places: Callable[[list[int]], Sequence[int | None]], word: str = "") -> HistoryError:
         """The error that tells all of it; `places` says on which lines some rows of data stand."""

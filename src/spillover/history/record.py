@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from spillover.history.problems import HistoryError, Problems
 from spillover.history.source import Source, open_source
 from spillover.history.table import Progress, Table, read_table
 from spillover.types import Array, BoolArray
+from spillover.validate import quoted
+
+DECIMAL_COMMA = re.compile(r"= '[+-]?\d+,\d+'")  # in what is said of a cell
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,6 +40,11 @@ class History:
         """Rounds whose outcomes are still to come."""
         return tuple(self.rounds[k] for k in np.flatnonzero(~self.arrived))
 
+    @cached_property
+    def heard(self) -> BoolArray:
+        """Of which arms outcomes are there, (arms,)."""
+        return np.asarray(np.any(self.x, axis=0, where=self.arrived[:, None]))
+
 
 def read_history(
     path: str | Path,
@@ -56,6 +65,8 @@ def read_history(
     if source is None:
         raise problems.error(str(path), lambda rows: [])
     table = read_table(source, problems, progress)
+    if source.layout and source.layout.separator == ",":
+        problems.add_hint("number", DECIMAL_COMMA, "decimal commas are read where semicolons or tabs separate columns")
     if not len(table.round):
         raise ValueError(f"{path}: has column names and no rows: must have one row for each round and arm")
     try:
@@ -108,7 +119,7 @@ def pivoted(table: Table, dates: Calendar, arms: list[int], keys: Any, source: S
     found = outcomes(x, z, y, dates.labels)
     notes = [*dates.notes, *found.notes]
     if source.columns.ignored:
-        notes.append(f"columns that nobody reads: {', '.join(source.columns.ignored)}")
+        notes.append(f"columns that nobody reads: {', '.join(map(quoted, source.columns.ignored))}")
     return History(
         arms=tuple(table.arms[k] for k in arms),
         rounds=dates.labels,

@@ -5,6 +5,7 @@ latest        (*batch, n)     the latest round of each arm that was heard of; 0 
 memory        (*batch,)       how many rounds count, about
 changes_seen  (*batch,)       how many changes of the world it noticed
 learns        bool            False for a policy that learns nothing
+of_sets       bool            True for a policy that knows sets: what it says of an arm is of the best set with it
 """
 
 from typing import Any

@@ -76,6 +76,10 @@ class SuperArmUCB:
             limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
+    def signals(self, state: SuperArmState) -> dict[str, Any]:
+        """What it knows is of sets, not of arms; see `spillover.policies.signals`."""
+        return {"of_sets": True}
+
     def index(self, state: SuperArmState) -> Array:
         budget = state.members[..., 0, :].sum(axis=-1)
         width = 4.0 * self.exploration * (budget + 1)

@@ -10,6 +10,7 @@ import numpy as np
 
 from spillover.reasons.words import number
 from spillover.types import Array, BoolArray, Explanation
+from spillover.validate import quoted
 
 SAME = 1e-9  # outcomes whose correlation is closer to 1 or -1 than this cannot be told apart
 DIMENSION = 1e-10  # eigenvalues of the matrix of correlations below this add no dimension
@@ -29,6 +30,7 @@ class Pending(NamedTuple):
     total: int = 0  # sum of the delays of the reported rounds
     longest: int = 0
     timed: bool = True  # whether it is known when outcomes came; a file that was filled in later does not say
+    heard: BoolArray | None = None  # of which arms outcomes have come, where that is known: policies forget
 
     @property
     def ages(self) -> dict[int, int]:
@@ -64,7 +66,7 @@ def health(
         return tuple(waiting_signals(pending))
     found = [
         *proof_signals(explanation, told),
-        *unknown_arms(explanation, names, pending),
+        *unknown_arms(explanation, names, pending, told),
         *graph_signals(told, names),
         *guess_signals(explanation),
         *idle_signals(told, names, budget, pending),
@@ -81,7 +83,7 @@ def those(names: Sequence[str], mask: BoolArray) -> tuple[str, ...]:
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Names in a sentence, not too many."""
     rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+    return ", ".join(map(quoted, names[:most])) + (f" and {rest} more" if rest > 0 else "")
 
 
 def unproved(explanation: Explanation, told: Mapping[str, Any]) -> tuple[float, float]:
@@ -113,14 +115,26 @@ def proof_signals(explanation: Explanation, told: Mapping[str, Any]) -> list[Sig
     return [Signal("set-not-proved", True, sentence, more)]
 
 
-def unknown_arms(explanation: Explanation, names: Sequence[str], pending: Pending | None) -> list[Signal]:
-    """Arms of which nothing was heard, those whose outcome is under way apart."""
+def unknown_arms(
+    explanation: Explanation, names: Sequence[str], pending: Pending | None, told: Mapping[str, Any]
+) -> list[Signal]:
+    """Arms of which nothing was heard, those whose outcome is under way apart, and those that the policy forgot."""
     unheard = ~(explanation.count > 0)
+    if told.get("of_sets", False) and unheard.any():  # outcomes of the arm may be there, in other sets
+        without = those(names, unheard)
+        sets, them = ("sets", "them") if len(without) > 1 else ("set", "it")
+        sentence = f"Nothing is known of the best {sets} with {listed(without)}: no outcome of {them} yet."
+        return [Signal("arms-unknown", True, sentence, float(len(without)), without)]
     tried = np.zeros(len(names), np.bool_)
     for x in pending.waiting.values() if pending else ():
         tried |= x
-    never, under_way = those(names, unheard & ~tried), those(names, unheard & tried)
+    heard = np.zeros_like(tried) if pending is None or pending.heard is None else pending.heard
+    never, under_way = those(names, unheard & ~heard & ~tried), those(names, unheard & ~heard & tried)
     found = []
+    if gone := those(names, unheard & heard):
+        outcomes = "their outcomes" if len(gone) > 1 else "its outcomes"
+        sentence = f"Nothing is remembered of {listed(gone)}: the policy has forgotten {outcomes}."
+        found.append(Signal("arms-forgotten", True, sentence, float(len(gone)), gone))
     if never:
         sentence = f"Nothing is known of {listed(never)}: no outcome yet."
         found.append(Signal("arms-unknown", True, sentence, float(len(never)), never))
@@ -179,8 +193,21 @@ def guess_signals(explanation: Explanation) -> list[Signal]:
     if not chosen.any() or learned + added == 0:
         return []
     share = 1.0 if not np.isfinite(added) else float(added / (learned + added))
-    sentence = f"{share:.0%} of the chosen arms' scores is exploration, the rest is what was learned."
+    endless = int(np.isposinf(explanation.score[chosen]).sum())
+    have = "has" if endless == 1 else "have"
+    without = f"{endless} of {int(chosen.sum())} chosen arms {have} a score without limit, which is exploration alone."
+    sentence = without if endless else explored(share)
     return [Signal("mostly-exploration" if share > GUESS else "exploration", share > GUESS, sentence, share)]
+
+
+def explored(share: float) -> str:
+    """How much is exploration, in words that are true where a share in percent would be 0 or 100."""
+    if share == 1.0:
+        return "All of the chosen arms' scores is exploration."
+    if share == 0.0:
+        return "None of the chosen arms' scores is exploration: all of it is what was learned."
+    part = "Less than 1%" if share < 0.01 else "More than 99%" if share > 0.99 else f"{share:.0%}"
+    return f"{part} of the chosen arms' scores is exploration, the rest is what was learned."
 
 
 def idle_signals(told: Mapping[str, Any], names: Sequence[str], budget: int, pending: Pending | None) -> list[Signal]:
@@ -208,12 +235,14 @@ def change_signals(told: Mapping[str, Any], pending: Pending | None) -> list[Sig
     found, delay = [], pending.delay
     changes = told.get("changes_seen")
     if changes is not None:
-        spacing = pending.rounds / (int(changes) + 1)
-        late = pending.timed and int(changes) > 0 and delay > spacing
-        gone = ": they tell of a world that is gone" if late else ""
-        taken = f"; outcomes take about {delay:.1f}{gone}" if pending.timed else ""
-        sentence = f"{int(changes)} changes were noticed, so about {spacing:.0f} rounds lie between them{taken}."
-        value = delay / spacing if pending.timed else None
+        times = int(changes)
+        compared = pending.timed and times > 0  # a world that was not seen to change outlasts every delay
+        ratio = delay * (times + 1) / pending.rounds
+        late = compared and ratio > 1
+        gone = f", and outcomes take about {delay:.1f}: they tell of a world that is gone" if late else ""
+        many = "No change was" if times == 0 else "1 change was" if times == 1 else f"{times} changes were"
+        sentence = f"{many} noticed in {pending.rounds:,} round{'s' if pending.rounds > 1 else ''}{gone}."
+        value = ratio if compared else None
         found.append(Signal("delay-exceeds-changes" if late else "changes-seen", late, sentence, value))
     memory = float(told.get("memory", np.inf))
     if pending.timed and delay > memory:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spillover.validate import quoted
+
 if TYPE_CHECKING:
     from spillover.reasons.decision import ArmReason, Reasons
 
@@ -21,7 +23,27 @@ def number(value: float) -> str:
         return "-"
     if np.isinf(value):
         return "no limit" if value > 0 else "-no limit"
-    return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.2e}"
+    return f"{value:.3f}" if plainly(value) else f"{value:.2e}"
+
+
+def plainly(value: float) -> bool:
+    """Whether `number` prints three decimals."""
+    return bool(value == 0 or 1e-3 <= abs(value) < 1e5)
+
+
+def shows(part: float, whole: float) -> bool:
+    """Whether a part is not 0 at the digits that `number` prints the whole with.
+
+    >>> shows(0.0006, 7.203), shows(0.0004, 7.203), shows(0.0004, 0.0009)
+    (True, False, True)
+    """
+    last = 1e-3 if plainly(whole) or not np.isfinite(whole) else 10.0 ** (np.floor(np.log10(abs(whole))) - 2)
+    return bool(abs(part) >= last / 2)
+
+
+def part_of(part: float, whole: float) -> str:
+    """A part at the digits of the whole, so that printed parts add up to the printed whole."""
+    return f"{part if shows(part, whole) else 0.0:.3f}" if plainly(whole) and np.isfinite(part) else number(part)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -36,10 +58,8 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def row_of(arm: "ArmReason") -> list[str]:
-    parts = [arm.direct, arm.spilled_over, arm.exploration, arm.score, arm.gap]
-    if not arm.known:
-        return [arm.arm, mark(arm), "nothing known", "yet", *(number(part) for part in parts[2:])]
-    return [arm.arm, mark(arm), *(number(part) for part in parts)]
+    learned = [number(arm.direct), number(arm.spilled_over)] if arm.known else ["nothing known yet", ""]
+    return [arm.arm, mark(arm), *learned, *(number(part) for part in (arm.exploration, arm.score, arm.gap))]
 
 
 def mark(arm: "ArmReason") -> str:
@@ -51,13 +71,14 @@ def text(told: "Reasons") -> str:
     ranked = told.ranked()
     chosen = [arm for arm in ranked if arm.chosen]
     others = [arm for arm in ranked if not arm.chosen]
-    names = ", ".join(arm.arm for arm in chosen) or "none"
+    names = ", ".join(quoted(arm.arm) for arm in chosen) or "none"
     lines = [f"Chosen: {names} ({len(chosen)} of {len(ranked)} arms)."]
     if told.planned:
         lines.append("A plan decided this round (the start, or a trial in turn), not the scores.")
     lines += [f"Score: {told.quantity}, exploration included.", ""]
     shown = chosen + others[:SHOWN_OTHERS]
-    lines += aligned([list(TITLES), *(row_of(arm) for arm in shown)])
+    columns = len(TITLES) - told.limited  # limits may take a lower score: nobody is ahead then
+    lines += aligned([row[:columns] for row in (list(TITLES), *(row_of(arm) for arm in shown))])
     if len(others) > SHOWN_OTHERS:
         lines.append(f"... and {len(others) - SHOWN_OTHERS} more arms with lower scores")
     for arm in chosen:
@@ -73,8 +94,10 @@ def spill_lines(told: "Reasons", arm: "ArmReason") -> list[str]:
     """Where an arm spills over to."""
     ways = [(path.amount, " -> ".join(told.names[j] for j in path.arms)) for path in arm.ways.paths]
     unsure = "not known along which paths" if np.isnan(told.flows).any() else "not along the paths of the graph"
-    rests = ((arm.ways.other, "all other ways"), (arm.ways.longer, "longer ways round"), (arm.ways.unknown, unsure))
+    rests = ((arm.ways.other, "all other ways"), (arm.ways.longer, "longer ways round"))
     ways += [rest for rest in rests if rest[0] != 0]
+    if shows(arm.ways.unknown, arm.spilled_over):
+        ways.append((arm.ways.unknown, unsure))
     if not ways:
         return []
     width = max(len(number(amount)) for amount, _ in ways)
