@@ -5,14 +5,17 @@ import itertools
 import numpy as np
 import pytest
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.transforms import Bbox
 
 from spillover.reasons import reasons
 from spillover.report.figures import figure_bytes
+from spillover.report.figures.bends import quadratic
 from spillover.report.figures.decision import (
     MOST_ARMS,
     MOST_EDGES,
     RUNNERS_UP,
     circles,
+    corners_of,
     decision_figure,
     row_names,
     short,
@@ -174,10 +177,24 @@ def test_arms_and_what_is_written_stand_apart(name):
         inside = text.get_text().isdigit()  # the number of the arm
         assert text.get_window_extent().count_overlaps([box.padded(-1) for box in arms]) == inside, text.get_text()
     (left, low), (right, high) = graph.bbox.padded(2).get_points()
-    for arrow in [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]:
+    arrows = [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]
+    for arrow in arrows:
         x, y = np.concatenate(arrow.get_path().transformed(arrow.get_transform()).to_polygons(closed_only=False)).T
         assert left < x.min() <= x.max() < right  # else it would be cut off
         assert low < y.min() <= y.max() < high
+        line = quadratic(*corners_of(arrow)[:3])
+        for box in arms:  # its own too: it begins and ends outside of them
+            away = np.hypot(*(line - box.corners().mean(axis=0)).T).min()
+            assert away > box.width / 2
+    names = [text for text in graph.texts if text.get_text().startswith(("arm", "the name"))]
+    on_heads = sum(text.get_window_extent().count_overlaps(heads(arrows)) for text in names)
+    assert on_heads <= 1  # a thin one between two circles that stand close
+
+
+def heads(arrows):
+    """Boxes around the heads."""
+    corners = [corners_of(arrow)[3:] for arrow in arrows]
+    return [Bbox([head.min(axis=0), head.max(axis=0)]) for head in corners]
 
 
 def test_dollars_in_names_are_no_formulas():

@@ -10,11 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
 from spillover.reasons import ArmReason, Reasons
+from spillover.report.figures.bends import Line, Page, best_bend, curves, quadratic, within
 from spillover.report.figures.places import Places, places
 from spillover.report.figures.style import COLORS, HATCHES, figure_legend, figure_of, new_panels, tidy
+from spillover.types import Array
 
 MOST_ARMS = 24  # in both panels
 MOST_EDGES = 40
@@ -24,6 +27,9 @@ LONG_NAME = 26  # the same for longer names
 NAME_WIDTH = 13  # letters of a line of a name in the graph
 LEVEL = 0.25  # slope below which an arrow is level
 NAMED_EDGES = 12
+AMOUNTS_AT = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)  # parts of an arrow where its amount may stand
+NEGLIGIBLE = 0.01  # amounts below this share of the largest are not written
+STRONG_ARROWS = 10  # that others do not lie on
 SIDE_BY_SIDE = 0.12  # of the width of the graph: names of arms that are nearer meet if they stand at one height
 NAMED_MARGINS = (0.32, 0.32)  # below and above the graph, whose height is 1 and more
 NUMBERED_MARGINS = (0.1, 0.12)
@@ -49,6 +55,14 @@ class Flow(NamedTuple):
     weight: float
 
 
+class Drawing(NamedTuple):
+    """What is moved once all has its place on the page."""
+
+    arrows: dict[Flow, FancyArrowPatch]  # the strongest first
+    sizes: dict[int, float]  # of the circles, in square points
+    names: dict[int, Annotation]  # none where arms are numbered
+
+
 def decision_figure(reasons: Reasons) -> Figure:
     """The graph with the chosen arms and the flows that they start, beside it the scores taken apart.
 
@@ -65,7 +79,7 @@ def decision_figure(reasons: Reasons) -> Figure:
     numbered = crowded or len(shown) > NAMED_NODES or max(len(arm.arm) for arm in shown) > LONG_NAME
     graph, bars = new_panels(1, 2, size=(12.5, height), gridspec_kw={"width_ratios": [1.15, 1]})
     draw_scores(bars, reasons, shown, numbered)
-    draw_graph(graph, shown, drawn, where, numbered)
+    drawing = draw_graph(graph, shown, drawn, where, numbered)
     graph.set_xlabel(textwrap.fill(left_out(reasons, shown, drawn), 72), fontsize="small")
     figure = figure_of(graph)
     names = [arm.arm for arm in reasons.ranked() if arm.chosen]
@@ -73,7 +87,7 @@ def decision_figure(reasons: Reasons) -> Figure:
     title = f"{len(names)} of {len(reasons.arms)} arms chosen{plan}: {', '.join(names) or 'none'}"
     figure.suptitle(as_written(textwrap.shorten(title, 105, placeholder=" …")), fontsize="large", fontweight="bold")
     figure_legend([graph, bars])
-    write_amounts(graph)
+    settle(graph, drawing, where)
     return figure
 
 
@@ -237,14 +251,17 @@ def apart(where: Places, height: float, margins: tuple[float, float]) -> float:
     return min((float(np.hypot(WIDTH * (x - x1), unit * (y - y1))) for (x, y), (x1, y1) in pairs), default=WIDTH)
 
 
-def draw_graph(ax: Axes, shown: Sequence[ArmReason], drawn: Sequence[Flow], where: Places, numbered: bool) -> None:
+def draw_graph(ax: Axes, shown: Sequence[ArmReason], drawn: Sequence[Flow], where: Places, numbered: bool) -> Drawing:
     """Arms as circles, the larger the higher their scores; arrows as wide as what passes along them."""
     below, over = margins = NUMBERED_MARGINS if numbered else NAMED_MARGINS
     room = apart(where, float(figure_of(ax).get_size_inches()[1]), margins)
     sizes = node_sizes(shown, 0.9 * room if numbered else room - name_room(shown))
     above = set() if numbered else named_above(drawn, where)
-    draw_flows(ax, drawn, where, sizes)
-    draw_nodes(ax, shown, where, sizes, numbered, above)
+    arrows = draw_flows(ax, drawn, where, sizes)
+    draw_nodes(ax, shown, where, sizes)
+    names = {} if numbered else write_names(ax, shown, where, sizes, above)
+    if numbered:
+        write_numbers(ax, shown, where)
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
@@ -252,6 +269,7 @@ def draw_graph(ax: Axes, shown: Sequence[ArmReason], drawn: Sequence[Flow], wher
     ax.margins(x=0.1)
     ax.set_ylim(min(heights) - below, max(heights) + (over if above else NUMBERED_MARGINS[1]))
     ax.set_title("what the chosen arms pass on", fontsize="medium")
+    return Drawing(arrows, sizes, names)
 
 
 def name_room(shown: Sequence[ArmReason]) -> float:
@@ -280,9 +298,7 @@ def node_sizes(shown: Sequence[ArmReason], widest: float) -> dict[int, float]:
     return {arm.position: least + (most - least) * float(np.clip(arm.score / limit, 0, 1)) for arm in shown}
 
 
-def draw_nodes(
-    ax: Axes, shown: Sequence[ArmReason], where: Places, sizes: dict[int, float], numbered: bool, above: Set[int]
-) -> None:
+def draw_nodes(ax: Axes, shown: Sequence[ArmReason], where: Places, sizes: dict[int, float]) -> None:
     for taken in (True, False):
         some = [arm for arm in shown if arm.chosen == taken]
         if not some:
@@ -293,43 +309,53 @@ def draw_nodes(
         # a mark of its own for the legend, where circles of these sizes would not fit
         label = "chosen (size: score)" if taken else "not chosen"
         ax.scatter([], [], s=70, label=label, **look)
-    names = short_names([arm.arm for arm in shown], LONG_NAME)
+
+
+def write_numbers(ax: Axes, shown: Sequence[ArmReason], where: Places) -> None:
     for row, arm in enumerate(shown):
-        place = where[arm.position]
-        if numbered:
-            ax.text(*place, str(row + 1), ha="center", va="center", fontsize=8, zorder=4)
-        else:
-            side = 1 if arm.position in above else -1
-            off = side * (np.sqrt(sizes[arm.position]) / 2 + 3)
-            name = as_written(textwrap.fill(names[row], NAME_WIDTH))
-            ax.annotate(
-                name, place, (0, off), textcoords="offset points", ha="center", va="bottom" if side > 0 else "top",
-                fontsize=8, zorder=6,
-                fontweight="bold" if arm.chosen else "normal",
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.8},
-            )  # fmt: skip
+        ax.text(*where[arm.position], str(row + 1), ha="center", va="center", fontsize=8, zorder=4)
 
 
-def draw_flows(ax: Axes, drawn: Sequence[Flow], where: Places, sizes: dict[int, float]) -> None:
-    """Arrows; those that nothing passes along are thin and grey, those that take away are dashed."""
+def write_names(
+    ax: Axes, shown: Sequence[ArmReason], where: Places, sizes: dict[int, float], above: Set[int]
+) -> dict[int, Annotation]:
+    written = {}
+    for arm, name in zip(shown, short_names([arm.arm for arm in shown], LONG_NAME), strict=True):
+        written[arm.position] = ax.annotate(
+            as_written(textwrap.fill(name, NAME_WIDTH)), where[arm.position], (0, 0), textcoords="offset points",
+            ha="center", fontsize=8, zorder=6, fontweight="bold" if arm.chosen else "normal",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.8},
+        )  # fmt: skip
+        put_name(written[arm.position], sizes[arm.position], above=arm.position in above)
+    return written
+
+
+def put_name(name: Annotation, size: float, *, above: bool) -> None:
+    """Above or below a circle of this size."""
+    away = np.sqrt(size) / 2 + 3
+    name.xyann = (0, away if above else -away)
+    name.set_verticalalignment("bottom" if above else "top")
+
+
+def draw_flows(ax: Axes, drawn: Sequence[Flow], where: Places, sizes: dict[int, float]) -> dict[Flow, FancyArrowPatch]:
+    """Arrows, straight for now; those that nothing passes along are thin and grey, those that take away are dashed."""
     largest = max((abs(flow.amount) for flow in drawn), default=0.0)
-    pairs = {(flow.cause, flow.effect) for flow in drawn}
+    arrows = {}
     for flow in drawn:
         strength = abs(flow.amount) / largest if largest else 0.0
-        rad = bend(flow, where, mutual=(flow.effect, flow.cause) in pairs)
         color, line, _ = flow_look(flow)
         arrow = FancyArrowPatch(
-            where[flow.cause], where[flow.effect], arrowstyle="-|>", connectionstyle=f"arc3,rad={rad}",
+            where[flow.cause], where[flow.effect], arrowstyle="-|>",
             shrinkA=np.sqrt(sizes[flow.cause]) / 2 + 1, shrinkB=np.sqrt(sizes[flow.effect]) / 2 + 1,
             linewidth=0.7 + 4.3 * strength, mutation_scale=8 + 8 * strength, color=color, linestyle=line,
             alpha=0.9 if flow.amount else 0.7, zorder=2 if flow.amount else 1,
         )  # fmt: skip
         arrow.set_capstyle("butt")
-        if flow.amount and len(drawn) <= NAMED_EDGES:
-            arrow.set_gid(f"{flow.amount:.2g}")  # written when the places on the page are known
         ax.add_patch(arrow)
+        arrows[flow] = arrow
     for color, line, label in dict.fromkeys(flow_look(flow) for flow in drawn):
         ax.plot([], [], color=color, linestyle=line, linewidth=2.0, label=label)
+    return arrows
 
 
 def flow_look(flow: Flow) -> tuple[str, str, str]:
@@ -356,25 +382,78 @@ def bend(flow: Flow, where: Places, *, mutual: bool) -> float:
     return 0.2 if above == (across > 0) else -0.2
 
 
-def write_amounts(ax: Axes) -> None:
-    """How much passes, on the arrows; nowhere rather than on top of something else.
+def settle(ax: Axes, drawing: Drawing, where: Places) -> None:
+    """Bend the arrows, put names where few arrows are, and write the amounts.
 
     Arrows bend on the page, not in the coordinates of the axes, so this comes when everything else has its place.
     """
     figure_of(ax).draw_without_rendering()
+    bend_arrows(ax, drawing, where)
+    move_names(ax, drawing)
+    if len(drawing.arrows) <= NAMED_EDGES:
+        write_amounts(ax, drawing)
+
+
+def bend_arrows(ax: Axes, drawing: Drawing, where: Places) -> None:
+    """Strong arrows come first, and the others keep clear of them."""
+    pixels = figure_of(ax).dpi / 72
+    row = {arm: k for k, arm in enumerate(where)}
+    page = Page(
+        centres=ax.transData.transform(list(where.values())),
+        radii=np.array([np.sqrt(drawing.sizes[arm]) / 2 * pixels for arm in where]),
+        names=[name.get_window_extent() for name in drawing.names.values()],
+        frame=ax.bbox,
+    )
+    pairs = {(flow.cause, flow.effect) for flow in drawing.arrows}
+    strong: list[Line] = []
+    for flow, arrow in drawing.arrows.items():
+        ends, width = (row[flow.cause], row[flow.effect]), arrow.get_linewidth() * pixels
+        mutual = (flow.effect, flow.cause) in pairs
+        rad = best_bend(ends, bend(flow, where, mutual=mutual), width, page, strong, one_side=mutual)
+        arrow.set_connectionstyle("arc3", rad=rad)
+        if len(strong) < STRONG_ARROWS:
+            strong.append(Line(ends, curves(page, ends, np.array([rad]))[0], width))
+
+
+def move_names(ax: Axes, drawing: Drawing) -> None:
+    """To the other sides of their circles, where fewer arrows are and nothing else is."""
+    corners = [corners_of(arrow) for arrow in drawing.arrows.values()]
+    lines = [quadratic(start, control, end) for start, control, end, *_ in corners]
+    heads = [Bbox([some[3:].min(axis=0), some[3:].max(axis=0)]) for some in corners]
+    arms = [box.padded(-1) for box in circles(ax)]
+    low, high = ax.bbox.intervaly
+    for arm, name in drawing.names.items():
+        taken = arms + [other.get_window_extent() for other in drawing.names.values() if other is not name]
+        here = name.get_verticalalignment() == "bottom"
+        cost = {}
+        for above in (here, not here):
+            put_name(name, drawing.sizes[arm], above=above)
+            box = name.get_window_extent()
+            free = not box.count_overlaps(taken) and low <= box.y0 and box.y1 <= high
+            touched = sum(bool(within(line, box).any()) for line in lines) + 2 * box.count_overlaps(heads)
+            cost[above] = touched if free or above == here else np.inf
+        put_name(name, drawing.sizes[arm], above=min(cost, key=lambda above: cost[above]))
+
+
+def corners_of(arrow: FancyArrowPatch) -> Array:
+    """On the page: the start, the control point and the end of the line, then the corners of the head."""
+    return np.asarray(arrow.get_transform().transform(arrow.get_path().vertices)[:6], float)  # the last one closes it
+
+
+def write_amounts(ax: Axes, drawing: Drawing) -> None:
+    """How much passes, on the arrows; nowhere rather than on top of something else, and nothing that is negligible."""
     taken = [text.get_window_extent() for text in (*ax.texts, ax.title)] + circles(ax)
-    for arrow in [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch) and patch.get_gid()]:
-        curve = np.asarray(arrow.get_path().vertices, float)[:3]  # a quadratic: start, control point, end
-        for part in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74):
-            x, y = (1 - part) ** 2 * curve[0] + 2 * part * (1 - part) * curve[1] + part**2 * curve[2]
+    largest = max((abs(flow.amount) for flow in drawing.arrows), default=0.0)
+    for flow in [flow for flow in drawing.arrows if abs(flow.amount) > NEGLIGIBLE * largest]:
+        start, control, end = corners_of(drawing.arrows[flow])[:3]
+        for x, y in ax.transData.inverted().transform(quadratic(start, control, end, AMOUNTS_AT)):
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
-            text = ax.text(x, y, str(arrow.get_gid()), ha="center", va="center", fontsize=7.5, zorder=5, bbox=box)
+            text = ax.text(x, y, f"{flow.amount:.2g}", ha="center", va="center", fontsize=7.5, zorder=5, bbox=box)
             extent = text.get_window_extent()
             if not extent.count_overlaps(taken):
                 taken.append(extent)
                 break
             text.remove()
-        arrow.set_gid(None)
 
 
 def circles(ax: Axes) -> list[Bbox]:
