@@ -120,6 +120,14 @@ def test_edges_that_nothing_passes_along_are_drawn_if_they_are_few():
     assert {flow.cause for flow in drawn} >= set(range(n - 5, n))
 
 
+def test_an_arm_with_edges_does_not_stand_alone():
+    told = CROWDED["12-cyclic"]
+    drawn = drawn_flows(told, strongest_flows(told), graph_arms(told))
+    assert sum(flow.amount != 0 for flow in drawn) > FEW_EDGES
+    assert len(drawn) < (told.adjacency != 0).sum()  # of those that nothing passes along not all
+    assert {end for flow in drawn for end in (flow.cause, flow.effect)} == set(range(12))
+
+
 def test_without_cycles_all_arrows_go_to_the_right():
     A = np.triu(np.random.default_rng(4).random((12, 12)) < 0.3, 1).astype(float)
     where = places(range(12), A)

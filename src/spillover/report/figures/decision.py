@@ -125,14 +125,24 @@ def graph_arms(reasons: Reasons) -> list[ArmReason]:
 
 
 def drawn_flows(reasons: Reasons, flows: Sequence[Flow], nodes: Sequence[ArmReason]) -> list[Flow]:
-    """The largest, and of each chosen arm at least one; edges that nothing passes along if there are few arrows."""
+    """The largest, and of each chosen arm at least one; then some that nothing passes along."""
     here = {arm.position for arm in nodes}
     inside = [flow for flow in flows if flow.cause in here and flow.effect in here]
     passing = [flow for flow in inside if flow.amount]
     firsts = {flow.cause: flow for flow in reversed(passing) if reasons.arms[flow.cause].chosen}.values()
     kept = set(list(dict.fromkeys([*sorted(firsts, key=passing.index), *passing]))[:MOST_EDGES])
-    structure = [flow for flow in inside if not flow.amount][: max(FEW_EDGES - len(kept), 0)]
-    return [flow for flow in passing if flow in kept] + structure
+    nothing = [flow for flow in inside if not flow.amount]
+    return [flow for flow in passing if flow in kept] + drawn_structure(kept, nothing)
+
+
+def drawn_structure(kept: Set[Flow], edges: Sequence[Flow]) -> list[Flow]:
+    """Of edges that nothing passes along: some if there are few arrows, else one of each arm that would stand alone."""
+    joined = {end for flow in kept for end in (flow.cause, flow.effect)}
+    alone = {end: flow for flow in reversed(edges) for end in (flow.cause, flow.effect) if end not in joined}
+    firsts = dict.fromkeys(alone.values())
+    room = min(max(FEW_EDGES - len(kept), len(firsts)), MOST_EDGES - len(kept))
+    taken = set(list(dict.fromkeys([*firsts, *edges]))[:room])
+    return [flow for flow in edges if flow in taken]
 
 
 def shown_arms(reasons: Reasons, nodes: Sequence[ArmReason]) -> list[ArmReason]:
