@@ -79,9 +79,15 @@ def best_bend(
     return float(rads[np.argmin(cost + gentle)])
 
 
+def distances(found: Array, points: Array) -> Array:
+    """(curves, their points, points)."""
+    across, up = (found[:, :, None, k] - points[:, k] for k in (0, 1))
+    return np.asarray(np.sqrt(across * across + up * up))
+
+
 def too_near(found: Array, ends: tuple[int, int], width: float, page: Page) -> Array:
     """By how many pixels each curve comes too near to circles that are not its own."""
-    away = np.hypot(*np.moveaxis(found[:, :, None] - page.centres, -1, 0)).min(axis=1)
+    away = distances(found, page.centres).min(axis=1)
     short = np.maximum(page.radii + width / 2 + GAP - away, 0.0)
     short[:, list(ends)] = 0.0
     return np.asarray(short.sum(axis=1))
@@ -106,6 +112,6 @@ def on_others(found: Array, ends: tuple[int, int], width: float, others: Sequenc
         inner = np.abs(POINTS - 0.5) < 0.4
         if line.ends[1] == ends[1]:
             inner &= np.arange(len(POINTS)) < len(POINTS) // 2
-        away = np.hypot(*np.moveaxis(found[:, inner, None] - line.points, -1, 0)).min(axis=2)
+        away = distances(found[:, inner], line.points).min(axis=2)
         covered[:, inner] |= away < (width + line.width) / 2 + 1
     return np.asarray(covered.mean(axis=1))

@@ -471,17 +471,25 @@ def move_names(ax: Axes, drawing: Drawing) -> None:
     heads = [Bbox([some[3:].min(axis=0), some[3:].max(axis=0)]) for some in corners]
     arms = [box.padded(-1) for box in circles(ax)]
     low, high = ax.bbox.intervaly
+    boxes = {arm: name.get_window_extent() for arm, name in drawing.names.items()}
     for arm, name in drawing.names.items():
-        taken = arms + [other.get_window_extent() for other in drawing.names.values() if other is not name]
-        here = name.get_verticalalignment() == "bottom"
-        cost = {}
-        for above in (here, not here):
+        taken = arms + [box for other, box in boxes.items() if other != arm]
+        above = name.get_verticalalignment() == "bottom"
+        now = touched(boxes[arm], lines, heads)
+        if not now:
+            continue
+        put_name(name, drawing.sizes[arm], above=not above)
+        box = name.get_window_extent()
+        free = not box.count_overlaps(taken) and low <= box.y0 and box.y1 <= high
+        if free and touched(box, lines, heads) < now:
+            boxes[arm] = box
+        else:
             put_name(name, drawing.sizes[arm], above=above)
-            box = name.get_window_extent()
-            free = not box.count_overlaps(taken) and low <= box.y0 and box.y1 <= high
-            touched = sum(bool(within(line, box).any()) for line in lines) + 2 * box.count_overlaps(heads)
-            cost[above] = touched if free or above == here else np.inf
-        put_name(name, drawing.sizes[arm], above=min(cost, key=lambda above: cost[above]))
+
+
+def touched(box: Bbox, lines: Sequence[Array], heads: Sequence[Bbox]) -> int:
+    """How many arrows a box lies on; heads count more."""
+    return sum(bool(within(line, box).any()) for line in lines) + 2 * box.count_overlaps(heads)
 
 
 def corners_of(arrow: FancyArrowPatch) -> Array:
