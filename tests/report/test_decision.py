@@ -1,19 +1,28 @@
 """The picture of a decision can be read, whatever the number of arms, and says what it leaves out."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.transforms import Bbox
 
 from spillover.reasons import reasons
 from spillover.report.figures import figure_bytes
+from spillover.report.figures.bends import quadratic
 from spillover.report.figures.decision import (
+    FEW_EDGES,
     MOST_ARMS,
     MOST_EDGES,
+    MOST_SOURCES,
     RUNNERS_UP,
     circles,
+    corners_of,
     decision_figure,
+    drawn_flows,
+    graph_arms,
     row_names,
     short,
     short_names,
@@ -87,6 +96,38 @@ def test_arrows_are_as_wide_as_the_flows():
     np.testing.assert_allclose(widths, 0.7 + 4.3 * np.array(amounts) / amounts[0])
 
 
+def test_what_is_negligible_is_not_written():
+    """Along a chain ever less passes."""
+    told = reasons(made_up(np.diag([0.3, 0.3, 0.02, 0.3, 0.02, 0.3], k=-1), np.ones(7), np.arange(7) == 0))
+    amounts = [flow.amount for flow in strongest_flows(told)]
+    np.testing.assert_allclose(amounts, [0.3, 0.09, 0.0018, 0.00054, 0, 0])
+    graph = decision_figure(told).axes[0]
+    assert {text.get_text() for text in graph.texts if text.get_text()[0] == "0"} == {"0.3", "0.09"}
+    arrows = [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]
+    assert [to_hex(arrow.get_edgecolor()) for arrow in arrows].count(to_hex("0.75")) == 2
+
+
+def test_edges_that_nothing_passes_along_are_drawn_if_they_are_few():
+    n = MOST_ARMS
+    few, many = np.eye(n, k=1), np.triu(np.ones((n, n)), 1)
+    for A, grey in ((few, n - 1), (many, FEW_EDGES)):
+        told = reasons(made_up(0.01 * A, np.ones(n), np.zeros(n)))
+        assert len(drawn_flows(told, strongest_flows(told), graph_arms(told))) == grey
+    told = reasons(made_up(0.01 * many, np.ones(n), np.arange(n) >= n - 5))
+    drawn = drawn_flows(told, strongest_flows(told), graph_arms(told))
+    assert len(drawn) == MOST_EDGES
+    assert all(flow.amount for flow in drawn)
+    assert {flow.cause for flow in drawn} >= set(range(n - 5, n))
+
+
+def test_an_arm_with_edges_does_not_stand_alone():
+    told = CROWDED["12-cyclic"]
+    drawn = drawn_flows(told, strongest_flows(told), graph_arms(told))
+    assert sum(flow.amount != 0 for flow in drawn) > FEW_EDGES
+    assert len(drawn) < (told.adjacency != 0).sum()  # of those that nothing passes along not all
+    assert {end for flow in drawn for end in (flow.cause, flow.effect)} == set(range(12))
+
+
 def test_without_cycles_all_arrows_go_to_the_right():
     A = np.triu(np.random.default_rng(4).random((12, 12)) < 0.3, 1).astype(float)
     where = places(range(12), A)
@@ -130,7 +171,36 @@ def test_chosen_arms_come_first_and_what_is_left_out_is_told(budget):
     # how close it was: the last of the chosen beside the best of the others
     ranked = [arm.arm for arm in told.ranked()]
     near = slice(len(chosen) - 1, len(chosen) + RUNNERS_UP)
-    assert [label.rpartition("  ")[0].strip() for label in labels[near]] == ranked[budget - 1 : budget + RUNNERS_UP]
+    assert [" ".join(label.split()[:2]) for label in labels[near]] == ranked[budget - 1 : budget + RUNNERS_UP]
+
+
+@pytest.mark.parametrize(("budget", "share"), [(5, 0.85), (10, 0.62), (30, 0.43)])
+def test_of_many_arms_the_graph_has_those_that_most_passes_between(budget, share):
+    told = decision(100, 0.03, budget)
+    nodes = graph_arms(told)
+    assert len(nodes) == MOST_ARMS
+    drawn = drawn_flows(told, strongest_flows(told), nodes)
+    assert sum(abs(flow.amount) for flow in drawn) > share * np.abs(told.flows).sum()
+    # no chosen arm stands there as if it passed nothing on
+    for arm in [arm for arm in nodes if arm.chosen and np.abs(told.flows[:, arm.position]).max() > 0.01]:
+        assert any(flow.cause == arm.position for flow in drawn)
+    chosen = sum(arm.chosen for arm in nodes)
+    assert chosen >= min(budget, MOST_SOURCES)
+
+
+@pytest.mark.parametrize("name", ["21", "100", "100-dense"])
+def test_every_circle_has_a_bar_or_a_name(name):
+    graph, bars = decision_figure(CASES[name]).axes
+    circled = {int(text.get_text()) for text in graph.texts if text.get_text().isdigit()}
+    assert len(circled) == len(circles(graph))
+    at_bars = {}
+    for row, label in enumerate(bars.get_yticklabels(), start=1):
+        if number := re.search(r"   (\d+) [●○]$", label.get_text()):
+            at_bars[row] = int(number[1])
+    assert all(row == number for row, number in at_bars.items())
+    below = {int(number) for number in re.findall("[ \n](\\d+)\N{NO-BREAK SPACE}", graph.get_xlabel())}
+    assert circled == set(at_bars.values()) | below
+    assert not below & set(at_bars.values())
 
 
 def star(n, budget):
@@ -174,10 +244,34 @@ def test_arms_and_what_is_written_stand_apart(name):
         inside = text.get_text().isdigit()  # the number of the arm
         assert text.get_window_extent().count_overlaps([box.padded(-1) for box in arms]) == inside, text.get_text()
     (left, low), (right, high) = graph.bbox.padded(2).get_points()
-    for arrow in [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]:
+    arrows = [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]
+    for arrow in arrows:
         x, y = np.concatenate(arrow.get_path().transformed(arrow.get_transform()).to_polygons(closed_only=False)).T
         assert left < x.min() <= x.max() < right  # else it would be cut off
         assert low < y.min() <= y.max() < high
+        line = quadratic(*corners_of(arrow)[:3])
+        for box in arms:  # its own too: it begins and ends outside of them
+            away = np.hypot(*(line - box.corners().mean(axis=0)).T).min()
+            assert away > box.width / 2
+    names = [text for text in graph.texts if text.get_text().startswith(("arm", "the name"))]
+    on_heads = sum(text.get_window_extent().count_overlaps(heads(arrows)) for text in names)
+    assert on_heads <= 1  # a thin one between two circles that stand close
+
+
+def test_names_make_way_for_arrow_heads(monkeypatch):
+    """However they would stand by the places of the arms alone."""
+    monkeypatch.setattr("spillover.report.figures.decision.named_above", lambda drawn, where: set(where))
+    graph = decision_figure(CROWDED["chain-12"]).axes[0]
+    arrows = [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]
+    names = [text for text in graph.texts if text.get_text().startswith("arm")]
+    assert len(names) == 12
+    assert not any(text.get_window_extent().count_overlaps(heads(arrows)) for text in names)
+
+
+def heads(arrows):
+    """Boxes around the heads."""
+    corners = [corners_of(arrow)[3:] for arrow in arrows]
+    return [Bbox([head.min(axis=0), head.max(axis=0)]) for head in corners]
 
 
 def test_dollars_in_names_are_no_formulas():
