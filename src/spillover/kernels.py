@@ -1724,20 +1724,20 @@ def evidence_of_growth(ratio, freedom):
 
 
 @njit(cache=True)
-def shift_effects(risen, fallen, z, unit, standing):
-    """The largest of the statistics for a shift in one effect, up or down, after standardised residuals `standing`.
+def shift_effects(risen, fallen, z, unit, standing, limit):
+    """Whether a statistic for a shift in one effect, up or down, reaches the limit after these standardised residuals.
 
     Page's cumulative sums for a shift of SHIFT standard deviations in what a whole unit of z does.
     """
-    largest = 0.0
+    reached = 0  # counted, since the largest of them would have to wait for itself
     for j in range(z.shape[0]):
         shift = SHIFT * unit * z[j]
         if shift != 0.0:
             for i in range(standing.shape[0]):
                 risen[j, i] = max(0.0, risen[j, i] + shift * (standing[i] - 0.5 * shift))
                 fallen[j, i] = max(0.0, fallen[j, i] - shift * (standing[i] + 0.5 * shift))
-                largest = max(largest, risen[j, i], fallen[j, i])
-    return largest
+                reached += (risen[j, i] >= limit) + (fallen[j, i] >= limit)
+    return reached > 0
 
 
 @njit(cache=True)
@@ -1763,8 +1763,8 @@ def is_surprising(scatter, suspicion, risen, fallen, freedom, z, residuals, shar
         suspicion[i] = min((suspicion[i] + 1.0) * evidence, 1e100)
         alarm |= suspicion[i] >= 2.0 * m * limit
     if freedom >= MANY_FREE:
-        largest = shift_effects(risen, fallen, z, math.sqrt(share) / size, standing)
-        alarm |= largest >= math.log(4.0 * n * m * limit)
+        unit = math.sqrt(share) / size
+        alarm |= shift_effects(risen, fallen, z, unit, standing, math.log(4.0 * n * m * limit))
     return alarm
 
 

@@ -12,23 +12,20 @@ from matplotlib.transforms import Bbox
 from spillover.reasons import reasons
 from spillover.report.figures import figure_bytes
 from spillover.report.figures.bends import quadratic
-from spillover.report.figures.decision import (
+from spillover.report.figures.decision import decision_figure
+from spillover.report.figures.flows import circles, corners_of
+from spillover.report.figures.names import row_names, short, short_names
+from spillover.report.figures.places import places
+from spillover.report.figures.shown import (
     FEW_EDGES,
     MOST_ARMS,
     MOST_EDGES,
     MOST_SOURCES,
     RUNNERS_UP,
-    circles,
-    corners_of,
-    decision_figure,
     drawn_flows,
     graph_arms,
-    row_names,
-    short,
-    short_names,
     strongest_flows,
 )
-from spillover.report.figures.places import places
 from tests.reasons.examples import made_up
 from tests.report.layout import faults
 
@@ -260,7 +257,7 @@ def test_arms_and_what_is_written_stand_apart(name):
 
 def test_names_make_way_for_arrow_heads(monkeypatch):
     """However they would stand by the places of the arms alone."""
-    monkeypatch.setattr("spillover.report.figures.decision.named_above", lambda drawn, where: set(where))
+    monkeypatch.setattr("spillover.report.figures.flows.named_above", lambda drawn, where: set(where))
     graph = decision_figure(CROWDED["chain-12"]).axes[0]
     arrows = [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]
     names = [text for text in graph.texts if text.get_text().startswith("arm")]

@@ -1,5 +1,6 @@
 """SwitchingSEM: means that switch, a graph that is learned, pulls under way that count; nothing to set."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -205,8 +206,12 @@ class SwitchingSEM(LearnsGraph):
         reward, before = rewards(state.limits, x, z), np.cumsum(arrived) - arrived
         fade = fading(state.longest * RECENT**before, heard_before(state) | (before > 0))
         belief = (in_turn(leaf, count) for leaf in state.belief)
-        kernels.switching_arrival(*belief, x, reward, moment, SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD, arrived)
-        graph = judge_rounds(self.learner, state.graph, z, y, arrived, memo)
+        told = (x, reward, moment, SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD, arrived)
+        with ThreadPoolExecutor(1) as beside:  # belief and graph share nothing, and kernels run without Python's lock
+            weighed = beside.submit(kernels.switching_arrival, *belief, *told)
+            graph = judge_rounds(self.learner, state.graph, z, y, arrived, memo)
+            graph = absorb_rounds(self.learner, graph, z, y, arrived, moment)
+            weighed.result()
         left = np.cumprod(fade[::-1])[::-1]  # of a pull before each round, after the last
         pending = np.append(left[1:], 1.0)[~arrived] @ x[~arrived]
         latest = state.rounds + count - x[::-1].argmax(axis=0)
@@ -216,7 +221,7 @@ class SwitchingSEM(LearnsGraph):
             flight=np.asarray(state.flight * left[0] + pending),
             longest=np.asarray(state.longest * RECENT ** arrived.sum()),
             effects=state.effects + np.where(arrived[:, None], reward, 0.0).sum(axis=0),
-            graph=absorb_rounds(self.learner, graph, z, y, arrived, moment),
+            graph=graph,
         )
 
     def signals(self, state: SwitchingState) -> dict[str, Any]:
