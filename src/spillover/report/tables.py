@@ -178,12 +178,14 @@ def number(value: float, form: str) -> str:
 def html_table(frame: pd.DataFrame, *, caption: str = "", text: Collection[str] = ("policy", "label")) -> str:
     """A <table> with escaped cells and no index; columns not in `text` are right-aligned, in figures of one width."""
     validate.require(len(frame.columns) > 0, "frame", list(frame.columns), "a table with at least one column")
-    number_style = ' style="text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"'
-    text_style = ' style="text-align:left"'
-    styles = [text_style if name in text else number_style for name in frame.columns]
-    head = "".join(f'<th scope="col"{s}>{escape(str(n))}</th>' for n, s in zip(frame.columns, styles, strict=True))
+    figures = "text-align:right;font-variant-numeric:tabular-nums"
+    styles = ["text-align:left" if name in text else figures for name in frame.columns]
+    named = zip(frame.columns, styles, strict=True)
+    head = "".join(f'<th scope="col" style="{style}">{escape(str(name))}</th>' for name, style in named)
+    # only headings may break: else many columns with long names do not fit on the page
+    styles = [f"{style};white-space:nowrap" if style == figures else style for style in styles]
     body = "\n".join(
-        "<tr>" + "".join(f"<td{s}>{escape(cell(v))}</td>" for v, s in zip(row, styles, strict=True)) + "</tr>"
+        "<tr>" + "".join(f'<td style="{s}">{escape(cell(v))}</td>' for v, s in zip(row, styles, strict=True)) + "</tr>"
         for row in frame.itertuples(index=False)
     )
     title = f"<caption>{escape(caption)}</caption>\n" if caption else ""
