@@ -12,18 +12,12 @@ import spillover as sp
 from spillover.policies import AblatedNDCSEM
 from spillover.state import leaves
 from spillover.testing import check_policy
+from tests.policies.delays import DELAYS
 from tests.reference.pending_reference import SlowPending
 
 N, BUDGET = 5, 2
 SETTINGS: dict[str, Any] = {"discount": 0.9, "exploration": 0.05}
 WORLD = sp.SyntheticSEM(n_arms=N, budget=BUDGET, edge_density=0.2, horizon=60, changes=(25,), law="beta")
-DELAYS: dict[str, Any] = {
-    "none": sp.ConstantDelay(0),
-    "constant": sp.ConstantDelay(7),
-    "geometric": sp.GeometricDelay(4.0),
-    "lossy": sp.LossyDelay(sp.UniformDelay(0, 6), 0.4),
-    "all lost": sp.LossyDelay(sp.ConstantDelay(0), 1.0),
-}
 
 
 def told(policy, problem, played, heard, order):

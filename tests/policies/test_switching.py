@@ -14,15 +14,9 @@ from spillover.graph.named import GRAPHS
 from spillover.policies.switching import HAZARD, IDLE_HAZARD, PATIENCE, fading
 from spillover.state import leaves, take_learner
 from spillover.testing import check_policy
+from tests.policies.delays import DELAYS
 
 WORLD = sp.SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=60, changes=(25,), law="beta")
-DELAYS: dict[str, Any] = {
-    "none": sp.ConstantDelay(0),
-    "constant": sp.ConstantDelay(7),
-    "geometric": sp.GeometricDelay(4.0),
-    "lossy": sp.LossyDelay(sp.UniformDelay(0, 6), 0.4),
-    "all lost": sp.LossyDelay(sp.ConstantDelay(0), 1.0),
-}
 
 
 def feedback(x, z, age=0):

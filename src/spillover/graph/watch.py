@@ -1,8 +1,9 @@
 """Noticing that the graph changed, by residuals of y on z."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spillover import kernels
 from spillover.graph.regression import Regression, floor_of, size_of
@@ -42,18 +43,21 @@ def learn_watched(watch: Watch, known: Regression, z: Array, y: Array, weight: A
     A residual is tested against the noise learned so far, or if there is none against rounding: then the first outcome
     that the graph cannot explain is an alarm.
     """
-    halted = np.zeros((*known.freedom.shape, 1), np.bool_)
-    learned = (known.root, known.effects, known.scatter, known.freedom[..., None], halted)
-    signs = (watch.suspicion, watch.risen, watch.fallen)
-    return Heard(*kernels.watched_regress(*learned, *signs, z, y, floor_of(known), size_of(known), QUIET, weight))
+    state = rewritten(watch, known)
+    return Heard(*kernels.watched_regress(*state, z, y, floor_of(known), size_of(known), QUIET, weight))
 
 
 def learn_watched_rounds(watch: Watch, known: Regression, z: Array, y: Array, weight: Array) -> Heard:
     """Many rounds of one learner, the first axis, in their order: all up to the first that gives a change away."""
-    learned = (known.root, known.effects, known.scatter, known.freedom[..., None], np.zeros(1, np.bool_))
-    signs = (watch.suspicion, watch.risen, watch.fallen)
-    state = (in_turn(leaf, len(z)) for leaf in (*learned, *signs))
+    state = (in_turn(leaf, len(z)) for leaf in rewritten(watch, known))
     return Heard(*kernels.watched_regress(*state, z, y, floor_of(known), size_of(known), QUIET, weight))
+
+
+def rewritten(watch: Watch, known: Regression) -> tuple[NDArray[Any], ...]:
+    """What the kernel rewrites; among it who has an alarm, so far nobody."""
+    halted = np.zeros((*known.freedom.shape, 1), np.bool_)
+    learned = (known.root, known.effects, known.scatter, known.freedom[..., None], halted)
+    return *learned, watch.suspicion, watch.risen, watch.fallen
 
 
 def of_this_graph(watch: Watch, weight: Array | BoolArray, moment: IntArray) -> Array:
