@@ -10,8 +10,8 @@ from time import perf_counter
 
 import numpy as np
 
-SIZES = ((10, 1_000), (100, 1_000), (100, 10_000))  # arms, rounds
-BUDGET, RUNS = 5, 5
+SIZES = ((10, 1_000, 5), (100, 1_000, 5), (100, 10_000, 30), (100, 10_000, 5))  # arms, rounds, arms a round
+RUNS = 5
 STEPS = """
 import sys
 from time import perf_counter
@@ -34,7 +34,7 @@ print(f"imports {loaded - start:.2f} s, reading {read - loaded:.2f} s, compiled 
 """
 
 
-def write_history(path: Path, arms: int, rounds: int, noise: float = 0.02) -> None:
+def write_history(path: Path, arms: int, rounds: int, budget: int, noise: float = 0.02) -> None:
     """A file of random decisions in a random sparse world with noise, all outcomes there."""
     draw = np.random.default_rng(0)
     spill = np.triu(draw.uniform(0.1, 0.5, (arms, arms)) * (draw.random((arms, arms)) < 3 / arms), 1)
@@ -43,7 +43,7 @@ def write_history(path: Path, arms: int, rounds: int, noise: float = 0.02) -> No
     with path.open("w") as file:
         file.write("round,arm,chosen,z,y\n")
         for t in range(1, rounds + 1):
-            x = draw.permutation(arms) < BUDGET
+            x = draw.permutation(arms) < budget
             z = np.where(x, draw.random(arms).round(4), 0.0)
             y = total @ z + noise * draw.normal(size=arms)
             cells = zip(x.tolist(), z.tolist(), y.tolist(), strict=True)
@@ -62,10 +62,10 @@ def processor_time() -> float:
 def main() -> None:
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     with tempfile.TemporaryDirectory() as folder:
-        for arms, rounds in SIZES:
-            path = Path(folder) / f"{arms}-{rounds}.csv"
-            write_history(path, arms, rounds)
-            command = [sys.executable, "-m", "spillover", "next", str(path), "--budget", str(BUDGET)]
+        for arms, rounds, budget in SIZES:
+            path = Path(folder) / f"{arms}-{rounds}-{budget}.csv"
+            write_history(path, arms, rounds, budget)
+            command = [sys.executable, "-m", "spillover", "next", str(path), "--budget", str(budget)]
             spent, before = [], processor_time()
             for _ in range(RUNS):
                 start = perf_counter()
@@ -73,10 +73,10 @@ def main() -> None:
                 spent.append(perf_counter() - start)
             work = (processor_time() - before) / RUNS
             size = path.stat().st_size / 1e6
-            print(f"{arms} arms, {rounds:,} rounds ({arms * rounds:,} rows, {size:.0f} MB): ", end="")
+            print(f"{budget} of {arms} arms, {rounds:,} rounds ({arms * rounds:,} rows, {size:.0f} MB): ", end="")
             print(f"{min(spent):.2f} s at best, {np.median(spent):.2f} s in the median of {RUNS}, ", end="")
             print(f"{work:.2f} s of processor time")
-        steps = [sys.executable, "-c", STEPS, str(path), str(BUDGET)]
+        steps = [sys.executable, "-c", STEPS, str(path), str(budget)]
         print(subprocess.run(steps, check=True, capture_output=True, text=True).stdout.strip())
 
 
