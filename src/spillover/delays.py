@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
+from spillover.contracts import Delay
 from spillover.rng import Rng
-from spillover.types import Batch, Delay, IntArray
+from spillover.types import Batch, IntArray
 
 NEVER = int(np.iinfo(np.int64).max)  # the delay of an outcome that is lost
 
 
 @dataclass(frozen=True)
-class ConstantDelay:
+class ConstantDelay(Delay):
     """Every outcome arrives `rounds` rounds late; 0 is the ordinary bandit."""
 
     rounds: int
@@ -24,9 +25,13 @@ class ConstantDelay:
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
         return np.full(batch, self.rounds, np.int64)
 
+    @property
+    def constant(self) -> int:
+        return self.rounds
+
 
 @dataclass(frozen=True)
-class UniformDelay:
+class UniformDelay(Delay):
     """Uniform on the whole numbers from `low` to `high`, both included."""
 
     low: int
@@ -42,7 +47,7 @@ class UniformDelay:
 
 
 @dataclass(frozen=True)
-class GeometricDelay:
+class GeometricDelay(Delay):
     """Geometric on 0, 1, 2, ... with the given mean."""
 
     mean: float
@@ -60,7 +65,7 @@ class GeometricDelay:
 
 
 @dataclass(frozen=True)
-class RecordedDelay:
+class RecordedDelay(Delay):
     """Delays from a record, `(rounds,)` for all replications or `(replications, rounds)`; NaN or NEVER is lost."""
 
     delays: Any
@@ -93,9 +98,15 @@ class RecordedDelay:
             today = np.where(lost, NEVER, np.where(lost, 0, today).astype(np.int64))
         return np.broadcast_to(today, batch).astype(np.int64)
 
+    def check_reach(self, horizon: int, replications: int) -> None:
+        shape = np.shape(self.delays)
+        enough = shape[-1] >= horizon and (len(shape) == 1 or shape[0] >= replications)
+        accepted = f"at least ({horizon},) or ({replications}, {horizon}): (replications, rounds) to be played"
+        validate.require(enough, "shape of delays", shape, accepted)
+
 
 @dataclass(frozen=True)
-class LossyDelay:
+class LossyDelay(Delay):
     """Another delay, of whose outcomes each is lost with probability `loss`."""
 
     delay: Delay
@@ -111,6 +122,9 @@ class LossyDelay:
         lost = np.broadcast_to(rng.uniform(1)[..., 0], batch) < self.loss
         return np.where(lost, NEVER, self.delay.draw(t, rng, batch))
 
+    def check_reach(self, horizon: int, replications: int) -> None:
+        self.delay.check_reach(horizon, replications)
+
 
 def as_delay(delay: Any) -> Delay:
     """A delay from what people write: a number of rounds, a record of them, or a delay."""
@@ -122,17 +136,6 @@ def as_delay(delay: Any) -> Delay:
     if isinstance(delay, list | tuple | range | np.ndarray) or hasattr(delay, "to_numpy"):
         return RecordedDelay(delay if isinstance(delay, list | tuple) else np.asarray(delay))
     raise ValueError(f"delay = {delay!r}: must be a number of rounds, a record of delays, or a Delay")
-
-
-def check_reach(delay: Delay, horizon: int, replications: int) -> None:
-    """Refuse a record that is too short for what is to be played, before anything is."""
-    if isinstance(delay, LossyDelay):
-        check_reach(delay.delay, horizon, replications)
-    if isinstance(delay, RecordedDelay):
-        shape = np.shape(delay.delays)
-        enough = shape[-1] >= horizon and (len(shape) == 1 or shape[0] >= replications)
-        accepted = f"at least ({horizon},) or ({replications}, {horizon}): (replications, rounds) to be played"
-        validate.require(enough, "shape of delays", shape, accepted)
 
 
 DELAYS = {

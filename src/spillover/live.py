@@ -1,32 +1,32 @@
-"""One live learner: ask which arms, say what was done, report outcomes whenever they come."""
+"""One live learner: ask which arms, record what was played, report outcomes whenever they arrive."""
 
+import copy
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spillover import validate
-from spillover.constraints import Constraint, Unavailable, finder, parse, to_entries
-from spillover.exact import EFFORT
-from spillover.oracle import check_effort
+from spillover.constraints import Constraint, Unavailable, check_constraints, finder, parse, to_entries
+from spillover.contracts import Policy, as_policy, require_explains
 from spillover.policies.constrained import Constrained
-from spillover.reasons import EXPECTED, Pending, Reasons, reasons
+from spillover.reasons import Pending, Reasons, reasons
 from spillover.rng import Purpose, Rng
+from spillover.set_search import EFFORT, check_effort
 from spillover.state import fill, leaves, load_about, load_arrays, save_arrays
-from spillover.types import BoolArray, Choice, Explains, Explanation, Feedback, Policy, Problem
+from spillover.types import BoolArray, Choice, Explanation, Feedback, Problem
 
 
 class Learner:
-    """A policy in use. It remembers the rounds whose outcomes are still to come.
+    """A policy in use. It keeps track of the rounds whose outcomes are still pending.
 
     >>> import spillover as sp
     >>> learner = Learner(sp.NDCSEM(), sp.Problem(n_arms=3, budget=2), seed=1)
     >>> learner.choose().astype(int)
     array([1, 0, 0])
-    >>> learner.play(), learner.play([0, 1, 1])  # as it chose; and as somebody decided instead
+    >>> learner.play(), learner.play([0, 1, 1])  # its own choice; and an override
     (1, 2)
     >>> learner.report(2, z=[0, 1, 0.5], y=[0.5, 1, 0.5])  # outcomes in any order
     >>> learner.pending
@@ -34,7 +34,7 @@ class Learner:
     >>> learner.explain().mean
     array([nan, 1. , 0.5])
 
-    constraints: what its decisions keep besides the budget (`spillover.constraints`). They may be others when a saved
+    constraints: what its decisions keep besides the budget (`spillover.constraints`). They may change when a saved
     learner is loaded: what was learned does not depend on them. arms: the names of the arms, if constraints use them.
     effort: steps after which the search for the best set under constraints ends with the best one so far; `reasons`
     says so when that set is not proved to be the best.
@@ -51,34 +51,29 @@ class Learner:
         effort: int = EFFORT,
     ) -> None:
         check_effort(effort)
+        given = as_policy(policy)
+        self.policy = given.unconstrained
+        self.constraints: tuple[Constraint, ...] = (*given.constraints, *check_constraints(constraints))
+        self.arms = given.arms if arms is None else tuple(arms)
         self.effort = effort
-        self.policy = policy
-        if len(constraints):
-            self.policy = Constrained(policy=policy, constraints=constraints, arms=arms, effort=effort)
         self.problem = problem
-        self.arms = None if arms is None else tuple(arms)
         self.rng = Rng(seed)
-        self.state = self.policy.init(problem, self.rng.at(Purpose.START))
+        self.unavailable: tuple[int, ...] = ()  # this round
+        self.state = self.policy_this_round().init(problem, self.rng.at(Purpose.START))
         self.rounds = 0
         self.waiting: dict[int, Choice] = {}
-        self.late = np.zeros(3, np.int64)  # rounds reported, the sum of their delays, the longest of them
-        self.unavailable: tuple[int, ...] = ()  # this round
+        self.delay_totals = np.zeros(3, np.int64)  # rounds reported, the sum of their delays, the longest of them
 
     @property
     def pending(self) -> list[int]:
         """Rounds played whose outcomes have not been reported."""
         return list(self.waiting)
 
-    @property
-    def constraints(self) -> tuple[Constraint, ...]:
-        """What its decisions keep besides the budget, round for round."""
-        return tuple(getattr(self.policy, "constraints", ()))
-
     def choose(self, available: Any = None) -> BoolArray:
         """The decision for the next round, as a mask; asking again gives the same.
 
-        available: the arms that can be played in this round, as a mask, positions or names; all when not given. The
-        answer to the last question is what `play` plays and `explain` explains.
+        available: the arms that can be played in this round, as a mask, positions or names; all when not given. `play`
+        and `explain` refer to the last answer.
         """
         before = self.unavailable
         self.unavailable = missing_arms(available, self.problem.n_arms, self.arms)
@@ -89,20 +84,32 @@ class Learner:
             raise
 
     def decide(self) -> Choice:
-        return self.today().select(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
+        return self.policy_this_round().select(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
 
-    def today(self) -> Policy:
-        """The policy as it decides this round: with what is not available, if anything is not."""
-        if not self.unavailable:
+    def policy_this_round(self) -> Policy:
+        """The policy under the standing constraints and today's availability."""
+        kept = self.constraints
+        if self.unavailable:
+            kept = (*kept, Unavailable(self.unavailable, label="this round"))
+        if not kept:
             return self.policy
-        kept = (*self.constraints, Unavailable(self.unavailable, label="this round"))
-        if isinstance(self.policy, Constrained):
-            arms = self.policy.arms if self.arms is None else self.arms
-            return replace(self.policy, constraints=kept, arms=arms)
         return Constrained(policy=self.policy, constraints=kept, arms=self.arms, effort=self.effort)
 
+    def under(
+        self, constraints: Sequence[Constraint], *, arms: Sequence[str] | None = None, effort: int | None = None
+    ) -> "Learner":
+        """The same learner under further constraints, to ask it for a decision; what it has learned is shared."""
+        other = copy.copy(self)
+        other.constraints = (*self.constraints, *check_constraints(constraints))
+        other.arms = self.arms if arms is None else tuple(arms)
+        other.effort = self.effort if effort is None else effort
+        if other.constraints:
+            policy = Constrained(policy=self.policy, constraints=other.constraints, arms=other.arms)
+            policy.check(self.problem)
+        return other
+
     def play(self, x: Any = None) -> int:
-        """Say what was played: its own choice, or x instead (any set). Returns the number of the round."""
+        """Record what was played: its own choice, or x instead (any set). Returns the number of the round."""
         choice = self.decide()
         if x is not None:
             choice = choice._replace(x=validate.decision("x", x, (self.problem.n_arms,)))
@@ -113,62 +120,58 @@ class Learner:
         return self.rounds
 
     def report(self, round: int, z: Any, y: Any) -> None:
-        """Report what came of a round: instantaneous rewards of the arms played, overall rewards of all arms."""
+        """Report the outcome of a round: instantaneous rewards of the arms played, overall rewards of all arms."""
         if round not in self.waiting:
             accepted = f"a round that was played and not reported yet: {self.pending}"
             validate.require(False, "round", round, accepted)
-        x, memo = self.waiting[round]
-        given = Feedback(x, z, y, np.array(self.rounds - round), np.array(True), memo)
-        limits = np.asarray(self.problem.reward_range, float)
-        feedback = validate.feedback(given, (self.problem.n_arms,), limits, self.rounds)
+        x, probability, memo = self.waiting[round]
+        given = Feedback(x, z, y, np.array(self.rounds - round), np.array(True), probability, memo)
+        reward_range = np.asarray(self.problem.reward_range, float)
+        feedback = validate.feedback(given, (self.problem.n_arms,), reward_range, self.rounds)
         self.state = self.policy.update(self.state, feedback, self.rng.at(Purpose.LEARNING, round))
         del self.waiting[round]
         age = self.rounds - round
-        self.late = np.array([self.late[0] + 1, self.late[1] + age, max(self.late[2], age)])
+        reported, total, longest = self.delay_totals
+        self.delay_totals = np.array([reported + 1, total + age, max(longest, age)])
 
     def explain(self) -> Explanation:
-        """Why: what the policy holds as it decides the next round."""
-        if not isinstance(self.policy, Explains):
-            raise TypeError(f"policy = {self.policy!r}: must have an explain(state) to say why")
-        today: Any = self.today()
-        told: Explanation = today.explain(self.state, self.rng)
-        return told
+        """The next decision and the estimates behind it."""
+        require_explains(self.policy, "to say why")
+        return self.policy_this_round().explain_choice(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
 
     def reasons(self, arms: Sequence[str] | None = None, **options: Any) -> Reasons:
-        """Why, taken apart: what each arm's score is made of, what a swap would change, and what is amiss.
+        """Why: what each arm's score is made of, what a swap would change, and warnings.
 
         arms: their names, if the learner was not given them. options: further ones of `spillover.reasons.reasons`.
         """
-        signals: Any = getattr(self.policy, "signals", lambda state: {})
         waiting = {played: choice.x for played, choice in self.waiting.items()}
-        reported, total, longest = self.late.tolist()
+        reported, total, longest = self.delay_totals.tolist()
         given: dict[str, Any] = {
             "budget": self.problem.budget,
             "pending": Pending(self.rounds, waiting, reported, total, longest),
-            "constraints": tuple(getattr(self.today(), "constraints", ())),
-            "signals": signals(self.state),
-            "quantity": getattr(self.policy, "quantity", None) or EXPECTED,
+            "constraints": self.policy_this_round().constraints,
+            "signals": self.policy.signals(self.state),
+            "quantity": self.policy.quantity,
         }
         return reasons(self.explain(), arms=self.arms if arms is None else arms, **given | options)
 
     def save(self, path: str | Path) -> None:
-        """Write all that was learned and what is pending, whole or not at all."""
+        """Write what was learned and what is pending to a file, completely or not at all."""
         choices = list(self.waiting.values())
         arrays = {f"state.{name}": leaf for name, leaf in leaves(self.state).items()}
         arrays["rounds"] = np.array(self.rounds)
-        arrays["late"] = self.late
+        arrays["delay_totals"] = self.delay_totals
         arrays["pending"] = np.array(self.pending, np.int64)
         arrays["x"] = np.array([c.x for c in choices], np.bool_).reshape(-1, self.problem.n_arms)
-        if choices and choices[0].memo is not None:
-            arrays["memo"] = np.array([c.memo for c in choices])
+        for name, carried in carried_arrays(choices).items():
+            arrays[name] = carried
         if self.unavailable:
             arrays["unavailable"] = np.array(self.unavailable, np.int64)
         save_arrays(path, arrays, self.about() | {"constraints": json.dumps(to_entries(self.constraints))})
 
     def about(self) -> dict[str, str]:
         """What a saved learner belongs to."""
-        inner = self.policy.policy if isinstance(self.policy, Constrained) else self.policy
-        return {"policy": repr(inner), "problem": repr(self.problem), "seed": str(int(self.rng.keys[0]))}
+        return {"policy": repr(self.policy), "problem": repr(self.problem), "seed": str(int(self.rng.keys[0]))}
 
     @classmethod
     def load(
@@ -182,9 +185,9 @@ class Learner:
         arms: Sequence[str] | None = None,
         effort: int = EFFORT,
     ) -> "Learner":
-        """Go on from where `save` left off, with the same policy, problem and seed.
+        """Continue where `save` left off, with the same policy, problem and seed.
 
-        constraints: others from now on; those that were saved when not given (a file without any has none).
+        constraints: the ones to keep from now on; the saved ones when not given.
         """
         if constraints is None:
             constraints = saved_constraints(path, problem.n_arms if arms is None else arms)
@@ -197,12 +200,19 @@ class Learner:
         stored = {name.removeprefix("state."): leaf for name, leaf in arrays.items() if name.startswith("state.")}
         learner.state = fill(path, stored, learner.state)
         learner.rounds = int(arrays["rounds"])
-        learner.late = arrays.get("late", learner.late)  # files from before it was kept have none
+        learner.delay_totals = arrays.get("delay_totals", learner.delay_totals)
         learner.unavailable = tuple(arrays.get("unavailable", np.zeros(0, np.int64)).tolist())
-        memos = arrays.get("memo", [None] * len(arrays["pending"]))
-        entries = zip(arrays["pending"].tolist(), arrays["x"], memos, strict=True)
-        learner.waiting = {played: Choice(x, memo) for played, x, memo in entries}
+        nothing = [None] * len(arrays["pending"])
+        carried = (arrays.get("probability", nothing), arrays.get("memo", nothing))
+        entries = zip(arrays["pending"].tolist(), arrays["x"], *carried, strict=True)
+        learner.waiting = {played: Choice(x, p, memo) for played, x, p, memo in entries}
         return learner
+
+
+def carried_arrays(choices: Sequence[Choice]) -> dict[str, Any]:
+    """What pending choices carry besides the decision, for policies that use it."""
+    carried = {"probability": [c.probability for c in choices], "memo": [c.memo for c in choices]}
+    return {name: np.array(values) for name, values in carried.items() if values and values[0] is not None}
 
 
 def missing_arms(available: Any, n: int, arms: tuple[str, ...] | None) -> tuple[int, ...]:

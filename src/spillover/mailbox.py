@@ -1,4 +1,4 @@
-"""Feedback under way: what was played is kept until it arrives, for each learner on its own."""
+"""Feedback in flight: the outcome of a round is kept until it arrives, for each learner on its own."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spillover.contracts import Delay
+from spillover.rng import Purpose, Rng
 from spillover.types import Batch, Choice, Feedback, IntArray, Outcome
 
 
@@ -28,7 +30,10 @@ class ConstantMailbox:
         """What arrives at the end of round t, with its round of play."""
         if self.queue and self.queue[0][0] + self.delay == t:
             played, choice, outcome = self.queue.popleft()
-            yield Feedback(choice.x, outcome.z, outcome.y, self.age, self.arrived, choice.memo), played
+            yield (
+                Feedback(choice.x, outcome.z, outcome.y, self.age, self.arrived, choice.probability, choice.memo),
+                played,
+            )
 
 
 class Mailbox:
@@ -61,7 +66,8 @@ class Mailbox:
             parts = [(days, rows) for days, rows in groups if days <= latest]
         if not parts:
             return
-        self.store(t, {"x": choice.x, "z": outcome.z, "y": outcome.y, "memo": choice.memo})
+        carried = {"probability": choice.probability, "memo": choice.memo}
+        self.store(t, {"x": choice.x, "z": outcome.z, "y": outcome.y} | carried)
         self.under_way[t] = sum(len(rows) for _, rows in parts)
         for days, rows in parts:
             self.due.setdefault(t + days, []).append((t, rows))
@@ -74,7 +80,7 @@ class Mailbox:
             if array is not None:
                 if name not in self.rings:
                     shape = (self.capacity, self.size, *array.shape[len(self.batch) :])
-                    kind = np.result_type(array, float) if name in "zy" else array.dtype
+                    kind = np.result_type(array, float) if name in ("z", "y") else array.dtype
                     self.rings[name] = np.empty(shape, kind)
                 self.rings[name][t % self.capacity] = array.reshape(self.rings[name].shape[1:])
 
@@ -101,11 +107,11 @@ class Mailbox:
 
     def whole(self, t: int, played: int) -> tuple[Feedback, IntArray]:
         """The same round for everybody."""
-        found: dict[str, Any] = {"memo": None}
+        found: dict[str, Any] = {}
         for name, ring in self.rings.items():
             found[name] = ring[played % self.capacity].reshape(*self.batch, *ring.shape[2:]).copy()
-        age, moment = np.full(self.batch, t - played), np.full(self.batch, played)
-        return Feedback(**found, age=age, arrived=np.ones(self.batch, np.bool_)), moment
+        age, played_at = np.full(self.batch, t - played), np.full(self.batch, played)
+        return Feedback(**found, age=age, arrived=np.ones(self.batch, np.bool_)), played_at
 
     def in_turns(self, t: int, letters: list[tuple[int, IntArray]]) -> Iterator[tuple[Feedback, IntArray]]:
         """Each learner's first arrival, then the second of those that have one, and so on."""
@@ -120,12 +126,30 @@ class Mailbox:
 
     def piece(self, t: int, played: IntArray, learner: IntArray) -> tuple[Feedback, IntArray]:
         """One piece of feedback for each of these learners, nothing for the others."""
-        arrived, moment = np.zeros(self.size, np.bool_), np.zeros(self.size, np.int64)
-        arrived[learner], moment[learner] = True, played
-        found: dict[str, Any] = {"memo": None}
+        arrived, played_at = np.zeros(self.size, np.bool_), np.zeros(self.size, np.int64)
+        arrived[learner], played_at[learner] = True, played
+        found: dict[str, Any] = {}
         for name, ring in self.rings.items():
             rows = np.zeros(ring.shape[1:], ring.dtype)
             rows[learner] = ring[played % self.capacity, learner]
             found[name] = rows.reshape(*self.batch, *ring.shape[2:])
-        age = np.where(arrived, t - moment, 0).reshape(self.batch)
-        return Feedback(**found, age=age, arrived=arrived.reshape(self.batch)), moment.reshape(self.batch)
+        age = np.where(arrived, t - played_at, 0).reshape(self.batch)
+        return Feedback(**found, age=age, arrived=arrived.reshape(self.batch)), played_at.reshape(self.batch)
+
+
+class FeedbackQueue:
+    """Takes the outcome of each round and returns what arrives at its end; one queue for any delay."""
+
+    def __init__(self, delay: Delay, horizon: int, rng: Rng, batch: Batch) -> None:
+        self.delay, self.rng, self.batch = delay, rng, batch
+        self.same = None if delay.constant is None else ConstantMailbox(delay.constant, batch)
+        self.mailbox = Mailbox(horizon, batch)
+
+    def exchange(self, t: int, choice: Choice, outcome: Outcome) -> Iterator[tuple[Feedback, Any]]:
+        """Post the outcome of round t; what arrives at its end, each with its rounds of play."""
+        if self.same is not None:
+            self.same.post(t, choice, outcome)
+            return self.same.deliver(t)
+        late = self.delay.draw(t, self.rng.at(Purpose.DELAY, t), self.batch)
+        self.mailbox.post(t, choice, outcome, late)
+        return self.mailbox.deliver(t)

@@ -37,7 +37,7 @@ class Rng:
     Draws from one object are independent of each other; `at` gives a new object whose draws start afresh.
     """
 
-    __slots__ = ("calls", "keys", "moment", "purpose")
+    __slots__ = ("calls", "keys", "purpose", "round")
 
     def __init__(self, seed: int = 0, replication: ArrayLike = 0) -> None:
         require(
@@ -57,30 +57,34 @@ class Rng:
         self.keys[..., 0] = seed
         self.keys[..., 1] = rows
         self.purpose = np.uint64(Purpose.WORLD)
-        self.moment: Any = np.uint64(0)
+        self.round: Any = np.uint64(0)
         self.calls = 0
 
-    def at(self, purpose: Purpose, moment: int | NDArray[np.int64] = 0) -> "Rng":
+    def at(self, purpose: Purpose, round: int | NDArray[np.int64] = 0) -> "Rng":
         """The same learners' streams for a purpose and a round (or a round for each learner)."""
         other = object.__new__(Rng)
         other.keys = self.keys
         other.purpose = np.uint64(purpose)
-        other.moment = moment.astype(np.uint64) if isinstance(moment, np.ndarray) else np.uint64(moment)
+        other.round = round.astype(np.uint64) if isinstance(round, np.ndarray) else np.uint64(round)
         other.calls = 0
         return other
 
     def spread(self, batch: tuple[int, ...]) -> "Rng":
         """The same streams for a larger batch that this one broadcasts to: learners that share a replication."""
         other = self.at(Purpose(int(self.purpose)))
-        other.moment = self.moment
+        other.round = self.round
         other.keys = np.broadcast_to(self.keys, (*batch, 2))
         return other
+
+    def restarted(self) -> "Rng":
+        """The same streams at the same purpose and round, whose draws start afresh: they repeat what was drawn."""
+        return self.spread(self.keys.shape[:-1])
 
     def address(self) -> tuple[NDArray[np.uint64], np.uint64, Any, np.uint64]:
         """(key, call, round, purpose) of the next draw, for kernels that draw for themselves."""
         call = np.uint64(self.calls)
         self.calls += 1
-        return self.keys, call, self.moment, self.purpose
+        return self.keys, call, self.round, self.purpose
 
     def uniform(self, n: int) -> NDArray[np.float64]:
         """Uniform draws in [0, 1), `(*batch, n)`."""

@@ -1,35 +1,19 @@
 """The game protocol: one loop for a single learner, for thousands of replications, and for a recorded log."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
-from spillover.delays import ConstantDelay, as_delay, check_reach
-from spillover.mailbox import ConstantMailbox, Mailbox
+from spillover.contracts import Delay, Environment, Policy, ScoredWorld, World, as_policy, require_explains
+from spillover.delays import as_delay
+from spillover.hyperparameters import spread_grid
+from spillover.mailbox import FeedbackQueue
 from spillover.metrics import Interval, graph_mse, mean_interval
 from spillover.rng import Purpose, Rng
-from spillover.types import (
-    Array,
-    Batch,
-    BoolArray,
-    Choice,
-    Delay,
-    Environment,
-    Explains,
-    Explanation,
-    Feedback,
-    Informed,
-    IntArray,
-    Outcome,
-    Policy,
-    Problem,
-    State,
-    World,
-    learns_graph,
-)
+from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, State
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,53 +31,37 @@ class Round(NamedTuple):
 def rounds(policy: Policy, world: World, delay: Any, rng: Rng, batch: Batch) -> Iterator[Round]:
     """Play a policy in a world to its horizon; `rng` has the world's batch, which `batch` ends with."""
     delay = as_delay(delay)
-    check_reach(delay, world.horizon, int(rng.keys[..., 1].max(initial=0)) + 1)
-    return play_rounds(policy, world, delay, rng, batch)
+    delay.check_reach(world.horizon, int(rng.keys[..., 1].max(initial=0)) + 1)
+    return play_rounds(as_policy(policy), world, delay, rng, batch)
 
 
 def play_rounds(policy: Policy, world: World, delay: Delay, rng: Rng, batch: Batch) -> Iterator[Round]:
     own = rng.spread(batch)
-    post = postal_service(delay, world.horizon, own, batch)
+    queue = FeedbackQueue(delay, world.horizon, own, batch)
     state = policy.init(problem_for(policy, world), own.at(Purpose.START), batch)
     for t in range(1, world.horizon + 1):
         choice = policy.select(state, own.at(Purpose.CHOICE, t))
         state = policy.played(state, choice.x)
         outcome = world.play(t, choice.x, rng.at(Purpose.WORLD, t))
-        for feedback, moment in post(t, choice, outcome):
-            state = policy.update(state, feedback, own.at(Purpose.LEARNING, moment))
+        for feedback, played_at in queue.exchange(t, choice, outcome):
+            state = policy.update(state, feedback, own.at(Purpose.LEARNING, played_at))
         yield Round(t, choice.x, outcome, state)
 
 
-Post = Callable[[int, Choice, Outcome], Iterator[tuple[Feedback, Any]]]
-
-
-def postal_service(delay: Delay, horizon: int, rng: Rng, batch: Batch) -> Post:
-    """A function that takes the outcome of a round, and gives what arrives at its end with the rounds of play."""
-    if isinstance(delay, ConstantDelay):
-        queue = ConstantMailbox(delay.rounds, batch)
-
-        def post(t: int, choice: Choice, outcome: Outcome) -> Iterator[tuple[Feedback, Any]]:
-            queue.post(t, choice, outcome)
-            return queue.deliver(t)
-
-        return post
-    mailbox = Mailbox(horizon, batch)
-
-    def post_anywhen(t: int, choice: Choice, outcome: Outcome) -> Iterator[tuple[Feedback, Any]]:
-        mailbox.post(t, choice, outcome, delay.draw(t, rng.at(Purpose.DELAY, t), batch))
-        return mailbox.deliver(t)
-
-    return post_anywhen
-
-
 def problem_for(policy: Policy, world: World) -> Problem:
-    """The problem as the policy may know it: with the true weights only if it is to be told the graph."""
-    if not getattr(policy, "told_graph", False):
+    """The problem as the policy may know it: with the true weights only if it is one that knows the graph."""
+    if not policy.knows_graph:
         return world.problem
-    graph_changes = getattr(world, "graph_changes", ())
-    accepted = "none for a policy that is told the graph once"
-    validate.require(not graph_changes, "graph_changes", graph_changes, accepted)
-    return world.problem._replace(weights=world.weights(1))
+    accepted = "none for a policy that knows the graph"
+    validate.require(not world.graph_changes, "graph_changes", world.graph_changes, accepted)
+    return world.problem._replace(weights=require_scored(world).weights(1))
+
+
+def require_scored(world: World) -> ScoredWorld:
+    """Refuse a world that cannot say what a decision is worth."""
+    if not isinstance(world, ScoredWorld):
+        raise TypeError(f"world = {type(world).__name__}: must be a ScoredWorld, in which regret is defined")
+    return world
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -160,7 +128,7 @@ class Run:
 
 
 def simulate(
-    policy: Policy | Informed,
+    policy: Policy,
     environment: Environment,
     delay: Any = 0,
     *,
@@ -182,18 +150,16 @@ def simulate(
     >>> run.regret.shape, run.optimality_ratio.shape, run.graph_error.shape
     ((3, 200), (3, 1), (3, 4))
     """
-    check_kind("policy", policy, (Policy, Informed), "a policy, such as NDCSEM()")
-    check_kind("environment", environment, (Environment,), "an environment, such as SyntheticSEM()")
+    player, grid = spread_grid(as_policy(policy))
+    require_environment(environment)
     validate.whole("replications", replications, 1)
     validate.whole("first", first, 0)
     delay = as_delay(delay)
-    player, grid = spread_grid(policy)
     rng = Rng(seed, np.arange(first, first + replications))
-    world = environment.draw(rng.at(Purpose.WORLD), (replications,))
+    world = require_scored(environment.draw(rng.at(Purpose.WORLD), (replications,)))
+    player = player.with_world(world)
     horizon = world.horizon
     recorded = rounds_to_record(record, horizon)
-    if isinstance(player, Informed):
-        player = player.told(world)
     batch = (*grid, replications)
 
     # rounds first: a round then writes one contiguous row
@@ -202,15 +168,15 @@ def simulate(
     error = np.full((*batch, len(recorded)), np.nan)
     column = {int(t): k for k, t in enumerate(recorded)}
     best, state = None, None
-    for t, x, outcome, state in watch(rounds(player, world, delay, rng, batch), horizon, progress):
+    for t, x, outcome, state in with_progress(rounds(player, world, delay, rng, batch), horizon, progress):
         if (now_best := world.best(t)) is not best:
             best, best_size = now_best, now_best.sum(axis=-1)
         regret[t - 1] = world.expected(t, best) - world.expected(t, x)
         payoff[t - 1] = np.add.reduce(outcome.y, axis=-1)
         matches[t - 1] = world.matches(t, x)
         possible[t - 1] = best_size
-        if t in column and learns_graph(player):
-            error[..., column[t]] = graph_mse(player.explain(state).adjacency, world.adjacency(t))
+        if t in column and player.learns_graph:
+            error[..., column[t]] = graph_mse(player.adjacency(state), world.adjacency(t))
     edges = [0, *(c - 1 for c in world.changes)]
     chosen_well = np.moveaxis(np.add.reduceat(matches, edges), 0, -1)
     best_possible = np.moveaxis(np.add.reduceat(possible, edges), 0, -1)
@@ -227,17 +193,17 @@ def simulate(
         optimality_ratio=np.where(best_possible > 0, chosen_well / np.maximum(best_possible, 1), 1.0),
         graph_error=error,
         recorded=recorded,
-        adjacency=player.explain(state).adjacency if learns_graph(player) else None,
+        adjacency=player.adjacency(state) if player.learns_graph else None,
     )
 
 
-def check_kind(name: str, given: object, kinds: tuple[type, ...], accepted: str) -> None:
-    """Refuse what lacks the methods, and a class where an object is meant."""
-    if isinstance(given, type) or not isinstance(given, kinds):
-        raise TypeError(f"{name} = {given!r}: must be {accepted}")
+def require_environment(given: object) -> None:
+    """Refuse what has no `draw`, and a class where an object is meant."""
+    if isinstance(given, type) or not isinstance(given, Environment):
+        raise TypeError(f"environment = {given!r}: must be an environment, such as SyntheticSEM()")
 
 
-def watch(played: Iterator[Round], horizon: int, progress: bool) -> Iterator[Round]:
+def with_progress(played: Iterator[Round], horizon: int, progress: bool) -> Iterator[Round]:
     """The same rounds with a progress bar on stderr, unless it is piped."""
     if not progress:
         return played
@@ -259,57 +225,39 @@ def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
     return np.unique(given.astype(np.int64))
 
 
-def spread_grid(policy: Any) -> tuple[Any, Batch]:
-    """The policy with an axis for replications behind the axes of its array hyperparameters, and these axes."""
-    if not is_dataclass(policy):
-        return policy, ()
-    given = {f.name: getattr(policy, f.name) for f in fields(policy) if f.name in getattr(policy, "grids", ())}
-    arrays = {name: np.asarray(value) for name, value in given.items() if np.ndim(value)}
-    if not arrays:
-        return policy, ()
-    shapes = {name: value.shape for name, value in arrays.items()}
-    try:
-        grid = np.broadcast_shapes(*shapes.values())
-    except ValueError:
-        raise ValueError(f"shapes of the grid = {shapes}: must be shapes that broadcast together") from None
-    spread = {name: np.broadcast_to(value, grid)[..., None] for name, value in arrays.items()}
-    return replace(policy, **spread), grid  # type: ignore[type-var]
-
-
 def replay(
     policy: Policy, problem: Problem, x: Any, z: Any, y: Any, *, delay: Any = 0, seed: int = 0
 ) -> Iterator[Explanation]:
-    """Tell a policy what was played and what came of it; yield what it holds as it decides rounds 1 to T + 1.
+    """Replay a recorded log to a policy; yields its explanations of rounds 1 to T + 1.
 
     x, z and y are recorded logs, `(T, n)`. All of them are checked before the first round runs.
     """
     validate.problem(problem)
-    if not isinstance(policy, Explains):
-        raise TypeError(f"policy = {policy!r}: must have an explain(state) to be replayed")
+    policy = as_policy(policy)
+    require_explains(policy, "to be replayed")
     late = as_delay(delay)
     decisions = np.asarray(x)
     shape = (len(decisions) if decisions.ndim else 0, problem.n_arms)
     log = validate.decision("x", decisions, shape)
-    check_reach(late, len(log), 1)
+    late.check_reach(len(log), 1)
     given = Feedback(log, z, y, np.zeros(len(log), np.int64), np.ones(len(log), np.bool_))
-    limits = np.asarray(problem.reward_range, float)
-    checked = validate.feedback(given, shape, limits, np.arange(1, len(log) + 1))
+    reward_range = np.asarray(problem.reward_range, float)
+    checked = validate.feedback(given, shape, reward_range, np.arange(1, len(log) + 1))
     return replay_checked(policy, problem, log, Outcome(checked.z, checked.y), late, Rng(seed))
 
 
 def replay_checked(
-    policy: Any, problem: Problem, log: BoolArray, outcome: Outcome, delay: Any, rng: Rng
+    policy: Policy, problem: Problem, log: BoolArray, outcome: Outcome, delay: Delay, rng: Rng
 ) -> Iterator[Explanation]:
-    post = postal_service(delay, len(log), rng, ())
+    queue = FeedbackQueue(delay, len(log), rng, ())
     state = policy.init(problem, rng.at(Purpose.START))
     for t in range(1, len(log) + 1):
-        yield policy.explain(state, rng)
-        choice = policy.select(state, rng.at(Purpose.CHOICE, t))
-        state = policy.played(state, log[t - 1])
-        told = Outcome(outcome.z[t - 1], outcome.y[t - 1])
-        for feedback, moment in post(t, Choice(log[t - 1], choice.memo), told):
-            state = policy.update(state, feedback, rng.at(Purpose.LEARNING, moment))
-    yield policy.explain(state, rng)
+        yield policy.explain_choice(state, rng.at(Purpose.CHOICE, t))
+        choice = policy.select(state, rng.at(Purpose.CHOICE, t))._replace(x=log[t - 1])
+        state = policy.played(state, choice.x)
+        for feedback, played_at in queue.exchange(t, choice, Outcome(outcome.z[t - 1], outcome.y[t - 1])):
+            state = policy.update(state, feedback, rng.at(Purpose.LEARNING, played_at))
+    yield policy.explain_choice(state, rng.at(Purpose.CHOICE, len(log) + 1))
 
 
 __all__ = ["Round", "Run", "replay", "rounds", "simulate"]

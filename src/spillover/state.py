@@ -40,14 +40,14 @@ def take_learner(state: State, row: int | tuple[int, ...]) -> State:
     return map_leaves(lambda leaf: np.array(leaf[row]), state)
 
 
-def in_turn(leaf: NDArray[Any], times: int) -> NDArray[Any]:
+def repeat_in_place(leaf: NDArray[Any], times: int) -> NDArray[Any]:
     """A stack of so many that are all the same memory.
 
     A kernel that rewrites what it is given goes through a stack in its order: with its state in turn, and rounds one
     after the other, one call does what a call a round would do. The leaf must be C-contiguous.
 
     >>> total = np.zeros(1)
-    >>> in_turn(total, 3).shape
+    >>> repeat_in_place(total, 3).shape
     (3, 1)
     """
     return np.ndarray((times, *leaf.shape), leaf.dtype, leaf, 0, (0, *leaf.strides))

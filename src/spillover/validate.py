@@ -85,14 +85,6 @@ def spread(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.
         raise ValueError(f"shape of {name} = {given.shape}: must be one that broadcasts to {shape}") from None
 
 
-def grid(policy: Any, batch: tuple[int, ...]) -> None:
-    """Hyperparameters that are arrays must broadcast over the batch that a policy starts with."""
-    for name in policy.grids:
-        shape = np.shape(getattr(policy, name))
-        fits = len(shape) <= len(batch) and all(k in (1, n) for k, n in zip(shape[::-1], batch[::-1], strict=False))
-        require(fits, f"shape of {name}", shape, f"one that broadcasts to the batch {batch}")
-
-
 def decision(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """A 0/1 array of a given shape, as booleans."""
     x = np.asarray(value)
@@ -108,15 +100,15 @@ def decision(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, n
 FAULTS = {
     kernels.NOT_FINITE: "finite numbers, at most 1e70: an outcome that is not known yet must not be reported",
     kernels.NOT_PLAYED: "0 for every arm that was not played",
-    kernels.OUT_OF_RANGE: "inside the problem's reward_range {limits} for every arm that was played",
+    kernels.OUT_OF_RANGE: "inside the problem's reward_range {reward_range} for every arm that was played",
     kernels.IMPOSSIBLE_AGE: "from 0 to {last}, as {rounds} rounds were played",
 }
 
 
-def feedback(given: Any, shape: tuple[int, ...], limits: Any, rounds: Any) -> Any:
+def feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any) -> Any:
     """Feedback that may enter a learner: right shapes, finite, in range, of arms and rounds that were played."""
     if is_plain(given, shape):
-        faults = kernels.feedback_fault(given.x, given.z, given.y, limits, given.arrived, given.age, rounds)
+        faults = kernels.feedback_fault(given.x, given.z, given.y, reward_range, given.arrived, given.age, rounds)
         if not faults.any():
             return given
     x = decision("x", given.x, shape)
@@ -130,9 +122,9 @@ def feedback(given: Any, shape: tuple[int, ...], limits: Any, rounds: Any) -> An
     for name, value in (("arrived", arrived), ("age", age)):
         if value.shape != shape[:-1]:
             require(False, f"shape of {name}", value.shape, f"{shape[:-1]}, one for each learner")
-    faults = kernels.feedback_fault(x, z, y, limits, arrived, age, rounds)
+    faults = kernels.feedback_fault(x, z, y, reward_range, arrived, age, rounds)
     if faults.any():
-        explain_fault(faults, x, z, y, limits, age, rounds)
+        explain_fault(faults, x, z, y, reward_range, age, rounds)
     return given._replace(x=x, z=z, y=y, arrived=arrived, age=age)
 
 
@@ -148,14 +140,14 @@ def is_plain(given: Any, shape: tuple[int, ...]) -> bool:
     )
 
 
-def explain_fault(faults: Any, x: Any, z: Any, y: Any, limits: Any, age: Any, rounds: Any) -> None:
+def explain_fault(faults: Any, x: Any, z: Any, y: Any, reward_range: Any, age: Any, rounds: Any) -> None:
     """Say what is wrong with the first piece of feedback that is."""
     where = tuple(int(k) for k in np.argwhere(faults)[0])
     code = int(faults[where])
     place = f" of row {where[0] if len(where) == 1 else where}" if where else ""
     played = int(np.broadcast_to(rounds, x.shape[:-1])[where])
-    bounds = np.broadcast_to(limits, (*x.shape[:-1], 2))[where]
-    accepted = FAULTS[code].format(limits=f"[{bounds[0]:g}, {bounds[1]:g}]", last=played - 1, rounds=played)
+    bounds = np.broadcast_to(reward_range, (*x.shape[:-1], 2))[where]
+    accepted = FAULTS[code].format(reward_range=f"[{bounds[0]:g}, {bounds[1]:g}]", last=played - 1, rounds=played)
     if code == kernels.IMPOSSIBLE_AGE:
         raise ValueError(f"age{place} = {int(age[where])}: must be {accepted}")
     name = "y" if code == kernels.NOT_FINITE and (np.abs(z[where]) <= kernels.LARGEST_OUTCOME).all() else "z"

@@ -10,13 +10,12 @@ import numpy as np
 
 from spillover.cli.limits import in_words
 from spillover.constraints import Constraint
-from spillover.exact import EFFORT, MOST_EFFORT
 from spillover.history import History
-from spillover.oracle import best_set
 from spillover.reasons import ArmReason, Reasons, Signal
 from spillover.reasons.health import MORE_EFFORT
 from spillover.reasons.paths import solvable
 from spillover.reasons.words import number, part_of, shows
+from spillover.set_search import EFFORT, MOST_EFFORT, best_set
 from spillover.types import Array
 from spillover.validate import quoted
 
@@ -159,7 +158,7 @@ def learned_from(history: History) -> str:
 
 def nothing_chosen(history: History) -> bool:
     """Whether outcomes are there, and none of them is of a choice."""
-    return bool(history.arrived.any() and not history.heard.any())
+    return bool(history.arrived.any() and not history.observed.any())
 
 
 def print_notes(answer: Answer) -> None:
@@ -212,7 +211,7 @@ def reason(answer: Answer, arm: ArmReason) -> str:
 def unknown(answer: Answer, arm: ArmReason) -> str:
     """Why an arm is chosen of which the policy knows nothing."""
     history = answer.history
-    if not history.heard[arm.position]:
+    if not history.observed[arm.position]:
         return "tried, and nothing has come of it yet" if history.x[:, arm.position].any() else "not tried yet"
     said = {signal.code for signal in answer.reasons.health if arm.arm in signal.arms}
     if "arms-forgotten" in said:

@@ -12,8 +12,7 @@ import click
 from spillover.cli.edge import Command
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.experiments.lines import suggestion
-from spillover.policies import POLICIES
-from spillover.types import Informed
+from spillover.policies import find_policy, policy_names
 
 EXAMPLES = (
     "spillover policies",
@@ -26,10 +25,11 @@ EXAMPLES = (
 @click.argument("name", required=False)
 @json_option
 def policies(name: str | None, as_json: bool) -> None:
-    """The policies that can be named in experiment files; with NAME, one of them in full."""
-    if name is not None and name not in POLICIES:
-        raise ValueError(f"policy = {name!r}: must be one of {', '.join(POLICIES)}{suggestion(name, POLICIES)}")
-    found = [describe(each) for each in (POLICIES if name is None else [name])]
+    """The policies that experiment files and `next` can name; with NAME (or module:Class), one of them in full."""
+    known = policy_names()
+    if name is not None and name not in known and ":" not in name:
+        raise ValueError(f"policy = {name!r}: must be one of {', '.join(known)}{suggestion(name, known)}")
+    found = [describe(each) for each in (known if name is None else [name])]
     if as_json:
         print_json(found if name is None else found[0])
     elif name is None:
@@ -42,7 +42,7 @@ def policies(name: str | None, as_json: bool) -> None:
 
 def describe(name: str) -> dict[str, Any]:
     """A policy as its class, its fields and its docstrings tell it."""
-    made = POLICIES[name]
+    made: Any = find_policy(name)
     fixed = made.keywords if isinstance(made, partial) else {}
     kind = made.func if isinstance(made, partial) else made
     about = (inspect.getdoc(kind) or "").split("\n>>> ")[0].strip()
@@ -63,9 +63,8 @@ def describe(name: str) -> dict[str, Any]:
 
 
 def hyperparameters(kind: Callable[..., Any]) -> list[Field[Any]]:
-    """The fields that are set by who uses it; `world` is what a reference point is told by the simulation."""
-    told = issubclass(kind, Informed) if isinstance(kind, type) else False
-    return [f for f in fields(kind) if not (told and f.name == "world")]  # type: ignore[arg-type]
+    """The fields that a user sets."""
+    return [f for f in fields(kind) if f.init]  # type: ignore[arg-type]
 
 
 def default_of(given: Field[Any]) -> Any:

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.oracle import top_arms
+from spillover.contracts import Policy
 from spillover.rng import Rng
+from spillover.set_search import top_arms
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
 
 
@@ -18,11 +19,11 @@ class ExamplePolicyState(NamedTuple):
     sums: Array  # (*batch, n): rewards of each arm so far
     counts: Array  # (*batch, n): how often it was seen
     budget: IntArray  # (*batch,): how many arms may be chosen
-    limits: Array  # (*batch, 2): range of the rewards z
+    reward_range: Array  # (*batch, 2): range of the rewards z
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExamplePolicy:
+class ExamplePolicy(Policy):
     """Plays the arms with the highest mean plus sqrt(exploration * log(t) / count), ties at random.
 
     exploration: size of the bonus, >= 0; an array makes a grid.
@@ -35,7 +36,6 @@ class ExamplePolicy:
 
     exploration: Any = 0.5
 
-    order_free = True  # feedback leaves the same state in whatever order it arrives
     grids = ("exploration",)  # hyperparameters that may be arrays, over the batch
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class ExamplePolicy:
             sums=np.zeros((*batch, problem.n_arms)),
             counts=np.zeros((*batch, problem.n_arms)),
             budget=np.full(batch, problem.budget, np.int64),
-            limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
+            reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
     def select(self, state: ExamplePolicyState, rng: Rng) -> Choice:
@@ -64,7 +64,7 @@ class ExamplePolicy:
 
     def update(self, state: ExamplePolicyState, feedback: Feedback, rng: Rng) -> ExamplePolicyState:
         """What came of a round played `feedback.age` rounds ago, for the learners it has arrived for."""
-        feedback = validate.feedback(feedback, state.sums.shape, state.limits, state.rounds)
+        feedback = validate.feedback(feedback, state.sums.shape, state.reward_range, state.rounds)
         seen = feedback.x & feedback.arrived[..., None]
         return state._replace(
             sums=state.sums + np.where(seen, feedback.z, 0.0),

@@ -17,15 +17,14 @@ from spillover.cli.answer import Answer, as_in_the_command, print_answer, print_
 from spillover.cli.edge import Command
 from spillover.cli.limits import not_available, parse_limits, read_limits
 from spillover.cli.output import json_option, print_json
-from spillover.cli.policy_option import NEED_RANGE, made_policy, recommended
+from spillover.cli.policy_option import RECOMMENDED, made_policy
 from spillover.cli.progress import Watch
-from spillover.exact import EFFORT
-from spillover.history import History, HistoryError, read_history, tell
+from spillover.history import History, HistoryError, read_history, replay_history
 from spillover.history.decision import next_reasons
 from spillover.history.example import EACH_WEEK, example_file
 from spillover.history.header import read_columns
-from spillover.oracle import check_effort, check_feasible
 from spillover.reasons import Reasons
+from spillover.set_search import EFFORT, check_effort, check_feasible
 from spillover.state import write_whole
 
 SIGNS = 8  # that are not in the font, and named
@@ -42,7 +41,7 @@ EXAMPLES = (
 @click.command(cls=Command, examples=EXAMPLES, short_help="From a file of what was done to the next decision.")
 @click.argument("file", type=FILE, required=False)
 @click.option("--budget", type=int, help="How many arms may be chosen, at most.")
-@click.option("--policy", default=recommended(), show_default=True, help="Who decides: see `spillover policies`.")
+@click.option("--policy", default=RECOMMENDED, show_default=True, help="Who decides: see `spillover policies`.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the policy; repeatable.")
 @click.option("--range", "reward_range", type=float, nargs=2, metavar="LOW HIGH", help="What z can be (0 to 1).")
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="What y can be (anything).")
@@ -131,7 +130,7 @@ def decide(
     renamed = read_columns(columns) if columns is not None else {}
     if budget is not None:
         validate.whole("budget", budget, 1)
-    if policy in NEED_RANGE and overall_range is None:
+    if made.needs_overall_range and overall_range is None:
         raise ValueError(
             f"policy = {policy!r}: what y can be must be known from the start: give --overall-range LOW HIGH"
         )
@@ -147,10 +146,10 @@ def decide(
         check_feasible(bounds, len(history.arms), checked, history.arms)
         given_ranges = {name: given for name, given in ranges.items() if given is not None}
         kernels.wake()
-        learner = tell(
+        learner = replay_history(
             made, history, budget=checked, seed=seed, progress=watch.telling(len(history.rounds)), **given_ranges
         )
-    told = as_in_the_command(next_reasons(learner, history.arms, bounds, steps, history.heard), history, steps)
+    told = as_in_the_command(next_reasons(learner, history.arms, bounds, steps, history.observed), history, steps)
     answer = Answer(file=file, policy=policy, budget=checked, history=history, limits=bounds, reasons=told)
     if plot is not None:
         draw(told, plot)

@@ -2,48 +2,59 @@
 
 import tomllib
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from spillover.cli.catalogue import describe
+from spillover.contracts import Policy, as_policy
 from spillover.experiments.lines import suggestion
-from spillover.history.replay import learns_from_others
-from spillover.policies import POLICIES
+from spillover.hyperparameters import with_values
+from spillover.policies import find_policy, policy_names
 
-PREFERRED = ("switching-sem", "ndc-sem")
-NEED_RANGE = ("cts",)  # they must know beforehand what y can be
-ALL_KNOWING = ("oracle", "delayed-oracle")  # they must be told what nobody knows outside of a simulation
+RECOMMENDED = "switching-sem"
 
 
-def recommended() -> str:
-    """The policy that is taken if none is named."""
-    return next(name for name in PREFERRED if name in POLICIES)
+def usable(policy: Policy) -> bool:
+    """Whether a history is all that it needs."""
+    return not (policy.needs_world or policy.knows_graph or policy.randomised)
 
 
-def usable() -> list[str]:
-    """Policies that need to know no more than a history."""
-    told = [name for name in POLICIES if name in ALL_KNOWING or name.endswith("-told-graph")]
-    return [name for name, policy in POLICIES.items() if name not in told and learns_from_others(policy)]
-
-
-def made_policy(name: str, settings: Sequence[str]) -> Any:
-    """The policy of that name with the parameters set by NAME=VALUE."""
-    if name not in usable():
-        lacking = "needs what no file has, the truth or probabilities of past decisions: " if name in POLICIES else ""
-        listed = f"{', '.join(usable())}{suggestion(name, usable())}"
-        raise ValueError(f"policy = {name!r}: {lacking}must be one of {listed}")
-    accepted = [parameter["name"] for parameter in describe(name)["parameters"]]
+def made_policy(name: str, settings: Sequence[str]) -> Policy:
+    """The policy of that name (or module:Class) with the parameters set by NAME=VALUE; part.NAME for a part of it."""
+    known = policy_names()
+    if name not in known and ":" not in name:
+        listed = [each for each in known if usable(as_policy(find_policy(each)()))]
+        raise ValueError(f"policy = {name!r}: must be one of {', '.join(listed)}{suggestion(name, listed)}")
     given: dict[str, Any] = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or key in given:
             raise ValueError(f"set = {setting!r}: must be NAME=VALUE, each name once")
-        if key not in accepted:
-            listed = f"one of {', '.join(accepted)}" if accepted else f"left out: {name} has no parameters"
-            raise ValueError(f"set = {setting!r}: {key} must be {listed}{suggestion(key, accepted)}")
         given[key] = value_of(text)
-        if key == "told_graph" and given[key] is True:
-            raise ValueError(f"set = {setting!r}: must be left out: a file has no true graph that could be told")
-    return POLICIES[name](**given)
+    own = {key: value for key, value in given.items() if "." not in key}
+    check_names(name, own, [parameter["name"] for parameter in describe(name)["parameters"]])
+    policy = as_policy(find_policy(name)(**own))
+    inner = {key: value for key, value in given.items() if "." in key}
+    check_names(name, inner, part_names(policy))
+    if not usable(policy):
+        listed = [each for each in known if usable(as_policy(find_policy(each)()))]
+        lacking = "needs what no file has, the truth or probabilities of past decisions"
+        raise ValueError(f"policy = {name!r}: {lacking}: must be one of {', '.join(listed)}")
+    return as_policy(with_values(policy, inner))
+
+
+def check_names(policy: str, given: dict[str, Any], accepted: list[str]) -> None:
+    """Refuse a parameter that the policy does not have."""
+    for key, value in given.items():
+        if key not in accepted:
+            listed = f"one of {', '.join(accepted)}" if accepted else f"left out: {policy} has no such parameters"
+            raise ValueError(f"set = '{key}={value}': {key} must be {listed}{suggestion(key, accepted)}")
+
+
+def part_names(policy: Any) -> list[str]:
+    """The parameters of a policy's parts: graph.sparsity and so on."""
+    parts = {f.name: vars(policy)[f.name] for f in fields(policy)}
+    return [f"{name}.{f.name}" for name, part in parts.items() if is_dataclass(part) for f in fields(part)]
 
 
 def value_of(text: str) -> Any:

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 
 from spillover.constraints import check_constraints
-from spillover.oracle import best_set, check_feasible
+from spillover.contracts import ScoredWorld
 from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, IntArray, World
+from spillover.set_search import best_set, check_feasible
+from spillover.types import Array, Batch, BoolArray, IntArray, Outcome, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConstrainedSEM:
     """The worlds of an environment, with the best set that keeps the constraints as the one to compare with.
 
-    It tells policies nothing: one that is to keep them too is wrapped in `Constrained`.
+    Policies are not informed of the constraints: one that is to keep them too is wrapped in `Constrained`.
 
     >>> import spillover as sp
     >>> from spillover.constraints import Exclusive
@@ -35,24 +36,44 @@ class ConstrainedSEM:
 
     def draw(self, rng: Rng, batch: Batch = ()) -> "ConstrainedWorld":
         world = self.environment.draw(rng, batch)
-        names = self.arms if self.arms is not None else getattr(world, "arms", None)
+        names = self.arms if self.arms is not None else world.arms
         check_feasible(self.constraints, world.problem.n_arms, world.problem.budget, names)
-        return ConstrainedWorld(world=world, constraints=tuple(self.constraints), arms=names)
+        return ConstrainedWorld(world=world, constraints=tuple(self.constraints), arms=tuple(names))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConstrainedWorld:
     """A world with another best set; all else is the world's own."""
 
-    world: World
+    world: ScoredWorld
     constraints: tuple[Any, ...]
-    arms: Any = None
+    arms: tuple[str, ...]
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "world":
-            raise AttributeError(name)
-        return getattr(self.world, name)
+    @property
+    def problem(self) -> Problem:
+        return self.world.problem
+
+    @property
+    def horizon(self) -> int:
+        return self.world.horizon
+
+    @property
+    def changes(self) -> tuple[int, ...]:
+        return self.world.changes
+
+    @property
+    def graph_changes(self) -> tuple[int, ...]:
+        return self.world.graph_changes
+
+    def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
+        return self.world.play(t, x, rng)
+
+    def adjacency(self, t: int) -> Array:
+        return self.world.adjacency(t)
+
+    def weights(self, t: int) -> Array:
+        return self.world.weights(t)
 
     def scores(self, t: int) -> Array:
         """What each arm brings, (*batch, n): the expected payoff is linear in the decision."""

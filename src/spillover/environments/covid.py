@@ -10,14 +10,13 @@ import numpy as np
 from spillover import validate
 from spillover.datasets import DENSITY_WINDOW, REGIONS, STUDY_WINDOW, CovidRecord, days_between
 from spillover.environments.world import SEMWorld
-from spillover.graph import ROW_BOUND, graph_learner
+from spillover.graph import as_graph_learner
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, Batch, BoolArray, IntArray, Outcome, Problem
+from spillover.types import Array, Batch, BoolArray, Outcome, Problem
 
 BUDGET = 5
 CHANGE = 40  # first day of the second period
 SMOOTHING = 7  # days of the trailing mean
-NO_REGRET = "recorded cases do not react to what is chosen: no payoff, best set or graph; see SemiSyntheticWorld"
 
 
 class Densities(NamedTuple):
@@ -126,10 +125,10 @@ def prepare(record: CovidRecord, *, shift: int, seed: int) -> CovidData:
     )
 
 
-def fit_unmasked(overall: Array, specific: Array, sparsity: Any = "auto", row_bound: float = ROW_BOUND) -> Array:
-    """A*: the graph that all regions' cases of all days give, (*batch, n, n); no row sums to more than `row_bound`.
+def fit_unmasked(overall: Array, specific: Array, graph: Any = "self-tuned") -> Array:
+    """A*: the graph that all regions' cases of all days give, (*batch, n, n); its rows keep the learner's bound.
 
-    overall, specific: (*batch, days, n).
+    overall, specific: (*batch, days, n). graph: the learner, or its name.
     """
     shape = np.shape(overall)
     validate.require(len(shape) >= 2, "shape of overall", shape, "(*batch, days, n)")
@@ -137,12 +136,12 @@ def fit_unmasked(overall: Array, specific: Array, sparsity: Any = "auto", row_bo
     validate.number("overall", overall, "finite numbers", low=-np.inf, high=np.inf)
     validate.number("specific", specific, "finite numbers", low=-np.inf, high=np.inf)
     *batch, days, n = shape
-    learner = graph_learner(sparsity, row_bound)
-    graph, weight = learner.init(Problem(n, 1, acyclic=False), tuple(batch)), np.ones(batch)
+    learner = as_graph_learner(graph)
+    fitted, weight = learner.init(Problem(n, 1, acyclic=False), tuple(batch)), np.ones(batch)
     for t in range(1, days + 1):
         z, y = np.ascontiguousarray(specific[..., t - 1, :]), np.ascontiguousarray(overall[..., t - 1, :])
-        graph = learner.absorb(graph, z, y, weight, np.full(batch, t))
-    return np.array(learner.solve(graph).adjacency)
+        fitted = learner.absorb(fitted, z, y, weight, np.full(batch, t))
+    return np.array(learner.solve(fitted).adjacency)
 
 
 def spectral_radius(adjacency: Array) -> Array:
@@ -168,6 +167,8 @@ class LiteralWorld:
     overall: Array  # (*batch, days, n): y
     budget: int = BUDGET
     changes: tuple[int, ...] = (CHANGE,)
+    graph_changes: tuple[int, ...] = ()
+    arms: tuple[str, ...] = tuple(REGIONS)
 
     @property
     def horizon(self) -> int:
@@ -181,21 +182,6 @@ class LiteralWorld:
     def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
         z = np.where(x, self.specific[..., t - 1, :], 0.0)
         return Outcome(z, np.broadcast_to(self.overall[..., t - 1, :], z.shape))
-
-    def expected(self, t: int, x: BoolArray) -> Array:
-        raise NotImplementedError(NO_REGRET)
-
-    def best(self, t: int) -> BoolArray:
-        raise NotImplementedError(NO_REGRET)
-
-    def matches(self, t: int, x: BoolArray) -> IntArray:
-        raise NotImplementedError(NO_REGRET)
-
-    def adjacency(self, t: int) -> Array:
-        raise NotImplementedError(NO_REGRET)
-
-    def weights(self, t: int) -> Array:
-        raise NotImplementedError(NO_REGRET)
 
 
 def literal_world(data: Any) -> LiteralWorld:
@@ -226,10 +212,10 @@ def cases_problem(total: Array, largest: float, budget: int) -> Problem:
     return Problem(total.shape[-1], budget, False, (0.0, largest), (0.0, largest * float(most)))
 
 
-def semi_synthetic_world(data: Any, adjacency: Array | None = None, sparsity: Any = "auto") -> SemiSyntheticWorld:
+def semi_synthetic_world(data: Any, adjacency: Array | None = None, graph: Any = "self-tuned") -> SemiSyntheticWorld:
     """The semi-synthetic world of prepared data, or of a nested sequence of them; A* is fitted unless given."""
     if adjacency is None:
-        adjacency = fit_unmasked(gather(data, "unshifted_overall"), gather(data, "unshifted_specific"), sparsity)
+        adjacency = fit_unmasked(gather(data, "unshifted_overall"), gather(data, "unshifted_specific"), graph)
     specific, expected = gather(data, "specific"), gather(data, "expected")
     fields = world_fields(adjacency, expected[..., [0, -1], :], specific.shape[-2])
     return SemiSyntheticWorld(specific=specific, **fields)
@@ -288,13 +274,13 @@ class SemiSyntheticCovid:
     record: CovidRecord
     shift: int = 1
     seed: int = 0
-    sparsity: Any = "auto"
+    graph: Any = "self-tuned"
     adjacency: Any = None
 
     def draw(self, rng: Rng, batch: Batch = ()) -> SampledWorld:
         data = prepare(self.record, shift=self.shift, seed=self.seed)
         fitted = self.adjacency is None
-        a = fit_unmasked(data.unshifted_overall, data.unshifted_specific, self.sparsity) if fitted else self.adjacency
+        a = fit_unmasked(data.unshifted_overall, data.unshifted_specific, self.graph) if fitted else self.adjacency
         levels = np.broadcast_to(data.expected[[0, -1]], (*batch, 2, len(data.regions)))
         shared = world_fields(np.asarray(a, float), levels, len(data.days))
         return SampledWorld(found=densities(self.record), shift=self.shift, **shared)

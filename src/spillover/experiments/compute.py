@@ -9,10 +9,10 @@ import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spillover.delays import ConstantDelay
+from spillover.contracts import Delay, Environment, World
 from spillover.rng import Purpose, Rng
 from spillover.simulation import Run, simulate
-from spillover.types import Array, Delay, Environment, IntArray, World
+from spillover.types import Array, IntArray
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def compute(task: Task) -> Computed:
     about = {
         "horizon": world.horizon,
         "changes": [int(t) for t in run.changes],
-        "arms": list(getattr(world, "arms", [str(i + 1) for i in range(n)])),
+        "arms": list(world.arms),
         "seconds": perf_counter() - start,
         "versions": versions(),
     }
@@ -82,9 +82,9 @@ def recorded_rounds(every: int, horizon: int) -> IntArray:
 
 def blind_regret(run: Run, delay: Delay, world: World) -> Array:
     """Regret of rounds 1 to D + 1, which are decided before anything is known; NaN where the delay is not constant."""
-    if not isinstance(delay, ConstantDelay):
+    if delay.constant is None:
         return np.full(len(run.regret), np.nan)
-    return run.blind_regret(min(delay.rounds + 1, world.horizon))
+    return run.blind_regret(min(delay.constant + 1, world.horizon))
 
 
 def versions() -> dict[str, str]:

@@ -75,7 +75,7 @@ def parse_search(text: str, name: str = "tuning.toml", changes: dict[str, Any] |
             worlds=worlds,
             delays=delays,
             policies=policies,
-            grid={key: read_values(file, key, given) for key, given in group(file, content, "grid").items()},
+            grid={key: read_values(file, key, given) for key, given in flat(group(file, content, "grid")).items()},
             **numbers | (changes or {}),
         )
     except ExperimentError:
@@ -83,6 +83,19 @@ def parse_search(text: str, name: str = "tuning.toml", changes: dict[str, Any] |
     except ValueError as error:
         named = str(error).partition(" = ")[0]
         file.refuse((named,) if named in content else ("grid",), str(error))
+
+
+def flat(given: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Hyperparameters of a part with a dot in their names; a range { from, to, points } is a value.
+
+    >>> flat({"graph": {"sparsity": {"from": 1, "to": 10, "points": 2}}})
+    {'graph.sparsity': {'from': 1, 'to': 10, 'points': 2}}
+    """
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        part = isinstance(value, dict) and not set(value) & set(RANGE)
+        found |= flat(value, f"{prefix}{key}.") if part else {prefix + key: value}
+    return found
 
 
 def read_values(file: File, key: str, given: Any) -> Any:

@@ -1,6 +1,6 @@
 """From a table of a file, a kind and parameters, to the object that it describes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from functools import partial
 from typing import Any
@@ -8,31 +8,34 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
-from spillover.delays import DELAYS
 from spillover.environments import FixedSEM, Instance, SyntheticSEM
 from spillover.experiments.lines import File, Place, dotted
 
 
-def make(file: File, place: Place, given: Any, kinds: dict[str, Any], extra: Iterable[str] = ()) -> Any:
-    """What a table with a `kind` and parameters describes."""
+def make(
+    file: File, place: Place, given: Any, kinds: Mapping[str, Any], extra: Iterable[str] = (), usual: Any = None
+) -> Any:
+    """What a table with a `kind` (`usual` if there is none) and parameters describes."""
     rest = dict(file.table(place, given))
-    if "kind" not in rest:
+    if "kind" not in rest and usual not in kinds:
         file.refuse(place, f"no kind in [{dotted(place)}]: must be one of {', '.join(kinds)}")
-    kind = file.known((*place, "kind"), "kind", rest.pop("kind"), kinds)
-    return build(file, place, MAKERS.get(kind, kinds[kind]), rest, ["kind", *extra])
+    kind = file.known((*place, "kind"), "kind", rest.pop("kind", usual), kinds)
+    return build(file, place, MAKERS.get(kind, kinds[kind]), rest, ["kind", *extra], kinds)
 
 
-def build(file: File, place: Place, maker: Any, given: dict[str, Any], extra: Iterable[str] = ()) -> Any:
-    """Call a maker with parameters from a file; whatever it refuses, the error says where that stands."""
-    accepted, needed = parameters_of(maker)
-    file.keys(place, given, [*extra, *accepted])
-    for key in needed:
-        if key not in given:
-            file.refuse(place, f"no {key} in [{dotted(place)}]: must be given")
-    for key in getattr(getattr(maker, "func", maker), "grids", ()):
-        if isinstance(given.get(key), list):
-            file.refuse((*place, key), f"{key} = {given[key]!r}: must be one value (a grid is for tuning)")
-    values = {key: inner(file, (*place, key), value) for key, value in given.items()}
+def build(
+    file: File,
+    place: Place,
+    maker: Any,
+    given: dict[str, Any],
+    extra: Iterable[str] = (),
+    parts: Mapping[str, Any] | None = None,
+) -> Any:
+    """Call a maker with parameters from a file; whatever it refuses, the error says where that stands.
+
+    parts: the kinds of what a parameter that is a table describes, such as a delay inside of a delay.
+    """
+    values = parameters(file, place, maker, given, extra, parts or {})
     try:
         return maker(**values)
     except (ValueError, TypeError) as error:
@@ -40,11 +43,26 @@ def build(file: File, place: Place, maker: Any, given: dict[str, Any], extra: It
         file.refuse((*place, named) if named in given else place, str(error))
 
 
-def inner(file: File, place: Place, value: Any) -> Any:
-    """A value of a parameter: a table with a kind is a delay inside of a delay; lists become tuples."""
-    if isinstance(value, dict):
-        return make(file, place, value, DELAYS)
-    return frozen(value)
+def parameters(
+    file: File, place: Place, maker: Any, given: dict[str, Any], extra: Iterable[str], parts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The parameters of a maker from a table: known names, none missing, tables made into what they describe."""
+    accepted, needed = parameters_of(maker)
+    file.keys(place, given, [*extra, *accepted])
+    for key in needed:
+        if key not in given:
+            file.refuse(place, f"no {key} in [{dotted(place)}]: must be given")
+    usual = usual_values(maker)
+    return {
+        key: make(file, (*place, key), value, parts, usual=usual.get(key)) if isinstance(value, dict) else frozen(value)
+        for key, value in given.items()
+    }
+
+
+def usual_values(maker: Any) -> dict[str, Any]:
+    """The defaults of a maker's parameters."""
+    origin: Any = maker.func if isinstance(maker, partial) else maker
+    return {} if origin in PARAMETERS else {f.name: f.default for f in fields(origin)}
 
 
 def frozen(value: Any) -> Any:

@@ -5,16 +5,20 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spillover import validate
+from spillover.contracts import as_policy
 from spillover.delays import DELAYS
 from spillover.environments import ENVIRONMENTS
 from spillover.experiments.lines import ExperimentError, File, Place, suggestion
-from spillover.experiments.makers import build, frozen, make, parameters_of
+from spillover.experiments.makers import build, make, parameters, parameters_of
 from spillover.experiments.specification import Entry, Experiment, Study
-from spillover.policies import POLICIES
+from spillover.graph import GRAPHS
+from spillover.hyperparameters import value_of
+from spillover.policies import find_policy, policy_names
 from spillover.rng import Purpose, Rng
 from spillover.simulation import problem_for
-from spillover.types import Informed
 
 TOP = ("name", "title", "seed", "replications", "block", "record", "worlds", "delays", "policies", "studies")
 LEAST = {"seed": 0, "replications": 1, "block": 1, "record": 1}
@@ -130,23 +134,42 @@ def read_policy(file: File, key: str, given: Any, delays: list[str]) -> Entry:
     """A policy and its other parameters at some delays; every combination is tried out."""
     place: Place = ("policies", key)
     rest = dict(file.table(place, given))
-    kind = file.known((*place, "kind") if "kind" in rest else place, "kind", rest.pop("kind", key), POLICIES)
+    kind = read_kind(file, (*place, "kind") if "kind" in rest else place, rest.pop("kind", key))
     label = rest.pop("label", key)
     if not isinstance(label, str):
         file.refuse((*place, "label"), f"label = {label!r}: must be text")
     overrides = file.table((*place, "at"), rest.pop("at", {}))
     extra = ["kind", "label", "at"]
-    build(file, place, POLICIES[kind], rest, extra)
+    maker = find_policy(kind)
+    refuse_grids(file, place, build(file, place, maker, rest, extra, GRAPHS))
+    at = {}
     for delay, other in overrides.items():
-        file.known((*place, "at", delay), "delay", delay, delays)
-        file.keys((*place, "at", delay), file.table((*place, "at", delay), other), parameters_of(POLICIES[kind])[0])
-        build(file, (*place, "at", delay), POLICIES[kind], rest | other)
-    return Entry(
-        label=label,
-        kind=kind,
-        parameters={name: frozen(value) for name, value in rest.items()},
-        at={delay: {name: frozen(value) for name, value in other.items()} for delay, other in overrides.items()},
-    )
+        here: Place = (*place, "at", delay)
+        file.known(here, "delay", delay, delays)
+        file.keys(here, file.table(here, other), parameters_of(maker)[0])
+        refuse_grids(file, here, build(file, here, maker, rest | other, (), GRAPHS))
+        at[delay] = parameters(file, here, maker, rest | other, (), GRAPHS)
+    return Entry(label=label, kind=kind, parameters=parameters(file, place, maker, rest, extra, GRAPHS), at=at)
+
+
+def read_kind(file: File, place: Place, kind: Any) -> str:
+    """The name of a policy that there is, or module:Class of one's own."""
+    if isinstance(kind, str) and ":" in kind:
+        try:
+            find_policy(kind)
+        except ValueError as error:
+            file.refuse(place, str(error))
+        return kind
+    return file.known(place, "kind", kind, policy_names())
+
+
+def refuse_grids(file: File, place: Place, policy: Any) -> None:
+    """Lists of hyperparameters are for tuning; an experiment has one value."""
+    for name in policy.grids:
+        value = value_of(policy, name)
+        if np.ndim(value):
+            given = np.asarray(value).tolist()
+            file.refuse((*place, *name.split(".")), f"{name} = {given!r}: must be one value (a grid is for tuning)")
 
 
 def read_studies(file: File, content: dict[str, Any], *known: dict[str, Any]) -> tuple[Study, ...]:
@@ -186,7 +209,7 @@ def try_out(file: File, experiment: Experiment) -> None:
             experiment.delays[delay].draw(drawn.horizon, rng.at(Purpose.DELAY, drawn.horizon), (1,))
             place = ("policies", policy)
             player = experiment.policies[policy].policy(delay)
-            player = player.told(drawn) if isinstance(player, Informed) else player
+            player = as_policy(player).with_world(drawn)
             player.init(problem_for(player, drawn), rng.at(Purpose.START), (1,))
         except (ValueError, TypeError) as error:
             file.refuse(place, f"{policy} in {world} at delay {delay}: {error}")

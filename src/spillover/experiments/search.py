@@ -2,14 +2,16 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
+from spillover.contracts import Delay, Environment, as_policy
 from spillover.experiments.specification import Entry
-from spillover.types import Array, Delay, Environment
+from spillover.hyperparameters import with_values
+from spillover.types import Array
 
 LEARNERS = 500  # at once: enough for the cost of a round to be spread, few enough to stay in the processor's cache
 TUNING_SEED = 1_000_003  # what shipped experiments report has seeds from 0 on
@@ -98,11 +100,11 @@ class Search:
         """The policy of a place with the values of some cells."""
         given = self.policies[place.policy]
         policy = given.policy(place.delay) if isinstance(given, Entry) else given
-        taken = tuple(getattr(policy, "grids", ()))
+        taken = as_policy(policy).grids
         for name in columns:
             accepted = f"one of {', '.join(taken) or 'none'}, which {place.policy} takes as arrays"
             validate.require(name in taken, "name in grid", name, accepted)
-        return replace(policy, **columns)
+        return with_values(policy, columns)
 
     def task(self, block: Block) -> Task:
         part = slice(block.cells.start, block.cells.stop)

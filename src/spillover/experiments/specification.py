@@ -6,15 +6,15 @@ from functools import cached_property
 from typing import Any
 
 from spillover import validate
+from spillover.contracts import Delay, Environment
 from spillover.experiments.canonical import describe, digest, source_digest
 from spillover.experiments.compute import Task
-from spillover.policies import POLICIES
-from spillover.types import Delay, Environment
+from spillover.policies import find_policy
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A policy of an experiment: its kind (a name in `spillover.POLICIES`) and parameters, others at some delays."""
+    """A policy of an experiment: its kind (a name that `find_policy` knows) and parameters, others at some delays."""
 
     label: str
     kind: str
@@ -27,7 +27,7 @@ class Entry:
         >>> Entry(label="CUCB", kind="discounted-cucb", at={"400": {"discount": 0.99}}).policy("400").discount
         0.99
         """
-        return POLICIES[self.kind](**self.parameters | self.at.get(delay or "", {}))
+        return find_policy(self.kind)(**self.parameters | self.at.get(delay or "", {}))
 
 
 @dataclass(frozen=True, kw_only=True)

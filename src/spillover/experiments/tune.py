@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from spillover.contracts import Environment, as_policy
 from spillover.delays import as_delay
 from spillover.experiments.canonical import describe, digest, source_digest
 from spillover.experiments.engines import start
 from spillover.experiments.run import Failed
 from spillover.experiments.search import TUNING_SEED, Block, Place, Search, Task
+from spillover.hyperparameters import spread_grid
 from spillover.metrics import mean_interval
 from spillover.rng import Purpose, Rng
-from spillover.simulation import rounds, spread_grid
+from spillover.simulation import rounds
 from spillover.state import write_whole
 from spillover.store import CellStore, Damaged
-from spillover.types import Array, Environment
+from spillover.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +78,7 @@ def final_regret(policy: Any, environment: Environment, delay: Any, rng: Rng) ->
     """Regret after the last round, (*grid, replications), without keeping the rounds before it."""
     replications = rng.keys.shape[:-1]
     world = environment.draw(rng.at(Purpose.WORLD), replications)
-    player, grid = spread_grid(policy)
+    player, grid = spread_grid(as_policy(policy))
     regret = np.zeros((*grid, *replications))
     for t, x, _, _ in rounds(player, world, delay, rng, regret.shape):
         regret += world.expected(t, world.best(t)) - world.expected(t, x)

@@ -1,11 +1,11 @@
 """Learning the graph: exchangeable learners from outcomes to adjacency and weights."""
 
-from spillover.graph.adaptive import CANDIDATES, Account, AdaptiveGraph, AdaptiveState, evidence
+from spillover.graph.adaptive import CANDIDATES, AdaptiveGraph, AdaptiveState, EvidenceSummary, evidence
 from spillover.graph.instrument import InstrumentGraph, InstrumentState
-from spillover.graph.learner import GraphLearner, absorb_rounds
-from spillover.graph.named import GRAPHS, graph_learner
+from spillover.graph.learner import GraphLearner
 from spillover.graph.none import EmptyGraph, NoGraph
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
+from spillover.graph.registry import GRAPHS, as_graph_learner
 from spillover.graph.sparse import ROW_BOUND, Graph, SparseGraph, edge_mask, impossible_edges
 from spillover.graph.tuned import (
     AUTO_GRID,
@@ -23,10 +23,10 @@ __all__ = [
     "HELD_OUT_EVERY",
     "HELD_OUT_PHASE",
     "ROW_BOUND",
-    "Account",
     "AdaptiveGraph",
     "AdaptiveState",
     "EmptyGraph",
+    "EvidenceSummary",
     "Graph",
     "GraphLearner",
     "InstrumentGraph",
@@ -37,10 +37,9 @@ __all__ = [
     "SelfTunedGraph",
     "SparseGraph",
     "TunedGraph",
-    "absorb_rounds",
+    "as_graph_learner",
     "edge_mask",
     "evidence",
-    "graph_learner",
     "impossible_edges",
     "largest_near_best",
 ]

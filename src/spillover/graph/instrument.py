@@ -1,4 +1,4 @@
-"""The graph itself from the effects of z: under cycles, noise, any order and any direct effects."""
+"""The graph from the total effects of z: under cycles, noise, any order and any direct effects."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -6,22 +6,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph.payoff import at_least
-from spillover.graph.regression import Regression, floor_of, forget_rounds, no_rounds, regress
+from spillover.graph.learner import GraphLearner
+from spillover.graph.payoff import clip_weights
+from spillover.graph.regression import Regression, empty_regression, floor_of, forget_rounds, regress
 from spillover.graph.sparse import edge_mask
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
-# How much new information may wait, for each arm: a graph read off anew could not differ by more than a fraction of its
-# standard errors. Reading costs n^3, so that it must not be done every round.
+# How much new information may wait, for each arm, before the graph is estimated again: it could not differ by more than
+# a fraction of its standard errors. An estimate costs n^3, too much for every round.
 NEWS = 0.025
 UNKNOWN = 0.5  # of the prior variance of an arm's effects: with more than that left nothing is known of them
 
 
 class InstrumentState(NamedTuple):
-    """Total effects and the graph read off them."""
+    """Total effects and the graph derived from them."""
 
     regression: Regression  # of y: m = n
-    news: Array  # (*batch,): information that arrived since the graph was read off
+    news: Array  # (*batch,): information that arrived since the graph was last estimated
     bars: Array  # (*batch, n, n): standard errors an edge must exceed; 0 for known ones, inf for impossible ones
     gain_bars: Array  # (*batch, n): the same for a gain other than 1
     adjacency: Array  # (*batch, n, n)
@@ -30,12 +31,12 @@ class InstrumentState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InstrumentGraph:
+class InstrumentGraph(GraphLearner):
     """B = Y Z'(Z Z')^-1 estimates (I - A)^-1 F, with z as instruments: noise in the equations does not bias it.
 
     Then H = B^-1 has F^-1 on its diagonal, and A = I - F H. An edge is kept if it exceeds sqrt(2 log(n (n - 1)))
-    of its standard errors, the most that n (n - 1) edges which are not there reach; gains likewise, around 1.
-    Without noise edges that are not there are exactly 0. Where the rounds do not tell arms apart there are none yet.
+    of its standard errors, about the largest that n (n - 1) absent edges reach by chance; gains likewise, around 1.
+    Without noise absent edges are exactly 0. Where the rounds do not separate the arms there are no edges yet.
 
     signed: edges may be negative. required, forbidden: (n, n) masks of edges known to exist and to be impossible. The
     order of an acyclic problem is neither needed nor used.
@@ -54,7 +55,7 @@ class InstrumentGraph:
     required: Any = None
     forbidden: Any = None
 
-    order_free = False  # the graph is read off when enough has arrived
+    order_free = False  # the graph is estimated when enough has arrived
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")
@@ -69,7 +70,7 @@ class InstrumentGraph:
         )
         bars = np.where(impossible, np.inf, np.where(required, 0.0, usual))
         return InstrumentState(
-            regression=no_rounds(problem, np.eye(n), batch),
+            regression=empty_regression(problem, np.eye(n), batch),
             news=np.zeros(batch),
             bars=np.broadcast_to(bars, (*batch, n, n)).copy(),
             gain_bars=np.full((*batch, n), usual),
@@ -79,13 +80,13 @@ class InstrumentGraph:
         )
 
     def absorb(
-        self, graph: InstrumentState, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray
+        self, graph: InstrumentState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
     ) -> InstrumentState:
         regression, certainty = regress(graph.regression, z, y, weight)
-        return heard(graph._replace(regression=regression), news_of(certainty))
+        return add_information(graph._replace(regression=regression), information_in(certainty))
 
     def solve(self, graph: InstrumentState) -> InstrumentState:
-        """Read the graph off again for the learners that heard enough; rewrites what it is given."""
+        """Estimate the graph again where enough information has arrived; rewrites what it is given."""
         due: BoolArray = np.greater(graph.news, NEWS * graph.weights.shape[-1])
         if not due.any():
             return graph
@@ -100,13 +101,16 @@ class InstrumentGraph:
             floor_of(known)[due],
             self.signed,
         )
-        # an arm that no round told apart hides the edges through it, but not the total effects of those that were
+        # an arm that no round separates from others hides the edges through it, but not the other arms' total effects
         unknown = (known.root[due] ** 2).sum(axis=-1) * known.ridge[due][..., None] > UNKNOWN
         weights = np.where(unknown.any(axis=-1, keepdims=True), known.effects[due].sum(axis=-2), weights)
         graph.adjacency[due] = adjacency
         graph.gain[due] = gain
-        graph.weights[due] = at_least(weights, self.signed, False)
+        graph.weights[due] = clip_weights(weights, self.signed, False)
         return graph._replace(news=np.where(due, 0.0, graph.news))
+
+    def gain(self, graph: InstrumentState) -> Array:
+        return graph.gain
 
     def forget(self, graph: InstrumentState, rows: BoolArray) -> InstrumentState:
         graph.adjacency[rows] = 0.0
@@ -116,10 +120,10 @@ class InstrumentGraph:
         return graph._replace(regression=regression, news=np.where(rows, 0.0, graph.news))
 
 
-def news_of(certainty: Array) -> Array:
-    """Information in rounds of which the past could have predicted so much; 0 is no round."""
+def information_in(certainty: Array) -> Array:
+    """Information in rounds, by how much of each the past could have predicted; 0 stands for no round."""
     return np.where(certainty > 0.0, 1.0 - certainty, 0.0)
 
 
-def heard(graph: InstrumentState, news: Array) -> InstrumentState:
+def add_information(graph: InstrumentState, news: Array) -> InstrumentState:
     return graph._replace(news=np.asarray(graph.news + news))

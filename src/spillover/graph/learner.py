@@ -1,32 +1,95 @@
-"""What a learner of the graph is."""
+"""What a graph learner is."""
 
-from typing import Any, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
 
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 
-@runtime_checkable
-class GraphLearner(Protocol):
-    """Exchangeable learners of the graph; a learned graph has `adjacency`, `weights`, and `gain` where F is learned.
+class GraphLearner(ABC):
+    """Learns the graph from outcomes; a frozen dataclass that holds hyperparameters only.
 
-    A learner may have more. `order_free = False`: what it learns depends on the order of arrival. `forget(graph,
-    rows)`: begin anew for the learners of a mask. `remember(graph)` and `judge(graph, z, y, arrived, memo)`: what it
-    wants to be reminded of when the outcome of the coming round arrives, and what it makes of that. `absorb_rounds`:
-    as `absorb` for one learner and many rounds, which are the first axis of all it is given, in their order.
+    What is learned is a NamedTuple with at least `adjacency` (*batch, n, n) and `weights` (*batch, n). `init`, `absorb`
+    and `solve` are required. All else has a default. `absorb`, `solve` and `forget` may rewrite the arrays they get.
     """
 
-    def init(self, problem: Problem, batch: Batch = ()) -> Any: ...
-    def absorb(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> Any: ...
-    def solve(self, graph: Any) -> Any: ...
+    @abstractmethod
+    def init(self, problem: Problem, batch: Batch = ()) -> Any:
+        """The graph before the first outcome."""
 
+    @abstractmethod
+    def absorb(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Any:
+        """Add the outcome of a round, weighted (0: there is none), to the statistics."""
 
-def absorb_rounds(
-    learner: GraphLearner, graph: Any, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray
-) -> Any:
-    """Let one learner take in many rounds, all at once if it can."""
-    at_once = getattr(learner, "absorb_rounds", None)
-    if at_once is not None:
-        return at_once(graph, z, y, weight, moment)
-    for row in range(len(z)):
-        graph = learner.absorb(graph, z[row], y[row], weight[row], moment[row])
-    return graph
+    @abstractmethod
+    def solve(self, graph: Any) -> Any:
+        """Estimate adjacency and weights from the statistics."""
+
+    # --- optional: what the learner is like ----------------------------------------------------------------------
+
+    @property
+    def order_free(self) -> bool:
+        """Whether outcomes leave the same graph in whatever order they arrive."""
+        return True
+
+    @property
+    def deferrable(self) -> bool:
+        """Whether outcomes of a history may be absorbed without a `solve` after each of them."""
+        return False
+
+    @property
+    def judges(self) -> bool:
+        """Whether it learns from how well its earlier estimates predicted (`remember`, `judge`)."""
+        return False
+
+    @property
+    def learns(self) -> bool:
+        """Whether weights can become anything but 1."""
+        return True
+
+    @property
+    def signed(self) -> bool:
+        """Whether spill-over may hurt: edges may be negative."""
+        return False
+
+    @property
+    def grids(self) -> tuple[str, ...]:
+        """Hyperparameters that may be arrays, which broadcast over the batch."""
+        return ()
+
+    # --- optional: what it can do -------------------------------------------------------------------------------
+
+    def absorb_rounds(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Any:
+        """`absorb` for many rounds of one learner: the first axis of all arguments, in order."""
+        for row in range(len(z)):
+            graph = self.absorb(graph, z[row], y[row], weight[row], played_at[row])
+        return graph
+
+    def remember(self, graph: Any) -> Any:
+        """What `judge` needs of the present estimates once the outcome of the coming round arrives; None: nothing."""
+        return None
+
+    def judge(self, graph: Any, z: Array, y: Array, arrived: BoolArray, memo: Any) -> Any:
+        """Compare an outcome with what was predicted when its round was played; `memo` is what `remember` returned."""
+        return graph
+
+    def judge_rounds(self, graph: Any, z: Array, y: Array, arrived: BoolArray, memo: Any) -> Any:
+        """`judge` for many rounds of one learner, all with the same memo."""
+        if self.judges and memo is not None:
+            for row in np.flatnonzero(arrived):
+                graph = self.judge(graph, z[row], y[row], arrived[row], memo)
+        return graph
+
+    def forget(self, graph: Any, rows: BoolArray) -> Any:
+        """Start afresh for the learners of a mask; a learner without a memory of its own has nothing to forget."""
+        return graph
+
+    def gram(self, graph: Any) -> Array | None:
+        """The sum of y y' of the outcomes learned from, (*batch, n, n); None where it is not kept."""
+        return None
+
+    def gain(self, graph: Any) -> Array:
+        """The direct effects, the diagonal of F, (*batch, n): 1 where they are not estimated."""
+        return np.ones_like(graph.weights)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spillover.graph.learner import GraphLearner
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 
@@ -16,17 +17,25 @@ class EmptyGraph(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoGraph:
+class NoGraph(GraphLearner):
     """Learns no graph: what a policy is without one."""
+
+    deferrable = True
+    learns = False
 
     def init(self, problem: Problem, batch: Batch = ()) -> EmptyGraph:
         n = problem.n_arms
         return EmptyGraph(np.zeros((*batch, n, n)), np.ones((*batch, n)))
 
-    def absorb(self, graph: EmptyGraph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> EmptyGraph:
+    def absorb(
+        self, graph: EmptyGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
+    ) -> EmptyGraph:
         return graph
 
-    absorb_rounds = absorb
+    def absorb_rounds(
+        self, graph: EmptyGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
+    ) -> EmptyGraph:
+        return graph
 
     def solve(self, graph: EmptyGraph) -> EmptyGraph:
         return graph

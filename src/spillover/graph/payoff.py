@@ -6,12 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph.regression import Regression, forget_rounds, no_rounds, regress, regress_rounds
+from spillover.graph.learner import GraphLearner
+from spillover.graph.regression import Regression, empty_regression, forget_rounds, regress, regress_rounds
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 # Of a weight around 1, before anything is known: most spill-over is less than the reward itself.
 PRIOR_VARIANCE = 1.0
-# An arm is worth something even if its estimate is not: 0 times an unbounded index would be no number.
+# No weight is 0, whatever its estimate: 0 times an infinite index is not a number.
 LEAST_WEIGHT = 1e-6
 
 
@@ -23,22 +24,18 @@ class PayoffGraph(NamedTuple):
 
     @property
     def adjacency(self) -> Array:
-        """Unknown: the payoff does not tell it."""
+        """Unknown: the payoff alone does not identify it."""
         n = self.weights.shape[-1]
         return np.full((*self.weights.shape, n), np.nan)
 
-    @property
-    def gain(self) -> Array:
-        """Not told apart from what spills over either: counted as 1, as in the paper."""
-        return np.ones(self.weights.shape)
-
 
 @dataclass(frozen=True, kw_only=True)
-class PayoffWeights:
+class PayoffWeights(GraphLearner):
     """The payoff is w'z plus noise that z does not depend on, so w is its regression on z.
 
-    The prior is w = 1. An estimate is drawn to it by variance / (variance + 1), with the noise learned so far: not at
-    all without noise, and wholly where the rounds do not tell an arm from others.
+    The prior is w = 1. An estimate is shrunk towards it by variance / (variance + 1), with the noise learned so far:
+    not at all without noise, and fully where the rounds do not separate an arm from others. Direct effects are not
+    separated from spill-over either: they count as 1, as in the paper.
 
     signed: weights may be negative. unit_gain: the direct effects F are known to be 1, so that w >= 1 unless signed.
 
@@ -59,16 +56,16 @@ class PayoffWeights:
 
     def init(self, problem: Problem, batch: Batch = ()) -> PayoffGraph:
         prior = np.ones((1, problem.n_arms))
-        return PayoffGraph(no_rounds(problem, prior, batch), np.ones((*batch, problem.n_arms)))
+        return PayoffGraph(empty_regression(problem, prior, batch), np.ones((*batch, problem.n_arms)))
 
     def absorb(
-        self, graph: PayoffGraph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray
+        self, graph: PayoffGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
     ) -> PayoffGraph:
         regression, _ = regress(graph.regression, z, y.sum(axis=-1, keepdims=True), weight)
         return graph._replace(regression=regression)
 
     def absorb_rounds(
-        self, graph: PayoffGraph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray
+        self, graph: PayoffGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
     ) -> PayoffGraph:
         payoff = y.sum(axis=-1, keepdims=True)
         return graph._replace(regression=regress_rounds(graph.regression, z, payoff, weight))
@@ -77,7 +74,7 @@ class PayoffWeights:
         known = graph.regression
         effects, scatter = known.effects[..., 0, :], known.scatter[..., 0, 0]
         weights = kernels.shrunk_weights(known.root, effects, scatter, known.freedom, PRIOR_VARIANCE)
-        return graph._replace(weights=at_least(weights, self.signed, self.unit_gain))
+        return graph._replace(weights=clip_weights(weights, self.signed, self.unit_gain))
 
     def forget(self, graph: PayoffGraph, rows: BoolArray) -> PayoffGraph:
         prior = np.ones((1, graph.weights.shape[-1]))
@@ -85,8 +82,8 @@ class PayoffWeights:
         return graph._replace(regression=forget_rounds(graph.regression, prior, rows))
 
 
-def at_least(weights: Array, signed: bool, unit_gain: bool) -> Array:
-    """Weights that can be: 1 at least where every effect helps and the direct one is 1."""
+def clip_weights(weights: Array, signed: bool, unit_gain: bool) -> Array:
+    """Possible weights: at least 1 where every effect helps and the direct one is 1."""
     if signed:
         return weights
     return np.maximum(weights, 1.0 if unit_gain else LEAST_WEIGHT)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover import kernels
-from spillover.state import in_turn
+from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Problem
 
 # Only there so that the inverse exists, relative to the squared rewards: what it biases is far below any decision.
@@ -25,8 +25,8 @@ class Regression(NamedTuple):
     ridge: Array  # (*batch,)
 
 
-def no_rounds(problem: Problem, prior: Array, batch: Batch) -> Regression:
-    """Nothing seen yet: effects are the prior, (m, n)."""
+def empty_regression(problem: Problem, prior: Array, batch: Batch) -> Regression:
+    """No outcome yet: effects are the prior, (m, n)."""
     m, n = prior.shape
     size = np.abs(np.asarray(problem.reward_range, float)).max(axis=-1)
     ridge = np.broadcast_to(RIDGE * size**2, batch).copy()
@@ -47,7 +47,7 @@ def regress(known: Regression, z: Array, outcome: Array, weight: Array | BoolArr
 
 def regress_rounds(known: Regression, z: Array, outcome: Array, weight: Array | BoolArray) -> Regression:
     """Let one learner learn from many rounds, the first axis, in their order. Rewrites what it is given."""
-    learned = (in_turn(leaf, len(z)) for leaf in (known.root, known.effects, known.scatter))
+    learned = (repeat_in_place(leaf, len(z)) for leaf in (known.root, known.effects, known.scatter))
     certainty = kernels.regress(*learned, z, outcome, weight)
     return known._replace(freedom=np.asarray(known.freedom + certainty.sum()))
 
@@ -64,7 +64,7 @@ def summed(known: Regression) -> Regression:
 
 
 def forget_rounds(known: Regression, prior: Array, rows: BoolArray) -> Regression:
-    """Begin anew for the learners in a mask."""
+    """Start afresh for the learners of a mask."""
     n = prior.shape[-1]
     known.root[rows] = np.eye(n) / np.sqrt(known.ridge[rows])[..., None, None]
     known.effects[rows] = prior

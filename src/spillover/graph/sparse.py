@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.state import in_turn
+from spillover.graph.learner import GraphLearner
+from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 ROW_BOUND = 0.95
@@ -31,7 +32,7 @@ class Graph(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparseGraph:
+class SparseGraph(GraphLearner):
     """The paper's learner at a fixed sparsity (its lambda); absorb and solve rewrite the graph they are given.
 
     `required` and `forbidden` are boolean (n, n) masks of edges known to exist (never penalised) and known to be
@@ -45,8 +46,12 @@ class SparseGraph:
     forbidden: Any = None
     signed: bool = False
 
+    deferrable = True
+    grids = ("sparsity",)
+
     def __post_init__(self) -> None:
-        validate.number("sparsity", self.sparsity, 'a finite number >= 0, or "auto"', low=0, high=np.inf)
+        accepted = 'a finite number >= 0 (graph="self-tuned" chooses it by prediction)'
+        validate.number("sparsity", self.sparsity, accepted, low=0, high=np.inf)
         validate.number("row_bound", self.row_bound, "a number strictly between 0 and 1", low=0, high=1, open_ends=True)
         validate.require(np.ndim(self.row_bound) == 0, "row_bound", self.row_bound, "a single number")
         validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")
@@ -69,14 +74,14 @@ class SparseGraph:
             acyclic=np.full(batch, problem.acyclic),
         )
 
-    def absorb(self, graph: Graph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> Graph:
+    def absorb(self, graph: Graph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Graph:
         z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
         kernels.absorb(graph.gram, graph.residual, graph.adjacency, z, y, weight)
         return graph
 
-    def absorb_rounds(self, graph: Graph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> Graph:
+    def absorb_rounds(self, graph: Graph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Graph:
         z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
-        statistics = (in_turn(leaf, len(z)) for leaf in (graph.gram, graph.residual))
+        statistics = (repeat_in_place(leaf, len(z)) for leaf in (graph.gram, graph.residual))
         kernels.absorb(*statistics, graph.adjacency, z, y, weight)
         return graph
 
@@ -93,6 +98,13 @@ class SparseGraph:
             graph.acyclic,
         )
         return graph
+
+    def gram(self, graph: Graph) -> Array:
+        return graph.gram
+
+    def scale_penalty(self, graph: Graph, factor: Array) -> None:
+        """Multiply the sparsity, for each learner; rewrites the graph."""
+        graph.penalty[...] *= factor[..., None, None]
 
     def forget(self, graph: Graph, rows: BoolArray) -> Graph:
         for part in (graph.gram, graph.residual, graph.adjacency, graph.pressure):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.graph.learner import GraphLearner
 from spillover.graph.sparse import ROW_BOUND, Graph, SparseGraph
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
@@ -29,8 +30,8 @@ class TunedGraph(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelfTunedGraph:
-    """`sparsity="auto"`: the sparsity is chosen online by squared prediction error on rounds held out of the fit.
+class SelfTunedGraph(GraphLearner):
+    """The sparsity is chosen online, by squared prediction error on rounds held out of the fit.
 
     One round in ten is held out, by its round of play. Of the sparsities whose error is within 1% of the best the
     largest is taken; the smallest while nothing held out has arrived, or while it cannot tell them apart.
@@ -40,6 +41,11 @@ class SelfTunedGraph:
     required: Any = None
     forbidden: Any = None
     signed: bool = False
+
+    deferrable = True
+
+    def __post_init__(self) -> None:
+        _ = self.fitter  # refuses invalid parameters
 
     @cached_property
     def fitter(self) -> SparseGraph:
@@ -64,8 +70,10 @@ class SelfTunedGraph:
             weights=np.ones((*batch, n)),
         )
 
-    def absorb(self, graph: TunedGraph, z: Array, y: Array, weight: Array | BoolArray, moment: IntArray) -> TunedGraph:
-        held = (moment % HELD_OUT_EVERY == HELD_OUT_PHASE) & (weight > 0)
+    def absorb(
+        self, graph: TunedGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
+    ) -> TunedGraph:
+        held = (played_at % HELD_OUT_EVERY == HELD_OUT_PHASE) & (weight > 0)
         fits, fitted = graph.fits, np.where(held, 0.0, weight)
         z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
         kernels.absorb(fits.gram, fits.residual, fits.adjacency, z[..., None, :], y[..., None, :], fitted[..., None])
@@ -94,6 +102,14 @@ class SelfTunedGraph:
             adjacency=np.take_along_axis(fits.adjacency, picked[..., None], axis=-3)[..., 0, :, :],
             weights=np.take_along_axis(fits.weights, picked, axis=-2)[..., 0, :],
         )
+
+    def gram(self, graph: TunedGraph) -> Array:
+        """Held-out rounds included."""
+        return np.asarray(graph.fits.gram[..., 0, :, :] + graph.held_gram)
+
+    def scale_penalty(self, graph: TunedGraph, factor: Array) -> None:
+        """Multiply every sparsity of the grid, for each learner; rewrites the graph."""
+        self.fitter.scale_penalty(graph.fits, factor[..., None])
 
     def forget(self, graph: TunedGraph, rows: BoolArray) -> TunedGraph:
         self.fitter.forget(graph.fits, rows)

@@ -2,6 +2,6 @@
 
 from spillover.history.problems import HistoryError
 from spillover.history.record import History, read_history
-from spillover.history.replay import tell
+from spillover.history.replay import replay_history
 
-__all__ = ["History", "HistoryError", "read_history", "tell"]
+__all__ = ["History", "HistoryError", "read_history", "replay_history"]

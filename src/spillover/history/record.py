@@ -41,8 +41,8 @@ class History:
         return tuple(self.rounds[k] for k in np.flatnonzero(~self.arrived))
 
     @cached_property
-    def heard(self) -> BoolArray:
-        """Of which arms outcomes are there, (arms,)."""
+    def observed(self) -> BoolArray:
+        """Which arms have outcomes, (arms,)."""
         return np.asarray(np.any(self.x, axis=0, where=self.arrived[:, None]))
 
 

@@ -1,23 +1,20 @@
 """NDC-SEM with parts taken out, to see what each of them brings."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from spillover import validate
-from spillover.graph import GraphLearner, NoGraph, graph_learner
+from spillover.policies.graph_policy import MeansState, learn_means
 from spillover.policies.ndcsem import NDCSEM
-from spillover.policies.sem import SEMState, take_in
 from spillover.rng import Rng
 from spillover.types import Batch, Feedback, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
 class AblatedNDCSEM(NDCSEM):
-    """NDC-SEM without what is switched off; with everything on it is NDC-SEM itself.
+    """NDC-SEM without what is switched off; with everything on it is NDC-SEM itself. `graph="none"` drops the graph.
 
-    graph: learn the graph; else every weight is 1.
     discount: gamma in (0, 1], 1 for no discount.
     delay_aware: weight feedback by the time of its action; else by its arrival, as if it were new.
     designed_start: begin with the initialisation matrix H; else with random sets.
@@ -29,28 +26,23 @@ class AblatedNDCSEM(NDCSEM):
     True
     """
 
-    graph: bool = True
     delay_aware: bool = True
     designed_start: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        by_action = "False where feedback is weighted by its arrival: pulls in flight are counted by the time of action"
+        validate.require(self.delay_aware or not self.pending, "pending", self.pending, by_action)
+
+    def check_discount(self) -> None:
         number = "a number above 0, at most 1"
         validate.number("discount", self.discount, number, low=np.finfo(float).tiny, high=1)
-        self.check_exploration_and_graph()
-        by_action = "False where feedback is weighted by its arrival: what is in flight is known by the time of action"
-        validate.require(self.delay_aware or not self.pending, "pending", self.pending, by_action)
 
     @property
     def order_free(self) -> bool:
-        return self.delay_aware
+        return self.delay_aware and self.learner.order_free
 
-    @cached_property
-    def learner(self) -> GraphLearner:
-        if not self.graph:
-            return NoGraph()
-        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden, signed=self.signed)
-
-    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SEMState:
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
         state = super().init(problem, rng, batch)
         if self.designed_start:
             return state
@@ -58,5 +50,9 @@ class AblatedNDCSEM(NDCSEM):
         draws = np.stack([np.broadcast_to(rng.permutation(n), (*batch, n)) for _ in range(n)], axis=-2)
         return state._replace(plan=draws < problem.budget)
 
-    def update(self, state: SEMState, feedback: Feedback, rng: Rng) -> SEMState:
-        return take_in(state, feedback, self.learner, self.discount, by_arrival=not self.delay_aware)
+    def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
+        if self.delay_aware:
+            return super().learn(state, feedback, rng)
+        feedback = validate.feedback(feedback, state.averages.sums.shape, state.reward_range, state.rounds)
+        graph = self.absorb(state.graph, feedback, state.rounds - feedback.age)
+        return learn_means(state, feedback, state.rounds, self.discount)._replace(graph=graph)

@@ -16,16 +16,16 @@ class Averages(NamedTuple):
     stamps: IntArray  # (*batch, n): the latest of the arm's rounds that has arrived
 
 
-def no_averages(n_arms: int, batch: Batch) -> Averages:
+def empty_averages(n_arms: int, batch: Batch) -> Averages:
     line = (*batch, n_arms)
     return Averages(np.zeros(line), np.zeros(line), np.zeros(line, np.int64))
 
 
 def learn(
-    known: Averages, x: BoolArray, reward: Array, moment: IntArray, discount: Any, arrived: BoolArray
+    known: Averages, x: BoolArray, reward: Array, played_at: IntArray, discount: Any, arrived: BoolArray
 ) -> Averages:
-    """Add the rewards of the arms played at `moment`, by the time of the action; rewrites what it is given."""
-    kernels.discounted_arrival(*known, x, reward, moment, discount, arrived)
+    """Add the rewards of arms played in round `played_at`, weighted by that time; rewrites what it is given."""
+    kernels.discounted_arrival(*known, x, reward, played_at, discount, arrived)
     return known
 
 

@@ -6,10 +6,18 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.oracle import top_arms
-from spillover.policies.plain import ranked_by, scaled_explanation
-from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking, ranking_weights
-from spillover.rng import Purpose, Rng
+from spillover.policies.explanations import scaled_explanation
+from spillover.policies.scale import (
+    Scale,
+    ScaledPolicy,
+    amounts_above_low,
+    initial_scale,
+    ranking,
+    ranking_weights,
+    unit_or_one,
+)
+from spillover.rng import Rng
+from spillover.set_search import top_arms
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 
@@ -22,16 +30,17 @@ class CTSState(NamedTuple):
     scale: Scale
     weights: Array  # (*batch, n): ones, or the true ones
     budget: IntArray  # (*batch,)
-    limits: Array  # (*batch, 2): range of z
+    reward_range: Array  # (*batch, 2): of z
 
 
 @dataclass(frozen=True, kw_only=True)
-class CTS:
+class CTS(ScaledPolicy):
     """Beta(1, 1) priors, one draw an arm, the best s; an outcome in [0, 1] becomes a Bernoulli draw on arrival.
 
     It needs a declared range (`Problem.overall_range`): past draws cannot be rescaled. Delay-agnostic. The draw of an
-    outcome belongs to its round of play, so the order of arrival does not matter. told_graph: see
-    `spillover.policies.scale`.
+    outcome belongs to its round of play, so the order of arrival does not matter.
+
+    knows_graph: see `spillover.policies.scale`.
 
     >>> import spillover as sp
     >>> CTS().init(sp.Problem(n_arms=5, budget=2), sp.Rng(0))
@@ -39,19 +48,13 @@ class CTS:
     ValueError: overall_range = None in the problem: must be (low, high) for CTS, as past draws cannot be rescaled
     """
 
-    told_graph: bool = False
-
-    order_free = True
-    learns_graph = False
-
     @property
-    def quantity(self) -> str:
-        """What its scores are, in words."""
-        return ranked_by(self.told_graph)
+    def needs_overall_range(self) -> bool:
+        return not self.knows_graph
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CTSState:
         validate.problem(problem)
-        if problem.overall_range is None and not self.told_graph:
+        if problem.overall_range is None and self.needs_overall_range:
             raise ValueError(
                 "overall_range = None in the problem: must be (low, high) for CTS, as past draws cannot be rescaled"
             )
@@ -60,43 +63,39 @@ class CTS:
             rounds=np.zeros(batch, np.int64),
             successes=np.ones(line),
             failures=np.ones(line),
-            scale=open_scale(problem, batch, self.told_graph),
-            weights=ranking_weights(problem, batch, self.told_graph),
+            scale=initial_scale(problem, batch, self.knows_graph),
+            weights=ranking_weights(problem, batch, self.knows_graph),
             budget=np.full(batch, problem.budget, np.int64),
-            limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
+            reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
     def select(self, state: CTSState, rng: Rng) -> Choice:
         draws = rng.beta(state.successes, state.failures)
-        return Choice(top_arms(ranking(state.weights, state.scale, draws, self.told_graph), state.budget, rng))
+        return Choice(top_arms(ranking(state.weights, state.scale, draws, self.knows_graph), state.budget, rng))
 
     def played(self, state: CTSState, x: BoolArray) -> CTSState:
         validate.decision("x", x, state.weights.shape)
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state: CTSState, feedback: Feedback, rng: Rng) -> CTSState:
-        feedback = validate.feedback(feedback, state.weights.shape, state.limits, state.rounds)
-        scale, amount = amounts(state.scale, feedback, self.told_graph)
-        reward = amount / divisor(scale)[..., None]
+        feedback = validate.feedback(feedback, state.weights.shape, state.reward_range, state.rounds)
+        scale, amount = amounts_above_low(state.scale, feedback, self.knows_graph)
+        reward = amount / unit_or_one(scale)[..., None]
         seen = feedback.x & feedback.arrived[..., None]
         success = seen & (rng.uniform(reward.shape[-1]) < reward)
         return state._replace(
             successes=state.successes + success, failures=state.failures + (seen & ~success), scale=scale
         )
 
-    def explain(self, state: CTSState, rng: Rng | None = None) -> Explanation:
-        """What the policy holds as it decides the next round: posterior means, and the draws that `rng` gives."""
-        streams = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
-        draws = streams.beta(state.successes, state.failures)
-        scores = ranking(state.weights, state.scale, draws, self.told_graph)
+    def explain(self, state: CTSState, rng: Rng) -> Explanation:
+        """The index is the draw."""
         count = state.successes + state.failures - 2.0
         return scaled_explanation(
             state.scale,
             state.weights,
-            self.told_graph,
+            self.knows_graph,
             mean=np.where(count > 0, state.successes / (state.successes + state.failures), np.nan),
             count=count,
             clock=state.rounds,
-            index=draws,
-            chosen=top_arms(scores, state.budget, streams),
+            index=rng.beta(state.successes, state.failures),
         )

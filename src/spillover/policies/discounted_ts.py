@@ -1,19 +1,19 @@
 """Discounted Thompson sampling on a learned graph; the discount is chosen online, by prediction."""
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph import ROW_BOUND
+from spillover.hyperparameters import check_grid
+from spillover.policies.graph_policy import GraphPolicy, MeansState, advance_round, decide, explanation, initial_state
 from spillover.policies.pending import Pulls
-from spillover.policies.sem import LearnsGraph, SEMState, choose, decide, explanation, pass_round, start, take_in
-from spillover.rng import Purpose, Rng
+from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 DISCOUNTS = 1.0 - 0.5 ** np.arange(6, 13)  # memories of 64, 128, ..., 4,096 rounds
-EVIDENCE_DISCOUNT = 1.0 - 0.5**11  # what a discount was worth is itself forgotten, slowly
+EVIDENCE_DISCOUNT = 1.0 - 0.5**11  # the evidence for a discount is itself forgotten, slowly
 
 
 class Candidates(NamedTuple):
@@ -22,14 +22,14 @@ class Candidates(NamedTuple):
     sums: Array  # (*batch, discounts, n)
     counts: Array  # (*batch, discounts, n)
     stamps: IntArray  # (*batch, n): the latest of the arm's rounds that has arrived
-    evidence: Array  # (*batch, discounts): discounted log-likelihood of what it predicted, as of `heard`
-    heard: IntArray  # (*batch,): the latest round that has arrived
+    evidence: Array  # (*batch, discounts): discounted log-likelihood of what it predicted, as of `latest`
+    latest: IntArray  # (*batch,): the latest round that has arrived
 
 
 class DiscountedTSState(NamedTuple):
-    """Time, plan and graph; the candidates; all pulls under every discount, heard of or not."""
+    """Time, plan and graph; the candidates; all pulls under every discount, arrived or in flight."""
 
-    base: SEMState
+    base: MeansState
     candidates: Candidates
     pulls: Pulls  # counts (*batch, discounts, n), stamps (*batch, n)
 
@@ -53,18 +53,18 @@ class Draw(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscountedTS(LearnsGraph):
+class DiscountedTS(GraphPolicy):
     """Thompson sampling with discounted Beta posteriors of z, weighted by a learned graph; nothing needs to be set.
 
     Several discounts, with memories from 64 to 4,096 rounds, learn from all feedback side by side. Each predicts every
     outcome that arrives from what it holds by then; a round's discount is drawn in proportion to how well it has
     predicted. A reward between the ends of the range counts as that share of a success.
 
-    Feedback weighs by the time of its action. Posteriors are as of the latest round heard of; pulls in flight narrow
-    the draw as if they had been heard of, and fade like all others, so that lost feedback holds no arm back for good.
-    What a prediction is worth depends on what had arrived before it: the order of arrival matters, if only for that.
+    Feedback is weighted by the time of its action. Posteriors are as of the latest round that has arrived; pulls in
+    flight narrow the draw as if they had arrived, and fade like all others, so that lost feedback holds no arm back
+    for good. The order of arrival matters, because predictions are made from what has arrived before them.
 
-    Parameters of the graph as those of `NDCSEM`.
+    graph: how the graph is learned, as in `NDCSEM`.
 
     >>> import spillover as sp
     >>> run = sp.simulate(DiscountedTS(), sp.SyntheticSEM(horizon=300, changes=(150,)), 10, replications=2)
@@ -72,19 +72,11 @@ class DiscountedTS(LearnsGraph):
     True
     """
 
-    sparsity: Any = 1e-3
-    row_bound: float = ROW_BOUND
-    required: Any = None
-    forbidden: Any = None
-    graph: Any = "sparse"
-    signed: bool = False
-
     order_free = False
-    grids = ("sparsity",)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> DiscountedTSState:
-        validate.grid(self, batch)
-        base = start(self.learner, problem, rng, batch)
+        check_grid(self, batch)
+        base = initial_state(self.learner, problem, rng, batch)
         line, table = (*batch, problem.n_arms), (*batch, len(DISCOUNTS), problem.n_arms)
         return DiscountedTSState(
             base=base,
@@ -93,57 +85,63 @@ class DiscountedTS(LearnsGraph):
                 counts=np.zeros(table),
                 stamps=np.zeros(line, np.int64),
                 evidence=np.zeros(table[:-1]),
-                heard=np.zeros(batch, np.int64),
+                latest=np.zeros(batch, np.int64),
             ),
             pulls=Pulls(np.zeros(table), np.zeros(line, np.int64)),
         )
 
     def draw(self, state: DiscountedTSState, rng: Rng) -> Draw:
-        sums, counts, stamps, evidence, heard = state.candidates
+        sums, counts, stamps, evidence, latest = state.candidates
         now = state.base.rounds
         known = sums, counts, stamps, *state.pulls, evidence
-        return Draw(*kernels.side_by_side_draw(*known, DISCOUNTS, now, heard, *rng.address()))
+        return Draw(*kernels.side_by_side_draw(*known, DISCOUNTS, now, latest, *rng.address()))
 
     def select(self, state: DiscountedTSState, rng: Rng) -> Choice:
-        index = on_range(self.draw(state, rng).draw, state.base.limits)
+        index = on_range(self.draw(state, rng).draw, state.base.reward_range)
         return decide(state.base, index, self.learner, rng)
 
     def played(self, state: DiscountedTSState, x: BoolArray) -> DiscountedTSState:
-        base = pass_round(state.base, x, 1.0)
+        base = advance_round(state.base, x, 1.0)
         pulls = kernels.side_by_side_pulls(*state.pulls, DISCOUNTS, np.asarray(x, np.bool_), base.rounds)
         return state._replace(base=base, pulls=Pulls(*pulls))
 
-    def update(self, state: DiscountedTSState, feedback: Feedback, rng: Rng) -> DiscountedTSState:
-        shape = state.base.averages.sums.shape
-        feedback = validate.feedback(feedback, shape, state.base.limits, state.base.rounds)
-        base = take_in(state.base, feedback, self.learner, 1.0)
-        moment = base.rounds - feedback.age
-        sums, counts, stamps, evidence, heard = state.candidates
+    def learn(self, state: DiscountedTSState, feedback: Feedback, rng: Rng) -> DiscountedTSState:
+        base = state.base
+        feedback = validate.feedback(feedback, base.averages.sums.shape, base.reward_range, base.rounds)
+        played_at = base.rounds - feedback.age
+        sums, counts, stamps, evidence, latest = state.candidates
         kernels.side_by_side_arrival(
             *(sums, counts, stamps, evidence, DISCOUNTS, EVIDENCE_DISCOUNT),
-            *(feedback.x, feedback.z, base.limits, moment, heard, feedback.arrived),
+            *(feedback.x, feedback.z, base.reward_range, played_at, latest, feedback.arrived),
         )
-        latest = np.maximum(heard, np.where(feedback.arrived, moment, 0))
-        return state._replace(base=base, candidates=state.candidates._replace(heard=latest))
+        latest = np.maximum(latest, np.where(feedback.arrived, played_at, 0))
+        return state._replace(
+            base=base._replace(graph=self.absorb(base.graph, feedback, played_at)),
+            candidates=state.candidates._replace(latest=latest),
+        )
 
-    def explain(self, state: DiscountedTSState, rng: Rng | None = None) -> Explanation:
-        """What the policy holds as it decides the next round; `rng` draws, as in `select`. The index is the draw."""
+    def solve(self, state: DiscountedTSState) -> DiscountedTSState:
+        return state._replace(base=super().solve(state.base))
+
+    def adjacency(self, state: DiscountedTSState) -> Array:
+        return super().adjacency(state.base)
+
+    def explain(self, state: DiscountedTSState, rng: Rng) -> Explanation:
+        """The index is the draw."""
         base = state.base
-        own = (rng or Rng(0)).at(Purpose.CHOICE, base.rounds + 1)
-        drawn = self.draw(state, own)
-        index = on_range(drawn.draw, base.limits)
+        drawn = self.draw(state, rng)
+        index = on_range(drawn.draw, base.reward_range)
         discount = DISCOUNTS[drawn.leader]
         seen = state.candidates.counts[..., 0, :] > 0
         return replace(
-            explanation(base, index, 1.0, choose(base, index, own)),
-            mean=np.where(seen, on_range(drawn.mean, base.limits), np.nan),
+            explanation(base, index, self.learner, 1.0, pending=drawn.flying),
+            mean=np.where(seen, on_range(drawn.mean, base.reward_range), np.nan),
             count=drawn.seen,
             clock=np.asarray((1.0 - discount**base.rounds) / (1.0 - discount)),
-            pending=drawn.flying,
         )
 
 
-def on_range(share: Array, limits: Array) -> Array:
+def on_range(share: Array, reward_range: Array) -> Array:
     """From [0, 1] to the range of the rewards."""
-    low, high = limits[..., :1], limits[..., 1:]
+    low, high = reward_range[..., :1], reward_range[..., 1:]
     return np.asarray(low + (high - low) * share)

@@ -7,9 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.policies.plain import plain_explanation
-from spillover.policies.scale import Scale, amounts, divisor, open_scale, ranking_weights
-from spillover.rng import Purpose, Rng
+from spillover.policies.explanations import graph_free_explanation
+from spillover.policies.scale import (
+    Scale,
+    ScaledPolicy,
+    amounts_above_low,
+    initial_scale,
+    ranking_weights,
+    unit_or_one,
+)
+from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 # A probability below this counts as this: sums of inverse probabilities must stay finite, whoever plays what.
@@ -26,11 +33,11 @@ class FTRLState(NamedTuple):
     share: Array  # (*batch, n): what a full reward of an arm is worth, against that of the best one
     mixture: Array  # (*batch,): weight of the regulariser's entropy
     budget: IntArray  # (*batch,)
-    limits: Array  # (*batch, 2): range of z
+    reward_range: Array  # (*batch, 2): of z
 
 
 @dataclass(frozen=True, kw_only=True)
-class FTRL:
+class FTRL(ScaledPolicy):
     """A benchmark that is nearly optimal both for rewards drawn at random and for rewards chosen against it.
 
     The probabilities of the arms minimise <p, L> + sqrt(t) sum(-sqrt(p) + g (1 - p) log(1 - p)) over sum(p) = s, where
@@ -38,48 +45,41 @@ class FTRL:
     s <= n / 2 and min(1, 1 / sqrt(log(n / (n - s)))) above. There is nothing to tune.
 
     It takes no notice of delays: t is the round that is being decided (as in the authors' code), feedback counts when
-    it arrives, and is divided by the probability with which the arm was played, which travels with the decision as
-    its memo. The state is a sum over feedback, so the order of arrival does not matter. A decision that someone
-    else made is taken for a draw with the probabilities of that round: what FTRL learns from it is biased.
+    it arrives, and is divided by the probability with which the arm was drawn, which `Choice.probability` carries. The
+    state is a sum over feedback, so the order of arrival does not matter. A decision that someone else made is taken
+    for a draw with the probabilities of that round: what FTRL learns from it is biased.
 
     It learns from the overall rewards y of the arms it plays, on one scale for all: r = (y - low) / (high - low),
     clipped to [0, 1], with the problem's overall_range. Without one the scale is 0 to the largest y of a played arm so
     far, and what was learned before is brought to the present scale.
 
-    told_graph: learn from w_i z_i / max(w) instead, with z on the scale of the problem's reward_range and w the
+    knows_graph: learn from w_i z_i / max(w) instead, with z on the scale of the problem's reward_range and w the
         problem's weights, the true total effects: what the same algorithm does when it knows the graph.
 
     >>> import spillover as sp
     >>> policy = FTRL()
     >>> state = policy.init(sp.Problem(n_arms=5, budget=2), sp.Rng(0))
     >>> choice = policy.select(state, sp.Rng(0))
-    >>> int(choice.x.sum()), choice.memo.round(6)
+    >>> int(choice.x.sum()), choice.probability.round(6)
     (2, array([0.4, 0.4, 0.4, 0.4, 0.4]))
     """
 
-    told_graph: bool = False
-
-    order_free = True
-    learns_graph = False
     quantity = "probability of being drawn"
-    randomised = True  # the choice is a draw, and the memo the probabilities of its arms
-
-    def __post_init__(self) -> None:
-        validate.require(isinstance(self.told_graph, bool), "told_graph", self.told_graph, "True or False")
+    randomised = True
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> FTRLState:
         validate.problem(problem)
         n, line = problem.n_arms, (*batch, problem.n_arms)
-        weights = ranking_weights(problem, batch, self.told_graph)
+        weights = ranking_weights(problem, batch, self.knows_graph)
         return FTRLState(
             rounds=np.zeros(batch, np.int64),
             losses=np.zeros(line),
             inverse=np.zeros(line),
-            scale=open_scale(problem, batch, self.told_graph),
+            scale=initial_scale(problem, batch, self.knows_graph),
             share=shares(weights),
             mixture=np.full(batch, entropy_weight(n, problem.budget)),
             budget=np.full(batch, problem.budget, np.int64),
-            limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
+            reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
     def marginals(self, state: FTRLState) -> Array:
@@ -89,20 +89,20 @@ class FTRL:
 
     def select(self, state: FTRLState, rng: Rng) -> Choice:
         p = self.marginals(state)
-        return Choice(np.asarray(kernels.systematic_sample(p, state.budget, *rng.address())), p)
+        return Choice(np.asarray(kernels.systematic_sample(p, state.budget, *rng.address())), probability=p)
 
     def played(self, state: FTRLState, x: BoolArray) -> FTRLState:
         validate.decision("x", x, state.losses.shape)
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state: FTRLState, feedback: Feedback, rng: Rng) -> FTRLState:
-        feedback = validate.feedback(feedback, state.losses.shape, state.limits, state.rounds)
+        feedback = validate.feedback(feedback, state.losses.shape, state.reward_range, state.rounds)
         seen = feedback.x & feedback.arrived[..., None]
-        weight = np.where(seen, 2.0 / probabilities(feedback.memo, seen), 0.0)
-        scale, amount = amounts(state.scale, feedback, self.told_graph)
-        unit = divisor(scale)
+        weight = np.where(seen, 2.0 / probabilities(feedback.probability, seen), 0.0)
+        scale, amount = amounts_above_low(state.scale, feedback, self.knows_graph)
+        unit = unit_or_one(scale)
         reward = np.where(seen, amount / unit[..., None], 0.0)
-        if self.told_graph:
+        if self.knows_graph:
             # w z / max(w) on one scale for all arms, from the least that it can be to the most
             low, floor = scale.low[..., None], np.minimum(scale.low, 0.0)[..., None]
             reward = (state.share * (low + amount) - floor) / (low + unit[..., None] - floor)
@@ -112,21 +112,19 @@ class FTRL:
         losses = kept * state.losses + (1.0 - kept) * state.inverse + weight * (1.0 - reward)
         return state._replace(losses=losses, inverse=state.inverse + weight, scale=scale)
 
-    def explain(self, state: FTRLState, rng: Rng | None = None) -> Explanation:
-        """What the policy holds as it decides the next round; `rng` draws the set.
+    def explain(self, state: FTRLState, rng: Rng) -> Explanation:
+        """Index and score are the probabilities that the set is drawn with.
 
-        Index and score are the probabilities that the set is drawn with. The mean is what they would be without the
-        regulariser, 1 for the s arms of the least estimated loss, so the rest is what the regulariser moves from these
-        to the others. The count is the number of rounds that the observations stand for, sum 1 / p.
+        The mean is what they would be without the regulariser: 1 for the s arms of the least estimated loss. The rest
+        is what the regulariser moves from these to the others. The count is the number of rounds that the observations
+        stand for, sum 1 / p.
         """
         p, seen = self.marginals(state), state.inverse > 0
-        streams = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
-        return plain_explanation(
+        return graph_free_explanation(
             mean=np.where(seen, leaders(state.losses, state.budget), np.nan),
             count=state.inverse / 2.0,
             clock=state.rounds,
             index=p,
-            chosen=self.select(state, streams).x,
         )
 
 
@@ -152,12 +150,12 @@ def shares(weights: Array) -> Array:
     return np.asarray(weights / largest)
 
 
-def probabilities(memo: Any, seen: BoolArray) -> Array:
-    """The probabilities of the arms that were played, from the memo of that round; 1 for the others."""
-    if memo is None and not seen.any():
+def probabilities(given: Any, seen: BoolArray) -> Array:
+    """The probabilities of the arms that were played, from the choice of that round; 1 for the others."""
+    if given is None and not seen.any():
         return np.ones(seen.shape)
     accepted = "the probabilities that select() gave with the decision, from above 0 to 1 for every arm that was played"
-    validate.require(np.shape(memo) == seen.shape, "memo", memo, f"{accepted}, of shape {seen.shape}")
-    p = np.where(seen, memo, 1.0)
-    validate.require(bool(((p > 0) & (p <= 1)).all()), "memo", memo, accepted)
+    validate.require(np.shape(given) == seen.shape, "probability", given, f"{accepted}, of shape {seen.shape}")
+    p = np.where(seen, given, 1.0)
+    validate.require(bool(((p > 0) & (p <= 1)).all()), "probability", given, accepted)
     return np.maximum(p, LEAST_PROBABILITY)

@@ -5,6 +5,8 @@ import numpy as np
 from spillover.rng import Rng
 from spillover.types import Batch, BoolArray, IntArray
 
+START = "at the start every arm is tried, alone and with others"  # why it decides instead of the scores
+
 
 def initialisation(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> BoolArray:
     """The n first decisions, `(*batch, n, n)`, row t for round t + 1 (H transposed).
@@ -27,7 +29,7 @@ def initialisation(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> Boo
 
 
 def follow_plan(plan: BoolArray, rounds: IntArray, x: BoolArray) -> BoolArray:
-    """The decision of the initialisation matrix for learners still in their first n rounds, x for the others."""
+    """The decision of the initialisation matrix in the first n rounds, x after them."""
     n = x.shape[-1]
     starting = rounds < n
     if not starting.any():

@@ -1,8 +1,8 @@
 """Pulls in flight: played, their outcomes still to come.
 
-No round needs to be remembered for it. Count the discounted pulls of all rounds played and of all rounds heard of,
-both by the time of the action: what is in flight is the difference, and heard of and in flight together are the pulls
-played. An outcome that never comes stays in flight, but fades like every pull, so that its arm's turn comes again.
+No list of rounds is needed. Count the discounted pulls of all rounds played and of all rounds whose outcome has
+arrived, both by the time of the action: the difference is in flight. An outcome that never arrives stays in flight, but
+fades like every pull, so that its arm's turn comes again.
 """
 
 from typing import Any, NamedTuple
@@ -15,34 +15,34 @@ from spillover.types import Array, Batch, BoolArray, IntArray
 
 
 class Pulls(NamedTuple):
-    """Discounted pulls of each arm as of its stamp, whether or not their outcomes have come."""
+    """Discounted pulls of each arm as of its stamp, whether or not their outcomes have arrived."""
 
     counts: Array  # (*batch, n)
     stamps: IntArray  # (*batch, n): the latest of the arm's rounds
 
 
 class NoPulls(NamedTuple):
-    """Of a policy that does not count them: no arrays, and nothing on disk."""
+    """For a policy that does not count them: no arrays, and nothing on disk."""
 
 
-def no_pulls(n_arms: int, batch: Batch) -> Pulls:
+def empty_pulls(n_arms: int, batch: Batch) -> Pulls:
     line = (*batch, n_arms)
     return Pulls(np.zeros(line), np.zeros(line, np.int64))
 
 
-def count_pulls(pulls: Pulls, x: BoolArray, moment: IntArray, discount: Any) -> Pulls:
-    """The pulls after x was played at `moment`."""
-    return Pulls(*kernels.count_pulls(*pulls, x, moment, discount))
+def count_pulls(pulls: Pulls, x: BoolArray, played_at: IntArray, discount: Any) -> Pulls:
+    """The pulls after x was played in round `played_at`."""
+    return Pulls(*kernels.count_pulls(*pulls, x, played_at, discount))
 
 
 def pending_index(
     known: Averages, pulls: Pulls, now: IntArray, clock: Any, *, width: Any, discount: Any, top: Array
 ) -> Array:
-    """mean + sqrt(width log(clock) / pulls); `top` stands for a mean not heard of, +inf for an arm never played."""
+    """mean + sqrt(width log(clock) / pulls); `top` stands for a mean not observed yet, +inf for an arm never played."""
     return np.asarray(kernels.pending_index(*known, *pulls, now, clock, discount, width, top))
 
 
 def in_flight(known: Averages, pulls: Pulls, now: IntArray, discount: Any) -> Array:
-    """The discounted pulls whose outcomes have not come, as of now."""
+    """The discounted pulls whose outcomes have not arrived, as of now."""
     played = pulls.counts * np.asarray(discount)[..., None] ** (now[..., None] - pulls.stamps)
     return np.asarray(np.maximum(played - counts_now(known, now, discount), 0.0))

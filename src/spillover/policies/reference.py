@@ -1,4 +1,4 @@
-"""Reference points: the uniform random policy, the oracle, and the oracle that hears of the world as late as we do."""
+"""Reference points: the uniform random policy, the oracle, and the oracle whose knowledge is as late as feedback."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.policies.plain import plain_explanation
-from spillover.rng import Purpose, Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Policy, Problem, World
+from spillover.contracts import Policy, ScoredWorld
+from spillover.policies.explanations import graph_free_explanation
+from spillover.rng import Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 
 class CountState(NamedTuple):
-    """How many rounds were played, and which is the latest that was heard of."""
+    """How many rounds were played, and which is the latest whose outcome has arrived."""
 
     rounds: IntArray  # (*batch,)
     latest: IntArray  # (*batch,): 0 while nothing has arrived
@@ -23,11 +24,10 @@ class CountState(NamedTuple):
         return self.shape[..., 1]
 
 
-class Counting:
+class Counting(Policy):
     """What the reference points share: they learn nothing but the time."""
 
-    order_free = True
-    learns_graph = False
+    explains = True
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CountState:
         validate.problem(problem)
@@ -42,11 +42,11 @@ class Counting:
     def update(self, state: CountState, feedback: Feedback, rng: Rng) -> CountState:
         shape = (*state.rounds.shape, int(state.shape.flat[0]))
         feedback = validate.feedback(feedback, shape, np.array([-np.inf, np.inf]), state.rounds)
-        moment = np.where(feedback.arrived, state.rounds - feedback.age, 0)
-        return state._replace(latest=np.maximum(state.latest, moment))
+        played_at = np.where(feedback.arrived, state.rounds - feedback.age, 0)
+        return state._replace(latest=np.maximum(state.latest, played_at))
 
     def signals(self, state: CountState) -> dict[str, Any]:
-        """It learns nothing, so nothing is amiss with what it learned."""
+        """It learns nothing, so there is nothing to check."""
         return {"learns": False}
 
 
@@ -63,12 +63,11 @@ def random_set(state: CountState, rng: Rng) -> BoolArray:
 def random_explanation(state: CountState, rng: Rng) -> Explanation:
     """Nothing is known of any arm: the score is the place that it drew, 1 for the first, 1 / n for the last."""
     place = np.broadcast_to(random_order(state, rng), (*state.rounds.shape, int(state.shape.flat[0])))
-    return plain_explanation(
+    return graph_free_explanation(
         mean=np.full(place.shape, np.nan),
         count=np.zeros(place.shape),
         clock=state.rounds,
         index=1.0 - place / place.shape[-1],
-        chosen=np.asarray(place < int(state.shape.flat[1])),
     )
 
 
@@ -81,9 +80,9 @@ class Uniform(Counting):
     def select(self, state: CountState, rng: Rng) -> Choice:
         return Choice(random_set(state, rng))
 
-    def explain(self, state: CountState, rng: Rng | None = None) -> Explanation:
+    def explain(self, state: CountState, rng: Rng) -> Explanation:
         """All exploration: see `random_explanation`."""
-        return random_explanation(state, (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1))
+        return random_explanation(state, rng)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,69 +91,70 @@ class Oracle(Counting):
 
     world: Any = None
 
-    def told(self, world: World) -> Policy:
+    needs_world = True
+
+    def with_world(self, world: ScoredWorld) -> Policy:
         return replace(self, world=world)
 
     def select(self, state: CountState, rng: Rng) -> Choice:
         t = int(state.rounds.flat[0]) + 1
-        best = told(self.world, self).best(t)
+        best = require_world(self.world, self).best(t)
         return Choice(np.broadcast_to(best, (*state.rounds.shape, best.shape[-1])).copy())
 
-    def explain(self, state: CountState, rng: Rng | None = None) -> Explanation:
+    def explain(self, state: CountState, rng: Rng) -> Explanation:
         """The world itself: true means, graph and weights of the next round; no exploration."""
-        t = int(state.rounds.flat[0]) + 1
-        return true_explanation(told(self.world, self), t, state, self.select(state, rng or Rng(0)).x)
+        return true_explanation(require_world(self.world, self), int(state.rounds.flat[0]) + 1, state)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DelayedOracle(Counting):
-    """Plays the set that was best in the latest round it has heard of; uniformly random sets while blind.
+    """Plays the set that was best in the latest round whose outcome has arrived; random sets before the first.
 
     With a constant delay D that is the best set of round t - 1 - D: what the delay alone costs. A reference point,
-    not a bound: drift can be extrapolated, and while blind the arms with many descendants are the better bet.
+    not a bound: drift can be extrapolated, and before the first arrival arms with many descendants are a better bet.
     """
 
     world: Any = None
 
-    def told(self, world: World) -> Policy:
+    needs_world = True
+
+    def with_world(self, world: ScoredWorld) -> Policy:
         return replace(self, world=world)
 
     def select(self, state: CountState, rng: Rng) -> Choice:
-        world = told(self.world, self)
+        world = require_world(self.world, self)
         x = random_set(state, rng)
-        for moment in np.unique(state.latest[state.latest > 0]):
-            known = np.broadcast_to(world.best(int(moment)), x.shape)
-            x = np.where((state.latest == moment)[..., None], known, x)
+        for t in np.unique(state.latest[state.latest > 0]):
+            known = np.broadcast_to(world.best(int(t)), x.shape)
+            x = np.where((state.latest == t)[..., None], known, x)
         return Choice(x)
 
-    def explain(self, state: CountState, rng: Rng | None = None) -> Explanation:
-        """The world of the latest round that was heard of; all exploration while blind."""
-        streams = (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1)
-        shown = random_explanation(state, streams)
-        for moment in np.unique(state.latest[state.latest > 0]):
-            world, t = told(self.world, self), int(moment)
-            best = np.broadcast_to(world.best(t), shown.chosen.shape)
-            shown = where_learners(state.latest == moment, true_explanation(world, t, state, best), shown)
-        return shown
+    def explain(self, state: CountState, rng: Rng) -> Explanation:
+        """The world of the latest round whose outcome has arrived; all exploration before the first."""
+        world, found = require_world(self.world, self), random_explanation(state, rng)
+        for t in np.unique(state.latest[state.latest > 0]):
+            found = where_learners(state.latest == t, true_explanation(world, int(t), state), found)
+        return found
 
 
-def true_explanation(world: World, t: int, state: CountState, chosen: BoolArray) -> Explanation:
+def true_explanation(world: ScoredWorld, t: int, state: CountState) -> Explanation:
     """Round t of a world, from what every world can say: expected payoffs, weights and edges."""
-    weights = np.broadcast_to(world.weights(t), chosen.shape)
-    adjacency = np.broadcast_to(world.adjacency(t), (*chosen.shape, chosen.shape[-1])).copy()
-    alone = np.eye(chosen.shape[-1], dtype=np.bool_)
-    payoff = np.stack([world.expected(t, np.broadcast_to(arm, chosen.shape)) for arm in alone], axis=-1)
-    mean = np.divide(payoff, weights, out=np.zeros(chosen.shape), where=weights != 0)
-    shown = plain_explanation(
+    n = int(state.shape.flat[0])
+    shape = (*state.rounds.shape, n)
+    weights = np.broadcast_to(world.weights(t), shape)
+    adjacency = np.broadcast_to(world.adjacency(t), (*shape, n)).copy()
+    alone = np.eye(n, dtype=np.bool_)
+    payoff = np.stack([world.expected(t, np.broadcast_to(arm, shape)) for arm in alone], axis=-1)
+    mean = np.divide(payoff, weights, out=np.zeros(shape), where=weights != 0)
+    found = graph_free_explanation(
         mean=mean,
-        count=np.full(chosen.shape, np.inf),
+        count=np.full(shape, np.inf),
         clock=state.rounds,
         index=mean,
-        chosen=chosen,
         weights=weights,
         adjacency=adjacency,
     )
-    return replace(shown, gain=direct_effects(adjacency, shown.weights))
+    return replace(found, gain=direct_effects(adjacency, found.weights))
 
 
 def direct_effects(adjacency: Array, weights: Array) -> Array:
@@ -170,17 +170,17 @@ def where_learners(here: BoolArray, one: Explanation, other: Explanation) -> Exp
     merged = {}
     for field in fields(Explanation):
         first, second = getattr(one, field.name), getattr(other, field.name)
-        if first is None:  # what only other policies have to tell
+        if first is None:  # only other policies have it
             continue
         merged[field.name] = np.where(here.reshape(here.shape + (1,) * (first.ndim - here.ndim)), first, second)
     return Explanation(**merged)
 
 
-def told(world: World | None, policy: object) -> World:
+def require_world(world: ScoredWorld | None, policy: object) -> ScoredWorld:
     """The world, or an error that says how to give it."""
     if world is None:
         raise ValueError(
             f"world = None in {type(policy).__name__}: must be a drawn world; simulate() gives it, "
-            f"elsewhere use {type(policy).__name__}().told(environment.draw(rng, batch))"
+            f"elsewhere use {type(policy).__name__}().with_world(environment.draw(rng, batch))"
         )
     return world

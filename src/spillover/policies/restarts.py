@@ -1,24 +1,31 @@
 """Restarts on a likelihood-ratio test, as in GLR-CUCB (Zhou, Wang, Varshney and Lim 2020), for CUCB and for SEM-UCB."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph import ROW_BOUND, GraphLearner, graph_learner
-from spillover.oracle import top_arms
+from spillover.hyperparameters import check_grid
 from spillover.policies.averages import Averages, upper_index
-from spillover.policies.cucb import WIDTH, CUCBState, explain_cucb, learn_cucb, start_cucb
-from spillover.policies.plain import ranked_by
-from spillover.policies.scale import amounts, divisor, ranking
-from spillover.policies.sem import SEMState, choose, explanation, pass_round, start, take_in
-from spillover.policies.signals import sem_signals
-from spillover.rng import Purpose, Rng
+from spillover.policies.cucb import WIDTH, CUCBState, explain_cucb, initial_cucb, learn_cucb
+from spillover.policies.graph_policy import (
+    GraphPolicy,
+    MeansState,
+    advance_round,
+    decide,
+    explanation,
+    initial_state,
+    learn_means,
+)
+from spillover.policies.scale import ScaledPolicy, amounts_above_low, ranking, unit_or_one
+from spillover.policies.signals import graph_signals
+from spillover.rng import Rng
+from spillover.set_search import top_arms
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 BUCKETS = 64
+FORCED = "a forced trial: each arm is tried from time to time, so that its changes are noticed"
 
 
 class Detector(NamedTuple):
@@ -49,7 +56,7 @@ class GLRCUCBState(NamedTuple):
 class GLRSEMUCBState(NamedTuple):
     """SEM-UCB's state and the detector's."""
 
-    base: SEMState
+    base: MeansState
     detector: Detector
 
     @property
@@ -61,7 +68,7 @@ class GLRSEMUCBState(NamedTuple):
         return self.base.budget
 
 
-def no_history(n_arms: int, batch: Batch) -> Detector:
+def empty_history(n_arms: int, batch: Batch) -> Detector:
     histories = (*batch, n_arms, BUCKETS)
     return Detector(
         counts=np.zeros(histories),
@@ -72,7 +79,7 @@ def no_history(n_arms: int, batch: Batch) -> Detector:
     )
 
 
-def watch(
+def test_for_change(
     detector: Detector, averages: Averages, feedback: Feedback, reward: Array, unit: Any, now: IntArray, level: float
 ) -> Detector:
     """Test the arms that were played; where one has changed, forget all arms of that learner."""
@@ -103,6 +110,11 @@ def force(x: BoolArray, since: IntArray, rate: float, budget: IntArray, rng: Rng
     return np.where((arm >= 0)[..., None], top_arms(scores, budget, rng), x)
 
 
+def forced_plan(n_arms: int, since: IntArray, rate: float) -> Any:
+    """Why the scores do not decide, where an arm is tried in its turn."""
+    return np.where(forced_arm(n_arms, since, rate) >= 0, FORCED, "")
+
+
 def check_rates(false_alarms: float, forced: float) -> None:
     probability = "a probability strictly between 0 and 1"
     for name, value in (("false_alarms", false_alarms), ("forced", forced)):
@@ -112,12 +124,15 @@ def check_rates(false_alarms: float, forced: float) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GLRCUCB:
+class GLRCUCB(ScaledPolicy):
     """CUCB that forgets everything when a likelihood-ratio test says that an arm has changed.
 
-    false_alarms: level of the test, in log(3 n^1.5 / false_alarms). forced: share of rounds in which each arm in
-    turn is tried within a random set, so that a change of an idle arm is noticed. Feedback is taken as it arrives, so
-    its order matters. told_graph: see `spillover.policies.scale`.
+    Feedback is learned as it arrives, so its order matters.
+
+    false_alarms: level of the test, in log(3 n^1.5 / false_alarms).
+    forced: share of rounds in which each arm in turn is tried within a random set, so that a change of an idle arm is
+        noticed.
+    knows_graph: see `spillover.policies.scale`.
 
     >>> GLRCUCB(forced=2.0)
     Traceback (most recent call last):
@@ -126,30 +141,24 @@ class GLRCUCB:
 
     false_alarms: float = 1e-3
     forced: float = 0.01
-    told_graph: bool = False
 
     order_free = False
-    learns_graph = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_rates(self.false_alarms, self.forced)
 
-    @property
-    def quantity(self) -> str:
-        """What its scores are, in words."""
-        return ranked_by(self.told_graph)
-
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> GLRCUCBState:
-        return GLRCUCBState(start_cucb(problem, batch, self.told_graph), no_history(problem.n_arms, batch))
+        return GLRCUCBState(initial_cucb(problem, batch, self.knows_graph), empty_history(problem.n_arms, batch))
 
     def index(self, state: GLRCUCBState) -> Array:
         base, since = state.base, state.base.rounds - state.detector.restart
-        unit = divisor(base.scale)
+        unit = unit_or_one(base.scale)
         return upper_index(base.averages, base.rounds, since + 1, width=WIDTH, unit=unit, cap=1.0)
 
     def select(self, state: GLRCUCBState, rng: Rng) -> Choice:
         base = state.base
-        scores = ranking(base.weights, base.scale, self.index(state), self.told_graph)
+        scores = ranking(base.weights, base.scale, self.index(state), self.knows_graph)
         x = top_arms(scores, base.budget, rng)
         return Choice(force(x, base.rounds - state.detector.restart, self.forced, base.budget, rng))
 
@@ -158,29 +167,31 @@ class GLRCUCB:
         return state._replace(base=state.base._replace(rounds=state.base.rounds + 1))
 
     def update(self, state: GLRCUCBState, feedback: Feedback, rng: Rng) -> GLRCUCBState:
-        feedback = validate.feedback(feedback, state.base.weights.shape, state.base.limits, state.base.rounds)
-        base = learn_cucb(state.base, feedback, 1.0, self.told_graph)
-        _, reward = amounts(base.scale, feedback, self.told_graph)
-        unit = divisor(base.scale)
-        detector = watch(state.detector, base.averages, feedback, reward, unit, base.rounds, self.false_alarms)
+        feedback = validate.feedback(feedback, state.base.weights.shape, state.base.reward_range, state.base.rounds)
+        base = learn_cucb(state.base, feedback, 1.0, self.knows_graph)
+        _, reward = amounts_above_low(base.scale, feedback, self.knows_graph)
+        unit = unit_or_one(base.scale)
+        detector = test_for_change(
+            state.detector, base.averages, feedback, reward, unit, base.rounds, self.false_alarms
+        )
         return GLRCUCBState(base, detector)
 
-    def explain(self, state: GLRCUCBState, rng: Rng | None = None) -> Explanation:
-        """What the policy holds as it decides the next round; `rng` settles ties and forced sets."""
+    def explain(self, state: GLRCUCBState, rng: Rng) -> Explanation:
         index, base = self.index(state), state.base
         since = base.rounds - state.detector.restart
-        forced = forced_arm(index.shape[-1], since, self.forced) >= 0
-        chosen = self.select(state, (rng or Rng(0)).at(Purpose.CHOICE, base.rounds + 1)).x
-        return explain_cucb(base, index, self.told_graph, chosen, clock=since, planned=forced)
+        plan = forced_plan(index.shape[-1], since, self.forced)
+        return explain_cucb(base, index, self.knows_graph, clock=since, plan=plan)
 
     def signals(self, state: GLRCUCBState) -> dict[str, Any]:
-        """Restarts, and when each arm was last heard of; see `spillover.policies.signals`."""
         return {"changes_seen": state.detector.alarms, "latest": state.base.averages.stamps}
 
 
 @dataclass(frozen=True, kw_only=True)
-class GLRSEMUCB:
-    """SEM-UCB with the same restarts: the test watches z; the means are forgotten, the graph is not.
+class GLRSEMUCB(GraphPolicy):
+    """SEM-UCB with the same restarts: the test is on z; a restart forgets the means and keeps the graph.
+
+    false_alarms, forced: as in `GLRCUCB`.
+    graph: how the graph is learned, as in `NDCSEM`.
 
     >>> import spillover as sp
     >>> run = sp.simulate(GLRSEMUCB(), sp.SyntheticSEM(horizon=300, changes=(150,)), 5, replications=2)
@@ -190,61 +201,56 @@ class GLRSEMUCB:
 
     false_alarms: float = 1e-3
     forced: float = 0.01
-    sparsity: Any = 1e-3
-    row_bound: float = ROW_BOUND
-    required: Any = None
-    forbidden: Any = None
 
     order_free = False
-    grids = ("sparsity",)
 
     def __post_init__(self) -> None:
         check_rates(self.false_alarms, self.forced)
-        _ = self.learner  # refuses what it cannot take
-
-    @cached_property
-    def learner(self) -> GraphLearner:
-        return graph_learner(self.sparsity, self.row_bound, self.required, self.forbidden)
+        super().__post_init__()
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> GLRSEMUCBState:
-        validate.grid(self, batch)
-        return GLRSEMUCBState(start(self.learner, problem, rng, batch), no_history(problem.n_arms, batch))
+        check_grid(self, batch)
+        return GLRSEMUCBState(initial_state(self.learner, problem, rng, batch), empty_history(problem.n_arms, batch))
 
     def index(self, state: GLRSEMUCBState) -> Array:
         base = state.base
         since = base.clock - state.detector.restart
         return upper_index(base.averages, base.rounds, since, width=base.budget + 1.0)
 
-    def choice(self, state: GLRSEMUCBState, index: Array, rng: Rng) -> BoolArray:
-        base = state.base
-        x = choose(base, index, rng)
-        forced = force(x, base.rounds - state.detector.restart, self.forced, base.budget, rng)
-        return np.where((base.rounds < x.shape[-1])[..., None], x, forced)  # the initialisation comes first
-
     def select(self, state: GLRSEMUCBState, rng: Rng) -> Choice:
-        return Choice(self.choice(state, self.index(state), rng))
+        base = state.base
+        choice = decide(base, self.index(state), self.learner, rng)
+        forced = force(choice.x, base.rounds - state.detector.restart, self.forced, base.budget, rng)
+        starting = base.rounds < forced.shape[-1]  # the initialisation comes first
+        return choice._replace(x=np.where(starting[..., None], choice.x, forced))
 
     def played(self, state: GLRSEMUCBState, x: BoolArray) -> GLRSEMUCBState:
-        return state._replace(base=pass_round(state.base, x, 1.0))
+        return state._replace(base=advance_round(state.base, x, 1.0))
 
-    def update(self, state: GLRSEMUCBState, feedback: Feedback, rng: Rng) -> GLRSEMUCBState:
-        shape = state.base.averages.sums.shape
-        feedback = validate.feedback(feedback, shape, state.base.limits, state.base.rounds)
-        base = take_in(state.base, feedback, self.learner, 1.0)
-        low, high = base.limits[..., 0], base.limits[..., 1]
+    def learn(self, state: GLRSEMUCBState, feedback: Feedback, rng: Rng) -> GLRSEMUCBState:
+        base = state.base
+        feedback = validate.feedback(feedback, base.averages.sums.shape, base.reward_range, base.rounds)
+        played_at = base.rounds - feedback.age
+        graph = self.absorb(base.graph, feedback, played_at)
+        base = learn_means(base, feedback, played_at, 1.0)._replace(graph=graph)
+        low, high = base.reward_range[..., 0], base.reward_range[..., 1]
         above = np.where(feedback.x, feedback.z - low[..., None], 0.0)
         now, level = base.rounds, self.false_alarms
-        detector = watch(state.detector, base.averages, feedback, above, high - low, now, level)
+        detector = test_for_change(state.detector, base.averages, feedback, above, high - low, now, level)
         return GLRSEMUCBState(base, detector)
 
-    def explain(self, state: GLRSEMUCBState, rng: Rng | None = None) -> Explanation:
-        """What the policy holds as it decides the next round; `rng` settles ties."""
+    def solve(self, state: GLRSEMUCBState) -> GLRSEMUCBState:
+        return state._replace(base=super().solve(state.base))
+
+    def adjacency(self, state: GLRSEMUCBState) -> Array:
+        return super().adjacency(state.base)
+
+    def explain(self, state: GLRSEMUCBState, rng: Rng) -> Explanation:
         index = self.index(state)
-        ties = (rng or Rng(0)).at(Purpose.CHOICE, state.base.rounds + 1)
         since = state.base.rounds - state.detector.restart
-        forced = forced_arm(index.shape[-1], since, self.forced) >= 0
-        return explanation(state.base, index, 1.0, self.choice(state, index, ties), planned=forced)
+        plan = forced_plan(index.shape[-1], since, self.forced)
+        return explanation(state.base, index, self.learner, 1.0, plan=plan)
 
     def signals(self, state: GLRSEMUCBState) -> dict[str, Any]:
-        """Restarts, and what the graph was learned from; see `spillover.policies.signals`."""
-        return {"changes_seen": state.detector.alarms} | sem_signals(state.base)
+        base = state.base
+        return {"changes_seen": state.detector.alarms} | graph_signals(self.learner, base.graph, base.averages.stamps)

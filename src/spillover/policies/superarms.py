@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.oracle import top_arms
-from spillover.policies.averages import Averages, counts_now, learn, means, no_averages, upper_index
-from spillover.policies.plain import plain_explanation
-from spillover.rng import Purpose, Rng
+from spillover.contracts import Policy
+from spillover.hyperparameters import check_grid
+from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means, upper_index
+from spillover.policies.explanations import graph_free_explanation
+from spillover.rng import Rng
+from spillover.set_search import top_arms
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 MOST_SETS = 100_000
@@ -25,7 +27,7 @@ class SuperArmState(NamedTuple):
     averages: Averages  # of the payoff of each set, (*batch, sets)
     members: BoolArray  # (*batch, sets, n)
     scale: Array  # (*batch,): an upper value of the payoff
-    limits: Array  # (*batch, 2): range of z
+    reward_range: Array  # (*batch, 2): of z
 
     @property
     def budget(self) -> IntArray:
@@ -33,7 +35,7 @@ class SuperArmState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuperArmUCB:
+class SuperArmUCB(Policy):
     """A discounted upper confidence bound on the payoff of every set of s arms, as if sets had nothing in common.
 
     The paper's argument for learning from base arms: here a set teaches nothing about the others that share its arms.
@@ -48,8 +50,7 @@ class SuperArmUCB:
     discount: Any = 0.985
     exploration: Any = 1e-10
 
-    order_free = True
-    learns_graph = False
+    explains = True
     quantity = "payoff of the best set with the arm, on the scale of the largest possible payoff"
     grids = ("discount", "exploration")
 
@@ -60,7 +61,7 @@ class SuperArmUCB:
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SuperArmState:
         validate.problem(problem)
-        validate.grid(self, batch)
+        check_grid(self, batch)
         n, sets = problem.n_arms, comb(problem.n_arms, problem.budget)
         validate.require(sets <= MOST_SETS, "number of sets", sets, f"at most {MOST_SETS:,}")
         members = np.zeros((sets, n), np.bool_)
@@ -70,14 +71,14 @@ class SuperArmUCB:
         return SuperArmState(
             rounds=np.zeros(batch, np.int64),
             clock=np.zeros(batch),
-            averages=no_averages(sets, batch),
+            averages=empty_averages(sets, batch),
             members=np.broadcast_to(members, (*batch, sets, n)).copy(),
             scale=np.broadcast_to(n * overall[..., 1], batch).astype(float),
-            limits=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
+            reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
     def signals(self, state: SuperArmState) -> dict[str, Any]:
-        """What it knows is of sets, not of arms; see `spillover.policies.signals`."""
+        """Its estimates are of sets, not of arms."""
         return {"of_sets": True}
 
     def index(self, state: SuperArmState) -> Array:
@@ -102,25 +103,24 @@ class SuperArmUCB:
 
     def update(self, state: SuperArmState, feedback: Feedback, rng: Rng) -> SuperArmState:
         shape = (*state.rounds.shape, state.members.shape[-1])
-        x, _, y, age, arrived, _ = validate.feedback(feedback, shape, state.limits, state.rounds)
+        x, _, y, age, arrived, _, _ = validate.feedback(feedback, shape, state.reward_range, state.rounds)
         which = (state.members == x[..., None, :]).all(axis=-1)  # none, if somebody played another number of arms
         payoff = np.where(which, y.sum(axis=-1)[..., None], 0.0)
         averages = learn(state.averages, which, payoff, state.rounds - age, self.discount, arrived)
         return state._replace(averages=averages)
 
-    def explain(self, state: SuperArmState, rng: Rng | None = None) -> Explanation:
-        """What the policy holds as it decides the next round; an arm is as good as the best set that it is in."""
+    def explain(self, state: SuperArmState, rng: Rng) -> Explanation:
+        """An arm is as good as the best set that it is in."""
         index = self.index(state)
-        place = self.best_set(state, (rng or Rng(0)).at(Purpose.CHOICE, state.rounds + 1))
+        place = self.best_set(state, rng)
         chosen = np.take_along_axis(state.members, place[..., None, None], axis=-2)[..., 0, :]
         within = np.where(state.members, index[..., None], -np.inf).argmax(axis=-2)
         best = np.where(chosen, place[..., None], within)  # (*batch, n): of several best sets the one that is played
         mean = means(state.averages) / state.scale[..., None]
         count = counts_now(state.averages, state.rounds, self.discount)
-        return plain_explanation(
+        return graph_free_explanation(
             mean=np.take_along_axis(mean, best, axis=-1),
             count=np.take_along_axis(count, best, axis=-1),
             clock=state.clock,
             index=np.take_along_axis(index, best, axis=-1),
-            chosen=chosen,
         )

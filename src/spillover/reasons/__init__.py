@@ -1,11 +1,10 @@
 """Why these arms: an explanation taken apart into words, tables and signals."""
 
-from spillover.reasons.decision import EXPECTED, ArmReason, Reasons, Swap, reasons
+from spillover.reasons.decision import ArmReason, Reasons, Swap, reasons
 from spillover.reasons.health import Pending, Signal, health
 from spillover.reasons.paths import Path, Ways, layers
 
 __all__ = [
-    "EXPECTED",
     "ArmReason",
     "Path",
     "Pending",

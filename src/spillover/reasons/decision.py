@@ -9,12 +9,11 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint, compile_rows
+from spillover.contracts import EXPECTED_EFFECT
 from spillover.reasons import words
 from spillover.reasons.health import Pending, Signal, health, unproved
 from spillover.reasons.paths import Network, Ways, solvable, ways_of
 from spillover.types import Array, BoolArray, Explanation
-
-EXPECTED = "expected total effect of playing the arm"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +98,7 @@ def reasons(
     constraints: Sequence[Constraint] = (),
     feasible: Callable[[BoolArray], bool] | None = None,
     signals: Mapping[str, Any] | None = None,
-    quantity: str = EXPECTED,
+    quantity: str = EXPECTED_EFFECT,
     paths: int = 3,
     swaps: int = 5,
 ) -> Reasons:

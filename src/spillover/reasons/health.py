@@ -30,7 +30,7 @@ class Pending(NamedTuple):
     total: int = 0  # sum of the delays of the reported rounds
     longest: int = 0
     timed: bool = True  # whether it is known when outcomes came; a file that was filled in later does not say
-    heard: BoolArray | None = None  # of which arms outcomes have come, where that is known: policies forget
+    observed: BoolArray | None = None  # which arms have outcomes, where that is known: policies forget
 
     @property
     def ages(self) -> dict[int, int]:
@@ -128,7 +128,7 @@ def unknown_arms(
     tried = np.zeros(len(names), np.bool_)
     for x in pending.waiting.values() if pending else ():
         tried |= x
-    heard = np.zeros_like(tried) if pending is None or pending.heard is None else pending.heard
+    heard = np.zeros_like(tried) if pending is None or pending.observed is None else pending.observed
     never, under_way = those(names, unheard & ~heard & ~tried), those(names, unheard & ~heard & tried)
     found = []
     if gone := those(names, unheard & heard):

@@ -1,6 +1,7 @@
 """Tables from records: final regret with all that puts it into proportion, paired differences, parameters."""
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import is_dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from spillover import validate
+from spillover.hyperparameters import value_of
 from spillover.metrics import Interval, mean_interval
 from spillover.report.figures.differences import Difference
 from spillover.types import Array
@@ -15,7 +17,7 @@ from spillover.types import Array
 if TYPE_CHECKING:
     from spillover.experiments import Experiment, Record
 
-SYMBOLS = {"discount": "γ", "exploration": "ξ", "sparsity": "λ"}
+SYMBOLS = {"discount": "γ", "exploration": "ξ", "graph.sparsity": "λ"}
 
 
 def final_table(
@@ -133,13 +135,19 @@ def parameter_table(
         same: dict[str, tuple[list[str], dict[str, Any]]] = {}
         for delay in delays if delays is not None else list(experiment.delays):
             policy = entry.policy(delay)
-            tuned = {key: getattr(policy, key) for key in SYMBOLS if hasattr(policy, key)}  # defaults included
-            parameters = {**tuned, **entry.parameters, **entry.at.get(delay, {})}
+            tuned = {key: value_of(policy, key) for key in SYMBOLS if key in policy.grids}  # defaults included
+            given = {**entry.parameters, **entry.at.get(delay, {})}
+            parameters = {**tuned, **{key: short(value) for key, value in given.items()}}
             same.setdefault(repr(sorted(parameters.items())), ([], parameters))[0].append(delay)
         for at, parameters in same.values():
             shown = {f"{key} {SYMBOLS[key]}" if key in SYMBOLS else key: value for key, value in parameters.items()}
             rows.append({"policy": entry.label, "delay": ", ".join(at), **shown})
     return pd.DataFrame(rows).astype(object)
+
+
+def short(value: Any) -> Any:
+    """A part of a policy by the name of its class: its hyperparameters have columns of their own."""
+    return type(value).__name__ if is_dataclass(value) else value
 
 
 def show_final(frame: pd.DataFrame) -> pd.DataFrame:

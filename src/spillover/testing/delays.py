@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from spillover.contracts import Delay
 from spillover.rng import Purpose, Rng
 from spillover.testing.shared import demand, demand_equal, rows_of, run_checks
-from spillover.types import Delay
 
 
 def check_delay(delay: Delay, *, seed: int = 0, rounds: int = 20, replications: int = 6) -> None:
-    """Check that a delay keeps the contract of `spillover.types.Delay`, in the given rounds and replications."""
+    """Check that a delay keeps the contract of `spillover.contracts.Delay`, in the given rounds and replications."""
     run_checks(delay, DELAY_CHECKS, seed, rounds, replications)
 
 

@@ -7,35 +7,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillover import validate
+from spillover.contracts import Environment, ScoredWorld
 from spillover.rng import Purpose, Rng
 from spillover.testing.shared import Arrays, demand, demand_equal, demand_frozen, random_sets, rows_of, run_checks
-from spillover.types import Batch, BoolArray, Environment, World
+from spillover.types import Batch, BoolArray
 
 LEARNERS = (6,)
 
 
 def check_environment(environment: Environment, *, seed: int = 0, draws: int = 400) -> None:
-    """Check that an environment and its worlds keep the contract of `spillover.types.World`.
+    """Check that an environment and its worlds keep the contract of `spillover.contracts.ScoredWorld`.
 
     draws: rewards drawn for each of the rounds in which the mean payoff is compared with the expected one.
     """
     run_checks(environment, ENVIRONMENT_CHECKS, seed, draws)
 
 
-def place(environment: Environment, seed: int, replication: Any = None) -> tuple[World, Rng]:
+def place(environment: Environment, seed: int, replication: Any = None) -> tuple[ScoredWorld, Rng]:
     """A drawn world and its streams, of a few replications or of the given ones."""
     rows = rows_of(LEARNERS) if replication is None else replication
     rng = Rng(seed, rows)
     return environment.draw(rng.at(Purpose.WORLD), np.shape(rows)), rng
 
 
-def moments(world: World) -> list[int]:
+def key_rounds(world: ScoredWorld) -> list[int]:
     """A few rounds that matter: the first, the last, and those on both sides of changes."""
     sides = [t for change in world.changes[:3] for t in (change - 1, change)]
     return sorted({1, *sides, (1 + world.horizon) // 2, world.horizon})
 
 
-def decisions(world: World, t: int, count: int, batch: Batch = LEARNERS) -> BoolArray:
+def decisions(world: ScoredWorld, t: int, count: int, batch: Batch = LEARNERS) -> BoolArray:
     """Random feasible decisions, (count, *batch, n)."""
     return random_sets(world.problem.n_arms, world.problem.budget, (count, *batch), [t, count])
 
@@ -45,7 +46,9 @@ def check_world_form(environment: Any, seed: int, draws: int) -> None:
     demand_frozen(environment)
     world, _ = place(environment, seed)
     demand(
-        isinstance(world, World), f"draw gave {type(world).__name__}, which is no World", "see spillover.types.World"
+        isinstance(world, ScoredWorld),
+        f"draw gave {type(world).__name__}, which is no ScoredWorld",
+        "see spillover.contracts",
     )
     validate.problem(world.problem)
     validate.whole("horizon", world.horizon, 1)
@@ -53,7 +56,7 @@ def check_world_form(environment: Any, seed: int, draws: int) -> None:
     broken = f"changes are {world.changes} with a horizon of {world.horizon}"
     demand(inside, broken, "give increasing first rounds of new periods, from 2 to the horizon")
     n = world.problem.n_arms
-    for t in moments(world):
+    for t in key_rounds(world):
         a = np.asarray(world.adjacency(t))
         shape = (*LEARNERS, n, n)
         demand(a.shape == shape, f"adjacency({t}) has shape {a.shape}", f"return (*batch, n, n), here {shape}")
@@ -69,16 +72,16 @@ def check_world_rows(environment: Any, seed: int, draws: int) -> None:
     """A row of a batch is the world that the same replication draws alone, and draws repeat themselves."""
     world = place(environment, seed)[0]
     remedy = "draw from the given rng only: one stream a learner, whatever the batch"
-    whole = {t: world_arrays(*place(environment, seed), t, decisions(world, t, 1)[0]) for t in moments(world)}
+    whole = {t: world_arrays(*place(environment, seed), t, decisions(world, t, 1)[0]) for t in key_rounds(world)}
     for k in range(LEARNERS[0]):
         alone, rng = place(environment, seed, k)
-        for t in reversed(moments(world)):  # another order of rounds must not matter either
+        for t in reversed(key_rounds(world)):  # another order of rounds must not matter either
             row = {name: np.asarray(value[k]) for name, value in whole[t].items()}
             one = world_arrays(alone, rng, t, decisions(world, t, 1)[0][k])
             demand_equal(one, row, f"round {t} of replication {k} alone differs from its row in a batch", remedy)
 
 
-def world_arrays(world: World, rng: Rng, t: int, x: BoolArray) -> Arrays:
+def world_arrays(world: ScoredWorld, rng: Rng, t: int, x: BoolArray) -> Arrays:
     """All that a world shows in a round."""
     outcome = world.play(t, x, rng.at(Purpose.WORLD, t))
     shown = {"z": outcome.z, "y": outcome.y, "expected": world.expected(t, x), "best": world.best(t)}
@@ -90,7 +93,7 @@ def check_best(environment: Any, seed: int, draws: int) -> None:
     """best(t) is feasible, no decision is expected to pay more, and it matches itself entirely."""
     world, _ = place(environment, seed)
     problem = world.problem
-    for t in moments(world):
+    for t in key_rounds(world):
         best = world.best(t)
         mask = best.dtype == np.bool_ and best.shape == (*LEARNERS, problem.n_arms)
         demand(mask, f"best({t}) is {best.dtype} of shape {best.shape}", "return a mask (*batch, n_arms)")
@@ -124,7 +127,7 @@ def neighbours(best: BoolArray, budget: int) -> Iterator[BoolArray]:
 def check_expected(environment: Any, seed: int, draws: int) -> None:
     """The mean of the payoffs that are drawn agrees with the expected payoff."""
     world, _ = place(environment, seed)
-    for t in moments(world):
+    for t in key_rounds(world):
         x = decisions(world, t, 1)[0] | world.best(t) if t % 2 else world.best(t)
         x &= np.cumsum(x, axis=-1) <= world.problem.budget
         sources = (Rng(seed + 1 + k, rows_of(LEARNERS)).at(Purpose.WORLD, t) for k in range(draws))
@@ -146,7 +149,7 @@ def check_outcomes(environment: Any, seed: int, draws: int) -> None:
     problem = world.problem
     low, high = np.moveaxis(np.broadcast_to(problem.reward_range, (*LEARNERS, 2)), -1, 0)[..., None]
     quiet = np.all(np.asarray(getattr(environment, "noise", 0.0)) == 0)  # a range of y holds without noise only
-    for t in moments(world):
+    for t in key_rounds(world):
         first: Any = None
         for x in decisions(world, t, 12):
             given = x.copy()
@@ -177,7 +180,7 @@ def demand_inside(y: NDArray[Any], limits: Any, t: int) -> None:
 def check_leading_axes(environment: Any, seed: int, draws: int) -> None:
     """Decisions may have further axes before the world's batch: each of them meets the same world."""
     world, rng = place(environment, seed)
-    for t in moments(world):
+    for t in key_rounds(world):
         x = decisions(world, t, 6).reshape(2, 3, *LEARNERS, -1)
         whole = world_arrays(world, rng, t, x)
         for cell in np.ndindex(2, 3):

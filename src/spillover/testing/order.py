@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spillover.contracts import Policy, World
 from spillover.delays import ConstantDelay
 from spillover.rng import Purpose, Rng
 from spillover.simulation import problem_for, rounds
-from spillover.testing.around import Overridden
 from spillover.testing.shared import demand, rows_of, snapshot
-from spillover.testing.stage import Stage, enter
-from spillover.types import Explains, Feedback, State, World
+from spillover.testing.trial import Trial, enter
+from spillover.testing.wrappers import Overridden
+from spillover.types import Feedback, State
 
 # Of what a policy explains, how well it must agree after the same feedback in another order. The graph is solved to a
 # tolerance of its own, statistics only round differently. `chosen` is left out: a rounding may settle a tie.
@@ -21,65 +22,66 @@ LEAF_AGREEMENT = 1e-9
 WELL_CONDITIONED = 1e4  # of the Gram matrix: above it the minimiser is not unique enough to compare graphs
 
 
-def check_order(policy: Any, stage: Stage) -> None:
+def check_order(policy: Any, trial: Trial) -> None:
     """A policy that says order_free knows the same after the same feedback in whatever order it arrived."""
     batch = (3,)
-    player, world, rng = enter(policy, stage, rows_of(batch))
+    player, world, rng = enter(policy, trial, rows_of(batch))
     if not player.order_free:
         return
     watched = Overridden(player)
     outcomes = [played.outcome for played in rounds(watched, world, ConstantDelay(0), rng, batch)]
     letters = [
-        Feedback(choice.x, outcome.z, outcome.y, np.zeros(batch, np.int64), np.ones(batch, np.bool_), choice.memo)
+        Feedback(choice.x, outcome.z, outcome.y, np.zeros(batch, np.int64), np.ones(batch, np.bool_), *choice[1:])
         for choice, outcome in zip(watched.script, outcomes, strict=True)
     ]
     known: dict[str, Any] = {}
-    for name, arrivals in arrival_orders(len(letters), stage.seed).items():
-        known[name] = knowledge(player, learn(player, world, rng, letters, arrivals), letters)
+    for name, arrivals in arrival_orders(len(letters), trial.seed).items():
+        state = learn(player, world, rng, letters, arrivals)
+        streams = rng.spread(batch).at(Purpose.CHOICE, len(letters) + 1)
+        known[name] = knowledge(player, state, letters, streams)
         found = disagreement(known[name], known["at once"])
         remedy = "weigh feedback by the round of play (now - feedback.age), not of arrival, or set order_free = False"
         demand(found is None, f"feedback that came {name} taught something else than feedback at once: {found}", remedy)
 
 
 def arrival_orders(horizon: int, seed: int) -> dict[str, list[list[int]]]:
-    """Which rounds are heard of after each round; in the end all of them have been."""
+    """Which rounds arrive after each round; in the end all of them have."""
     generator = np.random.default_rng([seed, horizon])
     everything = list(range(1, horizon + 1))
     scattered: list[list[int]] = [[] for _ in everything]
-    for moment in generator.permutation(everything).tolist():
-        scattered[int(generator.integers(moment, horizon, endpoint=True)) - 1].append(moment)
+    for played_at in generator.permutation(everything).tolist():
+        scattered[int(generator.integers(played_at, horizon, endpoint=True)) - 1].append(played_at)
     silence: list[list[int]] = [[] for _ in everything[1:]]
     return {
-        "at once": [[moment] for moment in everything],
+        "at once": [[t] for t in everything],
         "in the last round": [*silence, everything],
         "backwards": [*silence, everything[::-1]],
         "scattered": scattered,
     }
 
 
-def learn(player: Any, world: World, rng: Rng, letters: list[Feedback], arrivals: list[list[int]]) -> State:
-    """Play what the letters tell of; after round t hear of the rounds arrivals[t - 1], in that order."""
+def learn(player: Policy, world: World, rng: Rng, letters: list[Feedback], arrivals: list[list[int]]) -> State:
+    """Play the rounds of the letters; after round t the rounds arrivals[t - 1] arrive, in that order."""
     batch = letters[0].arrived.shape
     own = rng.spread(batch)
     state = player.init(problem_for(player, world), own.at(Purpose.START), batch)
-    for t, heard in enumerate(arrivals, 1):
+    for t, arriving in enumerate(arrivals, 1):
         state = player.played(state, letters[t - 1].x)
-        for moment in heard:
-            letter = letters[moment - 1]._replace(age=np.full(batch, t - moment))
-            state = player.update(state, letter, own.at(Purpose.LEARNING, np.full(batch, moment)))
+        for played_at in arriving:
+            letter = letters[played_at - 1]._replace(age=np.full(batch, t - played_at))
+            state = player.update(state, letter, own.at(Purpose.LEARNING, np.full(batch, played_at)))
     return state
 
 
-def knowledge(player: Any, state: State, letters: list[Feedback]) -> dict[str, tuple[NDArray[Any], float]]:
+def knowledge(player: Policy, state: State, letters: list[Feedback], rng: Rng) -> dict[str, tuple[NDArray[Any], float]]:
     """What a policy knows, each array with how well it must agree: what it explains, or else its state."""
-    if not isinstance(player, Explains):
+    if not player.explains:
         return {name: (leaf, LEAF_AGREEMENT) for name, leaf in snapshot(state).items()}
     y = np.stack([letter.y for letter in letters], axis=-1)  # (*batch, n, rounds)
     unique = bool((np.linalg.cond(y @ y.swapaxes(-1, -2)) < WELL_CONDITIONED).all())
     wanted = AGREEMENT | GRAPH_AGREEMENT if unique else AGREEMENT
-    told = player.explain(state)
-    found = {name: (getattr(told, name, None), tolerance) for name, tolerance in wanted.items()}
-    return {name: (np.array(value), tolerance) for name, (value, tolerance) in found.items() if value is not None}
+    found = player.explain(state, rng)
+    return {name: (np.array(getattr(found, name)), tolerance) for name, tolerance in wanted.items()}
 
 
 def disagreement(ours: dict[str, tuple[NDArray[Any], float]], theirs: dict[str, Any]) -> str | None:

@@ -1,58 +1,58 @@
 """The contract of a policy."""
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from spillover.contracts import Environment, FourFunctions, Policy, as_policy
 from spillover.delays import ConstantDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM
+from spillover.hyperparameters import value_of, with_values
 from spillover.policies import Uniform
 from spillover.rng import Purpose
 from spillover.simulation import problem_for, rounds
-from spillover.testing.around import Explained, Feasible, Overridden, Pure, ReloadedArrays, ReloadedJSON
 from spillover.testing.order import check_order
 from spillover.testing.shared import demand, demand_equal, demand_frozen, rows_of, run_checks, snapshot
-from spillover.testing.stage import SCATTERED, Noted, Stage, demand_same_run, enter, run_around, run_arrays, steps
-from spillover.types import Batch, Environment, Explains, Informed, Policy, State
+from spillover.testing.trial import SCATTERED, Noted, Trial, demand_same_run, enter, run_around, run_arrays, steps
+from spillover.testing.wrappers import Explained, Feasible, Overridden, Pure, ReloadedArrays, ReloadedJSON
+from spillover.types import Batch, State
 
 DELAYS = (ConstantDelay(3), UniformDelay(0, 6), SCATTERED)
 
 
 def check_policy(
-    policy: Policy | Informed, *, environment: Environment | None = None, seed: int = 0, edge_shapes: bool = True
+    policy: Policy, *, environment: Environment | None = None, seed: int = 0, edge_shapes: bool = True
 ) -> None:
-    """Check that a policy keeps the contract of `spillover.types.Policy`.
+    """Check that a policy keeps the contract of `spillover.contracts.Policy`.
 
     environment: where to try it, with a short horizon; by default five arms of which two are played.
     edge_shapes: also try one arm, all arms at once, no rewards at all, a single round and a graph with a cycle; False
         for a policy that is bound to a number of arms.
     """
     usual = SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=30, changes=(12,), law="beta")
-    stage = Stage(environment or usual, seed)
-    run_checks(policy, POLICY_CHECKS, stage)
+    trial = Trial(environment or usual, seed)
+    run_checks(policy, POLICY_CHECKS, trial)
     if edge_shapes:
-        run_checks(policy, (check_edge_shapes,), stage)
+        run_checks(policy, (check_edge_shapes,), trial)
 
 
-def check_form(policy: Any, stage: Stage) -> None:
-    """A policy is a frozen dataclass of keyword-only hyperparameters with four functions and `order_free`."""
+def check_form(policy: Any, trial: Trial) -> None:
+    """A policy is a frozen dataclass of keyword-only hyperparameters with four functions."""
     demand_frozen(policy)
-    player = enter(policy, stage, 0)[0]
-    names = ("init", "select", "played", "update", "order_free")
-    missing = [name for name in names if not hasattr(player, name)]
-    demand(not missing, f"it has no {', '.join(missing)}", "see spillover.types.Policy for the signatures")
+    remedy = "derive it from spillover.policies.Policy, or see there for the signatures of the four functions"
+    demand(isinstance(policy, FourFunctions), "it lacks one of init, select, played and update", remedy)
+    player = enter(policy, trial, 0)[0]
     remedy = "set order_free = True or False in the class"
     demand(isinstance(player.order_free, bool), f"order_free is {player.order_free!r}", remedy)
-    grids = [name for name in getattr(policy, "grids", ()) if np.ndim(getattr(policy, name))]
+    grids = [name for name in as_policy(policy).grids if np.ndim(value_of(policy, name))]
     demand(not grids, f"{grids} hold arrays", "check one setting with plain numbers: the checks make grids of it")
 
 
-def check_state(policy: Any, stage: Stage) -> None:
+def check_state(policy: Any, trial: Trial) -> None:
     """The state is a NamedTuple of arrays, each with the batch's axes first; types and shapes never change."""
     for batch in ((), (3,), (2, 3)):
-        player, world, rng = enter(policy, stage, rows_of(batch))
+        player, world, rng = enter(policy, trial, rows_of(batch))
         start = state_form(player.init(problem_for(player, world), rng.at(Purpose.START), batch), batch)
         for played in rounds(player, world, SCATTERED, rng, batch):
             now = state_form(played.state, batch)
@@ -81,27 +81,27 @@ def state_form(state: State, batch: Batch, path: str = "state") -> dict[str, tup
     return found
 
 
-def check_feasible(policy: Any, stage: Stage) -> None:
+def check_feasible(policy: Any, trial: Trial) -> None:
     """Whatever the delays, at most `budget` arms are chosen, as a boolean mask, and nothing is ever NaN."""
     for delay in DELAYS:
-        run_around(Feasible, policy, stage, delay)
+        run_around(Feasible, policy, trial, delay)
 
 
-def check_pure(policy: Any, stage: Stage) -> None:
+def check_pure(policy: Any, trial: Trial) -> None:
     """Nothing changes its arguments (but update its state), and equal arguments give equal results."""
-    run_around(Pure, policy, stage)
+    run_around(Pure, policy, trial)
 
 
-def check_memory(policy: Any, stage: Stage) -> None:
+def check_memory(policy: Any, trial: Trial) -> None:
     """All that is learned is in the state: a run repeats itself, and learners in turn do not meet."""
     before = attributes(policy)
-    alone = [list(steps(policy, stage, SCATTERED, k)) for k in (0, 1)]
+    alone = [list(steps(policy, trial, SCATTERED, k)) for k in (0, 1)]
     changed = [name for name, value in attributes(policy).items() if before.get(name) != value]
     remedy = "put what is learned into the state that init returns, and draw from the given rng only"
     demand(not changed, f"a run changed the attributes {changed} of the policy itself", remedy)
-    repeated = list(steps(policy, stage, SCATTERED, 0))
+    repeated = list(steps(policy, trial, SCATTERED, 0))
     demand_same_run(repeated, alone[0], "a second run with the same seed differs from the first", remedy)
-    turns = zip(steps(policy, stage, SCATTERED, 0), steps(policy, stage, SCATTERED, 1), strict=True)
+    turns = zip(steps(policy, trial, SCATTERED, 0), steps(policy, trial, SCATTERED, 1), strict=True)
     for run, expected in zip(zip(*turns, strict=True), alone, strict=True):
         demand_same_run(list(run), expected, "two learners in turn differ from each alone", remedy)
 
@@ -115,12 +115,12 @@ def attributes(policy: Any) -> dict[str, str]:
     }
 
 
-def check_rows(policy: Any, stage: Stage) -> None:
+def check_rows(policy: Any, trial: Trial) -> None:
     """A live learner equals its row of a batch, bit for bit; so does a cell of a batch with several axes."""
     remedy = "work on axis=-1, draw from the given rng only, and let no learner see another one's row"
-    alone = [list(steps(policy, stage, SCATTERED, k)) for k in range(6)]
+    alone = [list(steps(policy, trial, SCATTERED, k)) for k in range(6)]
     for batch, lead in (((6,), ()), ((2, 3), ()), ((3,), (2,))):
-        whole = list(steps(policy, stage, SCATTERED, rows_of(batch), lead))
+        whole = list(steps(policy, trial, SCATTERED, rows_of(batch), lead))
         for cell in np.ndindex(*lead, *batch):
             row = [{name: np.asarray(value[cell]) for name, value in step.items()} for step in whole]
             learner = alone[int(rows_of(batch)[cell[len(lead) :]])]
@@ -128,51 +128,51 @@ def check_rows(policy: Any, stage: Stage) -> None:
             demand_same_run(row, learner, broken, remedy)
 
 
-def check_reload(policy: Any, stage: Stage) -> None:
+def check_reload(policy: Any, trial: Trial) -> None:
     """A state that was saved and read back, as JSON or as arrays, without pickle, continues identically."""
     for batch in ((), (3,)):
-        plain = list(steps(policy, stage, SCATTERED, rows_of(batch)))
-        for around in (ReloadedJSON, ReloadedArrays):
-            player, world, rng = enter(policy, stage, rows_of(batch))
-            played = rounds(around(player), world, SCATTERED, rng, batch)
+        plain = list(steps(policy, trial, SCATTERED, rows_of(batch)))
+        for wrapper in (ReloadedJSON, ReloadedArrays):
+            player, world, rng = enter(policy, trial, rows_of(batch))
+            played = rounds(wrapper(player), world, SCATTERED, rng, batch)
             run = [{"x": np.array(r.x)} | snapshot(r.state, "state.") for r in played]
             kept = [{name: step[name] for name in run[0]} for step in plain]
             remedy = "keep everything that decides in the arrays of the state"
-            demand_same_run(run, kept, f"a run whose state went through {around.__name__[8:]} differs", remedy)
+            demand_same_run(run, kept, f"a run whose state went through {wrapper.__name__[8:]} differs", remedy)
 
 
-def check_blocks(policy: Any, stage: Stage) -> None:
+def check_blocks(policy: Any, trial: Trial) -> None:
     """The same seed gives the same result, in whatever blocks the replications are run."""
-    whole = run_arrays(policy, stage, 0, 6)
+    whole = run_arrays(policy, trial, 0, 6)
     for first, count in ((0, 2), (2, 3), (5, 1)):
-        block = run_arrays(policy, stage, first, count)
+        block = run_arrays(policy, trial, first, count)
         rows = {name: value[first : first + count] for name, value in whole.items()}
         broken = f"simulate(first={first}, replications={count}) differs from these rows of replications=6"
         demand_equal(block, rows, broken, "draw from the given rng only, and let no learner see another one's row")
 
 
-def check_grid(policy: Any, stage: Stage) -> None:
+def check_grid(policy: Any, trial: Trial) -> None:
     """Every cell of a grid of the hyperparameters in `grids` equals the single run."""
-    values = {name: getattr(policy, name) for name in getattr(policy, "grids", ())}
+    values = {name: value_of(policy, name) for name in as_policy(policy).grids}
     names = [name for name, value in values.items() if isinstance(value, int | float | np.number)]
     if not names:
         return
     # two equal values along an axis of its own for each: only the shapes are new
     axes = {name: [2 if k == j else 1 for j in range(len(names))] for k, name in enumerate(names)}
-    grid = replace(policy, **{name: np.full(shape, float(values[name])) for name, shape in axes.items()})
-    whole, alone = run_arrays(grid, stage, 0, 3), run_arrays(policy, stage, 0, 3)
+    grid = with_values(policy, {name: np.full(shape, float(values[name])) for name, shape in axes.items()})
+    whole, alone = run_arrays(grid, trial, 0, 3), run_arrays(policy, trial, 0, 3)
     for cell in np.ndindex(*(2 for _ in names)):
         one = {name: value[cell] for name, value in whole.items()}
         broken = f"cell {cell} of a grid of equal {', '.join(names)} differs from the single run"
         demand_equal(one, alone, broken, "let arrays in `grids` broadcast over the batch, or leave them out of `grids`")
 
 
-def check_same_world(policy: Any, stage: Stage) -> None:
+def check_same_world(policy: Any, trial: Trial) -> None:
     """A policy meets the rewards and delays that every other one would meet, and leaves the world as it was."""
     batch, delay = (3,), Noted(SCATTERED)
-    player, world, rng = enter(policy, stage, rows_of(batch))
+    player, world, rng = enter(policy, trial, rows_of(batch))
     seen = [(r.t, np.array(r.x), r.outcome) for r in rounds(player, world, delay, rng, batch)]
-    fresh, clean = enter(Uniform(), stage, rows_of(batch))[1:]
+    fresh, clean = enter(Uniform(), trial, rows_of(batch))[1:]
     for t, x, outcome in seen:
         untouched = fresh.play(t, x, clean.at(Purpose.WORLD, t))
         late = SCATTERED.draw(t, clean.at(Purpose.DELAY, t), batch)
@@ -182,19 +182,19 @@ def check_same_world(policy: Any, stage: Stage) -> None:
         demand_equal(met, given, broken, "change neither the world nor the rng that you are given")
 
 
-def check_override(policy: Any, stage: Stage) -> None:
-    """A policy that is told by `played` that something else was played goes on, feasibly and without NaN."""
-    run_around(Overridden, policy, stage)
+def check_override(policy: Any, trial: Trial) -> None:
+    """A policy whose choice is overridden goes on, feasibly and without NaN."""
+    run_around(Overridden, policy, trial)
 
 
-def check_explanation(policy: Any, stage: Stage) -> None:
+def check_explanation(policy: Any, trial: Trial) -> None:
     """A policy that explains itself shows the choice that it then makes, and changes nothing by it."""
-    if isinstance(enter(policy, stage, 0)[0], Explains):
+    if enter(policy, trial, 0)[0].explains:
         for batch in ((), (2, 3)):
-            run_around(Explained, policy, stage, batch=batch)
+            run_around(Explained, policy, trial, batch=batch)
 
 
-def check_edge_shapes(policy: Any, stage: Stage) -> None:
+def check_edge_shapes(policy: Any, trial: Trial) -> None:
     """One arm, all arms at once, no rewards at all, a single round, a graph with a cycle: all of them work."""
     cycle = np.array([[0, 0.4, 0], [0, 0, 0.4], [0.4, 0, 0]])
     edges: dict[str, Environment] = {
@@ -207,7 +207,7 @@ def check_edge_shapes(policy: Any, stage: Stage) -> None:
     for name, environment in edges.items():
         for batch in ((), (3,)):
             try:
-                run_around(Feasible, policy, Stage(environment, stage.seed), UniformDelay(0, 3), batch)
+                run_around(Feasible, policy, Trial(environment, trial.seed), UniformDelay(0, 3), batch)
             except Exception as error:
                 raise AssertionError(f"with {name}, batch {batch}: {type(error).__name__}: {error}") from error
 

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from spillover import validate
+from spillover.contracts import Policy
 from spillover.delays import as_delay
 from spillover.environments.world import SEMWorld
 from spillover.rng import Purpose, Rng
 from spillover.theory.terms import BETWEEN, ceiling, from_log
-from spillover.types import Array, BoolArray, Explains, IntArray, State
+from spillover.types import Array, BoolArray, IntArray, State
 
 
 class PlayedRound(Protocol):
@@ -33,7 +34,7 @@ class RunRecord(NamedTuple):
     largest_weight: float  # w_max: over rounds, the largest estimated weight of a chosen arm
 
 
-def record_run(policy: Explains, world: SEMWorld, played: Iterable[PlayedRound]) -> RunRecord:
+def record_run(policy: Policy, world: SEMWorld, played: Iterable[PlayedRound]) -> RunRecord:
     """Play out a run of one learner; round t counts with the graph estimated before it, the first with none.
 
     >>> import spillover as sp
@@ -50,7 +51,7 @@ def record_run(policy: Explains, world: SEMWorld, played: Iterable[PlayedRound])
         decisions.append(np.array(row.x))
         suboptimal.append(bool(world.matches(row.t, row.x) < world.best(row.t).sum()))
         largest = max(largest, float(np.max(weights, where=row.x, initial=0.0)))
-        weights = policy.explain(row.state).weights
+        weights = policy.explain(row.state, Rng(0)).weights
     return RunRecord(np.array(decisions), np.array(suboptimal), largest)
 
 

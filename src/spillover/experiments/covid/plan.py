@@ -81,8 +81,8 @@ class CovidPlan:
     def policy(self, name: str) -> Any:
         """The policy of a variant, with the paper's parameters and the sparsity chosen online."""
         made: dict[str, Callable[[], Any]] = {
-            "ndc-sem": lambda: NDCSEM(discount=self.discount, exploration=self.exploration, sparsity="auto"),
-            "sem-ucb": lambda: SEMUCB(sparsity="auto"),
+            "ndc-sem": lambda: NDCSEM(discount=self.discount, exploration=self.exploration, graph="self-tuned"),
+            "sem-ucb": lambda: SEMUCB(graph="self-tuned"),
             "delayed-oracle": DelayedOracle,
             "random": Uniform,
         }

@@ -11,7 +11,7 @@ from spillover.experiments.covid.scores import predict_from_all, predict_from_sp
 from spillover.graph import AUTO_GRID
 from spillover.rng import Rng
 from spillover.simulation import rounds
-from spillover.types import Array, BoolArray, Informed, IntArray, learns_graph
+from spillover.types import Array, BoolArray, IntArray
 
 Sets = list[list[CovidData]]  # by shift, by seed
 
@@ -52,10 +52,8 @@ def play(plan: CovidPlan, variant: Variant, mode: str, sets: Sets, seeds: IntArr
     """Play a policy through the days, all data sets at once."""
     unit = unit_of(sets) if variant.unit else 1.0
     world = world_of(mode, sets, unit, common)
-    policy = plan.policy(variant.name)
-    if isinstance(policy, Informed):
-        policy = policy.told(world)
-    learns = learns_graph(policy)
+    policy = plan.policy(variant.name).with_world(world)
+    learns = policy.learns_graph
     held_out, batch, n = validation_days(world.horizon), seeds.shape, world.problem.n_arms
     x, z, y = (np.empty((world.horizon, *batch, n)) for _ in range(3))
     regret, matches = np.full((2, world.horizon, *batch), np.nan)

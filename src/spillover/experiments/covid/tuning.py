@@ -7,7 +7,7 @@ import numpy as np
 from spillover.experiments.covid.plan import LITERAL, OTHER_SEED, CovidPlan
 from spillover.experiments.covid.play import Sets, world_of
 from spillover.experiments.covid.scores import Rulers, cumulative_rewards, weights_of
-from spillover.graph import AUTO_GRID
+from spillover.graph import AUTO_GRID, SparseGraph
 from spillover.policies import NDCSEM
 from spillover.rng import Rng
 from spillover.simulation import rounds
@@ -43,7 +43,7 @@ def grid_rewards(plan: CovidPlan, sets: Sets, seeds: IntArray, unit: float, spar
     policy = NDCSEM(
         discount=np.array(plan.discounts)[:, None, None, None],
         exploration=np.array(plan.explorations)[:, None, None],
-        sparsity=sparsity,
+        graph=SparseGraph(sparsity=sparsity),
     )
     n = world.problem.n_arms
     z, x = np.empty((world.horizon, *shape, n)), np.empty((world.horizon, *shape, n), np.bool_)

@@ -9,7 +9,7 @@ from spillover.datasets import STUDY_WINDOW
 from spillover.environments.covid import BUDGET, fit_unmasked, prepare, trailing_mean
 from spillover.environments.outbreak import LOCKDOWN_DAYS, outbreak
 from spillover.experiments.covid import CovidStudy
-from spillover.graph import ROW_BOUND
+from spillover.graph import ROW_BOUND, SparseGraph
 from spillover.rng import Rng
 from spillover.types import Array
 
@@ -39,9 +39,9 @@ def recovery() -> Recovery:
         drawn.append(prepare(made.record, shift=0, seed=seed).unshifted_specific)
     overall, specific, true = np.stack(y), np.stack(b), np.stack(truth)
     resampled = largest(fit_unmasked(overall, np.stack(drawn)) - true)
-    masked = fit_unmasked(overall, specific * np.stack(masks), sparsity=0.0)
+    masked = fit_unmasked(overall, specific * np.stack(masks), SparseGraph(sparsity=0.0))
     return Recovery(
-        measured=float(largest(fit_unmasked(overall, specific, sparsity=0.0) - true).max()),
+        measured=float(largest(fit_unmasked(overall, specific, SparseGraph(sparsity=0.0)) - true).max()),
         resampled=(float(resampled.min()), float(resampled.max())),
         masked_rows=float(masked.sum(axis=-1).mean()),
         true_rows=float(true.sum(axis=-1).mean()),

@@ -1,4 +1,4 @@
-"""Policies around another one: they watch, or change, what passes between it and the game."""
+"""Policies around another one: they check, or change, what passes between it and the simulation."""
 
 import io
 import tempfile
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from spillover.contracts import Policy
+from spillover.policy_wrapper import PolicyWrapper
 from spillover.rng import Rng
 from spillover.state import copy_state, leaves, load_state, save_state, unflatten
 from spillover.testing.shared import Arrays, demand, demand_equal, random_sets, snapshot
@@ -16,36 +18,35 @@ from spillover.types import Batch, BoolArray, Choice, Feedback, Problem, State
 SHOWN = ("mean", "count", "clock", "index", "adjacency", "gain", "weights", "score", "chosen", "planned")
 
 
-class Around:
-    """A policy around another one, to watch or to change what passes between it and the game."""
+class Wrapper(PolicyWrapper):
+    """A policy around another one, which counts the rounds."""
 
-    order_free = True
-
-    def __init__(self, policy: Any) -> None:
+    def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.told_graph = getattr(policy, "told_graph", False)  # the game tells such a policy the weights
         self.played_rounds = 0
+
+    @property
+    def inner(self) -> Policy:
+        return self.policy
+
+    def around(self, inner: Policy) -> Policy:
+        return type(self)(inner)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
         self.problem, self.batch = problem, batch
-        return self.policy.init(problem, rng, batch)
-
-    def select(self, state: State, rng: Rng) -> Choice:
-        choice: Choice = self.policy.select(state, rng)
-        return choice
+        return super().init(problem, rng, batch)
 
     def played(self, state: State, x: BoolArray) -> State:
         self.played_rounds += 1
-        return self.policy.played(state, x)
-
-    def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        return self.policy.update(state, feedback, rng)
+        return super().played(state, x)
 
 
-class Feasible(Around):
+class Feasible(Wrapper):
     """Demands feasible choices, and no NaN."""
 
-    memo_form: Any = "none yet"
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.forms: dict[str, Any] = {}
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
         return self.without_nan(super().init(problem, rng, batch), "init")
@@ -61,19 +62,19 @@ class Feasible(Around):
         most = int(x.sum(axis=-1).max())
         budget = self.problem.budget
         demand(most <= budget, f"{where} {most} arms, the budget is {budget}", "choose at most problem.budget arms")
-        self.check_memo(choice.memo, where)
+        for name, carried in (("probability", choice.probability), ("memo", choice.memo)):
+            self.check_carried(name, carried, where)
         return choice
 
-    def check_memo(self, memo: Any, where: str) -> None:
-        remedy = "a memo is always None, or always an array (*batch, ...) of one type and shape without NaN"
-        array = isinstance(memo, np.ndarray | np.generic)
-        demand(memo is None or array, f"{where} with a memo of type {type(memo).__name__}", remedy)
-        form = (memo.dtype.str, memo.shape) if array else None
-        if self.memo_form == "none yet":
-            self.memo_form = form
-        demand(form == self.memo_form, f"{where} with a memo {form} after {self.memo_form}", remedy)
-        demand(form is None or form[1][: len(self.batch)] == self.batch, f"{where} with a memo {form}", remedy)
-        demand(not array or not (memo != memo).any(), f"{where} with a memo that holds NaN", remedy)
+    def check_carried(self, name: str, carried: Any, where: str) -> None:
+        remedy = f"a {name} is always None, or always an array (*batch, ...) of one type and shape without NaN"
+        array = isinstance(carried, np.ndarray | np.generic)
+        demand(carried is None or array, f"{where} with a {name} of type {type(carried).__name__}", remedy)
+        form = (carried.dtype.str, carried.shape) if array else None
+        first = self.forms.setdefault(name, form)
+        demand(form == first, f"{where} with a {name} {form} after {first}", remedy)
+        demand(form is None or form[1][: len(self.batch)] == self.batch, f"{where} with a {name} {form}", remedy)
+        demand(not array or not (carried != carried).any(), f"{where} with a {name} that holds NaN", remedy)
 
     def played(self, state: State, x: BoolArray) -> State:
         return self.without_nan(super().played(state, x), "played")
@@ -88,7 +89,7 @@ class Feasible(Around):
         return state
 
 
-class Pure(Around):
+class Pure(Wrapper):
     """Demands that nothing changes its arguments, and that equal arguments give equal results."""
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
@@ -98,7 +99,7 @@ class Pure(Around):
         return state
 
     def select(self, state: State, rng: Rng) -> Choice:
-        before, twin = snapshot(state), standing_at(rng)
+        before, twin = snapshot(state), rng.restarted()
         choice = super().select(state, rng)
         where = f"in round {self.played_rounds + 1}"
         demand_equal(snapshot(state), before, f"select changed the state {where}", "compute on copies in select")
@@ -119,7 +120,7 @@ class Pure(Around):
         return after
 
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        given, second = choice_arrays(feedback), standing_at(rng)
+        given, second = choice_arrays(feedback), rng.restarted()
         kept, twin = copy_state(state), copy_state(state)
         before = snapshot(kept)
         after = super().update(state, feedback, rng)
@@ -141,18 +142,13 @@ def choice_arrays(given: Choice | Feedback) -> Arrays:
     return {name: np.array(value) for name, value in given._asdict().items() if value is not None}
 
 
-def standing_at(rng: Rng) -> Rng:
-    """Other streams of the same address: they draw the same numbers."""
-    return rng.spread(rng.keys.shape[:-1])
-
-
-class Reloaded(Around):
-    """Writes the state to disk and reads it back in mid-run, while feedback is under way."""
+class Reloaded(Wrapper):
+    """Writes the state to disk and reads it back in mid-run, while feedback is in flight."""
 
     reload: Callable[[State, State], State]
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
-        self.fresh = super().init(problem, standing_at(rng), batch)
+        self.fresh = super().init(problem, rng.restarted(), batch)
         return super().init(problem, rng, batch)
 
     def played(self, state: State, x: BoolArray) -> State:
@@ -190,29 +186,28 @@ class Overridden(Feasible):
         self.script: list[Choice] = []
 
     def select(self, state: State, rng: Rng) -> Choice:
-        memo = super().select(state, rng).memo
         x = random_sets(self.problem.n_arms, self.problem.budget, self.batch, [self.played_rounds])
-        self.script.append(Choice(x, memo))
+        self.script.append(super().select(state, rng)._replace(x=x))
         return self.script[-1]
 
 
-class Explained(Around):
+class Explained(Wrapper):
     """Demands that what is explained is what is done."""
 
     def select(self, state: State, rng: Rng) -> Choice:
         before = snapshot(state)
-        told = self.policy.explain(state, standing_at(rng))
+        found = self.policy.explain_choice(state, rng.restarted())
         where = f"explain in round {self.played_rounds + 1}"
         demand_equal(snapshot(state), before, f"{where} changed the state", "explain from copies")
         choice = super().select(state, rng)
-        remedy = "select from rng.at(Purpose.CHOICE, state's round + 1), as the game does"
-        demand_equal({"x": np.asarray(told.chosen)}, {"x": choice.x}, f"{where} shows another choice", remedy)
+        remedy = "draw from the given rng alone in select and explain_choice"
+        demand_equal({"x": np.asarray(found.chosen)}, {"x": choice.x}, f"{where} shows another choice", remedy)
         for name in SHOWN:
-            shape = np.shape(getattr(told, name))
+            shape = np.shape(getattr(found, name))
             good = shape[: len(self.batch)] == self.batch
             demand(
                 good, f"{where} gives {name} the shape {shape}", f"give it the batch's axes first, here {self.batch}"
             )
-        ranked = {"score": np.asarray(told.weights * told.index)}
-        demand_equal({"score": told.score}, ranked, f"{where} has another score", "let score be weights * index")
+        ranked = {"score": np.asarray(found.weights * found.index)}
+        demand_equal({"score": found.score}, ranked, f"{where} has another score", "let score be weights * index")
         return choice

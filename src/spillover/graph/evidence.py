@@ -1,4 +1,4 @@
-"""Which of several graphs helps to decide, and whether any does: by the payoff that each foretold."""
+"""Which of several graphs helps to decide, and whether any does: by how well each predicts the payoff."""
 
 from typing import Any, NamedTuple
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from spillover.types import Array, Batch, BoolArray, IntArray
 
-MEMORY = 0.99  # how much of the evidence is left after an arrival
+MEMORY = 0.99  # share of the evidence that remains after an arrival
 CLEAR = 2.0  # standard errors by which a candidate must be better than the first to be used in its place
 NEAR = 0.01  # errors that differ by less than this share of the error without a graph are alike
-ROUNDING = 1e-9  # and so are errors below this share of what was foretold
+ROUNDING = 1e-9  # and so are errors below this share of the squared prediction
 
 
 class Evidence(NamedTuple):
@@ -18,40 +18,40 @@ class Evidence(NamedTuple):
     errors: Array  # (*batch, candidates): squared errors of the payoff
     lead: Array  # (*batch, candidates): by how much they are less than the first candidate's
     doubt: Array  # (*batch, candidates): squares of that, the variance of the lead
-    cross: Array  # (*batch, candidates): payoff times what was foretold
-    power: Array  # (*batch, candidates): what was foretold, squared
-    heard: Array  # (*batch,): arrivals
+    cross: Array  # (*batch, candidates): payoff times prediction
+    power: Array  # (*batch, candidates): prediction squared
+    observed: Array  # (*batch,): arrivals
 
 
-def no_evidence(candidates: int, batch: Batch) -> Evidence:
+def empty_evidence(candidates: int, batch: Batch) -> Evidence:
     errors, lead, doubt, cross, power = (np.zeros((*batch, candidates)) for _ in range(5))
     return Evidence(errors, lead, doubt, cross, power, np.zeros(batch))
 
 
-def weigh(held: Evidence, foretold: Array, payoff: Array, heard: BoolArray) -> Evidence:
-    """Take in what each candidate foretold of a payoff, by the weights that it held when the round was played.
+def update_evidence(held: Evidence, predicted: Array, payoff: Array, observed: BoolArray) -> Evidence:
+    """Compare a payoff with each candidate's prediction, by the weights that it held when the round was played.
 
-    Each is granted a factor of its own, fitted to the arrivals before: a decision needs the ranking, not the level.
+    Each prediction is multiplied by a factor fitted to earlier arrivals: a decision needs the ranking, not the level.
     """
     factor = np.divide(held.cross, held.power, out=np.ones_like(held.cross), where=held.power > 0)
-    miss = (payoff[..., None] - factor * foretold) ** 2
+    miss = (payoff[..., None] - factor * predicted) ** 2
     lead = miss[..., :1] - miss
-    row, left = heard[..., None], np.where(heard, MEMORY, 1.0)
+    row, left = observed[..., None], np.where(observed, MEMORY, 1.0)
     kept = left[..., None]
     return Evidence(
         errors=kept * held.errors + row * miss,
         lead=kept * held.lead + row * lead,
         doubt=kept**2 * held.doubt + row * lead**2,
-        cross=kept * held.cross + row * (payoff[..., None] * foretold),
-        power=kept * held.power + row * foretold**2,
-        heard=np.asarray(left * held.heard + heard),
+        cross=kept * held.cross + row * (payoff[..., None] * predicted),
+        power=kept * held.power + row * predicted**2,
+        observed=np.asarray(left * held.observed + observed),
     )
 
 
 def best_candidate(held: Evidence) -> IntArray:
-    """Of those that are clearly better than the first candidate, the first whose error is near the least.
+    """The candidate to use: the first one, unless others are clearly better.
 
-    The first candidate itself if none is clearly better, by more than rounding or a penalty can make up.
+    Of those that are, by more than rounding or a penalty can explain, the first whose error is close to the lowest.
     """
     alike = NEAR * held.errors[..., -1:] + ROUNDING * held.power[..., -1:]
     clear = (held.lead > CLEAR * np.sqrt(held.doubt)) & (held.lead > alike)
@@ -61,7 +61,7 @@ def best_candidate(held: Evidence) -> IntArray:
     return np.asarray(near.argmax(axis=-1))
 
 
-def foretell(memo: Any, z: Array) -> Array:
+def predicted_payoff(memo: Any, z: Array) -> Array:
     """w'z for the weights of every candidate, and for weights of 1."""
-    told = np.vecdot(memo, z[..., None, :])
-    return np.concatenate([told, z.sum(axis=-1, keepdims=True)], axis=-1)
+    with_graph = np.vecdot(memo, z[..., None, :])
+    return np.concatenate([with_graph, z.sum(axis=-1, keepdims=True)], axis=-1)

@@ -7,8 +7,8 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.constraints import BUDGET, Constraint, Rows, check_constraints, compile_rows
-from spillover.exact import EFFORT, MOST_EFFORT, Answer, maximise
 from spillover.rng import Rng
+from spillover.set_search.exact import EFFORT, MOST_EFFORT, Answer, maximise
 from spillover.types import Array, BoolArray, IntArray
 
 ONE_ARM = 1 - 1e-6  # arms are counted: a bound that is nearer than this proves the count

@@ -5,33 +5,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spillover.contracts import Delay, Environment, Policy, ScoredWorld, as_policy
 from spillover.delays import LossyDelay, UniformDelay
 from spillover.rng import Purpose, Rng
 from spillover.simulation import rounds, simulate
-from spillover.testing.around import Around
 from spillover.testing.shared import Arrays, demand, demand_equal, rows_of, snapshot
-from spillover.types import Batch, Delay, Environment, Informed, IntArray, World
+from spillover.testing.wrappers import Wrapper
+from spillover.types import Batch, IntArray
 
 SCATTERED = LossyDelay(UniformDelay(0, 6), 0.3)  # late, out of order, several at once, some never
 
 
-class Stage(NamedTuple):
+class Trial(NamedTuple):
     """Where a policy is tried."""
 
     environment: Environment
     seed: int
 
 
-def enter(policy: Any, stage: Stage, replication: Any) -> tuple[Any, World, Rng]:
-    """The policy (told the world, if it is a reference point), the world and the streams of these replications."""
-    rng = Rng(stage.seed, replication)
-    world = stage.environment.draw(rng.at(Purpose.WORLD), np.shape(replication))
-    return (policy.told(world) if isinstance(policy, Informed) else policy), world, rng
+def enter(policy: Any, trial: Trial, replication: Any) -> tuple[Policy, ScoredWorld, Rng]:
+    """The policy (in the world, if it is a reference point), the world and the streams of these replications."""
+    rng = Rng(trial.seed, replication)
+    world = trial.environment.draw(rng.at(Purpose.WORLD), np.shape(replication))
+    return as_policy(policy).with_world(world), world, rng
 
 
-def steps(policy: Any, stage: Stage, delay: Delay, replication: Any, lead: Batch = ()) -> Iterator[Arrays]:
+def steps(policy: Any, trial: Trial, delay: Delay, replication: Any, lead: Batch = ()) -> Iterator[Arrays]:
     """All that shows after each round: decision, outcome and state, as copies."""
-    player, world, rng = enter(policy, stage, replication)
+    player, world, rng = enter(policy, trial, replication)
     for played in rounds(player, world, delay, rng, (*lead, *np.shape(replication))):
         shown = {"x": played.x, "z": played.outcome.z, "y": played.outcome.y}
         yield {name: np.array(value) for name, value in shown.items()} | snapshot(played.state, "state.")
@@ -44,24 +45,24 @@ def demand_same_run(ours: list[Arrays], theirs: list[Arrays], broken: str, remed
 
 
 def run_around(
-    around: Callable[[Any], Around], policy: Any, stage: Stage, delay: Delay = SCATTERED, batch: Batch = (3,)
-) -> Around:
-    """Play to the horizon with something around the policy."""
-    player, world, rng = enter(policy, stage, rows_of(batch))
-    watched = around(player)
+    wrapper: Callable[[Policy], Wrapper], policy: Any, trial: Trial, delay: Delay = SCATTERED, batch: Batch = (3,)
+) -> Wrapper:
+    """Play to the horizon with a wrapper around the policy."""
+    player, world, rng = enter(policy, trial, rows_of(batch))
+    watched = wrapper(player)
     for _ in rounds(watched, world, delay, rng, batch):
         pass
     return watched
 
 
-def run_arrays(policy: Any, stage: Stage, first: int, count: int) -> Arrays:
+def run_arrays(policy: Any, trial: Trial, first: int, count: int) -> Arrays:
     """The results of a simulation."""
-    run = simulate(policy, stage.environment, SCATTERED, replications=count, first=first, seed=stage.seed, record=5)
+    run = simulate(policy, trial.environment, SCATTERED, replications=count, first=first, seed=trial.seed, record=5)
     names = ("regret", "payoff", "optimality_ratio", "graph_error", "adjacency")
     return {name: getattr(run, name) for name in names if getattr(run, name) is not None}
 
 
-class Noted:
+class Noted(Delay):
     """A delay that notes what it drew."""
 
     def __init__(self, delay: Delay) -> None:

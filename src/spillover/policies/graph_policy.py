@@ -1,0 +1,210 @@
+"""The base of the policies that learn a graph.
+
+`GraphPolicy` composes a policy with a graph learner. `MeansOnGraph` is all of NDC-SEM and SEM-UCB but their index:
+discounted averages of z, the initialisation, the choice by weights times index. A policy of that kind is an `index`.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, final
+
+import numpy as np
+
+from spillover import kernels, validate
+from spillover.contracts import Policy
+from spillover.graph import GraphLearner, as_graph_learner
+from spillover.hyperparameters import check_grid
+from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means
+from spillover.policies.initialisation import START, follow_plan, initialisation
+from spillover.policies.pending import NoPulls
+from spillover.policies.signals import graph_signals
+from spillover.rng import Rng
+from spillover.set_search import top_arms
+from spillover.state import repeat_in_place
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, State
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphPolicy(Policy):
+    """A policy that learns the graph; subclasses learn outcomes in `learn`, and `update` follows from it.
+
+    graph: how the graph is learned: a name ("sparse", "self-tuned", "payoff", "instrument", "adaptive", "none") or a
+        graph learner with its parameters, such as SparseGraph(sparsity=0.01, signed=True); see docs/graph.md.
+    """
+
+    graph: Any = "sparse"
+
+    explains = True
+    learns_graph = True
+    own_grids: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "graph", as_graph_learner(self.graph))
+
+    @property
+    def learner(self) -> GraphLearner:
+        """`graph`, which is a graph learner once the policy is made."""
+        learner: GraphLearner = self.graph
+        return learner
+
+    @property
+    def order_free(self) -> bool:
+        return self.learner.order_free
+
+    @property
+    def grids(self) -> tuple[str, ...]:
+        return (*self.own_grids, *(f"graph.{name}" for name in self.learner.grids))
+
+    @property
+    def reuses_memo(self) -> bool:
+        return self.learner.judges
+
+    def solve(self, state: State) -> State:
+        return state._replace(graph=self.learner.solve(state.graph))
+
+    def adjacency(self, state: State) -> Array:
+        return np.array(state.graph.adjacency)
+
+    @final
+    def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        return self.solve(self.learn(state, feedback, rng))
+
+    def absorb(self, graph: Any, feedback: Feedback, played_at: IntArray) -> Any:
+        """The graph after an outcome, before it is solved for."""
+        _, z, y, _, arrived, _, memo = feedback
+        graph = self.learner.judge(graph, z, y, arrived, memo)
+        return self.absorbed(self.learner.absorb(graph, z, y, arrived, played_at))
+
+    def absorbed(self, graph: Any) -> Any:
+        """A learner whose estimate cannot wait for the end of a history is solved for at once."""
+        return graph if self.learner.deferrable else self.learner.solve(graph)
+
+    def absorb_rounds(self, graph: Any, rounds: Feedback, played_at: IntArray) -> Any:
+        """The graph after many rounds of one learner, before it is solved for."""
+        _, z, y, _, arrived, _, memo = rounds
+        graph = self.learner.judge_rounds(graph, z, y, arrived, memo)
+        return self.learner.absorb_rounds(graph, z, y, arrived, played_at)
+
+
+class MeansState(NamedTuple):
+    """What is known of arms and graph."""
+
+    rounds: IntArray  # (*batch,): t, rounds played
+    clock: Array  # (*batch,): m_t, their discounted number
+    averages: Averages  # of z
+    plan: BoolArray  # (*batch, n, n): H; plan[t] is the decision of round t + 1
+    budget: IntArray  # (*batch,)
+    reward_range: Array  # (*batch, 2): of z
+    graph: Any
+    pulls: Any = NoPulls()  # of all rounds played, for a policy that counts those in flight
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeansOnGraph(GraphPolicy):
+    """Weights of a learned graph times an index on discounted means of z; a subclass gives `index`.
+
+    The first n rounds follow the initialisation matrix H of the paper. Feedback is weighted by the time of its action.
+    """
+
+    discount = 1.0  # gamma, a field of the policies that have one
+
+    @abstractmethod
+    def index(self, state: MeansState) -> Array:
+        """What an arm's own reward is taken to be, (*batch, n): the mean plus an exploration bonus."""
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
+        check_grid(self, batch)
+        return initial_state(self.learner, problem, rng, batch)
+
+    def select(self, state: MeansState, rng: Rng) -> Choice:
+        return decide(state, self.index(state), self.learner, rng)
+
+    def played(self, state: MeansState, x: BoolArray) -> MeansState:
+        return advance_round(state, x, self.discount)
+
+    def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
+        feedback = validate.feedback(feedback, state.averages.sums.shape, state.reward_range, state.rounds)
+        played_at = state.rounds - feedback.age
+        return learn_means(state, feedback, played_at, self.discount)._replace(
+            graph=self.absorb(state.graph, feedback, played_at)
+        )
+
+    def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:
+        if not self.learner.deferrable:
+            one_by_one: MeansState = super().catch_up(state, rounds, first, rng)
+            return one_by_one
+        count = len(rounds.x)
+        played_at = state.rounds + np.arange(1, count + 1)
+        rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, played_at)
+        averages = (repeat_in_place(leaf, count) for leaf in state.averages)
+        kernels.discounted_arrival(*averages, rounds.x, rounds.z, played_at, self.discount, rounds.arrived)
+        past = self.discount ** np.arange(count)
+        return state._replace(
+            rounds=state.rounds + count,
+            clock=np.asarray(self.discount**count * state.clock + past.sum()),
+            graph=self.absorb_rounds(state.graph, rounds, played_at),
+        )
+
+    def explain(self, state: MeansState, rng: Rng) -> Explanation:
+        return explanation(state, self.index(state), self.learner, self.discount)
+
+    def signals(self, state: MeansState) -> dict[str, Any]:
+        return graph_signals(self.learner, state.graph, state.averages.stamps, self.discount)
+
+
+def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch) -> MeansState:
+    """The state before the first round; the first n decisions are drawn."""
+    validate.problem(problem)
+    return MeansState(
+        rounds=np.zeros(batch, np.int64),
+        clock=np.zeros(batch),
+        averages=empty_averages(problem.n_arms, batch),
+        plan=initialisation(problem.n_arms, problem.budget, rng, batch),
+        budget=np.full(batch, problem.budget, np.int64),
+        reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
+        graph=learner.init(problem, batch),
+    )
+
+
+def scores(weights: Array, index: Array) -> Array:
+    """What arms are ranked by; an arm of weight 0 scores 0 even if its index is infinite."""
+    if weights.all():
+        return weights * index
+    return np.multiply(weights, index, out=np.zeros_like(weights), where=weights != 0.0)
+
+
+def decide(state: MeansState, index: Array, learner: GraphLearner, rng: Rng) -> Choice:
+    """The arms with the highest weights times index (eq. Optimization-x), once the initialisation is over."""
+    best = top_arms(scores(state.graph.weights, index), state.budget, rng)
+    return Choice(follow_plan(state.plan, state.rounds, best), memo=learner.remember(state.graph))
+
+
+def advance_round(state: MeansState, x: BoolArray, discount: Any) -> MeansState:
+    validate.decision("x", x, state.averages.sums.shape)
+    return state._replace(rounds=state.rounds + 1, clock=discount * state.clock + 1.0)
+
+
+def learn_means(state: MeansState, feedback: Feedback, weighted_at: IntArray, discount: Any) -> MeansState:
+    """Add checked feedback to the averages, which it rewrites; `weighted_at`: the round whose discount it gets."""
+    averages = learn(state.averages, feedback.x, feedback.z, weighted_at, discount, feedback.arrived)
+    return state._replace(averages=averages)
+
+
+def explanation(
+    state: MeansState, index: Array, learner: GraphLearner, discount: Any, *, plan: Any = "", pending: Any = None
+) -> Explanation:
+    """The estimates behind the next round; `plan`: why another plan than the initialisation decides."""
+    starting = state.rounds < state.averages.sums.shape[-1]
+    weights = np.array(state.graph.weights)
+    return Explanation(
+        mean=means(state.averages),
+        count=counts_now(state.averages, state.rounds, discount),
+        clock=np.array(state.clock),
+        index=index,
+        adjacency=np.array(state.graph.adjacency),
+        gain=np.array(learner.gain(state.graph)),
+        weights=weights,
+        score=scores(weights, index),
+        plan=np.where(starting, START, plan),
+        pending=pending,
+    )

@@ -1,0 +1,90 @@
+"""A policy around another one: everything is the inner policy's, unless a subclass overrides it."""
+
+from abc import abstractmethod
+from typing import Any
+
+from spillover.contracts import Policy, ScoredWorld
+from spillover.rng import Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, Problem, State
+
+
+class PolicyWrapper(Policy):
+    """Passes every function and trait of the contract on to `inner`."""
+
+    @property
+    @abstractmethod
+    def inner(self) -> Policy:
+        """The policy inside."""
+
+    @abstractmethod
+    def around(self, inner: Policy) -> Policy:
+        """The same wrapper around another policy."""
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
+        return self.inner.init(problem, rng, batch)
+
+    def select(self, state: State, rng: Rng) -> Choice:
+        return self.inner.select(state, rng)
+
+    def played(self, state: State, x: BoolArray) -> State:
+        return self.inner.played(state, x)
+
+    def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        return self.inner.update(state, feedback, rng)
+
+    @property
+    def order_free(self) -> bool:
+        return self.inner.order_free
+
+    @property
+    def quantity(self) -> str:
+        return self.inner.quantity
+
+    @property
+    def randomised(self) -> bool:
+        return self.inner.randomised
+
+    @property
+    def needs_world(self) -> bool:
+        return self.inner.needs_world
+
+    @property
+    def knows_graph(self) -> bool:
+        return self.inner.knows_graph
+
+    @property
+    def needs_overall_range(self) -> bool:
+        return self.inner.needs_overall_range
+
+    @property
+    def learns_graph(self) -> bool:
+        return self.inner.learns_graph
+
+    @property
+    def explains(self) -> bool:
+        return self.inner.explains
+
+    @property
+    def reuses_memo(self) -> bool:
+        return self.inner.reuses_memo
+
+    def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        return self.inner.learn(state, feedback, rng)
+
+    def solve(self, state: State) -> State:
+        return self.inner.solve(state)
+
+    def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
+        return self.inner.catch_up(state, rounds, first, rng)
+
+    def explain(self, state: State, rng: Rng) -> Explanation:
+        return self.inner.explain(state, rng)
+
+    def adjacency(self, state: State) -> Array:
+        return self.inner.adjacency(state)
+
+    def signals(self, state: State) -> dict[str, Any]:
+        return self.inner.signals(state)
+
+    def with_world(self, world: ScoredWorld) -> Policy:
+        return self.around(self.inner.with_world(world))
