@@ -12,6 +12,7 @@ from sklearn.linear_model import Lasso
 
 import spillover as sp
 from spillover.rng import Purpose
+from tests.support import sparse
 
 SPARSITY = 1e-3
 DELAY = 50
@@ -22,7 +23,7 @@ def recorded_feedback() -> tuple[np.ndarray, np.ndarray]:
     """z and y of one run of NDC-SEM, (rounds, n) each."""
     rng = sp.Rng(0, np.arange(1))
     world = sp.SyntheticSEM().draw(rng.at(Purpose.WORLD), (1,))
-    policy = sp.NDCSEM(sparsity=SPARSITY)
+    policy = sp.NDCSEM(graph=sparse(SPARSITY))
     outcomes = [played.outcome for played in sp.rounds(policy, world, DELAY, rng, (1,))]
     return np.stack([o.z[0] for o in outcomes]), np.stack([o.y[0] for o in outcomes])
 
@@ -53,7 +54,7 @@ def lasso_seconds(z: np.ndarray, y: np.ndarray) -> float:
 
 def our_seconds(replications: int) -> float:
     start = perf_counter()
-    sp.simulate(sp.NDCSEM(sparsity=SPARSITY), sp.SyntheticSEM(), DELAY, replications=replications)
+    sp.simulate(sp.NDCSEM(graph=sparse(SPARSITY)), sp.SyntheticSEM(), DELAY, replications=replications)
     return perf_counter() - start
 
 

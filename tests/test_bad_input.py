@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.graph import AdaptiveGraph, SparseGraph
 
 NAN, INF = float("nan"), float("inf")
 
@@ -36,33 +37,38 @@ def test_exploration(value):
 
 @pytest.mark.parametrize("value", [-1e-12, NAN, INF, None, [0.1, -0.1]])
 def test_sparsity(value):
-    refused(["sparsity = ", POSITIVE], sp.NDCSEM, sparsity=value)
+    refused(["sparsity = ", POSITIVE], SparseGraph, sparsity=value)
 
 
 def test_sparsity_by_name():
-    refused(["sparsity = 'automatic'", POSITIVE, 'or "auto"'], sp.NDCSEM, sparsity="automatic")
+    refused(["sparsity = 'auto'", POSITIVE, 'graph="self-tuned"'], SparseGraph, sparsity="auto")
+    refused(["sparsity = 'automatic'", POSITIVE], AdaptiveGraph, sparsity="automatic")
+
+
+def test_graph_by_name():
+    refused(["graph = 'dense'", "must be one of sparse, self-tuned"], sp.NDCSEM, graph="dense")
+    refused(["graph = <class", "must be one of sparse"], sp.NDCSEM, graph=SparseGraph)
 
 
 @pytest.mark.parametrize("value", [0, 1, 1.2, -0.1, NAN, "0.9"])
 def test_row_bound(value):
-    refused(["row_bound = ", OPEN], sp.NDCSEM, row_bound=value)
+    refused(["row_bound = ", OPEN], SparseGraph, row_bound=value)
 
 
 def test_the_value_is_shown():
     refused(["discount = 1.5"], sp.NDCSEM, discount=1.5)
     refused(["exploration = -3"], sp.NDCSEM, exploration=-3)
-    refused(["sparsity = [ 0.1 -0.1]"], sp.NDCSEM, sparsity=np.array([0.1, -0.1]))
+    refused(["sparsity = [ 0.1 -0.1]"], SparseGraph, sparsity=np.array([0.1, -0.1]))
 
 
 def test_known_edges():
     problem = sp.Problem(3, 1)
-    start = sp.Rng(0)
     upper = np.triu(np.ones((3, 3), bool), 1)
-    refused(["shape of required = (2, 2)", "must be (3, 3)"], sp.NDCSEM(required=np.ones((2, 2))).init, problem, start)
-    refused(["forbidden = ", "only 0 and 1"], sp.NDCSEM(forbidden=np.full((3, 3), 0.5)).init, problem, start)
-    refused(["required[1, 0] = True", "i < j"], sp.NDCSEM(required=upper.T).init, problem, start)
-    refused(["required[0, 1]", "forbidden"], sp.NDCSEM(required=upper, forbidden=upper).init, problem, start)
-    refused(["required[0, 0]", "self-loop"], sp.NDCSEM(required=np.eye(3)).init, problem._replace(acyclic=False), start)
+    refused(["shape of required = (2, 2)", "must be (3, 3)"], SparseGraph(required=np.ones((2, 2))).init, problem)
+    refused(["forbidden = ", "only 0 and 1"], SparseGraph(forbidden=np.full((3, 3), 0.5)).init, problem)
+    refused(["required[1, 0] = True", "i < j"], SparseGraph(required=upper.T).init, problem)
+    refused(["required[0, 1]", "forbidden"], SparseGraph(required=upper, forbidden=upper).init, problem)
+    refused(["required[0, 0]", "self-loop"], SparseGraph(required=np.eye(3)).init, problem._replace(acyclic=False))
 
 
 # --- problems --------------------------------------------------------------------------------------------------------
@@ -168,6 +174,9 @@ REWARDS = np.array([[0.5, 0, 0.5], [0, 0.25, 1.0]])
 
 class Silent:
     """A policy that cannot say why."""
+
+    init, select = sp.CUCB.init, sp.CUCB.select
+    played, update = sp.CUCB.played, sp.CUCB.update
 
     def __repr__(self):
         return "Silent()"

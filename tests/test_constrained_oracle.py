@@ -8,7 +8,6 @@ from scipy import stats
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import spillover as sp
-from spillover import exact, oracle
 from spillover.constraints import (
     BUDGET,
     Costs,
@@ -20,7 +19,7 @@ from spillover.constraints import (
     Unavailable,
     compile_rows,
 )
-from spillover.oracle import Infeasible, best_set, conflicting, searched_set, top_arms
+from spillover.set_search import Infeasible, best_answer, best_set, conflicting, exact, searched_set, top_arms
 from tests.reference.constraints_reference import feasible_sets, keeps, worth
 
 
@@ -165,7 +164,7 @@ def hard_problem(seed, n=60):
 @pytest.mark.parametrize("seed", range(5))
 def test_larger_problems_agree_with_a_general_solver(seed):
     scores, constraints = hard_problem(seed)
-    answer = oracle.best_answer(scores, 8, constraints, sp.Rng(seed))
+    answer = best_answer(scores, 8, constraints, sp.Rng(seed))
     rows = compile_rows(tuple(constraints), 60, 8)
     limits = LinearConstraint(rows.matrix, rows.low, rows.high)
     theirs = milp(
@@ -177,8 +176,8 @@ def test_larger_problems_agree_with_a_general_solver(seed):
 
 def test_an_unfinished_search_says_how_far_it_may_be_off():
     scores, constraints = hard_problem(0)
-    best = oracle.best_answer(scores, 8, constraints)
-    hasty = oracle.best_answer(scores, 8, constraints, effort=20)
+    best = best_answer(scores, 8, constraints)
+    hasty = best_answer(scores, 8, constraints, effort=20)
     assert hasty.value <= best.value <= hasty.bound
     assert hasty.bound > hasty.value
     assert compile_rows(tuple(constraints), 60, 8).holds(hasty.x)
@@ -233,6 +232,6 @@ def test_what_greedy_finds_is_proved_for_each_learner_of_a_batch():
 
 @pytest.mark.parametrize("effort", [0, -1, 1.5, True, 10**30])
 def test_an_effort_that_is_none_is_refused(effort):
-    for search in (best_set, oracle.best_answer):
+    for search in (best_set, best_answer):
         with pytest.raises(ValueError, match=r"effort = .*: must be a whole number from 1 to"):
             search(np.ones(3), 1, (Exclusive([0, 1]),), effort=effort)

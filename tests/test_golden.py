@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.graph import SparseGraph
 from tests.reference import graph_reference
 
 FOLDER = os.environ.get("SPILLOVER_GOLDEN", "")
@@ -30,8 +31,7 @@ def held_along(trace):
     policy = sp.NDCSEM(
         discount=trace["gamma"],
         exploration=trace["xi"],
-        sparsity=trace["lam"],
-        row_bound=trace.get("row_bound", 0.95),
+        graph=SparseGraph(sparsity=trace["lam"], row_bound=trace.get("row_bound", 0.95)),
     )
     problem = sp.Problem(trace["n"], trace["s"], trace["acyclic"])
     log = [np.array(trace[f"rounds_{name}"], float) for name in "xzy"]

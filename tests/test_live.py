@@ -84,10 +84,6 @@ def test_mistakes_are_named_and_cost_nothing(tmp_path) -> None:
     assert learner.pending == [first]
     with pytest.raises(ValueError, match="must be only 0 and 1"):
         learner.play([2, 0, 0, 0, 0, 0])
-    learner.policy = object()  # type: ignore[assignment]  # has no explain
-    with pytest.raises(TypeError, match="explain"):
-        learner.explain()
-    learner.policy = sp.NDCSEM()
     sp.save_state(tmp_path / "other.json", learner.state)
     with pytest.raises(ValueError, match="must be those of a saved learner"):
         sp.Learner.load(tmp_path / "other.json", sp.NDCSEM(), PROBLEM)

@@ -15,9 +15,10 @@ ARMS = 3
 class Letter:
     """One learner's round, kept until it arrives."""
 
-    def __init__(self, learner, t, delay, x, z, y, memo):
+    def __init__(self, learner, t, delay, x, z, y, probability, memo):
         self.learner, self.t, self.arrival = learner, t, t + int(delay)
-        self.x, self.z, self.y, self.memo = x, z, y, memo
+        self.x, self.z, self.y = x, z, y
+        self.probability, self.memo = probability, memo
 
 
 def rounds_to_post(horizon, batch, seed, with_memo):
@@ -25,8 +26,13 @@ def rounds_to_post(horizon, batch, seed, with_memo):
     generator = np.random.default_rng(seed)
     for t in range(1, horizon + 1):
         line = (*batch, ARMS)
+        probability = generator.random(line) if with_memo else None
         memo = generator.random((*batch, 2)) + t if with_memo else None
-        yield t, Choice(generator.random(line) < 0.5, memo), Outcome(generator.random(line) + t, generator.random(line))
+        yield (
+            t,
+            Choice(generator.random(line) < 0.5, probability, memo),
+            Outcome(generator.random(line) + t, generator.random(line)),
+        )
 
 
 def deliver_slowly(letters, t, cells):
@@ -49,7 +55,8 @@ def check_piece(feedback, moment, expected, batch, t):
         assert (feedback.x[cell] == letter.x).all()
         assert (feedback.z[cell] == letter.z).all()
         assert (feedback.y[cell] == letter.y).all()
-        assert feedback.memo is None if letter.memo is None else (feedback.memo[cell] == letter.memo).all()
+        for ours, theirs in ((feedback.probability, letter.probability), (feedback.memo, letter.memo)):
+            assert ours is None if theirs is None else (ours[cell] == theirs).all()
 
 
 def run_against_twin(delays, batch, with_memo, seed):
@@ -66,6 +73,7 @@ def run_against_twin(delays, batch, with_memo, seed):
                 choice.x[cell],
                 outcome.z[cell],
                 outcome.y[cell],
+                None if choice.probability is None else choice.probability[cell],
                 None if choice.memo is None else choice.memo[cell],
             )
             for cell in cells
@@ -136,7 +144,7 @@ def test_a_piece_of_feedback_is_the_receivers_own():
         mailbox.post(t, choice, outcome, np.array([3 - t, 4 - t]))
     first = [feedback for feedback, _ in mailbox.deliver(3)]
     for feedback in first:
-        for array in (feedback.x, feedback.z, feedback.y, feedback.memo):
+        for array in (feedback.x, feedback.z, feedback.y, feedback.probability, feedback.memo):
             array[...] = 0
     for feedback, moment in mailbox.deliver(4):
         assert feedback.z[1].min() > moment[1]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import spillover as sp
-from spillover.oracle import top_arms
+from spillover.set_search import top_arms
 
 
 @given(

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import spillover as sp
+from tests.support import explained
 
 ENVIRONMENT = sp.SyntheticSEM(n_arms=5, budget=2, edge_density=0.3, horizon=60, changes=(20, 41))
 POLICY = sp.NDCSEM(discount=0.95, exploration=0.01)
@@ -18,10 +19,10 @@ def played(policy, environment, delay, replications=REPLICATIONS, seed=SEED):
     """The rounds behind a simulation, with the worlds they are played in."""
     rng = sp.Rng(seed, np.arange(replications))
     world = environment.draw(rng.at(sp.Purpose.WORLD), (replications,))
-    told = policy.told(world) if hasattr(policy, "told") else policy
+    player = policy.with_world(world)
     log = [
         (t, x.copy(), outcome, sp.copy_state(state))
-        for t, x, outcome, state in sp.rounds(told, world, delay, rng, (replications,))
+        for t, x, outcome, state in sp.rounds(player, world, delay, rng, (replications,))
     ]
     return world, log
 
@@ -93,10 +94,10 @@ def test_graph_error_and_what_is_recorded():
     np.testing.assert_array_equal(run.recorded, [5, 17, 60])
     for column, t in enumerate(run.recorded):
         for k in range(REPLICATIONS):
-            estimate = POLICY.explain(log[t - 1][3]).adjacency[k]
+            estimate = explained(POLICY, log[t - 1][3]).adjacency[k]
             error = sum((estimate[i, j] - world.adjacency(t)[k, i, j]) ** 2 for i in range(5) for j in range(5)) / 25
             assert run.graph_error[k, column] == pytest.approx(error, rel=1e-12)
-    np.testing.assert_array_equal(run.adjacency, POLICY.explain(log[-1][3]).adjacency)
+    np.testing.assert_array_equal(run.adjacency, explained(POLICY, log[-1][3]).adjacency)
     every = sp.simulate(POLICY, ENVIRONMENT, 3, replications=2, record=25)
     np.testing.assert_array_equal(every.recorded, [25, 50])
     none = sp.simulate(POLICY, ENVIRONMENT, 3, replications=2, record=[])
@@ -120,7 +121,7 @@ def test_the_world_of_a_replication_does_not_depend_on_the_policy():
         np.testing.assert_array_equal(outcome.z[both], outcome2.z[both])
 
 
-@pytest.mark.parametrize("policy", [POLICY, sp.NDCSEM(sparsity="auto"), sp.Uniform(), sp.DelayedOracle()])
+@pytest.mark.parametrize("policy", [POLICY, sp.NDCSEM(graph="self-tuned"), sp.Uniform(), sp.DelayedOracle()])
 @pytest.mark.parametrize("delay", [sp.ConstantDelay(0), sp.UniformDelay(0, 9), sp.LossyDelay(sp.ConstantDelay(2), 0.3)])
 def test_blocks_are_the_whole_run(policy, delay):
     whole = sp.simulate(policy, ENVIRONMENT, delay, replications=7, seed=SEED, record=15)
@@ -160,7 +161,7 @@ def test_delays_as_people_write_them():
 def test_without_delay_feedback_is_there_the_next_round():
     _, log = played(POLICY, ENVIRONMENT, 0, 1)
     for t, _, _, state in log:
-        assert POLICY.explain(state).count.sum() > 0
+        assert explained(POLICY, state).count.sum() > 0
         np.testing.assert_allclose(state.graph.gram[0], sum(np.outer(o.y[0], o.y[0]) for _, _, o, _ in log[:t]))
 
 
@@ -224,7 +225,9 @@ def test_tidy_frame_of_a_grid():
         sp.FixedSEM(adjacency=[[0.0]], means=[1.0], budget=1, horizon=3),
     ],
 )
-@pytest.mark.parametrize("policy", [POLICY, sp.NDCSEM(sparsity="auto"), sp.Uniform(), sp.Oracle(), sp.DelayedOracle()])
+@pytest.mark.parametrize(
+    "policy", [POLICY, sp.NDCSEM(graph="self-tuned"), sp.Uniform(), sp.Oracle(), sp.DelayedOracle()]
+)
 def test_worlds_at_the_edge(environment, policy):
     for delay in (0, 2):
         run = sp.simulate(policy, environment, delay, replications=2, record=1)
@@ -234,7 +237,7 @@ def test_worlds_at_the_edge(environment, policy):
 
 def test_rewards_that_are_all_zero():
     environment = sp.FixedSEM(adjacency=np.zeros((3, 3)), means=[0.0, 0.0, 0.0], budget=2, horizon=30)
-    for policy in (POLICY, sp.NDCSEM(sparsity="auto"), sp.Uniform(), sp.Oracle(), sp.DelayedOracle()):
+    for policy in (POLICY, sp.NDCSEM(graph="self-tuned"), sp.Uniform(), sp.Oracle(), sp.DelayedOracle()):
         run = sp.simulate(policy, environment, 2, replications=2)
         assert not run.regret.any()
         assert not run.payoff.any()
@@ -247,11 +250,11 @@ def test_rewards_that_are_all_zero():
 def test_replay_holds_what_the_simulated_learner_held():
     rng = sp.Rng(SEED)
     world = ENVIRONMENT.draw(rng.at(sp.Purpose.WORLD))
-    held, log = [POLICY.explain(POLICY.init(world.problem, rng.at(sp.Purpose.START)), rng)], []
+    held, log = [explained(POLICY, POLICY.init(world.problem, rng.at(sp.Purpose.START)), rng)], []
     delay = sp.GeometricDelay(3.0)
     for _, x, outcome, state in sp.rounds(POLICY, world, delay, rng, ()):
         log.append((x, outcome.z, outcome.y))
-        held.append(POLICY.explain(state, rng))
+        held.append(explained(POLICY, state, rng))
     x, z, y = (np.array(part) for part in zip(*log, strict=True))
     shown = list(sp.replay(POLICY, world.problem, x, z, y, delay=delay, seed=SEED))
     assert len(shown) == 61

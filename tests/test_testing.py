@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.contracts import Delay, Policy
 from spillover.environments import SEMWorld
-from spillover.oracle import top_arms
+from spillover.graph import SparseGraph
+from spillover.set_search import top_arms
 from spillover.testing import check_delay, check_environment, check_policy
 from spillover.testing.delays import DELAY_CHECKS
 from spillover.testing.environments import ENVIRONMENT_CHECKS
 from spillover.testing.policies import POLICY_CHECKS, check_edge_shapes
-from spillover.testing.stage import Stage
+from spillover.testing.trial import Trial
 from spillover.types import Explanation
+from tests.support import sparse
 
 SMALL = sp.SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=30, changes=(12,), law="beta")
 
@@ -31,7 +34,7 @@ class GreedyState(NamedTuple):
     ceiling: Any
 
 
-class Greedy:
+class Greedy(Policy):
     """A sound policy without a graph: the highest means, a little optimistic about arms that were played rarely."""
 
     order_free: Any = True
@@ -68,10 +71,11 @@ class Sound(Greedy):
 class SoundAndOpen(Sound):
     """The same with an explanation."""
 
-    def explain(self, state, rng=None):
+    explains = True
+
+    def explain(self, state, rng):
         n = state.sums.shape[-1]
         score = self.score(state)
-        source = (rng or sp.Rng(0)).at(sp.Purpose.CHOICE, state.rounds + 1)
         return Explanation(
             mean=state.sums / np.maximum(state.counts, 1.0),
             count=state.counts.copy(),
@@ -81,8 +85,6 @@ class SoundAndOpen(Sound):
             gain=np.ones_like(score),
             weights=np.ones_like(score),
             score=score,
-            chosen=self.select(state, source).x,
-            planned=np.zeros(state.rounds.shape, np.bool_),
         )
 
 
@@ -98,6 +100,25 @@ class SoundWithMemo(Sound):
         return super().update(state, feedback, rng)._replace(ceiling=state.ceiling + known.max(axis=-1))
 
 
+@dataclass(frozen=True, kw_only=True)
+class FourFunctionsAlone:
+    """The four functions, without the base class."""
+
+    optimism: float = 0.5
+
+    init, score, select = Greedy.init, Greedy.score, Greedy.select
+    played, update = Greedy.played, Greedy.update
+
+
+def test_four_functions_alone_are_a_policy():
+    ours, theirs = (sp.simulate(p, SMALL, 3, replications=2) for p in (FourFunctionsAlone(), Sound()))
+    np.testing.assert_array_equal(ours.regret, theirs.regret)
+    learner = sp.Learner(FourFunctionsAlone(), sp.Problem(3, 1, overall_range=(0.0, 1.0)))
+    learner.report(learner.play(), [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+    with pytest.raises(TypeError, match=r"must explain itself to say why"):
+        learner.explain()
+
+
 @pytest.mark.parametrize("name", sp.POLICIES)
 def test_every_registered_policy_passes(name):
     check_policy(sp.POLICIES[name]())
@@ -106,13 +127,14 @@ def test_every_registered_policy_passes(name):
 @pytest.mark.parametrize(
     "policy",
     [
-        sp.NDCSEM(sparsity="auto"),
-        sp.NDCSEM(discount=0.7, exploration=0.1, sparsity=1.0),
+        sp.NDCSEM(graph="self-tuned"),
+        sp.NDCSEM(discount=0.7, exploration=0.1, graph=sparse(1.0)),
         Sound(),
         SoundAndOpen(),
         SoundWithMemo(),
+        FourFunctionsAlone(),
     ],
-    ids=["auto", "explorer", "sound", "open", "memo"],
+    ids=["auto", "explorer", "sound", "open", "memo", "without the base class"],
 )
 def test_other_settings_and_other_peoples_policies_pass(policy):
     check_policy(policy, seed=3)
@@ -127,7 +149,7 @@ def test_a_policy_can_be_checked_in_a_world_of_choice():
         acyclic=False,
     )
     check_policy(sp.NDCSEM(), environment=cyclic)
-    bound_to_three = sp.NDCSEM(forbidden=np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]]))
+    bound_to_three = sp.NDCSEM(graph=SparseGraph(forbidden=np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]])))
     check_policy(bound_to_three, environment=cyclic, edge_shapes=False)
     with pytest.raises(AssertionError, match=r"with one arm.*forbidden"):
         check_policy(bound_to_three, environment=cyclic)
@@ -192,10 +214,12 @@ class NoPromise(Sound):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoUpdate(Sound):
-    @property
-    def update(self):
-        raise AttributeError("none of that name")
+class NoUpdate:
+    """Three of the four functions."""
+
+    optimism: float = 0.5
+
+    init, score, select, played = Greedy.init, Greedy.score, Greedy.select, Greedy.played
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -425,9 +449,9 @@ class GridThatMatters(Sound):
 class Meddler(sp.Oracle):
     """Makes the world better than it is."""
 
-    def told(self, world):
+    def with_world(self, world):
         world.levels[...] = 1.0
-        return super().told(world)
+        return super().with_world(world)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -473,23 +497,32 @@ class OpenByArrival(SoundAndOpen, ByArrival):
 
 @dataclass(frozen=True, kw_only=True)
 class Pretends(SoundAndOpen):
-    def explain(self, state, rng=None):
-        told = super().explain(state, rng)
-        return replace(told, chosen=~told.chosen)
+    def explain_choice(self, state, rng):
+        found = super().explain_choice(state, rng)
+        return replace(found, chosen=~found.chosen)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainLearns(SoundAndOpen):
-    def explain(self, state, rng=None):
+    def explain(self, state, rng):
         state.sums[...] += 1.0
         return super().explain(state, rng)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainsOne(SoundAndOpen):
-    def explain(self, state, rng=None):
-        told = super().explain(state, rng)
-        return replace(told, clock=np.asarray(told.clock).ravel()[0])
+    def explain(self, state, rng):
+        found = super().explain(state, rng)
+        return replace(found, clock=np.asarray(found.clock).ravel()[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatchesUpTooFast(Sound):
+    """Counts every round of a history, with or without an outcome."""
+
+    def catch_up(self, state, rounds, first, rng):
+        state = super().catch_up(state, rounds, first, rng)
+        return state._replace(counts=state.counts + rounds.x[~rounds.arrived].sum(axis=0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -533,7 +566,7 @@ BROKEN_POLICIES = [
     (NotADataclass, "check_form", "not a dataclass"),
     (Positional, "check_form", r"\['optimism'\] are not keyword-only"),
     (NoPromise, "check_form", "order_free is None"),
-    (NoUpdate, "check_form", "it has no update"),
+    (NoUpdate, "check_form", "it lacks one of init, select, played and update"),
     (lambda: Sound(optimism=np.ones(2)), "check_form", r"\['optimism'\] hold arrays"),
     (SharedLeaf, "check_state", r"state.budget has shape \(\) for a batch \(3,\)"),
     (PlainNumber, "check_state", "state.budget is a int"),
@@ -570,6 +603,7 @@ BROKEN_POLICIES = [
     (Pretends, "check_explanation", "explain in round 1 shows another choice"),
     (ExplainLearns, "check_explanation", "explain in round 1 changed the state"),
     (ExplainsOne, "check_explanation", r"gives clock the shape \(\)"),
+    (CatchesUpTooFast, "check_catch_up", r"counts\[\d\] is .* against"),
     (NeedsTwoArms, "check_edge_shapes", "with one arm, batch .*IndexError"),
     (NeedsAnArmToSpare, "check_edge_shapes", "with a budget for all arms, batch .*ValueError"),
     (NeedsRewards, "check_edge_shapes", "with rewards that are all zero, batch .*NaN in ceiling"),
@@ -584,7 +618,7 @@ def test_a_broken_policy_is_caught_by_its_check(make, check, message):
     checks = {function.__name__: function for function in (*POLICY_CHECKS, check_edge_shapes)}
     if "raised" not in message:
         with pytest.raises(AssertionError, match=message):
-            checks[check](make(), Stage(SMALL, 0))
+            checks[check](make(), Trial(SMALL, 0))
     with pytest.raises(AssertionError, match=r"\[check_\w+\]$") as caught:
         check_policy(make())
     if "raised" in message:
@@ -695,7 +729,7 @@ class OwnGenerator(sp.SyntheticSEM):
 
 BROKEN_ENVIRONMENTS = [
     (ThawedEnvironment, "check_world_form", "not frozen"),
-    (NoWorld, "check_world_form", "draw gave NoneType, which is no World"),
+    (NoWorld, "check_world_form", "draw gave NoneType, which is no ScoredWorld"),
     (world_with(changes=property(lambda self: (12, 31), lambda self, value: None)), "check_world_form", r"\(12, 31\)"),
     (world_with(changes=property(lambda self: (12, 9), lambda self, value: None)), "check_world_form", r"\(12, 9\)"),
     (
@@ -758,7 +792,7 @@ def test_every_check_of_an_environment_has_something_that_it_catches():
 
 
 @dataclass(frozen=True)
-class DelayOf:
+class DelayOf(Delay):
     function: Callable[..., Any]
 
     def draw(self, t, rng, batch=()):

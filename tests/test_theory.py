@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from spillover import theory
 from spillover.delays import NEVER
 from spillover.theory import WorldConstants, counter_lemma, decision_gaps, longest_path, regret_bound, world_constants
 from tests.reference import theory_reference as reference
+from tests.support import explained
 
 CONSTANTS = WorldConstants(10, 4, 5000, 3, 3, 3.0, 0.05, 4.0)
 DOCS = Path(__file__).parents[1] / "docs" / "theory.md"
@@ -419,7 +421,7 @@ def test_counts_of_a_run_are_those_of_the_policy():
     held, decisions = [np.zeros(10)], []
     for row in sp.rounds(policy, world, delay, sp.Rng(4), ()):
         decisions.append(row.x)
-        held.append(policy.explain(row.state).count)
+        held.append(explained(policy, row.state).count)
     delays = theory.realised_delays(delay, sp.Rng(4), 80)
     counts = theory.observed_counts(np.array(decisions), discount=0.9, delay=delays)
     np.testing.assert_allclose(counts, held[:-1], rtol=1e-10)
@@ -451,7 +453,7 @@ def test_the_weight_of_a_run_is_of_the_estimate_before_the_round():
     first, second = np.array([True, False]), np.array([False, True])
     weights = [np.array([2.0, 8.0]), np.array([4.0, 16.0]), np.array([64.0, 64.0])]
     played = [SimpleNamespace(t=t + 1, x=x, state=weights[t]) for t, x in enumerate((second, first, first))]
-    run = theory.record_run(Told(), environment.draw(sp.Rng(0)), played)
+    run = theory.record_run(cast(Any, Told()), environment.draw(sp.Rng(0)), played)
     assert run.largest_weight == 4  # of arm 1 in round 3; 8 and 16 are of an arm not chosen, 64 comes too late
     assert run.suboptimal.tolist() == [True, False, False]
 

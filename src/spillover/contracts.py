@@ -6,7 +6,7 @@ policy overrides where it has more to offer. Nothing asks a policy for its type 
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
 
@@ -151,6 +151,11 @@ class Policy(ABC):
         """The names of the arms that its constraints use."""
         return None
 
+    @property
+    def effort(self) -> int | None:
+        """Steps that the search for a set under its constraints may take; None without constraints."""
+        return None
+
 
 @runtime_checkable
 class FourFunctions(Protocol):
@@ -163,11 +168,14 @@ class FourFunctions(Protocol):
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Adapted(Policy):
     """Four functions as a policy, with the default of everything else."""
 
     functions: Any
+
+    def __repr__(self) -> str:
+        return repr(self.functions)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
         return self.functions.init(problem, rng, batch)
@@ -196,6 +204,9 @@ def require_explains(policy: Policy, purpose: str) -> None:
     """Refuse a policy that cannot say why."""
     if not policy.explains:
         raise TypeError(f"policy = {policy!r}: must explain itself {purpose} (an `explain`, and `explains = True`)")
+
+
+AnyPolicy: TypeAlias = Policy | FourFunctions  # what `as_policy` takes
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint, Unavailable, check_constraints, finder, parse, to_entries
-from spillover.contracts import Policy, as_policy, require_explains
+from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
 from spillover.rng import Purpose, Rng
@@ -42,20 +42,20 @@ class Learner:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: AnyPolicy,
         problem: Problem,
         *,
         seed: int = 0,
         constraints: Sequence[Constraint] = (),
         arms: Sequence[str] | None = None,
-        effort: int = EFFORT,
+        effort: int | None = None,
     ) -> None:
-        check_effort(effort)
         given = as_policy(policy)
         self.policy = given.unconstrained
         self.constraints: tuple[Constraint, ...] = (*given.constraints, *check_constraints(constraints))
         self.arms = given.arms if arms is None else tuple(arms)
-        self.effort = effort
+        self.effort = effort if effort is not None else given.effort or EFFORT
+        check_effort(self.effort)
         self.problem = problem
         self.rng = Rng(seed)
         self.unavailable: tuple[int, ...] = ()  # this round
@@ -177,13 +177,13 @@ class Learner:
     def load(
         cls,
         path: str | Path,
-        policy: Policy,
+        policy: AnyPolicy,
         problem: Problem,
         *,
         seed: int = 0,
         constraints: Sequence[Constraint] | None = None,
         arms: Sequence[str] | None = None,
-        effort: int = EFFORT,
+        effort: int | None = None,
     ) -> "Learner":
         """Continue where `save` left off, with the same policy, problem and seed.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import Delay, Environment, Policy, ScoredWorld, World, as_policy, require_explains
+from spillover.contracts import AnyPolicy, Delay, Environment, Policy, ScoredWorld, World, as_policy, require_explains
 from spillover.delays import as_delay
 from spillover.hyperparameters import spread_grid
 from spillover.mailbox import FeedbackQueue
@@ -28,7 +28,7 @@ class Round(NamedTuple):
     state: State  # the next round consumes it: copy what is to be kept
 
 
-def rounds(policy: Policy, world: World, delay: Any, rng: Rng, batch: Batch) -> Iterator[Round]:
+def rounds(policy: AnyPolicy, world: World, delay: Any, rng: Rng, batch: Batch) -> Iterator[Round]:
     """Play a policy in a world to its horizon; `rng` has the world's batch, which `batch` ends with."""
     delay = as_delay(delay)
     delay.check_reach(world.horizon, int(rng.keys[..., 1].max(initial=0)) + 1)
@@ -128,7 +128,7 @@ class Run:
 
 
 def simulate(
-    policy: Policy,
+    policy: AnyPolicy,
     environment: Environment,
     delay: Any = 0,
     *,
@@ -226,15 +226,15 @@ def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
 
 
 def replay(
-    policy: Policy, problem: Problem, x: Any, z: Any, y: Any, *, delay: Any = 0, seed: int = 0
+    policy: AnyPolicy, problem: Problem, x: Any, z: Any, y: Any, *, delay: Any = 0, seed: int = 0
 ) -> Iterator[Explanation]:
     """Replay a recorded log to a policy; yields its explanations of rounds 1 to T + 1.
 
     x, z and y are recorded logs, `(T, n)`. All of them are checked before the first round runs.
     """
     validate.problem(problem)
-    policy = as_policy(policy)
-    require_explains(policy, "to be replayed")
+    player = as_policy(policy)
+    require_explains(player, "to be replayed")
     late = as_delay(delay)
     decisions = np.asarray(x)
     shape = (len(decisions) if decisions.ndim else 0, problem.n_arms)
@@ -243,7 +243,7 @@ def replay(
     given = Feedback(log, z, y, np.zeros(len(log), np.int64), np.ones(len(log), np.bool_))
     reward_range = np.asarray(problem.reward_range, float)
     checked = validate.feedback(given, shape, reward_range, np.arange(1, len(log) + 1))
-    return replay_checked(policy, problem, log, Outcome(checked.z, checked.y), late, Rng(seed))
+    return replay_checked(player, problem, log, Outcome(checked.z, checked.y), late, Rng(seed))
 
 
 def replay_checked(

@@ -25,8 +25,8 @@ def test_the_listing_as_json_has_parameters_that_make_the_policy() -> None:
         assert type(POLICIES[each["name"]](**given)).__name__ == each["class"]
         assert each["description"]
         assert each["source"]
-    told = next(each for each in listed if each["name"] == "cucb-told-graph")
-    assert {k: told["parameters"][0][k] for k in ("name", "default")} == {"name": "told_graph", "default": True}
+    told = next(each for each in listed if each["name"] == "cucb-known-graph")
+    assert {k: told["parameters"][0][k] for k in ("name", "default")} == {"name": "knows_graph", "default": True}
 
 
 def test_what_a_reference_point_is_told_is_no_parameter() -> None:
@@ -42,7 +42,10 @@ def test_one_policy_in_full() -> None:
     notes = {p["name"]: p["note"] for p in content["parameters"]}
     assert notes["exploration"].startswith("xi >= 0")
     assert notes["discount"].endswith("how often idle arms are tried again.")
-    assert notes["required"] == notes["forbidden"] != ""
+    parts = {p["name"]: p for p in content["parts"]}
+    assert parts["graph.sparsity"]["default"] == 1e-3
+    assert parts["graph.required"]["note"] == parts["graph.forbidden"]["note"] != ""
+    assert "graph.row_bound" in text
 
 
 def test_a_misspelt_policy_is_corrected() -> None:

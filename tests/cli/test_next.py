@@ -13,6 +13,7 @@ import pytest
 
 from spillover.cli.policy_option import usable
 from spillover.history.example import example_file
+from spillover.policies import POLICIES
 from tests.cli.calls import call, outside
 
 HEADER = "round,arm,chosen,z,y"
@@ -208,14 +209,16 @@ def test_policies_and_their_parameters(folder) -> None:
     refused(folder, SMALL, "policy = 'oracle': needs what no file has", options=("--policy", "oracle"))
     refused(folder, SMALL, "policy = 'ftrl': needs what no file has", options=("--policy", "ftrl"))
     refused(folder, SMALL, "did you mean ndc-sem?", options=("--policy", "ndcsem"))
-    told_graph = ("--budget", 1, "--policy", "cucb", "--set", "told_graph=true")
-    refused(folder, SMALL, "'told_graph=true': must be left out: a file has no true graph", options=told_graph)
-    assert answer(written(folder, SMALL), *told_graph[:-1], "told_graph=false")["choose"]
-    found = answer(written(folder, SMALL), *options, "discount=0.9", "--set", "sparsity=auto")
+    knows_graph = ("--budget", 1, "--policy", "cucb", "--set", "knows_graph=true")
+    refused(folder, SMALL, "policy = 'cucb': needs what no file has", options=knows_graph)
+    assert answer(written(folder, SMALL), *knows_graph[:-1], "knows_graph=false")["choose"]
+    found = answer(written(folder, SMALL), *options, "discount=0.9", "--set", "graph=self-tuned")
+    assert found["policy"] == "ndc-sem"
+    found = answer(written(folder, SMALL), *options, "graph.sparsity=0.1", "--set", "graph.signed=true")
     assert found["policy"] == "ndc-sem"
 
 
-@pytest.mark.parametrize("policy", usable())
+@pytest.mark.parametrize("policy", [name for name, make in POLICIES.items() if usable(make())])
 def test_a_policy_that_must_know_the_range_of_y_says_how_to_tell_it(policy, folder) -> None:
     options: tuple[object, ...] = ("--budget", 1, "--policy", policy)
     if policy == "cts":

@@ -157,7 +157,11 @@ def test_tune_refuses_the_reported_draws_unless_forced(here) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "parts"),
     [
-        ("discount =", "discont =", ["my-grid.toml", "discont", "must be one of discount, exploration, sparsity"]),
+        (
+            "discount =",
+            "discont =",
+            ["my-grid.toml", "discont", "must be one of discount, exploration, graph.sparsity"],
+        ),
         ("[0.9, 0.99]", "[0.9, 1.5]", ["discount", "must be a number strictly between 0 and 1"]),
         ("[0.9, 0.99]", "[]", ["grid.discount", "must be a list of numbers"]),
         ("[0.9, 0.99]", '["a"]', ["grid.discount", "must be a list of numbers"]),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.contracts import ScoredWorld, World
 from spillover.datasets import DENSITY_WINDOW, STUDY_WINDOW, covid_italy
 from spillover.environments import covid
 from spillover.environments.covid import (
@@ -21,11 +22,11 @@ from spillover.environments.covid import (
 )
 from spillover.environments.outbreak import simulated_outbreak
 from spillover.rng import Purpose
-from spillover.simulation import rounds
+from spillover.simulation import problem_for, rounds
 from spillover.testing import check_environment
-from spillover.types import World
+from tests.support import sparse
 
-POLICY = sp.NDCSEM(discount=0.85, exploration=0.1, sparsity="auto")
+POLICY = sp.NDCSEM(discount=0.85, exploration=0.1, graph="self-tuned")
 
 
 @cache
@@ -134,7 +135,7 @@ def test_a_record_without_the_study_days_is_refused():
 @pytest.mark.parametrize("sparsity", [0.0, 1e4, "auto"])
 def test_the_fitted_graph_keeps_the_bound(sparsity):
     data = prepare(simulated(), shift=1, seed=0)
-    a = fit_unmasked(data.unshifted_overall, data.unshifted_specific, sparsity)
+    a = fit_unmasked(data.unshifted_overall, data.unshifted_specific, sparse(sparsity))
     assert a.sum(axis=1).max() <= 0.95 + 1e-9
     assert not np.diagonal(a).any()
     assert spectral_radius(a) < 1
@@ -176,15 +177,12 @@ def test_the_literal_world_shows_the_record_whatever_is_chosen():
     assert world.problem.reward_range == (0.0, max(data.overall.max(), data.specific.max()))
 
 
-def test_the_literal_world_has_no_regret_and_says_so():
+def test_the_literal_world_plays_but_has_no_regret():
     world = literal_world(prepare(simulated(), shift=3, seed=0))
-    x = np.zeros(21, bool)
-    for ask in (lambda: world.expected(1, x), lambda: world.best(1), lambda: world.matches(1, x)):
-        with pytest.raises(NotImplementedError, match="do not react to what is chosen"):
-            ask()
-    for graph in (world.adjacency, world.weights):
-        with pytest.raises(NotImplementedError, match="SemiSyntheticWorld"):
-            graph(1)
+    assert isinstance(world, World)
+    assert not isinstance(world, ScoredWorld)
+    with pytest.raises(TypeError, match="LiteralWorld: must be a ScoredWorld, in which regret is defined"):
+        problem_for(sp.CUCB(knows_graph=True), world)
 
 
 @pytest.mark.parametrize("make", [literal_world, semi_synthetic_world])
@@ -192,7 +190,7 @@ def test_a_row_of_a_batch_is_its_study_alone(make):
     grid = study_grid()
     rng = sp.Rng(0, np.zeros((2, 3), np.int64))
     world = make(grid)
-    assert isinstance(world, World)
+    assert isinstance(world, ScoredWorld) == (make is semi_synthetic_world)
     chosen = np.stack([played.x for played in rounds(POLICY, world, 3, rng, (2, 3))])
     for k, s in ((0, 0), (1, 2)):
         one = semi_synthetic_world(grid[k][s], world.adjacency(1)[k, s]) if make is semi_synthetic_world else None

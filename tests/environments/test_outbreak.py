@@ -7,6 +7,7 @@ from spillover import Rng
 from spillover.datasets import REGIONS
 from spillover.environments.covid import fit_unmasked, prepare, spectral_radius, trailing_mean
 from spillover.environments.outbreak import LOCKDOWN_DAYS, distances, outbreak, simulated_outbreak
+from tests.support import sparse
 
 OFF_DIAGONAL = ~np.eye(21, dtype=bool)
 
@@ -65,7 +66,7 @@ def test_noise_disturbs_the_study_window_only():
 @pytest.mark.parametrize("seed", range(3))
 def test_unmasked_and_without_noise_the_graph_is_recovered(seed):
     y, b, made = study(seed)
-    assert np.abs(fit_unmasked(y, b, sparsity=0.0) - made.adjacency).max() < 1e-6
+    assert np.abs(fit_unmasked(y, b, graph=sparse(0.0)) - made.adjacency).max() < 1e-6
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -74,7 +75,7 @@ def test_masked_as_in_the_paper_the_graph_is_biased(seed):
     # spill-over, so rows sum to nearly twice what they should
     y, b, made = study(seed)
     x = Rng(seed, np.arange(80)).permutation(21) < 5
-    masked, true = fit_unmasked(y, x * b, sparsity=0.0), made.adjacency
+    masked, true = fit_unmasked(y, x * b, graph=sparse(0.0)), made.adjacency
     assert masked.sum(axis=1).mean() - true.sum(axis=1).mean() > 0.25
     assert np.abs(masked - true).max() > 0.5
     assert spectral_radius(masked) < 1
@@ -85,7 +86,7 @@ def test_masked_is_no_bias_where_cases_react_to_the_choice(seed):
     _, b, made = study(seed)
     z = b * (Rng(seed, np.arange(80)).permutation(21) < 5)
     y = np.linalg.solve(np.eye(21) - made.adjacency, z.T).T
-    assert np.abs(fit_unmasked(y, z, sparsity=0.0) - made.adjacency).max() < 1e-6
+    assert np.abs(fit_unmasked(y, z, graph=sparse(0.0)) - made.adjacency).max() < 1e-6
 
 
 def test_resampled_region_specific_cases_do_not_identify_the_graph():

@@ -69,7 +69,7 @@ def test_ids_are_sensitive_to_every_field():
     tasks.append(replace(TASK, environment=sp.Instance(seed=0)))
     tasks.append(replace(TASK, environment=sp.Instance(seed=1)))
     tasks.append(replace(TASK, policy=sp.CUCB()))
-    tasks.append(replace(TASK, policy=sp.CUCB(told_graph=True)))
+    tasks.append(replace(TASK, policy=sp.CUCB(knows_graph=True)))
     assert len({cell_of(task).id for task in tasks}) == len(tasks)
 
 

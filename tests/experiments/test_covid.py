@@ -40,6 +40,7 @@ from spillover.policies import NDCSEM
 from spillover.rng import Rng
 from spillover.simulation import rounds
 from spillover.store import CellStore
+from tests.support import sparse
 
 SMALL = CovidPlan(shifts=(3, 11), seeds=2, discounts=(0.7, 0.85), explorations=(1e-4, 0.1))
 FOLDER = os.environ.get("SPILLOVER_COVID_DATA")
@@ -167,7 +168,7 @@ def test_a_cell_of_the_grid_is_the_single_run(study) -> None:
     grid, seeds = study.grid("cases", "reported"), SMALL.data_seeds([0])
     assert grid.rewards["own"].shape == (2, 2, 2)
     world = literal_world(prepare_all(simulated_outbreak()[0], SMALL, seeds))
-    policy = NDCSEM(discount=0.85, exploration=0.1, sparsity=grid.sparsity)
+    policy = NDCSEM(discount=0.85, exploration=0.1, graph=sparse(grid.sparsity))
     played = list(rounds(policy, world, 3, Rng(0, seeds), seeds.shape))
     z = sum(one.outcome.z for one in played)
     own = (weights_of(played[-1].state.graph.adjacency) * z).sum(axis=-1)[:, 0]

@@ -135,7 +135,7 @@ BAD = [  # what is replaced, by what, the line of the error, its message
     ("exploration = 1e-6", "exploratoin = 1", None, "unknown key exploratoin .*; did you mean exploration?"),
     ("[policies.ndc-sem.at.spread]", "[policies.ndc-sem.at.spreat]", None, "delay = 'spreat': .*did you mean spread?"),
     ('label = "NDC-SEM"', "label = 5", None, "label = 5: must be text"),
-    ('label = "NDC-SEM"', "forbidden = [[true]]", 29, "ndc-sem in fresh at delay 5: shape of forbidden"),
+    ('label = "NDC-SEM"', "graph = {forbidden = [[true]]}", 29, "ndc-sem in fresh at delay 5: shape of forbidden"),
     ('kind = "delayed-oracle"', 'kind = "orcale"', None, "kind = 'orcale': .*; did you mean oracle?"),
     ('worlds = ["fresh"]', 'worlds = ["frsh"]', None, "worlds = 'frsh': must be one of .*; did you mean fresh?"),
     ('worlds = ["fresh"]', "worlds = []", None, "worlds = []: must be a list of names"),

@@ -15,9 +15,10 @@ from spillover.experiments.grids import load_search, parse_search, shipped_searc
 from spillover.experiments.parse import shipped
 from spillover.experiments.search import Search
 from spillover.experiments.tune import run_search, tune
+from tests.support import sparse
 
 SMALL = sp.SyntheticSEM(n_arms=5, budget=2, horizon=150, changes=(60,))
-GRID = {"discount": [0.8, 0.95], "exploration": [1e-6, 1e-3, 0.1], "sparsity": [1e-3, 1.0]}
+GRID = {"discount": [0.8, 0.95], "exploration": [1e-6, 1e-3, 0.1], "graph.sparsity": [1e-3, 1.0]}
 
 
 def small(**changes) -> Search:
@@ -34,8 +35,9 @@ def small(**changes) -> Search:
 
 def test_a_cell_is_the_single_run() -> None:
     found = tune(sp.NDCSEM(), SMALL, 7, grid=GRID, replications=3, seed=5)
-    for row, regret in zip(found.to_frame().itertuples(), next(iter(found.regret.values())), strict=True):
-        policy = sp.NDCSEM(discount=row.discount, exploration=row.exploration, sparsity=row.sparsity)
+    frame = found.to_frame().rename(columns={"graph.sparsity": "sparsity"})
+    for row, regret in zip(frame.itertuples(), next(iter(found.regret.values())), strict=True):
+        policy = sp.NDCSEM(discount=row.discount, exploration=row.exploration, graph=sparse(row.sparsity))
         alone = sp.simulate(policy, SMALL, 7, replications=3, seed=5)
         np.testing.assert_array_equal(regret, alone.final_regret)
         interval = alone.interval("final_regret")
@@ -122,7 +124,7 @@ def test_a_search_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
         ({"seed": 9, "reported": 9}, "seed = 9: must be another one"),
         ({"replications": 0}, "replications = 0: must be a whole number from 1 on"),
         ({"grid": {}}, "grid = {}: must be at least one"),
-        ({"grid": {"gamma": [0.5]}}, "name in grid = 'gamma': must be one of discount, exploration, sparsity"),
+        ({"grid": {"gamma": [0.5]}}, "name in grid = 'gamma': must be one of discount, exploration, graph.sparsity"),
         ({"grid": {"discount": []}}, r"grid.discount = \[\]: must be a list of numbers"),
         ({"grid": {"discount": [0.5, 1.0]}}, "must be a number strictly between 0 and 1"),
         ({"policies": {"chance": sp.Uniform()}}, "must be one of none, which chance takes as arrays"),
@@ -149,7 +151,7 @@ def test_the_papers_grids_ship() -> None:
         sp.ConstantDelay(50),
     )
     assert covid.seed != covid.reported == 0
-    sparsity = np.asarray(load_search("sparsity").grid["sparsity"])
+    sparsity = np.asarray(load_search("sparsity").grid["graph.sparsity"])
     assert (sparsity[0], sparsity[-1]) == (1e-5, 1e6)
     np.testing.assert_allclose(np.diff(np.log10(sparsity)), 0.5, rtol=1e-9)
 

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.graph import AdaptiveGraph, NoGraph, SparseGraph, evidence
-from spillover.graph.foretold import best_candidate, no_evidence, weigh
+from spillover.graph import (
+    AdaptiveGraph,
+    InstrumentGraph,
+    NoGraph,
+    PayoffWeights,
+    SelfTunedGraph,
+    SparseGraph,
+    evidence,
+)
+from spillover.graph.evidence import best_candidate, empty_evidence, update_evidence
 from spillover.rng import Purpose
 from spillover.testing import check_policy
 from tests.graph.worlds import learn, played, random_model, weights_of
@@ -100,24 +108,24 @@ def test_order_unknown_and_rows_above_the_bound(seed):
 
 def test_judged_by_the_weights_that_were_held():
     # the first candidate held the right weights, the second the wrong ones, whatever they hold now
-    held = no_evidence(3, ())
+    held = empty_evidence(3, ())
     rng = np.random.default_rng(0)
     for _ in range(30):
         z = rng.uniform(size=4)
         foretold = np.array([z @ [1, 2, 3, 4], z @ [4, 3, 2, 1], z.sum()])
-        held = weigh(held, foretold, np.asarray(z @ [1, 2, 3, 4]), np.array(True))
+        held = update_evidence(held, foretold, np.asarray(z @ [1, 2, 3, 4]), np.array(True))
     assert best_candidate(held) == 0
     assert held.errors[0] < 1e-12 < held.errors[2] < held.errors[1]
-    same = weigh(held, foretold, np.asarray(7.0), np.array(False))
+    same = update_evidence(held, foretold, np.asarray(7.0), np.array(False))
     for old, new in zip(held, same, strict=True):
         np.testing.assert_array_equal(old, new)
 
 
 def test_a_level_is_no_merit():
-    held, rng = no_evidence(2, ()), np.random.default_rng(0)
+    held, rng = empty_evidence(2, ()), np.random.default_rng(0)
     for _ in range(50):
         total = rng.uniform(1, 2)
-        held = weigh(held, np.array([3 * total, total]), np.asarray(3 * total), np.array(True))
+        held = update_evidence(held, np.array([3 * total, total]), np.asarray(3 * total), np.array(True))
     assert best_candidate(held) == 0
     assert held.errors[1] < 10  # of the first arrival alone: afterwards the factor makes up for the level
 
@@ -160,41 +168,53 @@ def test_without_edges_it_is_no_graph():
     np.testing.assert_allclose(ours.final_regret, without.final_regret)
 
 
-GRAPHS = ["payoff", "instrument", "adaptive", "none"]
+GRAPHS = {
+    "payoff": PayoffWeights(signed=True),
+    "instrument": InstrumentGraph(signed=True),
+    "adaptive": AdaptiveGraph(signed=True),
+    "none": NoGraph(),
+}
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("policy", [sp.NDCSEM, sp.SEMUCB])
 def test_contract(policy, graph):
-    check_policy(policy(graph=graph, signed=graph != "none"))
+    check_policy(policy(graph=GRAPHS[graph]))
 
 
 def test_contract_with_a_chosen_sparsity_and_noise():
     world = sp.SyntheticSEM(
         n_arms=4, budget=2, edge_density=0.3, horizon=30, changes=(), noise=0.2, graph_changes=(15,)
     )
-    check_policy(sp.NDCSEM(graph="adaptive", sparsity="auto"), environment=world)
+    check_policy(sp.NDCSEM(graph=AdaptiveGraph(sparsity="auto")), environment=world)
 
 
 def test_a_learner_itself_may_be_given():
     world = sp.SyntheticSEM(horizon=100, changes=())
     given, named = (sp.simulate(sp.NDCSEM(graph=g), world, 5, replications=3) for g in (SparseGraph(), "sparse"))
     np.testing.assert_array_equal(given.regret, named.regret)
-    assert isinstance(sp.NDCSEM(graph="none").learner, NoGraph)
+    assert isinstance(sp.NDCSEM(graph="none").graph, NoGraph)
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"graph": "dense"}, "graph = 'dense': must be one of sparse, payoff, instrument, adaptive, none"),
+        ({"graph": "dense"}, "graph = 'dense': must be one of sparse, self-tuned, payoff, instrument, adaptive, none"),
         ({"graph": None}, "graph = None: must be one of"),
         ({"graph": SparseGraph}, "graph = .*: must be one of"),
-        ({"signed": 1}, "signed = 1: must be True or False"),
-        ({"graph": SparseGraph(), "signed": True}, "signed = True: must be False where the learner itself is given"),
-        ({"graph": "payoff", "forbidden": np.eye(3)}, 'must be None for graph="payoff"'),
-        ({"graph": "adaptive", "sparsity": "much"}, "sparsity = 'much'"),
     ],
 )
 def test_what_cannot_be_is_refused(given, words):
     with pytest.raises(ValueError, match=words):
         sp.NDCSEM(**given)
+
+
+@pytest.mark.parametrize("learner", [SparseGraph, SelfTunedGraph, PayoffWeights, InstrumentGraph, AdaptiveGraph])
+def test_a_sign_that_is_neither_is_refused(learner):
+    with pytest.raises(ValueError, match="signed = 1: must be True or False"):
+        learner(signed=1)
+
+
+def test_a_sparsity_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="sparsity = 'much'"):
+        AdaptiveGraph(sparsity="much")

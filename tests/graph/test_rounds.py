@@ -13,7 +13,6 @@ from spillover.graph import (
     PayoffWeights,
     SelfTunedGraph,
     SparseGraph,
-    absorb_rounds,
 )
 from spillover.state import leaves
 from tests.graph.worlds import played, random_model
@@ -53,7 +52,7 @@ def test_at_once_as_one_by_one(name, changes, noise):
     expected = learner.solve(one_by_one(learner, learner.init(problem), rounds))
     graph, half = learner.init(problem), len(rounds[0]) // 2 + 7
     for part in (slice(0, half), slice(half, None)):  # from nothing, and from what is known
-        graph = absorb_rounds(learner, graph, *(column[part] for column in rounds))
+        graph = learner.absorb_rounds(graph, *(column[part] for column in rounds))
     graph, wanted = learner.solve(graph), leaves(expected)
     for field, leaf in leaves(graph).items():
         np.testing.assert_allclose(leaf, wanted[field], rtol=1e-6, atol=1e-9, err_msg=field)
@@ -64,7 +63,7 @@ def test_at_once_as_one_by_one(name, changes, noise):
 
 def test_the_round_that_gives_a_change_away_is_the_first_of_the_new_graph():
     learner, rounds = AdaptiveGraph(), history(0.0, changes=1)
-    graph = absorb_rounds(learner, learner.init(sp.Problem(N, 3, acyclic=False)), *rounds)
+    graph = learner.absorb_rounds(learner.init(sp.Problem(N, 3, acyclic=False)), *rounds)
     heard = rounds[2] & (rounds[3] >= graph.since)
     np.testing.assert_allclose(graph.sparse.gram, rounds[1][heard].T @ rounds[1][heard], rtol=1e-9)
     assert 120 < graph.since < 130
@@ -75,5 +74,5 @@ def test_no_rounds_change_nothing():
     graph = learner.init(sp.Problem(N, 3))
     none = np.zeros((0, N)), np.zeros((0, N)), np.zeros(0, np.bool_), np.zeros(0, np.int64)
     before = {name: leaf.copy() for name, leaf in leaves(graph).items()}
-    after = leaves(absorb_rounds(learner, graph, *none))
+    after = leaves(learner.absorb_rounds(graph, *none))
     assert all(np.array_equal(after[name], leaf) for name, leaf in before.items())

@@ -7,8 +7,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import spillover as sp
-from spillover.graph import InstrumentGraph, SelfTunedGraph, SparseGraph
-from spillover.oracle import top_arms
+from spillover.graph import GRAPHS, InstrumentGraph, SelfTunedGraph, SparseGraph
+from spillover.set_search import top_arms
 from tests.graph.worlds import learn, played, random_model
 from tests.reference import graph_reference as reference
 
@@ -111,7 +111,7 @@ def test_an_arm_that_does_harm_is_never_chosen(learner):
 def test_harmful_edges_in_a_run(graph):
     world = sp.SyntheticSEM(harmful=0.5, edge_density=0.2, weight_range=(0.5, 1.2), horizon=400, changes=())
     run, blind = (
-        sp.simulate(sp.NDCSEM(graph=graph, signed=signed), world, 5, replications=30).final_regret
+        sp.simulate(sp.NDCSEM(graph=GRAPHS[graph](signed=signed)), world, 5, replications=30).final_regret
         for signed in (True, False)
     )
     assert run.mean() <= blind.mean() + 2 * (run - blind).std() / np.sqrt(30)

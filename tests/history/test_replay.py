@@ -5,12 +5,15 @@ import pytest
 
 import spillover as sp
 from spillover.cli.policy_option import usable
-from spillover.history import History, tell
-from spillover.history.replay import deferred, stretches
+from spillover.contracts import Adapted
+from spillover.graph import SparseGraph
+from spillover.history import History, replay_history
+from spillover.history.replay import batches
 from spillover.policies import POLICIES
 from spillover.state import leaves
+from tests.support import sparse
 
-UNTOLD = usable()
+USABLE = [name for name, make in POLICIES.items() if usable(make())]
 
 
 def played(rounds=60, n=5, budget=2, seed=3, lost=()):
@@ -39,11 +42,11 @@ def options(name):
     return {"overall_range": (0.0, 8.0)} if name == "cts" else {}
 
 
-@pytest.mark.parametrize("name", UNTOLD)
+@pytest.mark.parametrize("name", USABLE)
 def test_it_equals_a_learner_that_lived_through_it(name) -> None:
     """Which solves for the graph in every round, and whose answers are not asked for."""
     history, policy = played(lost=(7, 59, 60)), POLICIES[name]()
-    told = tell(policy, history, budget=2, seed=4, **options(name))
+    told = replay_history(policy, history, budget=2, seed=4, **options(name))
     lived = sp.Learner(policy, told.problem, seed=4)
     for x, z, y, arrived in zip(history.x, history.z, history.y, history.arrived, strict=True):
         t = lived.play(x)
@@ -59,8 +62,8 @@ def test_it_equals_a_learner_that_lived_through_it(name) -> None:
 @pytest.mark.parametrize("sparsity", [0.0, 1e-3, "auto"])
 def test_one_solution_at_the_end_is_the_one_of_every_round(sparsity) -> None:
     """While the graph has one answer: there are more rounds than arms."""
-    history, policy = played(rounds=40, n=6), sp.NDCSEM(sparsity=sparsity)
-    told = tell(policy, history, budget=2)
+    history, policy = played(rounds=40, n=6), sp.NDCSEM(graph=sparse(sparsity))
+    told = replay_history(policy, history, budget=2)
     rng, state = sp.Rng(0), policy.init(told.problem, sp.Rng(0).at(sp.Purpose.START))
     for t, (x, z, y) in enumerate(zip(history.x, history.z, history.y, strict=True), 1):
         state = policy.played(state, x)
@@ -70,56 +73,49 @@ def test_one_solution_at_the_end_is_the_one_of_every_round(sparsity) -> None:
     np.testing.assert_allclose(told.state.graph.weights, state.graph.weights, rtol=1e-6)
 
 
-def test_deferring_leaves_the_policy_as_it_was() -> None:
-    policy = sp.NDCSEM()
-    learner = policy.learner
-    assert deferred(policy) is not policy
-    assert policy.learner is learner
-    assert deferred(sp.CUCB()) == sp.CUCB()
-
-
 def test_nothing_known_yet_follows_the_plan() -> None:
-    learner = tell(sp.NDCSEM(), played(rounds=2, lost=(1, 2)), budget=2)
+    learner = replay_history(sp.NDCSEM(), played(rounds=2, lost=(1, 2)), budget=2)
     assert learner.pending == [1, 2]
     assert learner.choose().sum() == 2
 
 
-class Judged:
-    """A learner that must be solved on the way, and counts how often it is."""
+SOLVED: list[None] = []
 
-    def __init__(self, learner) -> None:
-        self.init, self.absorb, self.inner, self.solved = learner.init, learner.absorb, learner, 0
+
+class Judged(SparseGraph):
+    """A learner that must be solved for now and then, and counts how often it is."""
+
+    judges = True
 
     def remember(self, graph):
         return graph.weights
 
     def solve(self, graph):
-        self.solved += 1
-        return self.inner.solve(graph)
+        SOLVED.append(None)
+        return super().solve(graph)
 
 
 @pytest.mark.parametrize(("rounds", "most"), [(90, 90), (1450, 102)])
 def test_a_learner_that_is_judged_is_solved_now_and_then_and_at_the_end(rounds, most) -> None:
     policy, history = sp.NDCSEM(), played(rounds=rounds, lost=(5, rounds))
-    expected = tell(policy, history, budget=2).state.graph
-    judged = Judged(policy.learner)
-    vars(policy)["learner"] = judged
-    found = tell(policy, history, budget=2).state.graph
+    expected = replay_history(policy, history, budget=2).state.graph
+    SOLVED.clear()
+    found = replay_history(sp.NDCSEM(graph=Judged()), history, budget=2).state.graph
     np.testing.assert_allclose(found.adjacency, expected.adjacency, atol=1e-7)
-    assert most // 2 < judged.solved <= most
+    assert most // 2 < len(SOLVED) <= most
 
 
 def test_a_policy_that_needs_the_probabilities_of_its_own_draws_is_refused() -> None:
-    assert "ftrl" not in UNTOLD
+    assert "ftrl" not in USABLE
     with pytest.raises(ValueError, match=r"policy = FTRL.*must be one that learns from any decision"):
-        tell(sp.FTRL(), played(), budget=2)
+        replay_history(sp.FTRL(), played(), budget=2)
 
 
 def test_what_cannot_be_is_refused_with_its_row() -> None:
     history = played(rounds=2500)
     history.z[1700, history.x[1700]] = 1.5
     with pytest.raises(ValueError, match=r"z of row 1700 = .*1\.5"):
-        tell(sp.SwitchingSEM(), history, budget=2)
+        replay_history(sp.SwitchingSEM(), history, budget=2)
 
 
 @pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM(graph="adaptive")])
@@ -128,31 +124,31 @@ def test_what_stands_in_pending_rounds_is_not_looked_at(policy) -> None:
     blank, filled = played(rounds=300, lost=lost), played(rounds=300, lost=lost)
     filled.z[~filled.arrived] = np.where(filled.x[~filled.arrived], np.nan, 0.0)
     filled.y[~filled.arrived] = np.nan
-    states = [leaves(tell(policy, history, budget=2).state) for history in (blank, filled)]
+    states = [leaves(replay_history(policy, history, budget=2).state) for history in (blank, filled)]
     assert all(np.array_equal(states[0][name], leaf, equal_nan=True) for name, leaf in states[1].items())
 
 
-@pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM(), sp.CUCB(), None])
+@pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM(), sp.CUCB(), Adapted(functions=None)])
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
 @pytest.mark.parametrize("rounds", [1, 100, 2600])
 def test_a_way_through_all_rounds(policy, share, rounds) -> None:
     """To every round once, solved where judging begins, and judged for the last outcomes, however rare they are.
 
-    None stands for a policy of which nothing is known but that it wants to be reminded.
+    The last policy stands for one of which nothing is known but that its choices carry a memo.
     """
     arrived = np.random.default_rng(rounds).uniform(size=rounds) < share
     remembers = not isinstance(policy, sp.NDCSEM | sp.CUCB)
-    way = list(stretches(policy, remembers, arrived))
+    way = list(batches(policy, remembers, arrived))
     stops = [stretch.stop for stretch in way]
     assert stops == sorted(set(stops))
     assert stops[-1] == rounds
     starts = [0, *stops[:-1]]
     judged = np.repeat([stretch.judged for stretch in way], np.subtract(stops, starts))
-    most = 0 if not remembers else rounds if policy is None else 1000
+    most = 0 if not remembers else 1000 if policy.reuses_memo else rounds
     assert judged[arrived].sum() == min(arrived.sum(), most)
     for k, stretch in enumerate(way[1:], 1):
         if stretch.judged and not way[k - 1].judged:
             assert way[k - 1].solved
             assert arrived[way[k - 1].stop - 1]
     assert way[-1].solved == bool(arrived[-1])
-    assert len(way) <= rounds // 1000 + 204 or policy is None
+    assert len(way) <= rounds // 1000 + 204 or isinstance(policy, Adapted)

@@ -6,6 +6,7 @@ import pytest
 import spillover as sp
 from spillover.policies import AblatedNDCSEM
 from spillover.rng import Purpose
+from tests.support import explained, sparse
 
 WORLD = sp.SyntheticSEM(n_arms=6, budget=2, edge_density=0.2, horizon=80, changes=(40,))
 
@@ -16,14 +17,14 @@ def played(policy, delay=5):
 
 
 def test_with_everything_on_it_is_ndc_sem():
-    ablated = AblatedNDCSEM(discount=0.9, exploration=0.01, sparsity=0.1)
-    whole_policy = sp.NDCSEM(discount=0.9, exploration=0.01, sparsity=0.1)
+    ablated = AblatedNDCSEM(discount=0.9, exploration=0.01, graph=sparse(0.1))
+    whole_policy = sp.NDCSEM(discount=0.9, exploration=0.01, graph=sparse(0.1))
     for ours, whole in zip(played(ablated), played(whole_policy), strict=True):
         np.testing.assert_array_equal(ours.x, whole.x)
 
 
 def test_without_the_graph_every_weight_stays_one():
-    state = played(AblatedNDCSEM(graph=False))[-1].state
+    state = played(AblatedNDCSEM(graph="none"))[-1].state
     assert (state.graph.weights == 1).all()
     assert not state.graph.adjacency.any()
     assert (played(AblatedNDCSEM())[-1].state.graph.weights > 1).any()
@@ -36,7 +37,7 @@ def test_without_a_discount_means_are_plain_averages():
     for round_, x, outcome, _ in history:
         if round_ <= 80 - 5:
             seen, total = seen + x, total + outcome.z
-    known = policy.explain(history[-1].state)
+    known = explained(policy, history[-1].state)
     np.testing.assert_allclose(known.count, seen)
     np.testing.assert_allclose(known.mean, total / seen)
     assert (known.clock == 80).all()
@@ -52,7 +53,7 @@ def test_by_arrival_late_feedback_counts_as_new():
         for _ in range(5):
             state = policy.played(state, x)
         outcome = sp.Feedback(x, np.array([1.0, 0.0]), np.array([1.0, 0.0]), np.array(4), np.array(True))
-        assert policy.explain(policy.update(state, outcome, sp.Rng(0))).count[0] == weight
+        assert explained(policy, policy.update(state, outcome, sp.Rng(0))).count[0] == weight
         assert policy.order_free is aware
 
 

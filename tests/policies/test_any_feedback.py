@@ -11,13 +11,13 @@ from hypothesis.extra import numpy as arrays
 
 import spillover as sp
 from spillover.state import leaves
+from tests.support import explained, sparse
 
 # Of outcomes whose squares are smaller than the smallest normal number; what is learned is right all the same.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in fit")
 
-NEED_A_WORLD = ("oracle", "delayed-oracle")
-NAMES = [name for name in sp.POLICIES if name not in NEED_A_WORLD]
-NEED_A_RANGE = ("cts",)
+NAMES = [name for name, make in sp.POLICIES.items() if not make().needs_world]
+NEED_A_RANGE = [name for name in NAMES if sp.POLICIES[name]().needs_overall_range]
 
 outcomes = st.one_of(
     st.floats(-1e12, 1e12),
@@ -33,13 +33,13 @@ limits = st.sampled_from([(0.0, 1.0), (-3.0, 2.0), (0.0, 1e12), (-1e-6, 1e-6), (
 
 
 @st.composite
-def games(draw, declared, told_graph):
+def games(draw, declared, knows_graph):
     """A problem, and for each round what is played instead of the choice (or None) and what arrives at its end."""
     n = draw(st.integers(1, 6))
     batch: tuple[int, ...] = draw(st.sampled_from([(), (2,)]))
     low, high = draw(limits)
     overall = draw(limits) if declared else None
-    total = draw(arrays.arrays(float, n, elements=weights, fill=st.nothing())) if told_graph else None
+    total = draw(arrays.arrays(float, n, elements=weights, fill=st.nothing())) if knows_graph else None
     problem = sp.Problem(n, draw(st.integers(1, n)), draw(st.booleans()), (low, high), overall, total)
     rounds = draw(st.integers(1, 9))
     line = (rounds, *batch, n)
@@ -60,13 +60,14 @@ def check(policy: Any, state: Any, problem: sp.Problem, batch: tuple[int, ...], 
     assert choice.x.dtype == np.bool_
     assert choice.x.shape == (*batch, problem.n_arms)
     assert (choice.x.sum(axis=-1) <= problem.budget).all()
-    found = leaves(state) | ({} if choice.memo is None else {"memo": choice.memo})
+    carried = {"probability": choice.probability, "memo": choice.memo}
+    found = leaves(state) | {name: value for name, value in carried.items() if value is not None}
     for name, leaf in found.items():
         assert not np.isnan(leaf).any(), name
     if hasattr(policy, "index"):
         assert not np.isnan(policy.index(state)).any()
     if hasattr(policy, "explain"):
-        shown = policy.explain(state, rng)
+        shown = explained(policy, state, rng)
         assert not np.isnan(shown.score).any()
         assert not np.isnan(shown.mean[shown.count > 0]).any()
     return choice
@@ -85,11 +86,11 @@ def run(policy: Any, game: Any) -> None:
         for _ in range(pause[t]):
             state = policy.played(state, np.zeros_like(played))
         rounds += 1 + pause[t]
-        log.append((played, np.where(played, b[t], 0.0), y[t], choice.memo))
+        log.append((played, np.where(played, b[t], 0.0), y[t], choice[1:]))
         for k in heard[t]:
-            decision, z, overall, memo = log[k]
+            decision, z, overall, carried = log[k]
             old = np.where(arrived[k], age[k] % rounds, age[k])  # of any round so far, not only of the one it was
-            piece = sp.Feedback(decision, z, overall, old, np.asarray(arrived[k]), memo)
+            piece = sp.Feedback(decision, z, overall, old, np.asarray(arrived[k]), *carried)
             state = policy.update(state, piece, rng.at(sp.Purpose.LEARNING, k + 1))
     check(policy, state, problem, batch, rng.at(sp.Purpose.CHOICE, len(x) + 1))
 
@@ -97,7 +98,7 @@ def run(policy: Any, game: Any) -> None:
 def check_games(policy: Any, declared: bool, examples: int) -> None:
     """Hypothesis on a policy of our choice."""
 
-    @given(games(declared, told_graph=getattr(policy, "told_graph", False)))
+    @given(games(declared, knows_graph=policy.knows_graph))
     @hypothesis_settings(max_examples=examples)
     def falls_over(game):
         run(policy, game)
@@ -122,14 +123,14 @@ def test_no_feedback_makes_it_fall_over(name, declared):
         ("window-cucb", {"window": 3}),
         ("glr-cucb", {"false_alarms": 1 - 1e-12, "forced": 1.0}),
         ("glr-cucb", {"false_alarms": 1e-300, "forced": 0.0}),
-        ("glr-sem-ucb", {"false_alarms": 1 - 1e-12, "forced": 1.0, "sparsity": 0.0}),
-        ("sem-ucb", {"sparsity": 0.0}),
-        ("sem-ucb", {"sparsity": 1e12}),
-        ("sem-ucb", {"sparsity": "auto"}),
+        ("glr-sem-ucb", {"false_alarms": 1 - 1e-12, "forced": 1.0, "graph": sparse(0.0)}),
+        ("sem-ucb", {"graph": sparse(0.0)}),
+        ("sem-ucb", {"graph": sparse(1e12)}),
+        ("sem-ucb", {"graph": "self-tuned"}),
         ("ndc-sem", {"discount": 1e-12, "exploration": 1e6}),
         ("ndc-sem", {"discount": 1e-12, "exploration": 1e6, "pending": True}),
         ("ndc-sem", {"pending": True}),
-        ("ndc-sem", {"discount": 0.5, "exploration": 0.0, "sparsity": 0.0}),
+        ("ndc-sem", {"discount": 0.5, "exploration": 0.0, "graph": sparse(0.0)}),
     ],
 )
 def test_nor_with_settings_at_their_edges(name, settings):
@@ -137,5 +138,5 @@ def test_nor_with_settings_at_their_edges(name, settings):
 
 
 def test_every_policy_is_tried():
-    assert set(NAMES) | set(NEED_A_WORLD) == set(sp.POLICIES)
+    assert set(NAMES) | {"oracle", "delayed-oracle"} == set(sp.POLICIES)
     assert len(NAMES) >= 16

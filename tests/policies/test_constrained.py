@@ -7,16 +7,15 @@ import pytest
 
 import spillover as sp
 from spillover.constraints import Costs, Exclusive, Group, Include, Requires
-from spillover.oracle import Infeasible
 from spillover.policies.constrained import RESAMPLES
 from spillover.reasons import reasons
 from spillover.rng import Purpose
+from spillover.set_search import Infeasible
 from spillover.testing import check_policy
-from spillover.types import Explains, Informed
 
 PROBLEM = sp.Problem(n_arms=5, budget=3)
 MIXED = (Exclusive([0, 1]), Costs([1, 1, 2, 2, 3], limit=4), Requires(4, needs=[0]))
-CAN = [name for name, make in sp.POLICIES.items() if isinstance(make(), Explains) and not isinstance(make(), Informed)]
+CAN = [name for name, make in sp.POLICIES.items() if not make().needs_world]
 
 
 @pytest.mark.parametrize("name", CAN)
@@ -59,16 +58,16 @@ def test_what_cannot_be_kept_is_refused_at_once():
     policy = sp.Constrained(policy=sp.NDCSEM(), constraints=(Include([0, 1, 2, 3]),))
     with pytest.raises(Infeasible, match=r"always arm 0, arm 1, arm 2, arm 3; .*|at most 3 arms \(the budget\)"):
         policy.init(PROBLEM, sp.Rng(0))
-    with pytest.raises(TypeError, match="must be a policy that has an explain"):
+    with pytest.raises(TypeError, match="must be a policy, such as"):
         sp.Constrained(policy=object())
     with pytest.raises(ValueError, match="constraints = 3: must be a tuple of constraints"):
-        sp.Constrained(policy=sp.NDCSEM(), constraints=3)  # type: ignore[arg-type]
+        sp.Constrained(policy=sp.NDCSEM(), constraints=3)
 
 
 class Explaining(sp.FTRL):
     """FTRL with just enough of an explanation to be wrapped."""
 
-    def explain(self, state, rng=None):
+    def explain(self, state, rng):
         raise NotImplementedError
 
 
@@ -77,7 +76,7 @@ def test_the_inverse_probabilities_of_a_drawn_set_are_right_on_average():
     policy = sp.Constrained(policy=Explaining(), constraints=(Group([0, 1, 2], at_most=1),))
     batch, problem = (4000,), sp.Problem(n_arms=5, budget=2)
     state = policy.init(problem, sp.Rng(0), batch)
-    x, memo = policy.select(state, sp.Rng(5, np.arange(batch[0])).at(Purpose.CHOICE, 1))
+    x, memo, _ = policy.select(state, sp.Rng(5, np.arange(batch[0])).at(Purpose.CHOICE, 1))
     assert ((memo > 0) & (memo <= 1) & (memo >= 1 / RESAMPLES)).all()
     inverse = np.where(x, 1 / memo, 0.0)
     error = inverse.std(axis=0) / np.sqrt(batch[0])
@@ -160,16 +159,16 @@ def test_of_scores_without_limit_there_is_no_total():
 
 def test_the_effort_of_a_learner_is_that_of_its_searches(tmp_path):
     learner = told_everything(sp.NDCSEM(), effort=1)
-    assert learner.policy.effort == 1
+    assert learner.policy_this_round().effort == 1
     learner.choose(available=range(15))
-    assert learner.today().effort == 1
+    assert learner.policy_this_round().effort == 1
     assert learner.reasons().proved is False
     learner.save(tmp_path / "learner.json")
     again = sp.Learner.load(tmp_path / "learner.json", sp.NDCSEM(), learner.problem)
     assert again.reasons().proved is True
     own = sp.Learner(sp.Constrained(policy=sp.NDCSEM(), constraints=(Include(["a"]),), arms="abcde", effort=7), PROBLEM)
     own.choose(available=range(4))
-    today = own.today()
+    today = own.policy_this_round()
     assert isinstance(today, sp.Constrained)
     assert (today.effort, today.arms) == (7, tuple("abcde"))
 
@@ -185,12 +184,14 @@ def test_constraints_around_constraints_all_hold():
     inner = sp.Constrained(policy=sp.SwitchingSEM(), constraints=(Exclusive(["a", "b"]),), arms="abcd")
     for both in (
         sp.Constrained(policy=inner, constraints=(Exclusive([2, 3]),)),
-        sp.Learner(inner, sp.Problem(4, 3), constraints=(Exclusive(["c", "d"]),), arms=list("abcd")).policy,
+        sp.Learner(
+            inner, sp.Problem(4, 3), constraints=(Exclusive(["c", "d"]),), arms=list("abcd")
+        ).policy_this_round(),
     ):
         assert isinstance(both, sp.Constrained)
         assert (both.policy, both.arms, len(both.constraints)) == (inner.policy, tuple("abcd"), 2)
         state = both.init(sp.Problem(4, 3), sp.Rng(0))
         x = both.select(state, sp.Rng(0)).x
         assert x[:2].sum() == x[2:].sum() == 1
-    with pytest.raises(ValueError, match=r"arms = .*'x'.*must be the names that the constraints within have"):
+    with pytest.raises(ValueError, match=r"arms = .*'x'.*must be the names that the inner constraints use"):
         sp.Constrained(policy=inner, constraints=(Exclusive([2, 3]),), arms=list("xbcd"))

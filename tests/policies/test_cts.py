@@ -36,7 +36,7 @@ def feedback(x, y, z=None, arrived=True):
 @pytest.mark.parametrize("way", reference.WAYS)
 def test_slow_twin_agrees_at_every_round(way, scale):
     problem, told = SCALES[scale]
-    policy, twin, seed = CTS(told_graph="weights" in told), reference.SlowCTS(N, BUDGET, **told), 5
+    policy, twin, seed = CTS(knows_graph="weights" in told), reference.SlowCTS(N, BUDGET, **told), 5
     rng = sp.Rng(seed)
 
     def tell(now, moment, x, z, y):
@@ -101,7 +101,7 @@ def test_one_draw_an_arm_and_the_best_are_chosen():
 
 def test_told_weights_rank_the_draws():
     """P(w_1 theta_1 > w_2 theta_2) for uniform draws and w = (1, 2) is 1/4."""
-    policy, draws = CTS(told_graph=True), 40_000
+    policy, draws = CTS(knows_graph=True), 40_000
     state = policy.init(sp.Problem(2, 1, weights=[1.0, 2.0]), sp.Rng(0), (draws,))
     share = policy.select(state, sp.Rng(6, np.arange(draws))).x[:, 0].mean()
     assert abs(share - 0.25) < 4 * math.sqrt(0.25 * 0.75 / draws)
@@ -152,9 +152,9 @@ def test_contract():
     check_policy(CTS())
 
 
-@pytest.mark.parametrize("told_graph", [False, True])
-def test_live_equals_its_row_of_a_batch(told_graph):
-    policy, environment = CTS(told_graph=told_graph), sp.SyntheticSEM(horizon=120, changes=(60,))
+@pytest.mark.parametrize("knows_graph", [False, True])
+def test_live_equals_its_row_of_a_batch(knows_graph):
+    policy, environment = CTS(knows_graph=knows_graph), sp.SyntheticSEM(horizon=120, changes=(60,))
     delay = sp.LossyDelay(sp.GeometricDelay(5), 0.2)
     many = sp.simulate(policy, environment, delay, replications=5, seed=2)
     alone = sp.simulate(policy, environment, delay, replications=1, seed=2, first=3)
@@ -190,7 +190,7 @@ def test_errors_name_the_argument(problem, message):
 
 
 def test_told_the_graph_it_needs_no_overall_range():
-    CTS(told_graph=True).init(sp.Problem(2, 1, weights=[1.0, 2.0]), sp.Rng(0))
+    CTS(knows_graph=True).init(sp.Problem(2, 1, weights=[1.0, 2.0]), sp.Rng(0))
 
 
 @pytest.mark.parametrize(

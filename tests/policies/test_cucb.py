@@ -55,7 +55,7 @@ def compare(policy, twin, problem, way, seed, rounds=ROUNDS):
 def test_slow_twin_agrees_at_every_round(way, scale):
     problem, told = SCALES[scale]
     clear = sum(
-        compare(CUCB(told_graph="weights" in told), reference.SlowCUCB(N, BUDGET, **told), problem, way, seed)
+        compare(CUCB(knows_graph="weights" in told), reference.SlowCUCB(N, BUDGET, **told), problem, way, seed)
         for seed in (1, 2)
     )
     assert clear >= 25
@@ -67,7 +67,7 @@ def test_slow_discounted_twin_agrees_at_every_round(way, scale):
     problem, told = SCALES[scale]
     clear = 0
     for discount in (0.9, 0.99):
-        policy = DiscountedCUCB(discount=discount, told_graph="weights" in told)
+        policy = DiscountedCUCB(discount=discount, knows_graph="weights" in told)
         clear += compare(policy, reference.SlowDiscountedCUCB(N, BUDGET, discount, **told), problem, way, seed=3)
     assert clear >= 10
 
@@ -187,10 +187,10 @@ def test_contract(policy):
     check_policy(policy)
 
 
-@pytest.mark.parametrize("told_graph", [False, True])
+@pytest.mark.parametrize("knows_graph", [False, True])
 @pytest.mark.parametrize("kind", [CUCB, DiscountedCUCB])
-def test_live_equals_its_row_of_a_batch(kind, told_graph):
-    policy, environment = kind(told_graph=told_graph), sp.SyntheticSEM(horizon=120, changes=(60,))
+def test_live_equals_its_row_of_a_batch(kind, knows_graph):
+    policy, environment = kind(knows_graph=knows_graph), sp.SyntheticSEM(horizon=120, changes=(60,))
     delay = sp.LossyDelay(sp.GeometricDelay(5), 0.2)
     many = sp.simulate(policy, environment, delay, replications=5, seed=2)
     alone = sp.simulate(policy, environment, delay, replications=1, seed=2, first=3)

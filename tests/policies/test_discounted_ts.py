@@ -10,6 +10,7 @@ import spillover as sp
 from spillover.policies.discounted_ts import DISCOUNTS, EVIDENCE_DISCOUNT
 from spillover.testing import check_policy
 from tests.reference.discounted_ts_reference import SlowDiscounts
+from tests.support import explained
 
 N, BUDGET = 4, 2
 LOW, HIGH = -1.0, 3.0
@@ -45,7 +46,7 @@ def test_slow_twin_agrees(name, law):
             continue
         np.testing.assert_allclose(state.candidates.evidence, twin.evidence(), rtol=1e-9)
         drawn = policy.draw(state, rng.at(sp.Purpose.CHOICE, t + 1))
-        shown = policy.explain(state, rng)
+        shown = explained(policy, state, rng)
         mean, count, flying = twin.posterior(int(drawn.leader))
         np.testing.assert_allclose(shown.count, count, rtol=1e-9)
         np.testing.assert_allclose(shown.pending, flying, rtol=1e-9, atol=1e-11)
@@ -64,7 +65,7 @@ def test_rewards_on_another_range_teach_the_same():
         told = [np.where(x, share, 0.0), np.where(x, LOW + (HIGH - LOW) * share, 0.0)]
         for k, z in enumerate(told):
             states[k] = policy.update(policy.played(states[k], x), feedback(x, z, 0), rng)
-    one, two = (policy.explain(state, rng) for state in states)
+    one, two = (explained(policy, state, rng) for state in states)
     np.testing.assert_allclose(two.index, LOW + (HIGH - LOW) * one.index, rtol=1e-9)
     np.testing.assert_allclose(two.mean, LOW + (HIGH - LOW) * one.mean, rtol=1e-9)
 

@@ -7,15 +7,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
+from spillover.policies import GraphPolicy
 from spillover.policies.ftrl import leaders
 from spillover.rng import Purpose
 from spillover.simulation import problem_for
 from spillover.testing.policies import check_explanation
-from spillover.testing.stage import Stage
-from spillover.types import Explains, Informed, learns_graph
+from spillover.testing.trial import Trial
+from tests.support import explained
 
 WORLD = sp.SyntheticSEM(n_arms=5, budget=2, edge_density=0.3, horizon=40, changes=(20,), law="beta")
-DRAWN_SETS = {"ftrl", "ftrl-told-graph", "super-arm-ucb"}  # whose choice is not the best by score
+DRAWN_SETS = {"ftrl", "ftrl-known-graph", "super-arm-ucb"}  # whose choice is not the best by score
 
 
 def play(name, batch=(), horizon=None):
@@ -23,17 +24,17 @@ def play(name, batch=(), horizon=None):
     rng = sp.Rng(11, np.arange(batch[0]) if batch else 0)
     world = WORLD.draw(rng.at(Purpose.WORLD), batch)
     policy: Any = sp.POLICIES[name]()
-    policy = policy.told(world) if isinstance(policy, Informed) else policy
-    shown = policy.explain(policy.init(problem_for(policy, world), rng.at(Purpose.START), batch), rng)
+    policy = policy.with_world(world)
+    shown = explained(policy, policy.init(problem_for(policy, world), rng.at(Purpose.START), batch), rng)
     for played in sp.rounds(policy, world, 2, rng, batch):
         yield shown, played.x, world, played.t
-        shown = policy.explain(played.state, rng)
+        shown = explained(policy, played.state, rng)
 
 
 @pytest.mark.parametrize("name", sp.POLICIES)
 def test_every_policy_explains_what_it_plays(name):
-    assert isinstance(sp.POLICIES[name](), Explains)
-    check_explanation(sp.POLICIES[name](), Stage(WORLD, 3))
+    assert sp.POLICIES[name]().explains
+    check_explanation(sp.POLICIES[name](), Trial(WORLD, 3))
 
 
 @pytest.mark.parametrize("name", sp.POLICIES)
@@ -52,9 +53,9 @@ def test_the_best_by_score_are_played_unless_a_plan_decides(name):
 @pytest.mark.parametrize("name", sp.POLICIES)
 def test_who_learns_a_graph_shows_one(name):
     policy = sp.POLICIES[name]()
-    assert learns_graph(policy) == hasattr(policy, "learner")
+    assert policy.learns_graph == isinstance(policy, GraphPolicy)
     shown = next(play(name))[0]
-    if name.endswith("told-graph") and "ftrl" not in name:
+    if name.endswith("known-graph") and "ftrl" not in name:
         assert np.isnan(shown.adjacency).all()
         assert (shown.weights > 1).any()
     elif "oracle" not in name:
@@ -86,7 +87,7 @@ def test_cts_shows_posterior_means_and_the_draws_around_them():
     policy, problem = sp.CTS(), sp.Problem(2, 1, overall_range=(0.0, 1.0))
     state = policy.init(problem, sp.Rng(0))
     state = state._replace(successes=np.array([3.0, 1.0]), failures=np.array([2.0, 1.0]), rounds=np.array(3))
-    told = policy.explain(state, sp.Rng(4))
+    told = explained(policy, state, sp.Rng(4))
     assert_allclose(told.mean, [0.6, np.nan])
     assert_array_equal(told.count, [3, 0])
     assert_array_equal(told.index, sp.Rng(4).at(Purpose.CHOICE, 4).beta([3.0, 1.0], [2.0, 1.0]))
@@ -110,7 +111,7 @@ def test_a_super_arm_lends_its_arms_what_is_known_of_it():
         y = np.array([payoff, 0.0, 0.0])
         feedback = sp.Feedback(np.array(x, bool), np.zeros(3), y, np.array(0), np.array(True))
         state = policy.update(state, feedback, sp.Rng(0))
-    shown = policy.explain(state)
+    shown = explained(policy, state)
     assert_allclose(shown.score, np.array([0.9, 0.6, 0.9]) / 3)
     assert_array_equal(shown.chosen, [1, 0, 1])
 

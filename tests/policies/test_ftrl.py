@@ -224,10 +224,10 @@ def test_no_reward_yet_leaves_no_scale():
     assert state.losses.tolist() == [4.0, 0.0]  # 5.0 is not of a played arm
 
 
-def test_told_graph_learns_from_weighted_instantaneous_rewards():
+def test_knows_graph_learns_from_weighted_instantaneous_rewards():
     problem = Problem(3, 2, reward_range=(0, 2), weights=np.array([1.0, 4.0, 2.0]))
     p = np.array([0.5, 0.5, 1.0])
-    state = told(FTRL(told_graph=True), problem, feedback([1, 1, 0], [9, 9, 9], p, z=[2.0, 1.0, 0.0]))
+    state = told(FTRL(knows_graph=True), problem, feedback([1, 1, 0], [9, 9, 9], p, z=[2.0, 1.0, 0.0]))
     np.testing.assert_allclose(state.losses, [4 * (1 - 0.25), 4 * (1 - 0.5), 0])
 
 
@@ -262,7 +262,7 @@ def test_no_feedback_makes_it_fall_over(data, declared, budget):
     for t in range(data.draw(st.integers(1, 8))):
         choice = policy.select(state, Rng(t))
         assert choice.x.sum() == budget
-        assert np.isfinite(choice.memo).all()
+        assert np.isfinite(choice.probability).all()
         x = data.draw(st.lists(st.booleans(), min_size=4, max_size=4))
         y = data.draw(st.lists(extremes, min_size=4, max_size=4))
         memo = np.array(data.draw(st.lists(chances, min_size=4, max_size=4)))
@@ -270,7 +270,7 @@ def test_no_feedback_makes_it_fall_over(data, declared, budget):
         assert all(np.isfinite(leaf).all() for leaf in leaves(state).values())
 
 
-@pytest.mark.parametrize("policy", [FTRL(), FTRL(told_graph=True)])
+@pytest.mark.parametrize("policy", [FTRL(), FTRL(knows_graph=True)])
 def test_live_equals_its_row_of_a_batch(policy):
     environment = sp.SyntheticSEM(horizon=150, changes=())
     many = sp.simulate(policy, environment, sp.UniformDelay(0, 6), replications=5, seed=2)
@@ -287,10 +287,10 @@ def test_live_state_equals_its_row_bit_for_bit():
         choice = policy.select(batch, Rng(5, np.arange(rows)).at(Purpose.CHOICE, t))
         own = policy.select(live, Rng(5, 2).at(Purpose.CHOICE, t))
         np.testing.assert_array_equal(choice.x[2], own.x)
-        np.testing.assert_array_equal(choice.memo[2], own.memo)
+        np.testing.assert_array_equal(choice.probability[2], own.probability)
         y = generator.exponential(1.0, (rows, 7))
-        batch = policy.update(policy.played(batch, choice.x), feedback(choice.x, y, choice.memo), Rng(0))
-        live = policy.update(policy.played(live, own.x), feedback(own.x, y[2], own.memo), Rng(0))
+        batch = policy.update(policy.played(batch, choice.x), feedback(choice.x, y, choice.probability), Rng(0))
+        live = policy.update(policy.played(live, own.x), feedback(own.x, y[2], own.probability), Rng(0))
     for name, leaf in leaves(live).items():
         np.testing.assert_array_equal(leaf, leaves(batch)[name][2])
 
@@ -343,11 +343,16 @@ def test_state_has_plain_arrays_with_the_batch_in_front():
 @pytest.mark.parametrize(
     ("policy", "problem", "piece", "message"),
     [
-        (FTRL(told_graph=True), Problem(2, 1), None, "weights = None"),
-        (FTRL(told_graph=True), Problem(2, 1, weights=np.array([-1.0, 0.0])), None, "above 0 for at least one arm"),
-        (FTRL(), Problem(2, 1), feedback([1, 0], [1, 1], None), "memo = None: must be the probabilities"),
-        (FTRL(), Problem(2, 1), feedback([1, 0], [1, 1], np.array([0.0, 1.0])), "memo = .*: must be the probabilities"),
-        (FTRL(), Problem(2, 1), feedback([1, 0], [1, 1], np.array([np.nan, 1.0])), "memo = .*: must be"),
+        (FTRL(knows_graph=True), Problem(2, 1), None, "weights = None"),
+        (FTRL(knows_graph=True), Problem(2, 1, weights=np.array([-1.0, 0.0])), None, "above 0 for at least one arm"),
+        (FTRL(), Problem(2, 1), feedback([1, 0], [1, 1], None), "probability = None: must be the probabilities"),
+        (
+            FTRL(),
+            Problem(2, 1),
+            feedback([1, 0], [1, 1], np.array([0.0, 1.0])),
+            "probability = .*: must be the probabilities",
+        ),
+        (FTRL(), Problem(2, 1), feedback([1, 0], [1, 1], np.array([np.nan, 1.0])), "probability = .*: must be"),
         (FTRL(), Problem(2, 1), feedback([1, 0], [1, 1], np.full(3, 0.5)), r"of shape \(2,\)"),
         (FTRL(), Problem(2, 1), feedback([1, 0], [np.nan, 1], np.full(2, 0.5)), "must be finite"),
         (FTRL(), Problem(2, 1), feedback([1, 0], [1, 1], np.full(2, 0.5), z=[7, 0]), "reward_range"),
@@ -358,6 +363,6 @@ def test_errors_name_the_argument(policy, problem, piece, message):
         told(policy, problem, *([] if piece is None else [piece]))
 
 
-def test_told_graph_is_a_flag():
-    with pytest.raises(ValueError, match="told_graph = 'yes'"):
-        FTRL(told_graph="yes")  # type: ignore[arg-type]
+def test_knows_graph_is_a_flag():
+    with pytest.raises(ValueError, match="knows_graph = 'yes'"):
+        FTRL(knows_graph="yes")  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from scipy import stats
 import spillover as sp
 from spillover.policies.initialisation import initialisation
 from tests.reference.ndcsem_reference import initialisation_faults
+from tests.support import sparse
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 10])
@@ -67,6 +68,6 @@ def test_probability_that_bernoulli_rewards_identify_the_graph(budget):
 
 def test_rewards_without_an_atom_at_zero_identify_the_graph():
     environment = sp.SyntheticSEM(n_arms=6, budget=2, edge_density=0.3, horizon=6, changes=(), law="beta")
-    run = sp.simulate(sp.NDCSEM(sparsity=0.0), environment, 0, replications=200, record=[6])
+    run = sp.simulate(sp.NDCSEM(graph=sparse(0.0)), environment, 0, replications=200, record=[6])
     assert np.median(run.graph_error) < 1e-16
     assert (run.graph_error < 1e-6).mean() > 0.9

@@ -13,9 +13,11 @@ from scipy import stats
 import spillover as sp
 from tests.reference import graph_reference
 from tests.reference.ndcsem_reference import SlowNDCSEM, choose, initialisation_faults
+from tests.support import explained, sparse
 
 N, BUDGET = 4, 2
-SETTINGS: dict[str, Any] = {"discount": 0.9, "exploration": 0.05, "sparsity": 0.1}
+SPARSITY = 0.1
+SETTINGS: dict[str, Any] = {"discount": 0.9, "exploration": 0.05, "graph": sparse(SPARSITY)}
 DELAYS: dict[str, Any] = {
     "none": sp.ConstantDelay(0),
     "constant": sp.ConstantDelay(3),
@@ -91,7 +93,7 @@ def test_slow_twin_agrees_at_every_round(name, acyclic):
         delay = DELAYS[name]
         world, rng = world_and_streams(5, law, acyclic)
         policy = sp.NDCSEM(**SETTINGS)
-        twin = SlowNDCSEM(N, BUDGET, SETTINGS["discount"], SETTINGS["exploration"], SETTINGS["sparsity"], acyclic)
+        twin = SlowNDCSEM(N, BUDGET, SETTINGS["discount"], SETTINGS["exploration"], SPARSITY, acyclic)
         under_way: list = []
         score, clear = np.zeros(N), 0
         for t, x, outcome, state in sp.rounds(policy, world, delay, rng, ()):
@@ -106,7 +108,7 @@ def test_slow_twin_agrees_at_every_round(name, acyclic):
             for arrival, moment, *told in under_way:
                 if arrival == t:
                     twin.tell(moment, *told)
-            score = compare(policy.explain(state), twin, t + 1)
+            score = compare(explained(policy, state), twin, t + 1)
         assert clear >= 20 or name == "all lost"
         if name == "all lost":
             assert not twin.told
@@ -166,10 +168,10 @@ def correlations(graph):
 def test_any_order_of_arrival_is_the_same(seed, rounds, discount, acyclic, data):
     log = played_log(seed, rounds, law="beta" if seed % 2 else "bernoulli", acyclic=acyclic)
     order = data.draw(st.permutations(range(rounds)))[: data.draw(st.integers(1, rounds))]
-    policy, problem = sp.NDCSEM(discount=discount, exploration=0.1, sparsity=0.05), sp.Problem(5, 2, acyclic)
+    policy, problem = sp.NDCSEM(discount=discount, exploration=0.1, graph=sparse(0.05)), sp.Problem(5, 2, acyclic)
     one = learn_in_order(policy, problem, log, sorted(order))
     two = learn_in_order(policy, problem, log, order)
-    shown, other = policy.explain(one), policy.explain(two)
+    shown, other = explained(policy, one), explained(policy, two)
     np.testing.assert_allclose(shown.mean, other.mean, rtol=1e-12)
     np.testing.assert_allclose(shown.count, other.count, rtol=1e-12)
     np.testing.assert_allclose(shown.index, other.index, rtol=1e-12)
@@ -192,7 +194,7 @@ def test_any_order_of_arrival_is_the_same(seed, rounds, discount, acyclic, data)
 def test_any_order_is_the_same_with_a_tuned_graph(seed, data):
     log = played_log(seed, 30)
     order = data.draw(st.permutations(range(30)))
-    policy, problem = sp.NDCSEM(sparsity="auto"), sp.Problem(5, 2)
+    policy, problem = sp.NDCSEM(graph="self-tuned"), sp.Problem(5, 2)
     one, two = (learn_in_order(policy, problem, log, way) for way in (range(30), order))
     np.testing.assert_allclose(one.graph.fits.gram, two.graph.fits.gram, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(one.graph.held_cross, two.graph.held_cross, rtol=1e-12, atol=1e-13)
@@ -206,7 +208,7 @@ def test_discounted_by_the_time_of_the_action_not_of_the_arrival():
         state = policy.played(state, np.array([True, False]))
     state = policy.update(state, feedback([1, 0], [1.0, 0], [1.0, 0], age=0), sp.Rng(0))  # of round 4
     state = policy.update(state, feedback([1, 0], [0.0, 0], [0.0, 0], age=3), sp.Rng(0))  # of round 1, later
-    shown = policy.explain(state)
+    shown = explained(policy, state)
     assert shown.count[0] == pytest.approx(1 + 0.5**3)
     assert shown.mean[0] == pytest.approx(1 / (1 + 0.5**3))
     assert shown.clock == pytest.approx(1 + 0.5 + 0.25 + 0.125)
@@ -218,7 +220,7 @@ def test_discounted_by_the_time_of_the_action_not_of_the_arrival():
 def test_an_arm_never_observed_has_an_infinite_index():
     policy = sp.NDCSEM(exploration=0.0)
     log = played_log(1, 3, budget=1)
-    shown = policy.explain(learn_in_order(policy, sp.Problem(5, 2), log, range(3)))
+    shown = explained(policy, learn_in_order(policy, sp.Problem(5, 2), log, range(3)))
     never = ~log[0].any(axis=0)
     assert never.any()
     np.testing.assert_array_equal(np.isinf(shown.index), never)
@@ -230,7 +232,7 @@ def test_an_arm_never_observed_has_an_infinite_index():
 def test_an_underflown_count_is_not_never_observed(exploration):
     policy, problem = sp.NDCSEM(discount=0.5, exploration=exploration), sp.Problem(3, 2)
     log = (np.array([[1, 1, 0]], bool), np.array([[0.75, 0, 0]]), np.array([[0.75, 0, 0]]))
-    shown = policy.explain(learn_in_order(policy, problem, log, [0], rounds=3000))
+    shown = explained(policy, learn_in_order(policy, problem, log, [0], rounds=3000))
     assert shown.mean[0] == 0.75
     assert shown.mean[1] == 0.0
     assert np.isfinite(shown.index[:2]).all()
@@ -251,7 +253,7 @@ def test_underflow_does_not_spoil_a_late_observation():
     z = np.zeros((3000, 2))
     z[0, 0], z[-1, 0] = 1.0, 0.25
     for order in ([0, 2999], [2999, 0]):
-        shown = policy.explain(learn_in_order(policy, problem, (x, z, z), order))
+        shown = explained(policy, learn_in_order(policy, problem, (x, z, z), order))
         assert shown.mean[0] == 0.25
         assert shown.count[0] == 1.0
 
@@ -260,10 +262,10 @@ def test_the_logarithm_starts_at_one():
     # discount 0.3 and one round: m = 1, log 1 = 0; the clock never counts as less than one round
     policy, problem = sp.NDCSEM(discount=0.3, exploration=10.0), sp.Problem(2, 1)
     log = (np.array([[1, 0]], bool), np.array([[0.5, 0]]), np.array([[0.5, 0]]))
-    shown = policy.explain(learn_in_order(policy, problem, log, [0]))
+    shown = explained(policy, learn_in_order(policy, problem, log, [0]))
     assert shown.clock == 1.0
     assert shown.index[0] == 0.5
-    start = policy.explain(policy.init(problem, sp.Rng(0)))
+    start = explained(policy, policy.init(problem, sp.Rng(0)))
     assert start.clock == 0.0
     assert np.isinf(start.index).all()
 
@@ -275,7 +277,7 @@ def test_without_delay_and_discount_the_index_is_that_of_sem_ucb():
     state = learn_in_order(policy, sp.Problem(n, budget), (x, z, y), range(rounds))
     pulls = x.sum(axis=0)
     expected = z.sum(axis=0) / pulls + np.sqrt((budget + 1) * np.log(rounds) / pulls)
-    np.testing.assert_allclose(policy.explain(state).index, expected, rtol=1e-6)
+    np.testing.assert_allclose(explained(policy, state).index, expected, rtol=1e-6)
 
 
 # --- choices ---------------------------------------------------------------------------------------------------------
@@ -299,14 +301,14 @@ def test_arms_without_a_positive_score_are_not_taken():
     policy, problem = sp.NDCSEM(exploration=0.0), sp.Problem(3, 2)
     x = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 1]], bool)
     z = np.array([[0.0, 0, 0], [0, 0.5, 0], [0, 0.5, 0]])
-    shown = policy.explain(learn_in_order(policy, problem, (x, z, z), range(3)))
+    shown = explained(policy, learn_in_order(policy, problem, (x, z, z), range(3)))
     np.testing.assert_array_equal(shown.chosen, [False, True, False])
 
 
 def test_an_override_is_what_counts():
     policy, problem = sp.NDCSEM(**SETTINGS), sp.Problem(4, 2)
     state = policy.init(problem, sp.Rng(1))
-    twin = SlowNDCSEM(4, 2, SETTINGS["discount"], SETTINGS["exploration"], SETTINGS["sparsity"])
+    twin = SlowNDCSEM(4, 2, SETTINGS["discount"], SETTINGS["exploration"], SPARSITY)
     x, z, y = played_log(8, 12, n=4)
     for t in range(1, 13):
         proposed = policy.select(state, sp.Rng(1).at(sp.Purpose.CHOICE, t)).x
@@ -314,7 +316,7 @@ def test_an_override_is_what_counts():
         state = policy.played(state, x[t - 1])  # a person decided otherwise
         state = policy.update(state, feedback(x[t - 1], z[t - 1], y[t - 1], age=0), sp.Rng(1))
         twin.tell(t, x[t - 1], z[t - 1], y[t - 1])
-        compare(policy.explain(state), twin, t + 1)
+        compare(explained(policy, state), twin, t + 1)
     assert state.rounds == 12
 
 
@@ -323,7 +325,7 @@ def test_select_and_explain_change_nothing_and_agree():
     log = played_log(2, 12)
     state = learn_in_order(policy, problem, log, range(0, 12, 2))
     before = sp.copy_state(state)
-    shown = policy.explain(state, rng)
+    shown = explained(policy, state, rng)
     choice = policy.select(state, rng.at(sp.Purpose.CHOICE, 13))
     np.testing.assert_array_equal(shown.chosen, choice.x)
     same_learner(before, state)
@@ -348,7 +350,7 @@ def test_nothing_arrived_changes_nothing_but_the_time():
 @pytest.mark.parametrize("name", ["none", "constant", "geometric", "lost"])
 def test_a_row_of_a_batch_is_a_live_learner_bit_for_bit(name, sparsity):
     replications, horizon = 5, 60
-    policy = sp.NDCSEM(discount=0.95, exploration=0.01, sparsity=sparsity)
+    policy = sp.NDCSEM(discount=0.95, exploration=0.01, graph=sparse(sparsity))
     world, rng = world_and_streams(11, "beta", horizon=horizon, batch=(replications,))
     history = [
         (x.copy(), sp.copy_state(state))
@@ -369,13 +371,15 @@ def test_a_cell_of_a_grid_is_the_single_run():
     environment = sp.SyntheticSEM(n_arms=N, budget=BUDGET, edge_density=0.3, horizon=60, changes=(20,))
     discount, exploration = np.array([[0.8], [0.99]]), np.array([[1e-10, 0.01, 1.0]])
     sparsity = np.array([[1e-3], [1.0]])
-    grid = sp.NDCSEM(discount=discount, exploration=exploration, sparsity=sparsity)
+    grid = sp.NDCSEM(discount=discount, exploration=exploration, graph=sparse(sparsity))
     run = sp.simulate(grid, environment, sp.UniformDelay(0, 5), replications=4, seed=2, record=10)
     assert run.regret.shape == (2, 3, 4, 60)
     for i in range(2):
         for j in range(3):
             cell = sp.NDCSEM(
-                discount=float(discount[i, 0]), exploration=float(exploration[0, j]), sparsity=float(sparsity[i, 0])
+                discount=float(discount[i, 0]),
+                exploration=float(exploration[0, j]),
+                graph=sparse(float(sparsity[i, 0])),
             )
             single = sp.simulate(cell, environment, sp.UniformDelay(0, 5), replications=4, seed=2, record=10)
             np.testing.assert_array_equal(run.payoff[i, j], single.payoff)

@@ -14,6 +14,7 @@ from spillover.state import leaves
 from spillover.testing import check_policy
 from tests.policies.delays import DELAYS
 from tests.reference.pending_reference import SlowPending
+from tests.support import explained
 
 N, BUDGET = 5, 2
 SETTINGS: dict[str, Any] = {"discount": 0.9, "exploration": 0.05}
@@ -44,7 +45,7 @@ def test_slow_twin_agrees_at_every_round(name):
         for arrival, moment, z in under_way:
             if arrival == t:
                 twin.tell(moment, z)
-        shown = policy.explain(state, rng)
+        shown = explained(policy, state, rng)
         np.testing.assert_allclose(shown.index, twin.index(), rtol=1e-10)
         np.testing.assert_allclose(shown.pending, twin.in_flight(), rtol=1e-9, atol=1e-12)
         flying += (twin.in_flight() > 0).any()
@@ -63,7 +64,7 @@ def test_the_plain_policy_holds_and_shows_nothing_of_it():
     policy = sp.NDCSEM()
     state = policy.init(sp.Problem(3, 1), sp.Rng(0))
     assert not [name for name in leaves(state) if "pulls" in name]
-    assert policy.explain(state).pending is None
+    assert explained(policy, state).pending is None
     assert {"pulls.counts", "pulls.stamps"} <= set(leaves(sp.NDCSEM(pending=True).init(sp.Problem(3, 1), sp.Rng(0))))
 
 
@@ -76,7 +77,7 @@ def test_any_order_of_arrival_is_the_same(seed, discount, data):
     played = draws.uniform(size=(rounds, N)) < 0.4
     z = np.where(played, draws.uniform(size=(rounds, N)), 0.0)
     policy, problem = sp.NDCSEM(discount=discount, exploration=0.1, pending=True), sp.Problem(N, BUDGET)
-    one, two = (policy.explain(told(policy, problem, played, z, way)) for way in (sorted(order), order))
+    one, two = (explained(policy, told(policy, problem, played, z, way)) for way in (sorted(order), order))
     np.testing.assert_allclose(one.index, two.index, rtol=1e-12)
     np.testing.assert_allclose(one.pending, two.pending, rtol=1e-9, atol=1e-12)
     assert (one.pending >= 0).all()
@@ -89,7 +90,7 @@ def test_an_arm_in_flight_that_was_never_heard_of_stands_at_the_top():
     )
     played = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0]], bool)
     heard = np.array([[3.0, 0, 0, 0]] * 3)
-    shown = policy.explain(told(policy, problem, played, heard, [0]))
+    shown = explained(policy, told(policy, problem, played, heard, [0]))
     bonus = 2 * np.sqrt(0.02 * 2 * np.log(1 + 0.9 + 0.81) / np.array([0.81, 1.9, 1.0]))
     np.testing.assert_allclose(shown.index[:3], 3.0 + bonus, rtol=1e-12)
     assert shown.index[3] == np.inf  # never played at all

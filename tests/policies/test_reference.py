@@ -15,8 +15,8 @@ def play(policy, delay, replications=5, environment=ENVIRONMENT, seed=1):
     """All decisions, (rounds, replications, n), and the worlds they were made in."""
     rng = sp.Rng(seed, np.arange(replications))
     world = environment.draw(rng.at(sp.Purpose.WORLD), (replications,))
-    told = policy.told(world) if hasattr(policy, "told") else policy
-    return np.array([r.x for r in sp.rounds(told, world, delay, rng, (replications,))]), world
+    player = policy.with_world(world)
+    return np.array([r.x for r in sp.rounds(player, world, delay, rng, (replications,))]), world
 
 
 def best_by_hand(world, t):

@@ -10,11 +10,12 @@ from scipy import stats
 import spillover as sp
 from spillover import kernels
 from spillover.policies import CUCB, GLRCUCB, GLRSEMUCB, SEMUCB
-from spillover.policies.restarts import BUCKETS, forced_arm, no_history
+from spillover.policies.restarts import BUCKETS, empty_history, forced_arm
 from spillover.state import leaves
 from spillover.testing import check_policy
 from tests.reference import rivals_reference as reference
 from tests.reference.ndcsem_reference import initialisation_faults
+from tests.support import explained, sparse
 
 N, BUDGET = 4, 2
 WEIGHTS = np.array([1.0, 2.5, 1.2, 1.7])
@@ -44,7 +45,7 @@ def feedback(x, z, y, age=0, arrived=True):
 
 def watched(rewards, unit=1.0, level=0.5):
     """Feed one arm's rewards; yields (alarm, n, statistic) after each."""
-    history = no_history(1, ())
+    history = empty_history(1, ())
     buckets = history.counts, history.totals, history.used
     for reward in rewards:
         alarm = kernels.detect_change(*buckets, np.array([True]), np.array([reward]), unit, level, True)
@@ -104,7 +105,7 @@ def test_statistic_is_never_larger_than_exact_and_hardly_smaller(kind):
 
 def test_the_newest_borders_stay_fine():
     """However long the history, the last observation has a bucket of its own, and all of them are counted."""
-    history = no_history(1, ())
+    history = empty_history(1, ())
     buckets = history.counts, history.totals, history.used
     rng = np.random.default_rng(0)
     total = 0.0
@@ -122,7 +123,7 @@ def test_the_newest_borders_stay_fine():
 def alarms(levels, runs, level, seed, law="bernoulli"):
     """First alarm of each of `runs` histories with the given means, or 0; all of them at once."""
     rng = np.random.default_rng(seed)
-    history = no_history(1, (runs,))
+    history = empty_history(1, (runs,))
     buckets = history.counts, history.totals, history.used
     first = np.zeros(runs, int)
     for k, mean in enumerate(levels, 1):
@@ -191,7 +192,7 @@ def test_slow_twin_agrees_at_every_round(way, scale):
     problem, told = SCALES[scale]
     clear = alarmed = 0
     for seed in (1, 2):
-        policy = GLRCUCB(false_alarms=0.1, forced=0.0, told_graph="weights" in told)
+        policy = GLRCUCB(false_alarms=0.1, forced=0.0, knows_graph="weights" in told)
         twin = reference.SlowGLRCUCB(N, BUDGET, 0.1, **told)
         delay = reference.delays(seed)[way]
         for t, state, x in reference.play_beside(policy, problem, delay, changing(seed), 90, twin.tell_at, seed):
@@ -341,7 +342,7 @@ def test_ties_are_broken_uniformly_at_random():
 
 @pytest.mark.parametrize("way", reference.WAYS)
 def test_slow_sem_twin_agrees_at_every_round(way):
-    policy = GLRSEMUCB(false_alarms=0.1, forced=0.0, sparsity=0.05)
+    policy = GLRSEMUCB(false_alarms=0.1, forced=0.0, graph=sparse(0.05))
     problem = sp.Problem(N, BUDGET, reward_range=(-0.2, 2.0))
     clear = alarmed = 0
     for seed in (1, 2):
@@ -349,7 +350,7 @@ def test_slow_sem_twin_agrees_at_every_round(way):
         delay = reference.delays(seed)[way]
         game = reference.play_beside(policy, problem, delay, changing(seed, 2.0), 100, twin.tell_at, seed)
         for t, state, x in game:
-            shown, index = policy.explain(state), twin.index(t)
+            shown, index = explained(policy, state), twin.index(t)
             assert state.detector.restart == twin.restart
             np.testing.assert_allclose(shown.index, index, rtol=1e-10, err_msg=f"round {t}")
             weights = shown.weights
@@ -366,7 +367,7 @@ def test_slow_sem_twin_agrees_at_every_round(way):
 
 def test_the_means_are_forgotten_and_the_graph_is_kept():
     """The same history for SEM-UCB: its graph, and its means without the restart."""
-    policy, plain = GLRSEMUCB(false_alarms=0.01, forced=0.0, sparsity=0.1), SEMUCB(sparsity=0.1)
+    policy, plain = GLRSEMUCB(false_alarms=0.01, forced=0.0, graph=sparse(0.1)), SEMUCB(graph=sparse(0.1))
     problem = sp.Problem(3, 2)
     state, other = policy.init(problem, sp.Rng(0), (2,)), plain.init(problem, sp.Rng(0), (2,))
     rng = np.random.default_rng(0)
@@ -381,15 +382,15 @@ def test_the_means_are_forgotten_and_the_graph_is_kept():
         for name, leaf in leaves(state.base.graph).items():
             np.testing.assert_array_equal(leaf, leaves(other.graph)[name], err_msg=name)
         if state.detector.restart[1] == t:
-            assert np.isnan(policy.explain(state).mean[1]).all()
+            assert np.isnan(explained(policy, state).mean[1]).all()
             assert (policy.index(state)[1] == np.inf).all()
             assert not state.detector.used[1].any()
     assert state.detector.restart[0] == 0
     assert 32 <= state.detector.restart[1] <= 45
     np.testing.assert_array_equal(state.base.averages.counts[0], other.averages.counts[0])
-    assert (policy.explain(state).mean[1] > 0.75).all()
-    assert (plain.explain(other).mean[1] < 0.75).all()
-    assert (policy.explain(state).adjacency[:, 0, 1] > 0.1).all()
+    assert (explained(policy, state).mean[1] > 0.75).all()
+    assert (explained(plain, other).mean[1] < 0.75).all()
+    assert (explained(policy, state).adjacency[:, 0, 1] > 0.1).all()
 
 
 def test_the_initialisation_comes_before_forcing():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import spillover as sp
 from spillover.policies import CTS, CUCB, FTRL, GLRCUCB, DiscountedCUCB, SlidingWindowCUCB
-from spillover.policies.scale import amounts, divisor, open_scale, ranking_weights
+from spillover.policies.scale import amounts_above_low, initial_scale, ranking_weights, unit_or_one
 from tests.reference.rivals_reference import History
 
 TOLD = [CUCB, CTS, FTRL, DiscountedCUCB, SlidingWindowCUCB, GLRCUCB]
@@ -35,45 +35,45 @@ numbers = st.one_of(st.floats(-1e12, 1e12), st.floats(-1, 3), st.sampled_from([0
 @hypothesis_settings(max_examples=80)
 def test_sums_are_on_the_present_scale(log, limits):
     """Sums of amounts divided by the unit of now, against rescaling every outcome of the past."""
-    scale, twin = open_scale(sp.Problem(3, 1, overall_range=limits), (), told_graph=False), History(3, 1, limits)
+    scale, twin = initial_scale(sp.Problem(3, 1, overall_range=limits), (), knows_graph=False), History(3, 1, limits)
     sums = np.zeros(3)
     for k, (x, y) in enumerate(log):
-        scale, amount = amounts(scale, feedback(x, y), told_graph=False)
+        scale, amount = amounts_above_low(scale, feedback(x, y), knows_graph=False)
         twin.tell(k, x, np.zeros(3), y)
         sums += amount
         expected = np.zeros(3)
         for _, i, reward in twin.observed():
             expected[i] += reward
-        np.testing.assert_allclose(sums / divisor(scale), expected, rtol=1e-10, atol=1e-9)
+        np.testing.assert_allclose(sums / unit_or_one(scale), expected, rtol=1e-10, atol=1e-9)
 
 
 def test_a_running_maximum_takes_only_what_was_chosen_and_has_arrived():
-    scale = open_scale(sp.Problem(2, 1), (3,), told_graph=False)
+    scale = initial_scale(sp.Problem(2, 1), (3,), knows_graph=False)
     assert scale.unit.tolist() == [0, 0, 0]
-    assert divisor(scale).tolist() == [1, 1, 1]
+    assert unit_or_one(scale).tolist() == [1, 1, 1]
     piece = feedback([[1, 0], [0, 1], [1, 1]], [[3.0, 9.0], [9.0, -4.0], [5.0, 6.0]], arrived=[True, True, False])
-    scale, amount = amounts(scale, piece, told_graph=False)
+    scale, amount = amounts_above_low(scale, piece, knows_graph=False)
     assert scale.unit.tolist() == [3, 0, 0]
     assert amount[:2].tolist() == [[3, 0], [0, 0]]
-    scale, _ = amounts(scale, feedback([[1, 1]] * 3, [[1.0, 2.0]] * 3), told_graph=False)
+    scale, _ = amounts_above_low(scale, feedback([[1, 1]] * 3, [[1.0, 2.0]] * 3), knows_graph=False)
     assert scale.unit.tolist() == [3, 2, 2]  # it never falls
 
 
 def test_a_declared_range_for_each_learner():
     ranges = np.array([[0.0, 2.0], [-1.0, 0.0]])
-    scale = open_scale(sp.Problem(2, 1, overall_range=ranges), (3, 2), told_graph=False)
+    scale = initial_scale(sp.Problem(2, 1, overall_range=ranges), (3, 2), knows_graph=False)
     assert scale.unit.shape == (3, 2)
     x = np.ones((3, 2, 2), bool)
-    after, amount = amounts(scale, feedback(x, np.broadcast_to([-0.5, 7.0], (3, 2, 2))), told_graph=False)
+    after, amount = amounts_above_low(scale, feedback(x, np.broadcast_to([-0.5, 7.0], (3, 2, 2))), knows_graph=False)
     np.testing.assert_array_equal(amount, np.broadcast_to([[0.0, 2.0], [0.5, 1.0]], (3, 2, 2)))
     np.testing.assert_array_equal(after.unit, scale.unit)
 
 
 def test_told_the_graph_it_looks_at_z():
     problem = sp.Problem(2, 1, reward_range=(-1.0, 3.0), overall_range=(0.0, 1.0), weights=[2.0, 5.0])
-    scale = open_scale(problem, (), told_graph=True)
-    _, amount = amounts(scale, feedback([1, 0], [0.5, 0.5], z=[1.0, 0.0]), told_graph=True)
-    assert (amount / divisor(scale)).tolist() == [0.5, 0.0]
+    scale = initial_scale(problem, (), knows_graph=True)
+    _, amount = amounts_above_low(scale, feedback([1, 0], [0.5, 0.5], z=[1.0, 0.0]), knows_graph=True)
+    assert (amount / unit_or_one(scale)).tolist() == [0.5, 0.0]
     assert ranking_weights(problem, (3,), True).tolist() == [[2, 5]] * 3
     assert ranking_weights(problem, (), False).tolist() == [1, 1]
 
@@ -86,16 +86,16 @@ def test_told_weights_are_copied():
 
 
 @pytest.mark.parametrize("kind", TOLD)
-def test_told_graph_needs_the_weights(kind):
-    with pytest.raises(ValueError, match=r"weights = None in the problem: must be .* told_graph=True"):
-        kind(told_graph=True).init(sp.Problem(3, 1), sp.Rng(0))
+def test_knows_graph_needs_the_weights(kind):
+    with pytest.raises(ValueError, match=r"weights = None in the problem: must be .* knows_graph=True"):
+        kind(knows_graph=True).init(sp.Problem(3, 1), sp.Rng(0))
 
 
 @pytest.mark.parametrize("kind", TOLD)
 @pytest.mark.parametrize("weights", [[1.0, 2.0], [1.0, np.nan, 2.0], [1.0, np.inf, 2.0]])
 def test_weights_are_one_finite_number_an_arm(kind, weights):
     with pytest.raises(ValueError, match=r"weights = .*: must be finite numbers, one for each of the 3 arms"):
-        kind(told_graph=True).init(sp.Problem(3, 1, weights=weights), sp.Rng(0))
+        kind(knows_graph=True).init(sp.Problem(3, 1, weights=weights), sp.Rng(0))
 
 
 @pytest.mark.parametrize("kind", TOLD)
@@ -108,8 +108,8 @@ def test_the_simulation_tells_the_weights_only_to_those_who_ask(kind):
 
     Asked = type("Asked", (kind,), {"init": asked})
     environment = sp.SyntheticSEM(n_arms=4, budget=2, edge_density=0.3, horizon=3, changes=())
-    for told_graph in (False, True):
-        sp.simulate(Asked(told_graph=told_graph), environment, replications=2)
+    for knows_graph in (False, True):
+        sp.simulate(Asked(knows_graph=knows_graph), environment, replications=2)
     assert seen[0] is None
     world = environment.draw(sp.Rng(0, np.arange(2)).at(sp.Purpose.WORLD), (2,))
     np.testing.assert_array_equal(seen[1], world.weights(1))
@@ -122,6 +122,6 @@ def test_the_graph_helps():
     a[:4, 5] = 0.9
     world = sp.FixedSEM(adjacency=a, means=[0.9, 0.8, 0.8, 0.8, 0.6, 0.4], budget=2, horizon=1500)
     told, untold = (
-        sp.simulate(CUCB(told_graph=flag), world, replications=6).final_regret.mean() for flag in (True, False)
+        sp.simulate(CUCB(knows_graph=flag), world, replications=6).final_regret.mean() for flag in (True, False)
     )
     assert told < 0.5 * untold

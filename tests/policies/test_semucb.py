@@ -7,11 +7,13 @@ import pytest
 from scipy import stats
 
 import spillover as sp
+from spillover.graph import SparseGraph
 from spillover.policies import SEMUCB
 from spillover.testing import check_policy
 from tests.reference import graph_reference
 from tests.reference import rivals_reference as reference
 from tests.reference.ndcsem_reference import initialisation_faults
+from tests.support import explained, sparse
 
 N, BUDGET, SPARSITY = 4, 2, 0.05
 
@@ -25,14 +27,14 @@ def feedback(x, z, y, age=0, arrived=True):
 @pytest.mark.parametrize("limits", [(0.0, 1.0), (-0.3, 2.0)])
 @pytest.mark.parametrize("way", reference.WAYS)
 def test_slow_twin_agrees_at_every_round(way, limits):
-    policy, problem = SEMUCB(sparsity=SPARSITY), sp.Problem(N, BUDGET, reward_range=limits)
+    policy, problem = SEMUCB(graph=sparse(SPARSITY)), sp.Problem(N, BUDGET, reward_range=limits)
     clear, plan = 0, []
     for seed in (1, 2):
         twin = reference.SlowSEMUCB(N, BUDGET, SPARSITY)
         outcome = reference.spilling(N, seed, limits[0], limits[1], change=30)
         delay = reference.delays(seed)[way]
         for t, state, x in reference.play_beside(policy, problem, delay, outcome, 60, twin.tell_at, seed):
-            shown = policy.explain(state)
+            shown = explained(policy, state)
             index = twin.index(t)
             np.testing.assert_allclose(shown.index, index, rtol=1e-10, err_msg=f"round {t}")
             weights = shown.weights
@@ -66,12 +68,12 @@ def test_ndcsem_tends_to_it(law):
     """No delay, hardly any discount, exploration 1/4: the same index and the same graph on the same data."""
     environment = sp.SyntheticSEM(n_arms=6, budget=3, edge_density=0.2, horizon=300, changes=(), law=law)
     world = environment.draw(sp.Rng(2).at(sp.Purpose.WORLD))
-    one, other = SEMUCB(sparsity=0.1), sp.NDCSEM(discount=1 - 1e-9, exploration=0.25, sparsity=0.1)
+    one, other = SEMUCB(graph=sparse(0.1)), sp.NDCSEM(discount=1 - 1e-9, exploration=0.25, graph=sparse(0.1))
     twin = other.init(world.problem, sp.Rng(2).at(sp.Purpose.START))
     for t, x, outcome, state in sp.rounds(one, world, 0, sp.Rng(2), ()):
         piece = feedback(x, *outcome)
         twin = other.update(other.played(twin, x), piece, sp.Rng(0))
-        mine, theirs = one.explain(state), other.explain(twin)
+        mine, theirs = explained(one, state), explained(other, twin)
         np.testing.assert_allclose(mine.index, theirs.index, rtol=1e-6, err_msg=f"round {t}")
         np.testing.assert_allclose(mine.mean, theirs.mean, rtol=1e-6)
         np.testing.assert_array_equal(mine.adjacency, theirs.adjacency)
@@ -86,7 +88,7 @@ def test_same_decisions_as_ndcsem_in_the_limit():
 
 
 def test_feedback_counts_alike_however_old_it_is():
-    policy, problem = SEMUCB(sparsity=0.0), sp.Problem(3, 2)
+    policy, problem = SEMUCB(graph=sparse(0.0)), sp.Problem(3, 2)
     rng = np.random.default_rng(0)
     z = rng.random((20, 3))
     y = z @ np.array([[1, 0, 0], [0.5, 1, 0], [0.2, 0.3, 1]])
@@ -98,7 +100,7 @@ def test_feedback_counts_alike_however_old_it_is():
             state = policy.played(state, np.ones(3, bool))
         for k in order:
             state = policy.update(state, feedback([1, 1, 1], z[k], y[k], age=19 - int(k)), sp.Rng(0))
-        results.append(policy.explain(state))
+        results.append(explained(policy, state))
     for shown in results:
         np.testing.assert_allclose(shown.mean, z.mean(axis=0), rtol=1e-12)
         np.testing.assert_array_equal(shown.count, [20, 20, 20])
@@ -132,7 +134,7 @@ def test_contract():
 
 @pytest.mark.parametrize("sparsity", [0.01, "auto"])
 def test_live_equals_its_row_of_a_batch(sparsity):
-    policy, environment = SEMUCB(sparsity=sparsity), sp.SyntheticSEM(n_arms=6, budget=2, horizon=80, changes=())
+    policy, environment = SEMUCB(graph=sparse(sparsity)), sp.SyntheticSEM(n_arms=6, budget=2, horizon=80, changes=())
     delay = sp.LossyDelay(sp.GeometricDelay(5), 0.2)
     many = sp.simulate(policy, environment, delay, replications=5, seed=2)
     alone = sp.simulate(policy, environment, delay, replications=1, seed=2, first=3)
@@ -145,9 +147,9 @@ def test_live_equals_its_row_of_a_batch(sparsity):
 def test_a_grid_of_sparsities():
     environment = sp.SyntheticSEM(n_arms=5, budget=2, horizon=60, changes=())
     values = np.array([0.0, 0.5, 50.0])
-    grid = sp.simulate(SEMUCB(sparsity=values), environment, 4, replications=3)
+    grid = sp.simulate(SEMUCB(graph=sparse(values)), environment, 4, replications=3)
     for k, value in enumerate(values):
-        alone = sp.simulate(SEMUCB(sparsity=value), environment, 4, replications=3)
+        alone = sp.simulate(SEMUCB(graph=sparse(value)), environment, 4, replications=3)
         np.testing.assert_array_equal(grid.regret[k], alone.regret)
 
 
@@ -155,14 +157,14 @@ def test_a_grid_of_sparsities():
     ("settings", "message"),
     [
         ({"sparsity": -1.0}, "sparsity = -1.0: must be a finite number >= 0"),
-        ({"sparsity": "some"}, "sparsity = 'some': must be a finite number >= 0, or \"auto\""),
+        ({"sparsity": "some"}, "sparsity = 'some': must be a finite number >= 0"),
         ({"sparsity": np.inf}, "sparsity = inf: must be a finite number >= 0"),
         ({"row_bound": 1.0}, "row_bound = 1.0: must be a number strictly between 0 and 1"),
     ],
 )
 def test_errors_name_the_argument(settings, message):
     with pytest.raises(ValueError, match=message):
-        SEMUCB(**settings)
+        SEMUCB(graph=SparseGraph(**settings))
 
 
 @pytest.mark.parametrize(

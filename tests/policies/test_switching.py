@@ -10,11 +10,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
-from spillover.graph.named import GRAPHS
+from spillover.graph import GRAPHS, AdaptiveGraph
+from spillover.graph.registry import GRAPHS
 from spillover.policies.switching import HAZARD, IDLE_HAZARD, PATIENCE, fading
 from spillover.state import leaves, take_learner
 from spillover.testing import check_policy
 from tests.policies.delays import DELAYS
+from tests.support import explained, sparse
 
 WORLD = sp.SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=60, changes=(25,), law="beta")
 
@@ -61,35 +63,39 @@ def test_pulls_in_flight_are_those_not_heard_of_and_never_negative(name):
     for t, x, _, state in sp.rounds(policy, WORLD.draw(rng.at(sp.Purpose.WORLD)), delay, rng, ()):
         waiting[t] = int(delay.draw(t, rng.at(sp.Purpose.DELAY, t))), x
         expected = sum((x for day, (late, x) in waiting.items() if day + late > t), np.zeros(5))
-        assert (state.flight >= 0).all()
-        assert_array_equal(policy.explain(state).pending, state.flight)
+        assert (state.in_flight >= 0).all()
+        assert_array_equal(explained(policy, state).pending, state.in_flight)
         if name in ("none", "all lost"):  # nothing is faded yet, or nothing is left
-            assert_array_equal(state.flight, expected)
+            assert_array_equal(state.in_flight, expected)
         if name == "constant" and t == 8:  # the first arrival ends its own pull, and fades nothing
-            assert_array_equal(state.flight, expected)
+            assert_array_equal(state.in_flight, expected)
     if name == "constant":  # late as ever: what is in flight has faded, at most by what remains after the longest delay
-        assert fading(state.longest, np.array(True)) ** 7 * expected.sum() < state.flight.sum() < 1.2 * expected.sum()
+        assert (
+            fading(state.longest_delay, np.array(True)) ** 7 * expected.sum()
+            < state.in_flight.sum()
+            < 1.2 * expected.sum()
+        )
 
 
 def test_an_outcome_that_never_comes_is_given_up_on():
     policy, problem = sp.SwitchingSEM(graph="none"), sp.Problem(2, 1)
     state = told(policy, problem, [[1, 0]] * 4, [[1, 0]] * 4)
-    state = state._replace(longest=np.array(29.0))
+    state = state._replace(longest_delay=np.array(29.0))
     state = policy.played(state, np.array([False, True]))
     for _ in range(180):
         state = policy.played(state, np.array([False, False]))
-    assert_allclose(state.flight, [0, (1 - 1 / (PATIENCE * 30)) ** 180], rtol=1e-12)
-    assert state.flight[1] < 0.05
+    assert_allclose(state.in_flight, [0, (1 - 1 / (PATIENCE * 30)) ** 180], rtol=1e-12)
+    assert state.in_flight[1] < 0.05
 
 
 def test_one_straggler_does_not_make_everything_wait():
     policy, problem = sp.SwitchingSEM(graph="none"), sp.Problem(2, 1)
-    state = told(policy, problem, [[1, 0]] * 4, [[1, 0]] * 4)._replace(longest=np.array(1900.0))
+    state = told(policy, problem, [[1, 0]] * 4, [[1, 0]] * 4)._replace(longest_delay=np.array(1900.0))
     for _ in range(600):
         state = policy.played(state, np.array([True, False]))
         outcome = np.array([0.5, 0.0])
         state = policy.update(state, sp.Feedback(outcome > 0, outcome, outcome, np.array(0), np.array(True)), sp.Rng(0))
-    assert state.longest < 20
+    assert state.longest_delay < 20
 
 
 def test_an_arm_under_way_is_not_asked_again():
@@ -117,7 +123,7 @@ def test_rewards_on_another_scale_or_shifted_are_the_same_problem(law):
             assert_array_equal(chosen[k], chosen[0])
             piece = feedback(chosen[k], np.where(chosen[k], low + (high - low) * share, 0.0))
             states[k] = policy.update(policy.played(states[k], chosen[k]), piece, sp.Rng(0))
-        one, *others = [policy.explain(state) for state in states]
+        one, *others = [explained(policy, state) for state in states]
         for shown, (low, high) in zip(others, ranges[1:], strict=True):
             assert_allclose(shown.index, low + (high - low) * one.index, rtol=1e-9)
 
@@ -140,18 +146,20 @@ def test_ranges_around_zero_are_explored_and_arms_that_lose_are_left(limits):
 
 
 def test_rewards_that_are_all_losses_leave_every_arm_alone():
-    policy = sp.SwitchingSEM(graph="none", signed=True)
+    policy = sp.SwitchingSEM(graph="none")
     state = policy.init(sp.Problem(3, 2, True, (-3.0, -1.0)), sp.Rng(0))
     assert not policy.select(state, sp.Rng(0)).x.any()
-    harmful = state._replace(graph=state.graph._replace(weights=np.array([-1.0, 1.0, 1.0])), effects=np.full(3, 1e9))
-    shown = policy.explain(harmful)  # a loss that spills over as a gain
+    harmful = state._replace(
+        graph=state.graph._replace(weights=np.array([-1.0, 1.0, 1.0])), rewards_seen=np.full(3, 1e9)
+    )
+    shown = explained(policy, harmful)  # a loss that spills over as a gain
     assert_array_equal(shown.chosen, [1, 0, 0])
     assert_array_equal(shown.index, [-2.0, -2.0, -2.0])
 
 
 @pytest.mark.parametrize("graph", ["adaptive", "sparse", "payoff", "instrument"])
 def test_an_arm_whose_effect_hurts_is_not_chosen(graph):
-    policy, rng = sp.SwitchingSEM(graph=graph, signed=True), sp.Rng(3, np.arange(12))
+    policy, rng = sp.SwitchingSEM(graph=GRAPHS[graph](signed=True)), sp.Rng(3, np.arange(12))
     world = sp.SyntheticSEM(
         n_arms=6, budget=4, edge_density=0.5, weight_range=(0.6, 0.9), harmful=0.5, horizon=150, changes=()
     )
@@ -162,7 +170,7 @@ def test_an_arm_whose_effect_hurts_is_not_chosen(graph):
     for t, x, _, state in sp.rounds(policy, drawn, 5, rng, (12,)):
         if weights is not None:
             assert not (x & (weights <= 0)).any()
-        weights = policy.explain(state, rng).weights
+        weights = explained(policy, state, rng).weights
         late += x if t > 100 else 0
     assert late[hurts].mean() < 0.05 * 50
 
@@ -181,7 +189,7 @@ def test_explanations_and_signals_add_up():
     policy, problem = sp.SwitchingSEM(), sp.Problem(3, 2, reward_range=(0.0, 4.0))
     x, z = [[1, 1, 0]] * 20, [[4, 0, 0], [4, 4, 0]] * 10
     state = told(policy, problem, x, z)
-    shown, signals = policy.explain(state, sp.Rng(1)), policy.signals(state)
+    shown, signals = explained(policy, state, sp.Rng(1)), policy.signals(state)
     assert_array_equal(np.isnan(shown.mean), [False, False, True])
     assert_allclose(shown.mean[:2], [4 * 21 / 22, 2.0], rtol=0.02)
     assert_allclose(shown.count, [20, 20, 0], rtol=0.05)
@@ -198,26 +206,26 @@ def test_explanations_and_signals_add_up():
 def test_the_known_order_leads_until_effects_arrive():
     """Expected regret before any feedback is then below random play's; without an order all arms are alike."""
     policy, state = sp.SwitchingSEM(), sp.SwitchingSEM().init(sp.Problem(10, 4), sp.Rng(0))
-    assert_allclose(policy.explain(state).weights, 1.1 ** np.arange(10))
+    assert_allclose(explained(policy, state).weights, 1.1 ** np.arange(10))
     unordered = policy.init(sp.Problem(10, 4, acyclic=False), sp.Rng(0))
-    assert_array_equal(policy.explain(unordered).weights, 1.0)
+    assert_array_equal(explained(policy, unordered).weights, 1.0)
     world = sp.SyntheticSEM(horizon=30, changes=())
     blind = [sp.simulate(p, world, 50, replications=400).final_regret for p in (policy, sp.Uniform())]
     assert sp.mean_interval(blind[1] - blind[0]).low > 0
     learned = told(policy, sp.Problem(3, 1), [[0, 0, 1]] * 3, [[0, 0, 1]] * 3)
     prior, found = 4 / 3 * 4 / 3, learned.graph.weights[2]
-    assert_allclose(policy.explain(learned).weights[2], found + (prior - found) / 16)
+    assert_allclose(explained(policy, learned).weights[2], found + (prior - found) / 16)
 
 
 def test_edges_of_the_problem():
     one = told(sp.SwitchingSEM(), sp.Problem(1, 1), [[1], [0], [1]], [[0.3], [0], [0.5]])
     assert_array_equal(sp.SwitchingSEM().select(one, sp.Rng(0)).x, [True])
     everything = told(sp.SwitchingSEM(), sp.Problem(3, 3), [[1, 1, 1]] * 5, [[1, 0, 0.5]] * 5)
-    shown = sp.SwitchingSEM().explain(everything)
+    shown = explained(sp.SwitchingSEM(), everything)
     assert shown.chosen.all()
     assert_array_equal(shown.index, shown.mean)  # nothing to find out where all are chosen
     nothing = told(sp.SwitchingSEM(), sp.Problem(3, 2), [[0, 0, 0]] * 5, np.zeros((5, 3)))
-    shown = sp.SwitchingSEM().explain(nothing)
+    shown = explained(sp.SwitchingSEM(), nothing)
     assert np.isnan(shown.mean).all()
     assert_array_equal(shown.count, 0)
     assert shown.chosen.sum() == 2
@@ -231,7 +239,7 @@ def test_each_learner_of_a_batch_can_have_its_own_budget_and_range():
     assert_array_equal(x.sum(axis=-1), [1, 3, 5])
     for k, budget in enumerate((1, 3, 5)):
         alone = policy.init(sp.Problem(5, budget, reward_range=limits[k]), sp.Rng(0, k))
-        assert_array_equal(policy.explain(take_learner(state, k)).index, policy.explain(alone).index)
+        assert_array_equal(explained(policy, take_learner(state, k)).index, explained(policy, alone).index)
 
 
 def test_a_row_without_feedback_may_have_any_age():
@@ -240,17 +248,17 @@ def test_a_row_without_feedback_may_have_any_age():
     z = np.ones((2, 2))
     piece = sp.Feedback(z > 0, z, z, np.array([0, -(10**6)]), np.array([True, False]))
     state = policy.update(state, piece, sp.Rng(0))
-    assert_array_equal(state.flight, [[0, 0], [1, 1]])
+    assert_array_equal(state.in_flight, [[0, 0], [1, 1]])
     assert_array_equal(state.belief.seen, [[1, 1], [0, 0]])
 
 
 def test_errors_name_what_is_wrong():
-    with pytest.raises(ValueError, match="graph = 'dense': must be one of sparse, payoff"):
+    with pytest.raises(ValueError, match="graph = 'dense': must be one of sparse, self-tuned"):
         sp.SwitchingSEM(graph="dense")
     with pytest.raises(ValueError, match="sparsity = -1"):
-        sp.SwitchingSEM(sparsity=-1)
+        sp.SwitchingSEM(graph=sparse(-1))
     with pytest.raises(ValueError, match="signed = 2: must be True or False"):
-        sp.SwitchingSEM(signed=2)  # type: ignore[arg-type]
+        sp.SwitchingSEM(graph=AdaptiveGraph(signed=2))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="budget = 0"):
         sp.SwitchingSEM().init(sp.Problem(3, 0), sp.Rng(0))
     with pytest.raises(ValueError, match="budget = 4: must be at most n_arms = 3"):
@@ -269,7 +277,7 @@ def noticed(world, delay, learners):
     """Changes noticed by each learner after every round, and the rounds they were dated to."""
     policy, rng = sp.SwitchingSEM(graph="none"), sp.Rng(11, np.arange(learners))
     drawn = world.draw(rng.at(sp.Purpose.WORLD), (learners,))
-    told = [state.belief.noticed.copy() for *_, state in sp.rounds(policy, drawn, delay, rng, (learners,))]
+    told = [state.belief.detected.copy() for *_, state in sp.rounds(policy, drawn, delay, rng, (learners,))]
     return np.moveaxis(np.array(told), -1, 0)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from spillover import kernels
-from spillover.policies.switching import HAZARD, HORIZON, HYPOTHESES, IDLE_HAZARD, SHARE_PRIOR, SHARES, no_belief
+from spillover.policies.switching import HAZARD, HORIZON, HYPOTHESES, IDLE_HAZARD, SHARE_PRIOR, SHARES, empty_belief
 from tests.reference.switching_reference import SlowSwitching, last_changes, one_change
 
 REAL = (SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD)
@@ -22,23 +22,23 @@ def hear(belief, x, reward, moment, model=REAL):
 
 def born(belief):
     """The total probability of each hypothesis that has any, by its round."""
-    return {int(r): float(m.sum()) for r, m in zip(belief.born, belief.mass, strict=True) if m.sum() > 0}
+    return {int(r): float(m.sum()) for r, m in zip(belief.change_round, belief.mass, strict=True) if m.sum() > 0}
 
 
 def compare(belief, twin):
     """Every hypothesis of the twin stands in some slot, number for number."""
-    places = {int(r): k for k, r in enumerate(belief.born) if r > 0 or k == 0}
+    places = {int(r): k for k, r in enumerate(belief.change_round) if r > 0 or k == 0}
     for h in twin.hypotheses:
         k = places[h.born]
         assert_allclose(belief.mass[k], h.mass, rtol=1e-9, atol=1e-15)
         for i in range(twin.n):
-            assert_allclose(belief.kept[k, i], h.counts(i, False), rtol=1e-9)
-            assert_allclose(belief.fresh[k, i], h.counts(i, True), rtol=1e-9)
+            assert_allclose(belief.counts_unchanged[k, i], h.counts(i, False), rtol=1e-9)
+            assert_allclose(belief.counts_since[k, i], h.counts(i, True), rtol=1e-9)
             if sum(h.mass) > 0:
                 assert_allclose(belief.changed[k, i], twin.changed(h, i), rtol=1e-9, atol=1e-15)
     assert belief.mass.sum() == pytest.approx(sum(sum(h.mass) for h in twin.hypotheses), rel=1e-12)
     assert_array_equal(belief.seen, twin.seen)
-    assert_array_equal(belief.noticed, [len(twin.noticed), max(twin.noticed[-1:], default=0)])
+    assert_array_equal(belief.detected, [len(twin.noticed), max(twin.noticed[-1:], default=0)])
 
 
 def plays(draws, n, rounds, kind):
@@ -56,7 +56,7 @@ def plays(draws, n, rounds, kind):
 @pytest.mark.parametrize("kind", ["in order", "late", "continuous", "continuous and late"])
 def test_slow_twin_agrees(kind, model):
     draws, n = np.random.default_rng(5), 4
-    belief, twin = no_belief(n, ()), SlowSwitching(n, *model)
+    belief, twin = empty_belief(n, ()), SlowSwitching(n, *model)
     for count, (moment, x, reward) in enumerate(plays(draws, n, 70, kind), 1):
         hear(belief, x, reward, moment, model)
         twin.hear(x, reward, moment)
@@ -79,7 +79,7 @@ def test_where_all_arms_change_it_is_exact_for_any_number_of_changes(data, hazar
     bits = st.tuples(st.integers(0, 1), st.integers(0, 1))
     heard = {t: list(enumerate(data.draw(bits))) for t in rounds}
     shares, prior = np.array([0.0, 1.0]), np.array([0.0, 1.0])
-    belief = no_belief(2, ())
+    belief = empty_belief(2, ())
     belief = belief._replace(mass=belief.mass[..., :2].copy())
     for t, rewards in heard.items():
         hear(belief, [True, True], [r for _, r in rewards], t, (shares, prior, hazard, 0.0))
@@ -95,7 +95,7 @@ def test_the_first_change_is_exact_with_its_share_and_its_arms(data, hazard):
     lists = st.lists(st.integers(0, 1), max_size=12)
     before, after = ([data.draw(lists) for _ in range(3)] for _ in range(2))
     shares, prior, gap = np.array([0.0, 0.3, 0.8]), np.array([0.0, 0.4, 0.6]), data.draw(st.integers(1, 5))
-    belief = no_belief(3, ())
+    belief = empty_belief(3, ())
     for moment, spell in ((1, before), (1 + gap, after)):
         hear(belief, [False] * 3, [0.0] * 3, moment, (shares, prior, hazard, 0.0))
         for arm, rewards in enumerate(spell):
@@ -117,7 +117,7 @@ def test_the_summary_costs_less_than_the_square_of_the_hazard(hazard):
     shares, prior = np.array([0.0, 0.5]), np.array([0.0, 1.0])
     for _ in range(12):
         heard = {t: list(enumerate(draws.integers(0, 2, 2).tolist())) for t in range(1, 6)}
-        belief = no_belief(2, ())
+        belief = empty_belief(2, ())
         belief = belief._replace(mass=belief.mass[..., :2].copy())
         for t, rewards in heard.items():
             hear(belief, [True, True], [r for _, r in rewards], t, (shares, prior, hazard, 0.0))
@@ -127,14 +127,14 @@ def test_the_summary_costs_less_than_the_square_of_the_hazard(hazard):
 
 
 def test_changes_of_an_idle_arm_alone_follow_from_how_long_it_was_idle():
-    belief = no_belief(3, ())
+    belief = empty_belief(3, ())
     model = (SHARES, SHARE_PRIOR, 0.0, 0.01)
     hear(belief, [1, 1, 0], [1, 1, 0], 1, model)
     hear(belief, [1, 0, 0], [1, 0, 0], 9, model)
     hear(belief, [1, 1, 0], [1, 1, 0], 11, model)
-    slot = int(np.argmax(belief.born))
+    slot = int(np.argmax(belief.change_round))
     gone = 1.0 - 0.99 ** np.array([2, 10, 0])  # of arms 0 and 1; the third is not played
-    assert_allclose(belief.silent[slot], gone / gone.sum(), rtol=1e-9)
+    assert_allclose(belief.idle_prior[slot], gone / gone.sum(), rtol=1e-9)
     assert (belief.mass[:, 1:] == 0).all()
     assert belief.changed[slot, 1] > belief.changed[slot, 0] > belief.changed[slot, 2] == 0
 
@@ -142,7 +142,7 @@ def test_changes_of_an_idle_arm_alone_follow_from_how_long_it_was_idle():
 @pytest.mark.parametrize("gap", [1, 600, 1500, 10**5, 10**9])
 def test_after_any_silence_they_are_probabilities(gap):
     """Long enough, a change of many arms and one of an idle arm alone are both all but certain: together at most 1."""
-    belief = no_belief(6, ())
+    belief = empty_belief(6, ())
     for k in range(6):
         hear(belief, [True] * 6, [k % 2] * 6, 1 + k * gap)
         assert (belief.mass >= 0).all()
@@ -162,7 +162,7 @@ def sound(belief):
         assert np.isfinite(leaf).all(), name
     assert belief.mass.sum() == pytest.approx(1.0, abs=1e-9)
     assert (belief.mass >= 0).all()
-    assert (belief.kept > 0).all()
+    assert (belief.counts_unchanged > 0).all()
 
 
 @pytest.mark.parametrize("name", ["ones", "zeros", "ones, then zeros", "coins"])
@@ -175,7 +175,7 @@ def test_streams_that_never_end(name, rounds):
         "ones, then zeros": np.vstack([ones[rounds // 2 :], 0 * ones[: rounds // 2]]),
         "coins": draws.integers(0, 2, (rounds, 2)).astype(float),
     }[name]
-    belief = no_belief(2, ())
+    belief = empty_belief(2, ())
     stream(belief, rewards)
     sound(belief)
     assert belief.latest[0] == rounds
@@ -184,17 +184,17 @@ def test_streams_that_never_end(name, rounds):
     expected = {"ones": 1.0, "zeros": 0.0, "ones, then zeros": 0.0, "coins": 0.5}[name]
     assert_allclose(mean[0], expected, atol=0.05)
     if name == "coins":  # chance looks like a change now and then, more rarely than the hazards expect one
-        assert belief.noticed[0] < rounds * (HAZARD + 2 * IDLE_HAZARD)
+        assert belief.detected[0] < rounds * (HAZARD + 2 * IDLE_HAZARD)
     else:
-        assert belief.noticed[0] == (name == "ones, then zeros")
+        assert belief.detected[0] == (name == "ones, then zeros")
 
 
 @pytest.mark.parametrize("held", [1e6, 1e9, 1e12, 1e15])
 @pytest.mark.parametrize("good", [0.0, 1.0])
 def test_however_much_is_known_it_stays_sound_and_notices_a_change(held, good):
     """As after so many equal rewards; then more of them, then the opposite."""
-    belief = no_belief(2, ())
-    belief.kept[0] = [1 + held * good, 1 + held * (1 - good)]
+    belief = empty_belief(2, ())
+    belief.counts_unchanged[0] = [1 + held * good, 1 + held * (1 - good)]
     hear(belief, [True, True], [good, good], 1)
     for moment in range(2, 60):
         hear(belief, [True, True], [good, good], moment)
@@ -202,25 +202,25 @@ def test_however_much_is_known_it_stays_sound_and_notices_a_change(held, good):
     for moment in range(60, 90):
         hear(belief, [True, True], [1 - good, 1 - good], moment)
         sound(belief)
-    assert belief.noticed[0] == 1
+    assert belief.detected[0] == 1
 
 
 def test_a_late_reward_of_a_time_all_but_forgotten_does_no_harm():
     """Hypotheses that were there then have a mass at the end of the range of floating-point numbers."""
     for exponent in range(-324, -300):
-        belief = no_belief(1, ())
+        belief = empty_belief(1, ())
         hear(belief, [True], [1], 1)
         hear(belief, [True], [1], 50)
-        young = int(np.argmax(belief.born))
+        young = int(np.argmax(belief.change_round))
         belief.mass[:] = 0.0
         belief.mass[young, 1], belief.mass[0, 0] = 1.0, float(f"5e{exponent}")
-        belief.kept[0] = [1e6, 1.0]
+        belief.counts_unchanged[0] = [1e6, 1.0]
         hear(belief, [True], [0], 2)
         sound(belief)
 
 
 def test_what_has_not_arrived_changes_nothing():
-    belief = no_belief(2, ())
+    belief = empty_belief(2, ())
     hear(belief, [True, True], [1, 0], 1)
     before = [leaf.copy() for leaf in belief]
     kernels.switching_arrival(*belief, np.ones(2, bool), np.ones(2), 5, *REAL, False)
@@ -229,12 +229,12 @@ def test_what_has_not_arrived_changes_nothing():
 
 
 def test_a_change_is_counted_once():
-    belief, draws = no_belief(3, ()), np.random.default_rng(2)
+    belief, draws = empty_belief(3, ()), np.random.default_rng(2)
     counted = []
     for t in range(1, 601):
         hear(belief, [True] * 3, draws.uniform(size=3) < (0.9 if t // 200 % 2 else 0.1), t)
-        counted.append(belief.noticed[0])
+        counted.append(belief.detected[0])
     assert counted[199] == 0
     assert counted[399] == 1
     assert counted[599] == 2
-    assert 380 <= belief.noticed[1] <= 420
+    assert 380 <= belief.detected[1] <= 420

@@ -1,14 +1,14 @@
-"""Told the true graph, policies rank weight times reward, wherever the range of rewards begins."""
+"""Knowing the true graph, policies rank weight times reward, wherever the range of rewards begins."""
 
 import numpy as np
 import pytest
 
 import spillover as sp
 
-TOLD = [name for name in sp.POLICIES if name.endswith("-told-graph")]
+KNOWING = [name for name in sp.POLICIES if name.endswith("-known-graph")]
 
 
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", KNOWING)
 def test_the_arm_with_the_larger_product_is_played(name):
     """Rewards .55 and .95 in (.5, 1) with weights 3 and 1: the first is worth 1.65, the second .95."""
     problem = sp.Problem(2, 1, reward_range=(0.5, 1.0), weights=np.array([3.0, 1.0]))
@@ -22,7 +22,7 @@ def test_the_arm_with_the_larger_product_is_played(name):
     assert played[0] > 0.7 * played.sum()
 
 
-def test_a_graph_that_changes_cannot_be_told_once():
+def test_a_graph_that_changes_cannot_be_known():
     world = sp.SyntheticSEM(horizon=40, changes=(), graph_changes=(20,))
-    with pytest.raises(ValueError, match=r"graph_changes = \(20,\): must be none for a policy that is told"):
-        sp.simulate(sp.CUCB(told_graph=True), world, 0)
+    with pytest.raises(ValueError, match=r"graph_changes = \(20,\): must be none for a policy that knows"):
+        sp.simulate(sp.CUCB(knows_graph=True), world, 0)

@@ -42,7 +42,7 @@ def test_slow_twin_agrees_at_every_round(way, scale):
     problem, told = SCALES[scale]
     clear = 0
     for window in (1, 3, 10, 35, 500):
-        policy = SlidingWindowCUCB(window=window, told_graph="weights" in told)
+        policy = SlidingWindowCUCB(window=window, knows_graph="weights" in told)
         twin = reference.SlowWindowCUCB(N, BUDGET, window, **told)
         outcome = reference.spilling(N, seed=window, change=40)
         delay = reference.delays(window)[way]
@@ -186,9 +186,12 @@ def test_contract():
     check_policy(SlidingWindowCUCB(window=9))
 
 
-@pytest.mark.parametrize("told_graph", [False, True])
-def test_live_equals_its_row_of_a_batch(told_graph):
-    policy, environment = SlidingWindowCUCB(window=30, told_graph=told_graph), sp.SyntheticSEM(horizon=120, changes=())
+@pytest.mark.parametrize("knows_graph", [False, True])
+def test_live_equals_its_row_of_a_batch(knows_graph):
+    policy, environment = (
+        SlidingWindowCUCB(window=30, knows_graph=knows_graph),
+        sp.SyntheticSEM(horizon=120, changes=()),
+    )
     delay = sp.LossyDelay(sp.GeometricDelay(5), 0.2)
     many = sp.simulate(policy, environment, delay, replications=5, seed=2)
     alone = sp.simulate(policy, environment, delay, replications=1, seed=2, first=3)

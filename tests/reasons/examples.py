@@ -8,7 +8,7 @@ import numpy as np
 import spillover as sp
 from spillover.rng import Purpose
 from spillover.simulation import problem_for
-from spillover.types import Informed
+from tests.support import explained
 
 
 def made_up(adjacency: Any, mean: Any, chosen: Any, **changed: Any) -> sp.Explanation:
@@ -28,7 +28,7 @@ def made_up(adjacency: Any, mean: Any, chosen: Any, **changed: Any) -> sp.Explan
         weights=weights,
         score=weights * index,
         chosen=chosen,
-        planned=np.array(changed.get("planned", False)),
+        plan=changed.get("plan", ""),
     )
 
 
@@ -37,8 +37,8 @@ def held(name: str, environment: Any, delay: int, seed: int) -> Iterator[tuple[A
     rng = sp.Rng(seed)
     world = environment.draw(rng.at(Purpose.WORLD))
     policy: Any = sp.POLICIES[name]()
-    policy = policy.told(world) if isinstance(policy, Informed) else policy
+    policy = policy.with_world(world)
     state = policy.init(problem_for(policy, world), rng.at(Purpose.START))
-    yield policy, state, policy.explain(state, rng)
+    yield policy, state, explained(policy, state, rng)
     for played in sp.rounds(policy, world, delay, rng, ()):
-        yield policy, played.state, policy.explain(played.state, rng)
+        yield policy, played.state, explained(policy, played.state, rng)

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 import spillover as sp
 from spillover.reasons import reasons
 from tests.reasons.examples import held, made_up
+from tests.support import explained
 
 WORLD = sp.SyntheticSEM(n_arms=4, budget=2, edge_density=0.5, horizon=14, changes=(7,), law="beta")
 CYCLE = sp.FixedSEM(
@@ -113,6 +114,6 @@ def test_what_is_not_one_decision_is_refused():
         with pytest.raises(ValueError, match=message):
             reasons(shown, **options)
     policy = sp.NDCSEM()
-    batch = policy.explain(policy.init(sp.Problem(3, 1), sp.Rng(0, [0, 1]), (2,)))
+    batch = explained(policy, policy.init(sp.Problem(3, 1), sp.Rng(0, [0, 1]), (2,)))
     with pytest.raises(ValueError, match="one learner's"):
         reasons(batch)

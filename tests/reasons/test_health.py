@@ -9,6 +9,7 @@ import spillover as sp
 from spillover.reasons import Pending, Signal, health
 from spillover.reasons.health import dimensions
 from tests.reasons.examples import made_up
+from tests.support import sparse
 
 NAMES = ("a", "b", "c")
 SHOWN = made_up(np.zeros((3, 3)), [0.5, 0.4, 0.3], [1, 0, 0], index=[0.6, 0.4, 0.3])
@@ -37,7 +38,7 @@ def test_arms_of_which_nothing_is_known():
 def test_what_was_heard_and_forgotten_is_no_first_outcome():
     shown = made_up(np.zeros((3, 3)), [np.nan] * 3, [0, 1, 0], index=[1.0, 1.0, 1.0])
     heard = np.array([1, 0, 0], bool)
-    found = codes(Pending(4, {4: np.array([1, 0, 1], bool)}, heard=heard), shown=shown)
+    found = codes(Pending(4, {4: np.array([1, 0, 1], bool)}, observed=heard), shown=shown)
     assert found["arms-forgotten"].sentence == "Nothing is remembered of a: the policy has forgotten its outcomes."
     assert (found["arms-unknown"].arms, found["arms-under-way"].arms) == (("b",), ("c",))
 
@@ -143,7 +144,7 @@ def test_outcomes_that_may_be_lost():
 
 
 def test_a_plan_is_no_guess():
-    assert "planned" in codes(shown=made_up(np.zeros((3, 3)), [np.nan] * 3, [1, 0, 0], planned=True))
+    assert "planned" in codes(shown=made_up(np.zeros((3, 3)), [np.nan] * 3, [1, 0, 0], plan="a test"))
 
 
 def test_who_learns_nothing_has_nothing_amiss():
@@ -167,7 +168,7 @@ def test_restarts_are_counted(policy):
 @pytest.mark.parametrize("sparsity", [1e-3, "auto"])
 def test_the_gram_of_all_outcomes(sparsity):
     """Those held out for the choice of the sparsity included."""
-    policy, y = sp.NDCSEM(sparsity=sparsity), np.random.default_rng(3).random((20, 3))
+    policy, y = sp.NDCSEM(graph=sparse(sparsity)), np.random.default_rng(3).random((20, 3))
     learner = sp.Learner(policy, sp.Problem(3, 1))
     for row in y:
         learner.report(learner.play([1, 0, 0]), z=[0.5, 0, 0], y=row)

@@ -89,7 +89,7 @@ def test_the_parameters_of_each_delay() -> None:
             "ndc-sem": Entry(
                 label="NDC-SEM",
                 kind="ndc-sem",
-                parameters={"discount": 0.985, "exploration": 1e-10, "sparsity": 1e-3},
+                parameters={"discount": 0.985, "exploration": 1e-10},
                 at={"200": {"exploration": 1e-6}},
             ),
             "random": Entry(label="random", kind="random"),
@@ -101,7 +101,7 @@ def test_the_parameters_of_each_delay() -> None:
         ["NDC-SEM", "50, 400", 0.985, 1e-10, 1e-3],
         ["NDC-SEM", "200", 0.985, 1e-6, 1e-3],
     ]
-    assert list(table.columns) == ["policy", "delay", "discount γ", "exploration ξ", "sparsity λ"]
+    assert list(table.columns) == ["policy", "delay", "discount γ", "exploration ξ", "graph.sparsity λ"]
     assert table["policy"].tolist()[2:] == ["random"]
     page = tables.html_table(table)
     assert "1e-06" in page

@@ -22,6 +22,6 @@ def test_a_heat_map_for_a_grid_of_discount_and_exploration(tmp_path):
 
 
 def test_none_without_both_axes(tmp_path):
-    found = tune(sp.NDCSEM(), WORLD, 2, grid={"sparsity": [1e-3, 0.1]}, replications=2)
+    found = tune(sp.NDCSEM(), WORLD, 2, grid={"graph.sparsity": [1e-3, 0.1]}, replications=2)
     assert draw_grid(found.to_frame(), tmp_path) == []
     assert not list(tmp_path.iterdir())

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,8 @@ import click
 from spillover.cli.edge import Command
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.experiments.lines import suggestion
-from spillover.policies import find_policy, policy_names
+from spillover.hyperparameters import value_of
+from spillover.policies import find_policy, is_policy_name, policy_names
 
 EXAMPLES = (
     "spillover policies",
@@ -26,10 +27,10 @@ EXAMPLES = (
 @json_option
 def policies(name: str | None, as_json: bool) -> None:
     """The policies that experiment files and `next` can name; with NAME (or module:Class), one of them in full."""
-    known = policy_names()
-    if name is not None and name not in known and ":" not in name:
+    if name is not None and not is_policy_name(name):
+        known = policy_names()
         raise ValueError(f"policy = {name!r}: must be one of {', '.join(known)}{suggestion(name, known)}")
-    found = [describe(each) for each in (known if name is None else [name])]
+    found = [describe(each) for each in (policy_names() if name is None else [name])]
     if as_json:
         print_json(found if name is None else found[0])
     elif name is None:
@@ -59,12 +60,29 @@ def describe(name: str) -> dict[str, Any]:
             {"name": f.name, "default": fixed.get(f.name, default_of(f)), "note": notes.get(f.name, "")}
             for f in hyperparameters(kind)
         ],
+        "parts": part_parameters(kind),
     }
+
+
+def part_parameters(kind: Callable[..., Any]) -> list[dict[str, Any]]:
+    """The parameters of the parts that a policy has by default, named as --set and experiment files name them."""
+    try:
+        policy = kind()
+    except TypeError:  # it has parameters without a default
+        return []
+    found = []
+    for part in (f.name for f in fields(policy) if is_dataclass(value_of(policy, f.name))):
+        inner = type(value_of(policy, part))
+        notes = parameter_notes((inspect.getdoc(inner) or "").split("\n>>> ")[0])
+        found += [
+            {"name": f"{part}.{f.name}", "default": default_of(f), "note": notes.get(f.name, "")} for f in fields(inner)
+        ]
+    return found
 
 
 def hyperparameters(kind: Callable[..., Any]) -> list[Field[Any]]:
     """The fields that a user sets."""
-    return [f for f in fields(kind) if f.init]  # type: ignore[arg-type]
+    return [f for f in fields(kind) if f.metadata.get("set_by_user", True)]  # type: ignore[arg-type]
 
 
 def default_of(given: Field[Any]) -> Any:
@@ -93,4 +111,5 @@ def print_one(found: dict[str, Any]) -> None:
     click.echo(f"{found['name']}: {found['class']}, in {found['module']}\n{found['source']}\n\n{found['about']}")
     if found["parameters"]:
         click.echo()
-        print_table(["parameter", "default"], [[p["name"], str(p["default"])] for p in found["parameters"]])
+        rows = [[p["name"], str(p["default"])] for p in [*found["parameters"], *found["parts"]]]
+        print_table(["parameter", "default"], rows)

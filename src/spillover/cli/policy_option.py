@@ -9,7 +9,7 @@ from spillover.cli.catalogue import describe
 from spillover.contracts import Policy, as_policy
 from spillover.experiments.lines import suggestion
 from spillover.hyperparameters import with_values
-from spillover.policies import find_policy, policy_names
+from spillover.policies import find_policy, is_policy_name, policy_names
 
 RECOMMENDED = "switching-sem"
 
@@ -19,12 +19,16 @@ def usable(policy: Policy) -> bool:
     return not (policy.needs_world or policy.knows_graph or policy.randomised)
 
 
+def usable_names() -> list[str]:
+    return [name for name in policy_names() if usable(as_policy(find_policy(name)()))]
+
+
 def made_policy(name: str, settings: Sequence[str]) -> Policy:
     """The policy of that name (or module:Class) with the parameters set by NAME=VALUE; part.NAME for a part of it."""
-    known = policy_names()
-    if name not in known and ":" not in name:
-        listed = [each for each in known if usable(as_policy(find_policy(each)()))]
-        raise ValueError(f"policy = {name!r}: must be one of {', '.join(listed)}{suggestion(name, listed)}")
+    if not is_policy_name(name):
+        raise ValueError(
+            f"policy = {name!r}: must be one of {', '.join(usable_names())}{suggestion(name, usable_names())}"
+        )
     given: dict[str, Any] = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
@@ -37,9 +41,8 @@ def made_policy(name: str, settings: Sequence[str]) -> Policy:
     inner = {key: value for key, value in given.items() if "." in key}
     check_names(name, inner, part_names(policy))
     if not usable(policy):
-        listed = [each for each in known if usable(as_policy(find_policy(each)()))]
         lacking = "needs what no file has, the truth or probabilities of past decisions"
-        raise ValueError(f"policy = {name!r}: {lacking}: must be one of {', '.join(listed)}")
+        raise ValueError(f"policy = {name!r}: {lacking}: must be one of {', '.join(usable_names())}")
     return as_policy(with_values(policy, inner))
 
 

@@ -16,7 +16,7 @@ from spillover.experiments.makers import build, make, parameters, parameters_of
 from spillover.experiments.specification import Entry, Experiment, Study
 from spillover.graph import GRAPHS
 from spillover.hyperparameters import value_of
-from spillover.policies import find_policy, policy_names
+from spillover.policies import find_policy, is_policy_name, policy_names
 from spillover.rng import Purpose, Rng
 from spillover.simulation import problem_for
 
@@ -159,6 +159,8 @@ def read_kind(file: File, place: Place, kind: Any) -> str:
             find_policy(kind)
         except ValueError as error:
             file.refuse(place, str(error))
+        return kind
+    if isinstance(kind, str) and is_policy_name(kind):
         return kind
     return file.known(place, "kind", kind, policy_names())
 

@@ -80,7 +80,8 @@ class AdaptiveGraph(GraphLearner):
     the full-history weights, a regression of the payoff on z, do not: where the graph changes all the time they
     capture what its versions have in common.
 
-    Parameters as those of `SparseGraph`; with sparsity "auto" the first candidate is a `SelfTunedGraph`.
+    sparsity: of the sparse graph, relative to rewards of at most 1; "auto" chooses it online (`SelfTunedGraph`).
+    row_bound, required, forbidden, signed: as in `SparseGraph`.
 
     >>> import spillover as sp
     >>> world = sp.SyntheticSEM(horizon=300, changes=(), gain_range=(0.5, 2.0))

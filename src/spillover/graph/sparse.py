@@ -35,9 +35,11 @@ class Graph(NamedTuple):
 class SparseGraph(GraphLearner):
     """The paper's learner at a fixed sparsity (its lambda); absorb and solve rewrite the graph they are given.
 
-    `required` and `forbidden` are boolean (n, n) masks of edges known to exist (never penalised) and known to be
-    impossible. Without a known order (`Problem(acyclic=False)`) each row of A sums to at most `row_bound`, so that
-    the spill-over dies out and weights exist. signed: edges may be negative; absolute values are penalised and bounded.
+    sparsity: lambda >= 0 of the graph problem; an array makes a grid.
+    row_bound: without a known order (`Problem(acyclic=False)`) each row of A sums to at most this, so that the
+        spill-over dies out and weights exist.
+    required, forbidden: boolean (n, n) masks of edges known to exist (never penalised) and known to be impossible.
+    signed: edges may be negative; absolute values are penalised and bounded.
     """
 
     sparsity: Any = 1e-3

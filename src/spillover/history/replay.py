@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import Policy, as_policy
+from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history.record import History
 from spillover.live import Learner
 from spillover.rng import Purpose
@@ -19,7 +19,7 @@ EVERY = 1_000  # rounds between two reports of progress
 
 
 def replay_history(
-    policy: Policy,
+    policy: AnyPolicy,
     history: History,
     *,
     budget: int,
@@ -34,9 +34,9 @@ def replay_history(
     Each outcome is learned as if it had arrived in its own round: a file in which late outcomes were filled in gives
     the same learner as one that had them from the start. The order of the arms' graph is not known.
     """
-    policy = as_policy(policy)
+    given_policy = as_policy(policy)
     accepted = "one that learns from any decision, not only from its own draws with known probabilities"
-    validate.require(not policy.randomised, "policy", policy, accepted)
+    validate.require(not given_policy.randomised, "policy", given_policy, accepted)
     problem = Problem(
         n_arms=len(history.arms),
         budget=budget,
@@ -45,15 +45,15 @@ def replay_history(
         overall_range=overall_range,
     )
     learner = Learner(policy, problem, seed=seed, **given)
-    policy, state, rng = learner.policy, learner.state, learner.rng
+    player, state, rng = learner.policy, learner.state, learner.rng
     rounds = checked_rounds(history, problem)
-    memo = policy.select(state, rng.at(Purpose.CHOICE, 1)).memo
+    memo = player.select(state, rng.at(Purpose.CHOICE, 1)).memo
     done = 0
-    for stop, judged, solved in batches(policy, memo is not None, rounds.arrived):
-        memo = policy.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
+    for stop, judged, solved in batches(player, memo is not None, rounds.arrived):
+        memo = player.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
         batch = between(rounds, done, stop, memo)
-        state = policy.catch_up(state, batch, done + 1, rng)
-        state = policy.solve(state) if solved else state
+        state = player.catch_up(state, batch, done + 1, rng)
+        state = player.solve(state) if solved else state
         for row in np.flatnonzero(~batch.arrived):
             learner.waiting[done + 1 + int(row)] = Choice(batch.x[row], memo=memo)
         if stop // EVERY > done // EVERY:

@@ -1,6 +1,6 @@
 """Reference points: the uniform random policy, the oracle, and the oracle whose knowledge is as late as feedback."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,7 +89,7 @@ class Uniform(Counting):
 class Oracle(Counting):
     """Plays the best set of every round: the policy that regret is measured against."""
 
-    world: Any = None
+    world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` gives it
 
     needs_world = True
 
@@ -114,7 +114,7 @@ class DelayedOracle(Counting):
     not a bound: drift can be extrapolated, and before the first arrival arms with many descendants are a better bet.
     """
 
-    world: Any = None
+    world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` gives it
 
     needs_world = True
 
@@ -168,11 +168,11 @@ def direct_effects(adjacency: Array, weights: Array) -> Array:
 def where_learners(here: BoolArray, one: Explanation, other: Explanation) -> Explanation:
     """One explanation for some learners of a batch, the other for the rest."""
     merged = {}
-    for field in fields(Explanation):
-        first, second = getattr(one, field.name), getattr(other, field.name)
+    for each in fields(Explanation):
+        first, second = getattr(one, each.name), getattr(other, each.name)
         if first is None:  # only other policies have it
             continue
-        merged[field.name] = np.where(here.reshape(here.shape + (1,) * (first.ndim - here.ndim)), first, second)
+        merged[each.name] = np.where(here.reshape(here.shape + (1,) * (first.ndim - here.ndim)), first, second)
     return Explanation(**merged)
 
 

@@ -60,6 +60,11 @@ def installed_policies() -> dict[str, Any]:
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in POLICIES}
 
 
+def is_policy_name(kind: str) -> bool:
+    """Whether `find_policy` may know it; installed packages are asked last, as that takes time."""
+    return kind in POLICIES or ":" in kind or kind in installed_policies()
+
+
 def policy_names() -> list[str]:
     """The names that `find_policy` knows; "module:Class" always works too."""
     return [*POLICIES, *installed_policies()]

@@ -1,5 +1,6 @@
 """The contract of order_free: the same feedback in another order teaches the same."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from spillover.contracts import Policy, World
 from spillover.delays import ConstantDelay
 from spillover.rng import Purpose, Rng
 from spillover.simulation import problem_for, rounds
-from spillover.testing.shared import demand, rows_of, snapshot
+from spillover.testing.shared import demand, random_sets, rows_of, snapshot
 from spillover.testing.trial import Trial, enter
 from spillover.testing.wrappers import Overridden
 from spillover.types import Feedback, State
@@ -19,6 +20,7 @@ from spillover.types import Feedback, State
 AGREEMENT = {"mean": 1e-12, "count": 1e-12, "clock": 1e-12, "index": 1e-9}
 GRAPH_AGREEMENT = {"adjacency": 1e-6, "weights": 1e-6, "score": 1e-6}
 LEAF_AGREEMENT = 1e-9
+CATCH_UP_AGREEMENT = 1e-7  # sums over a history may be taken in another order
 WELL_CONDITIONED = 1e4  # of the Gram matrix: above it the minimiser is not unique enough to compare graphs
 
 
@@ -82,6 +84,27 @@ def knowledge(player: Policy, state: State, letters: list[Feedback], rng: Rng) -
     wanted = AGREEMENT | GRAPH_AGREEMENT if unique else AGREEMENT
     found = player.explain(state, rng)
     return {name: (np.array(getattr(found, name)), tolerance) for name, tolerance in wanted.items()}
+
+
+def check_catch_up(policy: Any, trial: Trial) -> None:
+    """Catching up on a history in one call teaches the same as learning it round by round."""
+    player, world, rng = enter(policy, trial, 0)
+    if player.randomised:  # it learns from its own draws alone
+        return
+    count, draw = world.horizon, np.random.default_rng([trial.seed, world.horizon])
+    x = random_sets(world.problem.n_arms, world.problem.budget, (count,), [trial.seed])
+    outcomes = [world.play(t, x[t - 1], rng.at(Purpose.WORLD, t)) for t in range(1, count + 1)]
+    z, y = (np.array(part) for part in zip(*outcomes, strict=True))
+    rounds = Feedback(x, z, y, np.zeros(count, np.int64), draw.uniform(size=count) < 0.8)
+    first = player.init(problem_for(player, world), rng.at(Purpose.START))
+    rounds = rounds._replace(memo=player.select(first, rng.at(Purpose.CHOICE, 1)).memo)
+    known = []
+    for catch_up in (player.catch_up, partial(Policy.catch_up, player)):
+        state = player.init(problem_for(player, world), rng.at(Purpose.START))
+        known.append(snapshot(player.solve(catch_up(state, rounds, 1, rng))))
+    found = disagreement(*({name: (leaf, CATCH_UP_AGREEMENT) for name, leaf in one.items()} for one in known))
+    remedy = "override catch_up together with played and learn, or leave the default"
+    demand(found is None, f"a history in one call taught something else than round by round: {found}", remedy)
 
 
 def disagreement(ours: dict[str, tuple[NDArray[Any], float]], theirs: dict[str, Any]) -> str | None:

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from spillover.contracts import Environment, FourFunctions, Policy, as_policy
+from spillover.contracts import AnyPolicy, Environment, FourFunctions, as_policy
 from spillover.delays import ConstantDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM
 from spillover.hyperparameters import value_of, with_values
 from spillover.policies import Uniform
 from spillover.rng import Purpose
 from spillover.simulation import problem_for, rounds
-from spillover.testing.order import check_order
+from spillover.testing.order import check_catch_up, check_order
 from spillover.testing.shared import demand, demand_equal, demand_frozen, rows_of, run_checks, snapshot
 from spillover.testing.trial import SCATTERED, Noted, Trial, demand_same_run, enter, run_around, run_arrays, steps
 from spillover.testing.wrappers import Explained, Feasible, Overridden, Pure, ReloadedArrays, ReloadedJSON
@@ -22,7 +22,7 @@ DELAYS = (ConstantDelay(3), UniformDelay(0, 6), SCATTERED)
 
 
 def check_policy(
-    policy: Policy, *, environment: Environment | None = None, seed: int = 0, edge_shapes: bool = True
+    policy: AnyPolicy, *, environment: Environment | None = None, seed: int = 0, edge_shapes: bool = True
 ) -> None:
     """Check that a policy keeps the contract of `spillover.contracts.Policy`.
 
@@ -225,5 +225,6 @@ POLICY_CHECKS = (
     check_same_world,
     check_override,
     check_order,
+    check_catch_up,
     check_explanation,
 )

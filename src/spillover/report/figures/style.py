@@ -43,8 +43,8 @@ BEYOND = {
 POLICY_ORDER = (
     "ndc-sem", "sem-ucb", "cucb", "cts", "ftrl",
     "window-cucb", "discounted-cucb", "glr-cucb", "glr-sem-ucb", "super-arm-ucb", "ablated-ndc-sem",
-    "cucb-told-graph", "cts-told-graph", "ftrl-told-graph",
-    "window-cucb-told-graph", "discounted-cucb-told-graph", "glr-cucb-told-graph",
+    "cucb-known-graph", "cts-known-graph", "ftrl-known-graph",
+    "window-cucb-known-graph", "discounted-cucb-known-graph", "glr-cucb-known-graph",
 )  # fmt: skip
 
 FIXED = REFERENCES | BEYOND
