@@ -20,13 +20,13 @@ from spillover.cli.output import json_option, print_json
 from spillover.cli.policy_option import NEED_RANGE, made_policy, recommended
 from spillover.cli.progress import Watch
 from spillover.exact import EFFORT
+from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history, tell
 from spillover.history.decision import next_reasons
 from spillover.history.example import EACH_WEEK, example_file
 from spillover.history.header import read_columns
 from spillover.oracle import check_effort, check_feasible
 from spillover.reasons import Reasons
-from spillover.state import write_whole
 
 SIGNS = 8  # that are not in the font, and named
 FILE = click.Path(path_type=Path)
@@ -100,7 +100,7 @@ def write_example(path: Path, force: bool) -> None:
     """Write the example and say how to go on."""
     if path.exists() and not force:
         raise ValueError(f"{path}: exists already: take another name, or --force to overwrite it")
-    write_whole(path, example_file().encode())
+    write_atomically(path, example_file().encode())
     click.echo(f"wrote {path}: six channels of advertising in forty weeks, simulated")
     click.echo(f"now run: spillover next {shlex.quote(str(path))} --budget {EACH_WEEK}")
 
@@ -146,7 +146,7 @@ def decide(
         bounds = parse_limits(limits or Path(), text, entries, history.arms) + not_available(unavailable, history.arms)
         check_feasible(bounds, len(history.arms), checked, history.arms)
         given_ranges = {name: given for name, given in ranges.items() if given is not None}
-        kernels.wake()
+        kernels.preload_numba()
         learner = tell(
             made, history, budget=checked, seed=seed, progress=watch.telling(len(history.rounds)), **given_ranges
         )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spillover.state import write_whole
+from spillover.files import write_atomically
 
 FORMAT = 1
 SEAL = b"sha256:"  # a zip file may end in a comment: ours is the hash of all that stands before it
@@ -67,8 +67,8 @@ class CellStore:
         self.claims.mkdir(exist_ok=True)
         content = json.dumps({"format": FORMAT, **about}, indent=1, allow_nan=False).encode()
         if not same(self.folder / "store.json", content):
-            write_whole(self.folder / "store.json", content)
-            write_whole(self.folder / "experiment.toml", text.encode())
+            write_atomically(self.folder / "store.json", content)
+            write_atomically(self.folder / "experiment.toml", text.encode())
         self.sweep()
 
     def sweep(self) -> None:
@@ -90,7 +90,7 @@ class CellStore:
 
     def write(self, cell: str, arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> None:
         try:
-            write_whole(self.path(cell), seal(arrays, {"cell": cell, **about}))
+            write_atomically(self.path(cell), seal(arrays, {"cell": cell, **about}))
         except OSError as error:  # a full disk does not say for which file
             raise OSError(error.errno, error.strerror, str(self.path(cell))) from error
 
