@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 # What no simulated number depends on. All else counts, new modules included: better to compute once too often.
-APART = frozenset(
-    {"__init__.py", "cli", "cli.py", "files.py", "live.py", "report", "reproduce.py", "store", "testing", "theory"}
-)
+APART = frozenset({"__init__.py", "cli", "cli.py", "live.py", "report", "reproduce.py", "store", "testing", "theory"})
 COMPUTES = "experiments/compute.py"  # the one file of this folder that numbers depend on
 
 
