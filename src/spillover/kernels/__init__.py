@@ -23,6 +23,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     window,
     world,
 )
+from spillover.kernels.announce import silence
 from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
 from spillover.kernels.sets import SUM_ROUNDING
 from spillover.kernels.world import FINE, IMPOSSIBLE_AGE, LARGEST_OUTCOME, NOT_FINITE, NOT_PLAYED, OUT_OF_RANGE
@@ -37,6 +38,7 @@ __all__ = [
     "SUM_ROUNDING",
     "compile_all",
     "preload_numba",
+    "silence",
 ]
 
 

@@ -52,7 +52,7 @@ def build(name: str) -> np.ufunc:
 
 def load(name: str) -> np.ufunc:
     """A kernel; where it has to be compiled, a terminal says so."""
-    with announced(name, len(KERNELS)):
+    with announced(len(KERNELS)):
         return build(name)
 
 
