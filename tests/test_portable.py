@@ -35,6 +35,9 @@ def package(tmp_path_factory) -> Path:
     return folder
 
 
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="there it is so anyhow")
+
+
 def without_posix(package: Path, folder: Path, lines: str, *arguments: str) -> str:
     command = [sys.executable, "-W", "error", "-c", WITHOUT_POSIX + lines, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(package)}
@@ -44,7 +47,10 @@ def without_posix(package: Path, folder: Path, lines: str, *arguments: str) -> s
 
 
 def test_simulate(package, tmp_path):
-    lines = "import spillover as sp; print(sp.simulate(sp.NDCSEM(), sp.SyntheticSEM(horizon=50, changes=())).final_regret.shape)"
+    lines = """
+import spillover as sp
+print(sp.simulate(sp.NDCSEM(), sp.SyntheticSEM(horizon=50, changes=())).final_regret.shape)
+"""
     assert without_posix(package, tmp_path, lines) == "(1,)\n"
 
 

@@ -2,11 +2,11 @@
 
 import io
 import os
-import pty
 import subprocess
 import sys
 
 import numba
+import pytest
 
 from spillover.cli.progress import Watch
 from spillover.kernels import silence
@@ -88,6 +88,7 @@ def test_kernels_of_other_processes_are_counted(monkeypatch) -> None:
 def test_a_cold_cache_is_announced_on_a_terminal_and_nowhere_else(tmp_path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", "from spillover import kernels; kernels.play; kernels.squared_error"]
+    pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     subprocess.run(command, stderr=theirs, env=environment, check=True)
     os.close(theirs)
