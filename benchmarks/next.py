@@ -24,7 +24,7 @@ from spillover.history import read_history, tell
 from spillover.history.decision import next_reasons
 history = read_history(sys.argv[1])
 read = perf_counter()
-kernels.wake()
+kernels.preload_numba()
 awake = perf_counter()
 learner = tell(made_policy(recommended(), ()), history, budget=int(sys.argv[2]))
 told = perf_counter()

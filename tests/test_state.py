@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import spillover as sp
-from spillover.state import leaves, load_arrays, map_leaves, save_arrays, write_whole
+from spillover.files import write_atomically
+from spillover.state import leaves, load_arrays, map_leaves, save_arrays
 
 
 class Inner(NamedTuple):
@@ -191,7 +192,7 @@ def test_an_interrupt_in_mid_write_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        write_whole(path, b"new")
+        write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -207,17 +208,17 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path):
 
 def test_an_error_names_the_file_that_was_asked_for(tmp_path):
     with pytest.raises(FileNotFoundError) as missing:
-        write_whole(tmp_path / "none" / "file", b"new")
+        write_atomically(tmp_path / "none" / "file", b"new")
     assert missing.value.filename == str(tmp_path / "none" / "file")
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError) as folder:
-        write_whole(tmp_path / "folder", b"new")
+        write_atomically(tmp_path / "folder", b"new")
     assert (folder.value.filename, folder.value.filename2) == (str(tmp_path / "folder"), None)
     assert [file.name for file in tmp_path.iterdir()] == ["folder"]
 
 
 def test_writing_replaces_the_whole_file(tmp_path):
     path = tmp_path / "file"
-    write_whole(path, b"a long first version")
-    write_whole(str(path), b"short")
+    write_atomically(path, b"a long first version")
+    write_atomically(str(path), b"short")
     assert path.read_bytes() == b"short"

@@ -1,14 +1,13 @@
 """What is learned, as arrays: copy a state, take one learner out of a batch, write it to disk and read it back."""
 
 import json
-import os
-import secrets
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spillover.files import write_atomically
 from spillover.types import State
 
 FORMAT = 1
@@ -53,39 +52,15 @@ def repeat_in_place(leaf: NDArray[Any], times: int) -> NDArray[Any]:
     return np.ndarray((times, *leaf.shape), leaf.dtype, leaf, 0, (0, *leaf.strides))
 
 
-def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file completely or not at all: a temporary one beside it, then an atomic rename."""
-    target = Path(path)
-    # not mkstemp: its files are readable by their owner alone, and would stay so
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        write_beside(temporary, target, content)
-    except OSError as error:  # of the file that was asked for: nobody knows the temporary one
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(target)) from None
-
-
-def write_beside(temporary: Path, target: Path, content: bytes) -> None:
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def save_arrays(path: str | Path, arrays: dict[str, NDArray[Any]], about: dict[str, str] | None = None) -> None:
     """Write named arrays as JSON: types, shapes and exact values; and what they belong to, in words."""
     content = {
         name: {"dtype": leaf.dtype.str, "shape": leaf.shape, "values": [encode(v) for v in leaf.ravel().tolist()]}
         for name, leaf in arrays.items()
     }
-    write_whole(path, json.dumps({"format": FORMAT, "about": about or {}, "arrays": content}, allow_nan=False).encode())
+    write_atomically(
+        path, json.dumps({"format": FORMAT, "about": about or {}, "arrays": content}, allow_nan=False).encode()
+    )
 
 
 def encode(value: Any) -> Any:
@@ -114,7 +89,7 @@ def load_about(path: str | Path) -> dict[str, str]:
 def read_content(path: str | Path) -> dict[str, Any]:
     """The table in a file of this version's format."""
     try:
-        content = json.loads(Path(path).read_text())
+        content = json.loads(Path(path).read_text("utf-8"))
     except ValueError as error:
         raise ValueError(f"{path}: must be a whole JSON file written by save_state or save: {error}") from None
     written = content.get("format") if isinstance(content, dict) else None

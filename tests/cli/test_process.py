@@ -2,10 +2,8 @@
 
 import json
 import os
-import pty
 import signal
 import subprocess
-import termios
 import time
 from pathlib import Path
 
@@ -13,6 +11,9 @@ import pytest
 
 from tests.cli.calls import command, outside
 from tests.cli.conftest import GRID, STUDY, WORLD
+
+pty = pytest.importorskip("pty")  # terminals and groups of processes: POSIX
+termios = pytest.importorskip("termios")
 
 
 def test_results_go_to_stdout_and_nothing_else_anywhere_when_piped(here) -> None:

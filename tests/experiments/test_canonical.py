@@ -99,7 +99,7 @@ def test_what_cannot_be_described_is_refused():
 def test_the_source_is_what_computes():
     root = Path(canonical.__file__).parents[1]
     found = {path.relative_to(root).as_posix() for path in sources(root)}
-    assert {"kernels.py", "simulation.py", "policies/ndcsem.py", "environments/world.py", "rng.py"} <= found
+    assert {"kernels/graph.py", "simulation.py", "policies/ndcsem.py", "environments/world.py", "rng.py"} <= found
     assert {name for name in found if name.startswith("experiments/")} == {"experiments/compute.py"}
     for apart in ("report", "cli", "testing", "live", "theory", "store", "reproduce"):
         assert not any(name.startswith(apart) for name in found)

@@ -16,6 +16,8 @@ from spillover.store import CellStore
 from tests.experiments.small import TEXT
 from tests.experiments.test_run import equal
 
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="groups of processes: POSIX")
+
 LARGER = (  # many cells of tens of milliseconds each
     TEXT.replace("replications = 6", "replications = 30").replace("150", "400")
 )

@@ -9,7 +9,7 @@ import pytest
 import spillover as sp
 from spillover.experiments import load_experiment, open_results, parse_experiment, results, run, run_experiment
 from spillover.experiments.compute import compute, recorded_rounds
-from spillover.state import write_whole
+from spillover.files import write_atomically
 from tests.experiments.small import TEXT, small
 
 
@@ -249,10 +249,10 @@ def test_a_full_disk(tmp_path, monkeypatch, folder):
         if len(written) == 5:
             raise OSError(errno.ENOSPC, "No space left on device")
         written.append(path)
-        write_whole(path, content)
+        write_atomically(path, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr("spillover.store.cells.write_whole", full)
+        patch.setattr("spillover.store.cells.write_atomically", full)
         with pytest.raises(OSError, match=r"No space left on device.*npz"):
             run_experiment(small(), tmp_path)
     assert len(list((tmp_path / "cells").iterdir())) == 3  # the first two were store.json and experiment.toml

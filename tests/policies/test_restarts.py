@@ -9,6 +9,7 @@ from scipy import stats
 
 import spillover as sp
 from spillover import kernels
+from spillover.kernels.detection import likelihood_ratio
 from spillover.policies import CUCB, GLRCUCB, GLRSEMUCB, SEMUCB
 from spillover.policies.restarts import BUCKETS, empty_history, forced_arm
 from spillover.state import leaves
@@ -49,7 +50,7 @@ def watched(rewards, unit=1.0, level=0.5):
     buckets = history.counts, history.totals, history.used
     for reward in rewards:
         alarm = kernels.detect_change(*buckets, np.array([True]), np.array([reward]), unit, level, True)
-        n, ratio = kernels.likelihood_ratio(history.counts[0], history.totals[0], int(history.used[0]), unit)
+        n, ratio = likelihood_ratio(history.counts[0], history.totals[0], int(history.used[0]), unit)
         yield bool(alarm), n, ratio
 
 

@@ -1,5 +1,4 @@
 import errno
-import fcntl
 import json
 import os
 import subprocess
@@ -116,7 +115,7 @@ def test_a_file_in_the_place_of_the_folder(tmp_path):
         CellStore(tmp_path / "file").open({"name": "x"}, "")
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="nothing is forbidden to root")
+@pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="nothing is forbidden to root")
 def test_a_folder_that_may_not_be_written(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(PermissionError, match="store"):
@@ -168,7 +167,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_file(store, monkeypatch):
 def test_a_claim_is_one_process_s_and_dies_with_it(store):
     other = CellStore(store.folder)
     assert store.claim("a")
-    assert not other.claim("a")  # flock: another handle is as good as another process
+    assert not other.claim("a")  # another handle is as good as another process
     assert not store.claim("a")
     store.release("a")
     assert list(store.claims.iterdir()) == []
@@ -192,6 +191,7 @@ def test_a_claim_is_one_process_s_and_dies_with_it(store):
 
 def test_a_claim_on_a_file_that_its_owner_removes_meanwhile(store, monkeypatch):
     """Between open and flock the owner finishes: the lock would be on a file that nobody else sees."""
+    fcntl = pytest.importorskip("fcntl")
     whole, times = fcntl.flock, []
 
     def slow(handle, operation):
@@ -208,6 +208,8 @@ def test_a_claim_on_a_file_that_its_owner_removes_meanwhile(store, monkeypatch):
 
 
 def test_without_locks_the_work_may_be_done_twice(store, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
     def none(*_args):
         raise OSError(errno.ENOLCK, "No locks available")
 

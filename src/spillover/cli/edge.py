@@ -89,12 +89,22 @@ class Group(click.Group):
 
 def reader_left() -> bool:
     """Whether who reads our output has seen enough, as in `spillover policies | head`."""
-    poll = select.poll()
     try:
+        poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)
+    except AttributeError:  # Windows cannot ask a pipe: what could not be written before cannot be written now
+        return not can_flush()
     except ValueError:  # not a file at all
         return False
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+def can_flush() -> bool:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
 
 
 def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:

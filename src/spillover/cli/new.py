@@ -10,8 +10,8 @@ import click
 
 from spillover.cli import example_policy
 from spillover.cli.edge import Command, Group
+from spillover.files import write_atomically
 from spillover.policies import POLICIES
-from spillover.state import write_whole
 
 ACCEPTED = "lower-case words and numbers joined by -, such as my-idea"
 EXAMPLES = (
@@ -69,7 +69,7 @@ def policy(name: str, folder: Path) -> None:
             raise ValueError(f"{path}: exists already, and nothing is overwritten; take another name or --folder")
     folder.mkdir(parents=True, exist_ok=True)
     for path, content in files.items():
-        write_whole(path, content.encode())
+        write_atomically(path, content.encode())
         click.echo(f"wrote {path}")
     click.echo(f"now run: pytest {folder / f'test_{module}.py'}")
 

@@ -19,13 +19,13 @@ from spillover.cli.limits import not_available, parse_limits, read_limits
 from spillover.cli.output import json_option, print_json
 from spillover.cli.policy_option import RECOMMENDED, made_policy
 from spillover.cli.progress import Watch
+from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history, replay_history
 from spillover.history.decision import next_reasons
 from spillover.history.example import EACH_WEEK, example_file
 from spillover.history.header import read_columns
 from spillover.reasons import Reasons
 from spillover.set_search import EFFORT, check_effort, check_feasible
-from spillover.state import write_whole
 
 SIGNS = 8  # that are not in the font, and named
 FILE = click.Path(path_type=Path)
@@ -99,7 +99,7 @@ def write_example(path: Path, force: bool) -> None:
     """Write the example and say how to go on."""
     if path.exists() and not force:
         raise ValueError(f"{path}: exists already: take another name, or --force to overwrite it")
-    write_whole(path, example_file().encode())
+    write_atomically(path, example_file().encode())
     click.echo(f"wrote {path}: six channels of advertising in forty weeks, simulated")
     click.echo(f"now run: spillover next {shlex.quote(str(path))} --budget {EACH_WEEK}")
 
@@ -145,7 +145,7 @@ def decide(
         bounds = parse_limits(limits or Path(), text, entries, history.arms) + not_available(unavailable, history.arms)
         check_feasible(bounds, len(history.arms), checked, history.arms)
         given_ranges = {name: given for name, given in ranges.items() if given is not None}
-        kernels.wake()
+        kernels.preload_numba()
         learner = replay_history(
             made, history, budget=checked, seed=seed, progress=watch.telling(len(history.rounds)), **given_ranges
         )

@@ -2,29 +2,15 @@
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
-from numba.core import event
 
-PASS = "numba:run_pass"  # a step of Numba's compiler; what comes from its cache takes none
+from spillover import kernels
+
 LARGE = 200_000_000  # bytes: what takes long enough to be announced even where no bar is shown
-
-
-class Compiling(event.Listener):  # type: ignore[misc]
-    """Says once that something is compiled: with an empty cache that takes longer than the task itself."""
-
-    def __init__(self) -> None:
-        self.said = False
-
-    def on_start(self, event: Any) -> None:
-        if not self.said:
-            click.echo("spillover: compiling (once; it is kept for the next time)", err=True)
-        self.said = True
-
-    def on_end(self, event: Any) -> None:
-        pass
 
 
 class Watch:
@@ -34,16 +20,14 @@ class Watch:
         self.quiet = quiet
         self.shown = not quiet and sys.stderr.isatty()
         self.bar: Any = None
-        self.compiling = Compiling()
+        self.silence = kernels.silence() if quiet else nullcontext()
 
     def __enter__(self) -> "Watch":
-        if self.shown:
-            event.register(PASS, self.compiling)
+        self.silence.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.shown:
-            event.unregister(PASS, self.compiling)
+        self.silence.__exit__(None, None, None)
         self.close()
 
     def reading(self, path: Path) -> Callable[[int], None]:

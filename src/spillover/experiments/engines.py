@@ -5,6 +5,7 @@ ready, and which engine it was does not show in them.
 """
 
 import importlib
+import multiprocessing
 import os
 import signal
 import socket
@@ -135,12 +136,19 @@ def attend(parent: int) -> None:
     """Make a worker of this machine leave with the process that started it, and leave Ctrl-C to that one."""
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while not is_orphan(parent):
             sleep(1.0)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def is_orphan(parent: int) -> bool:
+    if os.name == "nt":  # there a process keeps the id of a parent that is gone
+        starter = multiprocessing.parent_process()
+        return starter is not None and not starter.is_alive()
+    return os.getppid() != parent
 
 
 def extra(module: str, name: str) -> Any:

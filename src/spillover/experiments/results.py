@@ -10,7 +10,7 @@ import numpy as np
 from spillover import validate
 from spillover.experiments.parse import parse_experiment
 from spillover.experiments.specification import Experiment
-from spillover.state import write_whole
+from spillover.files import write_atomically
 from spillover.store import CellStore, Damaged
 from spillover.types import Array, IntArray
 
@@ -143,7 +143,7 @@ class Results:
             tables[table]().to_csv(content, index=False)
         else:
             tables[table]().to_parquet(content, index=False, engine="pyarrow")
-        write_whole(path, content.getvalue())
+        write_atomically(path, content.getvalue())
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records())

@@ -19,11 +19,11 @@ from spillover.experiments.canonical import describe, digest, source_digest
 from spillover.experiments.engines import start
 from spillover.experiments.run import Failed
 from spillover.experiments.search import TUNING_SEED, Block, Place, Search, Task
+from spillover.files import write_atomically
 from spillover.hyperparameters import spread_grid
 from spillover.metrics import mean_interval
 from spillover.rng import Purpose, Rng
 from spillover.simulation import rounds
-from spillover.state import write_whole
 from spillover.store import CellStore, Damaged
 from spillover.types import Array
 
@@ -68,9 +68,9 @@ class Tuned:
         """Write tuning.csv, every cell, and tuning.json, what was searched and the best; each whole or not at all."""
         table, summary = Path(folder) / "tuning.csv", Path(folder) / "tuning.json"
         table.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(table, self.to_frame().to_csv(index=False).encode())
+        write_atomically(table, self.to_frame().to_csv(index=False).encode())
         content = {"search": describe(self.search), "best": describe(self.best().to_dict("records"))}
-        write_whole(summary, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+        write_atomically(summary, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
         return [table, summary]
 
 
@@ -172,7 +172,7 @@ def watch(played: Iterator[Any], total: int, progress: bool) -> Iterator[Any]:
 
 def identity(task: Task) -> str:
     """Changes with anything that the numbers can depend on."""
-    return digest({"tuning": describe(task), "source": source_digest(), "tune": Path(__file__).read_text()})
+    return digest({"tuning": describe(task), "source": source_digest(), "tune": Path(__file__).read_text("utf-8")})
 
 
 def stored(store: CellStore | None, name: str) -> Array | None:

@@ -11,11 +11,11 @@ from jinja2 import Environment as Templates
 from matplotlib.axes import Axes
 
 from spillover.experiments import Results, open_results
+from spillover.files import write_atomically
 from spillover.report import beyond, sections
 from spillover.report.claims import FAILS, HOLDS, Claim, all_claims
 from spillover.report.figures import html_image, save_figures
 from spillover.report.figures.style import figure_of
-from spillover.state import write_whole
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def write_report(folder: str | Path) -> Path:
     )
     experiment = results.experiment
     page = template.render(title=experiment.title, subtitle=sections.subtitle(results), sections=parts)
-    write_whole(folder / "report.html", page.encode())
+    write_atomically(folder / "report.html", page.encode())
     return folder / "report.html"
 
 

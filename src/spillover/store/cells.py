@@ -6,23 +6,25 @@ cells/ID.npz        arrays, and about.json beside them; `numpy.load` reads it
 claims/ID           exists while a process computes the cell
 """
 
-import fcntl
+import errno
 import hashlib
 import io
 import json
-import os
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import BaseFileLock, FileLock, Timeout
 from numpy.typing import NDArray
 
-from spillover.state import write_whole
+from spillover.files import write_atomically
 
 FORMAT = 1
 SEAL = b"sha256:"  # a zip file may end in a comment: ours is the hash of all that stands before it
 SEAL_LENGTH = len(SEAL) + 64
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}  # a file system without locks
 
 
 class Damaged(ValueError):
@@ -36,7 +38,7 @@ class CellStore:
         self.folder = Path(folder)
         self.cells = self.folder / "cells"
         self.claims = self.folder / "claims"
-        self.held: dict[str, int] = {}  # cells that this process computes, with the handles that lock their claims
+        self.held: dict[str, BaseFileLock] = {}  # cells that this process computes, with the locks on their claims
 
     # --- what the folder is ------------------------------------------------------------------------------------------
 
@@ -67,8 +69,8 @@ class CellStore:
         self.claims.mkdir(exist_ok=True)
         content = json.dumps({"format": FORMAT, **about}, indent=1, allow_nan=False).encode()
         if not same(self.folder / "store.json", content):
-            write_whole(self.folder / "store.json", content)
-            write_whole(self.folder / "experiment.toml", text.encode())
+            write_atomically(self.folder / "store.json", content)
+            write_atomically(self.folder / "experiment.toml", text.encode())
         self.sweep()
 
     def sweep(self) -> None:
@@ -90,7 +92,7 @@ class CellStore:
 
     def write(self, cell: str, arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> None:
         try:
-            write_whole(self.path(cell), seal(arrays, {"cell": cell, **about}))
+            write_atomically(self.path(cell), seal(arrays, {"cell": cell, **about}))
         except OSError as error:  # a full disk does not say for which file
             raise OSError(error.errno, error.strerror, str(self.path(cell))) from error
 
@@ -107,26 +109,29 @@ class CellStore:
     def claim(self, cell: str) -> bool:
         """Take a cell, unless another process has it. The system gives up a dead process's claims."""
         path = self.claims / cell
-        while True:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        # not bound to a thread: engines hand out work in one thread and take results in another
+        lock = FileLock(path, thread_local=False)
+        while cell not in self.held:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(handle)
-                return False
-            except OSError:  # a file system without locks: the work may be done twice, which harms nothing
-                os.close(handle)
+                lock.acquire(blocking=False)
+            except Timeout:
+                if path.exists():
+                    return False  # else its last owner removed it in between
+            except OSError as error:
+                if error.errno not in NO_LOCKS:
+                    raise
+                return True  # the work may be done twice, which harms nothing
+            else:
+                self.held[cell] = lock
                 return True
-            if is_file(path, handle):
-                self.held[cell] = handle
-                return True
-            os.close(handle)  # its last owner removed it in between: this lock is on a file that nobody sees
+        return False
 
     def release(self, cell: str) -> None:
-        handle = self.held.pop(cell, None)
-        if handle is not None:
-            (self.claims / cell).unlink(missing_ok=True)
-            os.close(handle)
+        lock = self.held.pop(cell, None)
+        if lock is not None:
+            with suppress(PermissionError):  # Windows keeps files that are open: an empty one stays
+                (self.claims / cell).unlink(missing_ok=True)
+            lock.release()
 
     def release_all(self) -> None:
         for cell in list(self.held):
@@ -138,15 +143,6 @@ def same(path: Path, content: bytes) -> bool:
         return path.read_bytes() == content
     except FileNotFoundError:
         return False
-
-
-def is_file(path: Path, handle: int) -> bool:
-    """Whether an open file is the one that the path leads to."""
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return False
-    return os.path.samestat(found, os.fstat(handle))
 
 
 def seal(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> bytes:

@@ -29,7 +29,7 @@ from spillover.experiments.covid.plan import (
 from spillover.experiments.covid.play import Played, Sets, play, prepare_all, unit_of
 from spillover.experiments.covid.scores import Rulers, cumulative_rewards, weights_of
 from spillover.experiments.covid.tuning import SCALES, SEED_SETS, Grid, grid_rewards, typical_sparsity
-from spillover.state import write_whole
+from spillover.files import write_atomically
 from spillover.store import CellStore, Damaged
 from spillover.types import Array
 
@@ -163,7 +163,7 @@ def compute_study(record: CovidRecord, plan: CovidPlan, keep: "Keeper") -> Covid
 
 
 def write_about(folder: Path, about: dict[str, Any]) -> None:
-    write_whole(folder / "study.json", (json.dumps(about, indent=1, allow_nan=False) + "\n").encode())
+    write_atomically(folder / "study.json", (json.dumps(about, indent=1, allow_nan=False) + "\n").encode())
 
 
 def cell_name(name: str, identity: str) -> str:
@@ -202,7 +202,7 @@ class Keeper:
 def identity(record: CovidRecord, plan: CovidPlan) -> str:
     """Changes with anything that the numbers can depend on."""
     cases = hashlib.sha256(np.ascontiguousarray(record.cases).tobytes()).hexdigest()
-    files = {path.name: path.read_text() for path in sorted(Path(__file__).parent.glob("*.py"))}
+    files = {path.name: path.read_text("utf-8") for path in sorted(Path(__file__).parent.glob("*.py"))}
     return digest({"plan": describe(plan), "cases": cases, "source": source_digest(), "study": files})
 
 

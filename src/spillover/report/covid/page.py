@@ -8,13 +8,13 @@ from jinja2 import Environment as Templates
 from matplotlib.axes import Axes
 
 from spillover.experiments.covid import CovidStudy, open_study
+from spillover.files import write_atomically
 from spillover.report.claims import FAILS, HOLDS, OPEN, Claim
 from spillover.report.covid import background, limits, sections
 from spillover.report.covid.claims import covid_claims
 from spillover.report.covid.tables import write_tables
 from spillover.report.figures.style import figure_of
 from spillover.report.page import Illustrator, Section, claims_body
-from spillover.state import write_whole
 
 TITLE = "Covid-19 in Italy: which regions, when tests come late?"
 SIMULATED = "Simulated outbreak, not real data: the pipeline of the Covid-19 study"
@@ -31,7 +31,7 @@ def write_covid_report(folder: str | Path) -> Path:
     page = template.render(title=SIMULATED if study.simulated else TITLE, subtitle=subtitle(study), sections=parts)
     write_tables(study)
     path = Path(folder) / "report.html"
-    write_whole(path, page.encode())
+    write_atomically(path, page.encode())
     return path
 
 

@@ -7,8 +7,8 @@ from spillover.experiments.covid import LITERAL, SEMI, CovidStudy, validation_da
 from spillover.experiments.covid.plan import REFERENCES, VARIANTS
 from spillover.experiments.covid.scores import since
 from spillover.experiments.covid.tuning import SCALES, SEED_SETS
+from spillover.files import write_atomically
 from spillover.report.covid.measures import contribution_table, prediction_errors
-from spillover.state import write_whole
 
 
 def write_tables(study: CovidStudy) -> None:
@@ -21,7 +21,7 @@ def write_tables(study: CovidStudy) -> None:
         "contributions": contribution_table(study),
     }
     for name, frame in tables.items():
-        write_whole(
+        write_atomically(
             study.folder / f"{name}.csv", frame.assign(source=study.about["source"]).to_csv(index=False).encode()
         )
 

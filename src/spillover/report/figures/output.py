@@ -11,7 +11,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from spillover import validate
-from spillover.state import write_whole
+from spillover.files import write_atomically
 
 FORMATS = ("png", "svg", "pdf")
 # No dates and no versions; ids in SVG are hashes, so their salt must not be drawn anew each time.
@@ -34,7 +34,7 @@ def figure_bytes(figure: Figure, ending: str = "png", *, dpi: int = 150) -> byte
 
 def save_figure(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:
     """Write a figure, whole or not at all; the format is the ending of the path."""
-    write_whole(path, figure_bytes(figure, Path(path).suffix.lstrip(".").lower(), dpi=dpi))
+    write_atomically(path, figure_bytes(figure, Path(path).suffix.lstrip(".").lower(), dpi=dpi))
 
 
 def save_figures(figure: Figure, path: str | Path, *, dpi: int = 150) -> list[Path]:

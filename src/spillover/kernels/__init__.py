@@ -1,0 +1,49 @@
+"""Every compiled line of the package, in files by concern.
+
+No compiled call crosses a file, because Numba's on-disk cache looks only at the file of the function that it compiles:
+after an edit the kernels of that file are compiled again, and no others. Kernels are NumPy generalised ufuncs: the core
+dimensions stand in the layout string, any leading axes are the batch. They trust their input; the callers check it.
+"""
+
+import numpy as np
+
+from spillover.kernels import (  # noqa: F401  # so that every kernel is declared
+    averages,
+    detection,
+    discounts,
+    drawing,
+    ftrl,
+    gram,
+    graph,
+    inversion,
+    regression,
+    sets,
+    switching,
+    switching_scores,
+    window,
+    world,
+)
+from spillover.kernels.announce import silence
+from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
+from spillover.kernels.sets import SUM_ROUNDING
+from spillover.kernels.world import FINE, IMPOSSIBLE_AGE, LARGEST_OUTCOME, NOT_FINITE, NOT_PLAYED, OUT_OF_RANGE
+
+__all__ = [
+    "FINE",
+    "IMPOSSIBLE_AGE",
+    "LARGEST_OUTCOME",
+    "NOT_FINITE",
+    "NOT_PLAYED",
+    "OUT_OF_RANGE",
+    "SUM_ROUNDING",
+    "compile_all",
+    "preload_numba",
+    "silence",
+]
+
+
+def __getattr__(name: str) -> np.ufunc:
+    if name not in KERNELS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    kernel = globals()[name] = load(name)
+    return kernel

@@ -1,0 +1,89 @@
+"""Say on a terminal that kernels are being compiled, which takes longer than most tasks. Nothing is said when piped."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+from numba.core import event
+
+PASS = "numba:run_pass"  # a step of Numba's compiler; what comes from its cache takes none
+WIDTH = 60
+
+
+class Announcer:
+    """One line on stderr: which kernel of how many is being compiled."""
+
+    def __init__(self) -> None:
+        self.silent = False
+        self.compiled = 0  # by this process
+
+    def is_shown(self) -> bool:
+        return not self.silent and sys.stderr is not None and sys.stderr.isatty()
+
+    def show(self, number: int, total: int) -> None:
+        self.replace_line(f"compiling kernel {number} of {total} (once only)")
+
+    def replace_line(self, line: str) -> None:
+        if self.is_shown():
+            print(f"\r{line:<{WIDTH}}\r", end="", file=sys.stderr, flush=True)
+
+
+ANNOUNCER = Announcer()
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Say nothing, not even on a terminal."""
+    before, ANNOUNCER.silent = ANNOUNCER.silent, True
+    try:
+        yield
+    finally:
+        ANNOUNCER.silent = before
+
+
+class FirstPass(event.Listener):  # type: ignore[misc]
+    """Notices that Numba compiles."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.seen = total, False
+
+    def on_start(self, event: Any) -> None:
+        if not self.seen:
+            self.seen = True
+            ANNOUNCER.compiled += 1
+            ANNOUNCER.show(ANNOUNCER.compiled, self.total)
+
+    def on_end(self, event: Any) -> None:
+        """Nothing: one line a kernel."""
+
+
+@contextmanager
+def announced(total: int) -> Iterator[None]:
+    """Say that a kernel is being compiled, for as long as it takes; nothing if it comes from the cache."""
+    listener = FirstPass(total)
+    try:
+        with event.install_listener(PASS, listener):
+            yield
+    finally:
+        if listener.seen:
+            ANNOUNCER.replace_line("")
+
+
+class Counter:
+    """How far a number of kernels is that other processes compile."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.done = total, 0
+
+    def __enter__(self) -> Self:
+        self.advance(0)
+        return self
+
+    def advance(self, compiled: int) -> None:
+        self.done += compiled
+        if self.done < self.total:
+            ANNOUNCER.show(self.done + 1, self.total)
+
+    def __exit__(self, *_: Any) -> None:
+        ANNOUNCER.replace_line("")

@@ -1,0 +1,108 @@
+"""Discounted means, pulls in flight, and the indices made of them."""
+
+import math
+from typing import Final
+
+from numba import boolean, float64, int64
+
+from spillover.kernels.build import gufunc
+
+# Bonuses stop here: above it only their order would matter, and a product with a weight must stay finite.
+LARGEST_BONUS: Final = 1e100
+
+
+@gufunc(
+    (float64[:], float64[:], int64[:], boolean[:], float64[:], int64, float64, boolean, boolean[:]),
+    "(n),(n),(n),(n),(n),(),(),()->()",
+    writes=("sums", "counts", "stamps"),
+)
+def discounted_arrival(sums, counts, stamps, x, z, played_at, discount, arrived, taken):
+    """Add the rewards of a round played at `played_at` to each played arm's discounted sum and count.
+
+    Each arm's pair is kept as of its own stamp, the latest of its rounds that arrived: the weight of an observation
+    depends on the time of its action only, and a count never underflows, however long ago the arm was played.
+    """
+    taken[0] = arrived
+    if not arrived:
+        return
+    log_discount = math.log(discount)
+    for i in range(x.shape[0]):
+        if x[i]:
+            lag = played_at - stamps[i]
+            if counts[i] == 0.0:
+                sums[i], counts[i], stamps[i] = z[i], 1.0, played_at
+            elif lag >= 0:
+                decay = math.exp(lag * log_discount)
+                sums[i] = sums[i] * decay + z[i]
+                counts[i] = counts[i] * decay + 1.0
+                stamps[i] = played_at
+            else:
+                decay = math.exp(-lag * log_discount)
+                sums[i] += decay * z[i]
+                counts[i] += decay
+
+
+@gufunc(
+    (float64[:], float64[:], int64[:], int64, float64, float64, float64, float64, float64, float64[:]),
+    "(n),(n),(n),(),(),(),(),(),()->(n)",
+)
+def upper_index(sums, counts, stamps, now, clock, discount, width, unit, cap, index):
+    """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`, which is also for arms never observed."""
+    log_discount = math.log(discount)
+    width *= math.log(max(clock, 1.0))
+    for i in range(sums.shape[0]):
+        if counts[i] == 0.0:
+            index[i] = cap
+        else:
+            value = sums[i] / (counts[i] * unit)
+            if width > 0.0:
+                growth = math.exp(min(-0.5 * (now - stamps[i]) * log_discount, 700.0))
+                value += min(math.sqrt(width / counts[i]) * growth, LARGEST_BONUS)
+            index[i] = min(value, cap)
+
+
+@gufunc(
+    (float64[:], int64[:], boolean[:], int64, float64, float64[:], int64[:]),
+    "(n),(n),(n),(),()->(n),(n)",
+)
+def count_pulls(pulls, stamps, x, played_at, discount, counted, stamped):
+    """Each played arm's discounted number of pulls, as of its own stamp, the latest of them."""
+    log_discount = math.log(discount)
+    for i in range(x.shape[0]):
+        counted[i], stamped[i] = pulls[i], stamps[i]
+        if x[i]:
+            decay = math.exp((played_at - stamps[i]) * log_discount)
+            counted[i] = pulls[i] * decay + 1.0
+            stamped[i] = played_at
+
+
+@gufunc(
+    (
+        *(float64[:], float64[:], int64[:], float64[:], int64[:]),
+        *(int64, float64, float64, float64, float64, float64[:]),
+    ),
+    "(n),(n),(n),(n),(n),(),(),(),(),()->(n)",
+)
+def pending_index(sums, counts, stamps, pulls, latest, now, clock, discount, width, top, index):
+    """mean + sqrt(width log(clock) / discounted pulls); `top` stands for the mean of an arm without outcomes.
+
+    Pulls count whether or not their outcome has arrived. Outcomes of rounds that were never reported as
+    played count as pulls too: the larger of the two numbers is used.
+    """
+    log_discount = math.log(discount)
+    width *= math.log(max(clock, 1.0))
+    for i in range(sums.shape[0]):
+        if counts[i] == 0.0 and pulls[i] == 0.0:
+            index[i] = math.inf
+            continue
+        value = sums[i] / counts[i] if counts[i] > 0.0 else top
+        if width > 0.0:
+            bonus = LARGEST_BONUS
+            if counts[i] > 0.0:
+                growth = math.exp(min(-0.5 * (now - stamps[i]) * log_discount, 700.0))
+                bonus = min(bonus, math.sqrt(width / counts[i]) * growth)
+            if pulls[i] > 0.0:
+                growth = math.exp(min(-0.5 * (now - latest[i]) * log_discount, 700.0))
+                bonus = min(bonus, math.sqrt(width / pulls[i]) * growth)
+            value += bonus
+        index[i] = value

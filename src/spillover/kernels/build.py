@@ -1,0 +1,98 @@
+"""How kernels are declared, compiled when they are first needed, and loaded from Numba's cache after that."""
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import guvectorize
+
+from spillover.kernels.announce import Counter, announced
+from spillover.kernels.cache import cache_folder, compile_lock, numba_caches_in
+
+
+class Kernel(NamedTuple):
+    """A kernel that may not be compiled yet."""
+
+    file: str  # the file of this folder that it stands in, without .py
+    make: Callable[[], np.ufunc]
+
+
+KERNELS: dict[str, Kernel] = {}
+LOADING = threading.RLock()  # one thread at a time: where Numba caches is a setting of the whole process
+
+
+def gufunc(signature: tuple[Any, ...], layout: str, writes: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """Declare a kernel. It becomes a plain NumPy ufunc: Numba's own wrapper costs a live learner a microsecond a call.
+
+    A kernel is compiled, or loaded from Numba's cache, when it is first asked for (`spillover.kernels.NAME`): loading
+    all of them would take longer than most commands. `writes` are inputs that the kernel rewrites in place: arrays of
+    the full batch, C-contiguous.
+    """
+
+    def registered(function: Callable[..., None]) -> Callable[..., None]:
+        def make() -> np.ufunc:
+            ufunc: np.ufunc = guvectorize([signature], layout, writable_args=writes, cache=True)(function).ufunc
+            return ufunc
+
+        KERNELS[function.__name__] = Kernel(function.__module__.rpartition(".")[2], make)
+        return function
+
+    return registered
+
+
+def build(name: str) -> np.ufunc:
+    """A kernel, compiled or from the cache."""
+    kernel, folder = KERNELS[name], cache_folder()
+    with LOADING, compile_lock(folder, kernel.file), numba_caches_in(folder):
+        return kernel.make()
+
+
+def load(name: str) -> np.ufunc:
+    """A kernel; where it has to be compiled, a terminal says so."""
+    with announced(len(KERNELS)):
+        return build(name)
+
+
+def preload_numba() -> None:
+    """Load what Numba loads with the first kernel, whichever that is, without what no kernel of ours needs.
+
+    Numba looks whether SciPy has linear algebra by importing it, which takes longer than all the rest. It is there,
+    since we depend on it, and who compiles a function that needs it finds it. Nobody else may import it meanwhile.
+    """
+    unneeded = "scipy.linalg"
+    if unneeded in sys.modules:
+        return
+    sys.modules[unneeded] = None  # type: ignore[assignment]  # what importing refuses
+    try:
+        load("top_arms")
+        import numba.np.arraymath
+
+        numba.np.arraymath._HAVE_BLAS = True
+    finally:
+        del sys.modules[unneeded]
+
+
+def compile_all() -> None:
+    """Compile every kernel, so that none has to be compiled when it is needed: a process for each core."""
+    from joblib import Parallel, cpu_count, delayed
+
+    files = sorted({kernel.file for kernel in KERNELS.values()}, key=source_size, reverse=True)  # the longest first
+    side_by_side = Parallel(n_jobs=min(cpu_count(), len(files)), return_as="generator_unordered", batch_size=1)
+    with Counter(len(KERNELS)) as counter:
+        for compiled in side_by_side(delayed(compile_file)(file) for file in files):
+            counter.advance(compiled)
+
+
+def source_size(file: str) -> int:
+    return Path(__file__).with_name(f"{file}.py").stat().st_size
+
+
+def compile_file(file: str) -> int:
+    """Compile the kernels of one file; how many they are."""
+    names = [name for name, kernel in KERNELS.items() if kernel.file == file]
+    for name in names:
+        build(name)
+    return len(names)

@@ -1,0 +1,235 @@
+"""Random numbers, and every kernel that draws: a compiled call must not leave its file.
+
+The generator is Philox4x64-10 (Salmon et al. 2011), the one behind numpy.random.Philox. A draw is addressed by key,
+call, round and purpose.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+from numba import boolean, float64, int64, njit, uint64
+
+from spillover.kernels.build import gufunc
+
+MULTIPLIER_0: Final = np.uint64(0xD2E7470EE14C6C93)
+MULTIPLIER_1: Final = np.uint64(0xCA5A826395121157)
+WEYL_0: Final = np.uint64(0x9E3779B97F4A7C15)
+WEYL_1: Final = np.uint64(0xBB67AE8584CAA73B)
+LOW_HALF: Final = np.uint64(0xFFFFFFFF)
+HALF_BITS: Final = np.uint64(32)
+MANTISSA_SHIFT: Final = np.uint64(11)
+TO_UNIT: Final = 1.0 / 9007199254740992.0  # 2^-53
+
+
+@njit(inline="always")
+def high_word(a, b):
+    """Upper 64 bits of the 128-bit product."""
+    a_low, a_high = a & LOW_HALF, a >> HALF_BITS
+    b_low, b_high = b & LOW_HALF, b >> HALF_BITS
+    middle = a_high * b_low + ((a_low * b_low) >> HALF_BITS)
+    carry = a_low * b_high + (middle & LOW_HALF)
+    return a_high * b_high + (middle >> HALF_BITS) + (carry >> HALF_BITS)
+
+
+@njit
+def philox(c0, c1, c2, c3, k0, k1):
+    """One block of four 64-bit words for a 256-bit counter and a 128-bit key."""
+    for _ in range(10):
+        high_0, low_0 = high_word(MULTIPLIER_0, c0), MULTIPLIER_0 * c0
+        high_1, low_1 = high_word(MULTIPLIER_1, c2), MULTIPLIER_1 * c2
+        c0, c1, c2, c3 = high_1 ^ c1 ^ k0, low_1, high_0 ^ c3 ^ k1, low_0
+        k0 += WEYL_0
+        k1 += WEYL_1
+    return c0, c1, c2, c3
+
+
+@njit(inline="always")
+def to_unit(word):
+    """A 64-bit word as a double in [0, 1), as NumPy makes it."""
+    return float64(word >> MANTISSA_SHIFT) * TO_UNIT
+
+
+@gufunc((uint64[:], uint64[:], uint64[:]), "(k),(c)->(c)")
+def philox_block(key, counter, block):
+    """The raw block, for checking against numpy.random.Philox."""
+    block[0], block[1], block[2], block[3] = philox(counter[0], counter[1], counter[2], counter[3], key[0], key[1])
+
+
+@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:]), "(k),(),(),(),(n)->(n)")
+def uniform(key, call, at_round, purpose, size, out):
+    """Doubles in [0, 1); `size` only lends its length."""
+    n = out.shape[0]
+    for start in range(0, n, 4):
+        a, b, c, d = philox(uint64(start), call, at_round, purpose, key[0], key[1])
+        out[start] = to_unit(a)
+        if start + 1 < n:
+            out[start + 1] = to_unit(b)
+        if start + 2 < n:
+            out[start + 2] = to_unit(c)
+        if start + 3 < n:
+            out[start + 3] = to_unit(d)
+
+
+@njit(inline="always")
+def normal_pair(first, second):
+    """Box and Muller: two words make two independent standard normals."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - to_unit(first)))
+    angle = 2.0 * math.pi * to_unit(second)
+    return radius * math.cos(angle), radius * math.sin(angle)
+
+
+@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:]), "(k),(),(),(),(n)->(n)")
+def normal(key, call, at_round, purpose, size, out):
+    """Standard normals; `size` only lends its length."""
+    for i in range(out.shape[0]):
+        a, b, _, _ = philox(uint64(i), call, at_round, purpose, key[0], key[1])
+        out[i] = normal_pair(a, b)[0]
+
+
+@njit
+def log_gamma_draw(shape, element, call, at_round, purpose, k0, k1):
+    """Logarithm of a Gamma(shape, 1) draw: Marsaglia and Tsang 2000, with their boost below shape 1.
+
+    The logarithm, because a draw at a small shape underflows, and a ratio of two such draws must not be 0 / 0.
+    """
+    boosted = shape if shape >= 1.0 else shape + 1.0
+    d = boosted - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    attempt = uint64(0)
+    while True:
+        block = uint64(element) | (attempt << HALF_BITS)
+        w0, w1, w2, w3 = philox(block, call, at_round, purpose, k0, k1)
+        attempt += uint64(1)
+        x = normal_pair(w0, w1)[0]
+        v = 1.0 + c * x
+        if v <= 0.0:
+            continue
+        log_v = 3.0 * math.log(v)
+        v = v * v * v
+        if math.log(1.0 - to_unit(w2)) < 0.5 * x * x + d - d * v + d * log_v:
+            result = math.log(d) + log_v
+            if shape < 1.0:
+                result += math.log(1.0 - to_unit(w3)) / shape
+            return result
+
+
+@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:], float64[:]), "(k),(),(),(),(n),(n)->(n)")
+def beta(key, call, at_round, purpose, a, b, out):
+    """Beta(a, b) draws as a ratio of two Gamma draws; each element has blocks of its own for its rejections."""
+    for i in range(out.shape[0]):
+        log_x = log_gamma_draw(a[i], 2 * i, call, at_round, purpose, key[0], key[1])
+        log_y = log_gamma_draw(b[i], 2 * i + 1, call, at_round, purpose, key[0], key[1])
+        out[i] = 1.0 / (1.0 + math.exp(min(log_y - log_x, 700.0)))
+
+
+@gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
+def top_arms(scores, budget, key, call, at_round, purpose, x):
+    """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random."""
+    n = scores.shape[0]
+    best = np.empty(budget)
+    held = 0
+    for i in range(n):  # best[:held] is kept sorted, highest first
+        score = scores[i]
+        if score > 0.0 and (held < budget or score > best[held - 1]):
+            place = held if held < budget else budget - 1
+            while place > 0 and best[place - 1] < score:
+                best[place] = best[place - 1]
+                place -= 1
+            best[place] = score
+            held = min(held + 1, budget)
+    if held == 0:
+        for i in range(n):
+            x[i] = False
+        return
+    border = best[held - 1]
+    places, tied = 0, 0
+    for p in range(held):
+        places += best[p] == border
+    for i in range(n):
+        x[i] = scores[i] > border
+        tied += scores[i] == border
+    for i in range(n):  # each tied arm in turn: taken with probability places left / tied arms left
+        if scores[i] == border:
+            take = places == tied
+            if not take and places > 0:
+                take = to_unit(philox(uint64(i), call, at_round, purpose, key[0], key[1])[0]) * tied < places
+            x[i] = take
+            places -= take
+            tied -= 1
+
+
+@gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
+def systematic_sample(marginals, budget, key, call, at_round, purpose, x):
+    """Exactly `budget` arms, each with its marginal probability: Madow's systematic sampling in a random order.
+
+    The marginals stand end to end on a line; an arm is taken if it covers one of the points u, u + 1, u + 2, ...
+    """
+    n = marginals.shape[0]
+    order = np.arange(n)
+    words = philox(uint64(0), call, at_round, purpose, key[0], key[1])
+    point = to_unit(words[0])
+    covered, taken = 0.0, 0
+    for k in range(n):
+        block, word = divmod(k + 1, 4)
+        if word == 0:
+            words = philox(uint64(block), call, at_round, purpose, key[0], key[1])
+        other = k + int64(to_unit(words[word]) * (n - k))
+        i = order[other]
+        order[other] = order[k]
+        covered += marginals[i]
+        x[i] = point < covered and taken < budget
+        if x[i]:
+            point += 1.0
+            taken += 1
+    while taken < budget:  # the sum fell short by rounding, and the last point into the gap
+        likeliest = -1
+        for i in range(n):
+            if not x[i] and (likeliest < 0 or marginals[i] > marginals[likeliest]):
+                likeliest = i
+        x[likeliest] = True
+        taken += 1
+
+
+@gufunc(
+    (
+        *(float64[:, :], float64[:, :], int64[:], float64[:, :], int64[:], float64[:], float64[:]),
+        *(int64, int64, uint64[:], uint64, uint64, uint64),
+        *(float64[:], float64[:], float64[:], float64[:], int64[:]),
+    ),
+    "(d,n),(d,n),(n),(d,n),(n),(d),(d),(),(),(k),(),(),()->(n),(n),(n),(n),()",
+)
+def side_by_side_draw(
+    sums, counts, stamps, pulls, latest, evidence, discounts, now, latest_observed, key, call, at_round, purpose,
+    draw, mean, count, flying, leader,
+):  # fmt: skip
+    """A discount in proportion to exp(evidence), and a draw of each arm's mean under it.
+
+    The posterior is as of `latest_observed`, the latest round whose outcome has arrived: that nothing has arrived since
+    says nothing about the arms. Its deviation shrinks as if the outcomes of the pulls in flight had already arrived.
+    """
+    n = draw.shape[0]
+    best = evidence[0]
+    for k in range(evidence.shape[0]):
+        best = max(best, evidence[k])
+    total = 0.0
+    for k in range(evidence.shape[0]):
+        total += math.exp(evidence[k] - best)
+    point = total * to_unit(philox(uint64(2 * n), call, at_round, purpose, key[0], key[1])[0])
+    lead = 0
+    while lead < evidence.shape[0] - 1 and point >= math.exp(evidence[lead] - best):
+        point -= math.exp(evidence[lead] - best)
+        lead += 1
+    leader[0] = lead
+    log_discount = math.log(discounts[lead])
+    for i in range(n):
+        decay = math.exp((latest_observed - stamps[i]) * log_discount)
+        good, seen = sums[lead, i] * decay, counts[lead, i] * decay
+        played = pulls[lead, i] * math.exp((now - latest[i]) * log_discount)
+        flying[i] = max(played - counts[lead, i] * math.exp((now - stamps[i]) * log_discount), 0.0)
+        count[i] = seen
+        mean[i] = (good + 1.0) / (seen + 2.0)
+        log_x = log_gamma_draw(good + 1.0, 2 * i, call, at_round, purpose, key[0], key[1])
+        log_y = log_gamma_draw(seen - good + 1.0, 2 * i + 1, call, at_round, purpose, key[0], key[1])
+        drawn = 1.0 / (1.0 + math.exp(min(log_y - log_x, 700.0)))
+        draw[i] = mean[i] + (drawn - mean[i]) * math.sqrt((seen + 2.0) / (seen + 2.0 + flying[i]))

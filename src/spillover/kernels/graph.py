@@ -1,0 +1,419 @@
+"""The graph problem: one lasso a row, non-negative or, where spill-over may hurt, of either sign."""
+
+import math
+from typing import Final
+
+import numpy as np
+from numba import boolean, float64, njit
+
+from spillover.kernels.build import gufunc
+
+# A row is solved again once one of its optimality conditions is off by this, relative to G_jj; a solved one is exact
+# to far better than that.
+RESOLVE_TOLERANCE: Final = 5e-9
+# Coordinates enter the support while their condition is violated by more than this, relative to G_jj.
+ENTER: Final = 1e-12
+# Below this, relative to G_jj, a Cholesky pivot is rounding: the column depends on the ones before it.
+DEPENDENT: Final = 1e-11
+FROZEN: Final = 1e200
+# An arm whose overall rewards are fainter than this explains nothing, and dividing by it would overflow.
+FAINTEST: Final = 1e-200
+POLISHED: Final = 1e-11
+MOST_POLISH: Final = 3
+RUNAWAY: Final = 1e2
+
+
+@njit
+def row_is_optimal(allowed, residual, row, penalty, pressure):
+    """Whether the optimality conditions of a row hold; counted without a way out, so that the loop vectorises."""
+    violations = 0
+    for j in range(row.shape[0]):
+        slack = residual[j] - penalty[j] - pressure
+        violations += (slack > allowed[j]) | ((row[j] > 0.0) & (slack < -allowed[j]))
+    return violations == 0
+
+
+@njit
+def extend_cholesky(gram, support, done, size, factor, frozen):
+    """Columns done..size-1 of the Cholesky factor of G on the support; says whether one of them is dependent.
+
+    A dependent column gets a tiny pivot, a ridge far below the tolerance: a step through it is so long that a wall
+    a >= 0 stops it, in effect a step along the null direction. `frozen` gives it a huge one, and so no step at all.
+    """
+    dependent = False
+    for p in range(done, size):
+        column = support[p]
+        rest = gram[column, column]
+        for q in range(p):
+            value = gram[column, support[q]]
+            for r in range(q):
+                value -= factor[p, r] * factor[q, r]
+            value /= factor[q, q]
+            factor[p, q] = value
+            rest -= value * value
+        least = DEPENDENT * gram[column, column]
+        if rest < least:
+            dependent = True
+            rest = FROZEN if frozen else least
+        factor[p, p] = math.sqrt(rest)
+    return dependent
+
+
+@njit
+def cholesky_solve(factor, size, vector):
+    """Solve L L' v = vector in place."""
+    for p in range(size):
+        value = vector[p]
+        for q in range(p):
+            value -= factor[p, q] * vector[q]
+        vector[p] = value / factor[p, p]
+    for p in range(size - 1, -1, -1):
+        value = vector[p]
+        for q in range(p + 1, size):
+            value -= factor[q, p] * vector[q]
+        vector[p] = value / factor[p, p]
+
+
+@njit
+def newton_step(factor, support, size, residual, row, penalty, bound, guess, step, ones):
+    """The step to the minimiser on the support with the row's sum at most `bound`; returns the bound's multiplier.
+
+    Measured from a guess of the multiplier: with the right one the right-hand side is small, and so is what rounding
+    does where the support is nearly dependent and the solutions are long.
+    """
+    total = 0.0
+    for p in range(size):
+        j = support[p]
+        step[p] = residual[j] - penalty[j] - guess
+    cholesky_solve(factor, size, step)
+    for p in range(size):
+        total += row[support[p]] + step[p]
+    if guess == 0.0 and total <= bound:
+        return 0.0
+    ones_total = 0.0
+    for p in range(size):
+        ones[p] = 1.0
+    cholesky_solve(factor, size, ones)
+    for p in range(size):
+        ones_total += ones[p]
+    pressure = guess + (total - bound) / ones_total
+    if pressure <= 0.0:  # the bound does not hold the minimiser back
+        for p in range(size):
+            step[p] += guess * ones[p]
+        return 0.0
+    total = 0.0
+    for p in range(size):
+        step[p] -= (pressure - guess) * ones[p]
+        total += row[support[p]] + step[p]
+    for p in range(size):  # what rounding left of the bound
+        step[p] += (bound - total) / ones_total * ones[p]
+    return pressure
+
+
+@njit
+def first_wall(support, size, row, step):
+    """How much of a step stays inside a >= 0, and the place on the support where it ends (-1: all of it stays)."""
+    length, wall = 1.0, -1
+    for p in range(size):
+        j = support[p]
+        if row[j] + step[p] <= 0.0:
+            reach = row[j] / -step[p] if step[p] < 0.0 else 0.0
+            if reach < length or wall < 0:
+                length, wall = min(reach, 1.0), p
+    return length, wall
+
+
+@njit
+def runs_away(gram, support, size, step, largest):
+    """Whether a step moves an arm's part in the prediction by far more than anything there is to predict."""
+    far = 0
+    for p in range(size):
+        far += step[p] * step[p] * gram[support[p], support[p]] > RUNAWAY * RUNAWAY * largest
+    return far > 0
+
+
+@njit
+def is_polished(gram, support, size, residual, penalty, pressure):
+    """Whether the optimality conditions on the support hold far better than they have to."""
+    off = 0
+    for p in range(size):
+        j = support[p]
+        off += abs(residual[j] - penalty[j] - pressure) > POLISHED * gram[j, j]
+    return off == 0
+
+
+@njit
+def solve_row(gram, residual, row, penalty, bound):
+    """Minimise a'Ga/2 - (c - penalty)'a over a >= 0 with sum(a) <= bound; returns the bound's multiplier.
+
+    Warm-started active-set method (Lawson and Hanson's, with one more constraint): exact minimisers on growing and
+    shrinking supports. residual = c - G a is kept up to date.
+    """
+    n = row.shape[0]
+    support = np.empty(n, np.int64)
+    factor = np.empty((n, n))
+    step = np.empty(n)
+    ones = np.empty(n)
+    refused = np.zeros(n, np.bool_)
+    size, largest = 0, 0.0
+    for j in range(n):
+        largest = max(largest, gram[j, j])
+        if row[j] > 0.0:
+            support[size] = j
+            size += 1
+    done = 0
+    pressure = 0.0
+    entered = -1
+    dependent = False
+    polished = 0
+    for _ in range(10 * n + 50):
+        # 1. the minimiser on the support, or the first wall on the way to it
+        while size > 0:
+            dependent = extend_cholesky(gram, support, done, size, factor, False) or (dependent and done > 0)
+            done = size
+            pressure = newton_step(factor, support, size, residual, row, penalty, bound, pressure, step, ones)
+            length, wall = first_wall(support, size, row, step)
+            if dependent and wall < 0 and pressure == 0.0 and runs_away(gram, support, size, step, largest):
+                # nothing stops the step along a null direction, so there is nothing to gain on it but rounding
+                done = 0
+                last = factor[size - 1, size - 1] ** 2
+                if support[size - 1] == entered and last < 2.0 * DEPENDENT * gram[entered, entered]:
+                    refused[entered] = True
+                    size -= 1
+                    continue
+                extend_cholesky(gram, support, 0, size, factor, True)
+                pressure = newton_step(factor, support, size, residual, row, penalty, bound, 0.0, step, ones)
+                length, wall = first_wall(support, size, row, step)
+            for p in range(size):
+                change = length * step[p]
+                if change != 0.0:
+                    j = support[p]
+                    if p == wall:
+                        change = -row[j]
+                    row[j] += change
+                    for i in range(n):
+                        residual[i] -= gram[j, i] * change
+            if wall < 0:
+                break
+            gone = support[wall]
+            row[gone] = 0.0
+            if gone == entered and length == 0.0:
+                refused[gone] = True  # entered by rounding alone
+            for p in range(wall, size - 1):
+                support[p] = support[p + 1]
+            size -= 1
+            done = wall
+        if size == 0:
+            pressure = 0.0
+        # 2. the coordinate whose optimality condition is violated most
+        entered = -1
+        worst = ENTER
+        for j in range(n):
+            if row[j] == 0.0 and gram[j, j] > FAINTEST and not refused[j]:
+                slack = (residual[j] - penalty[j] - pressure) / gram[j, j]
+                if slack > worst:
+                    worst, entered = slack, j
+        if entered < 0:
+            if polished == MOST_POLISH or is_polished(gram, support, size, residual, penalty, pressure):
+                break
+            polished += 1  # the same step again, from where rounding left the last one
+            continue
+        support[size] = entered
+        size += 1
+    return pressure
+
+
+@njit
+def step_on_small_support(gram, residual, row, penalty, bound):
+    """Most rows have one or two causes and keep them: their minimiser in closed form; False where that does not do.
+
+    Nothing is changed unless the step ends inside a >= 0 and below the bound.
+    """
+    n = row.shape[0]
+    first, second = -1, -1
+    for j in range(n):
+        if row[j] > 0.0:
+            if first < 0:
+                first = j
+            elif second < 0:
+                second = j
+            else:
+                return False
+    if first < 0:
+        return False
+    slack = residual[first] - penalty[first]
+    if second < 0:
+        step, other = slack / gram[first, first], 0.0
+        second = first
+    else:
+        g11, g12, g22 = gram[first, first], gram[first, second], gram[second, second]
+        determinant = g11 * g22 - g12 * g12
+        if determinant <= DEPENDENT * g11 * g22:
+            return False
+        rest = residual[second] - penalty[second]
+        step = (g22 * slack - g12 * rest) / determinant
+        other = (g11 * rest - g12 * slack) / determinant
+        if row[second] + other <= 0.0 or row[first] + step + row[second] + other > bound:
+            return False
+    if row[first] + step <= 0.0 or row[first] + step > bound:
+        return False
+    row[first] += step
+    row[second] += other
+    for j in range(n):
+        residual[j] -= gram[first, j] * step + gram[second, j] * other
+    return True
+
+
+@njit
+def acyclic_weights(adjacency, weights):
+    """w = 1' (I - A)^-1 for a strictly upper triangular A."""
+    n = weights.shape[0]
+    for j in range(n):
+        weights[j] = 1.0
+    for i in range(n):  # w_i is final once all rows above it have been added
+        for j in range(i + 1, n):
+            weights[j] += adjacency[i, j] * weights[i]
+
+
+@njit
+def cyclic_weights(adjacency, weights):
+    """w = 1' (I - A)^-1 by elimination; rows that sum to less than 1 make I - A dominant, so it needs no pivots."""
+    n = weights.shape[0]
+    matrix = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            matrix[i, j] = (1.0 if i == j else 0.0) - adjacency[j, i]  # the transpose: (I - A)' w = 1
+        weights[i] = 1.0
+    for k in range(n):
+        for i in range(k + 1, n):
+            ratio = matrix[i, k] / matrix[k, k]
+            if ratio != 0.0:
+                for j in range(k + 1, n):
+                    matrix[i, j] -= ratio * matrix[k, j]
+                weights[i] -= ratio * weights[k]
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            weights[k] -= matrix[k, j] * weights[j]
+        weights[k] /= matrix[k, k]
+
+
+@gufunc(
+    (
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[::1],
+        float64[::1],
+        float64[:, ::1],
+        float64,
+        boolean,
+        boolean[:],
+    ),
+    "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()",
+    writes=("residual", "adjacency", "pressure", "weights"),
+)
+def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
+    """Solve again the rows whose optimality conditions no longer hold, and bring the weights up to date."""
+    changed[0] = False
+    n = weights.shape[0]
+    tolerances = np.empty((2, n))
+    allowed, entering = tolerances[0], tolerances[1]
+    for j in range(n):
+        allowed[j], entering[j] = RESOLVE_TOLERANCE * gram[j, j], ENTER * gram[j, j]
+    for i in range(n):
+        if row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
+            continue
+        changed[0] = True
+        if step_on_small_support(gram, residual[i], adjacency[i], penalty[i], bound):
+            pressure[i] = 0.0
+            if row_is_optimal(entering, residual[i], adjacency[i], penalty[i], 0.0):
+                continue
+        pressure[i] = solve_row(gram, residual[i], adjacency[i], penalty[i], bound)
+    if changed[0]:
+        if acyclic:
+            acyclic_weights(adjacency, weights)
+        else:
+            cyclic_weights(adjacency, weights)
+
+
+@njit
+def signed_row_is_optimal(allowed, residual, row, penalty, pressure):
+    """Whether the optimality conditions of a row hold whose entries may have either sign."""
+    violations = 0
+    for j in range(row.shape[0]):
+        hold = penalty[j] + pressure
+        if row[j] > 0.0:
+            violations += abs(residual[j] - hold) > allowed[j]
+        elif row[j] < 0.0:
+            violations += abs(residual[j] + hold) > allowed[j]
+        else:
+            violations += abs(residual[j]) - hold > allowed[j]
+    return violations == 0
+
+
+@njit
+def solve_signed_row(gram, residual, row, penalty, bound):
+    """Minimise a'Ga/2 - c'a + penalty'|a| with sum(|a|) <= bound; returns the bound's multiplier.
+
+    With the signs given it is the non-negative problem on columns turned by their signs. An entry that stays 0 though
+    the other sign would gain is turned, and the problem solved again: each time the objective falls, so it ends.
+    """
+    n = row.shape[0]
+    signs = np.empty(n)
+    turned = np.empty((n, n))
+    for j in range(n):
+        signs[j] = 1.0 if row[j] > 0.0 or (row[j] == 0.0 and residual[j] >= 0.0) else -1.0
+    pressure = 0.0
+    for _ in range(10 * n + 50):
+        for i in range(n):
+            row[i] *= signs[i]
+            residual[i] *= signs[i]
+            for j in range(n):
+                turned[i, j] = signs[i] * signs[j] * gram[i, j]
+        pressure = solve_row(turned, residual, row, penalty, bound)
+        worst, other = ENTER, -1
+        for j in range(n):
+            if row[j] == 0.0 and gram[j, j] > FAINTEST:
+                slack = (-residual[j] - penalty[j] - pressure) / gram[j, j]
+                if slack > worst:
+                    worst, other = slack, j
+        for j in range(n):
+            row[j] *= signs[j]
+            residual[j] *= signs[j]
+        if other < 0:
+            break
+        signs[other] = -signs[other]
+    return pressure
+
+
+@gufunc(
+    (
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[::1],
+        float64[::1],
+        float64[:, ::1],
+        float64,
+        boolean,
+        boolean[:],
+    ),
+    "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()",
+    writes=("residual", "adjacency", "pressure", "weights"),
+)
+def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
+    """`fit` for entries of either sign."""
+    changed[0] = False
+    n = weights.shape[0]
+    allowed = np.empty(n)
+    for j in range(n):
+        allowed[j] = RESOLVE_TOLERANCE * gram[j, j]
+    for i in range(n):
+        if not signed_row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
+            changed[0] = True
+            pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound)
+    if changed[0]:
+        if acyclic:
+            acyclic_weights(adjacency, weights)
+        else:
+            cyclic_weights(adjacency, weights)

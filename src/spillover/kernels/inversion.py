@@ -1,0 +1,138 @@
+"""From total effects to the graph behind them."""
+
+import math
+from typing import Final
+
+import numpy as np
+from numba import boolean, float64, njit
+
+from spillover.kernels.build import gufunc
+
+# Below this, relative to the largest entry, a pivot is rounding.
+NO_PIVOT: Final = 1e-12
+
+
+@njit
+def invert(matrix, inverse):
+    """Gauss and Jordan with row pivots; False where the matrix is singular to rounding. Rewrites the matrix."""
+    n = matrix.shape[0]
+    largest = 0.0
+    for i in range(n):
+        for j in range(n):
+            inverse[i, j] = 1.0 if i == j else 0.0
+            largest = max(largest, abs(matrix[i, j]))
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(matrix[i, k]) > abs(matrix[pivot, k]):
+                pivot = i
+        if not abs(matrix[pivot, k]) > NO_PIVOT * largest:
+            return False
+        if pivot != k:
+            for j in range(n):
+                matrix[k, j], matrix[pivot, j] = matrix[pivot, j], matrix[k, j]
+                inverse[k, j], inverse[pivot, j] = inverse[pivot, j], inverse[k, j]
+        scale = 1.0 / matrix[k, k]
+        for j in range(n):
+            matrix[k, j] *= scale
+            inverse[k, j] *= scale
+        for i in range(n):
+            ratio = matrix[i, k]
+            if i != k and ratio != 0.0:
+                for j in range(n):
+                    matrix[i, j] -= ratio * matrix[k, j]
+                    inverse[i, j] -= ratio * inverse[k, j]
+    return True
+
+
+@njit
+def spread_of_inverse(root, inverse):
+    """M = H' P H for H = inverse, P = root root': what the standard errors of the graph are made of."""
+    n = root.shape[0]
+    half, spread = np.zeros((n, n)), np.zeros((n, n))
+    for i in range(n):
+        for k in range(n):
+            if root[i, k] != 0.0:
+                for j in range(n):
+                    half[k, j] += root[i, k] * inverse[i, j]
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                spread[i, j] += half[k, i] * half[k, j]
+    return spread
+
+
+@njit
+def structural_variance(row, i, scatter, freedom, floor):
+    """Variance of the noise in structural equation i, whose coefficients are `row`, from that of y given z."""
+    n = row.shape[0]
+    total = 0.0
+    for j in range(n):
+        inner = scatter[i, j]
+        for k in range(n):
+            inner -= row[k] * scatter[k, j]
+        total += inner * ((1.0 if i == j else 0.0) - row[j])
+    return max(total / max(freedom, 1.0), floor)
+
+
+@gufunc(
+    (
+        float64[:, :],
+        float64[:, :],
+        float64[:, :],
+        float64,
+        float64[:, :],
+        float64[:],
+        float64,
+        boolean,
+        float64[:, :],
+        float64[:],
+        float64[:],
+    ),
+    "(n,n),(n,n),(n,n),(),(n,n),(n),(),()->(n,n),(n),(n)",
+)
+def structure(effects, root, scatter, freedom, bars, gain_bars, floor, signed, adjacency, gain, weights):
+    """The graph behind total effects B = (I - A)^-1 F: A = I - F H, F = 1 / diag(H), H = B^-1.
+
+    An edge is kept if it exceeds `bars` standard errors, a gain if it differs from 1 by `gain_bars` of them.
+    """
+    n = weights.shape[0]
+    inverse, work = np.empty((n, n)), effects.copy()
+    regular = invert(work, inverse)
+    for j in range(n):
+        gain[j], weights[j] = 1.0, 0.0
+        for i in range(n):
+            weights[j] += effects[i, j]
+            adjacency[i, j] = 0.0
+    if not regular:
+        return
+    spread = spread_of_inverse(root, inverse)
+    for i in range(n):
+        if not inverse[i, i] > NO_PIVOT:
+            continue
+        direct = 1.0 / inverse[i, i]
+        for j in range(n):
+            adjacency[i, j] = 0.0 if i == j else -direct * inverse[i, j]
+        variance = structural_variance(adjacency[i], i, scatter, freedom, floor)
+        off = gain_bars[i] * direct * math.sqrt(variance * spread[i, i])
+        gain[i] = direct if abs(direct - 1.0) > off else 1.0
+        for j in range(n):
+            edge = adjacency[i, j]
+            around = max(spread[j, j] + edge * (2.0 * spread[i, j] + edge * spread[i, i]), 0.0)
+            size = abs(edge) if signed else edge
+            if i == j or not size > bars[i, j] * math.sqrt(variance * around):
+                adjacency[i, j] = 0.0
+    for i in range(n):
+        for j in range(n):
+            work[i, j] = (1.0 if i == j else 0.0) - adjacency[i, j]
+    if not invert(work, inverse):
+        return
+    dies_out = True
+    for i in range(n):
+        for j in range(n):
+            dies_out &= signed or inverse[i, j] >= -NO_PIVOT
+    if dies_out:
+        for j in range(n):
+            weights[j] = 0.0
+            for i in range(n):
+                weights[j] += inverse[i, j] * gain[j]

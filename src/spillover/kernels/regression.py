@@ -1,0 +1,242 @@
+"""Regression on z: total effects with neither order, sparsity nor acyclicity, and a test for their change."""
+
+import math
+from typing import Final
+
+import numpy as np
+from numba import boolean, float64, njit
+
+from spillover.kernels.build import gufunc
+
+# Alternatives of the test for a change: by how much the variance of a residual may have grown.
+GROWTHS: Final = (2.0, 10.0, 1e4)
+FEWEST_FREE: Final = 5.0  # degrees of freedom below which a noise level says nothing
+MANY_FREE: Final = 50.0  # from which on its own error is small
+SHIFT: Final = 0.5
+LARGEST_LOG: Final = 100.0
+
+
+@njit
+def prediction(row, y):
+    """row . y in four partial sums: a single one would wait for itself at every addition."""
+    n = row.shape[0]
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    whole = n - n % 4
+    for j in range(0, whole, 4):
+        first += row[j] * y[j]
+        second += row[j + 1] * y[j + 1]
+        third += row[j + 2] * y[j + 2]
+        fourth += row[j + 3] * y[j + 3]
+    for j in range(whole, n):
+        first += row[j] * y[j]
+    return (first + second) + (third + fourth)
+
+
+@njit
+def projected(root, z, phi):
+    """phi = root' z, and 1 / (1 + z' P z) for P = root root'."""
+    n = z.shape[0]
+    for k in range(n):
+        phi[k] = 0.0
+    for j in range(n):
+        if z[j] != 0.0:
+            for k in range(n):
+                phi[k] += root[j, k] * z[j]
+    return 1.0 / (1.0 + prediction(phi, phi))
+
+
+@njit
+def find_residuals(effects, z, y, residuals):
+    """y - effects z. Few arms are chosen where there are many: only their columns are looked at then."""
+    n = z.shape[0]
+    held = np.empty(n, np.int64)
+    count = 0
+    for j in range(n):
+        if z[j] != 0.0:
+            held[count] = j
+            count += 1
+    for i in range(y.shape[0]):
+        if 4 * count < n:
+            predicted = 0.0
+            for place in range(count):
+                predicted += effects[i, held[place]] * z[held[place]]
+        else:
+            predicted = prediction(effects[i], z)
+        residuals[i] = y[i] - predicted
+
+
+@njit
+def learn_effects(root, effects, scatter, phi, residuals, weight):
+    """Recursive least squares; phi = root' z. Says how much of the outcome the past could have predicted.
+
+    P = root root' is the inverse of Z Z' + ridge. Its root is what is kept (Potter's update), so that P stays positive
+    and exact however many rounds come. scatter sums the outer products of recursive residuals: uncorrelated, and of
+    the variance of the noise, whatever z was (Brown, Durbin and Evans 1975).
+    """
+    n, m = phi.shape[0], residuals.shape[0]
+    amount = math.sqrt(weight)
+    for k in range(n):
+        phi[k] *= amount
+    share = 1.0 / (1.0 + prediction(phi, phi))
+    narrowing = 1.0 / (1.0 + math.sqrt(share))
+    step, recursive = np.empty(n), np.empty(m)
+    for j in range(n):
+        step[j] = share * prediction(root[j], phi)
+    for j in range(n):
+        change = narrowing * step[j]
+        for k in range(n):
+            root[j, k] -= change * phi[k]
+    for i in range(m):
+        error = amount * residuals[i]
+        recursive[i] = error * math.sqrt(share)
+        for k in range(n):
+            effects[i, k] += error * step[k]
+    for i in range(m):
+        for k in range(m):
+            scatter[i, k] += recursive[i] * recursive[k]
+    return share
+
+
+@gufunc(
+    (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:], float64[:], float64, float64[:]),
+    "(n,n),(m,n),(m,m),(n),(m),()->()",
+    writes=("root", "effects", "scatter"),
+)
+def regress(root, effects, scatter, z, y, weight, certainty):
+    """Learn the effects of z on y from a round at the given weight, which may be 0."""
+    certainty[0] = 0.0
+    if weight != 0.0:
+        phi, residuals = np.empty(z.shape[0]), np.empty(y.shape[0])
+        projected(root, z, phi)
+        find_residuals(effects, z, y, residuals)
+        certainty[0] = learn_effects(root, effects, scatter, phi, residuals, weight)
+
+
+@njit
+def evidence_of_growth(ratio, freedom):
+    """How much likelier a residual is if the variance grew, on average over the growths; ratio is its square over it.
+
+    Student's law, since the variance is itself an estimate with so many degrees of freedom.
+    """
+    total = 0.0
+    for k in range(3):
+        growth = GROWTHS[k]
+        tails = math.log((1.0 + ratio / freedom) / (1.0 + ratio / (growth * freedom)))
+        total += math.exp(min(0.5 * (freedom + 1.0) * tails - 0.5 * math.log(growth), LARGEST_LOG))
+    return total / 3.0
+
+
+@njit
+def shift_effects(risen, fallen, z, unit, standing, limit):
+    """Whether a statistic for a shift in one effect, up or down, reaches the limit after these standardised residuals.
+
+    Page's cumulative sums for a shift of SHIFT standard deviations in what a whole unit of z does.
+    """
+    reached = 0  # counted, since the largest of them would have to wait for itself
+    for j in range(z.shape[0]):
+        shift = SHIFT * unit * z[j]
+        if shift != 0.0:
+            for i in range(standing.shape[0]):
+                risen[j, i] = max(0.0, risen[j, i] + shift * (standing[i] - 0.5 * shift))
+                fallen[j, i] = max(0.0, fallen[j, i] - shift * (standing[i] + 0.5 * shift))
+                reached += (risen[j, i] >= limit) + (fallen[j, i] >= limit)
+    return reached > 0
+
+
+@njit
+def is_surprising(scatter, suspicion, risen, fallen, freedom, z, residuals, share, floor, size, limit):
+    """Test residuals against the noise learned so far.
+
+    Two tests, each with at least 2 `limit` arrivals between false alarms on average: a Shiryaev-Roberts statistic for
+    each outcome, whose variance may have grown (its mean grows by 1 an arrival while nothing changes), and cumulative
+    sums for each single effect, which see small shifts sooner. Residuals in directions that the past did not show
+    count for nothing.
+    """
+    n, m = z.shape[0], residuals.shape[0]
+    alarm = False
+    unmoved = evidence_of_growth(0.0, freedom)
+    standing = np.empty(m)
+    caution = 1.0 + 3.0 * math.sqrt(2.0 / freedom)  # the variance may be underestimated
+    for i in range(m):
+        error = math.sqrt(share) * residuals[i]
+        variance = max(scatter[i, i] / freedom, floor)
+        ratio = error * error / variance
+        standing[i] = error / math.sqrt(caution * variance)
+        evidence = unmoved if ratio < 1e-12 else evidence_of_growth(ratio, freedom)
+        suspicion[i] = min((suspicion[i] + 1.0) * evidence, 1e100)
+        alarm |= suspicion[i] >= 2.0 * m * limit
+    if freedom >= MANY_FREE:
+        unit = math.sqrt(share) / size
+        alarm |= shift_effects(risen, fallen, z, unit, standing, math.log(4.0 * n * m * limit))
+    return alarm
+
+
+@gufunc(
+    (
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[::1],
+        boolean[::1],
+        float64[::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[:],
+        float64[:],
+        float64,
+        float64,
+        float64,
+        float64,
+        boolean[:],
+        float64[:],
+    ),
+    "(n,n),(m,n),(m,m),(o),(o),(m),(n,m),(n,m),(n),(m),(),(),(),()->(),()",
+    writes=("root", "effects", "scatter", "freedom", "halted", "suspicion", "risen", "fallen"),
+)
+def watched_regress(
+    root,
+    effects,
+    scatter,
+    freedom,
+    halted,
+    suspicion,
+    risen,
+    fallen,
+    z,
+    y,
+    floor,
+    size,
+    limit,
+    weight,
+    alarm,
+    certainty,
+):
+    """Test a round for a change of the effects, and learn from it unless there is an alarm: what was known is over.
+
+    `halted` says that there was one; from then on nothing is taken in.
+    """
+    alarm[0], certainty[0] = False, 0.0
+    if halted[0] or weight == 0.0:
+        return
+    phi, residuals = np.empty(z.shape[0]), np.empty(y.shape[0])
+    share = projected(root, z, phi)
+    find_residuals(effects, z, y, residuals)
+    if freedom[0] >= FEWEST_FREE:
+        alarm[0] = is_surprising(scatter, suspicion, risen, fallen, freedom[0], z, residuals, share, floor, size, limit)
+    if alarm[0]:
+        halted[0] = True
+        return
+    certainty[0] = learn_effects(root, effects, scatter, phi, residuals, weight)
+    freedom[0] += certainty[0]
+
+
+@gufunc(
+    (float64[:, :], float64[:], float64, float64, float64, float64[:]),
+    "(n,n),(n),(),(),()->(n)",
+)
+def shrunk_weights(root, effects, scatter, freedom, prior, weights):
+    """Each weight drawn to 1 as its own uncertainty asks: by variance / (variance + prior variance)."""
+    variance = scatter / max(freedom, 1.0)
+    for j in range(effects.shape[0]):
+        own = variance * prediction(root[j], root[j])
+        weights[j] = 1.0 + (effects[j] - 1.0) * prior / (prior + own)

@@ -1,0 +1,102 @@
+"""Who waits at a terminal is told why."""
+
+import io
+import os
+import subprocess
+import sys
+
+import numba
+import pytest
+
+from spillover.cli.progress import Watch
+from spillover.kernels import silence
+from spillover.kernels.announce import Counter, announced
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def put_in_place(stream: io.StringIO, monkeypatch) -> io.StringIO:
+    monkeypatch.setattr("sys.stderr", stream)
+    return stream
+
+
+def compile_something() -> None:
+    ready = numba.njit(lambda x: x + 1)
+    assert ready(1) == 2
+    assert ready(1.5) == 2.5  # compiled again, for another type
+
+
+def test_a_kernel_that_is_compiled_is_announced_once(monkeypatch) -> None:
+    terminal = put_in_place(Terminal(), monkeypatch)
+    with announced(34):
+        compile_something()
+    shown = terminal.getvalue()
+    assert shown.count("compiling kernel") == 1
+    assert " of 34 " in shown
+    assert shown.endswith("\r")  # and the line is empty again
+    assert shown.split("\r")[-2].strip() == ""
+
+
+def test_nothing_is_said_when_piped(monkeypatch) -> None:
+    pipe = put_in_place(io.StringIO(), monkeypatch)
+    with announced(34):
+        compile_something()
+    with Counter(3) as counter:
+        counter.advance(2)
+    assert pipe.getvalue() == ""
+
+
+def test_nothing_is_said_without_stderr(monkeypatch) -> None:
+    monkeypatch.setattr("sys.stderr", None)
+    with announced(34):
+        compile_something()
+
+
+def test_what_is_compiled_already_is_not_announced(monkeypatch) -> None:
+    terminal = put_in_place(Terminal(), monkeypatch)
+    ready = numba.njit(lambda x: x + 1)
+    ready(1)
+    with announced(34):
+        ready(1)
+    assert terminal.getvalue() == ""
+
+
+def test_silence(monkeypatch) -> None:
+    terminal = put_in_place(Terminal(), monkeypatch)
+    with silence(), announced(34):
+        compile_something()
+    with Watch(quiet=True), announced(34):
+        compile_something()
+    assert terminal.getvalue() == ""
+    with Watch(quiet=False), announced(34):
+        compile_something()
+    assert "compiling kernel" in terminal.getvalue()
+
+
+def test_kernels_of_other_processes_are_counted(monkeypatch) -> None:
+    terminal = put_in_place(Terminal(), monkeypatch)
+    with Counter(34) as counter:
+        counter.advance(6)
+        counter.advance(28)
+    lines = [line.strip() for line in terminal.getvalue().split("\r") if line.strip()]
+    assert lines == ["compiling kernel 1 of 34 (once only)", "compiling kernel 7 of 34 (once only)"]
+
+
+def test_a_cold_cache_is_announced_on_a_terminal_and_nowhere_else(tmp_path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", "from spillover import kernels; kernels.play; kernels.squared_error"]
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    subprocess.run(command, stderr=theirs, env=environment, check=True)
+    os.close(theirs)
+    shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert "compiling kernel 1 of 34" in shown
+    assert "compiling kernel 2 of 34" in shown
+    for path in tmp_path.rglob("*.nb?"):
+        path.unlink()
+    piped = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert piped.stderr == b""

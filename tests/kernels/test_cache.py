@@ -1,0 +1,166 @@
+"""Where compiled kernels are kept, and that a cold cache is filled by one process at a time."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+from filelock import FileLock
+
+import spillover
+from spillover import kernels
+from spillover.kernels import cache
+
+FIRST_STEPS = """
+import spillover as sp
+print(sp.simulate(sp.NDCSEM(), sp.SyntheticSEM(horizon=100, changes=()), 5).final_regret[0])
+"""
+ONE_KERNEL = """
+import numpy as np
+from spillover import kernels
+print(kernels.play(np.eye(2), np.array([0.5, 0.25]), np.array([True, False])))
+print(kernels.build.cache_folder())
+"""
+ANSWER = "(array([0.5, 0. ]), array([0.5, 0. ]))"
+
+
+@pytest.mark.long
+def test_processes_that_meet_a_cold_cache_at_once_do_not_break_it(tmp_path):
+    """Without the lock around compilation they leave a cache that crashes whoever loads it."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    started = [
+        subprocess.Popen([sys.executable, "-c", FIRST_STEPS], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    first = [process.communicate()[0] for process in started]
+    again = subprocess.run([sys.executable, "-c", FIRST_STEPS], env=environment, capture_output=True, text=True)
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert again.returncode == 0
+    assert len({*first, again.stdout}) == 1
+
+
+@pytest.mark.long
+def test_all_kernels_are_compiled_side_by_side(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", "from spillover import kernels; kernels.compile_all()"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    kept = {path.name.rpartition("-")[0].removeprefix("guf-") for path in tmp_path.rglob("*.nbi")}
+    assert kept == {f"{kernel.file}.{name}" for name, kernel in kernels.build.KERNELS.items()}
+
+
+def test_the_lock_is_given_back():
+    """Within a minute: another process may be compiling at this moment."""
+    assert kernels.play is not None
+    with FileLock(cache.cache_folder() / "spillover-world.lock", timeout=60):
+        pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_nobody_else_can_take_the_lock(tmp_path):
+    with cache.compile_lock(tmp_path, "world"):
+        (path,) = tmp_path.glob("*.lock")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def places(tmp_path: Path, *, package: bool, home: bool) -> tuple[dict[str, str], Path]:
+    """An environment, and a copy of the package, where that and the home can be written or not, even by root.
+
+    A regular file stands where a folder would have to be made.
+    """
+    copy = tmp_path / "package" / "spillover"
+    shutil.copytree(Path(spillover.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    if not package:
+        (copy / "kernels" / "__pycache__").write_text("not a folder")
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "home").mkdir() if home else (tmp_path / "home").write_text("not a folder")
+    unset = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    environment |= {"PYTHONPATH": str(tmp_path / "package"), "HOME": str(tmp_path / "home")}
+    environment |= {"TMPDIR": str(tmp_path / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
+    return environment, copy
+
+
+def folder_chosen(environment: dict[str, str]) -> Path:
+    done = subprocess.run([sys.executable, "-c", ONE_KERNEL], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    answer, folder = done.stdout.splitlines()
+    assert answer == ANSWER
+    return Path(folder)
+
+
+def folder_used(environment: dict[str, str]) -> Path:
+    folder = folder_chosen(environment)
+    assert [path for path in folder.rglob("*.nbi") if ".play-" in path.name], "not kept where it should be"
+    return folder
+
+
+def test_kernels_are_kept_beside_their_source(tmp_path):
+    environment, copy = places(tmp_path, package=True, home=True)
+    assert folder_used(environment) == copy / "kernels" / "__pycache__"
+    assert list((tmp_path / "home").iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the user's cache is elsewhere")
+def test_a_package_that_cannot_be_written(tmp_path):
+    environment, _ = places(tmp_path, package=False, home=True)
+    assert folder_used(environment) == tmp_path / "home" / ".cache" / "spillover" / "kernels"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_neither_package_nor_home_can_be_written(tmp_path):
+    environment, _ = places(tmp_path, package=False, home=False)
+    folder = folder_used(environment)
+    assert folder.parent == tmp_path / "tmp"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert folder_used(environment) == folder  # the next process finds what this one compiled
+
+    shutil.rmtree(folder)
+    folder.mkdir()
+    folder.chmod(0o777)  # as somebody else might do, to have us run what he puts there
+    other = folder_chosen(environment)
+    assert other.parent == folder.parent
+    assert other != folder
+    assert not other.exists()  # nobody would find it again
+
+
+def test_the_folder_that_numba_is_told_is_used(tmp_path):
+    environment, _ = places(tmp_path, package=True, home=True)
+    assert folder_used({**environment, "NUMBA_CACHE_DIR": str(tmp_path / "chosen")}) == tmp_path / "chosen"
+    blocked = {**environment, "NUMBA_CACHE_DIR": str(tmp_path / "package" / "spillover" / "rng.py" / "chosen")}
+    assert folder_used(blocked).name == "__pycache__"
+
+
+def test_the_setting_of_numba_is_the_user_s_again(tmp_path):
+    before = numba.config.CACHE_DIR
+    with cache.numba_caches_in(tmp_path):
+        assert str(tmp_path) == numba.config.CACHE_DIR
+    assert before == numba.config.CACHE_DIR
+
+
+def test_locks_of_others_make_a_folder_useless(tmp_path, monkeypatch):
+    (tmp_path / "spillover-world.lock").touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may open everything
+    assert not cache.usable(tmp_path)
+
+
+PRELOADING = """
+import sys
+from spillover import kernels
+assert "scipy.linalg" not in sys.modules
+kernels.preload_numba()
+assert "scipy.linalg" not in sys.modules
+import numba, numpy as np, scipy.linalg, scipy.optimize
+product = numba.njit(lambda a, b: a @ b)
+print(product(np.eye(2), np.full((2, 2), 3.0)).tolist(), scipy.linalg.norm([3.0, 4.0]))
+"""
+
+
+def test_preloading_leaves_linear_algebra_for_those_who_need_it():
+    run = subprocess.run([sys.executable, "-c", PRELOADING], capture_output=True, text=True)
+    assert run.stderr == ""
+    assert run.stdout == "[[3.0, 3.0], [3.0, 3.0]] 5.0\n"

@@ -1,0 +1,82 @@
+"""Files of kernels stand alone: an edit compiles the kernels of its own file again, and no others."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spillover import kernels
+from spillover.kernels.build import KERNELS
+
+FOLDER = Path(kernels.__file__).parent
+MACHINERY = {"__init__", "announce", "build", "cache"}
+FILES = sorted(path for path in FOLDER.glob("*.py") if path.stem not in MACHINERY)
+
+
+def functions(path: Path) -> set[str]:
+    return {node.name for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_of_kernels_imports_nothing_compiled(path):
+    """Numba's cache looks at one file: a kernel that calls into another would go stale."""
+    allowed = {"math", "typing", "numpy", "numba", "spillover.kernels.build"}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            assert {alias.name for alias in node.names} <= allowed
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            assert node.module in allowed
+            if node.module == "spillover.kernels.build":
+                assert [alias.name for alias in node.names] == ["gufunc"]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_no_file_is_long(path):
+    assert len(path.read_text("utf-8").splitlines()) <= 500
+
+
+def test_every_kernel_is_known_by_its_file():
+    assert {path.stem for path in FILES} == {kernel.file for kernel in KERNELS.values()}
+    for name, kernel in KERNELS.items():
+        assert name in functions(FOLDER / f"{kernel.file}.py")
+    names = [name for path in FILES for name in functions(path) & KERNELS.keys()]
+    assert sorted(names) == sorted(KERNELS)  # none stands in two files
+    assert not KERNELS.keys() & {path.stem for path in FOLDER.glob("*.py")}  # where it would hide the file
+
+
+def test_a_kernel_that_does_not_exist():
+    with pytest.raises(AttributeError, match=r"spillover\.kernels.*no_such_kernel"):
+        _ = kernels.no_such_kernel
+
+
+LOADING = "from spillover import kernels; kernels.play; kernels.squared_error"
+
+
+@pytest.mark.long
+def test_an_edit_compiles_only_the_kernels_of_its_file_again(tmp_path):
+    copy = tmp_path / "spillover"
+    shutil.copytree(FOLDER.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment["PYTHONPATH"] = str(tmp_path)
+
+    def cached() -> dict[str, dict[str, int]]:
+        subprocess.run([sys.executable, "-c", LOADING], env=environment, check=True, cwd=tmp_path)
+        cache = copy / "kernels" / "__pycache__"
+        return {
+            file: {path.name: path.stat().st_mtime_ns for path in cache.glob(f"{file}.*.nb?")}
+            for file in ("world", "gram")
+        }
+
+    first = cached()
+    assert all(first.values())
+    assert cached() == first
+    with (copy / "kernels" / "world.py").open("a", encoding="utf-8") as file:
+        file.write("# one more line\n")
+    again = cached()
+    assert again["gram"] == first["gram"]
+    assert not set(again["world"].items()) & set(first["world"].items())
