@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from spillover.datasets import MissingData
-from spillover.experiments.covid import CovidPlan
+from spillover.studies.covid.record import MissingData
+from spillover.studies.covid import CovidPlan
 
 WORLD = """
 [worlds.small]
@@ -60,7 +60,7 @@ def page(monkeypatch) -> None:
         return Path(folder) / "report.html"
 
     monkeypatch.setattr("spillover.report.write_report", write_report, raising=False)
-    monkeypatch.setattr("spillover.report.covid.write_covid_report", write_report)
+    monkeypatch.setattr("spillover.studies.covid.report.write_covid_report", write_report)
 
 
 @pytest.fixture(autouse=True)

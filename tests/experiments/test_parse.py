@@ -7,7 +7,7 @@ import pytest
 
 import spillover as sp
 from spillover.experiments import ExperimentError, Study, load_experiment, parse_experiment, shipped
-from spillover.experiments.lines import line_of, places
+from spillover.experiments.toml_errors import line_of, places
 from spillover.policies import POLICIES
 from tests.experiments.small import TEXT, small
 

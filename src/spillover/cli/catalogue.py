@@ -11,7 +11,7 @@ import click
 
 from spillover.cli.edge import Command
 from spillover.cli.output import json_option, print_json, print_table
-from spillover.experiments.lines import suggestion
+from spillover.experiments.toml_errors import suggestion
 from spillover.policies import POLICIES
 from spillover.types import Informed
 

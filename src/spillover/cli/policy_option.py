@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spillover.cli.catalogue import describe
-from spillover.experiments.lines import suggestion
+from spillover.experiments.toml_errors import suggestion
 from spillover.history.replay import learns_from_others
 from spillover.policies import POLICIES
 
