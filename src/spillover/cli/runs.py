@@ -55,7 +55,8 @@ def quick_help() -> str:
     looks: dict[str, list[str]] = {}
     for study in STUDIES.values():
         looks.setdefault(study.quick, []).append(study.name)
-    return f"A first look: {', '.join(f'{look} ({", ".join(names)})' for look, names in looks.items())}."
+    listed = [f"{look} ({', '.join(names)})" for look, names in looks.items()]
+    return f"A first look: {', '.join(listed)}."
 
 
 def reproduce_help() -> str:
@@ -66,7 +67,8 @@ def reproduce_help() -> str:
         [
             "Run the paper's studies and what goes beyond it (or the one called NAME), and write their reports.",
             f"\b\n{listed}",
-            "Results go to OUTPUT/NAME. A run that was interrupted goes on where it stopped: give the same command again.",
+            "Results go to OUTPUT/NAME. A run that was interrupted goes on where it stopped: give the same command "
+            "again.",
             *(study.about for study in STUDIES.values() if study.about),
         ]
     )

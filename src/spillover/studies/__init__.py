@@ -1,4 +1,4 @@
-"""The paper's studies and what goes beyond it: each with its settings, worlds, claims, tables and page in one folder."""
+"""The paper's studies and what goes beyond it, each with its settings, worlds, claims, tables and page in a folder."""
 
 from importlib.resources.abc import Traversable
 from pathlib import Path

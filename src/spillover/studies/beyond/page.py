@@ -1,4 +1,4 @@
-"""The page of the study beyond the paper: policies as multiples of the delayed oracle, and where the setting is varied."""
+"""The page of the study beyond the paper: policies as multiples of the delayed oracle, in variations of its setting."""
 
 from collections.abc import Iterator
 from html import escape

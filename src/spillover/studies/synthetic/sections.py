@@ -1,4 +1,4 @@
-"""The sections that only the paper's synthetic study has: adaptation, the graph, delays, ablations, the picture's world."""
+"""The sections that only the paper's synthetic study has: adaptation, the graph, delays, ablations, the picture."""
 
 import numpy as np
 
