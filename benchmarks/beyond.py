@@ -15,10 +15,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from spillover.experiments import Results, load_experiment, run_experiment
-from spillover.report.beyond import MAIN, VARIED, Family, against_the_better, records_of
+from spillover.experiments import Results, run_experiment
 from spillover.report.claims import shown
 from spillover.report.tables import final_table, number, spans
+from spillover.studies import load_experiment
+from spillover.studies.beyond.families import MAIN, VARIED, Family, against_the_better, records_of
 
 FAMILIES = {family.name: family for family in MAIN + VARIED}
 

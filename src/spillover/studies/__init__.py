@@ -80,6 +80,7 @@ def write_report(folder: str | Path) -> Path:
 
 
 __all__ = [
+    "SHIPPED",
     "STUDIES",
     "ExperimentStudy",
     "Findings",

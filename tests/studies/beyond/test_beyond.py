@@ -1,26 +1,29 @@
 """The study beyond the paper: a small copy of the shipped file, its page, and ratios that are known."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from spillover.experiments import load_experiment, run_experiment
-from spillover.experiments.parse import parse_experiment, settings
+from spillover.experiments import parse_experiment, run_experiment
 from spillover.metrics import Interval
-from spillover.report import beyond, figures, write_report
+from spillover.report import figures
+from spillover.studies import load_experiment, write_report
+from spillover.studies.beyond import claims as beyond_claims
+from spillover.studies.beyond import families as beyond
 from tests.report.examples import made_up, ratios
 
 
 def small():
     """The shipped file with short worlds, few replications and shorter delays under the same names."""
-    text = (settings() / "beyond.toml").read_text()
+    text = load_experiment("beyond").text
     short = 'kind = "synthetic"\nhorizon = 150\n'
     text = text.replace('kind = "synthetic"\n', short + "changes = [50, 100]\n").replace("n_arms = 50", "n_arms = 20")
     text = text.replace("changes = [50, 100]\nchanges = []", "changes = []")
     text = text.replace("replications = 25", "replications = 3").replace("replications = 10", "replications = 2")
     text = re.sub(r"(rounds|mean) = (\d+)", lambda found: f"{found[1]} = {int(found[2]) // 10}", text)
-    return parse_experiment(text)
+    return replace(parse_experiment(text), study="beyond")
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +57,7 @@ def test_the_page_has_it_all(results):
 
 
 def test_every_claim_has_an_interval_and_a_verdict_that_follows_from_it(results):
-    claims = beyond.beyond_claims(results)
+    claims = beyond_claims.beyond_claims(results)
     assert len(claims) == 6 + 2 * 6 + 8
     assert all(re.search(r"\d \[.*, .*\]", claim.finding) for claim in claims)
     for claim in claims:
@@ -82,7 +85,7 @@ def test_the_better_of_the_papers_two_is_the_one_with_less_regret():
     assert found is not None
     assert found[1] is good
     np.testing.assert_allclose(found[0], 0.5)  # exactly one half in every world: no doubt at all
-    assert beyond.below_one(found[0]) == "holds"
+    assert beyond_claims.below_one(found[0]) == "holds"
     assert beyond.against_the_better({"ndc-sem": good}) is None
 
 
@@ -90,7 +93,7 @@ def test_the_better_of_the_papers_two_is_the_one_with_less_regret():
     ("low", "high", "verdict"), [(0.8, 0.99, "holds"), (0.9, 1.1, "not decided"), (1.01, 2.0, "does not hold")]
 )
 def test_a_ratio_counts_when_its_interval_leaves_out_1(low, high, verdict):
-    assert beyond.below_one(Interval(*map(np.array, (1.0, low, high)))) == verdict
+    assert beyond_claims.below_one(Interval(*map(np.array, (1.0, low, high)))) == verdict
 
 
 def test_a_part_of_the_study_has_its_page_too(tmp_path):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from spillover import Rng
+from spillover.studies.covid.outbreak import LOCKDOWN_DAYS, distances, outbreak, simulated_outbreak
 from spillover.studies.covid.record import REGIONS
 from spillover.studies.covid.worlds import fit_unmasked, prepare, spectral_radius, trailing_mean
-from spillover.studies.covid.outbreak import LOCKDOWN_DAYS, distances, outbreak, simulated_outbreak
 
 OFF_DIAGONAL = ~np.eye(21, dtype=bool)
 

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spillover.studies.covid.record import MissingData
-from spillover.studies.covid.outbreak import simulated_outbreak
-from spillover.studies.covid import LITERAL, CovidPlan, clustered_interval, run_study
 from spillover.metrics import Interval
-from spillover.studies.covid import report as covid, figures
+from spillover.report import figures
 from spillover.report.claims import FAILS, HOLDS, OPEN
+from spillover.studies.covid import LITERAL, CovidPlan, clustered_interval, run_study
+from spillover.studies.covid import report as covid
+from spillover.studies.covid.outbreak import simulated_outbreak
+from spillover.studies.covid.record import MissingData
 from spillover.studies.covid.report.checks import recovery
 from spillover.studies.covid.report.claims import covid_claims
 from spillover.studies.covid.report.measures import contribution_table, gain, overlaps, reward_table, shown
@@ -254,8 +255,8 @@ def nowhere(*given, **extra):
 def offline(monkeypatch, tmp_path):
     """No record, no network, a small study, no page."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("spillover.cli.covid.covid_italy", nowhere)
-    monkeypatch.setattr("spillover.cli.runs.covid_plan", lambda **given: SMALL)
+    monkeypatch.setattr("spillover.studies.covid.study.covid_italy", nowhere)
+    monkeypatch.setattr("spillover.studies.covid.study.plan_for", lambda request: SMALL)
     return tmp_path
 
 
@@ -282,10 +283,10 @@ def test_report_knows_a_study_of_covid(offline, monkeypatch) -> None:
 
 def test_a_simulated_study_never_replaces_one_of_the_record(offline, monkeypatch) -> None:
     record = simulated_outbreak()[0]._replace(source="record")
-    monkeypatch.setattr("spillover.cli.covid.covid_italy", lambda *given, **extra: record)
+    monkeypatch.setattr("spillover.studies.covid.study.covid_italy", lambda *given, **extra: record)
     assert json.loads(call("reproduce", "covid", "--no-report", "--json").stdout)["results"] == "results/covid"
     kept = {path: path.read_bytes() for path in (offline / "results").rglob("*") if path.is_file()}
-    monkeypatch.setattr("spillover.cli.covid.covid_italy", nowhere)
+    monkeypatch.setattr("spillover.studies.covid.study.covid_italy", nowhere)
     call("reproduce", "covid", "--no-report")
     assert {path: path.read_bytes() for path in kept} == kept
 

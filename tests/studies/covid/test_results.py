@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from spillover.studies.covid.record import covid_italy
-from spillover.studies.covid.worlds import literal_world, shifted
-from spillover.studies.covid.outbreak import simulated_outbreak
+from spillover.policies import NDCSEM
+from spillover.rng import Rng
+from spillover.simulation import rounds
+from spillover.store import CellStore
 from spillover.studies.covid import (
     LITERAL,
     SEMI,
@@ -22,8 +23,11 @@ from spillover.studies.covid import (
     run_study,
     validation_days,
 )
+from spillover.studies.covid.outbreak import simulated_outbreak
 from spillover.studies.covid.plan import OTHER_SEED, SPARSITY_SEED, VARIANTS
 from spillover.studies.covid.play import prepare_all
+from spillover.studies.covid.record import covid_italy
+from spillover.studies.covid.results import FORMAT, cell_name
 from spillover.studies.covid.scores import (
     absolute_error,
     forced_choices,
@@ -34,12 +38,8 @@ from spillover.studies.covid.scores import (
     top_regions,
     weights_of,
 )
-from spillover.studies.covid.results import FORMAT, cell_name
 from spillover.studies.covid.tuning import best_cell
-from spillover.policies import NDCSEM
-from spillover.rng import Rng
-from spillover.simulation import rounds
-from spillover.store import CellStore
+from spillover.studies.covid.worlds import literal_world, shifted
 
 SMALL = CovidPlan(shifts=(3, 11), seeds=2, discounts=(0.7, 0.85), explorations=(1e-4, 0.1))
 FOLDER = os.environ.get("SPILLOVER_COVID_DATA")

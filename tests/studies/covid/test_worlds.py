@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.studies.covid.record import DENSITY_WINDOW, STUDY_WINDOW, covid_italy
+from spillover.rng import Purpose
+from spillover.simulation import rounds
 from spillover.studies.covid import worlds as covid
+from spillover.studies.covid.outbreak import simulated_outbreak
+from spillover.studies.covid.record import DENSITY_WINDOW, STUDY_WINDOW, covid_italy
 from spillover.studies.covid.worlds import (
     SemiSyntheticCovid,
     densities,
@@ -19,9 +22,6 @@ from spillover.studies.covid.worlds import (
     semi_synthetic_world,
     spectral_radius,
 )
-from spillover.studies.covid.outbreak import simulated_outbreak
-from spillover.rng import Purpose
-from spillover.simulation import rounds
 from spillover.testing import check_environment
 from spillover.types import World
 

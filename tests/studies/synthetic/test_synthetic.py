@@ -1,14 +1,14 @@
 """The report of a small copy of the shipped study: everything is there, and stands on its own."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from spillover.experiments import run_experiment
-from spillover.experiments.parse import parse_experiment, settings
-from spillover.report import write_report
-from spillover.report.claims import all_claims, change_jump, regret_order
+from spillover.experiments import parse_experiment, run_experiment
+from spillover.studies import load_experiment, write_report
+from spillover.studies.synthetic.claims import all_claims, change_jump, regret_order
 
 SHORT = "horizon = 400\nchanges = [100, 200, 300]\n"
 
@@ -16,13 +16,14 @@ SHORT = "horizon = 400\nchanges = [100, 200, 300]\n"
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """The shipped file with short worlds, few replications and shorter delays under the same names."""
-    text = (settings() / "synthetic.toml").read_text()
+    text = load_experiment("synthetic").text
     text = text.replace('kind = "synthetic"\n', f'kind = "synthetic"\n{SHORT}')
     text = text.replace('kind = "instance"\n', f'kind = "instance"\n{SHORT}')
     text = text.replace("replications = 100", "replications = 3").replace("replications = 20", "replications = 2")
     text = re.sub(r"rounds = (\d+)", lambda found: f"rounds = {int(found[1]) // 10}", text)
     text = re.sub(r"mean = (\d+)", lambda found: f"mean = {int(found[1]) // 10}", text)
-    return run_experiment(parse_experiment(text), tmp_path_factory.mktemp("study"), progress=False)
+    small = replace(parse_experiment(text), study="synthetic")
+    return run_experiment(small, tmp_path_factory.mktemp("study"), progress=False)
 
 
 @pytest.fixture(scope="module")
