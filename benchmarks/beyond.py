@@ -2,7 +2,7 @@
 
 `python -m benchmarks beyond [--instances 400] [--seed S] [--families all-50 one lossy ...]`
 
-Policies, worlds and delays are those of `experiments/settings/beyond.toml`. For each family: mean final pseudo-regret,
+Policies, worlds and delays are those of `studies/beyond/beyond.toml`. For each family: mean final pseudo-regret,
 its ratio to the delayed oracle's, and the regret of the blind rounds (the first D + 1) apart; where the setting is
 varied, the ratio of Switching-SEM to the better of NDC-SEM and SEM-UCB. Ratios are those of the means over the same
 instances, with 95% intervals by the delta method. Without a seed a fresh one is drawn, and told.
