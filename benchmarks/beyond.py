@@ -2,7 +2,7 @@
 
 `python -m benchmarks beyond [--instances 400] [--seed S] [--families all-50 one lossy ...]`
 
-Policies, worlds and delays are those of `experiments/settings/beyond.toml`. For each family: mean final pseudo-regret,
+Policies, worlds and delays are those of `studies/beyond/beyond.toml`. For each family: mean final pseudo-regret,
 its ratio to the delayed oracle's, and the regret of the blind rounds (the first D + 1) apart; where the setting is
 varied, the ratio of Switching-SEM to the better of NDC-SEM and SEM-UCB. Ratios are those of the means over the same
 instances, with 95% intervals by the delta method. Without a seed a fresh one is drawn, and told.
@@ -15,10 +15,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from spillover.experiments import Results, load_experiment, run_experiment
-from spillover.report.beyond import MAIN, VARIED, Family, against_the_better, records_of
+from spillover.experiments import Results, run_experiment
 from spillover.report.claims import shown
 from spillover.report.tables import final_table, number, spans
+from spillover.studies import load_experiment
+from spillover.studies.beyond.families import MAIN, VARIED, Family, against_the_better, records_of
 
 FAMILIES = {family.name: family for family in MAIN + VARIED}
 

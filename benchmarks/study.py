@@ -10,10 +10,9 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.graph_step import lasso_seconds, recorded_feedback
-from spillover.experiments import load_experiment, parse_experiment, run_experiment
-from spillover.experiments.grids import load_search
-from spillover.experiments.parse import settings
+from spillover.experiments import parse_experiment, run_experiment
 from spillover.experiments.tune import run_search
+from spillover.studies import load_experiment, load_search
 
 STUDY = """
 [[studies]]
@@ -25,8 +24,7 @@ policies = ["ndc-sem", "sem-ucb", "cucb", "cts", "ftrl", "random"]
 
 def study_seconds() -> float:
     """The shipped experiment, cut down to the paper's comparison."""
-    text = (settings() / f"{load_experiment('synthetic').name}.toml").read_text("utf-8")
-    head = text.split("[[studies]]")[0]
+    head = load_experiment("synthetic").text.split("[[studies]]")[0]
     with tempfile.TemporaryDirectory() as folder:
         experiment = parse_experiment(head + STUDY)
         start = perf_counter()

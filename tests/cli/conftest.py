@@ -1,11 +1,14 @@
 """A small study, a small grid, and a report that takes no time."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from spillover.datasets import MissingData
-from spillover.experiments.covid import CovidPlan
+from spillover.experiments import Experiment, parse_experiment
+from spillover.studies.covid import CovidPlan
+from spillover.studies.covid.record import MissingData
+from spillover.studies.experiment import ShippedExperiment
 
 WORLD = """
 [worlds.small]
@@ -55,12 +58,23 @@ def here(tmp_path, monkeypatch) -> Path:
 def page(monkeypatch) -> None:
     """A report that is quick to write: what the real one draws has tests of its own."""
 
-    def write_report(folder) -> Path:
+    def write_report(folder, parts=None) -> Path:
         (Path(folder) / "report.html").write_text("<html></html>")
         return Path(folder) / "report.html"
 
-    monkeypatch.setattr("spillover.report.write_report", write_report, raising=False)
-    monkeypatch.setattr("spillover.report.covid.write_covid_report", write_report)
+    monkeypatch.setattr("spillover.report.page.write_report", write_report)
+    monkeypatch.setattr("spillover.studies.covid.report.write_covid_report", write_report)
+
+
+@pytest.fixture
+def small_experiments(monkeypatch) -> None:
+    """The studies that are experiment files made small, under their own names."""
+
+    def load(study) -> Experiment:
+        text = STUDY.format(world=WORLD.format(horizon=60)).replace("my-study", study.name)
+        return replace(parse_experiment(text), study=study.name)
+
+    monkeypatch.setattr(ShippedExperiment, "load", load)
 
 
 @pytest.fixture(autouse=True)
@@ -71,5 +85,5 @@ def small_covid(monkeypatch) -> None:
     def nowhere(*given, **extra):
         raise MissingData("no record in these tests")
 
-    monkeypatch.setattr("spillover.cli.runs.covid_plan", lambda **given: plan)
-    monkeypatch.setattr("spillover.cli.covid.covid_italy", nowhere)
+    monkeypatch.setattr("spillover.studies.covid.study.plan_for", lambda request: plan)
+    monkeypatch.setattr("spillover.studies.covid.study.covid_italy", nowhere)

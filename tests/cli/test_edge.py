@@ -9,7 +9,7 @@ import pytest
 from spillover import __version__
 from spillover.cli import main, runs, tuning
 from spillover.environments import SyntheticSEM
-from spillover.experiments.grids import load_search
+from spillover.studies import load_search
 from tests.cli.calls import call, refused
 
 SMALL = SyntheticSEM(n_arms=4, budget=2, horizon=40, changes=())
@@ -52,13 +52,11 @@ def test_every_help_teaches(path) -> None:
 
 
 @pytest.mark.parametrize(("path", "words"), list(examples()))
-def test_every_example_runs(path, words, here, page, monkeypatch) -> None:
+def test_every_example_runs(path, words, here, page, small_experiments, monkeypatch) -> None:
     """As it is printed; the paper's worlds are made small, and a cluster is not at hand."""
     if "--address" in words:
         main.commands[words[0]].make_context(words[0], words[1:])
         return
-    for study in ("synthetic", "beyond"):  # a file goes before the name of one that ships
-        (here / study).write_text((here / "my-study.toml").read_text().replace("my-study", study))
     search = load_search
     monkeypatch.setattr(tuning, "load_search", lambda name, **extra: shrink(search(name, **extra)))
     if path == ("report",):
@@ -102,7 +100,7 @@ def test_a_failure_is_told_in_a_line_and_its_traceback_on_demand(monkeypatch) ->
     def fail(name):
         raise RuntimeError("the world ended")
 
-    monkeypatch.setattr(runs, "load_experiment", fail)
+    monkeypatch.setattr(runs, "experiment_study", fail)
     refused(call("run", "x.toml"), "the run failed: the world ended", "--traceback", code=1)
     whole = call("--traceback", "run", "x.toml")
     assert whole.exit_code == 1
@@ -127,7 +125,7 @@ def test_exit_codes(error, code, message, monkeypatch) -> None:
     def fail(name):
         raise error
 
-    monkeypatch.setattr(runs, "load_experiment", fail)
+    monkeypatch.setattr(runs, "experiment_study", fail)
     refused(call("run", "x.toml"), message, code=code)
 
 

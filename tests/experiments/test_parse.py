@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.experiments import ExperimentError, Study, load_experiment, parse_experiment, shipped
-from spillover.experiments.lines import line_of, places
+from spillover.experiments import Comparison, ExperimentError, parse_experiment
+from spillover.experiments.toml_errors import line_of, places
 from spillover.policies import POLICIES
+from spillover.studies import SHIPPED, load_experiment
 from tests.experiments.small import TEXT, small
 
 
@@ -26,7 +27,7 @@ def test_the_paper_s_settings():
             assert experiment.combinations()["picture", delay, policy] == 20
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", [study.name for study in SHIPPED])
 def test_what_ships_can_be_read_and_has_distinct_cells(name):
     cells = load_experiment(name).cells()
     assert len({(c.world, c.delay, c.policy, c.first) for c in cells}) == len(cells)
@@ -37,7 +38,7 @@ def test_a_small_one():
     assert (experiment.seed, experiment.replications, experiment.block, experiment.record) == (3, 6, 2, 40)
     assert experiment.worlds["picture"].of.n_arms == 6
     assert experiment.policies["reference"].label == "reference"
-    assert experiment.studies[1] == Study(worlds=("picture",), delays=("5",), policies=("ndc-sem",))
+    assert experiment.studies[1] == Comparison(worlds=("picture",), delays=("5",), policies=("ndc-sem",))
     counts = experiment.combinations()
     assert len(counts) == 7
     assert counts["picture", "5", "ndc-sem"] == 3

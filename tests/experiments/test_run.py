@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 import spillover as sp
-from spillover.experiments import load_experiment, open_results, parse_experiment, results, run, run_experiment
+from spillover.experiments import open_results, parse_experiment, results, run, run_experiment
 from spillover.experiments.compute import compute, recorded_rounds
 from spillover.files import write_atomically
+from spillover.studies import load_experiment
 from tests.experiments.small import TEXT, small
 
 
@@ -208,7 +209,7 @@ def test_what_the_store_remembers(tmp_path):
 def test_results_are_readable_after_the_package_changed(tmp_path, monkeypatch):
     experiment = small().changed(replications=1, policies=["cts"])
     run_experiment(experiment, tmp_path)
-    monkeypatch.setattr("spillover.experiments.specification.source_digest", lambda: "another")
+    monkeypatch.setattr("spillover.experiments.specification.source_digest", lambda task: "another")
     assert len(open_results(tmp_path).records()) == 2
     assert all(not (tmp_path / "cells" / f"{cell.id}.npz").exists() for cell in experiment.changed().cells())
 

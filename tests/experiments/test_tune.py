@@ -11,10 +11,11 @@ import pytest
 import spillover as sp
 from spillover.experiments import search as searching
 from spillover.experiments import tune as tuning
-from spillover.experiments.grids import load_search, parse_search, shipped_searches
-from spillover.experiments.parse import shipped
+from spillover.experiments.final_regret import play
+from spillover.experiments.grids import parse_search
 from spillover.experiments.search import Search
 from spillover.experiments.tune import run_search, tune
+from spillover.studies import STUDIES, load_search, shipped_searches
 from tests.support import sparse
 
 SMALL = sp.SyntheticSEM(n_arms=5, budget=2, horizon=150, changes=(60,))
@@ -91,7 +92,7 @@ def test_what_is_saved_reads_back(tmp_path) -> None:
 
 def test_a_search_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(searching, "LEARNERS", 9)
-    whole = tuning.play
+    whole = play
     played: list[Any] = []
 
     def count(task):
@@ -140,8 +141,8 @@ def test_the_reported_draws_may_be_forced() -> None:
 
 
 def test_the_papers_grids_ship() -> None:
-    assert shipped_searches() == ["covid-grid", "sparsity"]
-    assert not set(shipped()) & set(shipped_searches())
+    assert list(shipped_searches()) == ["covid-grid", "sparsity"]
+    assert not set(STUDIES) & set(shipped_searches())
     covid = load_search("covid-grid")
     assert [len(values) for values in covid.grid.values()] == [10, 22]
     assert (covid.grid["discount"][0], covid.grid["exploration"][-1]) == (0.5, 0.7)
@@ -181,7 +182,7 @@ def test_a_block_that_fails_says_which_it_was(monkeypatch) -> None:
     def fail(*_):
         raise ZeroDivisionError("the world ended")
 
-    monkeypatch.setattr(tuning, "final_regret", fail)
+    monkeypatch.setattr("spillover.experiments.final_regret.final_regret", fail)
     message = "ndc-sem in a at delay 0, cells 0 to 11 of the grid: ZeroDivisionError: the world ended"
     with pytest.raises(RuntimeError, match=message):
         run_search(small())

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
 from spillover.graph import GRAPHS, AdaptiveGraph
-from spillover.graph.registry import GRAPHS
 from spillover.policies.switching import HAZARD, IDLE_HAZARD, PATIENCE, fading
 from spillover.state import leaves, take_learner
 from spillover.testing import check_policy

@@ -11,12 +11,12 @@ from matplotlib.transforms import Bbox
 
 from spillover.reasons import reasons
 from spillover.report.figures import figure_bytes
-from spillover.report.figures.bends import quadratic
+from spillover.report.figures.arrow_routing import quadratic
 from spillover.report.figures.decision import decision_figure
 from spillover.report.figures.flows import circles, corners_of
-from spillover.report.figures.names import row_names, short, short_names
-from spillover.report.figures.places import places
-from spillover.report.figures.shown import (
+from spillover.report.figures.labels import row_names, short, short_names
+from spillover.report.figures.layout import places
+from spillover.report.figures.select_arms import (
     FEW_EDGES,
     MOST_ARMS,
     MOST_EDGES,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spillover.constraints import Constraint, Costs, Unavailable, parse
-from spillover.experiments.lines import dotted, line_of, suggestion
+from spillover.experiments.toml_errors import dotted, line_of, suggestion
 from spillover.reasons.health import listed
 from spillover.validate import quoted
 

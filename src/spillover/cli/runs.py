@@ -5,22 +5,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import click
 
-from spillover.cli.covid import covid_plan, record_at_hand, run_covid, show_covid, write_covid_page
 from spillover.cli.edge import Command
 from spillover.cli.output import json_option, print_json, print_table
-from spillover.experiments import Experiment, Results, load_experiment, open_results, run_experiment
-from spillover.experiments.covid import is_covid_study
 from spillover.experiments.engines import ENGINES
-from spillover.metrics import mean_interval
-
-QUICK = 10  # replications: enough to see the order of the policies, in a minute
-EXPERIMENTS = ("synthetic", "beyond")  # of the studies those that are experiment files
-STUDIES = (*EXPERIMENTS, "covid")  # the paper's two and what goes beyond it, in this order
+from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, write_report
 
 folder_type = click.Path(path_type=Path)
 WORK = (
@@ -51,6 +43,37 @@ def work_options(command: Any) -> Any:
 page_option = click.option("--report/--no-report", "page", default=True, help="Write the report too (default), or not.")
 
 
+def study_options(command: Any) -> Any:
+    """The options that single studies have."""
+    for option in reversed([option for study in STUDIES.values() for option in study.options]):
+        command = click.option(f"--{option.name}", type=folder_type, help=option.help)(command)
+    return command
+
+
+def quick_help() -> str:
+    """What a first look is, study by study."""
+    looks: dict[str, list[str]] = {}
+    for study in STUDIES.values():
+        looks.setdefault(study.quick, []).append(study.name)
+    listed = [f"{look} ({', '.join(names)})" for look, names in looks.items()]
+    return f"A first look: {', '.join(listed)}."
+
+
+def reproduce_help() -> str:
+    """The command's help: what studies there are, and what they say of themselves."""
+    width = max(len(name) for name in STUDIES)
+    listed = "\n".join(f"    {study.name.ljust(width)}  {study.title}" for study in STUDIES.values())
+    return "\n\n".join(
+        [
+            "Run the paper's studies and what goes beyond it (or the one called NAME), and write their reports.",
+            f"\b\n{listed}",
+            "Results go to OUTPUT/NAME. A run that was interrupted goes on where it stopped: give the same command "
+            "again.",
+            *(study.about for study in STUDIES.values() if study.about),
+        ]
+    )
+
+
 REPRODUCE_EXAMPLES = (
     "spillover reproduce --quick",
     "spillover reproduce synthetic --output results --jobs 2",
@@ -59,45 +82,42 @@ REPRODUCE_EXAMPLES = (
 )
 
 
-@click.command(cls=Command, examples=REPRODUCE_EXAMPLES)
-@click.argument("name", type=click.Choice(STUDIES), required=False)
-@click.option("--quick", is_flag=True, help=f"A first look: {QUICK} replications, 2 seeds a shift for covid.")
-@click.option("--data", type=folder_type, help="Folder of the Covid-19 record (default: cached, or downloaded once).")
+@click.command(cls=Command, examples=REPRODUCE_EXAMPLES, help=reproduce_help())
+@click.argument("name", type=click.Choice(list(STUDIES)), required=False)
+@click.option("--quick", is_flag=True, help=quick_help())
+@study_options
 @page_option
 @work_options
-def reproduce(
-    name: str | None, quick: bool, data: Path | None, replications: int | None, as_json: bool, **options: Any
-) -> None:
-    """Run the paper's two studies, synthetic and covid, and beyond (or the one called NAME), and write their reports.
-
-    Results go to OUTPUT/NAME. A run that was interrupted goes on where it stopped: give the same command again. The
-    Covid-19 study runs on the record where that is at hand or quick to download, else on a simulated outbreak, and says
-    so, with results in OUTPUT/covid-simulated; it needs no engine, and --replications is its number of seeds at each
-    shift.
-    """
-    if quick and replications is not None:
-        raise click.UsageError(f"--quick is --replications {QUICK}: give one of the two", click.get_current_context())
-    chosen = STUDIES if name is None else (name,)
-    if data is not None and "covid" not in chosen:
-        raise click.UsageError(
-            "--data is the Covid-19 record: the other studies have none", click.get_current_context()
-        )
-    plan = covid_plan(quick=quick, replications=replications, seed=options["seed"])  # refused before anything runs
-    progress = shows(options["quiet"])
-    record = record_at_hand(data, progress) if "covid" in chosen else None  # likewise
+def reproduce(name: str | None, as_json: bool, **options: Any) -> None:
+    if options["quick"] and options["replications"] is not None:
+        raise click.UsageError("--quick sets --replications: give one of the two", click.get_current_context())
+    chosen = list(STUDIES.values()) if name is None else [STUDIES[name]]
+    own = own_options(chosen, options)
+    request = request_from(options, options=own)
+    jobs = [(study, study.prepare(request)) for study in chosen]  # what cannot be done is refused before anything runs
     contents = {}
-    for study in (study for study in EXPERIMENTS if study in chosen):
-        count = QUICK if quick else replications
-        contents[study] = carry_out(load_experiment(study), replications=count, **options)
-        if not as_json:
-            show(contents[study])
-    if record is not None:
-        contents["covid"] = run_covid(plan, record, options["output"], page=options["page"], progress=progress)
-        if not as_json:
-            show_covid(contents["covid"])
+    for study, job in jobs:
+        contents[study.name] = carry_out(study, job, as_json)
     if as_json:
         first, *rest = contents.values()
         print_json(first | {content["experiment"]: content for content in rest})
+
+
+def own_options(chosen: list[Study], options: dict[str, Any]) -> dict[str, Any]:
+    """Options of single studies, taken out of all that were given; refused where their study is not run."""
+    of_chosen = {option.name for study in chosen for option in study.options}
+    found = {}
+    for option in (option for study in STUDIES.values() for option in study.options):
+        found[option.name] = options.pop(option.name)
+        if found[option.name] is not None and option.name not in of_chosen:
+            refuse_option(option)
+    return found
+
+
+def refuse_option(option: Option) -> None:
+    raise click.UsageError(
+        f"--{option.name} is {option.what}: the other studies have none", click.get_current_context()
+    )
 
 
 RUN_EXAMPLES = (
@@ -130,11 +150,10 @@ def run(file: str, **options: Any) -> None:
         [policies.cucb]
     """
     as_json = options.pop("as_json")
-    content = carry_out(load_experiment(file), **options)
+    study = experiment_study(file)
+    content = carry_out(study, study.prepare(request_from(options)), as_json)
     if as_json:
         print_json(content)
-    else:
-        show(content)
 
 
 REPORT_EXAMPLES = ("spillover report results/synthetic",)
@@ -145,39 +164,30 @@ REPORT_EXAMPLES = ("spillover report results/synthetic",)
 @json_option
 def report(folder: Path, as_json: bool) -> None:
     """Write the report of the results in FOLDER anew; nothing is simulated."""
-    if is_covid_study(folder):
-        page = write_covid_page(folder)
-    else:
-        open_results(folder)  # says what is missing before anything is drawn
-        page = write_page(folder)
+    page = write_report(folder)
     if as_json:
         print_json({"report": page})
     else:
         click.echo(f"wrote {page}")
 
 
-def carry_out(
-    experiment: Experiment,
-    *,
-    output: Path,
-    engine: str,
-    jobs: int | None,
-    address: str | None,
-    replications: int | None,
-    seed: int | None,
-    page: bool,
-    quiet: bool,
-) -> dict[str, Any]:
-    """Run, report, and tell what was found and what was written where."""
-    start = perf_counter()
-    experiment = experiment.changed(seed=seed, replications=replications)
-    folder = output / experiment.name
+def request_from(given: dict[str, Any], **extra: Any) -> Request:
+    """What the options of a command ask for."""
+    rest = dict(given)
+    return Request(progress=shows(rest.pop("quiet")), notify=notify, **rest, **extra)
+
+
+def notify(message: str) -> None:
+    click.echo(f"spillover: {message}", err=True)
+
+
+def carry_out(study: Study, job: Job, as_json: bool) -> Findings:
+    """Run a study, and show what was found, unless a program reads it."""
     with damage_told():
-        results = run_experiment(experiment, folder, engine=engine, jobs=jobs, address=address, progress=shows(quiet))
-    written = {"results": folder} | ({"report": write_page(folder)} if page else {})
-    seconds = perf_counter() - start
-    found = {"experiment": experiment.name, "seconds": seconds, **written}
-    return found | {"final_regret": summary(results)}
+        content = job()
+    if not as_json:
+        show(study, content)
+    return content
 
 
 @contextmanager
@@ -189,7 +199,7 @@ def damage_told() -> Iterator[None]:
 
         def tell(message: Warning | str, *place: Any, **extra: Any) -> None:
             if again in str(message):
-                click.echo(f"spillover: {message}", err=True)
+                notify(str(message))
             else:
                 usual(message, *place, **extra)
 
@@ -198,9 +208,12 @@ def damage_told() -> Iterator[None]:
         yield
 
 
-def show(content: dict[str, Any]) -> None:
+def show(study: Study, content: Findings) -> None:
     """What was found, for people."""
-    print_summary(content["final_regret"])
+    summary = study.summary(content)
+    print_table(summary.header, summary.rows)
+    for note in summary.notes:
+        click.echo(note)
     for what in ("results", "report"):
         if what in content:
             click.echo(f"{what}: {content[what]}")
@@ -210,29 +223,3 @@ def show(content: dict[str, Any]) -> None:
 def shows(quiet: bool) -> bool:
     """Progress is for people who look at it."""
     return not quiet and sys.stderr.isatty()
-
-
-def summary(results: Results) -> list[dict[str, Any]]:
-    """Mean final regret with its 95% interval, one entry a world, delay and policy."""
-    rows = []
-    for keys, group in results.final().groupby(["world", "delay", "policy"], sort=False):
-        mean, low, high = (float(v) for v in mean_interval(group["final_regret"].to_numpy()))
-        names = dict(zip(("world", "delay", "policy"), keys, strict=True))
-        label, count = group["label"].iloc[0], len(group)
-        rows.append({**names, "label": label, "replications": count, "mean": mean, "low": low, "high": high})
-    return rows
-
-
-def print_summary(rows: list[dict[str, Any]]) -> None:
-    header = ["world", "delay", "policy", "final regret", "95% interval"]
-    shown = [
-        [r["world"], r["delay"], r["label"], f"{r['mean']:,.0f}", f"[{r['low']:,.0f}, {r['high']:,.0f}]"] for r in rows
-    ]
-    print_table(header, shown)
-
-
-def write_page(folder: Path) -> Path:
-    """The report of a results folder."""
-    from spillover import report as pages
-
-    return Path(pages.write_report(folder))

@@ -10,9 +10,9 @@ import click
 from spillover.cli.edge import Command
 from spillover.cli.output import print_json, print_table
 from spillover.cli.runs import shows, work_options
-from spillover.experiments.grids import load_search
 from spillover.experiments.search import Place
 from spillover.experiments.tune import Tuned, run_search
+from spillover.studies import load_search
 
 EXAMPLES = (
     "spillover tune covid-grid --replications 5",

@@ -1,22 +1,21 @@
 """Experiments as data: a file says what to compute, a store keeps what was computed, an engine does the work."""
 
-from spillover.experiments.lines import ExperimentError
-from spillover.experiments.parse import load_experiment, parse_experiment, shipped
+from spillover.experiments.parse import load_experiment, parse_experiment
 from spillover.experiments.results import Record, Results, open_results
 from spillover.experiments.run import run_experiment
-from spillover.experiments.specification import Cell, Entry, Experiment, Study
+from spillover.experiments.specification import Cell, Comparison, Entry, Experiment
+from spillover.experiments.toml_errors import ExperimentError
 
 __all__ = [
     "Cell",
+    "Comparison",
     "Entry",
     "Experiment",
     "ExperimentError",
     "Record",
     "Results",
-    "Study",
     "load_experiment",
     "open_results",
     "parse_experiment",
     "run_experiment",
-    "shipped",
 ]

@@ -8,48 +8,30 @@ import numpy as np
 
 from spillover import validate
 from spillover.delays import DELAYS
-from spillover.experiments.lines import ExperimentError, File, suggestion
-from spillover.experiments.makers import make
-from spillover.experiments.parse import checked_name, group, read_policy, read_worlds, settings, syntax_error, whole
+from spillover.experiments.build import make
+from spillover.experiments.parse import checked_name, group, read_policy, read_text, read_worlds, syntax_error, whole
 from spillover.experiments.search import TUNING_SEED, Search
+from spillover.experiments.toml_errors import ExperimentError, File
 
 TOP = ("name", "title", "seed", "reported", "replications", "worlds", "delays", "policies", "grid")
 RANGE = ("from", "to", "points")
 
 
-def shipped_searches() -> list[str]:
-    """Names of the tuning files that come with the package: the paper's grids."""
-    return sorted(path.name.removesuffix(".toml") for path in (settings() / "tuning").iterdir())
+def load_search(path: str | Path, **changes: Any) -> Search:
+    """A search from a TOML file, changed as `read_search` says; `spillover.studies.load_search` takes names too."""
+    return read_search(read_text(Path(path)), str(path), **changes)
 
 
-def load_search(
-    path_or_name: str | Path, *, replications: int | None = None, seed: int | None = None, force: bool = False
+def read_search(
+    text: str, name: str, *, replications: int | None = None, seed: int | None = None, force: bool = False
 ) -> Search:
-    """A search from a TOML file, or one that ships with the package, by its name.
+    """A search from the text of a file; `name` is what errors call it.
 
     replications, seed: instead of the file's. force: allow the seed of the reported results.
-
-    >>> len(load_search("covid-grid").cells)
-    220
     """
     given = {"replications": replications, "seed": seed}
     changes = {name: value for name, value in given.items() if value is not None}
-    text, name = read_text(Path(path_or_name))
     return parse_search(text, name, changes | ({"reported": None} if force else {}))
-
-
-def read_text(path: Path) -> tuple[str, str]:
-    """The text of a file, and what errors call it."""
-    if not path.suffix and len(path.parts) == 1 and not path.is_file():
-        names = shipped_searches()
-        if path.name not in names:
-            listed = f"{', '.join(names)}{suggestion(path.name, names)}"
-            raise ExperimentError(f"search = {path.name!r}: must be a TOML file, or one of {listed}")
-        return (settings() / "tuning" / f"{path.name}.toml").read_text("utf-8"), f"{path.name}.toml"
-    try:
-        return path.read_text("utf-8"), str(path)
-    except UnicodeDecodeError as error:
-        raise ExperimentError(f"{path}: must be text in UTF-8: {error}") from None
 
 
 def parse_search(text: str, name: str = "tuning.toml", changes: dict[str, Any] | None = None) -> Search:

@@ -1,7 +1,6 @@
 """From TOML to an experiment, or an error that names the file, the line and what was meant."""
 
 import tomllib
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ from spillover import validate
 from spillover.contracts import as_policy
 from spillover.delays import DELAYS
 from spillover.environments import ENVIRONMENTS
-from spillover.experiments.lines import ExperimentError, File, Place, suggestion
-from spillover.experiments.makers import build, make, parameters, parameters_of
-from spillover.experiments.specification import Entry, Experiment, Study
+from spillover.experiments.build import build, make, parameters, parameters_of
+from spillover.experiments.specification import Comparison, Entry, Experiment
+from spillover.experiments.toml_errors import ExperimentError, File, Place
 from spillover.graph import GRAPHS
 from spillover.hyperparameters import value_of
 from spillover.policies import find_policy, is_policy_name, policy_names
@@ -24,30 +23,15 @@ TOP = ("name", "title", "seed", "replications", "block", "record", "worlds", "de
 LEAST = {"seed": 0, "replications": 1, "block": 1, "record": 1}
 
 
-def shipped() -> list[str]:
-    """Names of the experiments that come with the package."""
-    return sorted(path.name.removesuffix(".toml") for path in settings().iterdir() if path.name.endswith(".toml"))
+def load_experiment(path: str | Path) -> Experiment:
+    """An experiment from a TOML file; `spillover.studies.load_experiment` knows those that ship by their names too."""
+    return parse_experiment(read_text(Path(path)), str(path))
 
 
-def settings() -> Any:
-    return files("spillover.experiments") / "settings"
-
-
-def load_experiment(path_or_name: str | Path) -> Experiment:
-    """An experiment from a TOML file, or one that ships with the package, by its name.
-
-    >>> load_experiment("synthetic").title
-    "The paper's synthetic study"
-    """
-    path = Path(path_or_name)
-    if not path.suffix and len(path.parts) == 1 and not path.is_file():
-        names = shipped()
-        if path.name not in names:
-            accepted = f"must be a TOML file, or one of {', '.join(names)}"
-            raise ExperimentError(f"experiment = {path.name!r}: {accepted}{suggestion(path.name, names)}")
-        return parse_experiment((settings() / f"{path.name}.toml").read_text("utf-8"), f"{path.name}.toml")
+def read_text(path: Path) -> str:
+    """The text of a file, or an error that says what is wrong with its encoding."""
     try:
-        return parse_experiment(path.read_text("utf-8"), str(path))
+        return path.read_text("utf-8")
     except UnicodeDecodeError as error:
         raise ExperimentError(f"{path}: must be text in UTF-8: {error}") from None
 
@@ -174,7 +158,7 @@ def refuse_grids(file: File, place: Place, policy: Any) -> None:
             file.refuse((*place, *name.split(".")), f"{name} = {given!r}: must be one value (a grid is for tuning)")
 
 
-def read_studies(file: File, content: dict[str, Any], *known: dict[str, Any]) -> tuple[Study, ...]:
+def read_studies(file: File, content: dict[str, Any], *known: dict[str, Any]) -> tuple[Comparison, ...]:
     """The studies; without any, everything meets everything."""
     groups = dict(zip(("worlds", "delays", "policies"), known, strict=True))
     listed = content.get("studies", [{}])
@@ -189,7 +173,7 @@ def read_studies(file: File, content: dict[str, Any], *known: dict[str, Any]) ->
             for name, group in groups.items()
         }
         count = whole(file, (*place, "replications"), study["replications"], 1) if "replications" in study else None
-        studies.append(Study(**chosen, replications=count))
+        studies.append(Comparison(**chosen, replications=count))
     return tuple(studies)
 
 

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -190,7 +191,8 @@ def open_results(folder: str | Path, *, partial: bool = False) -> Results:
     about = store.about()
     if about is None:
         raise FileNotFoundError(f"{folder}: must be a folder that run_experiment wrote (it has no store.json)")
-    experiment = parse_experiment(about["text"], f"{folder}/experiment.toml").changed(**about["changes"])
+    read = parse_experiment(about["text"], f"{folder}/experiment.toml").changed(**about["changes"])
+    experiment = replace(read, study=about.get("study"))
     results = Results(experiment, store, about["cells"])
     if not partial and (missing := results.missing()):
         total = sum(len(cells) for cells in results.listed.values())

@@ -9,9 +9,9 @@ from pathlib import Path
 from time import sleep
 from typing import Any, NamedTuple
 
-from spillover.experiments.canonical import source_digest
 from spillover.experiments.compute import Computed, Task, compute
 from spillover.experiments.engines import Mapping, start
+from spillover.experiments.fingerprint import source_digest
 from spillover.experiments.parse import parse_experiment
 from spillover.experiments.results import Results
 from spillover.experiments.specification import Cell, Experiment
@@ -56,9 +56,9 @@ def run_experiment(
         with bar(total, missing, progress) as shown:
             try:
                 with start(engine, jobs, address) as mapping:
-                    work_off(store, missing, mapping, shown)
+                    run_cells(store, missing, mapping, shown)
             except KeyboardInterrupt:
-                raise KeyboardInterrupt(farewell(store, cells)) from None
+                raise KeyboardInterrupt(interruption_message(store, cells)) from None
             finally:
                 store.release_all()
     return Results(experiment, store, [listed(cell) for cell in cells])
@@ -82,7 +82,7 @@ def enter(store: CellStore, experiment: Experiment, cells: list[Cell]) -> None:
         "name": experiment.name,
         "text": experiment.text,
         "changes": experiment.changes,
-        "source": source_digest(),
+        "study": experiment.study,
         "cells": [listed(cell) for cell in cells],
     }
     store.open(about, experiment.text)
@@ -121,7 +121,7 @@ def find_missing(store: CellStore, cells: list[Cell]) -> dict[str, Cell]:
     return missing
 
 
-def work_off(store: CellStore, missing: dict[str, Cell], mapping: Mapping, shown: Any) -> None:
+def run_cells(store: CellStore, missing: dict[str, Cell], mapping: Mapping, shown: Any) -> None:
     """Compute all that nobody else does, then look after what others had taken: they may have died."""
     left = dict(missing)
     while left:
@@ -140,7 +140,9 @@ def work_off(store: CellStore, missing: dict[str, Cell], mapping: Mapping, shown
 
 def keep(store: CellStore, cell: Cell, result: Computed) -> None:
     """Write a cell; after that it is no longer this process's."""
-    store.write(cell.id, result.arrays, result.about | {"source": source_digest(), "description": cell.description})
+    store.write(
+        cell.id, result.arrays, result.about | {"source": source_digest(cell.task), "description": cell.description}
+    )
     store.release(cell.id)
 
 
@@ -152,12 +154,12 @@ def claimed(store: CellStore, left: dict[str, Cell]) -> Iterator[Order]:
         if is_whole(store, name):  # another process was faster
             store.release(name)
         else:
-            yield Order(name, str(cell), cell.task, source_digest())
+            yield Order(name, str(cell), cell.task, source_digest(cell.task))
 
 
 def carry_out(order: Order) -> tuple[str, Computed]:
     """Compute in a worker, whose package must be the one that the cell's id was made with."""
-    if source_digest() != order.source:
+    if source_digest(order.task) != order.source:
         raise Failed(f"{order.name}: the worker has another version of spillover than this process; install the same")
     try:
         return order.cell, compute(order.task)
@@ -181,7 +183,7 @@ def bar(total: int, missing: dict[str, Cell], progress: bool) -> Any:
     )
 
 
-def farewell(store: CellStore, cells: list[Cell]) -> str:
+def interruption_message(store: CellStore, cells: list[Cell]) -> str:
     """What to say when somebody stops the run."""
     wanted = unique(cells)
     kept = sum(store.has(name) for name in wanted)

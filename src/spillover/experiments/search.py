@@ -9,6 +9,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import Delay, Environment, as_policy
+from spillover.experiments.final_regret import Task
 from spillover.experiments.specification import Entry
 from spillover.hyperparameters import with_values
 from spillover.types import Array
@@ -36,17 +37,6 @@ class Block(NamedTuple):
     def __str__(self) -> str:
         world, delay, policy = self.place
         return f"{policy} in {world} at delay {delay}, cells {self.cells.start} to {self.cells.stop - 1} of the grid"
-
-
-class Task(NamedTuple):
-    """A block with all that is needed to play it."""
-
-    environment: Environment
-    delay: Delay
-    policy: Any  # its hyperparameters are arrays, (cells,)
-    seed: int
-    first: int
-    replications: int
 
 
 @dataclass(frozen=True, kw_only=True)

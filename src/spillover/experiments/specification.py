@@ -7,8 +7,8 @@ from typing import Any
 
 from spillover import validate
 from spillover.contracts import Delay, Environment
-from spillover.experiments.canonical import describe, digest, source_digest
 from spillover.experiments.compute import Task
+from spillover.experiments.fingerprint import describe, digest, source_digest
 from spillover.policies import find_policy
 
 
@@ -31,7 +31,7 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study:
+class Comparison:
     """Names of worlds, delays and policies, all of which meet; `replications` where it is not the world's."""
 
     worlds: tuple[str, ...]
@@ -59,7 +59,7 @@ class Cell:
     @cached_property
     def id(self) -> str:
         """Changes with anything that the numbers can depend on: the description, and the source that computes."""
-        return digest({"cell": self.description, "source": source_digest()})
+        return digest({"cell": self.description, "source": source_digest(self.task)})
 
     def __str__(self) -> str:
         last = self.first + self.count - 1
@@ -68,7 +68,11 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """An experiment file, read. `changes` is what was changed after reading, see `changed`."""
+    """An experiment file, read. `changes` is what was changed after reading, see `changed`.
+
+    study: the name of the study in `spillover.studies` that the experiment is; none for a file of one's own, whatever
+    it is called.
+    """
 
     name: str
     title: str
@@ -79,10 +83,11 @@ class Experiment:
     worlds: dict[str, Environment]
     delays: dict[str, Delay]
     policies: dict[str, Entry]
-    studies: tuple[Study, ...]
+    studies: tuple[Comparison, ...]
     world_replications: dict[str, int] = field(default_factory=dict)
     text: str = field(default="", repr=False)
     changes: dict[str, Any] = field(default_factory=dict)
+    study: str | None = None
 
     def combinations(self) -> dict[tuple[str, str, str], int]:
         """Every (world, delay, policy) once, in the file's order, with its replications: the most that a study asks."""

@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spillover.contracts import Environment, as_policy
+from spillover.contracts import Environment
 from spillover.delays import as_delay
-from spillover.experiments.canonical import describe, digest, source_digest
 from spillover.experiments.engines import start
+from spillover.experiments.final_regret import Task, play
+from spillover.experiments.fingerprint import describe, digest, source_digest
 from spillover.experiments.run import Failed
-from spillover.experiments.search import TUNING_SEED, Block, Place, Search, Task
+from spillover.experiments.search import TUNING_SEED, Block, Place, Search
 from spillover.files import write_atomically
-from spillover.hyperparameters import spread_grid
 from spillover.metrics import mean_interval
-from spillover.rng import Purpose, Rng
-from spillover.simulation import rounds
 from spillover.store import CellStore, Damaged
 from spillover.types import Array
 
@@ -72,23 +70,6 @@ class Tuned:
         content = {"search": describe(self.search), "best": describe(self.best().to_dict("records"))}
         write_atomically(summary, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
         return [table, summary]
-
-
-def final_regret(policy: Any, environment: Environment, delay: Any, rng: Rng) -> Array:
-    """Regret after the last round, (*grid, replications), without keeping the rounds before it."""
-    replications = rng.keys.shape[:-1]
-    world = environment.draw(rng.at(Purpose.WORLD), replications)
-    player, grid = spread_grid(as_policy(policy))
-    regret = np.zeros((*grid, *replications))
-    for t, x, _, _ in rounds(player, world, delay, rng, regret.shape):
-        regret += world.expected(t, world.best(t)) - world.expected(t, x)
-    return regret
-
-
-def play(task: Task) -> Array:
-    """Final regret of a block, (cells, replications)."""
-    rng = Rng(task.seed, np.arange(task.first, task.first + task.replications))
-    return final_regret(task.policy, task.environment, task.delay, rng)
 
 
 def tune(
@@ -172,7 +153,7 @@ def watch(played: Iterator[Any], total: int, progress: bool) -> Iterator[Any]:
 
 def identity(task: Task) -> str:
     """Changes with anything that the numbers can depend on."""
-    return digest({"tuning": describe(task), "source": source_digest(), "tune": Path(__file__).read_text("utf-8")})
+    return digest({"tuning": describe(task), "source": source_digest(task)})
 
 
 def stored(store: CellStore | None, name: str) -> Array | None:

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from spillover.reasons import ArmReason, Reasons
 from spillover.report.figures.flows import LEAST_CIRCLE, NAMED_MARGINS, apart, draw_graph, name_room, places_of, settle
-from spillover.report.figures.names import LONG_NAME, NAMED_NODES, as_written, row_names
-from spillover.report.figures.shown import (
+from spillover.report.figures.labels import LONG_NAME, NAMED_NODES, as_written, row_names
+from spillover.report.figures.select_arms import (
     drawn_flows,
     graph_arms,
     left_out,

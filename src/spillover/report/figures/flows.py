@@ -13,10 +13,10 @@ from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
 from spillover.reasons import ArmReason
-from spillover.report.figures.bends import Line, Page, best_bend, curves, quadratic, within
-from spillover.report.figures.names import LONG_NAME, NAMED_NODES, as_written, short_names
-from spillover.report.figures.places import Places, places
-from spillover.report.figures.shown import Flow, scale_limit
+from spillover.report.figures.arrow_routing import Line, Page, best_bend, curves, quadratic, within
+from spillover.report.figures.labels import LONG_NAME, NAMED_NODES, as_written, short_names
+from spillover.report.figures.layout import Places, places
+from spillover.report.figures.select_arms import Flow, scale_limit
 from spillover.report.figures.style import COLORS, figure_of
 from spillover.types import Array
 

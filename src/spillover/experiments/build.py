@@ -1,0 +1,105 @@
+"""From a table of a file, a kind and parameters, to the object that it describes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from spillover import validate
+from spillover.environments import FixedSEM, Instance, SyntheticSEM
+from spillover.experiments.toml_errors import File, Place, dotted
+
+
+def make(
+    file: File, place: Place, given: Any, kinds: Mapping[str, Any], extra: Iterable[str] = (), usual: Any = None
+) -> Any:
+    """What a table with a `kind` (`usual` if there is none) and parameters describes."""
+    rest = dict(file.table(place, given))
+    if "kind" not in rest and usual not in kinds:
+        file.refuse(place, f"no kind in [{dotted(place)}]: must be one of {', '.join(kinds)}")
+    kind = file.known((*place, "kind"), "kind", rest.pop("kind", usual), kinds)
+    return build(file, place, MAKERS.get(kind, kinds[kind]), rest, ["kind", *extra], kinds)
+
+
+def build(
+    file: File,
+    place: Place,
+    maker: Any,
+    given: dict[str, Any],
+    extra: Iterable[str] = (),
+    parts: Mapping[str, Any] | None = None,
+) -> Any:
+    """Call a maker with parameters from a file; whatever it refuses, the error says where that stands.
+
+    parts: the kinds of what a parameter that is a table describes, such as a delay inside of a delay.
+    """
+    values = parameters(file, place, maker, given, extra, parts or {})
+    try:
+        return maker(**values)
+    except (ValueError, TypeError) as error:
+        named = str(error).partition(" = ")[0].split(" ")[-1]  # "shape of means = ..." is about means
+        file.refuse((*place, named) if named in given else place, str(error))
+
+
+def parameters(
+    file: File, place: Place, maker: Any, given: dict[str, Any], extra: Iterable[str], parts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The parameters of a maker from a table: known names, none missing, tables made into what they describe."""
+    accepted, needed = parameters_of(maker)
+    file.keys(place, given, [*extra, *accepted])
+    for key in needed:
+        if key not in given:
+            file.refuse(place, f"no {key} in [{dotted(place)}]: must be given")
+    usual = usual_values(maker)
+    return {
+        key: make(file, (*place, key), value, parts, usual=usual.get(key)) if isinstance(value, dict) else frozen(value)
+        for key, value in given.items()
+    }
+
+
+def usual_values(maker: Any) -> dict[str, Any]:
+    """The defaults of a maker's parameters."""
+    origin: Any = maker.func if isinstance(maker, partial) else maker
+    return {} if origin in PARAMETERS else {f.name: f.default for f in fields(origin)}
+
+
+def frozen(value: Any) -> Any:
+    return tuple(frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def parameters_of(maker: Any) -> tuple[list[str], list[str]]:
+    """Names of the parameters that a maker takes, and of those that it cannot do without."""
+    fixed = maker.keywords if isinstance(maker, partial) else {}
+    origin: Any = maker.func if isinstance(maker, partial) else maker
+    if origin in PARAMETERS:
+        return PARAMETERS[origin]
+    taken = [f for f in fields(origin) if f.init and f.name not in fixed]
+    return [f.name for f in taken], [f.name for f in taken if f.default is MISSING and f.default_factory is MISSING]
+
+
+def make_instance(seed: int = 0, **parameters: Any) -> Instance:
+    """An instance of the synthetic worlds with these parameters."""
+    validate.whole("seed", seed, 0, 2**64 - 1)
+    return Instance(seed=seed, of=SyntheticSEM(**parameters))
+
+
+def make_fixed(adjacency: Any, arms: Any = None, **parameters: Any) -> FixedSEM:
+    """A world of one's own; `arms` are the names of the rows and columns."""
+    if arms is not None:
+        import pandas as pd
+
+        n = len(adjacency)
+        named = isinstance(arms, tuple) and len(arms) == n and all(isinstance(arm, str) for arm in arms)
+        validate.require(named, "arms", arms, f"{n} names, one for each row of adjacency")
+        adjacency = pd.DataFrame(np.array(adjacency, float), index=list(arms), columns=list(arms))
+    return FixedSEM(adjacency=adjacency, **parameters)
+
+
+MAKERS: dict[str, Any] = {"instance": make_instance, "fixed": make_fixed}
+SYNTHETIC, FIXED = ([f.name for f in fields(kind)] for kind in (SyntheticSEM, FixedSEM))
+PARAMETERS: dict[Any, tuple[list[str], list[str]]] = {  # of the makers that are no dataclass
+    make_instance: (["seed", *SYNTHETIC], []),
+    make_fixed: ([*FIXED, "arms"], ["adjacency", "means", "budget"]),
+}

@@ -1,0 +1,86 @@
+"""Which source files a module can reach through imports, read from the text of the files; nothing is imported.
+
+An import counts wherever it stands, inside of a function too, unless only the type checker reads it. The package's own
+`__init__.py` does not count: it gathers names for users, and no result depends on what else it gathers. The same goes
+for the `__init__.py` of a folder, unless a name is imported from the folder itself.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+PACKAGE = "spillover"
+ROOT = Path(__file__).parents[1]
+# Folders whose files are loaded by name, so that no import statement shows which; they import nothing of the package.
+LOADED_BY_NAME = (f"{PACKAGE}.kernels",)
+
+
+def reachable(modules: Iterable[str], root: Path = ROOT) -> frozenset[Path]:
+    """Files of these modules of the package, and of all that they import, directly or not.
+
+    >>> names = {path.name for path in reachable(["spillover.mailbox"])}
+    >>> "rng.py" in names, "words.py" in names
+    (True, False)
+    """
+    found: set[Path] = set()
+    waiting = list(modules)
+    seen = set(waiting)
+    while waiting:
+        module = waiting.pop()
+        found.update(files_of(module, root))
+        new = imports(module_file(module, root), root) - seen if follows(module) else frozenset()
+        seen |= new
+        waiting += new
+    return frozenset(found)
+
+
+def follows(module: str) -> bool:
+    """Whether the imports of a module are to be read."""
+    return not any(module == folder or module.startswith(f"{folder}.") for folder in LOADED_BY_NAME)
+
+
+def files_of(module: str, root: Path) -> list[Path]:
+    """The file of a module, or all files of a folder that loads them by name."""
+    if follows(module):
+        return [module_file(module, root)]
+    top = module_file(".".join(module.split(".")[:2]), root)
+    return sorted(top.parent.rglob("*.py")) if top.name == "__init__.py" else [top]
+
+
+def module_file(module: str, root: Path) -> Path:
+    """The file of a module of the package."""
+    base = root.joinpath(*module.split(".")[1:])
+    return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+
+
+@cache
+def imports(path: Path, root: Path = ROOT) -> frozenset[str]:
+    """Names of the package's modules that a file imports, as it was when this process first asked."""
+    return frozenset(name for node in statements(ast.parse(path.read_bytes())) for name in imported(node, root))
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those under `if TYPE_CHECKING`."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            waiting += node.orelse
+        elif not isinstance(node, ast.expr):  # no expression holds an import
+            waiting += ast.iter_child_nodes(node)
+
+
+def imported(node: ast.AST, root: Path) -> Iterator[str]:
+    """The package's modules that one statement imports."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names if alias.name.startswith(f"{PACKAGE}."))
+    elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE and not node.level:
+        base = str(node.module)
+        for alias in node.names:
+            inside = f"{base}.{alias.name}"
+            if module_file(inside, root).is_file():
+                yield inside
+            elif base != PACKAGE:
+                yield base

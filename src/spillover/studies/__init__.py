@@ -1,0 +1,97 @@
+"""The paper's studies and what goes beyond it, each with its settings, worlds, claims, tables and page in a folder."""
+
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from spillover.experiments import Experiment, ExperimentError, grids
+from spillover.experiments.search import Search
+from spillover.experiments.toml_errors import suggestion
+from spillover.studies.beyond import BeyondStudy
+from spillover.studies.covid import CovidStudy
+from spillover.studies.experiment import ExperimentStudy, OwnExperiment, ShippedExperiment
+from spillover.studies.study import Findings, Job, Option, Request, Study, Summary
+from spillover.studies.synthetic import SyntheticStudy
+
+SHIPPED = (SyntheticStudy(), BeyondStudy())  # those that are experiment files
+STUDIES: dict[str, Study] = {study.name: study for study in (*SHIPPED, CovidStudy())}  # as `reproduce` runs them
+
+
+def experiment_study(path_or_name: str | Path) -> ExperimentStudy:
+    """The study of an experiment file, or one that ships, by its name. A file goes before a name.
+
+    >>> experiment_study("synthetic").title
+    "The paper's synthetic study"
+    """
+    shipped: dict[str, ShippedExperiment] = {study.name: study for study in sorted(SHIPPED, key=lambda s: s.name)}
+    path = Path(path_or_name)
+    return shipped[known(path, "experiment", shipped)] if is_name(path) else OwnExperiment(path)
+
+
+def load_experiment(path_or_name: str | Path) -> Experiment:
+    """An experiment from a TOML file, or one that ships with the package, by its name.
+
+    >>> load_experiment("synthetic").title
+    "The paper's synthetic study"
+    """
+    return experiment_study(path_or_name).load()
+
+
+def shipped_searches() -> dict[str, Traversable]:
+    """Tuning files that come with the package, by name: the paper's grids."""
+    return {name: file for study in SHIPPED for name, file in study.searches().items()}
+
+
+def load_search(path_or_name: str | Path, **changes: Any) -> Search:
+    """A search from a TOML file, or one that ships with the package, by its name; see `experiments.grids.load_search`.
+
+    >>> len(load_search("covid-grid").cells)
+    220
+    """
+    path = Path(path_or_name)
+    if not is_name(path):
+        return grids.load_search(path, **changes)
+    found = shipped_searches()
+    name = known(path, "search", found)
+    return grids.read_search(found[name].read_text("utf-8"), f"{name}.toml", **changes)
+
+
+def is_name(path: Path) -> bool:
+    """Whether it is rather the name of something that ships than a file."""
+    return not path.suffix and len(path.parts) == 1 and not path.is_file()
+
+
+def known(path: Path, what: str, names: dict[str, Any]) -> str:
+    """A name that is one of those there are, or an error with the nearest of them."""
+    if path.name not in names:
+        accepted = f"must be a TOML file, or one of {', '.join(names)}"
+        raise ExperimentError(f"{what} = {path.name!r}: {accepted}{suggestion(path.name, names)}")
+    return path.name
+
+
+def write_report(folder: str | Path) -> Path:
+    """Write the page of a folder of results: its study's, or the one that any experiment gets."""
+    for study in STUDIES.values():
+        if study.owns(Path(folder)):
+            return study.write_report(Path(folder))
+    from spillover.report.page import write_report as write_general_report
+
+    return write_general_report(folder)
+
+
+__all__ = [
+    "SHIPPED",
+    "STUDIES",
+    "ExperimentStudy",
+    "Findings",
+    "Job",
+    "Option",
+    "Request",
+    "Study",
+    "Summary",
+    "experiment_study",
+    "load_experiment",
+    "load_search",
+    "shipped_searches",
+    "write_report",
+]

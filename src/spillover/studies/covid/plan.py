@@ -1,0 +1,106 @@
+"""What the Covid-19 study computes: shifts, seeds, policies, scales, and the paper's grids."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import validate
+from spillover.graph import HELD_OUT_EVERY, HELD_OUT_PHASE
+from spillover.policies.ndcsem import NDCSEM
+from spillover.policies.reference import DelayedOracle, Uniform
+from spillover.policies.semucb import SEMUCB
+from spillover.types import IntArray
+
+# The paper's grids (Appendix, hyperparameter tuning)
+DISCOUNTS = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
+EXPLORATIONS = (
+    1e-8, 3e-8, 7e-8, 1e-7, 3e-7, 7e-7, 1e-6, 3e-6, 7e-6, 1e-5, 3e-5, 7e-5,
+    1e-4, 3e-4, 7e-4, 1e-3, 3e-3, 7e-3, 1e-2, 7e-2, 1e-1, 7e-1,
+)  # fmt: skip
+LITERAL, SEMI = "literal", "semi-synthetic"
+SEED_ROOM = 1000  # data sets of a shift: more seeds leave the first ones as they were
+OTHER_SEED, SPARSITY_SEED = 500, 501  # of tuning: never among the reported ones
+PICTURE_SEED = 2023  # draws the shift of the one run that pictures show
+
+
+class Variant(NamedTuple):
+    """A policy on a scale."""
+
+    name: str
+    label: str
+    unit: bool  # whether data are divided by the largest smoothed count, so that they are on [0, 1]
+
+
+VARIANTS = (
+    Variant("ndc-sem", "NDC-SEM", False),
+    Variant("sem-ucb", "SEM-UCB", False),
+    Variant("ndc-sem-unit", "NDC-SEM on [0, 1]", True),
+    Variant("sem-ucb-unit", "SEM-UCB on [0, 1]", True),
+)
+REFERENCES = (
+    Variant("delayed-oracle", "delayed oracle", False),
+    Variant("random", "random", False),
+)
+LABELS = {variant.name: variant.label for variant in (*VARIANTS, *REFERENCES)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CovidPlan:
+    """The study's settings; the defaults are the paper's, over all shifts and 10 seeds each.
+
+    Every (shift, seed) is a data set of its own, drawn from number 1000 k + s: with the same draws at each shift, the
+    shifts would not be independent, and an interval clustered by shift too narrow.
+
+    >>> CovidPlan(shifts=(3, 4), seeds=2).data_seeds().tolist()
+    [[3000, 3001], [4000, 4001]]
+    """
+
+    shifts: tuple[int, ...] = tuple(range(1, 21))
+    seeds: int = 10
+    seed: int = 0
+    discount: float = 0.85
+    exploration: float = 0.1
+    delay: int = 3
+    discounts: tuple[float, ...] = DISCOUNTS
+    explorations: tuple[float, ...] = EXPLORATIONS
+
+    def __post_init__(self) -> None:
+        validate.whole("seeds", self.seeds, 1, OTHER_SEED)
+        validate.whole("seed", self.seed, 0, 10**9)
+        good = len(self.shifts) > 0 and len(set(self.shifts)) == len(self.shifts)
+        validate.require(good, "shifts", self.shifts, "at least one, each once")
+        for shift in self.shifts:
+            validate.whole("shift", shift, 1, 20)
+
+    def data_seeds(self, which: Iterable[int] | None = None) -> IntArray:
+        """Numbers of the data sets, (shifts, seeds): of the reported seeds, or of others by their number."""
+        seeds = np.arange(self.seeds) if which is None else np.array(list(which))
+        room = 100 * SEED_ROOM  # for the shifts of one base seed
+        return np.asarray(np.add.outer(self.seed * room + SEED_ROOM * np.array(self.shifts), seeds), np.int64)
+
+    def policy(self, name: str) -> Any:
+        """The policy of a variant, with the paper's parameters and the sparsity chosen online."""
+        made: dict[str, Callable[[], Any]] = {
+            "ndc-sem": lambda: NDCSEM(discount=self.discount, exploration=self.exploration, graph="self-tuned"),
+            "sem-ucb": lambda: SEMUCB(graph="self-tuned"),
+            "delayed-oracle": DelayedOracle,
+            "random": Uniform,
+        }
+        return made[name.removesuffix("-unit")]()
+
+    @property
+    def picture(self) -> int:
+        """Place among the shifts of the one that pictures show: drawn from PICTURE_SEED, not picked."""
+        return int(np.random.default_rng(PICTURE_SEED).integers(len(self.shifts)))
+
+
+def validation_days(horizon: int = 80) -> IntArray:
+    """The days held out of the graph's fit: one in each ten.
+
+    >>> validation_days()
+    array([ 5, 15, 25, 35, 45, 55, 65, 75])
+    """
+    days = np.arange(1, horizon + 1)
+    return np.asarray(days[days % HELD_OUT_EVERY == HELD_OUT_PHASE], np.int64)

@@ -1,0 +1,19 @@
+"""The report of the Covid-19 study: figures, claims, and what it can and cannot tell."""
+
+from spillover.studies.covid.report.cases import error_figure, prediction_panels, recorded_panels
+from spillover.studies.covid.report.curves import days_figure, days_panels, gain_figure
+from spillover.studies.covid.report.map import map_figure
+from spillover.studies.covid.report.page import write_covid_report
+from spillover.studies.covid.report.selection import selection_figure
+
+__all__ = [
+    "days_figure",
+    "days_panels",
+    "error_figure",
+    "gain_figure",
+    "map_figure",
+    "prediction_panels",
+    "recorded_panels",
+    "selection_figure",
+    "write_covid_report",
+]

@@ -1,0 +1,138 @@
+"""Curves over the days with bands over the shifts, and the gain of one policy over another by shift."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import StrMethodFormatter
+
+from spillover import validate
+from spillover.metrics import mean_interval
+from spillover.report.figures.style import (
+    COLORS,
+    Style,
+    figure_legend,
+    new_axes,
+    new_panels,
+    numbered_style,
+    sparse_markers,
+    styles_for,
+    tidy,
+)
+from spillover.studies.covid import clustered_interval
+from spillover.types import Array
+
+# a policy on [0, 1] beside the same one in cases: a colour of its own, and hollow-looking lines
+OWN_STYLES = {
+    "ndc-sem-unit": Style(COLORS[5], (0, (1.2, 1.2)), "v", "||"),
+    "sem-ucb-unit": Style(COLORS[4], (0, (6, 1.5, 1.2, 1.5)), "D", "xx"),
+}
+
+
+def covid_styles(names: Iterable[str]) -> dict[str, Style]:
+    """The package's styles, and those of policies on [0, 1]."""
+    found = styles_for(names)
+    return found | {name: style for name, style in OWN_STYLES.items() if name in found}
+
+
+def days_figure(
+    curves: Mapping[str, Array],
+    *,
+    labels: Mapping[str, str] | None = None,
+    change: int = 40,
+    ylabel: str = "estimated cumulative overall reward (cases)",
+    ax: Axes | None = None,
+    title: str = "",
+    styles: Mapping[str, Style] | None = None,
+) -> Axes:
+    """One line a policy over the days, with 95% bands clustered by shift; a vertical line at the change.
+
+    curves: (shifts, seeds, days) by the name of the policy. Axes that are given get no legend.
+    """
+    validate.require(len(curves) > 0, "curves", curves, "at least one")
+    styles = {**covid_styles(curves), **(styles or {})}
+    target = ax or new_axes(6.4, 4.0)
+    for k, (name, values) in enumerate(curves.items()):
+        style = styles[name]
+        mean, low, high = clustered_interval(values)
+        days = np.arange(1, len(mean) + 1)
+        target.plot(
+            days, mean, label=(labels or {}).get(name, name), color=style.color, linestyle=style.linestyle,
+            marker=style.marker, markersize=4.5, markevery=sparse_markers(len(mean), k, len(curves)), linewidth=1.6,
+        )  # fmt: skip
+        target.fill_between(days, low, high, color=style.color, alpha=0.18, linewidth=0)
+    mark_change(target, change)
+    target.set_xlim(1, len(days))
+    target.set(xlabel="day", ylabel=ylabel, title=title)
+    target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+    tidy(target)
+    if ax is None:
+        figure_legend([target])
+    return target
+
+
+def days_panels(
+    studies: Mapping[str, Mapping[str, Array]],
+    *,
+    labels: Mapping[str, str] | None = None,
+    change: int = 40,
+    ylabel: str = "cumulative reward (cases)",
+    axes: Sequence[Axes] | None = None,
+) -> list[Axes]:
+    """`days_figure` for several studies, two in a row, each on its own scale; the mapping's keys are the titles."""
+    validate.require(len(studies) > 0, "studies", studies, "at least one")
+    rows, columns = -(-len(studies) // 2), min(2, len(studies))
+    styles = covid_styles(name for curves in studies.values() for name in curves)
+    size = (4.7 * columns, 3.3 * rows)
+    panels = list(axes) if axes is not None else new_panels(rows, columns, size=size)
+    for ax, (title, curves) in zip(panels, studies.items(), strict=False):
+        days_figure(curves, labels=labels, change=change, ylabel=ylabel, ax=ax, title=title, styles=styles)
+    for ax in panels[len(studies) :]:
+        ax.set_visible(False)
+    for k, ax in enumerate(panels):
+        if k % columns:
+            ax.set_ylabel("")
+    if axes is None:
+        figure_legend(panels[: len(studies)])
+    return panels
+
+
+def mark_change(ax: Axes, change: int) -> None:
+    """A dotted line at the change of the regions, as in the paper."""
+    ax.axvline(change, color="0.35", linewidth=1.1, linestyle=":", zorder=0, label=f"change, day {change}")
+
+
+def gain_figure(
+    gains: Mapping[str, Array],
+    shifts: Sequence[int],
+    *,
+    labels: Mapping[str, str] | None = None,
+    ylabel: str = "gain of NDC-SEM over SEM-UCB,\ndays 40 to 80 (cases)",
+    ax: Axes | None = None,
+    title: str = "",
+) -> Axes:
+    """The gain at each shift k, mean and 95% interval over the seeds; one series a comparison.
+
+    gains: (shifts, seeds) by the name of the comparison.
+    """
+    validate.require(len(gains) > 0, "gains", gains, "at least one")
+    target = ax or new_axes(7.4, 4.0)
+    target.axhline(0, color="black", linewidth=1.0, label="_zero", zorder=1)
+    for k, (name, values) in enumerate(gains.items()):
+        shape, style = np.shape(values), numbered_style(k)
+        validate.require(shape[0] == len(shifts), f"shape of gains[{name!r}]", shape, f"({len(shifts)}, seeds)")
+        mean, low, high = mean_interval(values, axis=1)
+        target.errorbar(
+            np.asarray(shifts) + 0.22 * (k - (len(gains) - 1) / 2), mean, yerr=np.nan_to_num([mean - low, high - mean]),
+            label=(labels or {}).get(name, name), color=style.color, marker=style.marker, markersize=5, linestyle="",
+            capsize=2, elinewidth=1.1,
+        )  # fmt: skip
+    target.set_xticks(list(shifts))
+    target.set(xlabel="shift k", ylabel=ylabel, title=title)
+    target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+    target.grid(axis="y", color="0.9", linewidth=0.7)
+    target.set_axisbelow(True)
+    tidy(target)
+    if ax is None:
+        figure_legend([target])
+    return target

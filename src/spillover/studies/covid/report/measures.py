@@ -1,0 +1,218 @@
+"""Numbers that the sections and the claims share, computed from a study; nothing is simulated."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from spillover.metrics import Interval
+from spillover.report import claims
+from spillover.studies.covid import LITERAL, SEMI, CovidResults, clustered_interval, validation_days
+from spillover.studies.covid.plan import VARIANTS
+from spillover.studies.covid.scores import (
+    SCORES,
+    absolute_error,
+    last_values,
+    predict_from_all,
+    predict_from_specific,
+    since,
+    top_regions,
+    weights_of,
+)
+from spillover.studies.covid.tuning import SCALES, SEED_SETS, best_cell
+from spillover.types import Array
+
+COMPARISONS = {
+    "cases": ("ndc-sem", "sem-ucb"),
+    "unit": ("ndc-sem-unit", "sem-ucb-unit"),
+    "bonus": ("ndc-sem", "sem-ucb-unit"),
+}
+COMPARISON_LABELS = {
+    "cases": "both in cases",
+    "unit": "both on [0, 1]",
+    "bonus": "NDC-SEM in cases, SEM-UCB with a bonus on the scale of the data",
+}
+FROM_ALL, FROM_SPECIFIC = "A y + z", "(I − A)⁻¹ z"
+NAIVE, YESTERDAY = "last value known at decision time", "yesterday's value"
+RECORDED = "recorded cases a day (mean of 7-day means, days 1–39)"
+ADJUSTED = 44  # the first day on which an outcome of the change can be known, with a delay of 3
+CHOOSING = 25  # the first day after the initialisation on which nothing is forced
+FIRST_ERROR = 25  # validation days before it are in the initialisation
+
+
+def shown(interval: Interval, digits: int = 0) -> str:
+    """A mean with its 95% interval; without one where nothing is drawn, or where there is one shift only."""
+    mean, low, high = (float(v) for v in interval)
+    if high - low > 1e-9 * max(abs(mean), 1e-9):
+        return claims.shown(interval, digits)
+    return f"{mean:,.{digits}f}".replace("-", "−")
+
+
+def gain(study: CovidResults, comparison: str, score: str, mode: str = LITERAL) -> Array:
+    """Reward of days 40 to 80 above the rival's, (shifts, seeds)."""
+    ours, theirs = (study.rewards(mode, name)[score] for name in COMPARISONS[comparison])
+    return since(ours, study.about["change"]) - since(theirs, study.about["change"])
+
+
+def shifts_won(values: Array) -> str:
+    """In how many shifts the mean over the seeds is above 0."""
+    return f"{int((values.mean(axis=1) > 0).sum())} of {len(values)} shifts"
+
+
+def prediction_errors(study: CovidResults, name: str = "ndc-sem") -> dict[str, Array]:
+    """Mean absolute error in cases a region on every validation day, (shifts, seeds, days), by predictor."""
+    days = validation_days(len(study.days))
+    found = study.played(LITERAL, name)
+    z, y = found.z[..., days - 1, :], found.y[..., days - 1, :]
+    final = np.broadcast_to(found.adjacency[..., None, :, :], (*z.shape, z.shape[-1]))
+    predicted = {
+        f"{FROM_ALL}, final graph": predict_from_all(final, z, y),
+        f"{FROM_SPECIFIC}, final graph": predict_from_specific(final, z),
+        f"{FROM_ALL}, graph at decision time": found.ahead_from_all,
+        f"{FROM_SPECIFIC}, graph at decision time": found.ahead_from_specific,
+        NAIVE: last_values(found.y, days, study.plan.delay),
+        YESTERDAY: last_values(found.y, days, 0),
+    }
+    return {label: absolute_error(values, y) for label, values in predicted.items()}
+
+
+def later_errors(errors: dict[str, Array], horizon: int) -> dict[str, Array]:
+    """Mean over the validation days after the initialisation, (shifts, seeds)."""
+    later = validation_days(horizon) >= FIRST_ERROR
+    return {label: values[..., later].mean(axis=-1) for label, values in errors.items()}
+
+
+def best_share(study: CovidResults, name: str, first: int = ADJUSTED, last: int | None = None) -> Array:
+    """Share of the five regions with the highest expected region-specific cases among the choices, (shifts, seeds).
+
+    Of days `first` to `last`, both included.
+    """
+    x = study.played(LITERAL, name).x
+    best = top_regions(study.data["expected"], 5)
+    return np.asarray((x & best)[..., first - 1 : last, :].sum(axis=-1).mean(axis=-1) / 5)
+
+
+def semi_share(study: CovidResults, name: str, first: int = ADJUSTED) -> Array:
+    """Share of the truly best five in the semi-synthetic mode, (shifts, seeds)."""
+    return np.asarray(study.played(SEMI, name).matches[..., first - 1 :].mean(axis=-1) / 5)
+
+
+def chosen_days(study: CovidResults, name: str) -> tuple[Array, Array]:
+    """On what share of the days each region was chosen, before and after the change, (shifts, seeds, n) both."""
+    x, change = study.played(LITERAL, name).x, study.about["change"]
+    before, after = x[..., CHOOSING - 1 : change - 1, :], x[..., change - 1 :, :]
+    return before.mean(axis=-2), after.mean(axis=-2)
+
+
+def recorded_before(study: CovidResults) -> Array:
+    """Recorded cases a day before the change, (shifts, seeds, n): mean of the 7-day means of days 1 to 39."""
+    return np.asarray(study.data["unshifted_overall"][..., : study.about["change"] - 1, :].mean(axis=-2))
+
+
+def overlaps(study: CovidResults) -> dict[str, Array]:
+    """How many of the five that contribute most are among the five with most cases, on the days before the change.
+
+    (shifts, seeds) each. Contribution: weight times expected region-specific cases, with the graph of the unmasked data
+    before the shift; and what NDC-SEM chose most often on the days before the change.
+    """
+    expected, overall = study.data["expected"][..., 0, :], recorded_before(study)
+    contributes = top_regions(weights_of(study.data["graph_unshifted"]) * expected, 5)
+    chosen = top_regions(chosen_days(study, "ndc-sem")[0], 5)
+    most, specific = top_regions(overall, 5), top_regions(expected, 5)
+    pairs = {
+        "contribution and recorded cases": (contributes, most),
+        "contribution and region-specific cases": (contributes, specific),
+        "NDC-SEM's choices and recorded cases": (chosen, most),
+        "NDC-SEM's choices and region-specific cases": (chosen, specific),
+    }
+    return {label: (a & b).sum(axis=-1) for label, (a, b) in pairs.items()}
+
+
+def contribution_table(study: CovidResults) -> pd.DataFrame:
+    """Regions by contribution, with their place by recorded cases; means over all data sets, before the shift."""
+    weights = weights_of(study.data["graph_unshifted"])
+    expected = study.data["expected"][..., 0, :]
+    mean = (0, 1)
+    frame = pd.DataFrame(
+        {
+            "region": study.about["names"],
+            RECORDED: recorded_before(study).mean(axis=mean),
+            "region-specific cases a day": expected.mean(axis=mean),
+            "weight": weights.mean(axis=mean),
+            "contribution": (weights * expected).mean(axis=mean),
+            "chosen by NDC-SEM, days 25–39": chosen_days(study, "ndc-sem")[0].mean(axis=mean),
+        }
+    )
+    frame["place by cases"] = frame[RECORDED].rank(ascending=False).astype(int)
+    frame = frame.sort_values("contribution", ascending=False, ignore_index=True)
+    frame.insert(0, "place by contribution", range(1, len(frame) + 1))
+    return frame
+
+
+def reward_table(study: CovidResults) -> pd.DataFrame:
+    """Every comparison by every ruler: gain of days 40 to 80 with its interval, and in how many shifts it is "
+    "positive."""
+    rows: list[dict[str, Any]] = []
+    for comparison, (_, rival) in COMPARISONS.items():
+        for score, label in SCORES.items():
+            values = gain(study, comparison, score)
+            base = since(study.rewards(LITERAL, rival)[score], study.about["change"])
+            interval = clustered_interval(values)
+            rows.append(
+                {"comparison": COMPARISON_LABELS[comparison], "scored by": label}
+                | dict(zip(("gain", "low", "high"), map(float, interval), strict=True))
+                | {"share of SEM-UCB's": float(values.mean() / base.mean()), "shifts won": shifts_won(values)}
+            )
+    return pd.DataFrame(rows)
+
+
+def regret_table(study: CovidResults) -> pd.DataFrame:
+    """Final regret in the semi-synthetic mode, and the share of the best five after the change."""
+    rows = []
+    for name in (*(v.name for v in VARIANTS), "delayed-oracle", "random"):
+        interval = clustered_interval(study.played(SEMI, name).regret[..., -1])
+        share = clustered_interval(semi_share(study, name))
+        rows.append(
+            {"policy": name}
+            | dict(zip(("regret", "low", "high"), map(float, interval), strict=True))
+            | {"best five, days 44–80": float(share.mean)}
+        )
+    return pd.DataFrame(rows)
+
+
+def tuning_table(study: CovidResults) -> pd.DataFrame:
+    """The best cell by every way of choosing it, and what it is worth on the reported seed by the common graph."""
+    plan, rows = study.plan, []
+    for scale in SCALES:
+        worth = study.grid(scale, "reported").rewards["moving"].mean(axis=-1)
+        for seeds in SEED_SETS:
+            for score in ("own", "common", "moving"):
+                i, j = best_cell(study.grid(scale, seeds).rewards[score])
+                rows.append(
+                    {
+                        "scale": "cases" if scale == "cases" else "[0, 1]",
+                        "seed": "first reported" if seeds == "reported" else "the other",
+                        "chosen by": SCORES[score],
+                        "discount γ": plan.discounts[i],
+                        "exploration ξ": plan.explorations[j],
+                        "worth on the reported seed": float(worth[i, j]),
+                        "share of the grid's best": float(worth[i, j] / worth.max()),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def paper_cell(study: CovidResults, scale: str, seeds: str, score: str) -> tuple[int, Interval] | None:
+    """Place of the paper's setting in the grid, and how far another cell is above it; None if it is not in the grid.
+
+    That cell is the best one on the other set of seeds: the best one on the same seeds would be above it by luck alone.
+    """
+    plan = study.plan
+    if plan.discount not in plan.discounts or plan.exploration not in plan.explorations:
+        return None
+    values = study.grid(scale, seeds).rewards[score]
+    at = plan.discounts.index(plan.discount), plan.explorations.index(plan.exploration)
+    mean = values.mean(axis=-1)
+    other = next(name for name in SEED_SETS if name != seeds)
+    above = values[best_cell(study.grid(scale, other).rewards[score])] - values[at]
+    return int((mean > mean[at]).sum()) + 1, clustered_interval(above[:, None])

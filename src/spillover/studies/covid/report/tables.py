@@ -1,0 +1,79 @@
+"""The study as CSV files beside the report, for those who compute on."""
+
+import numpy as np
+import pandas as pd
+
+from spillover.files import write_atomically
+from spillover.studies.covid import LITERAL, SEMI, CovidResults, validation_days
+from spillover.studies.covid.plan import REFERENCES, VARIANTS
+from spillover.studies.covid.report.measures import contribution_table, prediction_errors
+from spillover.studies.covid.scores import since
+from spillover.studies.covid.tuning import SCALES, SEED_SETS
+
+
+def write_tables(study: CovidResults) -> None:
+    """rewards.csv, regret.csv, errors.csv, tuning.csv and contributions.csv; each whole or not at all."""
+    tables = {
+        "rewards": rewards(study),
+        "regret": regret(study),
+        "errors": errors(study),
+        "tuning": tuning(study),
+        "contributions": contribution_table(study),
+    }
+    for name, frame in tables.items():
+        write_atomically(
+            study.folder / f"{name}.csv", frame.assign(source=study.about["source"]).to_csv(index=False).encode()
+        )
+
+
+def places(study: CovidResults) -> dict[str, object]:
+    """Columns of a table with one row a shift and seed."""
+    shifts, seeds = study.plan.shifts, study.plan.seeds
+    return {"shift": np.repeat(shifts, seeds), "seed": np.tile(np.arange(seeds), len(shifts))}
+
+
+def rewards(study: CovidResults) -> pd.DataFrame:
+    """Reward of each run by every ruler: of all days, and of those from the change on."""
+    frames = []
+    for mode in (LITERAL, SEMI):
+        for variant in VARIANTS:
+            for score, curve in study.rewards(mode, variant.name).items():
+                columns = {"mode": mode, "policy": variant.name, "score": score} | places(study)
+                late = since(curve, study.about["change"])
+                frames.append(
+                    pd.DataFrame(columns | {"all_days": curve[..., -1].ravel(), "since_change": late.ravel()})
+                )
+    return pd.concat(frames, ignore_index=True)
+
+
+def regret(study: CovidResults) -> pd.DataFrame:
+    frames = []
+    for variant in (*VARIANTS, *REFERENCES):
+        final = study.played(SEMI, variant.name).regret[..., -1]
+        frames.append(pd.DataFrame({"policy": variant.name} | places(study) | {"final_regret": final.ravel()}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def errors(study: CovidResults) -> pd.DataFrame:
+    """Mean absolute error in cases a region, one row a policy, predictor, shift, seed and validation day."""
+    frames = []
+    for variant in VARIANTS:
+        for predictor, values in prediction_errors(study, variant.name).items():
+            for k, day in enumerate(validation_days(len(study.days))):
+                columns = {"policy": variant.name, "predictor": predictor, "day": int(day)} | places(study)
+                frames.append(pd.DataFrame(columns | {"error": values[..., k].ravel()}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def tuning(study: CovidResults) -> pd.DataFrame:
+    """Every cell of the grids, mean over the shifts, by every ruler."""
+    grid = np.meshgrid(study.plan.discounts, study.plan.explorations, indexing="ij")
+    frames = []
+    for scale in SCALES:
+        for seeds in SEED_SETS:
+            found = study.grid(scale, seeds)
+            columns = {"scale": scale, "seeds": seeds, "sparsity": found.sparsity}
+            cells = {"discount": grid[0].ravel(), "exploration": grid[1].ravel()}
+            means = {name: values.mean(axis=-1).ravel() for name, values in found.rewards.items()}
+            frames.append(pd.DataFrame(columns | cells | means))
+    return pd.concat(frames, ignore_index=True)

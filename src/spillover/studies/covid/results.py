@@ -1,0 +1,273 @@
+"""The study in a folder: computed once, kept in files that are written whole, read by the report."""
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from spillover.experiments.compute import versions
+from spillover.experiments.fingerprint import describe, digest, source_digest
+from spillover.files import write_atomically
+from spillover.store import CellStore, Damaged
+from spillover.studies.covid import compute
+from spillover.studies.covid.compute import Arrays
+from spillover.studies.covid.plan import (
+    LITERAL,
+    REFERENCES,
+    SEMI,
+    VARIANTS,
+    CovidPlan,
+)
+from spillover.studies.covid.play import Played, Sets, prepare_all, unit_of
+from spillover.studies.covid.record import STUDY_WINDOW, CovidRecord
+from spillover.studies.covid.scores import Rulers, cumulative_rewards, weights_of
+from spillover.studies.covid.tuning import SCALES, SEED_SETS, Grid
+from spillover.types import Array
+
+FORMAT = 2
+NAMED_BY = 16  # characters of the identity in the name of a cell: studies in one folder leave each other alone
+WRITTEN = {
+    "identity", "source", "attribution", "regions", "names", "latitude", "longitude", "days", "cases", "change",
+    "negative_counts", "unit", "versions",
+}  # fmt: skip
+Told = Callable[[str], None]
+# data; every variant in both modes, the references in one; lambda and the grids of each scale
+PARTS = 1 + 2 * len(VARIANTS) + len(REFERENCES) + len(SCALES) * (1 + len(SEED_SETS))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CovidResults:
+    """What a folder holds. Batch axes are (shifts, seeds); cases a day throughout."""
+
+    folder: Path
+    about: dict[str, Any]
+    plan: CovidPlan
+    read: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def entry(self, name: str) -> tuple[Arrays, Arrays]:
+        """An entry of the store, read once."""
+        if name not in self.read:
+            try:
+                arrays, about = CellStore(self.folder).read(cell_name(name, self.about["identity"]))
+            except (FileNotFoundError, Damaged):
+                others = any(CellStore(self.folder).cells.glob(f"{name}-{'[0-9a-f]' * NAMED_BY}.npz"))
+                what = "is missing, damaged or of another study" if others else "is missing or damaged"
+                raise ValueError(f"{self.folder}: {name} {what}: run the study again to go on") from None
+            if about.get("identity") != self.about["identity"]:
+                raise ValueError(f"{self.folder}: {name} is of another study: run the study again to go on")
+            self.read[name] = arrays, about
+        found: tuple[Arrays, Arrays] = self.read[name]
+        return found
+
+    @property
+    def data(self) -> Arrays:
+        """Prepared data, (shifts, seeds, 80, n), and graph_literal and graph_unshifted, (shifts, seeds, n, n)."""
+        return self.entry("data")[0]
+
+    def played(self, mode: str, name: str) -> Played:
+        return Played(**self.entry(f"{mode}-{name}")[0])
+
+    def grid(self, scale: str, seeds: str) -> Grid:
+        arrays, about = self.entry(f"grid-{scale}-{seeds}")
+        return Grid(arrays, about["sparsity"])
+
+    @cached_property
+    def rulers(self) -> Rulers:
+        return compute.make_rulers(self.data, self.plan)
+
+    def rewards(self, mode: str, name: str) -> dict[str, Array]:
+        """Cumulative reward by every ruler, (shifts, seeds, days)."""
+        found = self.played(mode, name)
+        true = weights_of(self.data["graph_unshifted"])[..., None, :]  # of the semi-synthetic mode: it does not move
+        rulers = self.rulers if mode == LITERAL else Rulers(true, true)
+        return cumulative_rewards(found.z, found.y, found.x, weights_of(found.adjacency), rulers)
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        return tuple(self.about["regions"])
+
+    @property
+    def days(self) -> tuple[date, ...]:
+        return tuple(date.fromisoformat(day) for day in self.about["days"])
+
+    @property
+    def simulated(self) -> bool:
+        return bool(self.about["source"] == "simulated")
+
+
+def run_study(
+    record: CovidRecord,
+    folder: str | Path,
+    plan: CovidPlan | None = None,
+    *,
+    told: Told | None = None,
+    progress: bool = False,
+) -> CovidResults:
+    """Compute what the folder does not hold yet; `study.json` then describes this study.
+
+    Cells of another study (other plan, record or version) stay where they are. told: called with what is being
+    computed; progress: a bar on stderr, silent when piped.
+    """
+    from tqdm import tqdm
+
+    plan, folder = plan or CovidPlan(), Path(folder)
+    if is_covid_study(folder):
+        read_about(folder)  # what this version cannot read it does not replace
+    store = CellStore(folder)
+    store.cells.mkdir(parents=True, exist_ok=True)
+    with tqdm(
+        total=PARTS, unit=" parts", disable=None if progress else True, file=sys.stderr, dynamic_ncols=True
+    ) as bar:
+        keep = Keeper(store, identity(record, plan), told or (lambda text: None), bar)
+        try:
+            return compute_study(record, plan, keep)
+        except KeyboardInterrupt:
+            kept = f"{keep.done} of {PARTS} parts are kept in {folder}"
+            raise KeyboardInterrupt(f"stopped: {kept}; run the same again to go on") from None
+
+
+def compute_study(record: CovidRecord, plan: CovidPlan, keep: "Keeper") -> CovidResults:
+    """All parts, each computed unless it is there."""
+    folder, sets = keep.store.folder, prepare_all(record, plan, plan.data_seeds())
+    about = what(record, plan, sets) | {"identity": keep.identity}
+    write_about(folder, about)  # first: cells without it would belong to whatever study.json was there before
+    data = keep("data", lambda: (compute.data_arrays(sets), {}))[0]
+    for mode in (LITERAL, SEMI):
+        for variant in (*VARIANTS, *(REFERENCES if mode == SEMI else ())):
+            keep(f"{mode}-{variant.name}", lambda m=mode, v=variant: (compute.played(plan, v, m, sets, data), {}))  # type: ignore[misc]
+    for scale, unit in SCALES.items():
+        keep_grids(keep, record, plan, scale, unit_of(sets) if unit else 1.0)
+    about |= {"seconds": keep.seconds}
+    write_about(folder, about)
+    return CovidResults(folder=folder, about=about, plan=plan)
+
+
+def write_about(folder: Path, about: dict[str, Any]) -> None:
+    write_atomically(folder / "study.json", (json.dumps(about, indent=1, allow_nan=False) + "\n").encode())
+
+
+def cell_name(name: str, identity: str) -> str:
+    return f"{name}-{identity[:NAMED_BY]}"
+
+
+class Keeper:
+    """Computes an entry of the store unless it is there, whole, and of the same study."""
+
+    def __init__(self, store: CellStore, identity: str, told: Told, bar: Any) -> None:
+        self.store, self.identity, self.told, self.bar = store, identity, told, bar
+        self.done, self.seconds = 0, 0.0  # parts, and what computing them took, in whichever run that was
+
+    def __call__(self, name: str, compute: Callable[[], tuple[Arrays, Arrays]]) -> tuple[Arrays, Arrays]:
+        arrays, about = self.held(name) or self.computed(name, compute)
+        self.done, self.seconds = self.done + 1, self.seconds + float(about["seconds"])
+        self.bar.update()
+        return arrays, about
+
+    def held(self, name: str) -> tuple[Arrays, Arrays] | None:
+        try:
+            arrays, about = self.store.read(cell_name(name, self.identity))
+        except (FileNotFoundError, Damaged):
+            return None
+        return (arrays, about) if about.get("identity") == self.identity else None
+
+    def computed(self, name: str, compute: Callable[[], tuple[Arrays, Arrays]]) -> tuple[Arrays, Arrays]:
+        self.told(name)
+        start = perf_counter()
+        arrays, about = compute()
+        about = {"identity": self.identity, "seconds": perf_counter() - start, **about}
+        self.store.write(cell_name(name, self.identity), arrays, about)
+        return arrays, about
+
+
+def identity(record: CovidRecord, plan: CovidPlan) -> str:
+    """Changes with anything that the numbers can depend on."""
+    cases = hashlib.sha256(np.ascontiguousarray(record.cases).tobytes()).hexdigest()
+    source = source_digest(plan, modules=[compute.__name__])
+    return digest({"plan": describe(plan), "cases": cases, "source": source})
+
+
+def keep_grids(keep: Keeper, record: CovidRecord, plan: CovidPlan, scale: str, unit: float) -> None:
+    """The grid of a scale on each set of seeds; lambda comes from seeds of its own."""
+
+    def sparsity() -> tuple[Arrays, Arrays]:
+        return {}, {"sparsity": compute.sparsity(record, plan, unit)}
+
+    def grid(number: int) -> tuple[Arrays, Arrays]:
+        found = compute.grid(record, plan, number, unit, chosen)
+        return found.rewards, {"sparsity": found.sparsity}
+
+    chosen = keep(f"sparsity-{scale}", sparsity)[1]["sparsity"]
+    for name, number in SEED_SETS.items():
+        keep(f"grid-{scale}-{name}", lambda k=number: grid(k))  # type: ignore[misc]
+
+
+def what(record: CovidRecord, plan: CovidPlan, sets: Sets) -> dict[str, Any]:
+    """What the report says about the record and the settings."""
+    first = sets[0][0]
+    return {
+        "format": FORMAT,
+        "kind": "covid",
+        "plan": asdict(plan),
+        "source": record.source,
+        "attribution": record.attribution,
+        "regions": list(record.regions),
+        "names": list(record.names),
+        "latitude": record.latitude.tolist(),
+        "longitude": record.longitude.tolist(),
+        "days": [day.isoformat() for day in first.days],
+        "cases": record.window(*STUDY_WINDOW).tolist(),
+        "negative_counts": first.negative_counts,
+        "change": first.change,
+        "unit": unit_of(sets),
+        "versions": versions(),
+    }
+
+
+def is_covid_study(folder: str | Path) -> bool:
+    return (Path(folder) / "study.json").is_file()
+
+
+def read_about(folder: str | Path) -> dict[str, Any]:
+    """What study.json says, of this format or an older one."""
+    path = Path(folder) / "study.json"
+    try:
+        about = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{folder}: must be a folder that run_study wrote (it has no study.json)") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: must be a whole JSON file written by run_study: {error}") from None
+    if not isinstance(about, dict) or about.get("kind") != "covid":
+        raise ValueError(f"{path}: must be a file written by run_study, with kind = 'covid'")
+    written = about.get("format")
+    if not isinstance(written, int) or written < 1:
+        raise ValueError(f"{path}: format = {written!r}: must be a whole number from 1 to {FORMAT}")
+    if written > FORMAT:
+        raise ValueError(
+            f"{path}: format = {written}: this version of spillover reads formats up to {FORMAT}; "
+            "use a newer version, or another folder"
+        )
+    return about
+
+
+def open_study(folder: str | Path) -> CovidResults:
+    """The study in a folder; what is missing of it is told when it is asked for."""
+    path, about = Path(folder) / "study.json", read_about(folder)
+    if about["format"] < FORMAT:
+        raise ValueError(f"{path}: format = {about['format']}: must be {FORMAT}: run the study again")
+    try:
+        given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in about["plan"].items()}
+        plan = CovidPlan(**given)
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: plan: must be the settings of a study: {error}") from None
+    missing = sorted(WRITTEN - set(about))
+    if missing:
+        raise ValueError(f"{path}: must have {', '.join(missing)}, as run_study writes it when all is computed")
+    return CovidResults(folder=Path(folder), about=about, plan=plan)

@@ -1,0 +1,98 @@
+"""The Covid-19 study as `spillover reproduce` runs it: which data, what was found, where it is."""
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from spillover.studies.covid.outbreak import simulated_outbreak
+from spillover.studies.covid.plan import CovidPlan
+from spillover.studies.covid.record import CovidRecord, MissingData, covid_italy
+from spillover.studies.covid.results import CovidResults, is_covid_study, run_study
+from spillover.studies.study import Findings, Job, Option, Request, Study, Summary
+
+QUICK_SEEDS = 2
+
+
+class CovidStudy(Study):
+    """The record of the Italian Civil Protection Department, or a simulated outbreak where that is not to be had."""
+
+    name = "covid"
+    title = "The paper's Covid-19 study"
+    quick = f"{QUICK_SEEDS} seeds a shift"
+    about = (
+        "The Covid-19 study runs on the record where that is at hand or quick to download, else on a simulated "
+        "outbreak, and says so, with results in OUTPUT/covid-simulated; it needs no engine, and --replications is its "
+        "number of seeds at each shift."
+    )
+    options = (
+        Option("data", "the Covid-19 record", "Folder of the Covid-19 record (default: cached, or downloaded once)."),
+    )
+
+    def prepare(self, request: Request) -> Job:
+        plan = plan_for(request)
+        record = record_at_hand(request)
+        return lambda: self.run(plan, record, request)
+
+    def run(self, plan: CovidPlan, record: CovidRecord, request: Request) -> Findings:
+        """Compute and report, in this process: it takes half a minute.
+
+        What is simulated has a folder of its own, so that it never stands in the place of a study of the record.
+        """
+        start = perf_counter()
+        folder = request.output / ("covid-simulated" if record.source == "simulated" else "covid")
+        study = run_study(record, folder, plan, progress=request.progress)
+        try:
+            written = {"results": folder} | ({"report": self.write_report(folder)} if request.page else {})
+        except KeyboardInterrupt:
+            kept = f"stopped: all results are kept in {folder}; run the same again to go on with the report"
+            raise KeyboardInterrupt(kept) from None
+        return {
+            "experiment": self.name,
+            "source": record.source,
+            "attribution": record.attribution,
+            "seconds": perf_counter() - start,
+            **written,
+            "gains": gains(study),
+        }
+
+    def owns(self, folder: Path) -> bool:
+        return is_covid_study(folder)
+
+    def write_report(self, folder: Path) -> Path:
+        from spillover.studies.covid.report import write_covid_report  # matplotlib is slow to load
+
+        return write_covid_report(folder)
+
+    def summary(self, findings: Findings) -> Summary:
+        simulated = findings["source"] == "simulated"
+        title = "gain of NDC-SEM on days 40-80" + (" (SIMULATED data)" if simulated else "")
+        rows = [
+            [r["comparison"], r["scored by"], f"{r['gain']:,.0f}", f"[{r['low']:,.0f}, {r['high']:,.0f}]",
+             r["shifts won"]]
+            for r in findings["gains"]
+        ]  # fmt: skip
+        return Summary(
+            ["comparison", "scored by", title, "95% interval", "shifts won"], rows, [findings["attribution"]]
+        )
+
+
+def plan_for(request: Request) -> CovidPlan:
+    """The paper's study; the number of replications is that of seeds at each shift."""
+    given: dict[str, Any] = {"seeds": QUICK_SEEDS if request.quick else request.replications, "seed": request.seed}
+    return CovidPlan(**{name: value for name, value in given.items() if value is not None})
+
+
+def record_at_hand(request: Request) -> CovidRecord:
+    """The record: given, cached or downloaded; without a way to it a simulated outbreak, and that is said."""
+    try:
+        return covid_italy(request.options.get("data"), progress=request.progress)
+    except MissingData as error:
+        request.notify(f"{' '.join(str(error).split())}. A SIMULATED outbreak is used instead: not real data")
+        return simulated_outbreak()[0]
+
+
+def gains(study: CovidResults) -> list[dict[str, Any]]:
+    """What NDC-SEM collects after the change above SEM-UCB, by every ruler."""
+    from spillover.studies.covid.report.measures import reward_table
+
+    return [{str(key): value for key, value in row.items()} for row in reward_table(study).to_dict("records")]

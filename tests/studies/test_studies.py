@@ -1,0 +1,83 @@
+"""The registry of studies: which page a folder of results gets, and what every study can say of itself."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from spillover.experiments import open_results, parse_experiment, run_experiment
+from spillover.studies import SHIPPED, STUDIES, Request, experiment_study, load_experiment, write_report
+from tests.cli.calls import call
+from tests.experiments.small import TEXT
+
+OWN = TEXT.replace('name = "small"', 'name = "synthetic"')
+
+
+def test_the_registry_is_in_the_order_of_reproduce():
+    assert list(STUDIES) == ["synthetic", "beyond", "covid"]
+    for name, study in STUDIES.items():
+        assert study.name == name
+        assert study.title
+        assert study.quick
+    assert [study.title for study in SHIPPED] == [study.load().title for study in SHIPPED]
+
+
+def test_results_say_which_study_they_are_of(tmp_path):
+    part = load_experiment("synthetic").changed(replications=1, worlds=["picture"], delays=["50"], policies=["random"])
+    run_experiment(part, tmp_path, progress=False)
+    assert open_results(tmp_path).experiment.study == "synthetic"
+    assert [study.name for study in STUDIES.values() if study.owns(tmp_path)] == ["synthetic"]
+
+
+@pytest.mark.parametrize("name", [study.name for study in SHIPPED])
+def test_an_experiment_of_ones_own_with_the_name_of_a_study_is_not_taken_for_it(name, tmp_path, monkeypatch):
+    """It has none of the policies that the paper's claims are about."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text(OWN.replace('"synthetic"', f'"{name}"', 1))
+    result = call("run", "mine.toml", "--engine", "serial", "--json")
+    assert result.exit_code == 0, result.output
+    folder = Path(json.loads(result.stdout)["results"])
+    assert folder.name == name
+    text = (folder / "report.html").read_text()
+    for anchor in ("summary", "table", "parameters", "settings"):
+        assert f'id="{anchor}"' in text
+    assert "claims" not in text
+    assert not any(study.owns(folder) for study in STUDIES.values())
+    before = (folder / "report.html").read_bytes()
+    assert call("report", folder).exit_code == 0
+    assert (folder / "report.html").read_bytes() == before
+
+
+def test_a_part_of_the_synthetic_study_has_the_page_of_any_experiment(tmp_path):
+    part = replace(parse_experiment(OWN), study="synthetic")
+    part = part.changed(policies=list(part.policies)[:1], replications=2)
+    run_experiment(part, tmp_path, progress=False)
+    text = write_report(tmp_path).read_text()
+    assert 'id="table"' in text
+    assert "claims" not in text
+
+
+def test_a_file_goes_before_the_name_of_a_study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert experiment_study("synthetic") is STUDIES["synthetic"]
+    (tmp_path / "synthetic").write_text(TEXT)
+    assert load_experiment("synthetic").name == "small"
+    assert load_experiment("synthetic").study is None
+
+
+def test_a_study_runs_from_python_too(tmp_path):
+    (tmp_path / "mine.toml").write_text(TEXT)
+    study = experiment_study(tmp_path / "mine.toml")
+    found = study.prepare(Request(output=tmp_path, replications=1, page=False))()
+    assert set(found) == {"experiment", "seconds", "results", "final_regret"}
+    assert {row["replications"] for row in found["final_regret"]} == {1}
+    summary = study.summary(found)
+    assert len(summary.rows) == len(found["final_regret"])
+    assert {len(row) for row in summary.rows} == {len(summary.header)}
+
+
+def test_what_cannot_be_done_is_refused_before_anything_runs(tmp_path):
+    with pytest.raises(ValueError, match="seeds = 501: must be a whole number from 1 to 500"):
+        STUDIES["covid"].prepare(Request(output=tmp_path, replications=501))
+    assert not list(tmp_path.iterdir())
