@@ -27,7 +27,7 @@ def print_order(regret: dict[str, np.ndarray]) -> None:
     for above, below in pairwise(TIERS):
         for worse in above:
             for better in below:
-                mean, low, high = sp.mean_interval(regret[worse] - regret[better])
+                mean, low, high = sp.metrics.mean_interval(regret[worse] - regret[better])
                 share = (regret[better] < regret[worse]).mean()
                 verdict = "holds" if low > 0 else "turned round" if high < 0 else "not decided"
                 print(
@@ -41,7 +41,7 @@ def main() -> None:
     oracle = regret["delayed-oracle"]
     print(f"final pseudo-regret, D = {DELAY}, {REPLICATIONS} fresh worlds, mean with 95% interval")
     for name, values in sorted(regret.items(), key=lambda item: -item[1].mean()):
-        mean, low, high = sp.mean_interval(values)
+        mean, low, high = sp.metrics.mean_interval(values)
         print(f"{name:28} {mean:7.0f} [{low:6.0f}, {high:6.0f}]  {mean / oracle.mean():5.1f} x the delayed oracle")
     print("\nthe paper's order, by paired differences")
     print_order(regret)

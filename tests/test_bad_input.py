@@ -74,7 +74,7 @@ def test_known_edges():
 # --- problems --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", [sp.NDCSEM(), sp.Uniform(), sp.Oracle(), sp.DelayedOracle()])
+@pytest.mark.parametrize("policy", [sp.NDCSEM(), sp.Uniform(), sp.policies.Oracle(), sp.policies.DelayedOracle()])
 @pytest.mark.parametrize(
     ("problem", "words"),
     [
@@ -106,7 +106,7 @@ def tell(x, z, y, problem=None, age=0):
     problem = problem or sp.Problem(3, 2)
     policy = sp.NDCSEM()
     state = policy.played(policy.init(problem, sp.Rng(0)), np.array(x, bool))
-    before = sp.copy_state(state)
+    before = sp.state.copy_state(state)
     feedback = sp.Feedback(np.array(x, bool), np.array(z, float), np.array(y, float), np.array(age), np.array(True))
     try:
         return policy.update(state, feedback, sp.Rng(0))
@@ -175,8 +175,8 @@ REWARDS = np.array([[0.5, 0, 0.5], [0, 0.25, 1.0]])
 class Silent:
     """A policy that cannot say why."""
 
-    init, select = sp.CUCB.init, sp.CUCB.select
-    played, update = sp.CUCB.played, sp.CUCB.update
+    init, select = sp.policies.CUCB.init, sp.policies.CUCB.select
+    played, update = sp.policies.CUCB.played, sp.policies.CUCB.update
 
     def __repr__(self):
         return "Silent()"

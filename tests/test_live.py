@@ -20,7 +20,7 @@ def outcome(world: sp.environments.SEMWorld, t: int, x: np.ndarray, rng: sp.Rng)
 @pytest.mark.parametrize("name", ["ndc-sem", "cts", "ftrl", "window-cucb"])
 def test_a_live_learner_decides_as_a_simulated_one(name: str) -> None:
     """Same seed, same world, delay 4: the learner plays what `rounds` plays."""
-    policy, rng = sp.POLICIES[name](), sp.Rng(3)
+    policy, rng = sp.policies.POLICIES[name](), sp.Rng(3)
     world = WORLD.draw(rng.at(Purpose.WORLD))
     simulated = [played.x for played in sp.rounds(policy, world, 4, rng, ())]
     learner, lived, outcomes = sp.Learner(policy, world.problem, seed=3), [], {}
@@ -35,7 +35,7 @@ def test_a_live_learner_decides_as_a_simulated_one(name: str) -> None:
 
 
 def test_asking_twice_changes_nothing() -> None:
-    learner = sp.Learner(sp.CTS(), PROBLEM, seed=5)
+    learner = sp.Learner(sp.policies.CTS(), PROBLEM, seed=5)
     np.testing.assert_array_equal(learner.choose(), learner.choose())
     assert learner.rounds == 0
 
@@ -43,7 +43,7 @@ def test_asking_twice_changes_nothing() -> None:
 @pytest.mark.parametrize("name", ["ndc-sem", "ftrl"])
 def test_saved_and_loaded_it_goes_on_as_before(name: str, tmp_path) -> None:
     """With outcomes still pending, memos included (FTRL's probabilities)."""
-    policy, rng = sp.POLICIES[name](), sp.Rng(8)
+    policy, rng = sp.policies.POLICIES[name](), sp.Rng(8)
     world = WORLD.draw(rng.at(Purpose.WORLD))
     learner, outcomes = sp.Learner(policy, world.problem, seed=8), {}
     for t in range(1, 21):
@@ -84,7 +84,7 @@ def test_mistakes_are_named_and_cost_nothing(tmp_path) -> None:
     assert learner.pending == [first]
     with pytest.raises(ValueError, match="must be only 0 and 1"):
         learner.play([2, 0, 0, 0, 0, 0])
-    sp.save_state(tmp_path / "other.json", learner.state)
+    sp.state.save_state(tmp_path / "other.json", learner.state)
     with pytest.raises(ValueError, match="must be those of a saved learner"):
         sp.Learner.load(tmp_path / "other.json", sp.NDCSEM(), PROBLEM)
     (tmp_path / "cut.json").write_text('{"format": 1, "arr')

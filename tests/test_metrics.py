@@ -15,14 +15,14 @@ def test_interval_is_students(values, level):
     data = np.array(values)
     if np.ptp(data) < 1e-6:
         return
-    found = sp.mean_interval(data, level=level)
+    found = sp.metrics.mean_interval(data, level=level)
     low, high = stats.t.interval(level, len(data) - 1, loc=data.mean(), scale=stats.sem(data))
     np.testing.assert_allclose([found.mean, found.low, found.high], [data.mean(), low, high], rtol=1e-9, atol=1e-9)
 
 
 def test_interval_along_an_axis():
     data = np.random.default_rng(0).normal(size=(3, 20, 7))
-    found = sp.mean_interval(data, axis=-2)
+    found = sp.metrics.mean_interval(data, axis=-2)
     assert found.mean.shape == found.low.shape == found.high.shape == (3, 7)
     low, high = stats.t.interval(0.95, 19, loc=data.mean(axis=1), scale=stats.sem(data, axis=1))
     np.testing.assert_allclose(found.low, low)
@@ -30,12 +30,12 @@ def test_interval_along_an_axis():
 
 
 def test_interval_of_equal_values_is_a_point():
-    found = sp.mean_interval(np.full(5, 2.5))
+    found = sp.metrics.mean_interval(np.full(5, 2.5))
     assert found.low == found.mean == found.high == 2.5
 
 
 def test_interval_of_one_replication_is_unknown():
-    found = sp.mean_interval(np.array([[1.0, 2.0]]))
+    found = sp.metrics.mean_interval(np.array([[1.0, 2.0]]))
     np.testing.assert_array_equal(found.mean, [1.0, 2.0])
     assert np.isnan(found.low).all()
     assert np.isnan(found.high).all()
@@ -43,7 +43,7 @@ def test_interval_of_one_replication_is_unknown():
 
 def test_interval_covers_the_mean_as_often_as_it_says():
     draws = np.random.default_rng(1).normal(3.0, 2.0, size=(8, 5000))
-    found = sp.mean_interval(draws, axis=0)
+    found = sp.metrics.mean_interval(draws, axis=0)
     covered = int(((found.low <= 3.0) & (found.high >= 3.0)).sum())
     assert stats.binomtest(covered, 5000, 0.95).pvalue > 1e-3
 

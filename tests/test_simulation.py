@@ -18,10 +18,10 @@ SEED, REPLICATIONS = 7, 4
 def played(policy, environment, delay, replications=REPLICATIONS, seed=SEED):
     """The rounds behind a simulation, with the worlds they are played in."""
     rng = sp.Rng(seed, np.arange(replications))
-    world = environment.draw(rng.at(sp.Purpose.WORLD), (replications,))
+    world = environment.draw(rng.at(sp.rng.Purpose.WORLD), (replications,))
     player = policy.with_world(world)
     log = [
-        (t, x.copy(), outcome, sp.copy_state(state))
+        (t, x.copy(), outcome, sp.state.copy_state(state))
         for t, x, outcome, state in sp.rounds(player, world, delay, rng, (replications,))
     ]
     return world, log
@@ -40,7 +40,7 @@ def payoff_by_hand(world, t, k, x):
 
 
 @pytest.mark.parametrize("delay", [sp.ConstantDelay(0), sp.ConstantDelay(6), sp.GeometricDelay(4.0)])
-@pytest.mark.parametrize("policy", [POLICY, sp.Uniform(), sp.DelayedOracle()])
+@pytest.mark.parametrize("policy", [POLICY, sp.Uniform(), sp.policies.DelayedOracle()])
 def test_regret_and_payoff_by_hand(policy, delay):
     run = sp.simulate(policy, ENVIRONMENT, delay, replications=REPLICATIONS, seed=SEED)
     world, log = played(policy, ENVIRONMENT, delay)
@@ -121,7 +121,7 @@ def test_the_world_of_a_replication_does_not_depend_on_the_policy():
         np.testing.assert_array_equal(outcome.z[both], outcome2.z[both])
 
 
-@pytest.mark.parametrize("policy", [POLICY, sp.NDCSEM(graph="self-tuned"), sp.Uniform(), sp.DelayedOracle()])
+@pytest.mark.parametrize("policy", [POLICY, sp.NDCSEM(graph="self-tuned"), sp.Uniform(), sp.policies.DelayedOracle()])
 @pytest.mark.parametrize("delay", [sp.ConstantDelay(0), sp.UniformDelay(0, 9), sp.LossyDelay(sp.ConstantDelay(2), 0.3)])
 def test_blocks_are_the_whole_run(policy, delay):
     whole = sp.simulate(policy, ENVIRONMENT, delay, replications=7, seed=SEED, record=15)
@@ -226,7 +226,7 @@ def test_tidy_frame_of_a_grid():
     ],
 )
 @pytest.mark.parametrize(
-    "policy", [POLICY, sp.NDCSEM(graph="self-tuned"), sp.Uniform(), sp.Oracle(), sp.DelayedOracle()]
+    "policy", [POLICY, sp.NDCSEM(graph="self-tuned"), sp.Uniform(), sp.policies.Oracle(), sp.policies.DelayedOracle()]
 )
 def test_worlds_at_the_edge(environment, policy):
     for delay in (0, 2):
@@ -237,7 +237,13 @@ def test_worlds_at_the_edge(environment, policy):
 
 def test_rewards_that_are_all_zero():
     environment = sp.FixedSEM(adjacency=np.zeros((3, 3)), means=[0.0, 0.0, 0.0], budget=2, horizon=30)
-    for policy in (POLICY, sp.NDCSEM(graph="self-tuned"), sp.Uniform(), sp.Oracle(), sp.DelayedOracle()):
+    for policy in (
+        POLICY,
+        sp.NDCSEM(graph="self-tuned"),
+        sp.Uniform(),
+        sp.policies.Oracle(),
+        sp.policies.DelayedOracle(),
+    ):
         run = sp.simulate(policy, environment, 2, replications=2)
         assert not run.regret.any()
         assert not run.payoff.any()
@@ -249,8 +255,8 @@ def test_rewards_that_are_all_zero():
 
 def test_replay_holds_what_the_simulated_learner_held():
     rng = sp.Rng(SEED)
-    world = ENVIRONMENT.draw(rng.at(sp.Purpose.WORLD))
-    held, log = [explained(POLICY, POLICY.init(world.problem, rng.at(sp.Purpose.START)), rng)], []
+    world = ENVIRONMENT.draw(rng.at(sp.rng.Purpose.WORLD))
+    held, log = [explained(POLICY, POLICY.init(world.problem, rng.at(sp.rng.Purpose.START)), rng)], []
     delay = sp.GeometricDelay(3.0)
     for _, x, outcome, state in sp.rounds(POLICY, world, delay, rng, ()):
         log.append((x, outcome.z, outcome.y))

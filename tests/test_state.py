@@ -47,7 +47,7 @@ def test_leaves_have_dotted_names():
 
 def test_a_copy_shares_nothing():
     state = example()
-    copied = sp.copy_state(state)
+    copied = sp.state.copy_state(state)
     assert_same(state, copied)
     assert type(copied.graph) is Inner
     for name, leaf in leaves(copied).items():
@@ -56,12 +56,12 @@ def test_a_copy_shares_nothing():
 
 def test_take_learner_takes_a_row_of_every_leaf():
     state = Inner(np.arange(6.0).reshape(3, 2), np.arange(3))
-    one = sp.take_learner(state, 1)
+    one = sp.state.take_learner(state, 1)
     assert one.weights.tolist() == [2.0, 3.0]
     assert one.held == 1
     one.weights[0] = 9.0
     assert state.weights[1, 0] == 2.0
-    assert sp.take_learner(Inner(np.zeros((2, 3, 4)), np.zeros((2, 3))), (1, 2)).weights.shape == (4,)
+    assert sp.state.take_learner(Inner(np.zeros((2, 3, 4)), np.zeros((2, 3))), (1, 2)).weights.shape == (4,)
 
 
 def test_map_leaves_keeps_the_structure():
@@ -71,8 +71,8 @@ def test_map_leaves_keeps_the_structure():
 
 def test_save_and_load_are_exact(tmp_path):
     state = example()
-    sp.save_state(tmp_path / "state.json", state)
-    assert_same(sp.load_state(tmp_path / "state.json", like=map_leaves(np.zeros_like, state)), state)
+    sp.state.save_state(tmp_path / "state.json", state)
+    assert_same(sp.state.load_state(tmp_path / "state.json", like=map_leaves(np.zeros_like, state)), state)
 
 
 @given(
@@ -83,8 +83,8 @@ def test_save_and_load_are_exact(tmp_path):
 )
 def test_any_array_survives(tmp_path_factory, leaf):
     path = tmp_path_factory.mktemp("states") / "state.json"
-    sp.save_state(path, Inner(leaf, np.array(0)))
-    back = sp.load_state(path, Inner(np.zeros_like(leaf), np.array(0))).weights
+    sp.state.save_state(path, Inner(leaf, np.array(0)))
+    back = sp.state.load_state(path, Inner(np.zeros_like(leaf), np.array(0))).weights
     assert back.dtype == leaf.dtype
     assert back.shape == leaf.shape
     assert np.array_equal(back, leaf, equal_nan=leaf.dtype.kind == "f")
@@ -101,7 +101,7 @@ def test_named_arrays_survive_without_a_structure(tmp_path):
 
 
 def test_the_file_is_plain_json_that_other_programs_can_read(tmp_path):
-    sp.save_state(tmp_path / "state.json", example())
+    sp.state.save_state(tmp_path / "state.json", example())
 
     def refuse(word):
         raise ValueError(word)
@@ -114,15 +114,15 @@ def test_the_file_is_plain_json_that_other_programs_can_read(tmp_path):
 def test_a_learner_goes_on_from_its_file(tmp_path):
     policy, problem = sp.NDCSEM(), sp.Problem(n_arms=4, budget=2)
     state = policy.init(problem, sp.Rng(0))
-    sp.save_state(tmp_path / "state.json", state)
-    back = sp.load_state(tmp_path / "state.json", like=policy.init(problem, sp.Rng(1)))
+    sp.state.save_state(tmp_path / "state.json", state)
+    back = sp.state.load_state(tmp_path / "state.json", like=policy.init(problem, sp.Rng(1)))
     assert_same(back, state)
 
 
 def test_another_policys_state_is_refused(tmp_path):
-    sp.save_state(tmp_path / "state.json", example())
+    sp.state.save_state(tmp_path / "state.json", example())
     with pytest.raises(ValueError, match=r"state\.json: fields = .*flags.*: must be .*weights.*as this policy's state"):
-        sp.load_state(tmp_path / "state.json", like=Inner(np.array(0), np.array(0)))
+        sp.state.load_state(tmp_path / "state.json", like=Inner(np.array(0), np.array(0)))
 
 
 @pytest.mark.parametrize(
@@ -136,41 +136,41 @@ def test_another_policys_state_is_refused(tmp_path):
     ],
 )
 def test_another_shape_or_type_is_refused(tmp_path, like, message):
-    sp.save_state(tmp_path / "state.json", Inner(np.zeros(2), np.array(0)))
+    sp.state.save_state(tmp_path / "state.json", Inner(np.zeros(2), np.array(0)))
     with pytest.raises(ValueError, match=message):
-        sp.load_state(tmp_path / "state.json", like)
+        sp.state.load_state(tmp_path / "state.json", like)
 
 
 def test_another_format_is_refused(tmp_path):
     (tmp_path / "state.json").write_text('{"format": 99, "arrays": {}}')
     with pytest.raises(ValueError, match=r"state\.json: format = 99: must be 1, this version's"):
-        sp.load_state(tmp_path / "state.json", example())
+        sp.state.load_state(tmp_path / "state.json", example())
 
 
 @pytest.mark.parametrize("content", ["", "not json", "[1, 2]", '{"format": 1}'])
 def test_a_file_that_holds_no_state_is_named(tmp_path, content):
     (tmp_path / "broken.json").write_text(content)
     with pytest.raises(ValueError, match=r"broken\.json"):
-        sp.load_state(tmp_path / "broken.json", example())
+        sp.state.load_state(tmp_path / "broken.json", example())
 
 
 def test_a_list_of_values_that_was_cut_short_is_named(tmp_path):
     path = tmp_path / "broken.json"
-    sp.save_state(path, Inner(np.zeros(3), np.array(0)))
+    sp.state.save_state(path, Inner(np.zeros(3), np.array(0)))
     path.write_text(path.read_text().replace("[0.0, 0.0, 0.0]", "[0.0, 0.0]"))
     with pytest.raises(ValueError, match=r"broken\.json"):
-        sp.load_state(path, Inner(np.zeros(3), np.array(0)))
+        sp.state.load_state(path, Inner(np.zeros(3), np.array(0)))
 
 
 def test_a_missing_file_is_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
-        sp.load_state(tmp_path / "none.json", example())
+        sp.state.load_state(tmp_path / "none.json", example())
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_a_failure_in_mid_write_leaves_the_old_file(tmp_path, monkeypatch, step):
     path = tmp_path / "state.json"
-    sp.save_state(path, example())
+    sp.state.save_state(path, example())
     before = path.read_bytes()
 
     def full_disk(*_):
@@ -178,7 +178,7 @@ def test_a_failure_in_mid_write_leaves_the_old_file(tmp_path, monkeypatch, step)
 
     monkeypatch.setattr(os, step, full_disk)
     with pytest.raises(OSError, match="no space left"):
-        sp.save_state(path, Outer(np.array(8), *example()[1:]))
+        sp.state.save_state(path, Outer(np.array(8), *example()[1:]))
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
 
@@ -199,10 +199,10 @@ def test_an_interrupt_in_mid_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_what_cannot_be_written_leaves_the_old_file(tmp_path):
     path = tmp_path / "state.json"
-    sp.save_state(path, example())
+    sp.state.save_state(path, example())
     before = path.read_bytes()
     with pytest.raises(TypeError):
-        sp.save_state(path, Inner(np.array([object()]), np.array(0)))
+        sp.state.save_state(path, Inner(np.array([object()]), np.array(0)))
     assert path.read_bytes() == before
 
 

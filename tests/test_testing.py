@@ -119,9 +119,9 @@ def test_four_functions_alone_are_a_policy():
         learner.explain()
 
 
-@pytest.mark.parametrize("name", sp.POLICIES)
+@pytest.mark.parametrize("name", sp.policies.POLICIES)
 def test_every_registered_policy_passes(name):
-    check_policy(sp.POLICIES[name]())
+    check_policy(sp.policies.POLICIES[name]())
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ ENVIRONMENTS: dict[str, Any] = {
         n_arms=6, budget=3, horizon=60, changes=(20,), graph_changes=(10, 45), noise=0.3, gain_range=(0.5, 2.0)
     ),
     "one arm": sp.SyntheticSEM(n_arms=1, budget=1, horizon=1, changes=()),
-    "example": sp.example_graph(),
+    "example": sp.environments.example_graph(),
     "nothing": sp.FixedSEM(adjacency=np.zeros((3, 3)), means=np.zeros(3), budget=2, horizon=5),
     "cycle": sp.FixedSEM(adjacency=[[0, 0.5], [0.5, 0]], means=[0.3, 0.3], budget=1, acyclic=False),
 }
@@ -446,7 +446,7 @@ class GridThatMatters(Sound):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meddler(sp.Oracle):
+class Meddler(sp.policies.Oracle):
     """Makes the world better than it is."""
 
     def with_world(self, world):

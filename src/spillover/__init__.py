@@ -1,79 +1,57 @@
-"""Choose s of N actions every round when outcomes arrive late, the world drifts, and actions spill over."""
+"""Choose s of N actions every round when outcomes arrive late, the world drifts, and actions spill over.
 
-from spillover.delays import NEVER, ConstantDelay, GeometricDelay, LossyDelay, RecordedDelay, UniformDelay
-from spillover.environments import ConstrainedSEM, FixedSEM, Instance, SyntheticSEM, example_graph
+Here is what people start with; everything else is in the namespaces `policies`, `graph`, `environments`, `delays`,
+`constraints`, `simulation`, `metrics`, `theory`, `state` and `rng`.
+"""
+
+from spillover import constraints, delays, environments, graph, metrics, policies, rng, simulation, state, theory
+from spillover.contracts import Policy
+from spillover.delays import ConstantDelay, GeometricDelay, LossyDelay, RecordedDelay, UniformDelay
+from spillover.environments import FixedSEM, SyntheticSEM
+from spillover.graph import AdaptiveGraph, SparseGraph
 from spillover.live import Learner
-from spillover.metrics import mean_interval
-from spillover.policies import (
-    CTS,
-    CUCB,
-    FTRL,
-    GLRCUCB,
-    GLRSEMUCB,
-    NDCSEM,
-    POLICIES,
-    SEMUCB,
-    Constrained,
-    DelayedOracle,
-    DiscountedCUCB,
-    DiscountedTS,
-    Oracle,
-    SlidingWindowCUCB,
-    SwitchingSEM,
-    Uniform,
-)
-from spillover.rng import Purpose, Rng
+from spillover.policies import NDCSEM, SEMUCB, Constrained, SwitchingSEM, Uniform
+from spillover.rng import Rng
 from spillover.simulation import Run, replay, rounds, simulate
-from spillover.state import copy_state, load_state, save_state, take_learner
-from spillover.theory import regret_bound
 from spillover.types import Choice, Explanation, Feedback, Outcome, Problem
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "CTS",
-    "CUCB",
-    "FTRL",
-    "GLRCUCB",
-    "GLRSEMUCB",
     "NDCSEM",
-    "NEVER",
-    "POLICIES",
     "SEMUCB",
+    "AdaptiveGraph",
     "Choice",
     "ConstantDelay",
     "Constrained",
-    "ConstrainedSEM",
-    "DelayedOracle",
-    "DiscountedCUCB",
-    "DiscountedTS",
     "Explanation",
     "Feedback",
     "FixedSEM",
     "GeometricDelay",
-    "Instance",
     "Learner",
     "LossyDelay",
-    "Oracle",
     "Outcome",
+    "Policy",
     "Problem",
-    "Purpose",
     "RecordedDelay",
     "Rng",
     "Run",
-    "SlidingWindowCUCB",
+    "SparseGraph",
     "SwitchingSEM",
     "SyntheticSEM",
     "Uniform",
     "UniformDelay",
-    "copy_state",
-    "example_graph",
-    "load_state",
-    "mean_interval",
-    "regret_bound",
+    "constraints",
+    "delays",
+    "environments",
+    "graph",
+    "metrics",
+    "policies",
     "replay",
+    "rng",
     "rounds",
-    "save_state",
     "simulate",
-    "take_learner",
+    "simulation",
+    "state",
+    "theory",
 ]

@@ -20,7 +20,7 @@ class Policy(ABC):
     """Four functions over arrays with a batch axis; the hyperparameters are the fields of a frozen dataclass.
 
     Nothing here changes its arguments, with one exception: `update` (and `learn`, `solve`, `catch_up`) may consume the
-    state it is given and return the same arrays rewritten (`spillover.copy_state` keeps the old one).
+    state it is given and return the same arrays rewritten (`spillover.state.copy_state` keeps the old one).
     """
 
     @abstractmethod

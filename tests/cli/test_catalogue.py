@@ -54,7 +54,7 @@ def test_a_misspelt_policy_is_corrected() -> None:
 
 def test_the_bound_is_that_of_the_library() -> None:
     constants = world_constants(sp.SyntheticSEM().draw(sp.Rng(7)))
-    expected = sp.regret_bound(constants, discount=0.99, exploration=0.2, delay=200)
+    expected = sp.theory.regret_bound(constants, discount=0.99, exploration=0.2, delay=200)
     arguments = ["bound", "--seed", 7, "--discount", 0.99, "--exploration", 0.2, "--delay", 200]
     assert call(*arguments).stdout == f"{expected}\n"
     content = json.loads(call(*arguments, "--json").stdout)

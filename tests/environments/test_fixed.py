@@ -124,7 +124,7 @@ def test_a_cycle_whose_spill_over_grows_is_refused(weight):
 
 
 def test_the_example_is_figure_1_of_the_paper():
-    environment = sp.example_graph(weight=0.3, mean=0.6, budget=1, horizon=70)
+    environment = sp.environments.example_graph(weight=0.3, mean=0.6, budget=1, horizon=70)
     a = np.asarray(environment.adjacency)
     edges = {(int(effect) + 1, int(cause) + 1) for effect, cause in np.argwhere(a)}
     assert edges == {(2, 1), (2, 3), (3, 1), (2, 4), (4, 3)}  # A[2,1], A[2,3], A[3,1], A[2,4], A[4,3]

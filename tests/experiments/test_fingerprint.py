@@ -38,7 +38,7 @@ class Outer:
 
 
 @dataclass(frozen=True)
-class Own(sp.CTS):
+class Own(sp.policies.CTS):
     """A policy that is not the package's."""
 
 
@@ -74,10 +74,10 @@ def test_ids_are_sensitive_to_every_field():
             tasks.append(changed_field(part, changed))
     tasks.append(replace(TASK, policy=sp.SEMUCB()))
     tasks.append(replace(TASK, delay=sp.ConstantDelay(5)))
-    tasks.append(replace(TASK, environment=sp.Instance(seed=0)))
-    tasks.append(replace(TASK, environment=sp.Instance(seed=1)))
-    tasks.append(replace(TASK, policy=sp.CUCB()))
-    tasks.append(replace(TASK, policy=sp.CUCB(knows_graph=True)))
+    tasks.append(replace(TASK, environment=sp.environments.Instance(seed=0)))
+    tasks.append(replace(TASK, environment=sp.environments.Instance(seed=1)))
+    tasks.append(replace(TASK, policy=sp.policies.CUCB()))
+    tasks.append(replace(TASK, policy=sp.policies.CUCB(knows_graph=True)))
     assert len({cell_of(task).id for task in tasks}) == len(tasks)
 
 
@@ -170,8 +170,8 @@ def test_another_policy_may_change(package):
         for path in files_below(package, name):
             path.write_text(path.read_text() + "\nCHANGED = 1\n")
     assert hashed(TASK, package) == before
-    assert "policies/cts.py" in files(replace(TASK, policy=sp.CTS()))
-    assert "environments/fixed.py" in files(replace(TASK, environment=sp.example_graph()))
+    assert "policies/cts.py" in files(replace(TASK, policy=sp.policies.CTS()))
+    assert "environments/fixed.py" in files(replace(TASK, environment=sp.environments.example_graph()))
 
 
 def test_a_folder_that_loads_its_files_by_name_counts_as_a_whole(tmp_path):
@@ -212,11 +212,11 @@ def make(kind):
         return None  # it cannot do without parameters
 
 
-@pytest.mark.parametrize("name", [name for name, kind in sp.POLICIES.items() if make(kind) is not None])
+@pytest.mark.parametrize("name", [name for name, kind in sp.policies.POLICIES.items() if make(kind) is not None])
 def test_every_function_that_is_called_is_hashed(name):
     """Whatever imports there are: what runs while a cell is computed is in a file that its id depends on."""
     world = sp.SyntheticSEM(n_arms=4, budget=2, horizon=12, changes=(6,))
-    task = Task(world, sp.LossyDelay(sp.GeometricDelay(2), 0.2), make(sp.POLICIES[name]), 0, 5, 0, 2)
+    task = Task(world, sp.LossyDelay(sp.GeometricDelay(2), 0.2), make(sp.policies.POLICIES[name]), 0, 5, 0, 2)
     called = set()
 
     def watch(frame, event, argument):

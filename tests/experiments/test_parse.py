@@ -16,7 +16,7 @@ from tests.experiments.small import TEXT, small
 def test_the_paper_s_settings():
     experiment: Any = load_experiment("synthetic")
     assert experiment.worlds["fresh"] == sp.SyntheticSEM()
-    assert experiment.worlds["picture"] == sp.Instance(seed=2023)
+    assert experiment.worlds["picture"] == sp.environments.Instance(seed=2023)
     assert [experiment.delays[name].rounds for name in ("50", "200", "400")] == [50, 200, 400]
     entry = experiment.policies["ndc-sem"]
     assert [entry.policy(delay).exploration for delay in ("50", "200", "400")] == [1e-10, 1e-6, 1e-18]

@@ -232,7 +232,7 @@ def test_refusals(tmp_path, folder, monkeypatch):
 
 def test_a_policy_that_fails_is_named_and_the_rest_kept(tmp_path, monkeypatch):
     def fail(task, whole=compute):
-        if isinstance(task.policy, sp.CTS) and task.first == 2:
+        if isinstance(task.policy, sp.policies.CTS) and task.first == 2:
             raise ZeroDivisionError("oh")
         return whole(task)
 

@@ -62,8 +62,8 @@ def test_other_processes_leave_no_trace(monkeypatch) -> None:
 
 
 def test_other_policies_are_tuned_too() -> None:
-    found = tune(sp.DiscountedCUCB(), SMALL, 3, grid={"discount": [0.9, 0.99]}, replications=2)
-    alone = sp.simulate(sp.DiscountedCUCB(discount=0.99), SMALL, 3, replications=2, seed=found.search.seed)
+    found = tune(sp.policies.DiscountedCUCB(), SMALL, 3, grid={"discount": [0.9, 0.99]}, replications=2)
+    alone = sp.simulate(sp.policies.DiscountedCUCB(discount=0.99), SMALL, 3, replications=2, seed=found.search.seed)
     np.testing.assert_array_equal(next(iter(found.regret.values()))[1], alone.final_regret)
 
 

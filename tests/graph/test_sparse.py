@@ -171,7 +171,7 @@ def test_a_weight_of_zero_changes_nothing():
     learner, problem = SparseGraph(sparsity=1e-3), sp.Problem(5, 2)
     Z, Y = random_rounds(5, 5, 6, 2, "beta")
     *_, graph = learn(learner, problem, Z, Y)
-    before = sp.copy_state(graph)
+    before = sp.state.copy_state(graph)
     after = learner.solve(learner.absorb(graph, np.ones(5), np.ones(5), np.array(0.0), np.array(7)))
     for old, new in zip(before, after, strict=True):
         np.testing.assert_array_equal(old, new)

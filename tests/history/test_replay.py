@@ -64,11 +64,11 @@ def test_one_solution_at_the_end_is_the_one_of_every_round(sparsity) -> None:
     """While the graph has one answer: there are more rounds than arms."""
     history, policy = played(rounds=40, n=6), sp.NDCSEM(graph=sparse(sparsity))
     told = replay_history(policy, history, budget=2)
-    rng, state = sp.Rng(0), policy.init(told.problem, sp.Rng(0).at(sp.Purpose.START))
+    rng, state = sp.Rng(0), policy.init(told.problem, sp.Rng(0).at(sp.rng.Purpose.START))
     for t, (x, z, y) in enumerate(zip(history.x, history.z, history.y, strict=True), 1):
         state = policy.played(state, x)
         feedback = sp.Feedback(x, z, y, np.array(0), np.array(True))
-        state = policy.update(state, feedback, rng.at(sp.Purpose.LEARNING, t))
+        state = policy.update(state, feedback, rng.at(sp.rng.Purpose.LEARNING, t))
     np.testing.assert_allclose(told.state.graph.adjacency, state.graph.adjacency, atol=1e-7)
     np.testing.assert_allclose(told.state.graph.weights, state.graph.weights, rtol=1e-6)
 
@@ -108,7 +108,7 @@ def test_a_learner_that_is_judged_is_solved_now_and_then_and_at_the_end(rounds, 
 def test_a_policy_that_needs_the_probabilities_of_its_own_draws_is_refused() -> None:
     assert "ftrl" not in USABLE
     with pytest.raises(ValueError, match=r"policy = FTRL.*must be one that learns from any decision"):
-        replay_history(sp.FTRL(), played(), budget=2)
+        replay_history(sp.policies.FTRL(), played(), budget=2)
 
 
 def test_what_cannot_be_is_refused_with_its_row() -> None:
@@ -128,7 +128,7 @@ def test_what_stands_in_pending_rounds_is_not_looked_at(policy) -> None:
     assert all(np.array_equal(states[0][name], leaf, equal_nan=True) for name, leaf in states[1].items())
 
 
-@pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM(), sp.CUCB(), Adapted(functions=None)])
+@pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM(), sp.policies.CUCB(), Adapted(functions=None)])
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
 @pytest.mark.parametrize("rounds", [1, 100, 2600])
 def test_a_way_through_all_rounds(policy, share, rounds) -> None:
@@ -137,7 +137,7 @@ def test_a_way_through_all_rounds(policy, share, rounds) -> None:
     The last policy stands for one of which nothing is known but that its choices carry a memo.
     """
     arrived = np.random.default_rng(rounds).uniform(size=rounds) < share
-    remembers = not isinstance(policy, sp.NDCSEM | sp.CUCB)
+    remembers = not isinstance(policy, sp.NDCSEM | sp.policies.CUCB)
     way = list(batches(policy, remembers, arrived))
     stops = [stretch.stop for stretch in way]
     assert stops == sorted(set(stops))

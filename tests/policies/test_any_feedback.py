@@ -16,8 +16,8 @@ from tests.support import explained, sparse
 # Of outcomes whose squares are smaller than the smallest normal number; what is learned is right all the same.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in fit")
 
-NAMES = [name for name, make in sp.POLICIES.items() if not make().needs_world]
-NEED_A_RANGE = [name for name in NAMES if sp.POLICIES[name]().needs_overall_range]
+NAMES = [name for name, make in sp.policies.POLICIES.items() if not make().needs_world]
+NEED_A_RANGE = [name for name in NAMES if sp.policies.POLICIES[name]().needs_overall_range]
 
 outcomes = st.one_of(
     st.floats(-1e12, 1e12),
@@ -76,11 +76,11 @@ def check(policy: Any, state: Any, problem: sp.Problem, batch: tuple[int, ...], 
 def run(policy: Any, game: Any) -> None:
     problem, batch, x, b, y, age, arrived, overridden, pause, heard = game
     rng = sp.Rng(3, np.arange(2) if batch else 0)
-    state = policy.init(problem, rng.at(sp.Purpose.START), batch)
+    state = policy.init(problem, rng.at(sp.rng.Purpose.START), batch)
     log: list[Any] = []
     rounds = 0
     for t in range(len(x)):
-        choice = check(policy, state, problem, batch, rng.at(sp.Purpose.CHOICE, t + 1))
+        choice = check(policy, state, problem, batch, rng.at(sp.rng.Purpose.CHOICE, t + 1))
         played = x[t] if overridden[t] else choice.x
         state = policy.played(state, played)
         for _ in range(pause[t]):
@@ -91,8 +91,8 @@ def run(policy: Any, game: Any) -> None:
             decision, z, overall, carried = log[k]
             old = np.where(arrived[k], age[k] % rounds, age[k])  # of any round so far, not only of the one it was
             piece = sp.Feedback(decision, z, overall, old, np.asarray(arrived[k]), *carried)
-            state = policy.update(state, piece, rng.at(sp.Purpose.LEARNING, k + 1))
-    check(policy, state, problem, batch, rng.at(sp.Purpose.CHOICE, len(x) + 1))
+            state = policy.update(state, piece, rng.at(sp.rng.Purpose.LEARNING, k + 1))
+    check(policy, state, problem, batch, rng.at(sp.rng.Purpose.CHOICE, len(x) + 1))
 
 
 def check_games(policy: Any, declared: bool, examples: int) -> None:
@@ -111,7 +111,7 @@ CASES = [(name, declared) for name in NAMES for declared in (True, False) if dec
 
 @pytest.mark.parametrize(("name", "declared"), CASES)
 def test_no_feedback_makes_it_fall_over(name, declared):
-    check_games(sp.POLICIES[name](), declared, examples=30)
+    check_games(sp.policies.POLICIES[name](), declared, examples=30)
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_no_feedback_makes_it_fall_over(name, declared):
     ],
 )
 def test_nor_with_settings_at_their_edges(name, settings):
-    check_games(sp.POLICIES[name](**settings), declared=False, examples=20)
+    check_games(sp.policies.POLICIES[name](**settings), declared=False, examples=20)
 
 
 def test_every_policy_is_tried():
-    assert set(NAMES) | {"oracle", "delayed-oracle"} == set(sp.POLICIES)
+    assert set(NAMES) | {"oracle", "delayed-oracle"} == set(sp.policies.POLICIES)
     assert len(NAMES) >= 16

@@ -84,7 +84,7 @@ def test_rounds_that_cannot_be_are_refused(name):
 
 @pytest.mark.parametrize("name", [*POLICIES, "cucb", "discounted-ts", "glr-sem-ucb"])
 def test_learning_and_solving_is_updating(name):
-    policy = POLICIES.get(name) or sp.POLICIES[name]()
+    policy = POLICIES.get(name) or sp.policies.POLICIES[name]()
     problem = sp.Problem(N, BUDGET, acyclic=False, reward_range=(-1.0, 3.0))
     rounds = rounds_of(4, 30)
     solved = policy.init(problem, sp.Rng(0))

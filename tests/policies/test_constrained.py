@@ -15,18 +15,20 @@ from spillover.testing import check_policy
 
 PROBLEM = sp.Problem(n_arms=5, budget=3)
 MIXED = (Exclusive([0, 1]), Costs([1, 1, 2, 2, 3], limit=4), Requires(4, needs=[0]))
-CAN = [name for name, make in sp.POLICIES.items() if not make().needs_world]
+CAN = [name for name, make in sp.policies.POLICIES.items() if not make().needs_world]
 
 
 @pytest.mark.parametrize("name", CAN)
 def test_every_policy_that_explains_itself_keeps_the_contract_under_constraints(name):
-    check_policy(sp.Constrained(policy=sp.POLICIES[name](), constraints=(Exclusive([0, 1]),)), edge_shapes=False)
+    check_policy(
+        sp.Constrained(policy=sp.policies.POLICIES[name](), constraints=(Exclusive([0, 1]),)), edge_shapes=False
+    )
 
 
 @pytest.mark.parametrize("name", CAN)
 def test_every_decision_is_feasible(name):
     environment = sp.SyntheticSEM(n_arms=5, budget=3, horizon=25, changes=(12,))
-    policy, rng = sp.Constrained(policy=sp.POLICIES[name](), constraints=MIXED), sp.Rng(2, np.arange(3))
+    policy, rng = sp.Constrained(policy=sp.policies.POLICIES[name](), constraints=MIXED), sp.Rng(2, np.arange(3))
     world = environment.draw(rng.at(Purpose.WORLD), (3,))
     for played in sp.rounds(policy, world, 2, rng, (3,)):
         x = played.x.astype(int)
@@ -64,7 +66,7 @@ def test_what_cannot_be_kept_is_refused_at_once():
         sp.Constrained(policy=sp.NDCSEM(), constraints=3)
 
 
-class Explaining(sp.FTRL):
+class Explaining(sp.policies.FTRL):
     """FTRL with just enough of an explanation to be wrapped."""
 
     def explain(self, state, rng):
@@ -126,7 +128,10 @@ def test_reasons_say_when_the_set_is_not_proved_and_how_much_better_another_coul
 def test_a_plan_a_draw_and_chance_are_not_meant_to_be_the_best():
     _, constraints = hard_to_prove()
     start = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=16, budget=7), constraints=constraints, effort=1)
-    told = [start.reasons(), *(told_everything(sp.POLICIES[name](), effort=1).reasons() for name in ("ftrl", "random"))]
+    told = [
+        start.reasons(),
+        *(told_everything(sp.policies.POLICIES[name](), effort=1).reasons() for name in ("ftrl", "random")),
+    ]
     told.append(sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=16, budget=7)).reasons())
     assert told[0].planned
     for each in told:

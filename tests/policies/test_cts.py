@@ -41,14 +41,14 @@ def test_slow_twin_agrees_at_every_round(way, scale):
 
     def tell(now, moment, x, z, y):
         twin.tell(moment, x, z, y)
-        twin.tell_draw(rng.at(sp.Purpose.LEARNING, moment).uniform(N))
+        twin.tell_draw(rng.at(sp.rng.Purpose.LEARNING, moment).uniform(N))
 
     outcome = reference.spilling(N, seed, *problem.reward_range)
     for t, state, x in reference.play_beside(policy, problem, reference.delays(4)[way], outcome, 120, tell, seed):
         a, b = twin.posterior()
         np.testing.assert_array_equal(state.successes, a)
         np.testing.assert_array_equal(state.failures, b)
-        theta = rng.at(sp.Purpose.CHOICE, t).beta(a, b)
+        theta = rng.at(sp.rng.Purpose.CHOICE, t).beta(a, b)
         assert reference.top_sets_fault(x, twin.scores(theta), BUDGET) == ""
         assert x.sum() == min(BUDGET, (twin.scores(theta) > 0).sum())
     assert a.sum() > 10
@@ -119,7 +119,7 @@ def test_at_first_all_sets_are_equally_likely():
 def test_decisions_are_drawn_anew_each_round():
     policy, rng = CTS(), sp.Rng(9)
     state = policy.init(sp.Problem(6, 3, overall_range=(0.0, 1.0)), rng)
-    sets = {tuple(policy.select(state, rng.at(sp.Purpose.CHOICE, t)).x) for t in range(100)}
+    sets = {tuple(policy.select(state, rng.at(sp.rng.Purpose.CHOICE, t)).x) for t in range(100)}
     assert len(sets) >= 18  # of 20
 
 
@@ -142,7 +142,7 @@ def test_the_order_of_arrival_does_not_matter():
         for _ in range(30):
             state = policy.played(state, np.ones(3, bool))
         for k in order:
-            state = policy.update(state, feedback([1, 1, 1], y[k]), rng.at(sp.Purpose.LEARNING, k + 1))
+            state = policy.update(state, feedback([1, 1, 1], y[k]), rng.at(sp.rng.Purpose.LEARNING, k + 1))
         states.append(state)
     np.testing.assert_array_equal(states[0].successes, states[1].successes)
     assert (states[0].successes + states[0].failures == 32).all()

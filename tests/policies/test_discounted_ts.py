@@ -32,20 +32,20 @@ def feedback(x, z, age):
 @pytest.mark.parametrize("law", ["bernoulli", "beta"])
 @pytest.mark.parametrize("name", DELAYS)
 def test_slow_twin_agrees(name, law):
-    policy, delay, rng = sp.DiscountedTS(), DELAYS[name], sp.Rng(4)
+    policy, delay, rng = sp.policies.DiscountedTS(), DELAYS[name], sp.Rng(4)
     world = sp.SyntheticSEM(n_arms=N, budget=BUDGET, edge_density=0.2, horizon=50, changes=(25,), law=law)
     twin, under_way = SlowDiscounts(N, DISCOUNTS, EVIDENCE_DISCOUNT), []
-    for t, x, outcome, state in sp.rounds(policy, world.draw(rng.at(sp.Purpose.WORLD)), delay, rng, ()):
+    for t, x, outcome, state in sp.rounds(policy, world.draw(rng.at(sp.rng.Purpose.WORLD)), delay, rng, ()):
         twin.play(x)
-        late = int(delay.draw(t, rng.at(sp.Purpose.DELAY, t)))
-        under_way.append((late + t if late != sp.NEVER else late, t, x, outcome.z))
+        late = int(delay.draw(t, rng.at(sp.rng.Purpose.DELAY, t)))
+        under_way.append((late + t if late != sp.delays.NEVER else late, t, x, outcome.z))
         for arrival, moment, *told in under_way:
             if arrival == t:
                 twin.tell(moment, *told)
         if t % 10:
             continue
         np.testing.assert_allclose(state.candidates.evidence, twin.evidence(), rtol=1e-9)
-        drawn = policy.draw(state, rng.at(sp.Purpose.CHOICE, t + 1))
+        drawn = policy.draw(state, rng.at(sp.rng.Purpose.CHOICE, t + 1))
         shown = explained(policy, state, rng)
         mean, count, flying = twin.posterior(int(drawn.leader))
         np.testing.assert_allclose(shown.count, count, rtol=1e-9)
@@ -58,8 +58,8 @@ def test_slow_twin_agrees(name, law):
 
 def test_rewards_on_another_range_teach_the_same():
     plain, other = sp.Problem(N, BUDGET), sp.Problem(N, BUDGET, reward_range=(LOW, HIGH))
-    draws, policy, rng = np.random.default_rng(3), sp.DiscountedTS(), sp.Rng(1)
-    states = [policy.init(problem, rng.at(sp.Purpose.START)) for problem in (plain, other)]
+    draws, policy, rng = np.random.default_rng(3), sp.policies.DiscountedTS(), sp.Rng(1)
+    states = [policy.init(problem, rng.at(sp.rng.Purpose.START)) for problem in (plain, other)]
     for _ in range(30):
         x, share = draws.permutation(N) < BUDGET, draws.uniform(size=N)
         told = [np.where(x, share, 0.0), np.where(x, LOW + (HIGH - LOW) * share, 0.0)]
@@ -72,15 +72,15 @@ def test_rewards_on_another_range_teach_the_same():
 
 def many_of_one(rounds, flying, learners=4000):
     """The same history for many learners: two arms, the first heard of in every round, then pulls in flight."""
-    policy, rng = sp.DiscountedTS(), sp.Rng(5, np.arange(learners))
-    state = policy.init(sp.Problem(2, 1), rng.at(sp.Purpose.START), (learners,))
+    policy, rng = sp.policies.DiscountedTS(), sp.Rng(5, np.arange(learners))
+    state = policy.init(sp.Problem(2, 1), rng.at(sp.rng.Purpose.START), (learners,))
     x = np.broadcast_to([True, False], (learners, 2))
     for t in range(rounds):
         z = np.where(x, float(t % 4 == 0), 0.0)
         state = policy.update(policy.played(state, x), feedback(x, z, 0), rng)
     for _ in range(flying):
         state = policy.played(state, x)
-    return policy, state, policy.draw(state, rng.at(sp.Purpose.CHOICE, rounds + flying + 1))
+    return policy, state, policy.draw(state, rng.at(sp.rng.Purpose.CHOICE, rounds + flying + 1))
 
 
 def test_the_discount_is_drawn_in_proportion_to_the_likelihood():
@@ -107,7 +107,7 @@ def test_draws_follow_the_posterior_narrowed_by_the_pulls_in_flight(flying):
 
 def expected_memory(rewards):
     """The mean memory, in rounds, of the discounts that one arm's rewards leave."""
-    policy, rng = sp.DiscountedTS(), sp.Rng(0)
+    policy, rng = sp.policies.DiscountedTS(), sp.Rng(0)
     state = policy.init(sp.Problem(1, 1), rng)
     for z in rewards:
         state = policy.update(policy.played(state, np.array([True])), feedback([True], [z], 0), rng)
@@ -128,31 +128,31 @@ def test_what_changes_often_is_forgotten_fast_and_what_stays_is_kept(law):
 
 def test_lost_feedback_holds_no_arm_back_for_good():
     """An arm in flight that is never heard of: its draw narrows, and is as wide as ever once the pulls have faded."""
-    policy, rng = sp.DiscountedTS(), sp.Rng(6, np.arange(500))
-    state = policy.init(sp.Problem(2, 1), rng.at(sp.Purpose.START), (500,))
+    policy, rng = sp.policies.DiscountedTS(), sp.Rng(6, np.arange(500))
+    state = policy.init(sp.Problem(2, 1), rng.at(sp.rng.Purpose.START), (500,))
     lost, idle = (np.broadcast_to(x, (500, 2)) for x in ([True, False], [False, False]))
     for _ in range(60):
         state = policy.played(state, lost)
-    narrow = policy.draw(state, rng.at(sp.Purpose.CHOICE, 61)).draw[:, 0].std()
+    narrow = policy.draw(state, rng.at(sp.rng.Purpose.CHOICE, 61)).draw[:, 0].std()
     for _ in range(40_000):
         state = policy.played(state, idle)
-    wide = policy.draw(state, rng.at(sp.Purpose.CHOICE, 40_061)).draw[:, 0].std()
+    wide = policy.draw(state, rng.at(sp.rng.Purpose.CHOICE, 40_061)).draw[:, 0].std()
     assert narrow < 0.3 * np.sqrt(1 / 12)
     assert wide == pytest.approx(np.sqrt(1 / 12), rel=0.1)
 
 
 @pytest.mark.parametrize("graph", ["sparse", "adaptive", "none"])
 def test_it_keeps_the_rules_of_a_policy(graph):
-    check_policy(sp.DiscountedTS(graph=graph))
+    check_policy(sp.policies.DiscountedTS(graph=graph))
 
 
 @pytest.mark.parametrize("name", ["constant", "geometric", "lossy"])
 def test_a_row_of_a_batch_is_a_live_learner_bit_for_bit(name):
     environment = sp.SyntheticSEM(n_arms=N, budget=BUDGET, edge_density=0.2, horizon=60, changes=(20,), law="beta")
     rng = sp.Rng(9, np.arange(4))
-    world = environment.draw(rng.at(sp.Purpose.WORLD), (4,))
-    played = [x[2].copy() for _, x, _, _ in sp.rounds(sp.DiscountedTS(), world, DELAYS[name], rng, (4,))]
+    world = environment.draw(rng.at(sp.rng.Purpose.WORLD), (4,))
+    played = [x[2].copy() for _, x, _, _ in sp.rounds(sp.policies.DiscountedTS(), world, DELAYS[name], rng, (4,))]
     alone = sp.Rng(9, 2)
-    own = environment.draw(alone.at(sp.Purpose.WORLD))
-    for t, x, _, _ in sp.rounds(sp.DiscountedTS(), own, DELAYS[name], alone, ()):
+    own = environment.draw(alone.at(sp.rng.Purpose.WORLD))
+    for t, x, _, _ in sp.rounds(sp.policies.DiscountedTS(), own, DELAYS[name], alone, ()):
         np.testing.assert_array_equal(x, played[t - 1])

@@ -23,7 +23,7 @@ def play(name, batch=(), horizon=None):
     """Explanations before every round, and what was then played."""
     rng = sp.Rng(11, np.arange(batch[0]) if batch else 0)
     world = WORLD.draw(rng.at(Purpose.WORLD), batch)
-    policy: Any = sp.POLICIES[name]()
+    policy: Any = sp.policies.POLICIES[name]()
     policy = policy.with_world(world)
     shown = explained(policy, policy.init(problem_for(policy, world), rng.at(Purpose.START), batch), rng)
     for played in sp.rounds(policy, world, 2, rng, batch):
@@ -31,13 +31,13 @@ def play(name, batch=(), horizon=None):
         shown = explained(policy, played.state, rng)
 
 
-@pytest.mark.parametrize("name", sp.POLICIES)
+@pytest.mark.parametrize("name", sp.policies.POLICIES)
 def test_every_policy_explains_what_it_plays(name):
-    assert sp.POLICIES[name]().explains
-    check_explanation(sp.POLICIES[name](), Trial(WORLD, 3))
+    assert sp.policies.POLICIES[name]().explains
+    check_explanation(sp.policies.POLICIES[name](), Trial(WORLD, 3))
 
 
-@pytest.mark.parametrize("name", sp.POLICIES)
+@pytest.mark.parametrize("name", sp.policies.POLICIES)
 def test_the_best_by_score_are_played_unless_a_plan_decides(name):
     for shown, x, _, _ in play(name, (3,)):
         assert_array_equal(shown.chosen, x)
@@ -50,9 +50,9 @@ def test_the_best_by_score_are_played_unless_a_plan_decides(name):
         assert_array_equal(np.isnan(shown.mean), shown.count == 0)
 
 
-@pytest.mark.parametrize("name", sp.POLICIES)
+@pytest.mark.parametrize("name", sp.policies.POLICIES)
 def test_who_learns_a_graph_shows_one(name):
-    policy = sp.POLICIES[name]()
+    policy = sp.policies.POLICIES[name]()
     assert policy.learns_graph == isinstance(policy, GraphPolicy)
     shown = next(play(name))[0]
     if name.endswith("known-graph") and "ftrl" not in name:
@@ -77,14 +77,14 @@ def test_the_oracle_shows_the_world():
 
 def test_graph_errors_are_those_of_learned_graphs_only():
     for name, learned in (("cucb", False), ("random", False), ("oracle", False), ("ndc-sem", True)):
-        run = sp.simulate(sp.POLICIES[name](), WORLD, 0, replications=1, record=20)
+        run = sp.simulate(sp.policies.POLICIES[name](), WORLD, 0, replications=1, record=20)
         assert np.isfinite(run.graph_error).all() == learned
         assert (run.adjacency is not None) == learned
 
 
 def test_cts_shows_posterior_means_and_the_draws_around_them():
     shown = [s for s, *_ in play("cts")][-1]
-    policy, problem = sp.CTS(), sp.Problem(2, 1, overall_range=(0.0, 1.0))
+    policy, problem = sp.policies.CTS(), sp.Problem(2, 1, overall_range=(0.0, 1.0))
     state = policy.init(problem, sp.Rng(0))
     state = state._replace(successes=np.array([3.0, 1.0]), failures=np.array([2.0, 1.0]), rounds=np.array(3))
     told = explained(policy, state, sp.Rng(4))
@@ -104,7 +104,7 @@ def test_ftrl_shows_probabilities_and_who_leads():
 
 
 def test_a_super_arm_lends_its_arms_what_is_known_of_it():
-    policy = sp.POLICIES["super-arm-ucb"](exploration=0.0)
+    policy = sp.policies.POLICIES["super-arm-ucb"](exploration=0.0)
     state = policy.init(sp.Problem(3, 2, overall_range=(0.0, 1.0)), sp.Rng(0))
     for x, payoff in (([1, 1, 0], 0.3), ([1, 0, 1], 0.9), ([0, 1, 1], 0.6)):
         state = policy.played(state, np.array(x, bool))
@@ -120,8 +120,8 @@ def test_replay_works_for_every_policy_that_needs_no_world():
     x = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     z = 0.5 * x
     problem = sp.Problem(3, 2, overall_range=(0.0, 2.0), weights=np.array([1.0, 1.5, 1.2]))
-    for name in sp.POLICIES:
+    for name in sp.policies.POLICIES:
         if "oracle" not in name:
-            shown = list(sp.replay(sp.POLICIES[name](), problem, x, z, z, delay=1))
+            shown = list(sp.replay(sp.policies.POLICIES[name](), problem, x, z, z, delay=1))
             assert len(shown) == 5
             assert (shown[-1].count > 0).all() == (name != "random")

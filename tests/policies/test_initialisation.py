@@ -55,7 +55,7 @@ def test_probability_that_bernoulli_rewards_identify_the_graph(budget):
     a[0, 1], a[0, 3], a[1, 2], a[2, 4], a[1, 4] = 0.5, 0.4, 0.7, 0.6, 0.5
     world = sp.FixedSEM(adjacency=a, means=means, budget=budget, horizon=n)
     rng = sp.Rng(4, np.arange(learners))
-    drawn = world.draw(rng.at(sp.Purpose.WORLD), (learners,))
+    drawn = world.draw(rng.at(sp.rng.Purpose.WORLD), (learners,))
     *_, last = sp.rounds(sp.NDCSEM(), drawn, 0, rng, (learners,))
     gram = last.state.graph.gram
     good = np.ones(learners, bool)

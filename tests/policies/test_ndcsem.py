@@ -42,7 +42,7 @@ def world_and_streams(seed, law="beta", acyclic=True, horizon=50, batch=()):
             adjacency=a, means=[0.3, 0.8, 0.5, 0.6], budget=BUDGET, horizon=horizon, law=law, acyclic=False
         )
     rng = sp.Rng(seed, 0 if not batch else np.arange(batch[0]))
-    return environment.draw(rng.at(sp.Purpose.WORLD), batch), rng
+    return environment.draw(rng.at(sp.rng.Purpose.WORLD), batch), rng
 
 
 def feedback(x, z, y, age, arrived=True):
@@ -103,8 +103,8 @@ def test_slow_twin_agrees_at_every_round(name, acyclic):
                     assert set(np.flatnonzero(x)) == chosen
                     clear += 1
                 assert x.sum() <= BUDGET
-            late = int(delay.draw(t, rng.at(sp.Purpose.DELAY, t)))
-            under_way.append((late + t if late != sp.NEVER else late, t, x, outcome.z, outcome.y))
+            late = int(delay.draw(t, rng.at(sp.rng.Purpose.DELAY, t)))
+            under_way.append((late + t if late != sp.delays.NEVER else late, t, x, outcome.z, outcome.y))
             for arrival, moment, *told in under_way:
                 if arrival == t:
                     twin.tell(moment, *told)
@@ -287,9 +287,9 @@ def test_ties_are_broken_uniformly_at_random():
     n, budget, learners = 5, 2, 6000
     policy = sp.NDCSEM()
     rng = sp.Rng(3, np.arange(learners))
-    state = policy.init(sp.Problem(n, budget), rng.at(sp.Purpose.START), (learners,))
+    state = policy.init(sp.Problem(n, budget), rng.at(sp.rng.Purpose.START), (learners,))
     for t in range(1, n + 2):  # past the initialisation, and nothing has arrived: all indices are infinite
-        x = policy.select(state, rng.at(sp.Purpose.CHOICE, t)).x
+        x = policy.select(state, rng.at(sp.rng.Purpose.CHOICE, t)).x
         state = policy.played(state, x)
     sets = list(combinations(range(n), budget))
     counted = [int(x[:, pair].all(axis=1).sum()) for pair in sets]
@@ -311,7 +311,7 @@ def test_an_override_is_what_counts():
     twin = SlowNDCSEM(4, 2, SETTINGS["discount"], SETTINGS["exploration"], SPARSITY)
     x, z, y = played_log(8, 12, n=4)
     for t in range(1, 13):
-        proposed = policy.select(state, sp.Rng(1).at(sp.Purpose.CHOICE, t)).x
+        proposed = policy.select(state, sp.Rng(1).at(sp.rng.Purpose.CHOICE, t)).x
         assert proposed.sum() <= 2
         state = policy.played(state, x[t - 1])  # a person decided otherwise
         state = policy.update(state, feedback(x[t - 1], z[t - 1], y[t - 1], age=0), sp.Rng(1))
@@ -324,9 +324,9 @@ def test_select_and_explain_change_nothing_and_agree():
     policy, problem, rng = sp.NDCSEM(**SETTINGS), sp.Problem(5, 2), sp.Rng(7)
     log = played_log(2, 12)
     state = learn_in_order(policy, problem, log, range(0, 12, 2))
-    before = sp.copy_state(state)
+    before = sp.state.copy_state(state)
     shown = explained(policy, state, rng)
-    choice = policy.select(state, rng.at(sp.Purpose.CHOICE, 13))
+    choice = policy.select(state, rng.at(sp.rng.Purpose.CHOICE, 13))
     np.testing.assert_array_equal(shown.chosen, choice.x)
     same_learner(before, state)
     shown.adjacency[:] = 7.0  # an explanation is the caller's own
@@ -338,7 +338,7 @@ def test_select_and_explain_change_nothing_and_agree():
 def test_nothing_arrived_changes_nothing_but_the_time():
     policy, problem = sp.NDCSEM(), sp.Problem(3, 1)
     state = policy.played(policy.init(problem, sp.Rng(0)), np.array([True, False, False]))
-    before = sp.copy_state(state)
+    before = sp.state.copy_state(state)
     garbage = feedback([1, 0, 1], [np.nan, 3.0, 0], [np.inf, 0, 0], age=0, arrived=False)
     same_learner(before, policy.update(state, garbage, sp.Rng(0)))
 
@@ -353,7 +353,7 @@ def test_a_row_of_a_batch_is_a_live_learner_bit_for_bit(name, sparsity):
     policy = sp.NDCSEM(discount=0.95, exploration=0.01, graph=sparse(sparsity))
     world, rng = world_and_streams(11, "beta", horizon=horizon, batch=(replications,))
     history = [
-        (x.copy(), sp.copy_state(state))
+        (x.copy(), sp.state.copy_state(state))
         for _, x, _, state in sp.rounds(policy, world, DELAYS[name], rng, (replications,))
     ]
     for k in (0, 3):
@@ -361,10 +361,10 @@ def test_a_row_of_a_batch_is_a_live_learner_bit_for_bit(name, sparsity):
             n_arms=N, budget=BUDGET, edge_density=0.3, horizon=horizon, changes=(20,), law="beta"
         )
         alone = sp.Rng(11, k)
-        own = environment.draw(alone.at(sp.Purpose.WORLD))
+        own = environment.draw(alone.at(sp.rng.Purpose.WORLD))
         for t, x, _, state in sp.rounds(policy, own, DELAYS[name], alone, ()):
             np.testing.assert_array_equal(x, history[t - 1][0][k])
-            same_learner(sp.take_learner(history[t - 1][1], k), state)
+            same_learner(sp.state.take_learner(history[t - 1][1], k), state)
 
 
 def test_a_cell_of_a_grid_is_the_single_run():

@@ -36,12 +36,12 @@ def told(policy, problem, played, heard, order):
 @pytest.mark.parametrize("name", DELAYS)
 def test_slow_twin_agrees_at_every_round(name):
     policy, delay, rng = sp.NDCSEM(**SETTINGS, pending=True), DELAYS[name], sp.Rng(8)
-    world = WORLD.draw(rng.at(sp.Purpose.WORLD))
+    world = WORLD.draw(rng.at(sp.rng.Purpose.WORLD))
     twin, under_way, flying = SlowPending(N, BUDGET, **SETTINGS), [], 0
     for t, x, outcome, state in sp.rounds(policy, world, delay, rng, ()):
         twin.play(x)
-        late = int(delay.draw(t, rng.at(sp.Purpose.DELAY, t)))
-        under_way.append((late + t if late != sp.NEVER else late, t, outcome.z))
+        late = int(delay.draw(t, rng.at(sp.rng.Purpose.DELAY, t)))
+        under_way.append((late + t if late != sp.delays.NEVER else late, t, outcome.z))
         for arrival, moment, z in under_way:
             if arrival == t:
                 twin.tell(moment, z)
@@ -100,10 +100,10 @@ def test_an_arm_in_flight_that_was_never_heard_of_stands_at_the_top():
 
 def test_while_blind_the_arms_take_turns():
     policy, rng = sp.NDCSEM(discount=0.999, exploration=0.01, pending=True), sp.Rng(2, np.arange(20))
-    state = policy.init(sp.Problem(6, 2), rng.at(sp.Purpose.START), (20,))
+    state = policy.init(sp.Problem(6, 2), rng.at(sp.rng.Purpose.START), (20,))
     pulls = []
     for t in range(1, 67):
-        x = policy.select(state, rng.at(sp.Purpose.CHOICE, t)).x
+        x = policy.select(state, rng.at(sp.rng.Purpose.CHOICE, t)).x
         state = policy.played(state, x)
         pulls.append(x)
     after = np.sum(pulls, axis=0)
@@ -145,7 +145,7 @@ def test_an_arm_tried_again_is_not_repeated_blindly():
     for pending in (False, True):
         policy = sp.NDCSEM(discount=0.99, exploration=0.05, pending=pending)
         rng = sp.Rng(1, np.arange(8))
-        drawn = world.draw(rng.at(sp.Purpose.WORLD), (8,))
+        drawn = world.draw(rng.at(sp.rng.Purpose.WORLD), (8,))
         chosen = [x[:, 1] for t, x, _, _ in sp.rounds(policy, drawn, sp.ConstantDelay(50), rng, (8,)) if t > 300]
         worse[pending] = np.mean(chosen)
     assert worse[True] < 0.3 * worse[False]

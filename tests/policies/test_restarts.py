@@ -276,10 +276,10 @@ def test_without_alarms_and_forcing_it_is_cucb():
 def played_by(policy, problem, rounds, seed=0):
     """Decisions of a learner that hears nothing, (rounds, n)."""
     rng = sp.Rng(seed)
-    state = policy.init(problem, rng.at(sp.Purpose.START))
+    state = policy.init(problem, rng.at(sp.rng.Purpose.START))
     decisions = []
     for t in range(1, rounds + 1):
-        decisions.append(policy.select(state, rng.at(sp.Purpose.CHOICE, t)).x)
+        decisions.append(policy.select(state, rng.at(sp.rng.Purpose.CHOICE, t)).x)
         state = policy.played(state, decisions[-1])
     return np.array(decisions)
 
@@ -429,7 +429,7 @@ def test_live_equals_its_row_of_a_batch(kind):
     restarts = []
     for first, count in ((0, 5), (3, 1)):
         rng = sp.Rng(2, np.arange(first, first + count))
-        world = environment.draw(rng.at(sp.Purpose.WORLD), (count,))
+        world = environment.draw(rng.at(sp.rng.Purpose.WORLD), (count,))
         restarts.append(np.array([r.state.detector.restart for r in sp.rounds(policy, world, delay, rng, (count,))]))
     np.testing.assert_array_equal(restarts[0][:, 3:4], restarts[1])
     assert len(np.unique(restarts[0][-1])) > 2  # learners restart each in a round of its own

@@ -111,7 +111,7 @@ def test_the_simulation_tells_the_weights_only_to_those_who_ask(kind):
     for knows_graph in (False, True):
         sp.simulate(Asked(knows_graph=knows_graph), environment, replications=2)
     assert seen[0] is None
-    world = environment.draw(sp.Rng(0, np.arange(2)).at(sp.Purpose.WORLD), (2,))
+    world = environment.draw(sp.Rng(0, np.arange(2)).at(sp.rng.Purpose.WORLD), (2,))
     np.testing.assert_array_equal(seen[1], world.weights(1))
     assert (seen[1] > 1).any()
 

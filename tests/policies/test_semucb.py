@@ -67,9 +67,9 @@ def test_index_by_hand():
 def test_ndcsem_tends_to_it(law):
     """No delay, hardly any discount, exploration 1/4: the same index and the same graph on the same data."""
     environment = sp.SyntheticSEM(n_arms=6, budget=3, edge_density=0.2, horizon=300, changes=(), law=law)
-    world = environment.draw(sp.Rng(2).at(sp.Purpose.WORLD))
+    world = environment.draw(sp.Rng(2).at(sp.rng.Purpose.WORLD))
     one, other = SEMUCB(graph=sparse(0.1)), sp.NDCSEM(discount=1 - 1e-9, exploration=0.25, graph=sparse(0.1))
-    twin = other.init(world.problem, sp.Rng(2).at(sp.Purpose.START))
+    twin = other.init(world.problem, sp.Rng(2).at(sp.rng.Purpose.START))
     for t, x, outcome, state in sp.rounds(one, world, 0, sp.Rng(2), ()):
         piece = feedback(x, *outcome)
         twin = other.update(other.played(twin, x), piece, sp.Rng(0))

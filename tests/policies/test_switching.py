@@ -43,7 +43,7 @@ def test_it_keeps_the_rules_of_a_policy(graph):
 def test_a_row_of_a_batch_is_a_live_learner_bit_for_bit(name):
     rng, alone = sp.Rng(9, np.arange(3)), sp.Rng(9, 2)
     policy = sp.SwitchingSEM()
-    world, own = WORLD.draw(rng.at(sp.Purpose.WORLD), (3,)), WORLD.draw(alone.at(sp.Purpose.WORLD))
+    world, own = WORLD.draw(rng.at(sp.rng.Purpose.WORLD), (3,)), WORLD.draw(alone.at(sp.rng.Purpose.WORLD))
     together, single = (
         sp.rounds(policy, world, DELAYS[name], rng, (3,)),
         sp.rounds(policy, own, DELAYS[name], alone, ()),
@@ -59,8 +59,8 @@ def test_a_row_of_a_batch_is_a_live_learner_bit_for_bit(name):
 def test_pulls_in_flight_are_those_not_heard_of_and_never_negative(name):
     rng, policy, delay = sp.Rng(2), sp.SwitchingSEM(), DELAYS[name]
     waiting: dict[int, tuple[int, Any]] = {}
-    for t, x, _, state in sp.rounds(policy, WORLD.draw(rng.at(sp.Purpose.WORLD)), delay, rng, ()):
-        waiting[t] = int(delay.draw(t, rng.at(sp.Purpose.DELAY, t))), x
+    for t, x, _, state in sp.rounds(policy, WORLD.draw(rng.at(sp.rng.Purpose.WORLD)), delay, rng, ()):
+        waiting[t] = int(delay.draw(t, rng.at(sp.rng.Purpose.DELAY, t))), x
         expected = sum((x for day, (late, x) in waiting.items() if day + late > t), np.zeros(5))
         assert (state.in_flight >= 0).all()
         assert_array_equal(explained(policy, state).pending, state.in_flight)
@@ -115,7 +115,7 @@ def test_rewards_on_another_scale_or_shifted_are_the_same_problem(law):
     ranges = [(0.0, 1.0), (0.0, 80.0), (3.0, 5.0)]
     states = [policy.init(sp.Problem(4, 2, False, limits), sp.Rng(0)) for limits in ranges]
     for t in range(1, 150):
-        chosen = [policy.select(state, sp.Rng(0).at(sp.Purpose.CHOICE, t)).x for state in states]
+        chosen = [policy.select(state, sp.Rng(0).at(sp.rng.Purpose.CHOICE, t)).x for state in states]
         share = draws.beta(3 * means, 3 * (1 - means)) if law == "beta" else draws.uniform(size=4) < means
         means = 1 - means if t == 80 else means
         for k, (low, high) in enumerate(ranges):
@@ -134,7 +134,7 @@ def test_ranges_around_zero_are_explored_and_arms_that_lose_are_left(limits):
     state = policy.init(sp.Problem(3, 2, False, limits), sp.Rng(0))
     pulls = []
     for t in range(1, 241):
-        x = policy.select(state, sp.Rng(0).at(sp.Purpose.CHOICE, t)).x
+        x = policy.select(state, sp.Rng(0).at(sp.rng.Purpose.CHOICE, t)).x
         pulls.append(x)
         state = policy.update(policy.played(state, x), feedback(x, np.where(x, [high, low, low], 0.0)), sp.Rng(0))
     assert pulls[0].sum() == 2
@@ -162,7 +162,7 @@ def test_an_arm_whose_effect_hurts_is_not_chosen(graph):
     world = sp.SyntheticSEM(
         n_arms=6, budget=4, edge_density=0.5, weight_range=(0.6, 0.9), harmful=0.5, horizon=150, changes=()
     )
-    drawn = world.draw(rng.at(sp.Purpose.WORLD), (12,))
+    drawn = world.draw(rng.at(sp.rng.Purpose.WORLD), (12,))
     hurts, late = drawn.weights(1) < -0.1, np.zeros((12, 6))
     assert hurts.any()
     weights = None
@@ -178,7 +178,7 @@ def test_memory_does_not_grow():
     policy, rng = sp.SwitchingSEM(), sp.Rng(0)
     world = sp.SyntheticSEM(n_arms=4, budget=2, edge_density=0.2, horizon=2000, changes=(900,))
     shapes = {}
-    for t, _, _, state in sp.rounds(policy, world.draw(rng.at(sp.Purpose.WORLD)), 3, rng, ()):
+    for t, _, _, state in sp.rounds(policy, world.draw(rng.at(sp.rng.Purpose.WORLD)), 3, rng, ()):
         if t in (10, 2000):
             shapes[t] = {name: (leaf.shape, leaf.dtype) for name, leaf in leaves(state).items()}
     assert shapes[10] == shapes[2000]
@@ -210,7 +210,7 @@ def test_the_known_order_leads_until_effects_arrive():
     assert_array_equal(explained(policy, unordered).weights, 1.0)
     world = sp.SyntheticSEM(horizon=30, changes=())
     blind = [sp.simulate(p, world, 50, replications=400).final_regret for p in (policy, sp.Uniform())]
-    assert sp.mean_interval(blind[1] - blind[0]).low > 0
+    assert sp.metrics.mean_interval(blind[1] - blind[0]).low > 0
     learned = told(policy, sp.Problem(3, 1), [[0, 0, 1]] * 3, [[0, 0, 1]] * 3)
     prior, found = 4 / 3 * 4 / 3, learned.graph.weights[2]
     assert_allclose(explained(policy, learned).weights[2], found + (prior - found) / 16)
@@ -275,7 +275,7 @@ def test_errors_name_what_is_wrong():
 def noticed(world, delay, learners):
     """Changes noticed by each learner after every round, and the rounds they were dated to."""
     policy, rng = sp.SwitchingSEM(graph="none"), sp.Rng(11, np.arange(learners))
-    drawn = world.draw(rng.at(sp.Purpose.WORLD), (learners,))
+    drawn = world.draw(rng.at(sp.rng.Purpose.WORLD), (learners,))
     told = [state.belief.detected.copy() for *_, state in sp.rounds(policy, drawn, delay, rng, (learners,))]
     return np.moveaxis(np.array(told), -1, 0)
 

@@ -36,7 +36,7 @@ def held(name: str, environment: Any, delay: int, seed: int) -> Iterator[tuple[A
     """A policy, its state and its explanation before every round of a game, and after the last."""
     rng = sp.Rng(seed)
     world = environment.draw(rng.at(Purpose.WORLD))
-    policy: Any = sp.POLICIES[name]()
+    policy: Any = sp.policies.POLICIES[name]()
     policy = policy.with_world(world)
     state = policy.init(problem_for(policy, world), rng.at(Purpose.START))
     yield policy, state, explained(policy, state, rng)

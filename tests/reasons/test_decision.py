@@ -33,7 +33,7 @@ def check_sums(shown, told):
         assert arm.known == (shown.count[j] > 0)
 
 
-@pytest.mark.parametrize("name", sp.POLICIES)
+@pytest.mark.parametrize("name", sp.policies.POLICIES)
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32), delay=st.integers(0, 5), cyclic=st.booleans())
 def test_it_adds_up_for_every_policy(name, seed, delay, cyclic):

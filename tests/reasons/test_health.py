@@ -127,7 +127,7 @@ def test_scores_that_are_all_exploration():
 
 
 def test_who_knows_sets_does_not_say_that_an_arm_was_never_heard_of():
-    learner = sp.Learner(sp.POLICIES["super-arm-ucb"](), sp.Problem(3, 2))
+    learner = sp.Learner(sp.policies.POLICIES["super-arm-ucb"](), sp.Problem(3, 2))
     learner.report(learner.play([1, 1, 0]), z=[0.5, 0.5, 0], y=[0.5, 0.5, 0])
     learner.report(learner.play([1, 0, 1]), z=[0.5, 0, 0.5], y=[0.5, 0, 0.5])
     learner.play([0, 1, 1])
@@ -152,7 +152,7 @@ def test_who_learns_nothing_has_nothing_amiss():
     assert learner.reasons().health == ()
 
 
-@pytest.mark.parametrize("policy", [sp.GLRCUCB(), sp.GLRSEMUCB()])
+@pytest.mark.parametrize("policy", [sp.policies.GLRCUCB(), sp.policies.GLRSEMUCB()])
 def test_restarts_are_counted(policy):
     world = sp.FixedSEM(
         adjacency=np.zeros((2, 2)), means=[[0.05, 0.9], [0.9, 0.05]], budget=2, horizon=600, changes=(301,)

@@ -40,10 +40,10 @@ def test_json_is_strict_and_goes_round():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name in sp.POLICIES if "oracle" not in name])
+@pytest.mark.parametrize("name", [name for name in sp.policies.POLICIES if "oracle" not in name])
 def test_every_policy_speaks_at_any_time(name):
     problem = sp.Problem(3, 2, overall_range=(0.0, 2.0), weights=np.array([1.0, 1.5, 1.2]))
-    learner = sp.Learner(sp.POLICIES[name](), problem)
+    learner = sp.Learner(sp.policies.POLICIES[name](), problem)
     for t in range(6):
         told = learner.reasons(NAMES)
         strict(told.to_json())

@@ -352,10 +352,10 @@ def play_beside(policy, problem, delay, outcome, rounds, tell, seed=0):
     What arrives in one round comes in the order of play.
     """
     rng = sp.Rng(seed)
-    state = policy.init(problem, rng.at(sp.Purpose.START))
+    state = policy.init(problem, rng.at(sp.rng.Purpose.START))
     under_way = []
     for t in range(1, rounds + 1):
-        x = policy.select(state, rng.at(sp.Purpose.CHOICE, t)).x
+        x = policy.select(state, rng.at(sp.rng.Purpose.CHOICE, t)).x
         yield Met(t, state, x)
         state = policy.played(state, x)
         late = delay(t)
@@ -364,9 +364,9 @@ def play_beside(policy, problem, delay, outcome, rounds, tell, seed=0):
         for arrival, moment, decision, z, y in under_way:
             if arrival == t:
                 piece = sp.Feedback(decision, z, y, np.array(t - moment), np.array(True))
-                state = policy.update(state, piece, rng.at(sp.Purpose.LEARNING, moment))
+                state = policy.update(state, piece, rng.at(sp.rng.Purpose.LEARNING, moment))
                 tell(t, moment, decision, z, y)
-    yield Met(rounds + 1, state, policy.select(state, rng.at(sp.Purpose.CHOICE, rounds + 1)).x)
+    yield Met(rounds + 1, state, policy.select(state, rng.at(sp.rng.Purpose.CHOICE, rounds + 1)).x)
 
 
 def delays(seed):

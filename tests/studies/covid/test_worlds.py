@@ -182,7 +182,7 @@ def test_the_literal_world_plays_but_has_no_regret():
     assert isinstance(world, World)
     assert not isinstance(world, ScoredWorld)
     with pytest.raises(TypeError, match="LiteralWorld: must be a ScoredWorld, in which regret is defined"):
-        problem_for(sp.CUCB(knows_graph=True), world)
+        problem_for(sp.policies.CUCB(knows_graph=True), world)
 
 
 @pytest.mark.parametrize("make", [literal_world, semi_synthetic_world])
@@ -250,7 +250,7 @@ def test_the_environment_runs_with_oracles():
     environment = SemiSyntheticCovid(record=simulated(), shift=5)
     best, late, policy = (
         sp.simulate(player, environment, 3, replications=2).final_regret
-        for player in (sp.Oracle(), sp.DelayedOracle(), POLICY)
+        for player in (sp.policies.Oracle(), sp.policies.DelayedOracle(), POLICY)
     )
     assert (best == 0).all()
     assert (late > 0).all()
