@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy import stats
 
 import spillover as sp
+from tests.properties import examples
 from tests.reference import graph_reference
 from tests.reference.ndcsem_reference import SlowNDCSEM, choose, initialisation_faults
 
@@ -162,7 +162,7 @@ def correlations(graph):
     acyclic=st.booleans(),
     data=st.data(),
 )
-@hypothesis_settings(max_examples=60)
+@examples(12)
 def test_any_order_of_arrival_is_the_same(seed, rounds, discount, acyclic, data):
     log = played_log(seed, rounds, law="beta" if seed % 2 else "bernoulli", acyclic=acyclic)
     order = data.draw(st.permutations(range(rounds)))[: data.draw(st.integers(1, rounds))]
@@ -188,7 +188,7 @@ def test_any_order_of_arrival_is_the_same(seed, rounds, discount, acyclic, data)
 
 
 @given(seed=st.integers(0, 2**32 - 1), data=st.data())
-@hypothesis_settings(max_examples=15)
+@examples(3)
 def test_any_order_is_the_same_with_a_tuned_graph(seed, data):
     log = played_log(seed, 30)
     order = data.draw(st.permutations(range(30)))
