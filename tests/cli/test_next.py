@@ -14,6 +14,7 @@ import pytest
 from spillover.cli.policy_option import usable
 from spillover.history.example import example_file
 from tests.cli.calls import call, outside
+from tests.waiting import HANG
 
 HEADER = "round,arm,chosen,z,y"
 SMALL = """round,arm,chosen,z,y
@@ -450,5 +451,5 @@ def test_what_takes_long_to_load_is_not_loaded(folder) -> None:
     heavy = "print(sorted({'pandas', 'matplotlib'} & set(sys.modules)))"
     lines = ["import atexit, sys", "from spillover.cli import main", f"atexit.register(lambda: {heavy})"]
     code = "\n".join([*lines, "main(['next', 'h.csv', '--budget', '1'])"])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG)
     assert done.stdout.splitlines()[-1] == "[]"

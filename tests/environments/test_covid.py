@@ -24,6 +24,7 @@ from spillover.rng import Purpose
 from spillover.simulation import rounds
 from spillover.testing import check_environment
 from spillover.types import World
+from tests.record import NEEDS_RECORD
 
 POLICY = sp.NDCSEM(discount=0.85, exploration=0.1, sparsity="auto")
 
@@ -265,7 +266,7 @@ def test_the_environment_runs_with_oracles():
 @pytest.fixture
 def record():
     if not os.environ.get("SPILLOVER_COVID_DATA"):
-        pytest.skip("SPILLOVER_COVID_DATA is not set: it names the folder with the files of the Covid-19 record")
+        pytest.skip(NEEDS_RECORD)
     return covid_italy()
 
 

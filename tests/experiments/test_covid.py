@@ -40,10 +40,11 @@ from spillover.policies import NDCSEM
 from spillover.rng import Rng
 from spillover.simulation import rounds
 from spillover.store import CellStore
+from tests.record import NEEDS_RECORD
 
 SMALL = CovidPlan(shifts=(3, 11), seeds=2, discounts=(0.7, 0.85), explorations=(1e-4, 0.1))
 FOLDER = os.environ.get("SPILLOVER_COVID_DATA")
-needs_record = pytest.mark.skipif(FOLDER is None, reason="SPILLOVER_COVID_DATA is not set to the record's folder")
+needs_record = pytest.mark.skipif(not FOLDER, reason=NEEDS_RECORD)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 import importlib.util
-import time
+from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,13 +8,14 @@ import pytest
 from spillover.experiments import run_experiment
 from spillover.experiments.engines import ENGINES, start
 from tests.experiments.small import small
+from tests.waiting import wait_until
 
 LIBRARY = {"serial": "numpy", "loky": "joblib", "dask": "distributed", "ray": "ray"}
 
 
 def needs(engine):
     if importlib.util.find_spec(LIBRARY[engine]) is None:
-        pytest.skip(f"the extra spillover[{engine}] is not installed")
+        pytest.skip(f"run it with: pip install 'spillover[{engine}]' (Ray has no release for the newest Pythons)")
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +39,11 @@ def test_every_engine_gives_the_same_numbers(engine, expected, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize(("engine", "address"), [("dask", "tcp://127.0.0.1:9"), ("ray", "127.0.0.1:9"), ("ray", "x")])
-def test_a_cluster_that_does_not_answer(engine, address, tmp_path):
+def test_a_cluster_that_does_not_answer(engine, address, tmp_path, monkeypatch):
     needs(engine)
-    before = time.perf_counter()
+    monkeypatch.setattr("spillover.experiments.engines.SECONDS_TO_CONNECT", 0.2)
     with pytest.raises(ConnectionError, match=f"address = '{address}': must be that of a .* cluster that answers"):
         run_experiment(small(), tmp_path, engine=engine, address=address)
-    assert time.perf_counter() - before < 30
     assert list((tmp_path / "cells").iterdir()) == []
 
 
@@ -76,16 +77,15 @@ def test_an_error_in_a_worker_comes_back():
 
 def test_closing_early_stops_the_work():
     with start("loky", 2) as mapping:
-        results = mapping(time.sleep, [0.01] * 10_000)
-        assert next(results) is None
-        before = time.perf_counter()
+        results = mapping(abs, count())  # all of it would never end
+        assert next(results) is not None
         results.close()
-    assert time.perf_counter() - before < 40  # all of it would take 50 s
 
 
-def test_closing_early_is_quiet_about_results_that_were_ready():
+def test_closing_early_is_quiet_about_results_that_were_ready(tmp_path):
     with start("loky", 2) as mapping:
-        results = mapping(time.sleep, [0.0] * 100)
+        results = mapping(Path.touch, [tmp_path / str(k) for k in range(100)])
         assert next(results) is None
-        time.sleep(1.0)  # more are ready than were taken
+        # the last are handed out when those before them are done, so more are ready than were taken
+        wait_until(lambda: len(list(tmp_path.iterdir())) == 100)
         results.close()
