@@ -200,7 +200,7 @@ def costly_problem(seed, infinite=0):
 @pytest.mark.parametrize("infinite", [0, 8, 14])
 def test_how_much_better_another_set_could_be_is_right_against_all_sets(infinite):
     unproved, not_best, without_limit = 0, 0, 0
-    for seed, effort in itertools.product(range(20), (1, 30, 10**6)):
+    for seed, effort in itertools.product(range(8), (1, 30, 10**6)):
         scores, constraints, sets = costly_problem(seed, infinite)
         x, could_gain = searched_set(scores, 7, constraints, sp.Rng(seed), effort=effort)
         best, found = max(worth(scores, other) for other in sets), worth(scores, x)

@@ -26,7 +26,7 @@ def expected(tmp_path_factory):
 # Ray and Dask leave sockets and event loops to the garbage collector
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "serial"])
+@pytest.mark.parametrize("engine", ["loky", "dask", pytest.param("ray", marks=pytest.mark.long)])  # it starts slowly
 def test_every_engine_gives_the_same_numbers(engine, expected, tmp_path):
     needs(engine)
     found = run_experiment(small(), tmp_path, engine=engine, jobs=2)
@@ -68,6 +68,10 @@ def test_a_library_that_is_not_installed(engine, monkeypatch):
         start(engine),
     ):
         pass
+
+
+def test_every_engine_is_tried():
+    assert set(LIBRARY) == set(ENGINES)
 
 
 def test_an_error_in_a_worker_comes_back():

@@ -24,9 +24,10 @@ def watched(world, delay, replications=100, seed=3):
     return state.graph.alarms, state.graph.since, np.array(heard)
 
 
+@pytest.mark.parametrize("replications", [10, pytest.param(100, marks=pytest.mark.long)])
 @pytest.mark.parametrize("delay", [sp.ConstantDelay(20), sp.UniformDelay(0, 60)])
-def test_no_false_alarm_without_noise(delay):
-    alarms, _, _ = watched(sp.SyntheticSEM(), delay)
+def test_no_false_alarm_without_noise(delay, replications):
+    alarms, _, _ = watched(sp.SyntheticSEM(), delay, replications)
     assert not alarms.any()
 
 
