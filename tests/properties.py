@@ -2,6 +2,7 @@
 
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 COMMON = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 FIXED = settings(COMMON, max_examples=25, derandomize=True)
@@ -22,5 +23,5 @@ def forget_constants_of_loaded_modules() -> None:
     Hypothesis also draws constants that it finds in the source of whatever modules of the project are loaded, so that
     other tests in the same process, and the folder that the project is in, would change the examples.
     """
-    nothing = providers.Constants()
+    nothing = Constants()
     providers._get_local_constants = lambda: nothing

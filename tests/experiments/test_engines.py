@@ -52,7 +52,7 @@ def test_a_dask_cluster_that_is_running(expected, tmp_path):
     needs("dask")
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
         found = run_experiment(small(), tmp_path, engine="dask", address=cluster.scheduler_address)
     np.testing.assert_array_equal(found.records()[0].regret, expected.records()[0].regret)
 

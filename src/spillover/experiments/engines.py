@@ -62,7 +62,10 @@ def dask(jobs: int | None, address: str | None) -> Iterator[Mapping]:
     distributed = extra("distributed", "dask")
     if address is None:
         cluster = distributed.LocalCluster(
-            n_workers=jobs or joblib.cpu_count(), threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=jobs or joblib.cpu_count(),
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",  # any free port: with None it would be 8787, which another run may have
         )
     else:
         cluster = None
