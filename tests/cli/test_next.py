@@ -87,7 +87,7 @@ def test_a_file_gives_a_decision_of_at_most_the_budget(folder) -> None:
         (changed("2,b,1", ",b,1"), ["h.csv:5: round is empty: must be a whole number or a date"]),
         (changed("2,b,1", "2026-01-01,b,1"), ["h.csv: rounds are numbers and dates", "must be of one kind"]),
         (changed("0.4,0.4", "1.4,0.4"), ["h.csv:5: z = 1.4: must be from 0 to 1", "--range LOW HIGH"]),
-        (changed("0.4,0.4", "0.4,1e80"), ["h.csv:5: y = 1e+80: must be from -1e+70 to 1e+70"]),
+        (changed("0.4,0.4", "0.4,1e80"), ["h.csv:5: y = 1e+80: must be from -1e+40 to 1e+40"]),
         (changed("2,b,1,0.4,0.4", "2,b,1,0.4"), ["h.csv:5: has 4 values: must have 5, as there are columns"]),
         (changed(HEADER, "round,arm,chosen,z,y,y"), ["column 'y' stands there 2 times: must be there once"]),
         (changed(HEADER, "round,arm,chozen,z,y"), ["h.csv: no column 'chosen'", "did you mean chozen?"]),

@@ -51,8 +51,11 @@ def test_a_pipe_that_closes_early_is_no_error(here) -> None:
 
 @pytest.mark.parametrize(
     ("what", "template", "engine"),
-    [("run", STUDY, "serial"), ("run", STUDY, "loky"), ("tune", GRID, "loky")],
-    ids=["run-serial", "run-loky", "tune-loky"],
+    [
+        pytest.param("run", STUDY, "serial", marks=pytest.mark.long, id="run-serial"),
+        pytest.param("run", STUDY, "loky", id="run-loky"),
+        pytest.param("tune", GRID, "loky", id="tune-loky"),
+    ],
 )
 def test_a_run_that_is_interrupted_goes_on_where_it_stopped(what, template, engine, here) -> None:
     """Ctrl-C reaches all processes of the terminal; every finished cell is kept."""

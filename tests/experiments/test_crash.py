@@ -100,11 +100,12 @@ def test_killed_and_resumed(begin, tmp_path, undisturbed):
 
 
 @pytest.mark.long
-def test_killed_many_times_and_resumed(begin, tmp_path, undisturbed):
-    kill_and_resume(begin, tmp_path / "store", kills=30)
+def test_killed_fifty_times_and_resumed(begin, tmp_path, undisturbed):
+    kill_and_resume(begin, tmp_path / "store", kills=50)
     equal(open_results(tmp_path / "store"), undisturbed)
 
 
+@pytest.mark.long
 def test_two_processes_share_the_work(begin, tmp_path, undisturbed):
     first, second = begin(), begin()
     assert (first.wait(), second.wait()) == (0, 0)
@@ -121,7 +122,7 @@ def test_one_goes_on_with_what_the_other_left(begin, tmp_path, undisturbed):
     equal(open_results(tmp_path / "store"), undisturbed)
 
 
-@pytest.mark.parametrize("engine", ["serial", "loky"])
+@pytest.mark.parametrize("engine", ["serial", pytest.param("loky", marks=pytest.mark.long)])
 def test_ctrl_c(begin, tmp_path, engine, undisturbed):
     process, folder = begin(engine, ENDLESS), tmp_path / "store"
     wait_until(lambda: len(written(folder)) >= 2, process)

@@ -24,10 +24,17 @@ def watched(world, delay, replications=100, seed=3):
     return state.graph.alarms, state.graph.since, np.array(heard)
 
 
-@pytest.mark.parametrize("replications", [10, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("world", "replications"),
+    [
+        (sp.SyntheticSEM(horizon=1000, changes=(300, 700)), 20),
+        pytest.param(sp.SyntheticSEM(), 100, marks=pytest.mark.long),
+    ],
+    ids=["short", "whole"],
+)
 @pytest.mark.parametrize("delay", [sp.ConstantDelay(20), sp.UniformDelay(0, 60)])
-def test_no_false_alarm_without_noise(delay, replications):
-    alarms, _, _ = watched(sp.SyntheticSEM(), delay, replications)
+def test_no_false_alarm_without_noise(delay, world, replications):
+    alarms, _, _ = watched(world, delay, replications)
     assert not alarms.any()
 
 

@@ -10,6 +10,7 @@ import spillover as sp
 from spillover.graph import AUTO_GRID, HELD_OUT_EVERY, HELD_OUT_PHASE, SelfTunedGraph, SparseGraph, largest_near_best
 from tests.properties import examples
 from tests.reference import graph_reference as reference
+from tests.sampling import few_or_many
 
 LAMBDAS = (0.0, 1e-5, 1e-3, 0.1, 1.0, 10.0, 1e6)
 BOUND = 0.95
@@ -108,7 +109,7 @@ def test_optimal_after_every_round(law, acyclic, sparsity):
 
 
 @pytest.mark.parametrize("acyclic", [True, False])
-@pytest.mark.parametrize("n", [1, 2, 30, 100])
+@pytest.mark.parametrize("n", [1, 2, 30, pytest.param(100, marks=pytest.mark.long)])
 def test_other_numbers_of_arms(n, acyclic):
     for sparsity in (0.0, 1e-3, 1.0):
         Z, Y = random_rounds(n, n, 2 * n + 20, max(1, n // 6), "beta", acyclic, edges=2 * n)
@@ -204,10 +205,11 @@ def test_collinear_columns_and_duplicated_rounds(acyclic, sparsity):
             assert reference.objective(Z, Y, graph.adjacency, penalty) == pytest.approx(least, rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.parametrize("problems", few_or_many(60, 170))
 @pytest.mark.parametrize("sparsity", [0.0, 1e-3, 0.1])
-def test_rank_deficient_rows_at_their_bound(sparsity):
+def test_rank_deficient_rows_at_their_bound(sparsity, problems):
     binding = 0
-    for seed in range(170):
+    for seed in range(problems):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(3, 9))
         Z, Y = binding_rounds(seed, n, int(rng.integers(1, n + 3)), int(rng.integers(1, n)))
@@ -218,7 +220,7 @@ def test_rank_deficient_rows_at_their_bound(sparsity):
         sums = graph.adjacency.sum(axis=1)
         assert (sums <= BOUND + 1e-9).all()
         binding += bool((graph.pressure > 0).any())
-    assert binding >= 150  # that is what these instances are for
+    assert binding >= 0.85 * problems  # that is what these instances are for
 
 
 def test_rewards_below_zero():

@@ -77,7 +77,7 @@ def compare(shown, twin, t):
     if not graph_reference.unique_minimiser(Y, twin.allowed):
         return shown.score  # several graphs are as good: follow the one that it holds
     stray = max(1e-6, 1e-7 * np.linalg.cond(Y[:, 1:].T @ Y[:, 1:]))  # of conditions that hold to 1e-8
-    if stray > 1e-3:
+    if stray > 1e-3:  # a tolerance that says nothing
         return shown.score
     np.testing.assert_allclose(shown.adjacency, held.adjacency, atol=stray)
     np.testing.assert_allclose(shown.weights, held.weights, atol=10 * stray)
@@ -183,7 +183,7 @@ def test_any_order_of_arrival_is_the_same(seed, rounds, discount, acyclic, data)
     assert values[0] == pytest.approx(values[1], rel=1e-9, abs=1e-9)
     if graph_reference.unique_minimiser(log[2][seen], allowed):
         stray = 1e-7 * np.linalg.cond(log[2][seen].T @ log[2][seen])  # of conditions that hold to 1e-8
-        if stray < 1e-2:
+        if stray < 1e-3:
             np.testing.assert_allclose(shown.adjacency, other.adjacency, atol=stray)
 
 
