@@ -1,5 +1,6 @@
 """Shared settings of the tests."""
 
+import os
 import signal
 
 from hypothesis import settings
@@ -16,3 +17,6 @@ forget_constants_of_loaded_modules()
 # Shells let processes in the background ignore Ctrl-C, and whatever they start: then nothing could be interrupted here.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tables that the documents show are printed in full, however narrow the terminal is.
+os.environ["COLUMNS"] = "120"

@@ -95,7 +95,7 @@ def kill_and_resume(begin, folder: Path, kills: int) -> None:
 
 
 def test_killed_and_resumed(begin, tmp_path, undisturbed):
-    kill_and_resume(begin, tmp_path / "store", kills=2)
+    kill_and_resume(begin, tmp_path / "store", kills=1)
     equal(open_results(tmp_path / "store"), undisturbed)
 
 

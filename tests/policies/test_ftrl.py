@@ -312,6 +312,7 @@ def test_same_history_same_probabilities():
         state = policy.update(policy.played(state, x), feedback(x, y, plain.x), Rng(0))
 
 
+@pytest.mark.long
 def test_regret_of_a_plain_bandit_problem():
     """Bernoulli rewards, no delay, no graph, no drift: as much regret as an independent implementation."""
     runs, horizon = 40, 1000
