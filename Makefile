@@ -3,6 +3,7 @@
 # make lint        the checks without the tests             make format      rewrite the code in the house style
 # make lock        pin the dependencies anew                make clean       remove all that was made, but not results/
 #
+# make explore     the property tests on new random examples; SEED=... repeats a run
 # make examples    run what the documents show and write the answers into them
 #
 # Another interpreter, beside the usual one:  make test PYTHON=python3.13 VENV=.venv-3.13
@@ -11,17 +12,18 @@ PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= auto
 ARGS ?=
+SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-PYTEST := $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --maxprocesses 8
+PYTEST := $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
 
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
-.PHONY: setup test test-long lint format reproduce bench examples lock clean
+.PHONY: setup test test-long explore lint format reproduce bench examples lock clean
 
 setup: $(READY)
 
@@ -39,17 +41,26 @@ $(READY): requirements.lock pyproject.toml
 	@echo "== compiling the kernels (once)" && $(BIN)/python -c "from spillover import kernels; kernels.compile_all()"
 	@touch $@
 
+# mypy takes longest by far, so the others run beside it.
 lint: $(READY)
-	@echo "== ruff check" && $(BIN)/ruff check --quiet .
-	@echo "== ruff format" && $(BIN)/ruff format --quiet --check . || { echo "badly formatted: run make format" >&2; exit 1; }
-	@echo "== mypy" && $(BIN)/mypy --no-error-summary
-	@echo "== import-linter" && { out=$$($(BIN)/lint-imports 2>&1) || { echo "$$out" >&2; exit 1; }; }
+	@echo "== ruff, mypy, import-linter"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "badly formatted: run make format" >&2; exit 1; }
+	@$(BIN)/mypy --no-error-summary & mypy=$$!; \
+	  out=$$($(BIN)/lint-imports 2>&1) || { wait $$mypy; echo "$$out" >&2; exit 1; }; \
+	  wait $$mypy
 
 test: lint
 	@echo "== pytest" && $(PYTEST) -m "not long" $(ARGS)
 
+# A property that fails prints what to repeat it with: make explore SEED=..., and an example to keep in the test.
 test-long: $(READY)
 	@echo "== pytest, the long tests" && $(PYTEST) -m long $(ARGS)
+	@$(MAKE) --no-print-directory explore
+
+explore: $(READY)
+	@echo "== pytest, properties on other examples: make explore SEED=$(SEED) repeats them"
+	@$(PYTEST) -m hypothesis --hypothesis-profile=explore --hypothesis-seed=$(SEED) $(ARGS)
 
 format: $(READY)
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .

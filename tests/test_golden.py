@@ -1,10 +1,9 @@
 """Recorded logs with what NDC-SEM must hold along them, computed by an independent implementation.
 
-The folder is named by SPILLOVER_GOLDEN; every file in it is a case.
+The logs are in `golden/`, whose README says what is in them; every file is a case.
 """
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +13,7 @@ import spillover as sp
 from spillover.graph import SparseGraph
 from tests.reference import graph_reference
 
-FOLDER = os.environ.get("SPILLOVER_GOLDEN", "")
-FILES = sorted(Path(FOLDER).glob("*.json")) if FOLDER else []
-MISSING = (
-    f"SPILLOVER_GOLDEN = {FOLDER!r} has no *.json file in it"
-    if FOLDER
-    else "SPILLOVER_GOLDEN is not set: it names the folder of the golden traces"
-)
-CASES = [pytest.param(path, id=path.stem) for path in FILES] or [
-    pytest.param(None, id="missing", marks=pytest.mark.skip(reason=MISSING))
-]
+FILES = sorted((Path(__file__).parent / "golden").glob("*.json"))
 
 
 def held_along(trace):
@@ -40,7 +30,7 @@ def held_along(trace):
     return shown, log
 
 
-@pytest.mark.parametrize("path", CASES)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_golden_trace(path):
     trace = json.loads(path.read_text())
     shown, (_, Z, Y) = held_along(trace)
@@ -80,8 +70,6 @@ def test_golden_trace(path):
     assert clear >= 1
 
 
-def test_the_folder_is_read():
-    """Where the folder is given, its files are there."""
-    if not FOLDER:
-        pytest.skip(MISSING)
-    assert FILES, MISSING
+def test_the_traces_are_there():
+    names = ["continuous_rewards", "cyclic_bound_binds", "cyclic_graph", "paper_shape"]
+    assert [path.stem for path in FILES] == names

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spillover.delays import NEVER
 from spillover.mailbox import Mailbox
 from spillover.types import Choice, Outcome
+from tests.properties import examples
 
 ARMS = 3
 
@@ -88,7 +89,7 @@ def run_against_twin(delays, batch, with_memo, seed):
 delay_values = st.one_of(st.integers(0, 3), st.integers(0, 30), st.just(NEVER))
 
 
-@settings(deadline=None, max_examples=150)
+@examples(30)
 @given(
     st.sampled_from([(), (1,), (3,), (2, 2)]),
     st.integers(1, 25),

@@ -98,7 +98,7 @@ def decision(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, n
 
 
 FAULTS = {
-    kernels.NOT_FINITE: "finite numbers, at most 1e70: an outcome that is not known yet must not be reported",
+    kernels.NOT_FINITE: "finite numbers, at most 1e40: an outcome that is not known yet must not be reported",
     kernels.NOT_PLAYED: "0 for every arm that was not played",
     kernels.OUT_OF_RANGE: "inside the problem's reward_range {reward_range} for every arm that was played",
     kernels.IMPOSSIBLE_AGE: "from 0 to {last}, as {rounds} rounds were played",

@@ -7,6 +7,7 @@ import sys
 from click.testing import CliRunner
 
 from spillover.cli import main
+from tests.waiting import HANG
 
 
 def call(*arguments: object):
@@ -23,7 +24,7 @@ def command(*arguments: object) -> list[str]:
 
 def outside(*arguments: object, **extra):
     """The command in a process of its own, piped."""
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60, env=os.environ, **extra)
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=HANG, env=os.environ, **extra)
 
 
 def refused(result, *parts: str, code: int = 2) -> None:

@@ -4,13 +4,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 import spillover as sp
 from spillover.environments import SEMWorld
 from spillover.rng import Purpose, Rng
+from tests.properties import examples
 
 UNLIKELY = 1e-3  # seeds are fixed: a test below this p-value fails always or never
 
@@ -45,7 +46,6 @@ def by_the_equations(a, gain, b, x):
     return np.array(z), np.array(y)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 7), st.integers(0, 10**6))
 def test_outcomes_satisfy_the_equations(n, seed):
     generator = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def test_outcomes_satisfy_the_equations(n, seed):
     np.testing.assert_allclose(world.expected(1, x), payoff, rtol=1e-12, atol=1e-14)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(8)
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 10**6))
 def test_best_is_the_best_of_all_sets(n, budget, seed):
     generator = np.random.default_rng(seed)

@@ -15,20 +15,23 @@ from spillover.experiments import open_results, parse_experiment, run_experiment
 from spillover.store import CellStore
 from tests.experiments.small import TEXT
 from tests.experiments.test_run import equal
+from tests.waiting import HANG, wait_until
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="groups of processes: POSIX")
 
-LARGER = (  # many cells of tens of milliseconds each
-    TEXT.replace("replications = 6", "replications = 30").replace("150", "400")
-)
+LARGER = TEXT.replace("replications = 6", "replications = 12")
+ENDLESS = 2000  # replications: a run that is interrupted must not be at its end by then
 SCRIPT = """
 import sys
 from pathlib import Path
 from spillover.experiments import load_experiment, run_experiment
-experiment, folder, engine = sys.argv[1:]
+experiment, folder, engine, replications = sys.argv[1:]
 if __name__ == "__main__":
     print("ready", flush=True)
-    run_experiment(load_experiment(experiment), folder, engine=engine, jobs=2)
+    asked = load_experiment(experiment)
+    if replications:
+        asked = asked.changed(replications=int(replications))
+    run_experiment(asked, folder, engine=engine, jobs=2)
     print("done", flush=True)
 """
 
@@ -45,8 +48,8 @@ def begin(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     started = []
 
-    def begin_one(engine="serial"):
-        command = [sys.executable, "script.py", "experiment.toml", "store", engine]
+    def begin_one(engine="serial", replications=""):
+        command = [sys.executable, "script.py", "experiment.toml", "store", engine, str(replications)]
         process = subprocess.Popen(
             command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         )
@@ -67,12 +70,18 @@ def written(folder: Path) -> dict[str, int]:
     return {path.stem: path.stat().st_mtime_ns for path in folder.glob("cells/[!.]*.npz")}
 
 
-def kill_and_resume(begin, folder: Path, kills: int, longest: float) -> None:
+def wait_for_another_cell(folder: Path, known: int, process: subprocess.Popen[str]) -> None:
+    wait_until(lambda: len(written(folder)) > known or process.poll() is not None)
+
+
+def kill_and_resume(begin, folder: Path, kills: int) -> None:
+    """Kill it again and again, at random moments after it has written one more cell, and let it finish in the end."""
     chance = random.Random(kills)
     before: dict[str, int] = {}
     for _ in range(kills):
         process = begin()
-        time.sleep(chance.uniform(0, longest))
+        wait_for_another_cell(folder, len(before), process)
+        time.sleep(chance.uniform(0, 0.05))
         process.kill()
         process.communicate()
         after = written(folder)
@@ -88,16 +97,17 @@ def kill_and_resume(begin, folder: Path, kills: int, longest: float) -> None:
 
 
 def test_killed_and_resumed(begin, tmp_path, undisturbed):
-    kill_and_resume(begin, tmp_path / "store", kills=3, longest=1.0)
+    kill_and_resume(begin, tmp_path / "store", kills=1)
     equal(open_results(tmp_path / "store"), undisturbed)
 
 
 @pytest.mark.long
 def test_killed_fifty_times_and_resumed(begin, tmp_path, undisturbed):
-    kill_and_resume(begin, tmp_path / "store", kills=50, longest=0.15)
+    kill_and_resume(begin, tmp_path / "store", kills=50)
     equal(open_results(tmp_path / "store"), undisturbed)
 
 
+@pytest.mark.long
 def test_two_processes_share_the_work(begin, tmp_path, undisturbed):
     first, second = begin(), begin()
     assert (first.wait(), second.wait()) == (0, 0)
@@ -108,25 +118,18 @@ def test_two_processes_share_the_work(begin, tmp_path, undisturbed):
 
 def test_one_goes_on_with_what_the_other_left(begin, tmp_path, undisturbed):
     first, second = begin(), begin()
-    time.sleep(0.3)
+    wait_until(lambda: len(written(tmp_path / "store")) >= 2)
     first.kill()
     assert second.wait() == 0
     equal(open_results(tmp_path / "store"), undisturbed)
 
 
-def wait_for_cells(folder: Path, number: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
-    while len(written(folder)) < number and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert process.poll() is None
-
-
-@pytest.mark.parametrize("engine", ["serial", "loky"])
+@pytest.mark.parametrize("engine", ["serial", pytest.param("loky", marks=pytest.mark.long)])
 def test_ctrl_c(begin, tmp_path, engine, undisturbed):
-    process, folder = begin(engine), tmp_path / "store"
-    wait_for_cells(folder, 2, process)
+    process, folder = begin(engine, ENDLESS), tmp_path / "store"
+    wait_until(lambda: len(written(folder)) >= 2, process)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=HANG)
     assert process.returncode not in (0, None)
     assert "cells are kept in store; run the same again to go on" in error
     kept = written(folder)
@@ -138,7 +141,7 @@ def test_ctrl_c(begin, tmp_path, engine, undisturbed):
 
 
 def test_workers_leave_with_a_process_that_is_killed(begin, tmp_path):
-    process = begin("loky")
-    wait_for_cells(tmp_path / "store", 2, process)
+    process = begin("loky", ENDLESS)
+    wait_until(lambda: len(written(tmp_path / "store")) >= 2, process)
     process.kill()
-    process.communicate(timeout=30)  # ends only when the workers, which share its stderr, are gone too
+    process.communicate(timeout=HANG)  # ends only when the workers, which share its stderr, are gone too

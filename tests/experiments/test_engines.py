@@ -1,5 +1,6 @@
 import importlib.util
-import time
+from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,13 +8,14 @@ import pytest
 from spillover.experiments import run_experiment
 from spillover.experiments.engines import ENGINES, start
 from tests.experiments.small import small
+from tests.waiting import wait_until
 
 LIBRARY = {"serial": "numpy", "loky": "joblib", "dask": "distributed", "ray": "ray"}
 
 
 def needs(engine):
     if importlib.util.find_spec(LIBRARY[engine]) is None:
-        pytest.skip(f"the extra spillover[{engine}] is not installed")
+        pytest.skip(f"run it with: pip install 'spillover[{engine}]' (Ray has no release for the newest Pythons)")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,7 @@ def expected(tmp_path_factory):
 # Ray and Dask leave sockets and event loops to the garbage collector
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "serial"])
+@pytest.mark.parametrize("engine", ["loky", "dask", pytest.param("ray", marks=pytest.mark.long)])  # it starts slowly
 def test_every_engine_gives_the_same_numbers(engine, expected, tmp_path):
     needs(engine)
     found = run_experiment(small(), tmp_path, engine=engine, jobs=2)
@@ -37,12 +39,11 @@ def test_every_engine_gives_the_same_numbers(engine, expected, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize(("engine", "address"), [("dask", "tcp://127.0.0.1:9"), ("ray", "127.0.0.1:9"), ("ray", "x")])
-def test_a_cluster_that_does_not_answer(engine, address, tmp_path):
+def test_a_cluster_that_does_not_answer(engine, address, tmp_path, monkeypatch):
     needs(engine)
-    before = time.perf_counter()
+    monkeypatch.setattr("spillover.experiments.engines.SECONDS_TO_CONNECT", 0.2)
     with pytest.raises(ConnectionError, match=f"address = '{address}': must be that of a .* cluster that answers"):
         run_experiment(small(), tmp_path, engine=engine, address=address)
-    assert time.perf_counter() - before < 30
     assert list((tmp_path / "cells").iterdir()) == []
 
 
@@ -51,7 +52,7 @@ def test_a_dask_cluster_that_is_running(expected, tmp_path):
     needs("dask")
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
         found = run_experiment(small(), tmp_path, engine="dask", address=cluster.scheduler_address)
     np.testing.assert_array_equal(found.records()[0].regret, expected.records()[0].regret)
 
@@ -69,6 +70,10 @@ def test_a_library_that_is_not_installed(engine, monkeypatch):
         pass
 
 
+def test_every_engine_is_tried():
+    assert set(LIBRARY) == set(ENGINES)
+
+
 def test_an_error_in_a_worker_comes_back():
     with start("loky", 2) as mapping, pytest.raises(ValueError, match="invalid literal"):
         list(mapping(int, ["1", "x", "3"]))
@@ -76,16 +81,15 @@ def test_an_error_in_a_worker_comes_back():
 
 def test_closing_early_stops_the_work():
     with start("loky", 2) as mapping:
-        results = mapping(time.sleep, [0.01] * 10_000)
-        assert next(results) is None
-        before = time.perf_counter()
+        results = mapping(abs, count())  # all of it would never end
+        assert next(results) is not None
         results.close()
-    assert time.perf_counter() - before < 40  # all of it would take 50 s
 
 
-def test_closing_early_is_quiet_about_results_that_were_ready():
+def test_closing_early_is_quiet_about_results_that_were_ready(tmp_path):
     with start("loky", 2) as mapping:
-        results = mapping(time.sleep, [0.0] * 100)
+        results = mapping(Path.touch, [tmp_path / str(k) for k in range(100)])
         assert next(results) is None
-        time.sleep(1.0)  # more are ready than were taken
+        # the last are handed out when those before them are done, so more are ready than were taken
+        wait_until(lambda: len(list(tmp_path.iterdir())) == 100)
         results.close()

@@ -19,6 +19,7 @@ from spillover.graph.evidence import best_candidate, empty_evidence, update_evid
 from spillover.rng import Purpose
 from spillover.testing import check_policy
 from tests.graph.worlds import learn, played, random_model, weights_of
+from tests.sampling import every
 
 
 def watched(world, delay, replications=100, seed=3):
@@ -32,13 +33,21 @@ def watched(world, delay, replications=100, seed=3):
     return state.graph.alarms, state.graph.since, np.array(heard)
 
 
+@pytest.mark.parametrize(
+    ("world", "replications"),
+    [
+        (sp.SyntheticSEM(horizon=1000, changes=(300, 700)), 20),
+        pytest.param(sp.SyntheticSEM(), 100, marks=pytest.mark.long),
+    ],
+    ids=["short", "whole"],
+)
 @pytest.mark.parametrize("delay", [sp.ConstantDelay(20), sp.UniformDelay(0, 60)])
-def test_no_false_alarm_without_noise(delay):
-    alarms, _, _ = watched(sp.SyntheticSEM(), delay)
+def test_no_false_alarm_without_noise(delay, world, replications):
+    alarms, _, _ = watched(world, delay, replications)
     assert not alarms.any()
 
 
-@pytest.mark.parametrize("noise", [0.1, 1.0])
+@pytest.mark.parametrize("noise", every(2, [0.1, 1.0]))
 def test_false_alarms_under_noise_are_rare(noise):
     # 40 x 2,000 arrivals at one false alarm in a million: 0.08 are expected, 3 or more have probability 1e-4
     alarms, _, _ = watched(sp.SyntheticSEM(noise=noise, horizon=2000, changes=(1000,)), 0, 40)
@@ -151,7 +160,7 @@ def test_evidence_says_what_a_graph_brings():
     assert (account.used == 0).all()  # the paper's own world: nothing is clearly better than its learner
 
 
-@pytest.mark.parametrize("delay", [0, 50])
+@pytest.mark.parametrize("delay", every(2, [50, 0]))
 def test_no_worse_than_no_graph_where_graphs_do_not_last(delay):
     world = sp.SyntheticSEM(horizon=1500, changes=(), graph_changes=tuple(range(50, 1500, 50)))
     ours, without = (

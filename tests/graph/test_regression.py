@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import spillover as sp
 from spillover.graph import InstrumentGraph, PayoffWeights
 from spillover.graph.regression import FLOOR, RIDGE
 from tests.graph.worlds import learn, played, random_model, weights_of
+from tests.properties import examples
 from tests.reference import regression_reference as reference
 
 CASES = [(acyclic, gain, signed) for acyclic in (True, False) for gain in (True, False) for signed in (True, False)]
@@ -36,7 +36,7 @@ def test_exact_without_noise(acyclic, gain, signed, law):
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 6), rounds=st.integers(1, 60), noise=st.sampled_from([0, 0.3]))
-@hypothesis_settings(max_examples=60)
+@examples(12)
 def test_slow_twin_agrees(seed, n, rounds, noise):
     A, F = random_model(seed, n, gain=True)
     Z, Y = played(seed, A, F, rounds, law="uniform", noise=noise)

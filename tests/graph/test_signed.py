@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import spillover as sp
 from spillover.graph import GRAPHS, InstrumentGraph, SelfTunedGraph, SparseGraph
 from spillover.set_search import top_arms
 from tests.graph.worlds import learn, played, random_model
+from tests.properties import examples
 from tests.reference import graph_reference as reference
 
 BOUND = 0.95
@@ -39,7 +39,7 @@ def signed_violation(Z, Y, A, sparsity, allowed, bound=np.inf):
     acyclic=st.booleans(),
     noise=st.sampled_from([0.0, 0.3]),
 )
-@hypothesis_settings(max_examples=150)
+@examples(30)
 def test_optimal(seed, n, rounds, sparsity, acyclic, noise):
     A, F = random_model(seed, n, signed=True)
     Z, Y = played(seed, A, F, rounds, law="uniform", noise=noise)

@@ -2,17 +2,19 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import spillover as sp
 from spillover.graph import AUTO_GRID, HELD_OUT_EVERY, HELD_OUT_PHASE, SelfTunedGraph, SparseGraph, largest_near_best
+from tests.properties import examples
 from tests.reference import graph_reference as reference
+from tests.sampling import few_or_many
 
 LAMBDAS = (0.0, 1e-5, 1e-3, 0.1, 1.0, 10.0, 1e6)
 BOUND = 0.95
+FAR = 1e-3  # edges weigh 0.2 and more: a tolerance beyond this would not tell one graph from another
 
 
 def random_rounds(seed, n, rounds, budget, law="bernoulli", acyclic=True, noise=0.0, edges=None):
@@ -40,13 +42,22 @@ def binding_rounds(seed, n, rounds, rank):
     return np.zeros((rounds, n)), Y
 
 
-def closeness(Y):
-    """How far conditions that hold to 1e-8 relative to G_jj let an adjacency stray, where it is unique."""
-    G = Y.T @ Y
-    seen = np.diag(G) > 0
-    if not seen.any():
-        return 0.0
-    return float(1e-8 * np.sqrt(len(G)) * np.linalg.cond(G[np.ix_(seen, seen)]))
+def closeness(Y, allowed):
+    """How far conditions that hold to 1e-8 relative to G_jj let an adjacency stray; infinite if it is not unique."""
+    G, worst = Y.T @ Y, 0.0
+    for row in allowed:
+        if row.any():
+            values = np.linalg.eigvalsh(G[np.ix_(row, row)])  # ascending
+            condition = values[-1] / values[0] if values[0] > 1e-15 * values[-1] else np.inf
+            worst = max(worst, 1e-8 * np.sqrt(row.sum()) * condition)
+    return worst
+
+
+def assert_close(A, other, Y, allowed, least=0.0):
+    """As close as the conditions make them, where that is close enough to tell two graphs apart."""
+    tolerance = max(least, closeness(Y, allowed))
+    assert tolerance <= FAR
+    np.testing.assert_allclose(A, other, atol=tolerance)
 
 
 def learn(learner, problem, Z, Y, weight=None):
@@ -71,7 +82,7 @@ def check_graph(graph, Z, Y, penalty, allowed, bound=np.inf, weight=None):
         G, C = reference.moments(Z, Y, weight)
         for i in range(len(A)):
             found = reference.row_conditions(G, C[i], A[i], penalty[i], allowed[i], bound).multiplier
-            assert graph.pressure[i] == pytest.approx(found, abs=1e-7 * max(1.0, np.diag(G).max()))
+            assert graph.pressure[i] == pytest.approx(found, abs=1e-7 * np.diag(G).max())
 
 
 def learn_and_check(Z, Y, acyclic, sparsity, weight=None, required=None, forbidden=None, every=1):
@@ -98,7 +109,7 @@ def test_optimal_after_every_round(law, acyclic, sparsity):
 
 
 @pytest.mark.parametrize("acyclic", [True, False])
-@pytest.mark.parametrize("n", [1, 2, 30, 100])
+@pytest.mark.parametrize("n", [1, 2, 30, pytest.param(100, marks=pytest.mark.long)])
 def test_other_numbers_of_arms(n, acyclic):
     for sparsity in (0.0, 1e-3, 1.0):
         Z, Y = random_rounds(n, n, 2 * n + 20, max(1, n // 6), "beta", acyclic, edges=2 * n)
@@ -122,7 +133,8 @@ def test_optimal_with_noise_and_after_thousands_of_rounds(acyclic):
     law=st.sampled_from(["bernoulli", "beta"]),
     scale=st.sampled_from([1.0, 1e-3, 2000.0]),
 )
-@hypothesis_settings(max_examples=150)
+@example(seed=2, n=2, rounds=1, sparsity=0.0, acyclic=False, law="bernoulli", scale=1e-3)  # rows have a column each
+@examples(30)
 def test_objective_is_that_of_enumeration(seed, n, rounds, sparsity, acyclic, law, scale):
     Z, Y = random_rounds(seed, n, rounds, max(1, n // 2), law, acyclic)
     Z, Y = scale * Z, scale * Y
@@ -133,13 +145,13 @@ def test_objective_is_that_of_enumeration(seed, n, rounds, sparsity, acyclic, la
     slow = reference.solve_by_enumeration(Z, Y, penalty, allowed, bound)
     found = reference.objective(Z, Y, graph.adjacency, penalty)
     least = reference.objective(Z, Y, slow, penalty)
-    assert found == pytest.approx(least, rel=1e-8, abs=1e-9 * (1 + (Y**2).sum()))
-    if reference.unique_minimiser(Y, allowed):
-        np.testing.assert_allclose(graph.adjacency, slow, atol=closeness(Y))
+    assert found == pytest.approx(least, rel=1e-8, abs=1e-9 * (Y**2).sum())
+    if closeness(Y, allowed) <= FAR:
+        assert_close(graph.adjacency, slow, Y, allowed)
 
 
 @given(seed=st.integers(0, 2**32 - 1), acyclic=st.booleans(), sparsity=st.sampled_from(LAMBDAS), noise=st.booleans())
-@hypothesis_settings(max_examples=60)
+@examples(12)
 def test_known_edges_and_weighted_rounds(seed, acyclic, sparsity, noise):
     n, rounds = 6, 14
     rng = np.random.default_rng(seed)
@@ -164,7 +176,7 @@ def test_a_weight_counts_as_so_many_rounds():
     *_, weighted = learn(learner, problem, Z, Y, np.full(8, 3.0))
     *_, repeated = learn(learner, problem, np.repeat(Z, 3, axis=0), np.repeat(Y, 3, axis=0))
     np.testing.assert_allclose(weighted.gram, repeated.gram, rtol=1e-13)
-    np.testing.assert_allclose(weighted.adjacency, repeated.adjacency, atol=2 * closeness(Y))
+    assert_close(weighted.adjacency, repeated.adjacency, Y, reference.allowed_edges(6, True))
 
 
 def test_a_weight_of_zero_changes_nothing():
@@ -193,10 +205,11 @@ def test_collinear_columns_and_duplicated_rounds(acyclic, sparsity):
             assert reference.objective(Z, Y, graph.adjacency, penalty) == pytest.approx(least, rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.parametrize("problems", few_or_many(60, 170))
 @pytest.mark.parametrize("sparsity", [0.0, 1e-3, 0.1])
-def test_rank_deficient_rows_at_their_bound(sparsity):
+def test_rank_deficient_rows_at_their_bound(sparsity, problems):
     binding = 0
-    for seed in range(170):
+    for seed in range(problems):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(3, 9))
         Z, Y = binding_rounds(seed, n, int(rng.integers(1, n + 3)), int(rng.integers(1, n)))
@@ -207,7 +220,7 @@ def test_rank_deficient_rows_at_their_bound(sparsity):
         sums = graph.adjacency.sum(axis=1)
         assert (sums <= BOUND + 1e-9).all()
         binding += bool((graph.pressure > 0).any())
-    assert binding >= 150  # that is what these instances are for
+    assert binding >= 0.85 * problems  # that is what these instances are for
 
 
 def test_rewards_below_zero():
@@ -257,7 +270,7 @@ def test_lasso_agrees(sparsity):
     for i in range(n - 1):
         lasso = Lasso(alpha=sparsity / (2 * rounds), positive=True, fit_intercept=False, tol=1e-14, max_iter=1_000_000)
         lasso.fit(Y[:, i + 1 :], Y[:, i] - Z[:, i])
-        np.testing.assert_allclose(graph.adjacency[i, i + 1 :], lasso.coef_, atol=max(1e-6, closeness(Y)))
+        assert_close(graph.adjacency[i, i + 1 :], lasso.coef_, Y, reference.allowed_edges(n, True), least=1e-6)
 
 
 @pytest.mark.parametrize("n", [2, 10, 30])
@@ -265,11 +278,12 @@ def test_non_negative_least_squares_agrees(n):
     for acyclic in (True, False):
         Z, Y = random_rounds(n, n, 4 * n, max(1, n // 3), "beta", acyclic, noise=0.05)
         *_, graph = learn(SparseGraph(sparsity=0.0, row_bound=0.999999), sp.Problem(n, 1, acyclic), Z, Y)
-        for i, columns in enumerate(reference.allowed_edges(n, acyclic)):
+        allowed = reference.allowed_edges(n, acyclic)
+        for i, columns in enumerate(allowed):
             if columns.any():
                 expected, _ = nnls(Y[:, columns], Y[:, i] - Z[:, i])
                 if acyclic or expected.sum() < 0.999:
-                    np.testing.assert_allclose(graph.adjacency[i, columns], expected, atol=closeness(Y))
+                    assert_close(graph.adjacency[i, columns], expected, Y, allowed)
 
 
 def test_coordinate_descent_agrees_at_thirty_arms():
@@ -280,7 +294,7 @@ def test_coordinate_descent_agrees_at_thirty_arms():
     allowed, penalty = reference.allowed_edges(n, True), reference.penalties(n, sparsity)
     for i in range(0, n, 3):
         slow = reference.solve_row_by_descent(G, C[i], penalty[i], allowed[i])
-        np.testing.assert_allclose(graph.adjacency[i], slow, atol=closeness(Y))
+        assert_close(graph.adjacency[i], slow, Y, allowed)
 
 
 @pytest.mark.parametrize("acyclic", [True, False])
@@ -417,7 +431,7 @@ def test_auto_ignores_what_has_not_arrived():
 
 
 @given(seed=st.integers(0, 2**32 - 1), noise=st.sampled_from([0.0, 0.2]))
-@hypothesis_settings(max_examples=20)
+@examples(5)
 def test_auto_does_not_depend_on_the_order_of_arrival(seed, noise):
     Z, Y = random_rounds(seed, 5, 60, 2, "beta", noise=noise)
     straight = learn_tuned(Z, Y, np.arange(60))

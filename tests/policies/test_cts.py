@@ -164,6 +164,7 @@ def test_live_equals_its_row_of_a_batch(knows_graph):
 MEANS = np.array([0.9, 0.8, 0.75, 0.7, 0.5, 0.45, 0.4, 0.3, 0.2, 0.1])
 
 
+@pytest.mark.long
 def test_regret_of_a_plain_bandit_problem():
     """Bernoulli rewards, no delay, no graph, no drift: as much regret as an independent implementation."""
     runs, horizon = 100, 3000

@@ -126,6 +126,7 @@ def test_what_changes_often_is_forgotten_fast_and_what_stays_is_kept(law):
     assert memory["restless"] < 100 < 1000 < memory["steady"]
 
 
+@pytest.mark.long
 def test_lost_feedback_holds_no_arm_back_for_good():
     """An arm in flight that is never heard of: its draw narrows, and is as wide as ever once the pulls have faded."""
     policy, rng = sp.policies.DiscountedTS(), sp.Rng(6, np.arange(500))

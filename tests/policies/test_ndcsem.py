@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy import stats
 
 import spillover as sp
+from tests.properties import examples
 from tests.reference import graph_reference
 from tests.reference.ndcsem_reference import SlowNDCSEM, choose, initialisation_faults
 from tests.support import explained, sparse
@@ -79,7 +79,7 @@ def compare(shown, twin, t):
     if not graph_reference.unique_minimiser(Y, twin.allowed):
         return shown.score  # several graphs are as good: follow the one that it holds
     stray = max(1e-6, 1e-7 * np.linalg.cond(Y[:, 1:].T @ Y[:, 1:]))  # of conditions that hold to 1e-8
-    if stray > 1e-3:
+    if stray > 1e-3:  # a tolerance that says nothing
         return shown.score
     np.testing.assert_allclose(shown.adjacency, held.adjacency, atol=stray)
     np.testing.assert_allclose(shown.weights, held.weights, atol=10 * stray)
@@ -164,7 +164,7 @@ def correlations(graph):
     acyclic=st.booleans(),
     data=st.data(),
 )
-@hypothesis_settings(max_examples=60)
+@examples(12)
 def test_any_order_of_arrival_is_the_same(seed, rounds, discount, acyclic, data):
     log = played_log(seed, rounds, law="beta" if seed % 2 else "bernoulli", acyclic=acyclic)
     order = data.draw(st.permutations(range(rounds)))[: data.draw(st.integers(1, rounds))]
@@ -185,12 +185,12 @@ def test_any_order_of_arrival_is_the_same(seed, rounds, discount, acyclic, data)
     assert values[0] == pytest.approx(values[1], rel=1e-9, abs=1e-9)
     if graph_reference.unique_minimiser(log[2][seen], allowed):
         stray = 1e-7 * np.linalg.cond(log[2][seen].T @ log[2][seen])  # of conditions that hold to 1e-8
-        if stray < 1e-2:
+        if stray < 1e-3:
             np.testing.assert_allclose(shown.adjacency, other.adjacency, atol=stray)
 
 
 @given(seed=st.integers(0, 2**32 - 1), data=st.data())
-@hypothesis_settings(max_examples=15)
+@examples(3)
 def test_any_order_is_the_same_with_a_tuned_graph(seed, data):
     log = played_log(seed, 30)
     order = data.draw(st.permutations(range(30)))

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import spillover as sp
@@ -13,6 +12,7 @@ from spillover.policies import AblatedNDCSEM
 from spillover.state import leaves
 from spillover.testing import check_policy
 from tests.policies.delays import DELAYS
+from tests.properties import examples
 from tests.reference.pending_reference import SlowPending
 from tests.support import explained
 
@@ -69,7 +69,7 @@ def test_the_plain_policy_holds_and_shows_nothing_of_it():
 
 
 @given(seed=st.integers(0, 2**32 - 1), discount=st.sampled_from([0.3, 0.9, 0.999]), data=st.data())
-@hypothesis_settings(max_examples=40)
+@examples(8)
 def test_any_order_of_arrival_is_the_same(seed, discount, data):
     rounds = data.draw(st.integers(1, 30))
     order = data.draw(st.permutations(range(rounds)))[: data.draw(st.integers(0, rounds))]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import spillover as sp
 from spillover.policies import CTS, CUCB, FTRL, GLRCUCB, DiscountedCUCB, SlidingWindowCUCB
 from spillover.policies.scale import amounts_above_low, initial_scale, ranking_weights, unit_or_one
+from tests.properties import examples
 from tests.reference.rivals_reference import History
 
 TOLD = [CUCB, CTS, FTRL, DiscountedCUCB, SlidingWindowCUCB, GLRCUCB]
@@ -32,7 +32,7 @@ numbers = st.one_of(st.floats(-1e12, 1e12), st.floats(-1, 3), st.sampled_from([0
     ),
     limits=st.sampled_from([None, (0.0, 2.0), (-1.0, 1.0), (-1e6, 1e9)]),
 )
-@hypothesis_settings(max_examples=80)
+@examples(16)
 def test_sums_are_on_the_present_scale(log, limits):
     """Sums of amounts divided by the unit of now, against rescaling every outcome of the past."""
     scale, twin = initial_scale(sp.Problem(3, 1, overall_range=limits), (), knows_graph=False), History(3, 1, limits)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from spillover import kernels
 from spillover.policies.switching import HAZARD, HORIZON, HYPOTHESES, IDLE_HAZARD, SHARE_PRIOR, SHARES, empty_belief
+from tests.properties import examples
 from tests.reference.switching_reference import SlowSwitching, last_changes, one_change
 
 REAL = (SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD)
@@ -72,7 +72,7 @@ def test_slow_twin_agrees(kind, model):
 
 
 @given(data=st.data(), hazard=st.sampled_from([0.5, 0.1, 1e-3]))
-@hypothesis_settings(max_examples=30)
+@examples(6)
 def test_where_all_arms_change_it_is_exact_for_any_number_of_changes(data, hazard):
     """Nothing is kept over a change, so no summary is ever used; rounds that were lost can have had changes too."""
     rounds = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=7, unique=True).map(sorted))
@@ -89,7 +89,7 @@ def test_where_all_arms_change_it_is_exact_for_any_number_of_changes(data, hazar
 
 
 @given(data=st.data(), hazard=st.sampled_from([0.5, 1e-3]))
-@hypothesis_settings(max_examples=30)
+@examples(6)
 def test_the_first_change_is_exact_with_its_share_and_its_arms(data, hazard):
     """One hypothesis before, so what is kept is one Beta law. Two spells, each of many rewards of one round of play."""
     lists = st.lists(st.integers(0, 1), max_size=12)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -15,6 +14,7 @@ from spillover import kernels
 from spillover.policies import CUCB, SlidingWindowCUCB
 from spillover.state import leaves
 from spillover.testing import check_policy
+from tests.properties import examples
 from tests.reference import rivals_reference as reference
 
 N, BUDGET = 4, 2
@@ -68,7 +68,7 @@ def test_slow_twin_agrees_at_every_round(way, scale):
         max_size=50,
     ),
 )
-@hypothesis_settings(max_examples=120)
+@examples(24)
 def test_exact_in_any_order_of_arrival(window, log):
     """Sums of small whole numbers: equal to the last bit, whatever is late, lost, out of order or too old."""
     policy = SlidingWindowCUCB(window=window)

@@ -4,12 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import spillover as sp
 from spillover.reasons import reasons
+from tests.properties import examples
 from tests.reasons.examples import held, made_up
 from tests.support import explained
 
@@ -34,7 +35,7 @@ def check_sums(shown, told):
 
 
 @pytest.mark.parametrize("name", sp.policies.POLICIES)
-@settings(max_examples=8, deadline=None)
+@examples(3)
 @given(seed=st.integers(0, 2**32), delay=st.integers(0, 5), cyclic=st.booleans())
 def test_it_adds_up_for_every_policy(name, seed, delay, cyclic):
     for policy, state, shown in held(name, CYCLE if cyclic else WORLD, delay, seed):
@@ -76,7 +77,7 @@ def test_gaps_are_to_the_runner_up_and_to_the_worst_chosen():
     assert everything.swaps == ()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(8)
 @given(st.integers(0, 2**32), st.integers(1, 7), st.booleans())
 def test_swaps_against_all_of_them(seed, n, bound):
     """By brute force: the change of a swap is that of the sum of the scores, and the best feasible ones are shown."""

@@ -29,7 +29,10 @@ def drawn():
     return pictures()
 
 
-@pytest.mark.skipif(not matplotlib.__version__.startswith(DRAWN_WITH + "."), reason="kept for another Matplotlib")
+@pytest.mark.skipif(
+    not matplotlib.__version__.startswith(DRAWN_WITH + "."),
+    reason=f"the pictures are of Matplotlib {DRAWN_WITH}: run it with that one",
+)
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.png")), ids=lambda path: path.stem)
 def test_it_looks_as_it_did(drawn, path, tmp_path) -> None:
     expected, actual = tmp_path / path.name, tmp_path / f"{path.stem}-now.png"

@@ -3,6 +3,9 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from spillover.store import CellStore, Damaged
 from spillover.store.cells import FORMAT, seal, unseal
 
 ARRAYS = {"a": np.arange(6.0).reshape(2, 3), "b": np.array([np.nan, np.inf]), "c": np.arange(3)}
+NOBODY = 65534  # a user without privileges
 
 
 @pytest.fixture
@@ -115,11 +119,28 @@ def test_a_file_in_the_place_of_the_folder(tmp_path):
         CellStore(tmp_path / "file").open({"name": "x"}, "")
 
 
-@pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="nothing is forbidden to root")
-def test_a_folder_that_may_not_be_written(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(PermissionError, match="store"):
-        CellStore(tmp_path / "store").open({"name": "x"}, "")
+@contextmanager
+def without_privileges():
+    """Nothing is forbidden to root, so root is somebody else for a moment."""
+    user = os.geteuid()
+    if user == 0:
+        try:
+            os.seteuid(NOBODY)
+        except OSError:
+            pytest.skip("root may not change its user id here: run the tests as an ordinary user")
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of folders: POSIX")
+def test_a_folder_that_may_not_be_written():
+    with TemporaryDirectory() as folder:  # tmp_path is below a folder that only its owner may enter
+        Path(folder).chmod(0o555)
+        with without_privileges(), pytest.raises(PermissionError, match="store"):
+            CellStore(Path(folder) / "store").open({"name": "x"}, "")
+        assert list(Path(folder).iterdir()) == []
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace", "open"])

@@ -63,7 +63,10 @@ def dask(jobs: int | None, address: str | None) -> Iterator[Mapping]:
     distributed = extra("distributed", "dask")
     if address is None:
         cluster = distributed.LocalCluster(
-            n_workers=jobs or joblib.cpu_count(), threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=jobs or joblib.cpu_count(),
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",  # any free port: with None it would be 8787, which another run may have
         )
     else:
         cluster = None
@@ -121,7 +124,8 @@ def through_joblib(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Gene
     import joblib
 
     parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-    results = parallel(joblib.delayed(function)(task) for task in tasks)
+    with interrupts_held():
+        results = parallel(joblib.delayed(function)(task) for task in tasks)
     try:
         for result in results:  # noqa: UP028 ("yield from" would pass the closing on before the lines below)
             yield result
@@ -130,6 +134,26 @@ def through_joblib(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Gene
             # that is the point; joblib counts results that were ready and not taken too, if there are any
             warnings.filterwarnings("ignore", "[0-9]+ tasks (which were still being|have been successfully)")
             results.close()
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Processes that are started in here ignore Ctrl-C from their first moment, so that none dies while it starts.
+
+    They inherit that; this process is interrupted at the end of it, if somebody asked for it in the meantime. Only the
+    main thread may change what signals do, and what is not set from Python cannot be put back.
+    """
+    elsewhere = threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None
+    if os.name == "nt" or elsewhere:  # Windows does not pass the handling of signals on
+        yield
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
 def attend(parent: int) -> None:

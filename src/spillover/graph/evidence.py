@@ -10,6 +10,8 @@ MEMORY = 0.99  # share of the evidence that remains after an arrival
 CLEAR = 2.0  # standard errors by which a candidate must be better than the first to be used in its place
 NEAR = 0.01  # errors that differ by less than this share of the error without a graph are alike
 ROUNDING = 1e-9  # and so are errors below this share of the squared prediction
+LARGEST = 1e75  # errors beyond it count as this: their fourth powers are summed, and would overflow
+NEGLIGIBLE = 1e-200  # sums of squares below it are too small to divide by
 
 
 class Evidence(NamedTuple):
@@ -33,8 +35,8 @@ def update_evidence(held: Evidence, predicted: Array, payoff: Array, observed: B
 
     Each prediction is multiplied by a factor fitted to earlier arrivals: a decision needs the ranking, not the level.
     """
-    factor = np.divide(held.cross, held.power, out=np.ones_like(held.cross), where=held.power > 0)
-    miss = (payoff[..., None] - factor * predicted) ** 2
+    factor = np.divide(held.cross, held.power, out=np.ones_like(held.cross), where=held.power > NEGLIGIBLE)
+    miss = np.clip(payoff[..., None] - factor * predicted, -LARGEST, LARGEST) ** 2
     lead = miss[..., :1] - miss
     row, left = observed[..., None], np.where(observed, MEMORY, 1.0)
     kept = left[..., None]

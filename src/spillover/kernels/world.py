@@ -25,7 +25,7 @@ NOT_FINITE: Final = 1
 NOT_PLAYED: Final = 2
 OUT_OF_RANGE: Final = 3
 IMPOSSIBLE_AGE: Final = 4
-LARGEST_OUTCOME: Final = 1e70  # products of four of them are still numbers
+LARGEST_OUTCOME: Final = 1e40  # sums of products of six of them are still numbers
 
 
 @gufunc(

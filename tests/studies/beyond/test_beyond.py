@@ -27,7 +27,7 @@ def small():
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(tmp_path_factory, quick_figures):
     return run_experiment(small(), tmp_path_factory.mktemp("beyond"), progress=False)
 
 

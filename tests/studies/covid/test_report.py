@@ -39,7 +39,7 @@ def study(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def page(study):
+def page(study, quick_figures):
     return covid.write_covid_report(study.folder)
 
 

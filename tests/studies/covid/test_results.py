@@ -40,11 +40,12 @@ from spillover.studies.covid.scores import (
 )
 from spillover.studies.covid.tuning import best_cell
 from spillover.studies.covid.worlds import literal_world, shifted
+from tests.record import NEEDS_RECORD
 from tests.support import sparse
 
 SMALL = CovidPlan(shifts=(3, 11), seeds=2, discounts=(0.7, 0.85), explorations=(1e-4, 0.1))
 FOLDER = os.environ.get("SPILLOVER_COVID_DATA")
-needs_record = pytest.mark.skipif(FOLDER is None, reason="SPILLOVER_COVID_DATA is not set to the record's folder")
+needs_record = pytest.mark.skipif(not FOLDER, reason=NEEDS_RECORD)
 
 
 @pytest.fixture(scope="module")

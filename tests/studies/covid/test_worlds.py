@@ -24,6 +24,7 @@ from spillover.studies.covid.worlds import (
     spectral_radius,
 )
 from spillover.testing import check_environment
+from tests.record import NEEDS_RECORD
 from tests.support import sparse
 
 POLICY = sp.NDCSEM(discount=0.85, exploration=0.1, graph="self-tuned")
@@ -263,7 +264,7 @@ def test_the_environment_runs_with_oracles():
 @pytest.fixture
 def record():
     if not os.environ.get("SPILLOVER_COVID_DATA"):
-        pytest.skip("SPILLOVER_COVID_DATA is not set: it names the folder with the files of the Covid-19 record")
+        pytest.skip(NEEDS_RECORD)
     return covid_italy()
 
 

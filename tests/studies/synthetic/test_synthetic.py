@@ -27,7 +27,7 @@ def results(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def page(results):
+def page(results, quick_figures):
     return write_report(results.store.folder)
 
 

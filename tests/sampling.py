@@ -1,0 +1,16 @@
+"""A part of many cases for `make test`, all of them for `make test-long`."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def few_or_many(few: int, many: int) -> list[Any]:
+    """Numbers of random cases for `parametrize`."""
+    return [few, pytest.param(many, marks=pytest.mark.long)]
+
+
+def every(step: int, cases: Iterable[Any]) -> list[Any]:
+    """Cases for `parametrize`: of each `step` of them all but the first are marked long."""
+    return [case if k % step == 0 else pytest.param(case, marks=pytest.mark.long) for k, case in enumerate(cases)]
