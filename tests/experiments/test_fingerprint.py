@@ -11,13 +11,13 @@ import pytest
 
 import spillover as sp
 from spillover.experiments import parse_experiment
-from spillover.experiments.compute import Task, compute
+from spillover.experiments.compute import CellTask, compute
 from spillover.experiments.fingerprint import classes_in, describe, digest, source_digest, source_files
 from spillover.experiments.import_graph import ROOT, reachable
 from spillover.experiments.specification import Cell
 from tests.experiments.small import TEXT, small
 
-TASK = Task(sp.SyntheticSEM(), sp.UniformDelay(1, 9), sp.NDCSEM(), 0, 50, 0, 10)
+TASK = CellTask(sp.SyntheticSEM(), sp.UniformDelay(1, 9), sp.NDCSEM(), 0, 50, 0, 10)
 
 
 def cell_of(task):
@@ -217,7 +217,7 @@ def make(kind):
 def test_every_function_that_is_called_is_hashed(name):
     """Whatever imports there are: what runs while a cell is computed is in a file that its id depends on."""
     world = sp.SyntheticSEM(n_arms=4, budget=2, horizon=12, changes=(6,))
-    task = Task(world, sp.LossyDelay(sp.GeometricDelay(2), 0.2), make(sp.policies.POLICIES[name]), 0, 5, 0, 2)
+    task = CellTask(world, sp.LossyDelay(sp.GeometricDelay(2), 0.2), make(sp.policies.POLICIES[name]), 0, 5, 0, 2)
     called = set()
 
     def watch(frame, event, argument):

@@ -11,9 +11,9 @@ import click
 
 from spillover.cli.edge import Command
 from spillover.cli.output import json_option, print_json, print_table
-from spillover.experiments.toml_errors import suggestion
 from spillover.hyperparameters import value_of
 from spillover.policies import find_policy, is_policy_name, policy_names
+from spillover.validate import suggestion
 
 EXAMPLES = (
     "spillover policies",

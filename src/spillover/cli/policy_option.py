@@ -7,9 +7,9 @@ from typing import Any
 
 from spillover.cli.catalogue import describe
 from spillover.contracts import Policy, as_policy
-from spillover.experiments.toml_errors import suggestion
 from spillover.hyperparameters import with_values
 from spillover.policies import find_policy, is_policy_name, policy_names
+from spillover.validate import suggestion
 
 RECOMMENDED = "switching-sem"
 

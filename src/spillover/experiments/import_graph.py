@@ -1,8 +1,8 @@
-"""Which source files a module can reach through imports, read from the text of the files; nothing is imported.
+"""The source files that a module depends on through imports, found by parsing the files; nothing is imported.
 
-An import counts wherever it stands, inside of a function too, unless only the type checker reads it. The package's own
-`__init__.py` does not count: it gathers names for users, and no result depends on what else it gathers. The same goes
-for the `__init__.py` of a folder, unless a name is imported from the folder itself.
+All imports count, also those inside of functions, except those for the type checker only. The package's own
+`__init__.py` does not count: it collects names for users, and results do not depend on them. The same goes for the
+`__init__.py` of a folder, unless a name is imported from the folder itself.
 """
 
 import ast
@@ -12,12 +12,12 @@ from pathlib import Path
 
 PACKAGE = "spillover"
 ROOT = Path(__file__).parents[1]
-# Folders whose files are loaded by name, so that no import statement shows which; they import nothing of the package.
+# Folders whose files are loaded by name, without import statements; they import nothing from the package.
 LOADED_BY_NAME = (f"{PACKAGE}.kernels",)
 
 
 def reachable(modules: Iterable[str], root: Path = ROOT) -> frozenset[Path]:
-    """Files of these modules of the package, and of all that they import, directly or not.
+    """Files of these modules of the package, and of everything that they import, directly or indirectly.
 
     >>> names = {path.name for path in reachable(["spillover.mailbox"])}
     >>> "rng.py" in names, "words.py" in names
@@ -36,7 +36,7 @@ def reachable(modules: Iterable[str], root: Path = ROOT) -> frozenset[Path]:
 
 
 def follows(module: str) -> bool:
-    """Whether the imports of a module are to be read."""
+    """Whether to follow the imports of a module."""
     return not any(module == folder or module.startswith(f"{folder}.") for folder in LOADED_BY_NAME)
 
 
@@ -56,19 +56,19 @@ def module_file(module: str, root: Path) -> Path:
 
 @cache
 def imports(path: Path, root: Path = ROOT) -> frozenset[str]:
-    """Names of the package's modules that a file imports, as it was when this process first asked."""
+    """Names of the package's modules that a file imports, as it was on the first call in this process."""
     return frozenset(name for node in statements(ast.parse(path.read_bytes())) for name in imported(node, root))
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those under `if TYPE_CHECKING`."""
+    """All nodes except those under `if TYPE_CHECKING`."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         yield node
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             waiting += node.orelse
-        elif not isinstance(node, ast.expr):  # no expression holds an import
+        elif not isinstance(node, ast.expr):  # expressions contain no imports
             waiting += ast.iter_child_nodes(node)
 
 

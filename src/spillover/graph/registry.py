@@ -23,7 +23,7 @@ GRAPHS: dict[str, Callable[..., GraphLearner]] = {
 
 
 def as_graph_learner(given: Any) -> GraphLearner:
-    """A graph learner from what people write: its name, or the learner itself.
+    """A graph learner from its name, or the graph learner itself.
 
     >>> as_graph_learner("payoff")
     PayoffWeights(signed=False, unit_gain=False)

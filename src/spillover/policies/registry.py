@@ -1,7 +1,7 @@
-"""The policies by name: those of this package, those of installed packages, and a class of one's own.
+"""The policies by name: those of this package, those of installed packages, and your own classes.
 
-A package adds policies by the entry point group `spillover.policies`. A class in a file of the current folder needs
-no package: its name is "module:Class".
+A package adds policies through the entry point group `spillover.policies`. A class in a file of the current folder
+needs no package: its name is "module:Class".
 """
 
 import importlib
@@ -40,7 +40,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "discounted-cucb": DiscountedCUCB,
     "window-cucb": SlidingWindowCUCB,
     "glr-cucb": GLRCUCB,
-    # with the true graph, which only a simulation knows: separates what the graph brings from what the index brings
+    # with the true graph, which only a simulation knows: separates the contribution of the graph from the index
     "cucb-known-graph": partial(CUCB, knows_graph=True),
     "cts-known-graph": partial(CTS, knows_graph=True),
     "ftrl-known-graph": partial(FTRL, knows_graph=True),
@@ -61,7 +61,7 @@ def installed_policies() -> dict[str, Any]:
 
 
 def is_policy_name(kind: str) -> bool:
-    """Whether `find_policy` may know it; installed packages are asked last, as that takes time."""
+    """Whether `find_policy` may know the name; installed packages come last, because looking them up takes time."""
     return kind in POLICIES or ":" in kind or kind in installed_policies()
 
 
@@ -71,7 +71,7 @@ def policy_names() -> list[str]:
 
 
 def find_policy(kind: str) -> Callable[..., Policy]:
-    """The class of that name, or a function that makes the policy.
+    """The class with that name, or a function that makes the policy.
 
     >>> find_policy("sem-ucb")().discount
     1.0
@@ -88,7 +88,7 @@ def find_policy(kind: str) -> Callable[..., Policy]:
 
 
 def own_policy(kind: str) -> Callable[..., Policy]:
-    """The class that "module:Class" names; modules in the current folder count."""
+    """The class named by "module:Class"; the module may be in the current folder."""
     module, _, name = kind.partition(":")
     if (here := os.getcwd()) not in sys.path:
         sys.path.append(here)

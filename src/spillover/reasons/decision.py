@@ -160,7 +160,7 @@ def reasons(
 def check(explanation: Explanation, paths: int, swaps: int) -> int:
     """The number of arms of one learner's explanation."""
     shape = np.shape(explanation.score)
-    accepted = "(n,): one learner's; of a batch take one with spillover.state.take_learner before it explains"
+    accepted = "(n,): one learner's; of a batch take one with spillover.state.take_replication before it explains"
     validate.require(len(shape) == 1, "shape of explanation.score", shape, accepted)
     validate.whole("paths", paths, 0)
     validate.whole("swaps", swaps, 0)

@@ -95,7 +95,7 @@ def parameters(results: Results) -> str:
 def settings(results: Results) -> str:
     """The experiment file itself, what was changed after reading it, and what computed it."""
     experiment = results.experiment
-    _, about = results.store.read(next(iter(results.listed.values()))[0])
+    _, about = results.store.read(next(iter(results.cell_ids.values()))[0])
     versions = ", ".join(f"{name} {version}" for name, version in sorted(about["versions"].items()))
     told = ", ".join(f"{name} = {value}" for name, value in experiment.changes.items())
     changed = f"<p>Changed when it was run: {escape(told)}.</p>" if told else ""

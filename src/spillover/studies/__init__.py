@@ -6,12 +6,12 @@ from typing import Any
 
 from spillover.experiments import Experiment, ExperimentError, grids
 from spillover.experiments.search import Search
-from spillover.experiments.toml_errors import suggestion
 from spillover.studies.beyond import BeyondStudy
 from spillover.studies.covid import CovidStudy
 from spillover.studies.experiment import ExperimentStudy, OwnExperiment, ShippedExperiment
 from spillover.studies.study import Findings, Job, Option, Request, Study, Summary
 from spillover.studies.synthetic import SyntheticStudy
+from spillover.validate import suggestion
 
 SHIPPED = (SyntheticStudy(), BeyondStudy())  # those that are experiment files
 STUDIES: dict[str, Study] = {study.name: study for study in (*SHIPPED, CovidStudy())}  # as `reproduce` runs them

@@ -1,7 +1,7 @@
-"""Contracts for policies, environments and delays: ours, and those that other people write.
+"""Contract tests for policies, environments and delays, built-in or your own.
 
-Each check raises an AssertionError that says what is broken, with numbers, and how to mend it. All draws come from
-fixed seeds: a check that passes once passes always.
+Each check raises an AssertionError that says what is broken, with numbers, and how to fix it. All draws come from
+fixed seeds, so the result of a check is reproducible.
 
 >>> import spillover as sp
 >>> check_policy(sp.Uniform())
