@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from spillover.constraints import Constraint, Costs, Unavailable, parse
-from spillover.experiments.toml_errors import dotted, line_of, suggestion
+from spillover.experiments.toml_errors import dotted, line_of
 from spillover.reasons.health import listed
+from spillover.registry import suggestion
 from spillover.validate import quoted
 
 KEY = "limits"

@@ -3,8 +3,9 @@
 import re
 import tomllib
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn, TypeAlias
+
+from spillover.registry import Registry, suggestion
 
 Place: TypeAlias = tuple[str | int, ...]  # keys from the top; a number for an item of [[...]]
 
@@ -82,6 +83,13 @@ class File(NamedTuple):
         listed = f"must be one of {', '.join(names)}" if names else "there are none"
         self.refuse(place, f"{what} = {given!r}: {listed}{suggestion(str(given), names)}")
 
+    def find(self, place: Place, kind: Any, kinds: Registry[Any]) -> Any:
+        """The part of that kind, or an error with the nearest of those there are."""
+        try:
+            return kinds.find(kind, "kind")
+        except ValueError as error:
+            self.refuse(place, str(error))
+
     def table(self, place: Place, given: Any) -> dict[str, Any]:
         if not isinstance(given, dict):
             self.refuse(place, f"{dotted(place)} = {given!r}: must be a table, [{dotted(place)}]")
@@ -95,16 +103,6 @@ class File(NamedTuple):
                 hint = suggestion(key, accepted)
                 inside = f" in [{dotted(place)}]" if place else ""
                 self.refuse((*place, key), f"unknown key {key}{inside}: must be one of {', '.join(accepted)}{hint}")
-
-
-def suggestion(given: str, names: Iterable[str]) -> str:
-    """The nearest of some names, if one is near.
-
-    >>> suggestion("discont", ["discount", "sparsity"])
-    '; did you mean discount?'
-    """
-    near = get_close_matches(given, list(names), 1, 0.5)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def dotted(place: Place) -> str:

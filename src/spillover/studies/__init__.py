@@ -6,7 +6,7 @@ from typing import Any
 
 from spillover.experiments import Experiment, ExperimentError, grids
 from spillover.experiments.search import Search
-from spillover.experiments.toml_errors import suggestion
+from spillover.registry import suggestion
 from spillover.studies.beyond import BeyondStudy
 from spillover.studies.covid import CovidStudy
 from spillover.studies.experiment import ExperimentStudy, OwnExperiment, ShippedExperiment
