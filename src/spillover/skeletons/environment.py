@@ -10,7 +10,7 @@ from spillover.types import Array, Batch, BoolArray, IntArray, Outcome, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExampleWorld:
+class ExampleEnvironmentWorld:
     """One drawn world for each learner; decisions may have further axes before those of the batch."""
 
     levels: Array  # (*batch, n): means of the first half, those of the second in reverse
@@ -100,6 +100,6 @@ class ExampleEnvironment:
         validate.whole("horizon", self.horizon, 1)
         validate.number("spill", self.spill, "a share, from 0 to 1", low=0, high=1)
 
-    def draw(self, rng: Rng, batch: Batch = ()) -> ExampleWorld:
+    def draw(self, rng: Rng, batch: Batch = ()) -> ExampleEnvironmentWorld:
         levels = np.broadcast_to(rng.uniform(self.n_arms), (*batch, self.n_arms))
-        return ExampleWorld(levels=levels, spill=self.spill, budget=self.budget, horizon=self.horizon)
+        return ExampleEnvironmentWorld(levels=levels, spill=self.spill, budget=self.budget, horizon=self.horizon)

@@ -17,6 +17,7 @@ class ExampleGraphState(NamedTuple):
     gram: Array  # (*batch, n, n): sum of y y'
     cross: Array  # (*batch, n, n): sum of (y - z) y'
     possible: BoolArray  # (*batch, n, n): the edges that there can be
+    bound: Array  # (*batch,): the most that a row may sum to
     adjacency: Array  # (*batch, n, n): adjacency[i, j] is the effect of arm j on arm i
     weights: Array  # (*batch, n): 1'(I - A)^-1, what a reward of 1 brings in all
 
@@ -51,6 +52,7 @@ class ExampleGraph(GraphLearner):
             gram=np.zeros(square),
             cross=np.zeros(square),
             possible=possible,
+            bound=np.full(batch, np.inf if problem.acyclic else ROW_BOUND),
             adjacency=np.zeros(square),
             weights=np.ones((*batch, n)),
         )
@@ -73,8 +75,8 @@ class ExampleGraph(GraphLearner):
         gram = gram + np.asarray(self.ridge)[..., None, None, None] * np.eye(n)
         cross = np.where(graph.possible, graph.cross, 0.0)
         effects = np.maximum(np.linalg.solve(gram, cross[..., None])[..., 0], 0.0)
-        # rows that sum to less than 1: the spill-over dies out, whatever cycles there are
-        adjacency = effects / np.maximum(effects.sum(axis=-1, keepdims=True) / ROW_BOUND, 1.0)
+        # where there may be cycles, rows sum to less than 1: then the spill-over dies out
+        adjacency = effects / np.maximum(effects.sum(axis=-1, keepdims=True) / graph.bound[..., None, None], 1.0)
         total = np.linalg.solve(np.eye(n) - adjacency.swapaxes(-1, -2), np.ones((*graph.weights.shape, 1)))
         return graph._replace(adjacency=adjacency, weights=total[..., 0])
 
