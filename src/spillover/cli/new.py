@@ -107,7 +107,7 @@ def spellings(kind: Kind, name: str) -> dict[str, str]:
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise ValueError(f"name = {name!r}: must be {ACCEPTED}")
     if name in kind.taken():
-        raise ValueError(f"name = {name!r}: must be new; spillover has a {kind.name} of that name")
+        raise ValueError(f"name = {name!r}: must be new: it is the name of a built-in {kind.name}")
     module, title = name.replace("-", "_"), "".join(word.capitalize() for word in name.split("-"))
     # a file random.py would hide Python's own from everything beside it
     if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in IN_USE:
