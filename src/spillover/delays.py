@@ -1,5 +1,6 @@
 """Delays of the outcomes, drawn for each round and each replication."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import Delay
+from spillover.registry import Registry
 from spillover.rng import Rng
 from spillover.types import Batch, IntArray
 
@@ -155,10 +157,11 @@ def as_delay(delay: Any) -> Delay:
     raise ValueError(f"delay = {delay!r}: must be a number of rounds, a record of delays, or a Delay")
 
 
-DELAYS = {
+BUILT_IN: dict[str, Callable[..., Delay]] = {
     "constant": ConstantDelay,
     "uniform": UniformDelay,
     "geometric": GeometricDelay,
     "recorded": RecordedDelay,
     "lossy": LossyDelay,
 }
+DELAYS = Registry("delay", "spillover.delays", Delay, BUILT_IN)

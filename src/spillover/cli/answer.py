@@ -197,7 +197,7 @@ def reason(answer: Answer, arm: ArmReason) -> str:
     told = answer.reasons
     if told.planned:
         known = "" if arm.known else ", nothing is known of it yet"
-        return f"its turn: at the start every arm is tried, alone and with others{known}"
+        return f"its turn: {told.plan}{known}"
     if not arm.known:
         return unknown(answer, arm)
     parts = [f"{part_of(arm.direct, arm.score)} by itself"]

@@ -12,8 +12,7 @@ import click
 from spillover.cli.edge import Command
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.hyperparameters import value_of
-from spillover.policies import find_policy, is_policy_name, policy_names
-from spillover.validate import suggestion
+from spillover.policies import POLICIES, find_policy
 
 EXAMPLES = (
     "spillover policies",
@@ -27,10 +26,7 @@ EXAMPLES = (
 @json_option
 def policies(name: str | None, as_json: bool) -> None:
     """The policies that experiment files and `next` can name; with NAME (or module:Class), one of them in full."""
-    if name is not None and not is_policy_name(name):
-        known = policy_names()
-        raise ValueError(f"policy = {name!r}: must be one of {', '.join(known)}{suggestion(name, known)}")
-    found = [describe(each) for each in (policy_names() if name is None else [name])]
+    found = [describe(each) for each in (POLICIES.names() if name is None else [name])]
     if as_json:
         print_json(found if name is None else found[0])
     elif name is None:

@@ -12,7 +12,7 @@ import click
 from spillover.cli.edge import Command
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.experiments.engines import ENGINES
-from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, write_report
+from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, find_study, write_report
 
 folder_type = click.Path(path_type=Path)
 WORK = (
@@ -50,6 +50,10 @@ def study_options(command: Any) -> Any:
     return command
 
 
+def complete_study(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in STUDIES.names() if name.startswith(incomplete)]
+
+
 def quick_help() -> str:
     """What a first look is, study by study."""
     looks: dict[str, list[str]] = {}
@@ -68,7 +72,7 @@ def reproduce_help() -> str:
             "Run the paper's studies and what goes beyond it (or the one called NAME), and write their reports.",
             f"\b\n{listed}",
             "Results go to OUTPUT/NAME. A run that was interrupted goes on where it stopped: give the same command "
-            "again.",
+            "again. NAME may also be module:Class of a study of your own.",
             *(study.about for study in STUDIES.values() if study.about),
         ]
     )
@@ -83,7 +87,7 @@ REPRODUCE_EXAMPLES = (
 
 
 @click.command(cls=Command, examples=REPRODUCE_EXAMPLES, help=reproduce_help())
-@click.argument("name", type=click.Choice(list(STUDIES)), required=False)
+@click.argument("name", required=False, shell_complete=complete_study)
 @click.option("--quick", is_flag=True, help=quick_help())
 @study_options
 @page_option
@@ -91,7 +95,7 @@ REPRODUCE_EXAMPLES = (
 def reproduce(name: str | None, as_json: bool, **options: Any) -> None:
     if options["quick"] and options["replications"] is not None:
         raise click.UsageError("--quick sets --replications: give one of the two", click.get_current_context())
-    chosen = list(STUDIES.values()) if name is None else [STUDIES[name]]
+    chosen = list(STUDIES.values()) if name is None else [find_study(name)]
     own = own_options(chosen, options)
     request = request_from(options, options=own)
     jobs = [(study, study.prepare(request)) for study in chosen]  # what cannot be done is refused before anything runs

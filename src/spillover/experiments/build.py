@@ -1,7 +1,7 @@
 """Builds objects from tables of a file: a kind and its parameters."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Iterable
+from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from typing import Any
 
@@ -10,17 +10,18 @@ import numpy as np
 from spillover import validate
 from spillover.environments import FixedSEM, Instance, SyntheticSEM
 from spillover.experiments.toml_errors import File, Place, dotted
+from spillover.registry import Registry
 
 
 def make(
-    file: File, place: Place, given: Any, kinds: Mapping[str, Any], extra: Iterable[str] = (), usual: Any = None
+    file: File, place: Place, given: Any, kinds: Registry[Any], extra: Iterable[str] = (), usual: Any = None
 ) -> Any:
     """The object described by a table with a `kind` (`usual` if it is left out) and parameters."""
     rest = dict(file.table(place, given))
-    if "kind" not in rest and usual not in kinds:
+    if "kind" not in rest and not kinds.is_name(usual):
         file.refuse(place, f"no kind in [{dotted(place)}]: must be one of {', '.join(kinds)}")
-    kind = file.known((*place, "kind"), "kind", rest.pop("kind", usual), kinds)
-    return build(file, place, MAKERS.get(kind, kinds[kind]), rest, ["kind", *extra], kinds)
+    found = file.find((*place, "kind"), rest.pop("kind", usual), kinds)
+    return build(file, place, MAKERS.get(found, found), rest, ["kind", *extra], kinds)
 
 
 def build(
@@ -28,14 +29,14 @@ def build(
     place: Place,
     maker: Any,
     given: dict[str, Any],
-    extra: Iterable[str] = (),
-    parts: Mapping[str, Any] | None = None,
+    extra: Iterable[str],
+    parts: Registry[Any],
 ) -> Any:
     """Call a maker with parameters from a file; errors name the line of the file.
 
     parts: the kinds for parameters that are tables themselves, such as a delay inside of a delay.
     """
-    values = parameters(file, place, maker, given, extra, parts or {})
+    values = parameters(file, place, maker, given, extra, parts)
     try:
         return maker(**values)
     except (ValueError, TypeError) as error:
@@ -44,9 +45,11 @@ def build(
 
 
 def parameters(
-    file: File, place: Place, maker: Any, given: dict[str, Any], extra: Iterable[str], parts: Mapping[str, Any]
+    file: File, place: Place, maker: Any, given: dict[str, Any], extra: Iterable[str], parts: Registry[Any]
 ) -> dict[str, Any]:
     """The parameters of a maker from a table, checked for unknown and missing names; nested tables become objects."""
+    if not has_parameters(maker):
+        file.refuse(place, f"{origin_of(maker).__name__} in [{dotted(place)}]: must be a dataclass")
     accepted, needed = parameters_of(maker)
     file.keys(place, given, [*extra, *accepted])
     for key in needed:
@@ -61,9 +64,19 @@ def parameters(
     }
 
 
+def origin_of(maker: Any) -> Any:
+    """The class or function behind a maker."""
+    return maker.func if isinstance(maker, partial) else maker
+
+
+def has_parameters(maker: Any) -> bool:
+    """Whether the parameters of a maker can be read from it."""
+    return is_dataclass(origin_of(maker)) or origin_of(maker) in PARAMETERS
+
+
 def usual_values(maker: Any) -> dict[str, Any]:
     """The defaults of a maker's parameters."""
-    origin: Any = maker.func if isinstance(maker, partial) else maker
+    origin = origin_of(maker)
     return {} if origin in PARAMETERS else {f.name: f.default for f in fields(origin)}
 
 
@@ -74,7 +87,7 @@ def as_tuples(value: Any) -> Any:
 def parameters_of(maker: Any) -> tuple[list[str], list[str]]:
     """The names of a maker's parameters, and of those that are required."""
     fixed = maker.keywords if isinstance(maker, partial) else {}
-    origin: Any = maker.func if isinstance(maker, partial) else maker
+    origin = origin_of(maker)
     if origin in PARAMETERS:
         return PARAMETERS[origin]
     taken = [f for f in fields(origin) if f.init and f.name not in fixed]
@@ -99,7 +112,7 @@ def make_fixed(adjacency: Any, arms: Any = None, **parameters: Any) -> FixedSEM:
     return FixedSEM(adjacency=adjacency, **parameters)
 
 
-MAKERS: dict[str, Any] = {"instance": make_instance, "fixed": make_fixed}
+MAKERS: dict[Any, Any] = {Instance: make_instance, FixedSEM: make_fixed}
 SYNTHETIC, FIXED = ([f.name for f in fields(kind)] for kind in (SyntheticSEM, FixedSEM))
 PARAMETERS: dict[Any, tuple[list[str], list[str]]] = {  # of the makers that are not dataclasses
     make_instance: (["seed", *SYNTHETIC], []),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from spillover.experiments.import_graph import PACKAGE, ROOT, imports, reachable
+from spillover.experiments.import_graph import PACKAGE, ROOT, imports, reachable, with_neighbours
 
 
 def describe(value: Any) -> Any:
@@ -89,12 +89,15 @@ def source_files(classes: Iterable[type], modules: Iterable[str] = (), root: Pat
 
 
 def foreign_files(classes: Iterable[type]) -> dict[str, Path]:
-    """The files of classes outside of the package, such as a user's policy, by the name of their module."""
-    found = {}
+    """The files of classes outside of the package, such as a user's policy, and of what they import, by module name.
+
+    Imports count if they lie in the same folder or package.
+    """
+    found: dict[str, Path] = {}
     for each in classes:
         file = getattr(sys.modules.get(each.__module__), "__file__", None)  # None for a class from the prompt
         if file is not None and each.__module__.split(".")[0] not in sys.stdlib_module_names:
-            found[each.__module__] = Path(file)
+            found |= with_neighbours(each.__module__, Path(file))
     return found
 
 

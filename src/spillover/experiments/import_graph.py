@@ -35,6 +35,38 @@ def reachable(modules: Iterable[str], root: Path = ROOT) -> frozenset[Path]:
     return frozenset(found)
 
 
+def with_neighbours(module: str, path: Path) -> dict[str, Path]:
+    """A module that is not the package's and those of the same folder or package that it imports, directly or not."""
+    depth = len(module.split(".")) - (path.name != "__init__.py")
+    root = path.parents[min(depth, len(path.parents) - 1)]
+    found: dict[str, Path] = {}
+    waiting = {module: path}
+    while waiting:
+        name, file = waiting.popitem()
+        found[name] = file
+        package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+        for other in mentioned(file, package):
+            base = root.joinpath(*other.split("."))
+            for candidate in (base.with_suffix(".py"), base / "__init__.py"):
+                if other not in found and candidate.is_file():
+                    waiting[other] = candidate
+    return found
+
+
+@cache
+def mentioned(path: Path, package: str) -> frozenset[str]:
+    """Names that may be modules in the import statements of a file; `package` is what relative ones start from."""
+    found: set[str] = set()
+    for node in statements(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            found |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+    return frozenset(found - {""})
+
+
 def follows(module: str) -> bool:
     """Whether to follow the imports of a module."""
     return not any(module == folder or module.startswith(f"{folder}.") for folder in LOADED_BY_NAME)

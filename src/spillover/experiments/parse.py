@@ -16,7 +16,7 @@ from spillover.experiments.specification import Comparison, Entry, Experiment
 from spillover.experiments.toml_errors import ExperimentError, File, Place
 from spillover.graph import GRAPHS
 from spillover.hyperparameters import value_of
-from spillover.policies import find_policy, is_policy_name, policy_names
+from spillover.policies import POLICIES
 from spillover.rng import Purpose, Rng
 from spillover.simulation import problem_for
 
@@ -127,13 +127,14 @@ def read_policy(file: File, key: str, given: Any, delays: list[str]) -> Entry:
     """A policy with its parameters, also those for single delays; every combination is checked."""
     place: Place = ("policies", key)
     rest = dict(file.table(place, given))
-    kind = read_kind(file, (*place, "kind") if "kind" in rest else place, rest.pop("kind", key))
+    kind_place = (*place, "kind") if "kind" in rest else place
+    kind = rest.pop("kind", key)
+    maker = file.find(kind_place, kind, POLICIES)
     label = rest.pop("label", key)
     if not isinstance(label, str):
         file.refuse((*place, "label"), f"label = {label!r}: must be text")
     overrides = file.table((*place, "at"), rest.pop("at", {}))
     extra = ["kind", "label", "at"]
-    maker = find_policy(kind)
     refuse_grids(file, place, build(file, place, maker, rest, extra, GRAPHS))
     at = {}
     for delay, other in overrides.items():
@@ -145,22 +146,9 @@ def read_policy(file: File, key: str, given: Any, delays: list[str]) -> Entry:
     return Entry(label=label, kind=kind, parameters=parameters(file, place, maker, rest, extra, GRAPHS), at=at)
 
 
-def read_kind(file: File, place: Place, kind: Any) -> str:
-    """The name of a known policy, or the module:Class of the user's own."""
-    if isinstance(kind, str) and ":" in kind:
-        try:
-            find_policy(kind)
-        except ValueError as error:
-            file.refuse(place, str(error))
-        return kind
-    if isinstance(kind, str) and is_policy_name(kind):
-        return kind
-    return file.known(place, "kind", kind, policy_names())
-
-
 def refuse_grids(file: File, place: Place, policy: Any) -> None:
     """Reject lists of hyperparameters, which are for tuning."""
-    for name in policy.grids:
+    for name in as_policy(policy).grids:
         value = value_of(policy, name)
         if np.ndim(value):
             given = np.asarray(value).tolist()

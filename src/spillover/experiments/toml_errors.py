@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
+from spillover.registry import Registry
 from spillover.validate import suggestion
 
 Place: TypeAlias = tuple[str | int, ...]  # keys from the top; a number for an item of [[...]]
@@ -82,6 +83,13 @@ class File(NamedTuple):
             return given
         accepted = f"must be one of {', '.join(names)}" if names else "there are none"
         self.refuse(place, f"{what} = {given!r}: {accepted}{suggestion(str(given), names)}")
+
+    def find(self, place: Place, kind: Any, kinds: Registry[Any]) -> Any:
+        """The part of that kind, or an error with the nearest of those there are."""
+        try:
+            return kinds.find(kind, "kind")
+        except ValueError as error:
+            self.refuse(place, str(error))
 
     def table(self, place: Place, given: Any) -> dict[str, Any]:
         if not isinstance(given, dict):

@@ -59,6 +59,7 @@ class Reasons:
     could_gain: float = np.nan  # how much more another set within the limits could score, at most; NaN: no question
     could_gain_share: float = np.nan  # the same as a share of the total of the chosen scores that are finite
     limited: bool = False  # whether constraints had a say: then it is not the highest scores that are chosen
+    plan: str = ""  # why a plan decided, in the policy's words
 
     def __str__(self) -> str:
         return words.text(self)
@@ -154,6 +155,7 @@ def reasons(
         could_gain=more,
         could_gain_share=part,
         limited=bool(constraints) or feasible is not None,
+        plan=str(np.asarray(explanation.plan)),
     )
 
 
