@@ -88,6 +88,11 @@ class Policy(ABC):
         return False
 
     @property
+    def deferrable(self) -> bool:
+        """Whether `learn` may be called for many outcomes of a history before `solve`."""
+        return True
+
+    @property
     def reuses_memo(self) -> bool:
         """Whether a replayed history may reuse the memo of one choice for the rounds after it."""
         return False

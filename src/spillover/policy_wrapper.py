@@ -65,6 +65,10 @@ class PolicyWrapper(Policy):
         return self.inner.explains
 
     @property
+    def deferrable(self) -> bool:
+        return self.inner.deferrable
+
+    @property
     def reuses_memo(self) -> bool:
         return self.inner.reuses_memo
 

@@ -92,7 +92,8 @@ def batches(policy: Policy, has_memo: bool, arrived: BoolArray) -> Iterator[Roun
 
     A graph that is a function of sums over the rounds is solved for once, after the last outcome: solving in every
     round ends with the same (wherever the minimiser is unique, see docs/graph.md). A policy that judges candidates by
-    their predictions solves some hundred times. One whose memo belongs to its own round learns round by round.
+    their predictions solves about a hundred times. One whose memo belongs to its own round, or whose graph must be
+    solved for after each outcome, learns round by round.
     """
     rounds, outcomes = len(arrived), np.flatnonzero(arrived)
     learned = int(outcomes[-1]) + 1 if len(outcomes) else 0  # after the last outcome nothing is learned
@@ -100,13 +101,13 @@ def batches(policy: Policy, has_memo: bool, arrived: BoolArray) -> Iterator[Roun
     if policy.reuses_memo:
         unjudged = int(outcomes[-JUDGED - 1]) + 1 if len(outcomes) > JUDGED else 0
         pace = max(learned // SOLUTIONS, 1)
-    elif has_memo:
-        unjudged, after = 0, 1
+    elif has_memo or not policy.deferrable:
+        unjudged, after = 0, 1 if has_memo else EVERY
     for stop in range(EVERY, unjudged, EVERY):
         yield RoundBatch(stop, False, False)
     if unjudged:
         yield RoundBatch(unjudged, False, True)
     for start in range(unjudged, learned, pace):
-        yield RoundBatch(min(start + pace, learned), True, True)
+        yield RoundBatch(min(start + pace, learned), has_memo, True)
     for start in range(learned, rounds, after):
         yield RoundBatch(min(start + after, rounds), has_memo, False)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from spillover import validate
-from spillover.policies.graph_policy import MeansState, learn_means
+from spillover.policies.averages import learn
+from spillover.policies.graph_policy import MeansState
 from spillover.policies.ndcsem import NDCSEM
 from spillover.rng import Rng
 from spillover.types import Batch, Feedback, Problem
@@ -40,7 +41,7 @@ class AblatedNDCSEM(NDCSEM):
 
     @property
     def order_free(self) -> bool:
-        return self.delay_aware and self.learner.order_free
+        return self.delay_aware and self.graph.order_free
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
         state = super().init(problem, rng, batch)
@@ -54,5 +55,5 @@ class AblatedNDCSEM(NDCSEM):
         if self.delay_aware:
             return super().learn(state, feedback, rng)
         feedback = validate.feedback(feedback, state.averages.sums.shape, state.reward_range, state.rounds)
-        graph = self.absorb(state.graph, feedback, state.rounds - feedback.age)
-        return learn_means(state, feedback, state.rounds, self.discount)._replace(graph=graph)
+        learn(state.averages, feedback.x, feedback.z, state.rounds, self.discount, feedback.arrived)
+        return state._replace(graph=self.absorb(state.graph, feedback, state.rounds - feedback.age))

@@ -83,7 +83,7 @@ class DiscountedTS(GraphPolicy):
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> DiscountedTSState:
         check_grid(self, batch)
-        base = initial_state(self.learner, problem, rng, batch)
+        base = initial_state(self.graph, problem, rng, batch)
         line, table = (*batch, problem.n_arms), (*batch, len(DISCOUNTS), problem.n_arms)
         return DiscountedTSState(
             base=base,
@@ -105,7 +105,7 @@ class DiscountedTS(GraphPolicy):
 
     def select(self, state: DiscountedTSState, rng: Rng) -> Choice:
         index = on_range(self.draw_means(state, rng).draw, state.base.reward_range)
-        return choose_by_scores(state.base, index, self.learner, rng)
+        return choose_by_scores(state.base, index, self.graph, rng)
 
     def played(self, state: DiscountedTSState, x: BoolArray) -> DiscountedTSState:
         base = advance_round(state.base, x, 1.0)
@@ -141,7 +141,7 @@ class DiscountedTS(GraphPolicy):
         discount = DISCOUNTS[drawn.leader]
         seen = state.candidates.counts[..., 0, :] > 0
         return replace(
-            explanation(base, index, self.learner, 1.0, pending=drawn.flying),
+            explanation(base, index, self.graph, 1.0, pending=drawn.flying),
             mean=np.where(seen, on_range(drawn.mean, base.reward_range), np.nan),
             count=drawn.seen,
             clock=np.asarray((1.0 - discount**base.rounds) / (1.0 - discount)),

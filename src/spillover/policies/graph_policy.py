@@ -32,7 +32,7 @@ class GraphPolicy(Policy):
         graph learner with its parameters, such as SparseGraph(sparsity=0.01, signed=True); see docs/graph.md.
     """
 
-    graph: Any = "sparse"
+    graph: Any = "sparse"  # a GraphLearner, once the policy is made
 
     explains = True
     learns_graph = True
@@ -42,25 +42,23 @@ class GraphPolicy(Policy):
         object.__setattr__(self, "graph", as_graph_learner(self.graph))
 
     @property
-    def learner(self) -> GraphLearner:
-        """The graph learner: `graph`, after `__post_init__`."""
-        learner: GraphLearner = self.graph
-        return learner
-
-    @property
     def order_free(self) -> bool:
-        return self.learner.order_free
+        return bool(self.graph.order_free)
 
     @property
     def grids(self) -> tuple[str, ...]:
-        return (*self.own_grids, *(f"graph.{name}" for name in self.learner.grids))
+        return (*self.own_grids, *(f"graph.{name}" for name in self.graph.grids))
+
+    @property
+    def deferrable(self) -> bool:
+        return bool(self.graph.deferrable)
 
     @property
     def reuses_memo(self) -> bool:
-        return self.learner.judges
+        return bool(self.graph.judges)
 
     def solve(self, state: State) -> State:
-        return state._replace(graph=self.learner.solve(state.graph))
+        return state._replace(graph=self.graph.solve(state.graph))
 
     def adjacency(self, state: State) -> Array:
         return np.array(state.graph.adjacency)
@@ -72,15 +70,14 @@ class GraphPolicy(Policy):
     def absorb(self, graph: Any, feedback: Feedback, played_at: IntArray) -> Any:
         """Add an outcome to the statistics of the graph, without solving for it yet."""
         _, z, y, _, arrived, _, memo = feedback
-        graph = self.learner.judge(graph, z, y, arrived, memo)
-        graph = self.learner.absorb(graph, z, y, arrived, played_at)
-        return graph if self.learner.deferrable else self.learner.solve(graph)
+        graph = self.graph.judge(graph, z, y, arrived, memo)
+        return self.graph.absorb(graph, z, y, arrived, played_at)
 
     def absorb_rounds(self, graph: Any, rounds: Feedback, played_at: IntArray) -> Any:
         """`absorb` for many rounds of one history, along the first axis."""
         _, z, y, _, arrived, _, memo = rounds
-        graph = self.learner.judge_rounds(graph, z, y, arrived, memo)
-        return self.learner.absorb_rounds(graph, z, y, arrived, played_at)
+        graph = self.graph.judge_rounds(graph, z, y, arrived, memo)
+        return self.graph.absorb_rounds(graph, z, y, arrived, played_at)
 
 
 class MeansState(NamedTuple):
@@ -111,10 +108,10 @@ class MeansOnGraph(GraphPolicy):
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
         check_grid(self, batch)
-        return initial_state(self.learner, problem, rng, batch)
+        return initial_state(self.graph, problem, rng, batch)
 
     def select(self, state: MeansState, rng: Rng) -> Choice:
-        return choose_by_scores(state, self.index(state), self.learner, rng)
+        return choose_by_scores(state, self.index(state), self.graph, rng)
 
     def played(self, state: MeansState, x: BoolArray) -> MeansState:
         return advance_round(state, x, self.discount)
@@ -122,14 +119,10 @@ class MeansOnGraph(GraphPolicy):
     def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
         feedback = validate.feedback(feedback, state.averages.sums.shape, state.reward_range, state.rounds)
         played_at = state.rounds - feedback.age
-        return learn_means(state, feedback, played_at, self.discount)._replace(
-            graph=self.absorb(state.graph, feedback, played_at)
-        )
+        learn(state.averages, feedback.x, feedback.z, played_at, self.discount, feedback.arrived)
+        return state._replace(graph=self.absorb(state.graph, feedback, played_at))
 
     def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:
-        if not self.learner.deferrable:
-            one_by_one: MeansState = super().catch_up(state, rounds, first, rng)
-            return one_by_one
         count = len(rounds.x)
         played_at = state.rounds + np.arange(1, count + 1)
         rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, played_at)
@@ -143,10 +136,10 @@ class MeansOnGraph(GraphPolicy):
         )
 
     def explain(self, state: MeansState, rng: Rng) -> Explanation:
-        return explanation(state, self.index(state), self.learner, self.discount)
+        return explanation(state, self.index(state), self.graph, self.discount)
 
     def signals(self, state: MeansState) -> dict[str, Any]:
-        return graph_signals(self.learner, state.graph, state.averages.stamps, self.discount)
+        return graph_signals(self.graph, state.graph, state.averages.stamps, self.discount)
 
 
 def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch) -> MeansState:
@@ -179,12 +172,6 @@ def choose_by_scores(state: MeansState, index: Array, learner: GraphLearner, rng
 def advance_round(state: MeansState, x: BoolArray, discount: Any) -> MeansState:
     validate.decision("x", x, state.averages.sums.shape)
     return state._replace(rounds=state.rounds + 1, clock=discount * state.clock + 1.0)
-
-
-def learn_means(state: MeansState, feedback: Feedback, weighted_at: IntArray, discount: Any) -> MeansState:
-    """Add checked feedback to the averages, in place; `weighted_at`: the round that determines its discount."""
-    averages = learn(state.averages, feedback.x, feedback.z, weighted_at, discount, feedback.arrived)
-    return state._replace(averages=averages)
 
 
 def explanation(

@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.policies.averages import upper_index
-from spillover.policies.graph_policy import MeansOnGraph, MeansState
+from spillover.policies.graph_policy import MeansOnGraph, MeansState, advance_round
 from spillover.policies.pending import count_pulls, empty_pulls, in_flight, pending_index
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, Problem
@@ -66,14 +66,14 @@ class NDCSEM(MeansOnGraph):
         return upper_index(known, state.rounds, state.clock, **shared)
 
     def played(self, state: MeansState, x: BoolArray) -> MeansState:
-        state = super().played(state, x)
+        state = advance_round(state, x, self.discount)
         if not self.pending:
             return state
         pulls = count_pulls(state.pulls, np.asarray(x, np.bool_), state.rounds, self.discount)
         return state._replace(pulls=pulls)
 
     def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:
-        if not (self.pending and self.learner.deferrable):
+        if not self.pending:
             return super().catch_up(state, rounds, first, rng)
         pulls = state.pulls
         for played_at, x in enumerate(rounds.x, int(state.rounds) + 1):

@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.hyperparameters import check_grid
-from spillover.policies.averages import Averages, upper_index
+from spillover.policies.averages import Averages, learn, upper_index
 from spillover.policies.cucb import WIDTH, CUCBState, explain_cucb, initial_cucb, learn_cucb
 from spillover.policies.graph_policy import (
     GraphPolicy,
@@ -16,7 +16,6 @@ from spillover.policies.graph_policy import (
     choose_by_scores,
     explanation,
     initial_state,
-    learn_means,
 )
 from spillover.policies.scale import ScaledPolicy, amounts_above_low, ranking, unit_or_one
 from spillover.policies.signals import graph_signals
@@ -202,7 +201,7 @@ class GLRSEMUCB(GraphPolicy):
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> GLRSEMUCBState:
         check_grid(self, batch)
-        return GLRSEMUCBState(initial_state(self.learner, problem, rng, batch), empty_history(problem.n_arms, batch))
+        return GLRSEMUCBState(initial_state(self.graph, problem, rng, batch), empty_history(problem.n_arms, batch))
 
     def index(self, state: GLRSEMUCBState) -> Array:
         base = state.base
@@ -211,7 +210,7 @@ class GLRSEMUCB(GraphPolicy):
 
     def select(self, state: GLRSEMUCBState, rng: Rng) -> Choice:
         base = state.base
-        choice = choose_by_scores(base, self.index(state), self.learner, rng)
+        choice = choose_by_scores(base, self.index(state), self.graph, rng)
         forced = force(choice.x, base.rounds - state.detector.restart, self.forced, base.budget, rng)
         starting = base.rounds < forced.shape[-1]  # the initialisation comes first
         return choice._replace(x=np.where(starting[..., None], choice.x, forced))
@@ -223,8 +222,8 @@ class GLRSEMUCB(GraphPolicy):
         base = state.base
         feedback = validate.feedback(feedback, base.averages.sums.shape, base.reward_range, base.rounds)
         played_at = base.rounds - feedback.age
-        graph = self.absorb(base.graph, feedback, played_at)
-        base = learn_means(base, feedback, played_at, 1.0)._replace(graph=graph)
+        learn(base.averages, feedback.x, feedback.z, played_at, 1.0, feedback.arrived)
+        base = base._replace(graph=self.absorb(base.graph, feedback, played_at))
         low, high = base.reward_range[..., 0], base.reward_range[..., 1]
         above = np.where(feedback.x, feedback.z - low[..., None], 0.0)
         now, level = base.rounds, self.false_alarms
@@ -241,8 +240,8 @@ class GLRSEMUCB(GraphPolicy):
         index = self.index(state)
         since = state.base.rounds - state.detector.restart
         plan = forced_plan(index.shape[-1], since, self.forced)
-        return explanation(state.base, index, self.learner, 1.0, plan=plan)
+        return explanation(state.base, index, self.graph, 1.0, plan=plan)
 
     def signals(self, state: GLRSEMUCBState) -> dict[str, Any]:
         base = state.base
-        return {"changes_seen": state.detector.alarms} | graph_signals(self.learner, base.graph, base.averages.stamps)
+        return {"changes_seen": state.detector.alarms} | graph_signals(self.graph, base.graph, base.averages.stamps)

@@ -115,7 +115,7 @@ class SwitchingSEM(GraphPolicy):
             rewards_seen=np.zeros(line),
             prior=np.broadcast_to(self.prior_weights(problem), line).copy(),
             belief=empty_belief(problem.n_arms, batch),
-            graph=self.learner.init(problem, batch),
+            graph=self.graph.init(problem, batch),
         )
 
     def prior_weights(self, problem: Problem) -> Array:
@@ -125,7 +125,7 @@ class SwitchingSEM(GraphPolicy):
         order matters.
         """
         n = problem.n_arms
-        if not problem.acyclic or self.learner.signed or not self.learner.learns:
+        if not problem.acyclic or self.graph.signed or not self.graph.learns:
             return np.ones(n)
         return np.asarray((1.0 + 1.0 / n) ** np.arange(n))
 
@@ -161,7 +161,7 @@ class SwitchingSEM(GraphPolicy):
     def select(self, state: SwitchingState, rng: Rng) -> Choice:
         weights, _, index = self.means_and_index(state)
         x = top_arms(scores(weights, index), state.budget, rng)
-        return Choice(x, memo=self.learner.remember(state.graph))
+        return Choice(x, memo=self.graph.remember(state.graph))
 
     def played(self, state: SwitchingState, x: BoolArray) -> SwitchingState:
         x = validate.decision("x", x, state.in_flight.shape)
@@ -189,9 +189,8 @@ class SwitchingSEM(GraphPolicy):
 
     def catch_up(self, state: SwitchingState, rounds: Feedback, first: int, rng: Rng) -> SwitchingState:
         count = len(rounds.x)
-        if not count or not self.learner.deferrable:
-            one_by_one: SwitchingState = super().catch_up(state, rounds, first, rng)
-            return one_by_one
+        if not count:
+            return state
         played_at = state.rounds + np.arange(1, count + 1)
         rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, played_at)
         x, arrived = rounds.x, rounds.arrived
@@ -217,7 +216,7 @@ class SwitchingSEM(GraphPolicy):
 
     def signals(self, state: SwitchingState) -> dict[str, Any]:
         found = {"latest": state.belief.seen, "changes_seen": state.belief.detected[..., 0]}
-        return found | gram_signal(self.learner.gram(state.graph))
+        return found | gram_signal(self.graph.gram(state.graph))
 
     def explain(self, state: SwitchingState, rng: Rng) -> Explanation:
         weights, mean, index = self.means_and_index(state)
@@ -228,7 +227,7 @@ class SwitchingSEM(GraphPolicy):
             clock=np.asarray(state.rounds, float),
             index=index,
             adjacency=np.array(state.graph.adjacency),
-            gain=np.array(self.learner.gain(state.graph)),
+            gain=np.array(self.graph.gain(state.graph)),
             weights=weights,
             score=scores(weights, index),
             pending=np.array(state.in_flight),

@@ -182,7 +182,7 @@ def check_feasible(constraints: Sequence[Constraint], n: int, budget: int, arms:
     """Raise `Infeasible`, which names the conflicting constraints, if there is no feasible set."""
     names = None if arms is None else tuple(arms)
     given = check_constraints(constraints)
-    if maximise(np.zeros(n), compile_rows(given, n, budget, names)) is None:
+    if given and maximise(np.zeros(n), compile_rows(given, n, budget, names)) is None:
         raise Infeasible(conflict(given, n, budget, names))
 
 
