@@ -57,7 +57,7 @@ class NDCSEM(MeansOnGraph):
         return state._replace(pulls=empty_pulls(problem.n_arms, batch)) if self.pending else state
 
     def index(self, state: MeansState) -> Array:
-        """E (eq. UCB): the discounted mean plus the bonus; +inf for arms never observed (if `pending`: never played)."""
+        """E (eq. UCB): discounted mean plus bonus; +inf for arms never observed (if `pending`: never played)."""
         known = state.averages
         shared = {"width": 4.0 * self.exploration * (state.budget + 1), "discount": self.discount}
         if self.pending:
