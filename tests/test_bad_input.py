@@ -102,7 +102,7 @@ def test_problems(policy, problem, words):
 # --- feedback --------------------------------------------------------------------------------------------------------
 
 
-def tell(x, z, y, problem=None, age=0):
+def report(x, z, y, problem=None, age=0):
     problem = problem or sp.Problem(3, 2)
     policy = sp.NDCSEM()
     state = policy.played(policy.init(problem, sp.Rng(0)), np.array(x, bool))
@@ -118,30 +118,30 @@ def tell(x, z, y, problem=None, age=0):
 
 def test_feedback():
     x, z, y = [1, 1, 0], [0.5, 0.2, 0.0], [0.6, 0.2, 0.0]
-    tell(x, z, y)
-    refused(["z", "nan", "finite"], tell, x, [NAN, 0.2, 0], y)
-    refused(["y", "nan", "finite"], tell, x, z, [0.6, NAN, 0])
-    refused(["z", "0.1", "x = [1 1 0]", "0 for every arm that was not played"], tell, x, [0.5, 0.2, 0.1], y)
-    refused(["z", "1.5", "reward_range", "[0, 1]"], tell, x, [1.5, 0.2, 0], y)
-    refused(["z", "-0.1", "reward_range", "[0, 1]"], tell, x, [0.5, -0.1, 0], y)
-    refused(["shape of z = (2,)", "(3,)"], tell, x, [0.5, 0.2], y)
-    refused(["shape of y = (4,)", "(3,)"], tell, x, z, [0.6, 0.2, 0, 0])
+    report(x, z, y)
+    refused(["z", "nan", "finite"], report, x, [NAN, 0.2, 0], y)
+    refused(["y", "nan", "finite"], report, x, z, [0.6, NAN, 0])
+    refused(["z", "0.1", "x = [1 1 0]", "0 for every arm that was not played"], report, x, [0.5, 0.2, 0.1], y)
+    refused(["z", "1.5", "reward_range", "[0, 1]"], report, x, [1.5, 0.2, 0], y)
+    refused(["z", "-0.1", "reward_range", "[0, 1]"], report, x, [0.5, -0.1, 0], y)
+    refused(["shape of z = (2,)", "(3,)"], report, x, [0.5, 0.2], y)
+    refused(["shape of y = (4,)", "(3,)"], report, x, z, [0.6, 0.2, 0, 0])
 
 
 @pytest.mark.parametrize("value", [INF, -INF])
 @pytest.mark.parametrize("name", ["z", "y"])
 def test_feedback_that_is_infinite(name, value):
     good = {"x": [1, 1, 0], "z": [0.5, 0.2, 0.0], "y": [0.6, 0.2, 0.0]}
-    refused([name, str(value), "finite"], tell, **(good | {name: [value, 0.2, 0.0]}))
+    refused([name, str(value), "finite"], report, **(good | {name: [value, 0.2, 0.0]}))
 
 
 @pytest.mark.parametrize("age", [-1, 1, 7])
 def test_feedback_of_a_round_that_was_not_played(age):
-    refused(["age", str(age)], tell, [1, 1, 0], [0.5, 0.2, 0.0], [0.6, 0.2, 0.0], age=age)
+    refused(["age", str(age)], report, [1, 1, 0], [0.5, 0.2, 0.0], [0.6, 0.2, 0.0], age=age)
 
 
 def test_feedback_of_the_wrong_number_of_arms():
-    refused(["shape of x = (4,)", "(3,)"], tell, [1, 1, 0, 0], [0.5, 0.2, 0, 0], [0.6, 0.2, 0, 0])
+    refused(["shape of x = (4,)", "(3,)"], report, [1, 1, 0, 0], [0.5, 0.2, 0, 0], [0.6, 0.2, 0, 0])
 
 
 @pytest.mark.parametrize("policy", [sp.NDCSEM(), sp.Uniform()])
@@ -152,8 +152,8 @@ def test_a_decision_of_the_wrong_shape(policy):
 
 def test_the_reward_range_is_the_problems():
     problem = sp.Problem(3, 2, reward_range=(-5.0, 2000.0))
-    tell([1, 1, 0], [1999.0, -4.0, 0.0], [1999.0, -4.0, 0.0], problem)
-    refused(["z", "2001", "reward_range", "2000"], tell, [1, 1, 0], [2001.0, 0, 0], [2001.0, 0, 0], problem)
+    report([1, 1, 0], [1999.0, -4.0, 0.0], [1999.0, -4.0, 0.0], problem)
+    refused(["z", "2001", "reward_range", "2000"], report, [1, 1, 0], [2001.0, 0, 0], [2001.0, 0, 0], problem)
 
 
 def test_feedback_of_a_batch_names_its_row():

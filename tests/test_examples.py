@@ -39,7 +39,7 @@ def in_this_process(line, folder):
 
 @pytest.mark.parametrize("document", refresh.DOCUMENTS)
 def test_documents_show_what_the_commands_print(document, tmp_path, monkeypatch) -> None:
-    """To the words and to the numbers' third digit; `make examples` writes them anew."""
+    """To the words and to the numbers' third digit; `make examples` writes them again."""
     monkeypatch.chdir(tmp_path)
     text = (ROOT / document).read_text(encoding="utf-8")
     blocks = refresh.BLOCK.findall(text)

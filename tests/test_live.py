@@ -88,7 +88,7 @@ def test_mistakes_are_named_and_cost_nothing(tmp_path) -> None:
     with pytest.raises(ValueError, match="must be those of a saved learner"):
         sp.Learner.load(tmp_path / "other.json", sp.NDCSEM(), PROBLEM)
     (tmp_path / "cut.json").write_text('{"format": 1, "arr')
-    with pytest.raises(ValueError, match="must be a whole JSON file"):
+    with pytest.raises(ValueError, match="must be a complete JSON file"):
         sp.Learner.load(tmp_path / "cut.json", sp.NDCSEM(), PROBLEM)
 
 

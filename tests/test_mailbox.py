@@ -23,7 +23,7 @@ class Letter:
 
 
 def rounds_to_post(horizon, batch, seed, with_memo):
-    """Decisions, outcomes and memos that tell where they come from."""
+    """Decisions, outcomes and memos that show where they come from."""
     generator = np.random.default_rng(seed)
     for t in range(1, horizon + 1):
         line = (*batch, ARMS)
@@ -41,7 +41,7 @@ def deliver_slowly(letters, t, cells):
     return [sorted((m for m in letters if m.learner == cell and m.arrival == t), key=lambda m: m.t) for cell in cells]
 
 
-def check_piece(feedback, moment, expected, batch, t):
+def check_piece(feedback, played_at, expected, batch, t):
     """One piece of feedback against what each learner should get; None for a learner that gets nothing."""
     for cell, letter in zip(np.ndindex(*batch), expected, strict=True):
         assert bool(feedback.arrived[cell]) is (letter is not None)
@@ -52,7 +52,7 @@ def check_piece(feedback, moment, expected, batch, t):
             assert not feedback.y[cell].any()
             continue
         assert feedback.age[cell] == t - letter.t
-        assert moment[cell] == letter.t
+        assert played_at[cell] == letter.t
         assert (feedback.x[cell] == letter.x).all()
         assert (feedback.z[cell] == letter.z).all()
         assert (feedback.y[cell] == letter.y).all()
@@ -82,8 +82,8 @@ def run_against_twin(delays, batch, with_memo, seed):
         expected = deliver_slowly(letters, t, cells)
         delivered = list(mailbox.deliver(t))
         assert len(delivered) == max(len(row) for row in expected)
-        for turn, (feedback, moment) in enumerate(delivered):
-            check_piece(feedback, moment, [row[turn] if turn < len(row) else None for row in expected], batch, t)
+        for turn, (feedback, played_at) in enumerate(delivered):
+            check_piece(feedback, played_at, [row[turn] if turn < len(row) else None for row in expected], batch, t)
 
 
 delay_values = st.one_of(st.integers(0, 3), st.integers(0, 30), st.just(NEVER))
@@ -147,5 +147,5 @@ def test_a_piece_of_feedback_is_the_receivers_own():
     for feedback in first:
         for array in (feedback.x, feedback.z, feedback.y, feedback.probability, feedback.memo):
             array[...] = 0
-    for feedback, moment in mailbox.deliver(4):
-        assert feedback.z[1].min() > moment[1]
+    for feedback, played_at in mailbox.deliver(4):
+        assert feedback.z[1].min() > played_at[1]

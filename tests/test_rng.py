@@ -29,10 +29,10 @@ def test_blocks_equal_numpy_philox_bit_for_bit(key, counter):
 
 
 @given(words, st.integers(0, 2**63 - 1), st.integers(0, 2**31), st.sampled_from(list(Purpose)), st.integers(1, 13))
-def test_uniform_draws_stand_at_the_documented_address(seed, replication, moment, purpose, n):
-    rng = Rng(seed, replication).at(purpose, moment)
+def test_uniform_draws_stand_at_the_documented_address(seed, replication, at_round, purpose, n):
+    rng = Rng(seed, replication).at(purpose, at_round)
     for call in range(2):
-        blocks = [numpy_block((seed, replication), (start, call, moment, purpose)) for start in range(0, n, 4)]
+        blocks = [numpy_block((seed, replication), (start, call, at_round, purpose)) for start in range(0, n, 4)]
         expected = (np.concatenate(blocks)[:n] >> np.uint64(11)) * 2.0**-53
         assert (rng.uniform(n) == expected).all()
 
@@ -121,10 +121,10 @@ def test_a_row_of_a_batch_equals_the_learner_alone(draw):
     for cell in np.ndindex(3, 4):
         assert (draw(Rng(7, int(rows[cell])).at(Purpose.CHOICE, 3)) == whole[cell]).all()
     assert (draw(Rng(7, np.arange(2, 5)).at(Purpose.CHOICE, 3)) == whole.reshape(12, 7)[2:5]).all()
-    moments = np.full((3, 4), 3)
-    assert (draw(Rng(7, rows).at(Purpose.CHOICE, moments)) == whole).all()
-    moments[1, 1] = 4
-    assert (draw(Rng(7, rows).at(Purpose.CHOICE, moments))[1, 1] != whole[1, 1]).any()
+    rounds = np.full((3, 4), 3)
+    assert (draw(Rng(7, rows).at(Purpose.CHOICE, rounds)) == whole).all()
+    rounds[1, 1] = 4
+    assert (draw(Rng(7, rows).at(Purpose.CHOICE, rounds))[1, 1] != whole[1, 1]).any()
 
 
 def test_shorter_draws_are_beginnings_of_longer_ones():

@@ -57,9 +57,9 @@ class Greedy(Policy):
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state, feedback, rng):
-        told = feedback.arrived[..., None]
-        sums = state.sums + np.where(told, feedback.z, 0.0)
-        return state._replace(sums=sums, counts=state.counts + (told & feedback.x))
+        arrived = feedback.arrived[..., None]
+        sums = state.sums + np.where(arrived, feedback.z, 0.0)
+        return state._replace(sums=sums, counts=state.counts + (arrived & feedback.x))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ def test_four_functions_alone_are_a_policy():
     np.testing.assert_array_equal(ours.regret, theirs.regret)
     learner = sp.Learner(FourFunctionsAlone(), sp.Problem(3, 1, overall_range=(0.0, 1.0)))
     learner.report(learner.play(), [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
-    with pytest.raises(TypeError, match=r"must explain itself to say why"):
+    with pytest.raises(TypeError, match=r"must explain itself to give reasons"):
         learner.explain()
 
 
@@ -549,8 +549,8 @@ class NeedsRewards(Sound):
         state = super().update(state, feedback, rng)
         with np.errstate(invalid="ignore"):
             share = state.sums.max(axis=-1) / state.sums.sum(axis=-1)
-        told = state.rounds > 7
-        return state._replace(ceiling=np.where(told, share, state.ceiling))
+        late = state.rounds > 7
+        return state._replace(ceiling=np.where(late, share, state.ceiling))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -566,7 +566,7 @@ BROKEN_POLICIES = [
     (NotADataclass, "check_form", "not a dataclass"),
     (Positional, "check_form", r"\['optimism'\] are not keyword-only"),
     (NoPromise, "check_form", "order_free is None"),
-    (NoUpdate, "check_form", "it lacks one of init, select, played and update"),
+    (NoUpdate, "check_form", "it has no init, select, played or update"),
     (lambda: Sound(optimism=np.ones(2)), "check_form", r"\['optimism'\] hold arrays"),
     (SharedLeaf, "check_state", r"state.budget has shape \(\) for a batch \(3,\)"),
     (PlainNumber, "check_state", "state.budget is a int"),
@@ -582,23 +582,23 @@ BROKEN_POLICIES = [
     (PlayedErases, "check_pure", r"played changed the decision in round 1: x\["),
     (UpdateErases, "check_pure", r"update changed the feedback in round \d+: z\["),
     (ShrinksTheProblem, "check_pure", "init changed the problem: overall_range"),
-    (GlobalRng, "check_pure", "select twice with the same state and the same rng"),
+    (GlobalRng, "check_pure", "select with the same state and the same rng"),
     (GlobalRngInUpdate, "check_pure", "update of equal copies"),
     (Diary, "check_memory", r"a run changed the attributes \['pages'\]"),
     (NewAttribute, "check_memory", r"a run changed the attributes \['last'\]"),
     (NeverForgets, "check_memory", "a second run with the same seed differs from the first: in round"),
     (GlobalRng, "check_memory", "a second run with the same seed differs from the first: in round 1"),
-    (OneAtATime, "check_memory", "two learners in turn differ from each alone"),
-    (Crowd, "check_rows", r"learner \(0,\) of a batch \(6,\) differs .* in round"),
-    (SeedOfItsOwn, "check_rows", r"learner \(1,\) of a batch \(6,\) differs .* in round 1"),
+    (OneAtATime, "check_memory", "two interleaved runs differ from each alone"),
+    (Crowd, "check_rows", r"row \(0,\) of a batch \(6,\) differs .* in round"),
+    (SeedOfItsOwn, "check_rows", r"row \(1,\) of a batch \(6,\) differs .* in round 1"),
     (Hiding, "check_reload", "a run whose state went through JSON differs: in round"),
     (FirstOfItsBlock, "check_blocks", r"simulate\(first=2, replications=3\) differs"),
     (GridOnTheWrongAxis, "check_grid", "raised ValueError: operands could not be broadcast"),
     (GridThatMatters, "check_grid", r"cell \(0,\) of a grid of equal optimism differs"),
-    (Meddler, "check_same_world", "the world is another one than an idle policy meets"),
+    (Meddler, "check_same_world", "the world differs from the one that another policy meets"),
     (Stubborn, "check_override", "raised ValueError: nothing was played"),
     (Shares, "check_override", "NaN in ceiling"),
-    (ByArrival, "check_order", r"came in the last round taught|came scattered taught|came backwards taught"),
+    (ByArrival, "check_order", r"arrived in the last round gave|arrived scattered gave|arrived backwards gave"),
     (OpenByArrival, "check_order", r"mean\[0, 0\] is .* against"),
     (Pretends, "check_explanation", "explain in round 1 shows another choice"),
     (ExplainLearns, "check_explanation", "explain in round 1 changed the state"),
@@ -638,7 +638,7 @@ def test_a_message_names_the_policy_the_numbers_the_remedy_and_the_check():
         check_policy(Greedier())
     text = str(caught.value)
     assert text.startswith("Greedier: select chose in round 1 3 arms, the budget is 2.")
-    assert text.endswith("To mend it: choose at most problem.budget arms. [check_feasible]")
+    assert text.endswith("To fix it: choose at most problem.budget arms. [check_feasible]")
 
 
 # --- broken environments ---------------------------------------------------------------------------------------------
@@ -729,7 +729,7 @@ class OwnGenerator(sp.SyntheticSEM):
 
 BROKEN_ENVIRONMENTS = [
     (ThawedEnvironment, "check_world_form", "not frozen"),
-    (NoWorld, "check_world_form", "draw gave NoneType, which is no ScoredWorld"),
+    (NoWorld, "check_world_form", "draw returned NoneType, which is not a ScoredWorld"),
     (world_with(changes=property(lambda self: (12, 31), lambda self, value: None)), "check_world_form", r"\(12, 31\)"),
     (world_with(changes=property(lambda self: (12, 9), lambda self, value: None)), "check_world_form", r"\(12, 9\)"),
     (
@@ -748,7 +748,7 @@ BROKEN_ENVIRONMENTS = [
     (world_with(means=batch_means), "check_world_rows", "replication 0 alone differs from its row"),
     (world_with(best=best_but(lambda x: np.ones_like(x))), "check_best", r"best\(1\) has 5 arms, the budget is 2"),
     (world_with(best=best_but(lambda x: x.astype(int))), "check_best", r"best\(1\) is int64"),
-    (world_with(best=best_but(lambda x: np.roll(x, 1, axis=-1))), "check_best", "is expected to pay .* more"),
+    (world_with(best=best_but(lambda x: np.roll(x, 1, axis=-1))), "check_best", "best has expected payoff .* more"),
     (world_with(matches=lambda self, t, x: x.sum(axis=-1) * 0), "check_best", r"matches\(1, best\(1\)\) is \[0 0"),
     (world_with(play=play_with(idle_rewards)), "check_outcomes", r"not played has z = 0.25"),
     (
@@ -763,7 +763,7 @@ BROKEN_ENVIRONMENTS = [
     (
         world_with(expected=lambda self, t, x: 1.15 * SEMWorld.expected(self, t, x)),
         "check_expected",
-        r"on average over 400 draws, .* is expected",
+        r"mean payoff .* over 400 draws is .*, the expected one",
     ),
     (world_with(expected=refuse_axes), "check_leading_axes", "raised ValueError: too many axes"),
     (world_with(expected=average_over_axes), "check_leading_axes", r"decision \(0, 0\) of a \(2, 3\) array"),

@@ -442,7 +442,7 @@ def test_the_weight_of_a_run_is_that_of_the_estimates_of_chosen_arms():
         theory.record_run(policy, batch, iter(()))
 
 
-class Told:
+class FixedWeights:
     """A policy whose state is its weights."""
 
     def explain(self, state, rng=None):
@@ -454,7 +454,7 @@ def test_the_weight_of_a_run_is_of_the_estimate_before_the_round():
     first, second = np.array([True, False]), np.array([False, True])
     weights = [np.array([2.0, 8.0]), np.array([4.0, 16.0]), np.array([64.0, 64.0])]
     played = [SimpleNamespace(t=t + 1, x=x, state=weights[t]) for t, x in enumerate((second, first, first))]
-    run = theory.record_run(cast(Any, Told()), environment.draw(sp.Rng(0)), played)
+    run = theory.record_run(cast(Any, FixedWeights()), environment.draw(sp.Rng(0)), played)
     assert run.largest_weight == 4  # of arm 1 in round 3; 8 and 16 are of an arm not chosen, 64 comes too late
     assert run.suboptimal.tolist() == [True, False, False]
 

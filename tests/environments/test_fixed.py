@@ -96,7 +96,7 @@ def test_every_learner_meets_the_same_world():
 def test_a_cycle_is_named_from_cause_to_effect():
     loop = CHAIN.copy()
     loop.loc["rain", "cow"] = 0.3  # cows make rain
-    with pytest.raises(ValueError, match="must be acyclic, or give acyclic=False") as caught:
+    with pytest.raises(ValueError, match="must be acyclic, or set acyclic=False") as caught:
         sp.FixedSEM(adjacency=loop, means=MEANS, budget=1)
     shown = str(caught.value).split("the cycle ")[1].split(":")[0].split(" -> ")
     assert shown[0] == shown[-1]

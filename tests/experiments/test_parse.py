@@ -220,7 +220,7 @@ def test_changed():
     for wrong in ({"replications": 0}, {"worlds": ["nowhere"]}, {"policies": []}, {"record": 0}, {"seed": -1}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             experiment.changed(**wrong)
-    with pytest.raises(ValueError, match="a study has"):
+    with pytest.raises(ValueError, match="some study uses"):
         experiment.changed(worlds=["picture"], policies=["cts"])
 
 

@@ -158,7 +158,7 @@ def test_damaged_cells_are_reported_and_computed_anew(tmp_path, counted, folder)
     with pytest.raises(results.Missing, match="3 of 20 cells are missing or damaged: run the experiment again"):
         open_results(tmp_path)
     assert len(open_results(tmp_path, partial=True).missing()) == 3
-    with pytest.warns(UserWarning, match="is not whole.*is computed anew") as warned:
+    with pytest.warns(UserWarning, match="is damaged.*is computed again") as warned:
         again = run_experiment(experiment, tmp_path)
     assert len(warned) == len(counted) == 3
     equal(again, open_results(folder))
@@ -174,13 +174,15 @@ def test_partial_results(tmp_path, monkeypatch):
         return whole(task)
 
     monkeypatch.setattr(run, "compute", stop)
-    with pytest.raises(KeyboardInterrupt, match=f"4 of 20 cells are kept in {tmp_path}; run the same again to go on"):
+    with pytest.raises(
+        KeyboardInterrupt, match=f"4 of 20 cells are kept in {tmp_path}; run the same command again to continue"
+    ):
         run_experiment(small(), tmp_path)
     assert list((tmp_path / "claims").iterdir()) == []
     found = open_results(tmp_path, partial=True)
     np.testing.assert_array_equal(found.record("fresh", "5", "ndc-sem").replications, range(6))
     np.testing.assert_array_equal(found.record("fresh", "5", "cts").replications, range(2))
-    with pytest.raises(results.Missing, match="nothing yet of fresh / 5 / reference"):
+    with pytest.raises(results.Missing, match="no results for fresh / 5 / reference"):
         found.record("fresh", "5", "reference")
 
 
@@ -226,7 +228,7 @@ def test_refusals(tmp_path, folder, monkeypatch):
         run_experiment(small(), tmp_path / "a", engine="loky", jobs=0)
     with pytest.raises(ValueError, match="only dask and ray connect to a cluster"):
         run_experiment(small(), tmp_path / "a", engine="loky", address="tcp://host:1")
-    with pytest.raises(ValueError, match=r"changed by nothing but changed\(\)"):
+    with pytest.raises(ValueError, match=r"changed only by changed\(\)"):
         run_experiment(replace(small(), seed=5), tmp_path / "b")
 
 

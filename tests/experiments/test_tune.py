@@ -121,8 +121,8 @@ def test_a_search_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"seed": 0}, "seed = 0: must be another one than that of the reported results"),
-        ({"seed": 9, "reported": 9}, "seed = 9: must be another one"),
+        ({"seed": 0}, "seed = 0: must be different from that of the reported results"),
+        ({"seed": 9, "reported": 9}, "seed = 9: must be different"),
         ({"replications": 0}, "replications = 0: must be a whole number from 1 on"),
         ({"grid": {}}, "grid = {}: must be at least one"),
         ({"grid": {"gamma": [0.5]}}, "name in grid = 'gamma': must be one of discount, exploration, graph.sparsity"),

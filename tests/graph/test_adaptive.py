@@ -22,15 +22,15 @@ from tests.graph.worlds import learn, played, random_model, weights_of
 from tests.sampling import every
 
 
-def watched(world, delay, replications=100, seed=3):
-    """(alarms, since) after a run of NDC-SEM, and the rounds in which the alarms were heard."""
+def detected_alarms(world, delay, replications=100, seed=3):
+    """(alarms, since) after a run of NDC-SEM, and the rounds in which the alarms were raised."""
     rng = sp.Rng(seed, np.arange(replications))
     drawn = world.draw(rng.at(Purpose.WORLD), (replications,))
-    heard: list[Any] = []
+    alarms: list[Any] = []
     state: Any = None
     for _, _, _, state in sp.rounds(sp.NDCSEM(graph="adaptive"), drawn, delay, rng, (replications,)):
-        heard.append(np.array(state.graph.alarms))
-    return state.graph.alarms, state.graph.since, np.array(heard)
+        alarms.append(np.array(state.graph.alarms))
+    return state.graph.alarms, state.graph.since, np.array(alarms)
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def watched(world, delay, replications=100, seed=3):
 )
 @pytest.mark.parametrize("delay", [sp.ConstantDelay(20), sp.UniformDelay(0, 60)])
 def test_no_false_alarm_without_noise(delay, world, replications):
-    alarms, _, _ = watched(world, delay, replications)
+    alarms, _, _ = detected_alarms(world, delay, replications)
     assert not alarms.any()
 
 
 @pytest.mark.parametrize("noise", every(2, [0.1, 1.0]))
 def test_false_alarms_under_noise_are_rare(noise):
     # 40 x 2,000 arrivals at one false alarm in a million: 0.08 are expected, 3 or more have probability 1e-4
-    alarms, _, _ = watched(sp.SyntheticSEM(noise=noise, horizon=2000, changes=(1000,)), 0, 40)
+    alarms, _, _ = detected_alarms(sp.SyntheticSEM(noise=noise, horizon=2000, changes=(1000,)), 0, 40)
     assert alarms.sum() <= 2
 
 
@@ -61,14 +61,14 @@ def test_a_change_is_noticed_by_the_first_outcomes_that_tell(acyclic):
         before, after = random_model(seed, n, acyclic=acyclic), random_model(seed + 1000, n, acyclic=acyclic)
         Z, Y = played(seed, before[0], before[1], 150)
         Z_new, Y_new = played(seed + 1, after[0], after[1], 200)
-        told = np.linalg.solve(np.eye(n) - before[0], Z_new.T).T  # by the old graph
-        informative = np.flatnonzero(np.abs(told - Y_new).max(axis=1) > 1e-9)
+        predicted = np.linalg.solve(np.eye(n) - before[0], Z_new.T).T  # by the old graph
+        informative = np.flatnonzero(np.abs(predicted - Y_new).max(axis=1) > 1e-9)
         learner, problem = AdaptiveGraph(), sp.Problem(n, 3, acyclic=False)
         graph = learn(learner, problem, Z, Y)
         assert graph.alarms == 0
         for t in range(200):
-            moment = np.array(151 + t)
-            graph = learner.solve(learner.absorb(graph, Z_new[t], Y_new[t], np.array(True), moment))
+            played_at = np.array(151 + t)
+            graph = learner.solve(learner.absorb(graph, Z_new[t], Y_new[t], np.array(True), played_at))
             if t == informative[4]:
                 assert graph.alarms == 1
         assert graph.alarms == 1
@@ -94,9 +94,9 @@ def test_late_rounds_of_the_old_graph_are_left_out():
 
 def test_a_change_under_noise_is_noticed():
     world = sp.SyntheticSEM(noise=0.3, horizon=1600, changes=(), graph_changes=(1000,))
-    _, _, heard = watched(world, 0, 40)
-    assert (heard[998] == 0).all()
-    assert (heard[1300] > 0).mean() > 0.9
+    _, _, alarms = detected_alarms(world, 0, 40)
+    assert (alarms[998] == 0).all()
+    assert (alarms[1300] > 0).mean() > 0.9
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -147,8 +147,8 @@ def test_no_evidence_from_what_has_no_memo():
     assert np.isnan(account.errors).all()
     assert account.candidates[int(account.used)] == "sparse"
     log = np.ones((20, 3), bool)
-    *_, told = sp.replay(sp.NDCSEM(graph="adaptive"), sp.Problem(3, 3), log, np.ones((20, 3)), np.ones((20, 3)))
-    assert np.isfinite(told.weights).all()
+    *_, explanation = sp.replay(sp.NDCSEM(graph="adaptive"), sp.Problem(3, 3), log, np.ones((20, 3)), np.ones((20, 3)))
+    assert np.isfinite(explanation.weights).all()
 
 
 def test_evidence_says_what_a_graph_brings():

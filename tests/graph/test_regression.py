@@ -65,12 +65,12 @@ def test_error_under_noise_falls_like_one_over_the_root():
     models = [random_model(seed, 5, gain=True) for seed in range(worlds)]
     data = [played(seed, model[0], model[1], rounds[-1], noise=0.3) for seed, model in enumerate(models)]
     Z, Y = (np.stack([rows[k] for rows in data], axis=1) for k in (0, 1))
-    problem, heard = sp.Problem(5, 2, acyclic=False), np.ones(worlds, bool)
+    problem, arrived = sp.Problem(5, 2, acyclic=False), np.ones(worlds, bool)
     learners: list[Any] = [InstrumentGraph(), PayoffWeights()]
     for learner in learners:
         graph, errors = learner.init(problem, (worlds,)), []
         for t in range(rounds[-1]):
-            graph = learner.absorb(graph, Z[t], Y[t], heard, np.full(worlds, t + 1))
+            graph = learner.absorb(graph, Z[t], Y[t], arrived, np.full(worlds, t + 1))
             if t + 1 in rounds:
                 graph = learner.solve(graph)
                 true = np.stack([weights_of(*model) for model in models])

@@ -31,7 +31,7 @@ LEARNERS: dict[str, Any] = {
 
 
 def history(noise, *, changes, rounds=120):
-    """Rounds in worlds one after the other, of which some are not heard of."""
+    """Rounds in worlds one after the other, of which some do not arrive."""
     models = [random_model(seed, N) for seed in range(changes + 1)]
     parts = [played(seed, A, F, rounds, noise=noise) for seed, (A, F) in enumerate(models)]
     Z, Y = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -39,8 +39,8 @@ def history(noise, *, changes, rounds=120):
 
 
 def one_by_one(learner, graph, rounds):
-    for z, y, heard, moment in zip(*rounds, strict=True):
-        graph = learner.absorb(graph, z, y, np.array(heard), np.array(moment))
+    for z, y, arrived, played_at in zip(*rounds, strict=True):
+        graph = learner.absorb(graph, z, y, np.array(arrived), np.array(played_at))
     return graph
 
 
@@ -64,8 +64,8 @@ def test_at_once_as_one_by_one(name, changes, noise):
 def test_the_round_that_gives_a_change_away_is_the_first_of_the_new_graph():
     learner, rounds = AdaptiveGraph(), history(0.0, changes=1)
     graph = learner.absorb_rounds(learner.init(sp.Problem(N, 3, acyclic=False)), *rounds)
-    heard = rounds[2] & (rounds[3] >= graph.since)
-    np.testing.assert_allclose(graph.sparse.gram, rounds[1][heard].T @ rounds[1][heard], rtol=1e-9)
+    arrived = rounds[2] & (rounds[3] >= graph.since)
+    np.testing.assert_allclose(graph.sparse.gram, rounds[1][arrived].T @ rounds[1][arrived], rtol=1e-9)
     assert 120 < graph.since < 130
 
 

@@ -359,8 +359,8 @@ def test_optimal_on_many_random_problems(acyclic):
 # --- sparsity = "auto" -----------------------------------------------------------------------------------------------
 
 
-def is_held_out(moment):
-    return moment % HELD_OUT_EVERY == HELD_OUT_PHASE
+def is_held_out(played_at):
+    return played_at % HELD_OUT_EVERY == HELD_OUT_PHASE
 
 
 def learn_tuned(Z, Y, order, acyclic=True, arrived=None):

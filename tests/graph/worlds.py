@@ -36,9 +36,9 @@ def weights_of(A, F):
     return np.linalg.inv(np.eye(len(A)) - A).sum(axis=0) * F
 
 
-def learn(learner, problem, Z, Y, moments=None):
+def learn(learner, problem, Z, Y, played_rounds=None):
     graph = learner.init(problem)
     for t, (z, y) in enumerate(zip(Z, Y, strict=True), 1):
-        moment = np.array(t if moments is None else moments[t - 1])
-        graph = learner.solve(learner.absorb(graph, z, y, np.array(True), moment))
+        played_at = np.array(t if played_rounds is None else played_rounds[t - 1])
+        graph = learner.solve(learner.absorb(graph, z, y, np.array(True), played_at))
     return graph

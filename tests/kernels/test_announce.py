@@ -1,4 +1,4 @@
-"""Who waits at a terminal is told why."""
+"""A message on the terminal while kernels are compiled."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Whatever a policy is told, however extreme, it goes on: at most s arms, and nothing is ever NaN."""
+"""Policies accept any valid feedback, however extreme: at most s arms, and never NaN."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ shares = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-300, 0.5]))
 ages = st.one_of(st.integers(0, 12), st.integers(0, 10**6))
 pauses = st.sampled_from([0, 0, 0, 1, 5, 80])  # rounds in which nothing is played
 weights = st.one_of(st.floats(1e-12, 1e12), st.floats(0.1, 10))
-limits = st.sampled_from([(0.0, 1.0), (-3.0, 2.0), (0.0, 1e12), (-1e-6, 1e-6), (5.0, 6.0)])
+ranges = st.sampled_from([(0.0, 1.0), (-3.0, 2.0), (0.0, 1e12), (-1e-6, 1e-6), (5.0, 6.0)])
 
 
 @st.composite
@@ -37,8 +37,8 @@ def games(draw, declared, knows_graph):
     """A problem, and for each round what is played instead of the choice (or None) and what arrives at its end."""
     n = draw(st.integers(1, 6))
     batch: tuple[int, ...] = draw(st.sampled_from([(), (2,)]))
-    low, high = draw(limits)
-    overall = draw(limits) if declared else None
+    low, high = draw(ranges)
+    overall = draw(ranges) if declared else None
     total = draw(arrays.arrays(float, n, elements=weights, fill=st.nothing())) if knows_graph else None
     problem = sp.Problem(n, draw(st.integers(1, n)), draw(st.booleans()), (low, high), overall, total)
     rounds = draw(st.integers(1, 9))
@@ -50,8 +50,8 @@ def games(draw, declared, knows_graph):
     arrived = draw(arrays.arrays(bool, line[:-1], elements=st.sampled_from([True, True, True, False])))
     overridden = draw(arrays.arrays(bool, rounds))
     pause = [draw(pauses) for _ in range(rounds)]
-    heard = [draw(st.lists(st.integers(0, t), max_size=3)) for t in range(rounds)]
-    return problem, batch, x, np.clip(b, low, high), y, age, arrived, overridden, pause, heard
+    arrivals = [draw(st.lists(st.integers(0, t), max_size=3)) for t in range(rounds)]
+    return problem, batch, x, np.clip(b, low, high), y, age, arrived, overridden, pause, arrivals
 
 
 def check(policy: Any, state: Any, problem: sp.Problem, batch: tuple[int, ...], rng: sp.Rng) -> sp.Choice:
@@ -74,7 +74,7 @@ def check(policy: Any, state: Any, problem: sp.Problem, batch: tuple[int, ...], 
 
 
 def run(policy: Any, game: Any) -> None:
-    problem, batch, x, b, y, age, arrived, overridden, pause, heard = game
+    problem, batch, x, b, y, age, arrived, overridden, pause, arrivals = game
     rng = sp.Rng(3, np.arange(2) if batch else 0)
     state = policy.init(problem, rng.at(sp.rng.Purpose.START), batch)
     log: list[Any] = []
@@ -87,7 +87,7 @@ def run(policy: Any, game: Any) -> None:
             state = policy.played(state, np.zeros_like(played))
         rounds += 1 + pause[t]
         log.append((played, np.where(played, b[t], 0.0), y[t], choice[1:]))
-        for k in heard[t]:
+        for k in arrivals[t]:
             decision, z, overall, carried = log[k]
             old = np.where(arrived[k], age[k] % rounds, age[k])  # of any round so far, not only of the one it was
             piece = sp.Feedback(decision, z, overall, old, np.asarray(arrived[k]), *carried)
@@ -112,8 +112,19 @@ def one_huge_outcome(size: float) -> Any:
     x, y = np.zeros((rounds, *batch, n), bool), np.zeros((rounds, *batch, n))
     y[3, 0, 0] = size
     age, arrived = np.zeros((rounds, *batch), int), np.ones((rounds, *batch), bool)
-    heard: list[list[int]] = [[], [0, 0], [0, 0, 0], [3], [4]]
-    return sp.Problem(n, 1, False), batch, x, np.ones(x.shape), y, age, arrived, np.zeros(rounds, bool), [0] * 5, heard
+    arrivals: list[list[int]] = [[], [0, 0], [0, 0, 0], [3], [4]]
+    return (
+        sp.Problem(n, 1, False),
+        batch,
+        x,
+        np.ones(x.shape),
+        y,
+        age,
+        arrived,
+        np.zeros(rounds, bool),
+        [0] * 5,
+        arrivals,
+    )
 
 
 @pytest.mark.parametrize("size", [8.3e35, -1e40, 1e40, 1e-300])

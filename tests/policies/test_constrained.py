@@ -45,10 +45,10 @@ def test_the_best_feasible_set_by_the_scores_is_chosen():
     for k in range(5):
         played = np.eye(5)[k]
         learner.report(learner.play(played), z=played * (k + 1) / 5, y=played * (k + 1) / 5)
-    told = learner.explain()
-    assert not told.planned
-    np.testing.assert_array_equal(told.chosen, [False, True, True, False, True])
-    np.testing.assert_array_equal(told.chosen, learner.choose())
+    explanation = learner.explain()
+    assert not explanation.planned
+    np.testing.assert_array_equal(explanation.chosen, [False, True, True, False, True])
+    np.testing.assert_array_equal(explanation.chosen, learner.choose())
 
 
 def test_without_constraints_nothing_changes():
@@ -105,23 +105,24 @@ def told_everything(policy, **options):
 
 def test_reasons_say_when_the_set_is_not_proved_and_how_much_better_another_could_be():
     learner, sure = told_everything(sp.NDCSEM(), effort=1), told_everything(sp.NDCSEM())
-    told, best = learner.reasons(), sure.reasons()
-    score = np.array([arm.score for arm in told.arms])
+    found, best = learner.reasons(), sure.reasons()
+    score = np.array([arm.score for arm in found.arms])
     np.testing.assert_array_equal(score, [arm.score for arm in best.arms])
     total, most = score[learner.choose()].sum(), score[sure.choose()].sum()
-    assert told.proved is False
-    assert total < most <= total + told.could_gain
-    assert told.could_gain_share == pytest.approx(told.could_gain / total)
-    (signal,) = [signal for signal in told.health if signal.code == "set-not-proved"]
+    assert found.proved is False
+    assert total < most <= total + found.could_gain
+    assert found.could_gain_share == pytest.approx(found.could_gain / total)
+    (signal,) = [signal for signal in found.health if signal.code == "set-not-proved"]
     assert signal.warning
     assert signal.sentence == (
-        f"The set is not proved to be the best within the limits: another could score up to {told.could_gain:.3f} more "
-        f"({100 * told.could_gain_share:.3g}% of the total score). A larger effort may settle it."
+        f"The set is not proved to be the best within the limits: another could score up to "
+        f"{found.could_gain:.3f} more ({100 * found.could_gain_share:.3g}% of the total score). "
+        "A larger effort may settle it."
     )
-    assert signal.sentence in str(told)
-    content = told.to_dict()
-    assert (content["proved"], content["could_gain"]) == (False, told.could_gain)
-    assert content["could_gain_share"] == told.could_gain_share
+    assert signal.sentence in str(found)
+    content = found.to_dict()
+    assert (content["proved"], content["could_gain"]) == (False, found.could_gain)
+    assert content["could_gain_share"] == found.could_gain_share
     assert (best.proved, best.could_gain, best.could_gain_share) == (True, 0.0, 0.0)
     assert "not proved" not in str(best)
 
@@ -129,13 +130,13 @@ def test_reasons_say_when_the_set_is_not_proved_and_how_much_better_another_coul
 def test_a_plan_a_draw_and_chance_are_not_meant_to_be_the_best():
     _, constraints = hard_to_prove()
     start = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=16, budget=7), constraints=constraints, effort=1)
-    told = [
+    found = [
         start.reasons(),
         *(told_everything(sp.policies.POLICIES[name](), effort=1).reasons() for name in ("ftrl", "random")),
     ]
-    told.append(sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=16, budget=7)).reasons())
-    assert told[0].planned
-    for each in told:
+    found.append(sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=16, budget=7)).reasons())
+    assert found[0].planned
+    for each in found:
         assert each.proved is None
         assert "not proved" not in str(each)
         content = each.to_dict()
@@ -149,14 +150,14 @@ def test_of_scores_without_limit_there_is_no_total():
     for t in range(16):
         x = np.eye(16)[t % 15]
         learner.report(learner.play(x), z=x * means, y=x * means)
-    told = learner.reasons()
-    score = np.array([arm.score for arm in told.arms])
-    assert not told.planned
+    found = learner.reasons()
+    score = np.array([arm.score for arm in found.arms])
+    assert not found.planned
     assert np.isinf(score).sum() == 1
     total = score[learner.choose() & np.isfinite(score)].sum()
-    assert 0 < told.could_gain < np.inf
-    assert told.could_gain_share == pytest.approx(told.could_gain / total)
-    assert f"({100 * told.could_gain_share:.3g}% of the total of the scores that have a limit)" in str(told)
+    assert 0 < found.could_gain < np.inf
+    assert found.could_gain_share == pytest.approx(found.could_gain / total)
+    assert f"({100 * found.could_gain_share:.3g}% of the total of the scores that have a limit)" in str(found)
     worse = reasons(replace(learner.explain(), could_gain=np.array(np.inf)))
     assert "another could do better on the arms whose scores have no limit. A larger effort" in str(worse)
     content = worse.to_dict()

@@ -18,7 +18,7 @@ WEIGHTS = np.array([1.0, 2.5, 1.2, 1.7])
 SCALES: dict[str, tuple[sp.Problem, dict[str, Any]]] = {
     "declared": (sp.Problem(N, BUDGET, overall_range=(0.0, 1.5)), {"overall_range": (0.0, 1.5)}),
     "shifted": (sp.Problem(N, BUDGET, overall_range=(-0.5, 0.5)), {"overall_range": (-0.5, 0.5)}),
-    "told the graph": (
+    "known graph": (
         sp.Problem(N, BUDGET, reward_range=(-0.2, 1.5), weights=WEIGHTS),
         {"weights": WEIGHTS, "reward_range": (-0.2, 1.5)},
     ),
@@ -35,16 +35,16 @@ def feedback(x, y, z=None, arrived=True):
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("way", reference.WAYS)
 def test_slow_twin_agrees_at_every_round(way, scale):
-    problem, told = SCALES[scale]
-    policy, twin, seed = CTS(knows_graph="weights" in told), reference.SlowCTS(N, BUDGET, **told), 5
+    problem, known = SCALES[scale]
+    policy, twin, seed = CTS(knows_graph="weights" in known), reference.SlowCTS(N, BUDGET, **known), 5
     rng = sp.Rng(seed)
 
-    def tell(now, moment, x, z, y):
-        twin.tell(moment, x, z, y)
-        twin.tell_draw(rng.at(sp.rng.Purpose.LEARNING, moment).uniform(N))
+    def observe(now, played_at, x, z, y):
+        twin.observe(played_at, x, z, y)
+        twin.observe_draw(rng.at(sp.rng.Purpose.LEARNING, played_at).uniform(N))
 
     outcome = reference.spilling(N, seed, *problem.reward_range)
-    for t, state, x in reference.play_beside(policy, problem, reference.delays(4)[way], outcome, 120, tell, seed):
+    for t, state, x in reference.play_beside(policy, problem, reference.delays(4)[way], outcome, 120, observe, seed):
         a, b = twin.posterior()
         np.testing.assert_array_equal(state.successes, a)
         np.testing.assert_array_equal(state.failures, b)

@@ -16,12 +16,12 @@ from tests.reference import rivals_reference as reference
 
 N, BUDGET, ROUNDS = 5, 2, 80
 WEIGHTS = np.array([1.0, 2.5, 1.2, 1.7, 2.0])
-# (problem, what the twin is told of it)
+# (problem, what the twin knows of it)
 SCALES: dict[str, tuple[sp.Problem, dict[str, Any]]] = {
     "declared": (sp.Problem(N, BUDGET, overall_range=(0.0, 2.5)), {"overall_range": (0.0, 2.5)}),
     "shifted": (sp.Problem(N, BUDGET, overall_range=(-0.5, 4.5)), {"overall_range": (-0.5, 4.5)}),
     "undeclared": (sp.Problem(N, BUDGET), {}),
-    "told the graph": (
+    "known graph": (
         sp.Problem(N, BUDGET, reward_range=(-0.2, 1.5), weights=WEIGHTS),
         {"weights": WEIGHTS, "reward_range": (-0.2, 1.5)},
     ),
@@ -40,22 +40,22 @@ def compare(policy, twin, problem, way, seed, rounds=ROUNDS):
     low, high = problem.reward_range
     outcome = reference.spilling(N, seed, low, high, change=rounds // 2)
     clear = 0
-    game = reference.play_beside(policy, problem, reference.delays(seed)[way], outcome, rounds, twin.tell_at, seed)
+    game = reference.play_beside(policy, problem, reference.delays(seed)[way], outcome, rounds, twin.observe_at, seed)
     for t, state, x in game:
         index = twin.index(t)
         np.testing.assert_allclose(policy.index(state), index, rtol=1e-10, atol=1e-12, err_msg=f"round {t}")
         assert reference.top_sets_fault(x, twin.scores(index), BUDGET) == ""
         clear += reference.is_clear(twin.scores(index), BUDGET)
-    assert len(twin.told) >= rounds // 3
+    assert len(twin.outcomes) >= rounds // 3
     return clear
 
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("way", reference.WAYS)
 def test_slow_twin_agrees_at_every_round(way, scale):
-    problem, told = SCALES[scale]
+    problem, known = SCALES[scale]
     clear = sum(
-        compare(CUCB(knows_graph="weights" in told), reference.SlowCUCB(N, BUDGET, **told), problem, way, seed)
+        compare(CUCB(knows_graph="weights" in known), reference.SlowCUCB(N, BUDGET, **known), problem, way, seed)
         for seed in (1, 2)
     )
     assert clear >= 25
@@ -64,11 +64,11 @@ def test_slow_twin_agrees_at_every_round(way, scale):
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("way", reference.WAYS)
 def test_slow_discounted_twin_agrees_at_every_round(way, scale):
-    problem, told = SCALES[scale]
+    problem, known = SCALES[scale]
     clear = 0
     for discount in (0.9, 0.99):
-        policy = DiscountedCUCB(discount=discount, knows_graph="weights" in told)
-        clear += compare(policy, reference.SlowDiscountedCUCB(N, BUDGET, discount, **told), problem, way, seed=3)
+        policy = DiscountedCUCB(discount=discount, knows_graph="weights" in known)
+        clear += compare(policy, reference.SlowDiscountedCUCB(N, BUDGET, discount, **known), problem, way, seed=3)
     assert clear >= 10
 
 
@@ -85,7 +85,7 @@ def test_index_by_hand():
 
 
 def test_discounted_index_by_hand():
-    """Two observations of an arm, heard of in the wrong order, and rounds without any."""
+    """Two observations of an arm, arriving in the wrong order, and rounds without any."""
     policy = DiscountedCUCB(discount=0.5)
     state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
     for _ in range(4):

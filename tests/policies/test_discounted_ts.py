@@ -39,9 +39,9 @@ def test_slow_twin_agrees(name, law):
         twin.play(x)
         late = int(delay.draw(t, rng.at(sp.rng.Purpose.DELAY, t)))
         under_way.append((late + t if late != sp.delays.NEVER else late, t, x, outcome.z))
-        for arrival, moment, *told in under_way:
+        for arrival, played_at, *observation in under_way:
             if arrival == t:
-                twin.tell(moment, *told)
+                twin.observe(played_at, *observation)
         if t % 10:
             continue
         np.testing.assert_allclose(state.candidates.evidence, twin.evidence(), rtol=1e-9)
@@ -53,7 +53,7 @@ def test_slow_twin_agrees(name, law):
         np.testing.assert_allclose(shown.mean, np.where(count > 0, mean, np.nan), rtol=1e-9)
         np.testing.assert_allclose(shown.clock, (DISCOUNTS[drawn.leader] ** np.arange(t)).sum(), rtol=1e-9)
         np.testing.assert_array_equal(shown.index, drawn.draw)
-    assert bool(twin.told) == (name != "all lost")
+    assert bool(twin.outcomes) == (name != "all lost")
 
 
 def test_rewards_on_another_range_teach_the_same():
@@ -62,8 +62,8 @@ def test_rewards_on_another_range_teach_the_same():
     states = [policy.init(problem, rng.at(sp.rng.Purpose.START)) for problem in (plain, other)]
     for _ in range(30):
         x, share = draws.permutation(N) < BUDGET, draws.uniform(size=N)
-        told = [np.where(x, share, 0.0), np.where(x, LOW + (HIGH - LOW) * share, 0.0)]
-        for k, z in enumerate(told):
+        rewards = [np.where(x, share, 0.0), np.where(x, LOW + (HIGH - LOW) * share, 0.0)]
+        for k, z in enumerate(rewards):
             states[k] = policy.update(policy.played(states[k], x), feedback(x, z, 0), rng)
     one, two = (explained(policy, state, rng) for state in states)
     np.testing.assert_allclose(two.index, LOW + (HIGH - LOW) * one.index, rtol=1e-9)
@@ -71,7 +71,7 @@ def test_rewards_on_another_range_teach_the_same():
 
 
 def many_of_one(rounds, flying, learners=4000):
-    """The same history for many learners: two arms, the first heard of in every round, then pulls in flight."""
+    """The same history in many replications: two arms, the first observed in every round, then pulls in flight."""
     policy, rng = sp.policies.DiscountedTS(), sp.Rng(5, np.arange(learners))
     state = policy.init(sp.Problem(2, 1), rng.at(sp.rng.Purpose.START), (learners,))
     x = np.broadcast_to([True, False], (learners, 2))
@@ -128,7 +128,7 @@ def test_what_changes_often_is_forgotten_fast_and_what_stays_is_kept(law):
 
 @pytest.mark.long
 def test_lost_feedback_holds_no_arm_back_for_good():
-    """An arm in flight that is never heard of: its draw narrows, and is as wide as ever once the pulls have faded."""
+    """An arm in flight that is never observed: its draw narrows, and is as wide as ever once the pulls have faded."""
     policy, rng = sp.policies.DiscountedTS(), sp.Rng(6, np.arange(500))
     state = policy.init(sp.Problem(2, 1), rng.at(sp.rng.Purpose.START), (500,))
     lost, idle = (np.broadcast_to(x, (500, 2)) for x in ([True, False], [False, False]))

@@ -87,10 +87,10 @@ def test_cts_shows_posterior_means_and_the_draws_around_them():
     policy, problem = sp.policies.CTS(), sp.Problem(2, 1, overall_range=(0.0, 1.0))
     state = policy.init(problem, sp.Rng(0))
     state = state._replace(successes=np.array([3.0, 1.0]), failures=np.array([2.0, 1.0]), rounds=np.array(3))
-    told = explained(policy, state, sp.Rng(4))
-    assert_allclose(told.mean, [0.6, np.nan])
-    assert_array_equal(told.count, [3, 0])
-    assert_array_equal(told.index, sp.Rng(4).at(Purpose.CHOICE, 4).beta([3.0, 1.0], [2.0, 1.0]))
+    explanation = explained(policy, state, sp.Rng(4))
+    assert_allclose(explanation.mean, [0.6, np.nan])
+    assert_array_equal(explanation.count, [3, 0])
+    assert_array_equal(explanation.index, sp.Rng(4).at(Purpose.CHOICE, 4).beta([3.0, 1.0], [2.0, 1.0]))
     assert (shown.index != shown.mean).all()
 
 

@@ -180,7 +180,7 @@ def feedback(x, y, p, z=None, arrived=True):
     return Feedback(x, rewards, np.asarray(y, float), np.zeros(batch, int), np.full(batch, arrived), p)
 
 
-def told(policy, problem, *pieces):
+def state_after(policy, problem, *pieces):
     state = policy.init(problem, Rng(0))
     for piece in pieces:
         state = policy.update(policy.played(state, piece.x), piece, Rng(0))
@@ -194,7 +194,7 @@ def test_contract():
 def test_losses_grow_by_importance_weighted_losses():
     problem = Problem(3, 2, overall_range=(-1.0, 3.0))
     p = np.array([0.5, 0.8, 0.7])
-    state = told(FTRL(), problem, feedback([1, 0, 1], [0.0, 2.0, 3.5], p))
+    state = state_after(FTRL(), problem, feedback([1, 0, 1], [0.0, 2.0, 3.5], p))
     np.testing.assert_allclose(state.losses, [2 * 0.75 / 0.5, 0, 0])  # r = 1/4, unplayed, clipped to 1
     later = FTRL().update(state, feedback([0, 1, 1], [0.0, 1.0, -7.0], p), Rng(0))
     np.testing.assert_allclose(later.losses, [3.0, 2 * 0.5 / 0.8, 2 / 0.7])
@@ -202,7 +202,7 @@ def test_losses_grow_by_importance_weighted_losses():
 
 def test_time_is_the_round_being_decided():
     policy = FTRL()
-    state = told(policy, Problem(3, 1, overall_range=(0, 1)), feedback([1, 0, 0], [0, 0, 0], np.full(3, 1 / 3)))
+    state = state_after(policy, Problem(3, 1, overall_range=(0, 1)), feedback([1, 0, 0], [0, 0, 0], np.full(3, 1 / 3)))
     expected = reference.marginals(state.losses, 1 / math.sqrt(2), 1, 1.0)
     np.testing.assert_allclose(policy.marginals(state), expected, rtol=1e-10)
 
@@ -212,7 +212,7 @@ def test_undeclared_range_rescales_the_past():
     x = rng.random((40, 4)) < 0.5
     y = rng.exponential(3.0, (40, 4)) * rng.choice([1, -1], (40, 4), p=[0.8, 0.2])
     p = rng.uniform(0.1, 1, (40, 4))
-    state = told(FTRL(), Problem(4, 2), *(feedback(*piece) for piece in zip(x, y, p, strict=True)))
+    state = state_after(FTRL(), Problem(4, 2), *(feedback(*piece) for piece in zip(x, y, p, strict=True)))
     largest = y[x].max()
     expected = (x * 2 * (1 - np.maximum(y, 0) / largest) / p).sum(axis=0)
     np.testing.assert_allclose(state.losses, expected, rtol=1e-12)
@@ -220,14 +220,14 @@ def test_undeclared_range_rescales_the_past():
 
 
 def test_no_reward_yet_leaves_no_scale():
-    state = told(FTRL(), Problem(2, 1), feedback([1, 0], [0, 5.0], np.array([0.5, 0.5])))
+    state = state_after(FTRL(), Problem(2, 1), feedback([1, 0], [0, 5.0], np.array([0.5, 0.5])))
     assert state.losses.tolist() == [4.0, 0.0]  # 5.0 is not of a played arm
 
 
 def test_knows_graph_learns_from_weighted_instantaneous_rewards():
     problem = Problem(3, 2, reward_range=(0, 2), weights=np.array([1.0, 4.0, 2.0]))
     p = np.array([0.5, 0.5, 1.0])
-    state = told(FTRL(knows_graph=True), problem, feedback([1, 1, 0], [9, 9, 9], p, z=[2.0, 1.0, 0.0]))
+    state = state_after(FTRL(knows_graph=True), problem, feedback([1, 1, 0], [9, 9, 9], p, z=[2.0, 1.0, 0.0]))
     np.testing.assert_allclose(state.losses, [4 * (1 - 0.25), 4 * (1 - 0.5), 0])
 
 
@@ -236,13 +236,13 @@ def test_order_of_arrival_does_not_matter():
     x, y, p = rng.random((30, 5)) < 0.4, rng.normal(2, 2, (30, 5)), rng.uniform(0.01, 1, (30, 5))
     pieces = [feedback(*piece) for piece in zip(x, y, p, strict=True)]
     for problem in (Problem(5, 2), Problem(5, 2, overall_range=(0, 4))):
-        one, other = told(FTRL(), problem, *pieces), told(FTRL(), problem, *pieces[::-1])
+        one, other = state_after(FTRL(), problem, *pieces), state_after(FTRL(), problem, *pieces[::-1])
         np.testing.assert_allclose(one.losses, other.losses, rtol=1e-12)
 
 
 def test_what_has_not_arrived_changes_nothing():
     policy, p = FTRL(), np.full(3, 2 / 3)
-    state = told(policy, Problem(3, 2), feedback([1, 1, 0], [1, 2, 3], p))
+    state = state_after(policy, Problem(3, 2), feedback([1, 1, 0], [1, 2, 3], p))
     for piece in (feedback([1, 1, 0], [np.nan] * 3, p, arrived=False), feedback([0] * 3, [0] * 3, None, arrived=False)):
         after = policy.update(state, piece, Rng(0))
         for name, leaf in leaves(after).items():
@@ -361,7 +361,7 @@ def test_state_has_plain_arrays_with_the_batch_in_front():
 )
 def test_errors_name_the_argument(policy, problem, piece, message):
     with pytest.raises(ValueError, match=message):
-        told(policy, problem, *([] if piece is None else [piece]))
+        state_after(policy, problem, *([] if piece is None else [piece]))
 
 
 def test_knows_graph_is_a_flag():

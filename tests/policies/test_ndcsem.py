@@ -105,13 +105,13 @@ def test_slow_twin_agrees_at_every_round(name, acyclic):
                 assert x.sum() <= BUDGET
             late = int(delay.draw(t, rng.at(sp.rng.Purpose.DELAY, t)))
             under_way.append((late + t if late != sp.delays.NEVER else late, t, x, outcome.z, outcome.y))
-            for arrival, moment, *told in under_way:
+            for arrival, played_at, *outcome in under_way:
                 if arrival == t:
-                    twin.tell(moment, *told)
+                    twin.observe(played_at, *outcome)
             score = compare(explained(policy, state), twin, t + 1)
         assert clear >= 20 or name == "all lost"
         if name == "all lost":
-            assert not twin.told
+            assert not twin.outcomes
 
 
 def test_the_first_rounds_follow_the_initialisation_matrix():
@@ -140,7 +140,7 @@ def played_log(seed, rounds, n=5, budget=2, law="beta", acyclic=True):
 
 
 def learn_in_order(policy, problem, log, order, rounds=None):
-    """Play the whole log, then hear of its rounds in the given order."""
+    """Play the whole log, then learn its rounds in the given order."""
     rounds = len(log[0]) if rounds is None else rounds
     state = policy.init(problem, sp.Rng(0))
     for x in log[0]:
@@ -315,7 +315,7 @@ def test_an_override_is_what_counts():
         assert proposed.sum() <= 2
         state = policy.played(state, x[t - 1])  # a person decided otherwise
         state = policy.update(state, feedback(x[t - 1], z[t - 1], y[t - 1], age=0), sp.Rng(1))
-        twin.tell(t, x[t - 1], z[t - 1], y[t - 1])
+        twin.observe(t, x[t - 1], z[t - 1], y[t - 1])
         compare(explained(policy, state), twin, t + 1)
     assert state.rounds == 12
 

@@ -21,14 +21,14 @@ SETTINGS: dict[str, Any] = {"discount": 0.9, "exploration": 0.05}
 WORLD = sp.SyntheticSEM(n_arms=N, budget=BUDGET, edge_density=0.2, horizon=60, changes=(25,), law="beta")
 
 
-def told(policy, problem, played, heard, order):
-    """A state after all rounds of `played`, of which those in `order` were heard of; z of round k is `heard[k]`."""
+def state_after(policy, problem, played, outcomes, order):
+    """A state after all rounds of `played`, of which those in `order` have arrived; z of round k is `outcomes[k]`."""
     state = policy.init(problem, sp.Rng(0))
     for x in played:
         state = policy.played(state, x)
     for k in order:
         age = np.array(len(played) - 1 - k)
-        piece = sp.Feedback(played[k], heard[k], heard[k], age, np.array(True))
+        piece = sp.Feedback(played[k], outcomes[k], outcomes[k], age, np.array(True))
         state = policy.update(state, piece, sp.Rng(0))
     return state
 
@@ -42,9 +42,9 @@ def test_slow_twin_agrees_at_every_round(name):
         twin.play(x)
         late = int(delay.draw(t, rng.at(sp.rng.Purpose.DELAY, t)))
         under_way.append((late + t if late != sp.delays.NEVER else late, t, outcome.z))
-        for arrival, moment, z in under_way:
+        for arrival, played_at, z in under_way:
             if arrival == t:
-                twin.tell(moment, z)
+                twin.observe(played_at, z)
         shown = explained(policy, state, rng)
         np.testing.assert_allclose(shown.index, twin.index(), rtol=1e-10)
         np.testing.assert_allclose(shown.pending, twin.in_flight(), rtol=1e-9, atol=1e-12)
@@ -77,7 +77,7 @@ def test_any_order_of_arrival_is_the_same(seed, discount, data):
     played = draws.uniform(size=(rounds, N)) < 0.4
     z = np.where(played, draws.uniform(size=(rounds, N)), 0.0)
     policy, problem = sp.NDCSEM(discount=discount, exploration=0.1, pending=True), sp.Problem(N, BUDGET)
-    one, two = (explained(policy, told(policy, problem, played, z, way)) for way in (sorted(order), order))
+    one, two = (explained(policy, state_after(policy, problem, played, z, way)) for way in (sorted(order), order))
     np.testing.assert_allclose(one.index, two.index, rtol=1e-12)
     np.testing.assert_allclose(one.pending, two.pending, rtol=1e-9, atol=1e-12)
     assert (one.pending >= 0).all()
@@ -89,8 +89,8 @@ def test_an_arm_in_flight_that_was_never_heard_of_stands_at_the_top():
         sp.Problem(4, 1, reward_range=(-1.0, 3.0)),
     )
     played = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0]], bool)
-    heard = np.array([[3.0, 0, 0, 0]] * 3)
-    shown = explained(policy, told(policy, problem, played, heard, [0]))
+    outcomes = np.array([[3.0, 0, 0, 0]] * 3)
+    shown = explained(policy, state_after(policy, problem, played, outcomes, [0]))
     bonus = 2 * np.sqrt(0.02 * 2 * np.log(1 + 0.9 + 0.81) / np.array([0.81, 1.9, 1.0]))
     np.testing.assert_allclose(shown.index[:3], 3.0 + bonus, rtol=1e-12)
     assert shown.index[3] == np.inf  # never played at all
@@ -111,7 +111,7 @@ def test_while_blind_the_arms_take_turns():
 
 
 def test_an_outcome_that_never_comes_holds_its_arm_back_only_for_a_while():
-    """Arm 1 was bad, is tried again and never heard of: its bonus falls, grows again, and passes arm 0 as computed."""
+    """Arm 1 was bad, is tried again and never observed: its bonus falls, grows again, and passes arm 0 as computed."""
     discount, exploration, tries = 0.9, 0.05, 4
     policy, problem = sp.NDCSEM(discount=discount, exploration=exploration, pending=True), sp.Problem(2, 1)
     state = policy.init(problem, sp.Rng(0))
@@ -160,5 +160,5 @@ def test_it_keeps_the_rules_of_a_policy(arguments):
 def test_errors_name_what_is_wrong():
     with pytest.raises(ValueError, match=r"pending = 1: must be True or False"):
         sp.NDCSEM(pending=1)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"pending = True: must be False where feedback is weighted by its arrival"):
+    with pytest.raises(ValueError, match=r"pending = True: must be False if delay_aware=False"):
         AblatedNDCSEM(pending=True, delay_aware=False)

@@ -1,4 +1,4 @@
-"""The reference points: uniform random sets, the oracle, and the oracle that hears late."""
+"""The reference points: uniform random sets, the oracle, and the delayed oracle."""
 
 from itertools import combinations
 
@@ -76,8 +76,8 @@ def test_the_delayed_oracle_follows_the_latest_round_it_has_heard_of():
     delays[[9, 19, 29]] = 5, 0, 2  # rounds 10, 20 and 30 arrive at the end of rounds 15, 20 and 32; nothing else does
     decisions, world = play(sp.policies.DelayedOracle(), sp.RecordedDelay(delays))
     for t in range(16, 61):
-        heard = 10 if t <= 20 else 20 if t <= 32 else 30
-        np.testing.assert_array_equal(decisions[t - 1], best_by_hand(world, heard))
+        latest = 10 if t <= 20 else 20 if t <= 32 else 30
+        np.testing.assert_array_equal(decisions[t - 1], best_by_hand(world, latest))
 
 
 def test_learners_with_different_delays_are_each_on_their_own():

@@ -26,7 +26,7 @@ SCALES: dict[str, tuple[sp.Problem, dict[str, Any]]] = {
         {"overall_range": (0.1, 1.5)},
     ),
     "undeclared": (sp.Problem(N, BUDGET, reward_range=(0.0, 1.5)), {}),
-    "told the graph": (
+    "known graph": (
         sp.Problem(N, BUDGET, reward_range=(0.0, 1.5), weights=WEIGHTS),
         {"weights": WEIGHTS, "reward_range": (0.0, 1.5)},
     ),
@@ -190,13 +190,13 @@ def changing(seed, high=1.5, change=35):
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("way", reference.WAYS)
 def test_slow_twin_agrees_at_every_round(way, scale):
-    problem, told = SCALES[scale]
+    problem, known = SCALES[scale]
     clear = alarmed = 0
     for seed in (1, 2):
-        policy = GLRCUCB(false_alarms=0.1, forced=0.0, knows_graph="weights" in told)
-        twin = reference.SlowGLRCUCB(N, BUDGET, 0.1, **told)
+        policy = GLRCUCB(false_alarms=0.1, forced=0.0, knows_graph="weights" in known)
+        twin = reference.SlowGLRCUCB(N, BUDGET, 0.1, **known)
         delay = reference.delays(seed)[way]
-        for t, state, x in reference.play_beside(policy, problem, delay, changing(seed), 90, twin.tell_at, seed):
+        for t, state, x in reference.play_beside(policy, problem, delay, changing(seed), 90, twin.observe_at, seed):
             index = twin.index(t)
             assert state.detector.restart == twin.restart
             np.testing.assert_allclose(policy.index(state), index, rtol=1e-10, err_msg=f"round {t}")
@@ -274,7 +274,7 @@ def test_without_alarms_and_forcing_it_is_cucb():
 
 
 def played_by(policy, problem, rounds, seed=0):
-    """Decisions of a learner that hears nothing, (rounds, n)."""
+    """Decisions of a policy without feedback, (rounds, n)."""
     rng = sp.Rng(seed)
     state = policy.init(problem, rng.at(sp.rng.Purpose.START))
     decisions = []
@@ -349,7 +349,7 @@ def test_slow_sem_twin_agrees_at_every_round(way):
     for seed in (1, 2):
         twin = reference.SlowSEMUCB(N, BUDGET, 0.05, level=0.1, reward_range=(-0.2, 2.0))
         delay = reference.delays(seed)[way]
-        game = reference.play_beside(policy, problem, delay, changing(seed, 2.0), 100, twin.tell_at, seed)
+        game = reference.play_beside(policy, problem, delay, changing(seed, 2.0), 100, twin.observe_at, seed)
         for t, state, x in game:
             shown, index = explained(policy, state), twin.index(t)
             assert state.detector.restart == twin.restart

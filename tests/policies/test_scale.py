@@ -1,4 +1,4 @@
-"""One scale to [0, 1] for all arms: declared, or a running maximum; and what a policy that is told the graph sees."""
+"""One scale to [0, 1] for all arms: declared, or a running maximum; and the scale of a policy that knows the graph."""
 
 import numpy as np
 import pytest
@@ -30,16 +30,19 @@ numbers = st.one_of(st.floats(-1e12, 1e12), st.floats(-1, 3), st.sampled_from([0
         min_size=1,
         max_size=12,
     ),
-    limits=st.sampled_from([None, (0.0, 2.0), (-1.0, 1.0), (-1e6, 1e9)]),
+    overall_range=st.sampled_from([None, (0.0, 2.0), (-1.0, 1.0), (-1e6, 1e9)]),
 )
 @examples(16)
-def test_sums_are_on_the_present_scale(log, limits):
+def test_sums_are_on_the_present_scale(log, overall_range):
     """Sums of amounts divided by the unit of now, against rescaling every outcome of the past."""
-    scale, twin = initial_scale(sp.Problem(3, 1, overall_range=limits), (), knows_graph=False), History(3, 1, limits)
+    scale, twin = (
+        initial_scale(sp.Problem(3, 1, overall_range=overall_range), (), knows_graph=False),
+        History(3, 1, overall_range),
+    )
     sums = np.zeros(3)
     for k, (x, y) in enumerate(log):
         scale, amount = amounts_above_low(scale, feedback(x, y), knows_graph=False)
-        twin.tell(k, x, np.zeros(3), y)
+        twin.observe(k, x, np.zeros(3), y)
         sums += amount
         expected = np.zeros(3)
         for _, i, reward in twin.observed():
@@ -121,7 +124,7 @@ def test_the_graph_helps():
     a = np.zeros((6, 6))
     a[:4, 5] = 0.9
     world = sp.FixedSEM(adjacency=a, means=[0.9, 0.8, 0.8, 0.8, 0.6, 0.4], budget=2, horizon=1500)
-    told, untold = (
+    with_graph, without = (
         sp.simulate(CUCB(knows_graph=flag), world, replications=6).final_regret.mean() for flag in (True, False)
     )
-    assert told < 0.5 * untold
+    assert with_graph < 0.5 * without

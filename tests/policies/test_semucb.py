@@ -24,16 +24,16 @@ def feedback(x, z, y, age=0, arrived=True):
     return sp.Feedback(x, np.asarray(z, float), np.asarray(y, float), np.full(batch, age), np.full(batch, arrived))
 
 
-@pytest.mark.parametrize("limits", [(0.0, 1.0), (-0.3, 2.0)])
+@pytest.mark.parametrize("reward_range", [(0.0, 1.0), (-0.3, 2.0)])
 @pytest.mark.parametrize("way", reference.WAYS)
-def test_slow_twin_agrees_at_every_round(way, limits):
-    policy, problem = SEMUCB(graph=sparse(SPARSITY)), sp.Problem(N, BUDGET, reward_range=limits)
+def test_slow_twin_agrees_at_every_round(way, reward_range):
+    policy, problem = SEMUCB(graph=sparse(SPARSITY)), sp.Problem(N, BUDGET, reward_range=reward_range)
     clear, plan = 0, []
     for seed in (1, 2):
         twin = reference.SlowSEMUCB(N, BUDGET, SPARSITY)
-        outcome = reference.spilling(N, seed, limits[0], limits[1], change=30)
+        outcome = reference.spilling(N, seed, reward_range[0], reward_range[1], change=30)
         delay = reference.delays(seed)[way]
-        for t, state, x in reference.play_beside(policy, problem, delay, outcome, 60, twin.tell_at, seed):
+        for t, state, x in reference.play_beside(policy, problem, delay, outcome, 60, twin.observe_at, seed):
             shown = explained(policy, state)
             index = twin.index(t)
             np.testing.assert_allclose(shown.index, index, rtol=1e-10, err_msg=f"round {t}")
@@ -109,7 +109,7 @@ def test_feedback_counts_alike_however_old_it_is():
 
 
 def test_ties_are_broken_uniformly_at_random():
-    """After an initialisation of which nothing was heard all arms are alike."""
+    """After an initialisation without any feedback all arms are alike."""
     policy, draws = SEMUCB(), 10_000
     state = policy.init(sp.Problem(4, 1), sp.Rng(0), (draws,))
     for _ in range(4):

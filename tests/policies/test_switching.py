@@ -26,8 +26,8 @@ def feedback(x, z, age=0):
     return sp.Feedback(x, z, z, np.full(batch, age, np.int64), np.ones(batch, bool))
 
 
-def told(policy, problem, x, z):
-    """A live learner after rounds that were heard of at once."""
+def state_after(policy, problem, x, z):
+    """The state after rounds whose outcomes arrived at once."""
     state = policy.init(problem, sp.Rng(0))
     for decision, rewards in zip(np.asarray(x, bool), np.asarray(z, float), strict=True):
         state = policy.update(policy.played(state, decision), feedback(decision, rewards), sp.Rng(0))
@@ -78,7 +78,7 @@ def test_pulls_in_flight_are_those_not_heard_of_and_never_negative(name):
 
 def test_an_outcome_that_never_comes_is_given_up_on():
     policy, problem = sp.SwitchingSEM(graph="none"), sp.Problem(2, 1)
-    state = told(policy, problem, [[1, 0]] * 4, [[1, 0]] * 4)
+    state = state_after(policy, problem, [[1, 0]] * 4, [[1, 0]] * 4)
     state = state._replace(longest_delay=np.array(29.0))
     state = policy.played(state, np.array([False, True]))
     for _ in range(180):
@@ -89,7 +89,7 @@ def test_an_outcome_that_never_comes_is_given_up_on():
 
 def test_one_straggler_does_not_make_everything_wait():
     policy, problem = sp.SwitchingSEM(graph="none"), sp.Problem(2, 1)
-    state = told(policy, problem, [[1, 0]] * 4, [[1, 0]] * 4)._replace(longest_delay=np.array(1900.0))
+    state = state_after(policy, problem, [[1, 0]] * 4, [[1, 0]] * 4)._replace(longest_delay=np.array(1900.0))
     for _ in range(600):
         state = policy.played(state, np.array([True, False]))
         outcome = np.array([0.5, 0.0])
@@ -100,7 +100,7 @@ def test_one_straggler_does_not_make_everything_wait():
 def test_an_arm_under_way_is_not_asked_again():
     """One arm is known to be fair, of three others nothing is known: each is tried once, not one of them thrice."""
     policy = sp.SwitchingSEM()
-    known = told(policy, sp.Problem(4, 1, acyclic=False), [[1, 0, 0, 0]] * 30, [[0.6, 0, 0, 0]] * 30)
+    known = state_after(policy, sp.Problem(4, 1, acyclic=False), [[1, 0, 0, 0]] * 30, [[0.6, 0, 0, 0]] * 30)
     chosen = []
     for _ in range(3):
         chosen.append(policy.select(known, sp.Rng(0)).x)
@@ -113,7 +113,7 @@ def test_rewards_on_another_scale_or_shifted_are_the_same_problem(law):
     """Without a graph all weights are 1, so a shift adds the same to every score; a scale never matters."""
     policy, draws, means = sp.SwitchingSEM(graph="none"), np.random.default_rng(4), np.array([0.2, 0.5, 0.7, 0.4])
     ranges = [(0.0, 1.0), (0.0, 80.0), (3.0, 5.0)]
-    states = [policy.init(sp.Problem(4, 2, False, limits), sp.Rng(0)) for limits in ranges]
+    states = [policy.init(sp.Problem(4, 2, False, reward_range), sp.Rng(0)) for reward_range in ranges]
     for t in range(1, 150):
         chosen = [policy.select(state, sp.Rng(0).at(sp.rng.Purpose.CHOICE, t)).x for state in states]
         share = draws.beta(3 * means, 3 * (1 - means)) if law == "beta" else draws.uniform(size=4) < means
@@ -127,11 +127,11 @@ def test_rewards_on_another_scale_or_shifted_are_the_same_problem(law):
             assert_allclose(shown.index, low + (high - low) * one.index, rtol=1e-9)
 
 
-@pytest.mark.parametrize("limits", [(-1.0, 1.0), (-3.0, 1.0), (-1.0, 9.0)])
-def test_ranges_around_zero_are_explored_and_arms_that_lose_are_left(limits):
+@pytest.mark.parametrize("reward_range", [(-1.0, 1.0), (-3.0, 1.0), (-1.0, 9.0)])
+def test_ranges_around_zero_are_explored_and_arms_that_lose_are_left(reward_range):
     """At first the expected reward may be 0 or less; what finding out is worth must not be."""
-    policy, (low, high) = sp.SwitchingSEM(graph="none"), limits
-    state = policy.init(sp.Problem(3, 2, False, limits), sp.Rng(0))
+    policy, (low, high) = sp.SwitchingSEM(graph="none"), reward_range
+    state = policy.init(sp.Problem(3, 2, False, reward_range), sp.Rng(0))
     pulls = []
     for t in range(1, 241):
         x = policy.select(state, sp.Rng(0).at(sp.rng.Purpose.CHOICE, t)).x
@@ -187,7 +187,7 @@ def test_memory_does_not_grow():
 def test_explanations_and_signals_add_up():
     policy, problem = sp.SwitchingSEM(), sp.Problem(3, 2, reward_range=(0.0, 4.0))
     x, z = [[1, 1, 0]] * 20, [[4, 0, 0], [4, 4, 0]] * 10
-    state = told(policy, problem, x, z)
+    state = state_after(policy, problem, x, z)
     shown, signals = explained(policy, state, sp.Rng(1)), policy.signals(state)
     assert_array_equal(np.isnan(shown.mean), [False, False, True])
     assert_allclose(shown.mean[:2], [4 * 21 / 22, 2.0], rtol=0.02)
@@ -199,7 +199,9 @@ def test_explanations_and_signals_add_up():
     assert_array_equal(signals["latest"], [20, 20, 0])
     assert signals["changes_seen"] == 0
     assert signals["gram"].shape == (3, 3)
-    assert "gram" not in sp.SwitchingSEM(graph="none").signals(told(sp.SwitchingSEM(graph="none"), problem, x, z))
+    assert "gram" not in sp.SwitchingSEM(graph="none").signals(
+        state_after(sp.SwitchingSEM(graph="none"), problem, x, z)
+    )
 
 
 def test_the_known_order_leads_until_effects_arrive():
@@ -211,19 +213,19 @@ def test_the_known_order_leads_until_effects_arrive():
     world = sp.SyntheticSEM(horizon=30, changes=())
     blind = [sp.simulate(p, world, 50, replications=400).final_regret for p in (policy, sp.Uniform())]
     assert sp.metrics.mean_interval(blind[1] - blind[0]).low > 0
-    learned = told(policy, sp.Problem(3, 1), [[0, 0, 1]] * 3, [[0, 0, 1]] * 3)
+    learned = state_after(policy, sp.Problem(3, 1), [[0, 0, 1]] * 3, [[0, 0, 1]] * 3)
     prior, found = 4 / 3 * 4 / 3, learned.graph.weights[2]
     assert_allclose(explained(policy, learned).weights[2], found + (prior - found) / 16)
 
 
 def test_edges_of_the_problem():
-    one = told(sp.SwitchingSEM(), sp.Problem(1, 1), [[1], [0], [1]], [[0.3], [0], [0.5]])
+    one = state_after(sp.SwitchingSEM(), sp.Problem(1, 1), [[1], [0], [1]], [[0.3], [0], [0.5]])
     assert_array_equal(sp.SwitchingSEM().select(one, sp.Rng(0)).x, [True])
-    everything = told(sp.SwitchingSEM(), sp.Problem(3, 3), [[1, 1, 1]] * 5, [[1, 0, 0.5]] * 5)
+    everything = state_after(sp.SwitchingSEM(), sp.Problem(3, 3), [[1, 1, 1]] * 5, [[1, 0, 0.5]] * 5)
     shown = explained(sp.SwitchingSEM(), everything)
     assert shown.chosen.all()
     assert_array_equal(shown.index, shown.mean)  # nothing to find out where all are chosen
-    nothing = told(sp.SwitchingSEM(), sp.Problem(3, 2), [[0, 0, 0]] * 5, np.zeros((5, 3)))
+    nothing = state_after(sp.SwitchingSEM(), sp.Problem(3, 2), [[0, 0, 0]] * 5, np.zeros((5, 3)))
     shown = explained(sp.SwitchingSEM(), nothing)
     assert np.isnan(shown.mean).all()
     assert_array_equal(shown.count, 0)
@@ -231,13 +233,13 @@ def test_edges_of_the_problem():
 
 
 def test_each_learner_of_a_batch_can_have_its_own_budget_and_range():
-    policy, limits = sp.SwitchingSEM(), np.array([[0, 1], [0, 2], [-1, 1.0]])
-    state = policy.init(sp.Problem(5, 1, reward_range=limits), sp.Rng(0, np.arange(3)), (3,))
+    policy, reward_range = sp.SwitchingSEM(), np.array([[0, 1], [0, 2], [-1, 1.0]])
+    state = policy.init(sp.Problem(5, 1, reward_range=reward_range), sp.Rng(0, np.arange(3)), (3,))
     state = state._replace(budget=np.array([1, 3, 5]))
     x = policy.select(state, sp.Rng(0, np.arange(3))).x
     assert_array_equal(x.sum(axis=-1), [1, 3, 5])
     for k, budget in enumerate((1, 3, 5)):
-        alone = policy.init(sp.Problem(5, budget, reward_range=limits[k]), sp.Rng(0, k))
+        alone = policy.init(sp.Problem(5, budget, reward_range=reward_range[k]), sp.Rng(0, k))
         assert_array_equal(explained(policy, take_replication(state, k)).index, explained(policy, alone).index)
 
 
@@ -272,21 +274,21 @@ def test_errors_name_what_is_wrong():
         sp.SwitchingSEM().update(played, feedback([1, 0, 0], [2.0, 0, 0]), sp.Rng(0))
 
 
-def noticed(world, delay, learners):
-    """Changes noticed by each learner after every round, and the rounds they were dated to."""
-    policy, rng = sp.SwitchingSEM(graph="none"), sp.Rng(11, np.arange(learners))
-    drawn = world.draw(rng.at(sp.rng.Purpose.WORLD), (learners,))
-    told = [state.belief.detected.copy() for *_, state in sp.rounds(policy, drawn, delay, rng, (learners,))]
-    return np.moveaxis(np.array(told), -1, 0)
+def detected_changes(world, delay, replications):
+    """Changes detected in each replication after every round, and the rounds they were dated to."""
+    policy, rng = sp.SwitchingSEM(graph="none"), sp.Rng(11, np.arange(replications))
+    drawn = world.draw(rng.at(sp.rng.Purpose.WORLD), (replications,))
+    detected = [state.belief.detected.copy() for *_, state in sp.rounds(policy, drawn, delay, rng, (replications,))]
+    return np.moveaxis(np.array(detected), -1, 0)
 
 
-def test_a_change_of_all_means_is_noticed_soon():
+def test_a_change_of_all_means_is_detected_soon():
     """Four rewards a round tell two uniform means apart by 2 nats on average; log(1 / (hazard / 2)) is 7.6.
 
-    So some ten arrivals should do on average. But new means can lie near the old ones, and a change counts as noticed
+    So some ten arrivals should do on average. But new means can lie near the old ones, and a change counts as detected
     only once it is all but certain: 100 for four learners of five.
     """
-    count, dated = noticed(sp.SyntheticSEM(horizon=520, changes=(400,)), 20, 60)
+    count, dated = detected_changes(sp.SyntheticSEM(horizon=520, changes=(400,)), 20, 60)
     assert (dated[-1] > 380).mean() > 0.8
     assert np.median(np.argmax(dated > 380, axis=0)) < 400 + 20 + 20
     assert count[-1].mean() < 2.0
@@ -298,7 +300,7 @@ def test_where_nothing_changes_false_alarms_are_rarer_than_changes_were_expected
     That is Ville's inequality, and over all rounds it adds up to the number of changes that the hazards expect.
     """
     horizon, budget = 1000, 4
-    count, _ = noticed(sp.SyntheticSEM(horizon=horizon, changes=()), 20, 60)
+    count, _ = detected_changes(sp.SyntheticSEM(horizon=horizon, changes=()), 20, 60)
     expected = horizon * (HAZARD + budget * IDLE_HAZARD)
     assert count[-1].mean() < expected
     assert (count[-1] == 0).mean() > 0.5

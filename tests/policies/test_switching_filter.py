@@ -15,12 +15,12 @@ REAL = (SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD)
 EAGER = (SHARES, SHARE_PRIOR, 0.05, 0.02)  # changes so frequent that a short game is full of them
 
 
-def hear(belief, x, reward, moment, model=REAL):
+def observe(belief, x, reward, played_at, model=REAL):
     reward = np.where(x, np.asarray(reward, float), 0.0)
-    kernels.switching_arrival(*belief, np.asarray(x, bool), reward, moment, *model, True)
+    kernels.switching_arrival(*belief, np.asarray(x, bool), reward, played_at, *model, True)
 
 
-def born(belief):
+def by_change_round(belief):
     """The total probability of each hypothesis that has any, by its round."""
     return {int(r): float(m.sum()) for r, m in zip(belief.change_round, belief.mass, strict=True) if m.sum() > 0}
 
@@ -29,7 +29,7 @@ def compare(belief, twin):
     """Every hypothesis of the twin stands in some slot, number for number."""
     places = {int(r): k for k, r in enumerate(belief.change_round) if r > 0 or k == 0}
     for h in twin.hypotheses:
-        k = places[h.born]
+        k = places[h.change_round]
         assert_allclose(belief.mass[k], h.mass, rtol=1e-9, atol=1e-15)
         for i in range(twin.n):
             assert_allclose(belief.counts_unchanged[k, i], h.counts(i, False), rtol=1e-9)
@@ -38,18 +38,18 @@ def compare(belief, twin):
                 assert_allclose(belief.changed[k, i], twin.changed(h, i), rtol=1e-9, atol=1e-15)
     assert belief.mass.sum() == pytest.approx(sum(sum(h.mass) for h in twin.hypotheses), rel=1e-12)
     assert_array_equal(belief.seen, twin.seen)
-    assert_array_equal(belief.detected, [len(twin.noticed), max(twin.noticed[-1:], default=0)])
+    assert_array_equal(belief.detected, [len(twin.detected), max(twin.detected[-1:], default=0)])
 
 
 def plays(draws, n, rounds, kind):
     """Rounds of play in the order of their arrival: some lost, some late, means that change half-way."""
-    moments = [t for t in range(1, rounds + 1) if draws.uniform() < 0.8]
-    late = draws.exponential(2.0, len(moments)) if "late" in kind else np.zeros(len(moments))
+    played_rounds = [t for t in range(1, rounds + 1) if draws.uniform() < 0.8]
+    late = draws.exponential(2.0, len(played_rounds)) if "late" in kind else np.zeros(len(played_rounds))
     means = draws.uniform(size=(2, n))
-    for k in np.argsort(np.array(moments) + late, kind="stable"):
+    for k in np.argsort(np.array(played_rounds) + late, kind="stable"):
         x = draws.uniform(size=n) < 0.5  # at times nothing, at times everything
-        p = means[int(moments[k] > rounds / 2)]
-        yield moments[k], x, draws.beta(3 * p, 3 * (1 - p)) if "continuous" in kind else draws.uniform(size=n) < p
+        p = means[int(played_rounds[k] > rounds / 2)]
+        yield played_rounds[k], x, draws.beta(3 * p, 3 * (1 - p)) if "continuous" in kind else draws.uniform(size=n) < p
 
 
 @pytest.mark.parametrize("model", [REAL, EAGER], ids=["real", "eager"])
@@ -57,17 +57,17 @@ def plays(draws, n, rounds, kind):
 def test_slow_twin_agrees(kind, model):
     draws, n = np.random.default_rng(5), 4
     belief, twin = empty_belief(n, ()), SlowSwitching(n, *model)
-    for count, (moment, x, reward) in enumerate(plays(draws, n, 70, kind), 1):
-        hear(belief, x, reward, moment, model)
-        twin.hear(x, reward, moment)
+    for count, (played_at, x, reward) in enumerate(plays(draws, n, 70, kind), 1):
+        observe(belief, x, reward, played_at, model)
+        twin.observe(x, reward, played_at)
         if count % 9 and count > 3:
             continue
         compare(belief, twin)
         weights, flight = draws.uniform(-0.5, 3, n), draws.integers(0, 3, n).astype(float)
         for budget, offset in ((1, 0.0), (2, -0.5), (3, 2.0), (4, 0.0)):
-            told = weights, np.minimum(twin.seen, moment), flight, moment + 30, budget, offset
-            found = kernels.switching_index(*belief[1:4], belief.changed, *told, model[-1], HORIZON)
-            assert_allclose(found, twin.index(*told, HORIZON), rtol=1e-9)
+            arguments = weights, np.minimum(twin.seen, played_at), flight, played_at + 30, budget, offset
+            found = kernels.switching_index(*belief[1:4], belief.changed, *arguments, model[-1], HORIZON)
+            assert_allclose(found, twin.index(*arguments, HORIZON), rtol=1e-9)
     assert len(twin.hypotheses) == HYPOTHESES  # so that some were forgotten
 
 
@@ -77,15 +77,15 @@ def test_where_all_arms_change_it_is_exact_for_any_number_of_changes(data, hazar
     """Nothing is kept over a change, so no summary is ever used; rounds that were lost can have had changes too."""
     rounds = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=7, unique=True).map(sorted))
     bits = st.tuples(st.integers(0, 1), st.integers(0, 1))
-    heard = {t: list(enumerate(data.draw(bits))) for t in rounds}
+    observed = {t: list(enumerate(data.draw(bits))) for t in rounds}
     shares, prior = np.array([0.0, 1.0]), np.array([0.0, 1.0])
     belief = empty_belief(2, ())
     belief = belief._replace(mass=belief.mass[..., :2].copy())
-    for t, rewards in heard.items():
-        hear(belief, [True, True], [r for _, r in rewards], t, (shares, prior, hazard, 0.0))
-    exact = last_changes(heard, 2, hazard, shares, prior)
-    assert born(belief).keys() == exact.keys()
-    assert_allclose(list(dict(sorted(born(belief).items())).values()), list(exact.values()), rtol=1e-9)
+    for t, rewards in observed.items():
+        observe(belief, [True, True], [r for _, r in rewards], t, (shares, prior, hazard, 0.0))
+    exact = last_changes(observed, 2, hazard, shares, prior)
+    assert by_change_round(belief).keys() == exact.keys()
+    assert_allclose(list(dict(sorted(by_change_round(belief).items())).values()), list(exact.values()), rtol=1e-9)
 
 
 @given(data=st.data(), hazard=st.sampled_from([0.5, 1e-3]))
@@ -96,11 +96,11 @@ def test_the_first_change_is_exact_with_its_share_and_its_arms(data, hazard):
     before, after = ([data.draw(lists) for _ in range(3)] for _ in range(2))
     shares, prior, gap = np.array([0.0, 0.3, 0.8]), np.array([0.0, 0.4, 0.6]), data.draw(st.integers(1, 5))
     belief = empty_belief(3, ())
-    for moment, spell in ((1, before), (1 + gap, after)):
-        hear(belief, [False] * 3, [0.0] * 3, moment, (shares, prior, hazard, 0.0))
+    for played_at, spell in ((1, before), (1 + gap, after)):
+        observe(belief, [False] * 3, [0.0] * 3, played_at, (shares, prior, hazard, 0.0))
         for arm, rewards in enumerate(spell):
             for reward in rewards:
-                hear(belief, np.arange(3) == arm, [reward] * 3, moment, (shares, prior, hazard, 0.0))
+                observe(belief, np.arange(3) == arm, [reward] * 3, played_at, (shares, prior, hazard, 0.0))
     stayed, changed, arms = one_change(before, after, 1.0 - (1.0 - hazard) ** gap, shares, prior)
     assert_allclose(belief.mass[0].sum(), stayed, rtol=1e-9)
     assert_allclose(belief.mass[1], changed, rtol=1e-9)
@@ -116,12 +116,12 @@ def test_the_summary_costs_less_than_the_square_of_the_hazard(hazard):
     draws, worst = np.random.default_rng(8), 0.0
     shares, prior = np.array([0.0, 0.5]), np.array([0.0, 1.0])
     for _ in range(12):
-        heard = {t: list(enumerate(draws.integers(0, 2, 2).tolist())) for t in range(1, 6)}
+        observed = {t: list(enumerate(draws.integers(0, 2, 2).tolist())) for t in range(1, 6)}
         belief = empty_belief(2, ())
         belief = belief._replace(mass=belief.mass[..., :2].copy())
-        for t, rewards in heard.items():
-            hear(belief, [True, True], [r for _, r in rewards], t, (shares, prior, hazard, 0.0))
-        exact, found = last_changes(heard, 2, hazard, shares, prior), born(belief)
+        for t, rewards in observed.items():
+            observe(belief, [True, True], [r for _, r in rewards], t, (shares, prior, hazard, 0.0))
+        exact, found = last_changes(observed, 2, hazard, shares, prior), by_change_round(belief)
         worst = max(worst, max(abs(found[r] - p) for r, p in exact.items()))
     assert 0.0 < worst < hazard**2
 
@@ -129,9 +129,9 @@ def test_the_summary_costs_less_than_the_square_of_the_hazard(hazard):
 def test_changes_of_an_idle_arm_alone_follow_from_how_long_it_was_idle():
     belief = empty_belief(3, ())
     model = (SHARES, SHARE_PRIOR, 0.0, 0.01)
-    hear(belief, [1, 1, 0], [1, 1, 0], 1, model)
-    hear(belief, [1, 0, 0], [1, 0, 0], 9, model)
-    hear(belief, [1, 1, 0], [1, 1, 0], 11, model)
+    observe(belief, [1, 1, 0], [1, 1, 0], 1, model)
+    observe(belief, [1, 0, 0], [1, 0, 0], 9, model)
+    observe(belief, [1, 1, 0], [1, 1, 0], 11, model)
     slot = int(np.argmax(belief.change_round))
     gone = 1.0 - 0.99 ** np.array([2, 10, 0])  # of arms 0 and 1; the third is not played
     assert_allclose(belief.idle_prior[slot], gone / gone.sum(), rtol=1e-9)
@@ -144,7 +144,7 @@ def test_after_any_silence_they_are_probabilities(gap):
     """Long enough, a change of many arms and one of an idle arm alone are both all but certain: together at most 1."""
     belief = empty_belief(6, ())
     for k in range(6):
-        hear(belief, [True] * 6, [k % 2] * 6, 1 + k * gap)
+        observe(belief, [True] * 6, [k % 2] * 6, 1 + k * gap)
         assert (belief.mass >= 0).all()
         assert belief.mass.sum() == pytest.approx(1.0, abs=1e-12)
         assert ((belief.changed >= 0) & (belief.changed <= 1)).all()
@@ -195,12 +195,12 @@ def test_however_much_is_known_it_stays_sound_and_notices_a_change(held, good):
     """As after so many equal rewards; then more of them, then the opposite."""
     belief = empty_belief(2, ())
     belief.counts_unchanged[0] = [1 + held * good, 1 + held * (1 - good)]
-    hear(belief, [True, True], [good, good], 1)
-    for moment in range(2, 60):
-        hear(belief, [True, True], [good, good], moment)
+    observe(belief, [True, True], [good, good], 1)
+    for played_at in range(2, 60):
+        observe(belief, [True, True], [good, good], played_at)
         sound(belief)
-    for moment in range(60, 90):
-        hear(belief, [True, True], [1 - good, 1 - good], moment)
+    for played_at in range(60, 90):
+        observe(belief, [True, True], [1 - good, 1 - good], played_at)
         sound(belief)
     assert belief.detected[0] == 1
 
@@ -209,19 +209,19 @@ def test_a_late_reward_of_a_time_all_but_forgotten_does_no_harm():
     """Hypotheses that were there then have a mass at the end of the range of floating-point numbers."""
     for exponent in range(-324, -300):
         belief = empty_belief(1, ())
-        hear(belief, [True], [1], 1)
-        hear(belief, [True], [1], 50)
+        observe(belief, [True], [1], 1)
+        observe(belief, [True], [1], 50)
         young = int(np.argmax(belief.change_round))
         belief.mass[:] = 0.0
         belief.mass[young, 1], belief.mass[0, 0] = 1.0, float(f"5e{exponent}")
         belief.counts_unchanged[0] = [1e6, 1.0]
-        hear(belief, [True], [0], 2)
+        observe(belief, [True], [0], 2)
         sound(belief)
 
 
 def test_what_has_not_arrived_changes_nothing():
     belief = empty_belief(2, ())
-    hear(belief, [True, True], [1, 0], 1)
+    observe(belief, [True, True], [1, 0], 1)
     before = [leaf.copy() for leaf in belief]
     kernels.switching_arrival(*belief, np.ones(2, bool), np.ones(2), 5, *REAL, False)
     for one, two in zip(before, belief, strict=True):
@@ -232,7 +232,7 @@ def test_a_change_is_counted_once():
     belief, draws = empty_belief(3, ()), np.random.default_rng(2)
     counted = []
     for t in range(1, 601):
-        hear(belief, [True] * 3, draws.uniform(size=3) < (0.9 if t // 200 % 2 else 0.1), t)
+        observe(belief, [True] * 3, draws.uniform(size=3) < (0.9 if t // 200 % 2 else 0.1), t)
         counted.append(belief.detected[0])
     assert counted[199] == 0
     assert counted[399] == 1

@@ -22,7 +22,7 @@ WEIGHTS = np.array([1.0, 2.5, 1.2, 1.7])
 SCALES: dict[str, tuple[sp.Problem, dict[str, Any]]] = {
     "declared": (sp.Problem(N, BUDGET, overall_range=(-0.5, 4.5)), {"overall_range": (-0.5, 4.5)}),
     "undeclared": (sp.Problem(N, BUDGET), {}),
-    "told the graph": (sp.Problem(N, BUDGET, weights=WEIGHTS), {"weights": WEIGHTS}),
+    "known graph": (sp.Problem(N, BUDGET, weights=WEIGHTS), {"weights": WEIGHTS}),
 }
 
 
@@ -39,14 +39,14 @@ def totals(state):
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("way", reference.WAYS)
 def test_slow_twin_agrees_at_every_round(way, scale):
-    problem, told = SCALES[scale]
+    problem, known = SCALES[scale]
     clear = 0
     for window in (1, 3, 10, 35, 500):
-        policy = SlidingWindowCUCB(window=window, knows_graph="weights" in told)
-        twin = reference.SlowWindowCUCB(N, BUDGET, window, **told)
+        policy = SlidingWindowCUCB(window=window, knows_graph="weights" in known)
+        twin = reference.SlowWindowCUCB(N, BUDGET, window, **known)
         outcome = reference.spilling(N, seed=window, change=40)
         delay = reference.delays(window)[way]
-        for t, state, x in reference.play_beside(policy, problem, delay, outcome, 70, twin.tell_at, seed=window):
+        for t, state, x in reference.play_beside(policy, problem, delay, outcome, 70, twin.observe_at, seed=window):
             index = twin.index(t)
             # sums that things were taken out of are exact to rounding of the largest, not of what is left
             np.testing.assert_allclose(policy.index(state), index, rtol=1e-9, atol=1e-12, err_msg=f"round {t}")
@@ -80,9 +80,9 @@ def test_exact_in_any_order_of_arrival(window, log):
         state = policy.played(state, np.array(x))
         if late is not None:
             due.setdefault(t + late, []).append((t, x, y))
-        for moment, decision, overall in reversed(due.pop(t, [])):
-            state = policy.update(state, feedback(decision, overall, age=t - moment), sp.Rng(0))
-            twin.tell(moment, decision, np.zeros(3), overall)
+        for played_at, decision, overall in reversed(due.pop(t, [])):
+            state = policy.update(state, feedback(decision, overall, age=t - played_at), sp.Rng(0))
+            twin.observe(played_at, decision, np.zeros(3), overall)
         sums, counts = totals(state)
         expected = twin.inside(t + 1)
         np.testing.assert_array_equal(sums / 16, expected[0])

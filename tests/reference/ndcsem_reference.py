@@ -22,7 +22,7 @@ class Holds(NamedTuple):
 
 
 class SlowNDCSEM:
-    """Keeps every outcome that it is told, and starts anew from eqs. AvgRew, UCB and Optimization-A each round."""
+    """Keeps every outcome, and recomputes everything from eqs. AvgRew, UCB and Optimization-A each round."""
 
     def __init__(self, n, budget, discount, exploration, sparsity, acyclic=True, row_bound=0.95):
         self.n, self.budget = n, budget
@@ -30,25 +30,25 @@ class SlowNDCSEM:
         self.penalty = graph_reference.penalties(n, sparsity)
         self.allowed = graph_reference.allowed_edges(n, acyclic)
         self.bound = np.inf if acyclic else row_bound
-        self.told = []  # (round of play, x, z, y)
+        self.outcomes = []  # (round of play, x, z, y)
 
-    def tell(self, moment, x, z, y):
-        self.told.append((moment, np.array(x, bool), np.array(z, float), np.array(y, float)))
+    def observe(self, played_at, x, z, y):
+        self.outcomes.append((played_at, np.array(x, bool), np.array(z, float), np.array(y, float)))
 
     def history(self):
-        """Z and Y of all that has been told, (rounds, n)."""
-        Z = np.array([z for _, _, z, _ in self.told]).reshape(-1, self.n)
-        Y = np.array([y for _, _, _, y in self.told]).reshape(-1, self.n)
+        """Z and Y of all outcomes so far, (rounds, n)."""
+        Z = np.array([z for _, _, z, _ in self.outcomes]).reshape(-1, self.n)
+        Y = np.array([y for _, _, _, y in self.outcomes]).reshape(-1, self.n)
         return Z, Y
 
     def holds(self, t):
-        """As it decides round t: E_{t-1} and A_{t-1}, from the feedback told so far."""
+        """As it decides round t: E_{t-1} and A_{t-1}, from the feedback so far."""
         now = t - 1
         mean, count, index = np.full(self.n, np.nan), np.zeros(self.n), np.full(self.n, np.inf)
         clock = sum(self.discount ** (now - tau) for tau in range(1, now + 1))
         log_clock = math.log(max(clock, 1.0))
         for i in range(self.n):
-            pulls = [(self.discount ** (now - tau), z[i]) for tau, x, z, _ in self.told if x[i]]
+            pulls = [(self.discount ** (now - tau), z[i]) for tau, x, z, _ in self.outcomes if x[i]]
             if pulls:
                 count[i] = sum(weight for weight, _ in pulls)
                 mean[i] = sum(weight * reward for weight, reward in pulls) / count[i]

@@ -1,7 +1,8 @@
 """The other policies from their whole history, slowly, with nothing of the package's computing in them.
 
-A twin is told (round of play, x, z, y) as it arrives, keeps all of it, and starts anew each time it is asked. Only
-`play_beside` at the end knows the package: it plays a game by its public vocabulary and tells policy and twin the same.
+A twin observes (round of play, x, z, y) as it arrives, keeps everything, and recomputes from it each time. Only
+`play_beside` at the end knows the package: it plays a game with
+its public API and gives policy and twin the same feedback.
 """
 
 import math
@@ -13,17 +14,17 @@ import spillover as sp
 from tests.reference import graph_reference
 
 
-class Told(NamedTuple):
-    """What is known of a round that was played."""
+class PlayedRound(NamedTuple):
+    """A played round and its outcome."""
 
-    moment: int
+    played_at: int
     x: np.ndarray
     z: np.ndarray
     y: np.ndarray
 
 
 class History:
-    """All that was told, and its rewards on one scale to [0, 1]: y on the range declared, or on the largest so far.
+    """All outcomes so far, and their rewards on one scale to [0, 1]: y on the range declared, or on the largest so far.
 
     With weights (the graph is known) z on the range of z.
     """
@@ -32,33 +33,35 @@ class History:
         self.n, self.budget = n, budget
         self.weights = np.ones(n) if weights is None else np.array(weights, float)
         self.uses_z = weights is not None
-        self.limits = reward_range if self.uses_z else overall_range
-        self.told = []
+        self.range = reward_range if self.uses_z else overall_range
+        self.outcomes = []
 
-    def tell(self, moment, x, z, y):
-        self.told.append(Told(moment, np.array(x, bool), np.array(z, float), np.array(y, float)))
+    def observe(self, played_at, x, z, y):
+        self.outcomes.append(PlayedRound(played_at, np.array(x, bool), np.array(z, float), np.array(y, float)))
 
     def observed(self):
         """(round of play, arm, reward in [0, 1]) in the order of arrival."""
-        raw = [(k.moment, i, k.z[i] if self.uses_z else k.y[i]) for k in self.told for i in range(self.n) if k.x[i]]
-        if self.limits is not None:
-            low, high = self.limits
+        raw = [
+            (k.played_at, i, k.z[i] if self.uses_z else k.y[i]) for k in self.outcomes for i in range(self.n) if k.x[i]
+        ]
+        if self.range is not None:
+            low, high = self.range
         else:
             low, high = 0.0, max((value for _, _, value in raw), default=0.0)
         if high <= low:
-            return [(moment, i, 0.0) for moment, i, _ in raw]
-        return [(moment, i, min(max((value - low) / (high - low), 0.0), 1.0)) for moment, i, value in raw]
+            return [(played_at, i, 0.0) for played_at, i, _ in raw]
+        return [(played_at, i, min(max((value - low) / (high - low), 0.0), 1.0)) for played_at, i, value in raw]
 
     def scores(self, index):
         """What arms are ranked by: the index, or weight times the reward that it stands for."""
         if not self.uses_z:
             return index
-        low, high = self.limits
+        low, high = self.range
         return self.weights * (low + (high - low) * index)
 
-    def tell_at(self, now, moment, x, z, y):
+    def observe_at(self, now, played_at, x, z, y):
         """An arrival after `now` rounds, which is all the same to who takes feedback by its round of play."""
-        self.tell(moment, x, z, y)
+        self.observe(played_at, x, z, y)
 
 
 class SlowCUCB(History):
@@ -125,16 +128,16 @@ class SlowCTS(History):
         super().__init__(n, budget, **settings)
         self.draws = []
 
-    def tell_draw(self, u):
+    def observe_draw(self, u):
         self.draws.append(u)
 
     def posterior(self):
         """(a, b) of every arm's Beta(a, b)."""
         a, b = np.ones(self.n), np.ones(self.n)
         rewards = {(tau, i): r for tau, i, r in self.observed()}
-        for told, u in zip(self.told, self.draws, strict=True):
-            for i in np.flatnonzero(told.x):
-                if u[i] < rewards[told.moment, i]:
+        for outcome, u in zip(self.outcomes, self.draws, strict=True):
+            for i in np.flatnonzero(outcome.x):
+                if u[i] < rewards[outcome.played_at, i]:
                     a[i] += 1
                 else:
                     b[i] += 1
@@ -189,12 +192,12 @@ class SlowGLRCUCB(History):
         """What arms are ranked by: the index, or weight times the reward that it stands for."""
         if not self.uses_z:
             return index
-        low, high = self.limits
+        low, high = self.range
         return self.weights * (low + (high - low) * index)
 
-    def tell_at(self, now, moment, x, z, y):
+    def observe_at(self, now, played_at, x, z, y):
         """An arrival after `now` rounds."""
-        self.tell(moment, x, z, y)
+        self.observe(played_at, x, z, y)
         kept = self.kept()
         changed = False
         for i in np.flatnonzero(x):
@@ -227,23 +230,23 @@ class SlowSEMUCB:
     """
 
     def __init__(self, n, budget, sparsity, level=None, reward_range=(0.0, 1.0)):
-        self.n, self.budget, self.level, self.limits = n, budget, level, reward_range
+        self.n, self.budget, self.level, self.range = n, budget, level, reward_range
         self.penalty = graph_reference.penalties(n, sparsity)
         self.allowed = graph_reference.allowed_edges(n, acyclic=True)
-        self.told = []
-        self.since = 0  # position in `told` after the last alarm
+        self.outcomes = []
+        self.since = 0  # position in `outcomes` after the last alarm
         self.restart = 0
         self.alarms = []
         self.closest = math.inf
 
     def rewards(self, i):
-        return [k.z[i] for k in self.told[self.since :] if k.x[i]]
+        return [k.z[i] for k in self.outcomes[self.since :] if k.x[i]]
 
-    def tell_at(self, now, moment, x, z, y):
-        self.told.append(Told(moment, np.array(x, bool), np.array(z, float), np.array(y, float)))
+    def observe_at(self, now, played_at, x, z, y):
+        self.outcomes.append(PlayedRound(played_at, np.array(x, bool), np.array(z, float), np.array(y, float)))
         if self.level is None:
             return
-        low, high = self.limits
+        low, high = self.range
         changed = False
         for i in np.flatnonzero(x):
             scaled = [(value - low) / (high - low) for value in self.rewards(i)]
@@ -251,7 +254,7 @@ class SlowSEMUCB:
             self.closest = min(self.closest, abs(gap))
             changed |= gap > 0
         if changed:
-            self.restart, self.since = now, len(self.told)
+            self.restart, self.since = now, len(self.outcomes)
             self.alarms.append(now)
 
     def index(self, t):
@@ -265,14 +268,14 @@ class SlowSEMUCB:
                 index[i] = sum(rewards) / len(rewards) + bonus
         return index
 
-    def outcomes(self):
-        """Z and Y of all that was told, (rounds, n)."""
-        Z, Y = ([getattr(k, name) for k in self.told] for name in ("z", "y"))
+    def stacked_outcomes(self):
+        """Z and Y of all outcomes, (rounds, n)."""
+        Z, Y = ([getattr(k, name) for k in self.outcomes] for name in ("z", "y"))
         return np.array(Z).reshape(-1, self.n), np.array(Y).reshape(-1, self.n)
 
     def graph(self):
         """(adjacency, weights), or None while several graphs are as good."""
-        Z, Y = self.outcomes()
+        Z, Y = self.stacked_outcomes()
         if not graph_reference.unique_minimiser(Y, self.allowed):
             return None
         A = graph_reference.solve_by_enumeration(Z, Y, self.penalty, self.allowed)
@@ -334,7 +337,7 @@ def cts_scores(t, successes, counts, rng):
     return rng.beta(1 + successes, 1 + counts - successes)
 
 
-# --- a game that policy and twin both hear of ------------------------------------------------------------------------
+# --- a game that policy and twin both observe ------------------------------------------------------------------------
 
 
 class Met(NamedTuple):
@@ -345,10 +348,10 @@ class Met(NamedTuple):
     x: np.ndarray
 
 
-def play_beside(policy, problem, delay, outcome, rounds, tell, seed=0):
-    """Play live for some rounds; yields each as decided, tells policy and twin alike what arrives at its end.
+def play_beside(policy, problem, delay, outcome, rounds, observe, seed=0):
+    """Play live for some rounds; yields each as decided, gives policy and twin what arrives at its end.
 
-    delay(t) is a number of rounds or None for what is lost; outcome(t, x) gives (z, y); tell(now, moment, x, z, y).
+    delay(t): rounds, or None for a lost outcome; outcome(t, x) gives (z, y); observe(now, played_at, x, z, y).
     What arrives in one round comes in the order of play.
     """
     rng = sp.Rng(seed)
@@ -361,11 +364,11 @@ def play_beside(policy, problem, delay, outcome, rounds, tell, seed=0):
         late = delay(t)
         if late is not None:
             under_way.append((t + late, t, x, *outcome(t, x)))
-        for arrival, moment, decision, z, y in under_way:
+        for arrival, played_at, decision, z, y in under_way:
             if arrival == t:
-                piece = sp.Feedback(decision, z, y, np.array(t - moment), np.array(True))
-                state = policy.update(state, piece, rng.at(sp.rng.Purpose.LEARNING, moment))
-                tell(t, moment, decision, z, y)
+                piece = sp.Feedback(decision, z, y, np.array(t - played_at), np.array(True))
+                state = policy.update(state, piece, rng.at(sp.rng.Purpose.LEARNING, played_at))
+                observe(t, played_at, decision, z, y)
     yield Met(rounds + 1, state, policy.select(state, rng.at(sp.rng.Purpose.CHOICE, rounds + 1)).x)
 
 

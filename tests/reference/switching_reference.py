@@ -1,6 +1,6 @@
-"""Means that switch, straight from the model: hypotheses that keep all they were told, and Bayes' rule one by one.
+"""Means that switch, straight from the model: hypotheses that keep all rewards, and Bayes' rule one by one.
 
-Three parts, of which nothing is in the package: a twin of the filter and of the index, and two exact answers for
+Three parts, without any code of the package: a twin of the filter and of the index, and two exact answers for
 problems so small that every way in which the world may have gone can be written down.
 """
 
@@ -16,23 +16,23 @@ HYPOTHESES, SAME_CHANGE, MOST_ALONE, MOST_STRENGTH, NEGLIGIBLE, MOST_PRECISE = 2
 
 @dataclass
 class Hypothesis:
-    """The last change was at `born`; rewards are (arm, reward, whether earned since then, how much one tells)."""
+    """The last change was at `change_round`; rewards are (arm, reward, whether earned since then, its precision)."""
 
-    born: int
+    change_round: int
     mass: list[float]  # for each share of arms
     start: list[tuple[float, float]]  # Beta counts of the arms before it
     alone: list[float]  # prior probability of each arm, were it a change of one arm alone
-    told: list[tuple[int, float, bool, float]] = field(default_factory=list)
+    observed: list[tuple[int, float, bool, float]] = field(default_factory=list)
 
     def counts(self, arm, fresh):
         ones, zeros = (1.0, 1.0) if fresh else self.start[arm]
-        rewards = [(reward, w) for i, reward, since, w in self.told if i == arm and (since or not fresh)]
+        rewards = [(reward, w) for i, reward, since, w in self.observed if i == arm and (since or not fresh)]
         return ones + sum(w * reward for reward, w in rewards), zeros + sum(w * (1.0 - reward) for reward, w in rewards)
 
     def ratio(self, arm):
-        """How much better a changed arm explains its rewards since, each foretold from those before it."""
+        """How much better a changed arm explains its rewards since, each predicted from those before it."""
         found, kept, fresh = 1.0, list(self.start[arm]), [1.0, 1.0]
-        for i, reward, since, w in self.told:
+        for i, reward, since, w in self.observed:
             if i != arm:
                 continue
             if since:
@@ -43,7 +43,7 @@ class Hypothesis:
 
     def changed(self, arm, prior):
         """Probability that the arm changed, for one kind of change or for all of them together."""
-        if self.born == 0 or sum(self.mass) == 0.0:
+        if self.change_round == 0 or sum(self.mass) == 0.0:
             return 0.0
         odds = self.ratio(arm)
         return prior * odds / (prior * odds + 1.0 - prior)
@@ -63,7 +63,7 @@ class SlowSwitching:
         self.hypotheses = [Hypothesis(0, nothing, [(1.0, 1.0)] * n, [0.0] * n)]
         self.seen, self.latest = [0] * n, 0
         self.met: list[tuple[float, float]] = []  # mean expected and reward, of every reward
-        self.noticed: list[int] = []  # rounds of changes
+        self.detected: list[int] = []  # rounds of changes
 
     def changed(self, hypothesis, arm):
         total = sum(hypothesis.mass)
@@ -90,10 +90,10 @@ class SlowSwitching:
         strength = max(mean * (1.0 - mean) / variance - 1.0, 2.0)
         return mean * strength, (1.0 - mean) * strength
 
-    def open(self, x, moment):
+    def open(self, x, played_at):
         summaries = [self.summary(i) for i in range(self.n)]
-        alone = [1.0 - (1.0 - self.idle_hazard) ** (moment - self.seen[i]) if x[i] else 0.0 for i in range(self.n)]
-        together = 1.0 - (1.0 - self.hazard) ** (moment - self.latest)
+        alone = [1.0 - (1.0 - self.idle_hazard) ** (played_at - self.seen[i]) if x[i] else 0.0 for i in range(self.n)]
+        together = 1.0 - (1.0 - self.hazard) ** (played_at - self.latest)
         apart = min(sum(alone), MOST_ALONE * (1.0 - together))
         if len(self.hypotheses) == HYPOTHESES:
             self.hypotheses.remove(min(self.hypotheses, key=lambda h: sum(h.mass)))
@@ -102,50 +102,50 @@ class SlowSwitching:
             h.mass = [m / total * (1.0 - together - apart) for m in h.mass]
         mass = [apart, *(together * p for p in self.prior[1:])]
         share = [p / sum(alone) if sum(alone) > 0 else 0.0 for p in alone]
-        self.hypotheses.append(Hypothesis(moment, mass, summaries, share))
+        self.hypotheses.append(Hypothesis(played_at, mass, summaries, share))
 
     def precision(self):
         """Variance of Bernoulli draws over that of the rewards so far, ten Bernoulli draws of mean 1/2 before them."""
         bernoulli, within = 2.5 + sum(m * (1.0 - m) for m, _ in self.met), sum(z * (1.0 - z) for _, z in self.met)
         return min(bernoulli / max(bernoulli - within, bernoulli / MOST_PRECISE), MOST_PRECISE)
 
-    def hear(self, x, reward, moment):
-        self.tells = self.precision()
+    def observe(self, x, reward, played_at):
+        self.reward_precision = self.precision()
         self.met += [(self.mean(int(i)), float(reward[i])) for i in np.flatnonzero(x)]
-        if moment > self.latest:
+        if played_at > self.latest:
             if self.latest > 0:
-                self.open(x, moment)
-            self.latest = moment
+                self.open(x, played_at)
+            self.latest = played_at
         for arm in np.flatnonzero(x):
-            self.weigh(int(arm), float(reward[arm]), moment)
-            self.seen[arm] = max(self.seen[arm], moment)
-        self.notice()
+            self.weigh(int(arm), float(reward[arm]), played_at)
+            self.seen[arm] = max(self.seen[arm], played_at)
+        self.detect()
 
-    def notice(self):
-        changes = {h.born: sum(h.mass) for h in self.hypotheses if h.born > 0}
+    def detect(self):
+        changes = {h.change_round: sum(h.mass) for h in self.hypotheses if h.change_round > 0}
         if not changes:
             return
         likeliest = max(changes, key=lambda r: changes[r])
         if sum(p for r, p in changes.items() if abs(r - likeliest) <= SAME_CHANGE) <= 0.99:
             return
-        if not self.noticed or likeliest > self.noticed[-1] + SAME_CHANGE:
-            self.noticed.append(likeliest)
-        elif likeliest >= self.noticed[-1] - SAME_CHANGE:
-            self.noticed[-1] = likeliest
+        if not self.detected or likeliest > self.detected[-1] + SAME_CHANGE:
+            self.detected.append(likeliest)
+        elif likeliest >= self.detected[-1] - SAME_CHANGE:
+            self.detected[-1] = likeliest
 
-    def weigh(self, arm, reward, moment):
-        there = [h for h in self.hypotheses if h.born <= moment]
+    def weigh(self, arm, reward, played_at):
+        there = [h for h in self.hypotheses if h.change_round <= played_at]
         before = sum(sum(h.mass) for h in there)
         for h in there:
-            kept, fresh = (chance(h.counts(arm, side), reward) ** self.tells for side in (False, True))
+            kept, fresh = (chance(h.counts(arm, side), reward) ** self.reward_precision for side in (False, True))
             for g, prior in enumerate([h.alone[arm], *self.shares[1:]]):
                 c = h.changed(arm, prior)
                 h.mass[g] *= c * fresh + (1.0 - c) * kept
         after = sum(sum(h.mass) for h in there)
         for h in self.hypotheses:
-            if h.born > moment and after > 0:
+            if h.change_round > played_at and after > 0:
                 h.mass = [m * after / before for m in h.mass]
-            h.told.append((arm, reward, h.born <= moment, self.tells))
+            h.observed.append((arm, reward, h.change_round <= played_at, self.reward_precision))
         total = sum(sum(h.mass) for h in self.hypotheses)
         for h in self.hypotheses:
             h.mass = [m / total for m in h.mass]
@@ -204,14 +204,14 @@ def evidence(rewards):
     return math.exp(special.betaln(1.0 + ones, 1.0 + len(rewards) - ones))
 
 
-def last_changes(heard, n, hazard, shares, prior):
-    """Exact probabilities of "the last change was at r" after 0/1 rewards heard in the order of play.
+def last_changes(observed, n, hazard, shares, prior):
+    """Exact probabilities of "the last change was at r" after 0/1 rewards observed in the order of play.
 
-    heard: {round of play: [(arm, reward), ...]}. Every round each kind of change (share of arms) has its probability,
-    and each arm changes with that share: all ways in which this can have gone are written down, so keep the case tiny.
-    Returns {first round heard of at or after the last change: probability}, 0 for no change since the first one.
+    observed: {round of play: [(arm, reward), ...]}. Every round each kind of change (share of arms) has its
+    probability, and each arm changes with that share. All possible courses are enumerated, so keep the case tiny.
+    Returns {first round observed at or after the last change: probability}, 0 for no change since the first one.
     """
-    rounds = range(min(heard) + 1, max(heard) + 1)
+    rounds = range(min(observed) + 1, max(observed) + 1)
     subsets = list(itertools.product([False, True], repeat=n))
     steps: list[tuple[tuple[bool, ...] | None, float]] = [(None, 1.0 - hazard)]
     for subset in subsets:
@@ -225,11 +225,11 @@ def last_changes(heard, n, hazard, shares, prior):
         for arm in range(n):
             cuts = [t for t, subset in happened.items() if subset is not None and subset[arm]]
             pieces: dict[int, list[float]] = {}
-            for t, rewards in heard.items():
+            for t, rewards in observed.items():
                 pieces.setdefault(sum(cut <= t for cut in cuts), []).extend(r for i, r in rewards if i == arm)
             p *= math.prod(evidence(piece) for piece in pieces.values())
         last = max((t for t, subset in happened.items() if subset is not None), default=0)
-        r = min(t for t in heard if t >= last) if last else 0
+        r = min(t for t in observed if t >= last) if last else 0
         found[r] = found.get(r, 0.0) + p
     total = sum(found.values())
     return {r: p / total for r, p in sorted(found.items())}

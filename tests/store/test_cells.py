@@ -46,10 +46,10 @@ def current_umask():
 def test_a_file_cut_anywhere_is_noticed(tmp_path):
     content = seal(ARRAYS, {"cell": "id"})
     for length in range(len(content)):
-        with pytest.raises(Damaged, match="not whole"):
+        with pytest.raises(Damaged, match="is damaged"):
             unseal(content[:length], tmp_path)
     for more in (b"x", bytes(1000), content):
-        with pytest.raises(Damaged, match="not whole"):
+        with pytest.raises(Damaged, match="is damaged"):
             unseal(content + more[:-1] + b"?", tmp_path)
 
 
@@ -58,7 +58,7 @@ def test_a_changed_byte_anywhere_is_noticed(tmp_path):
     for place in range(len(content)):
         bad = bytearray(content)
         bad[place] ^= 1 << (place % 8)
-        with pytest.raises(Damaged, match="not whole"):
+        with pytest.raises(Damaged, match="is damaged"):
             unseal(bytes(bad), tmp_path)
 
 
@@ -85,7 +85,7 @@ def test_no_pickle(store):
         ({"format": "1"}, "format = '1': must be a whole number"),
         ({}, "format = None"),
         ([], "format = None"),
-        (None, "must be a whole JSON file"),
+        (None, "must be a complete JSON file"),
     ],
 )
 def test_a_store_of_a_newer_version_or_none_at_all(store, content, message):
@@ -102,7 +102,7 @@ def test_a_store_of_a_newer_version_or_none_at_all(store, content, message):
 def test_cells_without_a_store(store):
     store.write("id", ARRAYS, {})
     (store.folder / "store.json").unlink()
-    with pytest.raises(ValueError, match=r"has cells and no store\.json"):
+    with pytest.raises(ValueError, match=r"has cells but no store\.json"):
         store.open({"name": "x"}, "")
 
 

@@ -199,7 +199,7 @@ def damage_told() -> Iterator[None]:
     """A cell that is damaged and computed anew is told in a line, not as a warning with a place in the source."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
-        again = "is computed anew"
+        again = "is computed again"
 
         def tell(message: Warning | str, *place: Any, **extra: Any) -> None:
             if again in str(message):

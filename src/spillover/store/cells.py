@@ -50,7 +50,7 @@ class CellStore:
         except FileNotFoundError:
             return None
         except ValueError as error:
-            raise ValueError(f"{path}: must be a whole JSON file written by run_experiment: {error}") from None
+            raise ValueError(f"{path}: must be a complete JSON file written by run_experiment: {error}") from None
         written = content.get("format") if isinstance(content, dict) else None
         if not isinstance(written, int) or written < 1:
             raise ValueError(f"{path}: format = {written!r}: must be a whole number from 1 to {FORMAT}")

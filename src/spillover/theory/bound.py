@@ -141,8 +141,8 @@ def regret_bound(
     (True, 'tail', 75, 2128747.0)
     >>> regret_bound(constants, discount=0.985, exploration=1e-10, delay=50)
     Traceback (most recent call last):
-    ValueError: exploration = 1e-10: must be a number above 1 / (2 (s + 1)) = 0.1 (s = 4), as the proof of Theorem 1
-    requires
+    ValueError: exploration = 1e-10: must be a number above 1 / (2 (s + 1)) = 0.1 (s = 4), where the proof of Theorem
+    1 begins
     """
     given = setting if isinstance(setting, WorldConstants) else world_constants(setting)
     check_hyperparameters(discount, exploration, given.budget, given.n_arms)

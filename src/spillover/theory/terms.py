@@ -33,7 +33,7 @@ def check_hyperparameters(discount: float, exploration: float, budget: int, n_ar
     validate.require(np.ndim(discount) == 0, "discount", discount, BETWEEN)
     validate.number("discount", discount, BETWEEN, low=0, high=1, open_ends=True)
     low = 1 / (2 * (budget + 1))
-    above = f"a number above 1 / (2 (s + 1)) = {low:g} (s = {budget}), as the proof of Theorem 1 requires"
+    above = f"a number above 1 / (2 (s + 1)) = {low:g} (s = {budget}), where the proof of Theorem 1 begins"
     validate.require(np.ndim(exploration) == 0, "exploration", exploration, above)
     validate.number("exploration", exploration, above, low=low, high=np.inf, open_ends=True)
     validate.require(2 * exploration * (budget + 1) > 1, "exploration", exploration, above)
