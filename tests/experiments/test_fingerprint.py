@@ -151,9 +151,9 @@ def test_rewording_a_sentence_computes_nothing_anew(package):
 @pytest.mark.parametrize(
     "name",
     [
-        "kernels", "simulation", "mailbox", "delays", "rng", "types", "validate", "set_search", "graph",
-        "policies/ndcsem", "policies/graph_policy",
-        "environments/synthetic", "environments/world", "experiments/compute",
+        "kernels", "simulation", "mailbox", "delays", "rng", "types", "validate", "contracts", "hyperparameters",
+        "set_search/search", "graph", "policies/ndcsem", "policies/graph_policy", "environments/synthetic",
+        "environments/world", "experiments/compute",
     ],
 )  # fmt: skip
 def test_a_changed_line_of_what_computes_is_another_cell(name, package):
