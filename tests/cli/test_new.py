@@ -11,7 +11,7 @@ from spillover.testing import check_policy
 from tests.cli.calls import call, refused
 
 
-def test_the_policy_that_is_copied_keeps_the_contract() -> None:
+def test_the_example_policy_fulfils_the_contract() -> None:
     check_policy(ExamplePolicy())
 
 
@@ -39,7 +39,7 @@ def test_what_is_written_passes_its_own_test_and_the_contract(here) -> None:
 @pytest.mark.parametrize("name", ["my_idea.py", "test_my_idea.py"])
 def test_nothing_is_overwritten(name, here) -> None:
     (here / name).write_text("mine")
-    refused(call("new", "policy", "my-idea"), f"{name}: exists already")
+    refused(call("new", "policy", "my-idea"), f"{name}: already exists")
     assert (here / name).read_text() == "mine"
     assert not [path for path in here.glob("*my_idea.py") if path.name != name]
 
@@ -52,10 +52,10 @@ def test_nothing_is_overwritten(name, here) -> None:
         ("../idea", "must be lower-case words"),
         ("2nd", "must be lower-case words"),
         ("", "must be lower-case words"),
-        ("ndc-sem", "spillover has a policy of that name"),
-        ("class", "must not be a word or a module of Python's"),
-        ("statistics", "must not be a word or a module of Python's"),
-        ("numpy", "nor a package in use here"),
+        ("ndc-sem", "spillover already has a policy of that name"),
+        ("class", "must be a name that is no keyword or module of Python"),
+        ("statistics", "must be a name that is no keyword or module of Python"),
+        ("numpy", "no package that the policy needs"),
         ("choice", "must not become Choice"),
     ],
 )

@@ -1,4 +1,4 @@
-"""ExamplePolicy, a policy to start from: averages of what each arm gave, and a bonus for those seldom played."""
+"""ExamplePolicy, a policy to start from: the mean reward of each arm plus an exploration bonus."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,11 +13,11 @@ from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray,
 
 
 class ExamplePolicyState(NamedTuple):
-    """All that is learned: arrays whose first axes are the batch's."""
+    """All that is learned: arrays whose first axes are those of the batch."""
 
     rounds: IntArray  # (*batch,): rounds played
-    sums: Array  # (*batch, n): rewards of each arm so far
-    counts: Array  # (*batch, n): how often it was seen
+    sums: Array  # (*batch, n): sum of the rewards of each arm
+    counts: Array  # (*batch, n): number of observations of each arm
     budget: IntArray  # (*batch,): how many arms may be chosen
     reward_range: Array  # (*batch, 2): range of the rewards z
 
@@ -26,7 +26,7 @@ class ExamplePolicyState(NamedTuple):
 class ExamplePolicy(Policy):
     """Plays the arms with the highest mean plus sqrt(exploration * log(t) / count), ties at random.
 
-    exploration: size of the bonus, >= 0; an array makes a grid.
+    exploration: size of the exploration bonus, >= 0; an array makes a grid.
 
     >>> import spillover as sp
     >>> state = ExamplePolicy().init(sp.Problem(n_arms=5, budget=2), sp.Rng(0))
@@ -36,7 +36,7 @@ class ExamplePolicy(Policy):
 
     exploration: Any = 0.5
 
-    grids = ("exploration",)  # hyperparameters that may be arrays, over the batch
+    grids = ("exploration",)  # hyperparameters that may be arrays, which broadcast over the batch
 
     def __post_init__(self) -> None:
         validate.number("exploration", self.exploration, "a finite number >= 0", low=0, high=np.inf)
@@ -52,21 +52,21 @@ class ExamplePolicy(Policy):
         )
 
     def select(self, state: ExamplePolicyState, rng: Rng) -> Choice:
-        """What it would play; changes nothing."""
-        seen = np.maximum(state.counts, 1.0)
+        """What it would play next; changes nothing."""
+        count = np.maximum(state.counts, 1.0)
         width = np.asarray(self.exploration)[..., None] * np.log(state.rounds + 1.0)[..., None]
-        index = np.where(state.counts > 0, state.sums / seen + np.sqrt(width / seen), np.inf)
+        index = np.where(state.counts > 0, state.sums / count + np.sqrt(width / count), np.inf)
         return Choice(top_arms(index, state.budget, rng))
 
     def played(self, state: ExamplePolicyState, x: BoolArray) -> ExamplePolicyState:
-        """What was played, which may be something else than was chosen."""
+        """Record what was played, which may differ from what was selected."""
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state: ExamplePolicyState, feedback: Feedback, rng: Rng) -> ExamplePolicyState:
-        """What came of a round played `feedback.age` rounds ago, for the learners it has arrived for."""
+        """Learn the outcome of a round played `feedback.age` rounds ago, in the replications where it has arrived."""
         feedback = validate.feedback(feedback, state.sums.shape, state.reward_range, state.rounds)
-        seen = feedback.x & feedback.arrived[..., None]
+        observed = feedback.x & feedback.arrived[..., None]
         return state._replace(
-            sums=state.sums + np.where(seen, feedback.z, 0.0),
-            counts=state.counts + seen,
+            sums=state.sums + np.where(observed, feedback.z, 0.0),
+            counts=state.counts + observed,
         )

@@ -1,4 +1,4 @@
-"""`spillover new policy`: a small policy that works, and its test, to be changed into one's own."""
+"""`spillover new policy`: a small working policy and its test, to start your own from."""
 
 import inspect
 import keyword
@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from spillover.cli import example_policy
-from spillover.cli.edge import Command, Group
+from spillover.cli.app import Command, Group
 from spillover.files import write_atomically
 from spillover.policies import POLICIES
 
@@ -19,7 +19,7 @@ EXAMPLES = (
     "spillover new policy my-idea --folder ideas",
 )
 
-TEST = '''"""{kind} keeps the contract of a policy, and is worth playing."""
+TEST = '''"""{kind} fulfils the contract of a policy, and beats random choices."""
 
 import pytest
 from {module} import {kind}
@@ -28,18 +28,18 @@ import spillover as sp
 from spillover.testing import check_policy
 
 
-def test_it_keeps_the_contract() -> None:
+def test_fulfils_the_contract() -> None:
     check_policy({kind}())
 
 
-def test_it_beats_chance() -> None:
+def test_beats_random_choices() -> None:
     world = sp.SyntheticSEM(horizon=500, changes=())
     runs = [sp.simulate(policy, world, 5, replications=10) for policy in ({kind}(), sp.Uniform())]
-    mine, chance = (run.final_regret.mean() for run in runs)
-    assert mine < chance
+    mine, random = (run.final_regret.mean() for run in runs)
+    assert mine < random
 
 
-def test_a_negative_exploration_is_refused() -> None:
+def test_rejects_a_negative_exploration() -> None:
     with pytest.raises(ValueError, match="exploration = -1"):
         {kind}(exploration=-1)
 '''
@@ -47,16 +47,18 @@ def test_a_negative_exploration_is_refused() -> None:
 
 @click.group(cls=Group, examples=EXAMPLES)
 def new() -> None:
-    """Start something of your own."""
+    """Create files for something of your own."""
 
 
 @new.command(cls=Command, examples=EXAMPLES)
 @click.argument("name")
-@click.option("--folder", type=click.Path(path_type=Path), default=Path(), help="Where to write (default: here).")
+@click.option(
+    "--folder", type=click.Path(path_type=Path), default=Path(), help="Folder to write to (default: this one)."
+)
 def policy(name: str, folder: Path) -> None:
-    """Write a small, complete policy and its test: NAME my-idea gives my_idea.py and test_my_idea.py.
+    """Write a small, complete policy and its test: the NAME my-idea gives my_idea.py and test_my_idea.py.
 
-    It is an upper-confidence policy that passes spillover.testing.check_policy as it is. Nothing is overwritten.
+    It is an upper-confidence-bound policy that passes spillover.testing.check_policy. Nothing is overwritten.
     """
     module = check_name(name)
     kind = class_name(name)
@@ -66,7 +68,7 @@ def policy(name: str, folder: Path) -> None:
     }
     for path in files:
         if path.exists():
-            raise ValueError(f"{path}: exists already, and nothing is overwritten; take another name or --folder")
+            raise ValueError(f"{path}: already exists and is not overwritten: choose another name or --folder")
     folder.mkdir(parents=True, exist_ok=True)
     for path, content in files.items():
         write_atomically(path, content.encode())
@@ -75,21 +77,22 @@ def policy(name: str, folder: Path) -> None:
 
 
 def check_name(name: str) -> str:
-    """The module's name, if there can be one."""
+    """The name of the module, if the name of the policy is valid."""
     module = name.replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise ValueError(f"name = {name!r}: must be {ACCEPTED}")
     if name in POLICIES:
-        raise ValueError(f"name = {name!r}: must be new; spillover has a policy of that name")
-    # a file random.py would hide Python's own from everything beside it
+        raise ValueError(f"name = {name!r}: must be new: spillover already has a policy of that name")
+    # a file random.py would hide Python's own module from all files beside it
     if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in ("spillover", "numpy", "pytest"):
-        raise ValueError(f"name = {name!r}: must not be a word or a module of Python's, nor a package in use here")
+        accepted = "a name that is no keyword or module of Python, and no package that the policy needs"
+        raise ValueError(f"name = {name!r}: must be {accepted}")
     return module
 
 
 def class_name(name: str) -> str:
-    """my-idea -> MyIdea, unless the file needs that name for something else."""
+    """my-idea -> MyIdea, unless the file uses that name for something else."""
     kind = "".join(word.capitalize() for word in name.split("-"))
-    if hasattr(example_policy, kind):
-        raise ValueError(f"name = {name!r}: must not become {kind}, which every policy imports")
+    if kind in vars(example_policy):
+        raise ValueError(f"name = {name!r}: must not become {kind}, a name that every policy imports")
     return kind
