@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from spillover.experiments import Results, run_experiment
-from spillover.report.claims import shown
-from spillover.report.tables import final_table, number, spans
+from spillover.report.claims import format_ci
+from spillover.report.tables import final_table, format_value, spans
 from spillover.studies import load_experiment
 from spillover.studies.beyond.families import MAIN, VARIED, Family, against_the_better, records_of
 
@@ -55,9 +55,10 @@ def print_family(family: Family, results: Results) -> None:
         f"\n{family.title}: final regret, times the delayed oracle's, of which blind, times it afterwards", flush=True
     )
     for label, regret, ratio, blind, later in zip(*columns, strict=True):
-        print(f"  {label:34} {regret:24} {ratio:20} {number(blind, ',.0f'):>7}  {later}", flush=True)
+        print(f"  {label:34} {regret:24} {ratio:20} {format_value(blind, ',.0f'):>7}  {later}", flush=True)
     if family in VARIED and (found := against_the_better(records)) is not None:
-        print(f"  Switching-SEM over {found[1].label}, the better of the paper's two: {shown(found[0], 3)}", flush=True)
+        ratio = format_ci(found[0], 3)
+        print(f"  Switching-SEM over {found[1].label}, the better of the paper's two: {ratio}", flush=True)
 
 
 def main(arguments: Sequence[str] = ()) -> None:

@@ -79,7 +79,7 @@ other.release("a")
 def test_a_reader_that_left_is_noticed_without_poll(package, tmp_path):
     lines = """
 import io
-from spillover.cli.edge import reader_left
+from spillover.cli.app import reader_left
 read, write = os.pipe()
 sys.stdout = io.TextIOWrapper(os.fdopen(write, "wb"))
 sys.stdout.write("some words")

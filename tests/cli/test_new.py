@@ -123,7 +123,7 @@ def test_what_is_written_passes_its_own_test_and_is_used(kind, here) -> None:
 @pytest.mark.parametrize("name", ["my_idea.py", "test_my_idea.py", "my_idea.toml"])
 def test_nothing_is_overwritten(name, here) -> None:
     (here / name).write_text("mine")
-    refused(call("new", "study", "my-idea"), f"{name}: exists already")
+    refused(call("new", "study", "my-idea"), f"{name}: already exists")
     assert (here / name).read_text() == "mine"
     assert not [path for path in here.glob("*my_idea.*") if path.name != name]
 
@@ -142,9 +142,9 @@ def test_nothing_is_overwritten(name, here) -> None:
         ("delay", "lossy", "the name of a built-in delay"),
         ("study", "covid", "the name of a built-in study"),
         ("command", "next", "the name of a built-in command"),
-        ("policy", "class", "must not be a word or a module of Python's"),
-        ("delay", "statistics", "must not be a word or a module of Python's"),
-        ("policy", "numpy", "nor a package in use here"),
+        ("policy", "class", "must be a name that is no keyword or module of Python"),
+        ("delay", "statistics", "must be a name that is no keyword or module of Python"),
+        ("policy", "numpy", "no package that the file needs"),
         ("policy", "choice", "must not become Choice"),
         ("command", "compare", "must not become compare"),
     ],

@@ -1,4 +1,4 @@
-"""`spillover next`: every way in which a file can be wrong has a clear answer, and a right one a decision."""
+"""`spillover next`: a valid file gives a decision, an invalid one a clear error."""
 
 import errno
 import gzip
@@ -75,8 +75,8 @@ def test_a_file_gives_a_decision_of_at_most_the_budget(folder) -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        (changed("1,b,0,,0.1", "1,b,0,0.7,0.1"), ["h.csv:3: z = 0.7 of an arm that was not chosen: must be empty"]),
-        (SMALL + "1,b,0,,0.1\n", ["h.csv:8: round 1, arm 'b': stands there already: must have one row"]),
+        (changed("1,b,0,,0.1", "1,b,0,0.7,0.1"), ["h.csv:3: z = 0.7 for an arm that was not chosen: must be empty"]),
+        (SMALL + "1,b,0,,0.1\n", ["h.csv:8: round 1, arm 'b': appears more than once: must have one row"]),
         (changed("2,a,0,,0.2\n", ""), ["h.csv: round 2 has no row for 'a': must have one for each of the 2 arms"]),
         (changed("1,a,1,0.5", "1,a,1,lots"), ["h.csv:2: z = 'lots': must be a finite number, or empty"]),
         (changed("0.4,0.4", "0.4,nan"), ["h.csv:5: y = 'nan': must be a finite number, or empty"]),
@@ -89,42 +89,42 @@ def test_a_file_gives_a_decision_of_at_most_the_budget(folder) -> None:
         (changed("2,b,1", "2026-01-01,b,1"), ["h.csv: rounds are numbers and dates", "must be of one kind"]),
         (changed("0.4,0.4", "1.4,0.4"), ["h.csv:5: z = 1.4: must be from 0 to 1", "--range LOW HIGH"]),
         (changed("0.4,0.4", "0.4,1e80"), ["h.csv:5: y = 1e+80: must be from -1e+40 to 1e+40"]),
-        (changed("2,b,1,0.4,0.4", "2,b,1,0.4"), ["h.csv:5: has 4 values: must have 5, as there are columns"]),
-        (changed(HEADER, "round,arm,chosen,z,y,y"), ["column 'y' stands there 2 times: must be there once"]),
+        (changed("2,b,1,0.4,0.4", "2,b,1,0.4"), ["h.csv:5: has 4 values: must have 5, one for each column"]),
+        (changed(HEADER, "round,arm,chosen,z,y,y"), ["column 'y' appears 2 times: must appear once"]),
         (changed(HEADER, "round,arm,chozen,z,y"), ["h.csv: no column 'chosen'", "did you mean chozen?"]),
         (changed(HEADER, "round,arm,chosen,z,overall"), ["no column 'y'", "--columns y=overall", "--columns y="]),
         ("", ["h.csv: is empty: must have a line of column names"]),
         ("\n\n", ["h.csv: is empty: must have a line of column names"]),
-        (HEADER + "\n", ["h.csv: has column names and no rows"]),
-        (HEADER, ["h.csv: has column names and no rows"]),
-        (b"PK\x03\x04rest", ["h.csv: is a spreadsheet, which is not read: save it as CSV"]),
-        (b"\xd0\xcf\x11\xe0rest", ["h.csv: is a spreadsheet, which is not read: save it as CSV"]),
-        (SMALL.encode("utf-16"), ["h.csv: is UTF-16, which is not read: save it as CSV (in UTF-8)"]),
-        (SMALL.replace(",b,", ",bø,").encode("latin-1"), ["h.csv:3: must be text in UTF-8"]),
+        (HEADER + "\n", ["h.csv: has column names but no rows"]),
+        (HEADER, ["h.csv: has column names but no rows"]),
+        (b"PK\x03\x04rest", ["h.csv: is a spreadsheet, which cannot be read: save it as CSV"]),
+        (b"\xd0\xcf\x11\xe0rest", ["h.csv: is a spreadsheet, which cannot be read: save it as CSV"]),
+        (SMALL.encode("utf-16"), ["h.csv: is UTF-16, which cannot be read: save it as CSV (in UTF-8)"]),
+        (SMALL.replace(",b,", ",bø,").encode("latin-1"), ["h.csv:3: must be UTF-8 text"]),
         (b"round,\0arm", ["h.csv: is not text: must be CSV"]),
-        (b"PAR1 and then nothing", ["h.csv: must be a whole Parquet file"]),
+        (b"PAR1 and then nothing", ["h.csv: must be a complete Parquet file"]),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said_with_its_line(text, parts, folder) -> None:
+def test_problems_of_a_file_are_reported_with_their_lines(text, parts, folder) -> None:
     refused(folder, text, *parts)
 
 
-def test_all_problems_are_told_at_once_and_counted(folder) -> None:
+def test_all_problems_are_reported_at_once_and_counted(folder) -> None:
     text = changed("1,a,1,0.5", "1,a,1,lots")
     text = changed("1,b,0,,0.1", "1,b,0,0.7,0.1", text)
     lines = refused(folder, changed("2,b,1", "2,b,maybe", text), ":2: z = 'lots'", ":3: z = 0.7", ":5: chosen")
-    assert lines[-1] == "spillover: h.csv: 3 problems; nothing was decided"
+    assert lines[-1] == "spillover: h.csv: 3 problems; no decision was made"
     assert len(lines) == 4
 
 
-def test_of_many_problems_of_a_kind_the_first_twenty_are_listed(folder) -> None:
+def test_the_first_twenty_problems_of_a_kind_are_listed(folder) -> None:
     rows = "".join(f"{t},a,1,much,0\n" for t in range(1, 51))
-    lines = refused(folder, f"{HEADER}\n{rows}", ":2: z = 'much'", ":21: z = 'much'", "and 30 more like the last one")
+    lines = refused(folder, f"{HEADER}\n{rows}", ":2: z = 'much'", ":21: z = 'much'", "and 30 more like it")
     assert len(lines) == 22
-    assert lines[-1].endswith("50 problems; nothing was decided")
+    assert lines[-1].endswith("50 problems; no decision was made")
 
 
-def test_lines_count_blank_ones_quotes_and_what_is_left_out(folder) -> None:
+def test_line_numbers_count_blank_and_quoted_lines(folder) -> None:
     text = f'{HEADER}\n\n"1","a, b",1,0.5,0.5\n,,,,\n\n1,b,0\n2,"a, b",1,no,\n'
     refused(folder, text, "h.csv:7: z = 'no'", "h.csv:6: has 3 values")
 
@@ -135,7 +135,7 @@ def test_a_missing_file_and_a_folder(folder) -> None:
     result = call("next", folder, "--budget", 1)
     assert (result.exit_code, result.stderr) == (
         2,
-        f"spillover: {folder}: is a folder: must be a file, CSV or Parquet\n",
+        f"spillover: {folder}: is a folder: must be a CSV or Parquet file\n",
     )
 
 
@@ -150,13 +150,13 @@ def test_a_file_that_may_not_be_read(folder, monkeypatch) -> None:
 
 
 def test_a_spreadsheet_by_its_name(folder) -> None:
-    refused(folder, "anything", "h.xlsx: is a spreadsheet, which is not read: save it as CSV", name="h.xlsx")
+    refused(folder, "anything", "h.xlsx: is a spreadsheet, which cannot be read: save it as CSV", name="h.xlsx")
 
 
 def test_a_packed_file_that_was_cut_off(folder) -> None:
     packed = gzip.compress(example_file().encode())
-    refused(folder, packed[: len(packed) // 2], "h.csv.gz: must be a whole gzip file", name="h.csv.gz")
-    refused(folder, packed, "h.csv: is packed with gzip: its name must end in .csv.gz")
+    refused(folder, packed[: len(packed) // 2], "h.csv.gz: must be a complete gzip file", name="h.csv.gz")
+    refused(folder, packed, "h.csv: is compressed with gzip: its name must end in .csv.gz")
 
 
 def test_gaps_more_than_the_budget_and_parts_of_outcomes_are_noted(folder) -> None:
@@ -164,21 +164,21 @@ def test_gaps_more_than_the_budget_and_parts_of_outcomes_are_noted(folder) -> No
     found = answer(written(folder, text), "--budget", 1)
     gap, partly, over = found["notes"]
     assert gap.startswith("a gap between the rounds, from 3 to 7, where a step of 1 is usual")
-    assert partly.endswith("until all of their values are there: 7 (1 of 4 values missing)")
+    assert partly == "rounds with missing values count as pending: 7 (1 of 4 values missing)"
     assert over.startswith("one round chose more arms than the budget of 1 (7, with 2)")
     assert found["pending"] == ["3", "7"]
 
 
-def test_without_y_every_arm_counts_for_itself_and_that_is_said(folder) -> None:
+def test_without_y_every_arm_counts_for_itself(folder) -> None:
     text = "round,arm,chosen,z\n1,a,1,0.5\n1,b,0,\n2,a,0,\n2,b,1,0.9\n"
     found = answer(written(folder, text), "--budget", 1, "--policy", "ndc-sem")
     assert found["choose"] == ["b"]
-    assert found["notes"] == ["no column y: no spill-over can be learned, and every arm counts for itself alone"]
+    assert found["notes"] == ["no column y: spill-over cannot be learned, so every arm counts for itself alone"]
 
 
-def test_columns_that_nobody_reads_are_noted(folder) -> None:
+def test_unused_columns_are_noted(folder) -> None:
     text = "round,arm,chosen,z,y,comment\n" + "".join(f"{line},fine\n" for line in SMALL.splitlines()[1:])
-    assert answer(written(folder, text), "--budget", 1)["notes"] == ["columns that nobody reads: comment"]
+    assert answer(written(folder, text), "--budget", 1)["notes"] == ["columns not used: comment"]
 
 
 def test_columns_may_have_other_names(folder) -> None:
@@ -189,7 +189,7 @@ def test_columns_may_have_other_names(folder) -> None:
     refused(folder, text, "no column 'dya'", "did you mean Day?", options=("--columns", "round=dya,arm=region,y=cases"))
 
 
-def test_a_declared_range_is_what_counts(folder) -> None:
+def test_a_declared_range_is_enforced(folder) -> None:
     text = changed("0.4,0.4", "140,0.4")
     assert answer(written(folder, text), "--budget", 1, "--range", 0, 200)["choose"]
     refused(folder, text, "z = 140: must be from 0 to 100", options=("--budget", 1, "--range", 0, 100))
@@ -198,7 +198,7 @@ def test_a_declared_range_is_what_counts(folder) -> None:
 
 
 def test_a_budget_is_asked_for_and_checked(folder) -> None:
-    refused(folder, SMALL, "budget is missing", "of the 2 arms", "so far 1 to 1 a round", options=())
+    refused(folder, SMALL, "budget is missing", "of the 2 arms", "so far 1 to 1 per round", options=())
     refused(folder, SMALL, "budget = 3: must be at most 2", options=("--budget", 3))
     refused(folder, SMALL, "budget = 0: must be a whole number from 1 on", options=("--budget", 0))
 
@@ -207,11 +207,11 @@ def test_policies_and_their_parameters(folder) -> None:
     options = ("--budget", 1, "--policy", "ndc-sem", "--set")
     refused(folder, SMALL, "discont must be one of", "did you mean discount?", options=(*options, "discont=1"))
     refused(folder, SMALL, "discount = 2: must be a number strictly between", options=(*options, "discount=2"))
-    refused(folder, SMALL, "policy = 'oracle': needs what no file has", options=("--policy", "oracle"))
-    refused(folder, SMALL, "policy = 'ftrl': needs what no file has", options=("--policy", "ftrl"))
+    refused(folder, SMALL, "policy = 'oracle': needs what a file does not have", options=("--policy", "oracle"))
+    refused(folder, SMALL, "policy = 'ftrl': needs what a file does not have", options=("--policy", "ftrl"))
     refused(folder, SMALL, "did you mean ndc-sem?", options=("--policy", "ndcsem"))
     knows_graph = ("--budget", 1, "--policy", "cucb", "--set", "knows_graph=true")
-    refused(folder, SMALL, "policy = 'cucb': needs what no file has", options=knows_graph)
+    refused(folder, SMALL, "policy = 'cucb': needs what a file does not have", options=knows_graph)
     assert answer(written(folder, SMALL), *knows_graph[:-1], "knows_graph=false")["choose"]
     found = answer(written(folder, SMALL), *options, "discount=0.9", "--set", "graph=self-tuned")
     assert found["policy"] == "ndc-sem"
@@ -220,11 +220,11 @@ def test_policies_and_their_parameters(folder) -> None:
 
 
 @pytest.mark.parametrize("policy", [name for name, make in POLICIES.items() if usable(make())])
-def test_a_policy_that_must_know_the_range_of_y_says_how_to_tell_it(policy, folder) -> None:
+def test_a_policy_that_needs_the_range_of_y_asks_for_it(policy, folder) -> None:
     options: tuple[object, ...] = ("--budget", 1, "--policy", policy)
     if policy == "cts":
-        lines = refused(folder, SMALL, "policy = 'cts': what y can be must be known from the start", options=options)
-        assert lines[-1].endswith("give --overall-range LOW HIGH")
+        lines = refused(folder, SMALL, "policy = 'cts': needs the range of y from the start", options=options)
+        assert lines[-1].endswith("must be given with --overall-range LOW HIGH")
         options += ("--overall-range", 0, 1)
     assert answer(written(folder, SMALL), *options)["choose"]
 
@@ -236,8 +236,8 @@ def test_headings_that_do_not_match_are_split_by_the_separator_that_fits(separat
     assert not any("did you mean" in line for line in lines)
 
 
-def test_a_decimal_comma_between_commas_is_pointed_out(folder) -> None:
-    hint = "; decimal commas are read where semicolons or tabs separate columns"
+def test_a_decimal_comma_between_commas_gets_a_hint(folder) -> None:
+    hint = "; decimal commas are accepted where semicolons or tabs separate columns"
     lines = refused(folder, changed("1,a,1,0.5,0.5", '1,a,1,"0,5",much'), "h.csv:2: z = '0,5': must be", hint)
     assert [line.endswith(hint) for line in lines] == [True, False, False]
     lines = refused(folder, changed("0.4,0.4", "0,4;0,4,5").replace(",", ";"), "h.csv:5: ")
@@ -250,7 +250,7 @@ SPELLINGS = {
     "tabs": lambda text: text.replace(",", "\t"),
     "a byte order mark": lambda text: "\ufeff" + text,
     "line ends of Windows": lambda text: text.replace("\n", "\r\n"),
-    "a separator told in the first line": lambda text: "sep=;\n" + text.replace(",", ";"),
+    "a separator declared in the first line": lambda text: "sep=;\n" + text.replace(",", ";"),
     "spaces": lambda text: text.replace(",", " , "),
     "capitals": lambda text: text.replace(HEADER, "Round,ARM,Chosen,Z,Y"),
     "blank lines": lambda text: text.replace("\n", "\n\n") + ",,,,\n",
@@ -311,7 +311,7 @@ def test_an_example_is_written_once_and_gives_an_answer(folder) -> None:
     assert (done.exit_code, done.stderr) == (0, "")
     again = call("next", "--example")
     assert (again.exit_code, again.stdout) == (2, "")
-    assert "history.csv: exists already" in again.stderr
+    assert "history.csv: already exists" in again.stderr
     assert call("next", "--example", "--force").exit_code == 0
     assert call("next", "--example", "mine.csv").exit_code == 0
     assert (folder / "mine.csv").read_text() == example_file()
@@ -333,7 +333,7 @@ arms = ["radio", "video"]
 """
 
 
-def test_limits_are_kept(folder) -> None:
+def test_constraints_are_satisfied(folder) -> None:
     free = answer(written(folder, example_file()), "--budget", 3)
     written(folder, LIMITS, "limits.toml")
     found = answer("h.csv", "--budget", 3, "--limits", "limits.toml", "--unavailable", "social, search")
@@ -342,7 +342,7 @@ def test_limits_are_kept(folder) -> None:
     assert spent <= 1000 < sum(costs[arm] for arm in free["choose"])
     assert not {"social", "search"} & set(found["choose"])
     assert found["limits"][0] == f"costs of at most 1000 (money), {spent} spent"
-    # the best of all sets that keep the limits
+    # the best of all feasible sets
     scores = {arm["arm"]: arm["score"] for arm in found["reasons"]["arms"]}
     sets = [
         x
@@ -360,11 +360,11 @@ def test_limits_are_kept(folder) -> None:
         ('"radio", "video"]', '"radio", "vidio"]', ["limits.toml:7:", "'vidio'", "did you mean video?"]),
         ("limit = 1000", "limit = 1000 euro", ["limits.toml: must be TOML"]),
         ("[[limits]]", "[[limit]]", ["limits.toml:1: unknown key limit: must be limits"]),
-        (LIMITS, "", ["limits.toml: no limits: must have at least one table [[limits]]"]),
+        (LIMITS, "", ["limits.toml: no constraints: must have at least one table [[limits]]"]),
         ('kind = "exclusive"', 'kind = "include"', ["costs of at most 1000 (money)", "always radio, video"]),
     ],
 )
-def test_limits_that_cannot_be_read_or_kept(old, new, parts, folder) -> None:
+def test_invalid_and_infeasible_constraints(old, new, parts, folder) -> None:
     written(folder, LIMITS.replace(old, new), "limits.toml")
     line = refused(folder, example_file(), options=("--budget", 2, "--limits", "limits.toml"))[-1]
     for part in parts:
@@ -381,20 +381,20 @@ def test_an_unavailable_arm_must_be_one(folder) -> None:
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
-def test_a_picture_is_drawn(ending, folder) -> None:
+def test_a_plot_is_saved(ending, folder) -> None:
     result = call("next", written(folder, example_file()), "--budget", 2, "--plot", f"why.{ending}")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[-1] == f"Picture: why.{ending}"
+    assert result.stdout.splitlines()[-1] == f"Plot: why.{ending}"
     start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
     assert (folder / f"why.{ending}").read_bytes().startswith(start)
 
 
-def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_read(folder) -> None:
+def test_a_plot_that_cannot_be_written_is_refused_before_anything_is_read(folder) -> None:
     refused(folder, SMALL, "plot = 'why.jpg': must be a file that ends in .png", options=("--plot", "why.jpg"))
     refused(folder, SMALL, "must be in a folder that exists", options=("--plot", "none/why.png"))
 
 
-def test_the_words_of_an_answer_add_up(folder) -> None:
+def test_the_printed_numbers_add_up(folder) -> None:
     result = call("next", written(folder, example_file()), "--budget", 2)
     first, _, one, other, *rest = result.stdout.splitlines()
     chosen = re.fullmatch(r"Next round \(2026-10-12\): choose (\w+) and (\w+)\.", first)
@@ -406,7 +406,7 @@ def test_the_words_of_an_answer_add_up(folder) -> None:
     assert "Pending: 2026-09-28, 2026-10-05." in rest
     full = call("next", "h.csv", "--budget", 2, "--explain").stdout
     assert full.startswith(first)
-    for words in ("video spills over to", "Swaps:", "Health:", "2 outcomes are still to come: 2026-09-28, 2026-10-05."):
+    for words in ("video spills over to", "Swaps:", "Health:", "2 outcomes are pending: 2026-09-28, 2026-10-05."):
         assert words in full
 
 
@@ -414,18 +414,53 @@ def test_the_start_and_arms_that_were_never_tried(folder) -> None:
     text = "round,arm,chosen,z,y\n1,a,1,0.5,0.5\n1,b,0,,0\n1,c,0,,0\n"
     plan = ("--budget", 1, "--policy", "ndc-sem")
     planned = call("next", written(folder, text), *plan).stdout
-    assert "its turn: at the start every arm is tried" in planned
+    assert "  at the start every arm is tried, alone and with others; no outcome of it yet\n" in planned
     rounds = "".join(f"{t},a,1,0.5,0.5\n{t},b,0,,0\n{t},c,0,,0\n" for t in range(2, 6))
     later = call("next", written(folder, text + rounds), *plan).stdout
     assert "not tried yet" in later
     waiting = "6,a,0,,\n6,b,1,,\n6,c,0,,\n7,a,0,,\n7,b,0,,\n7,c,1,,\n"
     under_way = call("next", written(folder, text + rounds + waiting), *plan).stdout
-    assert "tried, and nothing has come of it yet" in under_way
+    assert "tried, but no outcome has arrived yet" in under_way
+
+
+def test_a_forced_trial_is_not_reported_as_the_start(folder) -> None:
+    header, *rows = numbered(example_file()).splitlines()
+    written(folder, "\n".join([header, *rows]))
+    options = ("--budget", 2, "--policy", "glr-sem-ucb", "--set", "forced=1")
+    found = answer("h.csv", *options)
+    assert found["round"] == "41"
+    assert found["reasons"]["planned"] is True
+    assert found["reasons"]["plan"].startswith("a forced trial: ")
+    for more in ((), ("--explain",)):
+        text = call("next", "h.csv", *options, *more).stdout
+        assert found["reasons"]["plan"] in text
+        assert "at the start" not in text
+
+
+@pytest.mark.parametrize(
+    ("columns", "parts"),
+    [
+        ("y=a,z=a", "'a' is z and y"),
+        ("y=A,z=a", "'a' is z and y"),
+        ("z=y", "'y' is z and y; y= if there is no y"),
+        ("round=arm", "'arm' is round and arm"),
+    ],
+)
+def test_a_column_is_used_once(columns, parts, folder) -> None:
+    options = ("--budget", 1, "--columns", columns)
+    (line,) = refused(folder, SMALL, options=options)
+    assert line == f"spillover: columns = {columns!r}: must use each column once, but {parts}"
+
+
+def test_columns_may_be_exchanged(folder) -> None:
+    text = changed(HEADER, "round,arm,chosen,y,z")
+    options = ("--budget", 1, "--columns", "z=y,y=z")
+    assert answer(written(folder, text), *options) == answer(written(folder, SMALL), "--budget", 1)
 
 
 def test_a_file_with_too_much_in_it(folder, monkeypatch) -> None:
     monkeypatch.setattr("spillover.history.table.MOST_ARMS", 1)
-    refused(folder, SMALL, "more than 1 arms in h.csv: must be at most that many", "--columns says which is which")
+    refused(folder, SMALL, "more than 1 arms in h.csv: must be at most that many", "name the right one with --columns")
     monkeypatch.setattr("spillover.history.table.MOST_ARMS", 10)
     monkeypatch.setattr("spillover.history.table.MOST_ROWS", 5)
     refused(folder, SMALL, "h.csv: more than 5 rows: must be at most that many")
@@ -440,7 +475,7 @@ def test_a_large_file_is_announced(folder, monkeypatch) -> None:
 
 def test_pending_rounds_before_known_ones_are_noted(folder) -> None:
     text = changed("1,a,1,0.5,0.5\n1,b,0,,0.1", "1,a,1,,\n1,b,0,,")
-    assert answer(written(folder, text), "--budget", 1)["notes"] == ["pending though later rounds have outcomes: 1"]
+    assert answer(written(folder, text), "--budget", 1)["notes"] == ["pending although later rounds have outcomes: 1"]
 
 
 def test_a_process_of_its_own_prints_json_alone(folder) -> None:
@@ -449,7 +484,7 @@ def test_a_process_of_its_own_prints_json_alone(folder) -> None:
     assert json.loads(done.stdout)["policy"]
 
 
-def test_what_takes_long_to_load_is_not_loaded(folder) -> None:
+def test_slow_libraries_are_not_loaded(folder) -> None:
     written(folder, SMALL)
     heavy = "print(sorted({'pandas', 'matplotlib'} & set(sys.modules)))"
     lines = ["import atexit, sys", "from spillover.cli import main", f"atexit.register(lambda: {heavy})"]

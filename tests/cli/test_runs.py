@@ -67,7 +67,7 @@ def test_report_reads_and_never_computes(here, page, monkeypatch) -> None:
     assert content == {"report": "results/my-study/report.html"}
 
 
-def test_a_damaged_cell_is_told_in_a_line(here) -> None:
+def test_a_damaged_cell_is_reported_in_one_line(here) -> None:
     arguments = ("run", "my-study.toml", "--engine", "serial", "--no-report")
     call(*arguments)
     next((here / "results/my-study/cells").glob("*.npz")).write_bytes(b"half")
@@ -140,7 +140,7 @@ def test_tune_writes_every_cell_and_the_best(here) -> None:
     assert len(table) == 6
     best = json.loads((here / "results/my-grid/tuning.json").read_text())["best"]
     assert best[0]["final_regret"] == table["final_regret"].min()
-    assert "the best of 6 cells; all of them: results/my-grid/tuning.csv" in result.stdout
+    assert "best of 6 cells; all cells: results/my-grid/tuning.csv" in result.stdout
     assert "note: discount = " in result.stdout  # of two values both are ends
     again = json.loads(call("tune", "my-grid.toml", "--engine", "serial", "--json").stdout)
     assert again["best"][0]["exploration"] in np.array([1e-4, 1e-3, 1e-2])

@@ -131,7 +131,7 @@ def test_ctrl_c(begin, tmp_path, engine, undisturbed):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
     _, error = process.communicate(timeout=HANG)
     assert process.returncode not in (0, None)
-    assert "cells are kept in store; run the same command again to continue" in error
+    assert "cells are kept in store; run the same command again to resume" in error
     kept = written(folder)
     assert len(kept) >= 2
     assert list(folder.glob("claims/*")) == []

@@ -175,7 +175,7 @@ def test_partial_results(tmp_path, monkeypatch):
 
     monkeypatch.setattr(run, "compute", stop)
     with pytest.raises(
-        KeyboardInterrupt, match=f"4 of 20 cells are kept in {tmp_path}; run the same command again to continue"
+        KeyboardInterrupt, match=f"4 of 20 cells are kept in {tmp_path}; run the same command again to resume"
     ):
         run_experiment(small(), tmp_path)
     assert list((tmp_path / "claims").iterdir()) == []

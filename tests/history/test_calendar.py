@@ -46,10 +46,10 @@ def test_weekends_are_gaps_and_the_next_date_is_not_guessed() -> None:
 def test_numbers_that_look_like_dates_are_noted() -> None:
     gap, dashes = calendar(["20260130", "20260131", "20260201"]).notes
     assert "from 20260131 to 20260201" in gap
-    assert dashes.endswith("a date is written 2026-01-30")
+    assert dashes.endswith("dates must be written like 2026-01-30")
 
 
-def test_what_cannot_be_read_has_no_place() -> None:
+def test_unreadable_rounds_have_no_rank() -> None:
     assert calendar(["1", "soon", "1_000", "2.5", "2"]).rank.tolist() == [0, -1, -1, -1, 1]
 
 

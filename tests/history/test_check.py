@@ -30,12 +30,12 @@ def test_a_misspelt_arm_is_named_once_with_its_line(tmp_path) -> None:
     rows = rows_of(30)
     rows[10] = rows[10].replace("radio", "raido")
     words = (
-        "arm 'raido' stands in 1 of 30 rounds, where 'radio' is missing: must be one of the arms; did you mean radio?"
+        "arm 'raido' appears in 1 of 30 rounds, where 'radio' is missing: must be one of the arms; did you mean radio?"
     )
     assert lines(tmp_path, rows) == [f":12: {words}"]
 
 
-def test_what_is_missing_besides_is_told_too(tmp_path) -> None:
+def test_other_missing_rows_are_reported_too(tmp_path) -> None:
     rows = rows_of(30)
     rows[10] = rows[10].replace("radio", "raido")
     del rows[80]
@@ -44,7 +44,7 @@ def test_what_is_missing_besides_is_told_too(tmp_path) -> None:
     assert second.startswith(": round 27 has no row for 'video': must have one for each of the 3 arms")
 
 
-def test_a_new_arm_beside_one_of_a_like_name_is_not_misspelt(tmp_path) -> None:
+def test_a_new_arm_with_a_similar_name_is_not_misspelt(tmp_path) -> None:
     found = lines(tmp_path, [*rows_of(5), "5,radio 2,0,,0"])
     assert len(found) == 4
     assert all("has no row for 'radio 2'" in line for line in found)
@@ -52,9 +52,12 @@ def test_a_new_arm_beside_one_of_a_like_name_is_not_misspelt(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("y", "words"),
-    [(("", ""), "column y is empty in every round"), (("0.5", ""), "column y has values of chosen arms")],
+    [
+        (("", ""), "column y is empty, so all rounds count as pending"),
+        (("0.5", ""), "column y has values of chosen arms"),
+    ],
 )
-def test_how_to_go_on_without_a_y_is_said(y, words, tmp_path) -> None:
+def test_a_missing_y_gets_a_hint(y, words, tmp_path) -> None:
     found = read_history(written(tmp_path, rows_of(3, y=y)))
     assert not found.arrived.any()
     assert any(note.startswith(words) and "--columns y=" in note for note in found.notes)

@@ -1,4 +1,4 @@
-"""Telling a history: the same as a learner that lived through it, for every policy."""
+"""Telling a history: the same as a learner that live through it, for every policy."""
 
 import numpy as np
 import pytest
@@ -43,37 +43,37 @@ def options(name):
 
 
 @pytest.mark.parametrize("name", USABLE)
-def test_it_equals_a_learner_that_lived_through_it(name) -> None:
+def test_equals_a_learner_that_played_the_rounds(name) -> None:
     """Which solves for the graph in every round, and whose answers are not asked for."""
     history, policy = played(lost=(7, 59, 60)), POLICIES[name]()
-    told = replay_history(policy, history, budget=2, seed=4, **options(name))
-    lived = sp.Learner(policy, told.problem, seed=4)
+    replayed = replay_history(policy, history, budget=2, seed=4, **options(name))
+    live = sp.Learner(policy, replayed.problem, seed=4)
     for x, z, y, arrived in zip(history.x, history.z, history.y, history.arrived, strict=True):
-        t = lived.play(x)
+        t = live.play(x)
         if arrived:
-            lived.report(t, z, y)
-    assert told.pending == lived.pending == [7, 59, 60]
-    expected = leaves(lived.state)
-    for field, leaf in leaves(told.state).items():
+            live.report(t, z, y)
+    assert replayed.pending == live.pending == [7, 59, 60]
+    expected = leaves(live.state)
+    for field, leaf in leaves(replayed.state).items():
         np.testing.assert_allclose(leaf, expected[field], rtol=1e-7, atol=1e-9, err_msg=field)
-    assert (told.choose() == lived.choose()).all()
+    assert (replayed.choose() == live.choose()).all()
 
 
 @pytest.mark.parametrize("sparsity", [0.0, 1e-3, "auto"])
-def test_one_solution_at_the_end_is_the_one_of_every_round(sparsity) -> None:
+def test_one_solution_at_the_end_equals_solving_in_every_round(sparsity) -> None:
     """While the graph has one answer: there are more rounds than arms."""
     history, policy = played(rounds=40, n=6), sp.NDCSEM(graph=sparse(sparsity))
-    told = replay_history(policy, history, budget=2)
-    rng, state = sp.Rng(0), policy.init(told.problem, sp.Rng(0).at(sp.rng.Purpose.START))
+    replayed = replay_history(policy, history, budget=2)
+    rng, state = sp.Rng(0), policy.init(replayed.problem, sp.Rng(0).at(sp.rng.Purpose.START))
     for t, (x, z, y) in enumerate(zip(history.x, history.z, history.y, strict=True), 1):
         state = policy.played(state, x)
         feedback = sp.Feedback(x, z, y, np.array(0), np.array(True))
         state = policy.update(state, feedback, rng.at(sp.rng.Purpose.LEARNING, t))
-    np.testing.assert_allclose(told.state.graph.adjacency, state.graph.adjacency, atol=1e-7)
-    np.testing.assert_allclose(told.state.graph.weights, state.graph.weights, rtol=1e-6)
+    np.testing.assert_allclose(replayed.state.graph.adjacency, state.graph.adjacency, atol=1e-7)
+    np.testing.assert_allclose(replayed.state.graph.weights, state.graph.weights, rtol=1e-6)
 
 
-def test_nothing_known_yet_follows_the_plan() -> None:
+def test_without_outcomes_the_plan_decides() -> None:
     learner = replay_history(sp.NDCSEM(), played(rounds=2, lost=(1, 2)), budget=2)
     assert learner.pending == [1, 2]
     assert learner.choose().sum() == 2
@@ -96,7 +96,7 @@ class Judged(SparseGraph):
 
 
 @pytest.mark.parametrize(("rounds", "most"), [(90, 90), (1450, 102)])
-def test_a_learner_that_is_judged_is_solved_now_and_then_and_at_the_end(rounds, most) -> None:
+def test_a_learner_scored_by_predictions_is_solved_now_and_then_and_at_the_end(rounds, most) -> None:
     policy, history = sp.NDCSEM(), played(rounds=rounds, lost=(5, rounds))
     expected = replay_history(policy, history, budget=2).state.graph
     SOLVED.clear()
@@ -111,7 +111,7 @@ def test_a_policy_that_needs_the_probabilities_of_its_own_draws_is_refused() -> 
         replay_history(sp.policies.FTRL(), played(), budget=2)
 
 
-def test_what_cannot_be_is_refused_with_its_row() -> None:
+def test_invalid_values_are_refused_with_their_row() -> None:
     history = played(rounds=2500)
     history.z[1700, history.x[1700]] = 1.5
     with pytest.raises(ValueError, match=r"z of row 1700 = .*1\.5"):
@@ -119,7 +119,7 @@ def test_what_cannot_be_is_refused_with_its_row() -> None:
 
 
 @pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM(graph="adaptive")])
-def test_what_stands_in_pending_rounds_is_not_looked_at(policy) -> None:
+def test_values_of_pending_rounds_are_ignored(policy) -> None:
     lost = tuple(range(3, 300, 5))
     blank, filled = played(rounds=300, lost=lost), played(rounds=300, lost=lost)
     filled.z[~filled.arrived] = np.where(filled.x[~filled.arrived], np.nan, 0.0)
@@ -131,7 +131,7 @@ def test_what_stands_in_pending_rounds_is_not_looked_at(policy) -> None:
 @pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM(), sp.policies.CUCB(), Adapted(functions=None)])
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
 @pytest.mark.parametrize("rounds", [1, 100, 2600])
-def test_a_way_through_all_rounds(policy, share, rounds) -> None:
+def test_batches_cover_all_rounds(policy, share, rounds) -> None:
     """To every round once, solved where judging begins, and judged for the last outcomes, however rare they are.
 
     The last policy stands for one of which nothing is known but that its choices carry a memo.

@@ -22,7 +22,7 @@ def written(folder, rows, end="\n"):
 
 
 @pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
-def test_lines_may_end_as_they_like(end, tmp_path) -> None:
+def test_any_line_ending_is_read(end, tmp_path) -> None:
     assert read_history(written(tmp_path, ROWS, end)).arms == ("a", "b")
     with pytest.raises(HistoryError) as found:
         read_history(written(tmp_path, [*ROWS[:3], "2,b,1,lots,0.4"], end))
@@ -37,7 +37,7 @@ def test_a_line_break_within_a_value_is_part_of_it_and_lines_are_counted(tmp_pat
     assert found.value.lines[0].startswith(f"{tmp_path / 'h.csv'}:7: z = 'lots'")
     with pytest.raises(HistoryError) as found:
         read_history(written(tmp_path, [*rows[:3], "2,b,1"]))
-    assert found.value.lines[0].endswith(":7: has 3 values: must have 5, as there are columns")
+    assert found.value.lines[0].endswith(":7: has 3 values: must have 5, one for each column")
 
 
 def test_a_quote_that_is_never_closed_is_no_crash(tmp_path) -> None:
@@ -53,17 +53,17 @@ def test_a_quote_that_is_never_closed_is_no_crash(tmp_path) -> None:
         ("y", pa.array([[0.5], [0.1]]), "is of type list<.*>: must be numbers or text"),
         ("arm", pa.array([{"a": 1}, {"a": 2}]), "is of type struct<.*>: must be text or whole numbers"),
         ("chosen", pa.array([decimal.Decimal("1.00"), decimal.Decimal("0.00")]), "is of type decimal.*: must be truth"),
-        ("arm", pa.array([b"\xff", b"b"]), "is of type binary and not UTF-8 throughout: must be text in UTF-8"),
+        ("arm", pa.array([b"\xff", b"b"]), "is of type binary and not all of it is UTF-8: must be UTF-8 text"),
     ],
 )
-def test_types_of_parquet_that_mean_nothing_are_refused(column, values, words, tmp_path) -> None:
+def test_wrong_types_of_parquet_columns_are_refused(column, values, words, tmp_path) -> None:
     path = tmp_path / "h.parquet"
     parquet.write_table(pa.table(TABLE | {column: values}), path)
     with pytest.raises(ValueError, match=rf"h\.parquet: column '{column}' {words}"):
         read_history(path)
 
 
-def test_bytes_and_decimals_that_can_be_read_are(tmp_path) -> None:
+def test_valid_bytes_and_decimals_are_read(tmp_path) -> None:
     path = tmp_path / "h.parquet"
     y = pa.array([decimal.Decimal("0.5"), decimal.Decimal("0.1")])
     parquet.write_table(pa.table(TABLE | {"arm": pa.array([b"a", b"b"]), "y": y}), path)
@@ -91,7 +91,7 @@ def test_there_is_no_round_after_the_last_year(texts) -> None:
     [
         ("0.5", "1", "0", "1e-1"),  # plain, read the quick way
         (" 0.5", "1 ", "  ", "+0.1"),  # with blanks
-        ("0,5", "1,0", "0", "0,1"),  # a decimal comma, where columns are told apart by something else
+        ("0,5", "1,0", "0", "0,1"),  # a decimal comma, where columns have another separator
     ],
 )
 def test_numbers_are_the_same_however_they_are_written(numbers, tmp_path) -> None:
@@ -108,18 +108,18 @@ def test_numbers_are_the_same_however_they_are_written(numbers, tmp_path) -> Non
 
 
 @pytest.mark.parametrize("text", ["inf", "nan", "-Infinity", "0x1p-1", "1_0", "half", "1.2.3"])
-def test_what_is_no_number_is_quoted_as_it_stands(text, tmp_path) -> None:
+def test_text_instead_of_a_number_is_quoted(text, tmp_path) -> None:
     path = tmp_path / "h.csv"
     path.write_text(f"round,arm,chosen,z,y\n1,a,1,0.5,0.5\n2,a,1,{text},0.5\n")
     with pytest.raises(HistoryError) as caught:
         read_history(path)
     assert caught.value.lines == [
-        f"{path}:3: z = {text!r}: must be a finite number, or empty if it is not known yet",
+        f"{path}:3: z = {text!r}: must be a finite number, or empty until it is known",
     ]
 
 
-def test_a_number_that_is_none_late_in_a_long_file_is_found_with_its_line(tmp_path) -> None:
-    """Blocks before it have been read the quick way by then."""
+def test_text_instead_of_a_number_late_in_a_long_file_is_found(tmp_path) -> None:
+    """The blocks before it have already been parsed as numbers by then."""
     path, rows = tmp_path / "h.csv", 300_000
     lines = [f"{k},a,1,0.5,0.5" for k in range(1, rows + 1)]
     lines[rows - 5] = f"{rows - 4},a,1,oops,0.5"
@@ -128,5 +128,5 @@ def test_a_number_that_is_none_late_in_a_long_file_is_found_with_its_line(tmp_pa
     with pytest.raises(HistoryError) as caught:
         read_history(path)
     assert [line.removeprefix(f"{path}:") for line in caught.value.lines] == [
-        f"{rows - 3}: z = 'oops': must be a finite number, or empty if it is not known yet"
+        f"{rows - 3}: z = 'oops': must be a finite number, or empty until it is known"
     ]

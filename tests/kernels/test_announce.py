@@ -8,7 +8,7 @@ import sys
 import numba
 import pytest
 
-from spillover.cli.progress import Watch
+from spillover.cli.progress import ProgressBar
 from spillover.kernels import silence
 from spillover.kernels.announce import Counter, announced
 
@@ -68,10 +68,10 @@ def test_silence(monkeypatch) -> None:
     terminal = put_in_place(Terminal(), monkeypatch)
     with silence(), announced(34):
         compile_something()
-    with Watch(quiet=True), announced(34):
+    with ProgressBar(quiet=True), announced(34):
         compile_something()
     assert terminal.getvalue() == ""
-    with Watch(quiet=False), announced(34):
+    with ProgressBar(quiet=False), announced(34):
         compile_something()
     assert "compiling kernel" in terminal.getvalue()
 

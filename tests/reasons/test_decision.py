@@ -1,4 +1,4 @@
-"""What a score is made of adds up, for every policy; gaps and swaps are those of the decision."""
+"""The parts of a score add up for every policy; gaps and swaps match the decision."""
 
 from itertools import product
 
@@ -22,8 +22,8 @@ CYCLE = sp.FixedSEM(
 CHAIN = [[0, 0.5, 0], [0, 0, 0.5], [0, 0, 0]]  # 3 -> 2 -> 1
 
 
-def check_sums(shown, told):
-    for j, arm in enumerate(told.arms):
+def check_sums(shown, found):
+    for j, arm in enumerate(found.arms):
         assert arm.score == shown.score[j]
         assert_allclose(arm.direct + arm.spilled_over + arm.exploration, shown.score[j], rtol=1e-9, atol=1e-9)
         assert np.isfinite([arm.direct, arm.spilled_over]).all()
@@ -37,41 +37,40 @@ def check_sums(shown, told):
 @pytest.mark.parametrize("name", sp.policies.POLICIES)
 @examples(3)
 @given(seed=st.integers(0, 2**32), delay=st.integers(0, 5), cyclic=st.booleans())
-def test_it_adds_up_for_every_policy(name, seed, delay, cyclic):
+def test_parts_add_up_for_every_policy(name, seed, delay, cyclic):
     for policy, state, shown in held(name, CYCLE if cyclic else WORLD, delay, seed):
-        signals = policy.signals(state) if hasattr(policy, "signals") else {}
-        told = reasons(shown, signals=signals)
-        check_sums(shown, told)
+        found = reasons(shown, signals=policy.signals(state))
+        check_sums(shown, found)
         if name != "switching-sem":  # whose weights begin with a prior, which is along no path of the graph
-            assert not any(arm.ways.unknown for arm in told.arms) or np.isnan(shown.adjacency).any()
-        assert [arm.chosen for arm in told.arms] == shown.chosen.tolist()
+            assert not any(arm.ways.unknown for arm in found.arms) or np.isnan(shown.adjacency).any()
+        assert [arm.chosen for arm in found.arms] == shown.chosen.tolist()
 
 
 def test_the_parts_of_a_score():
-    told = reasons(made_up(CHAIN, [0.2, 0.4, 0.6], [0, 0, 1], gain=[1, 1, 2], index=[0.3, 0.4, 0.7]), arms=list("abc"))
-    a, _, c = told.arms
+    found = reasons(made_up(CHAIN, [0.2, 0.4, 0.6], [0, 0, 1], gain=[1, 1, 2], index=[0.3, 0.4, 0.7]), arms=list("abc"))
+    a, _, c = found.arms
     assert (a.direct, a.spilled_over, a.exploration) == pytest.approx((0.2, 0.0, 0.1))
     assert (c.direct, c.spilled_over, c.exploration) == pytest.approx((1.2, 0.9, 0.35))
     assert c.exploration_share == pytest.approx(0.35 / 2.45)
     assert [path.arms for path in c.ways.paths] == [(2, 1), (2, 1, 0)]
     assert [path.amount for path in c.ways.paths] == pytest.approx([0.6, 0.3])
-    assert told.flows == pytest.approx(np.array([[0, 0.3, 0], [0, 0, 0.6], [0, 0, 0]]))
+    assert found.flows == pytest.approx(np.array([[0, 0.3, 0], [0, 0, 0.6], [0, 0, 0]]))
 
 
 def test_an_arm_never_tried_is_all_exploration():
     shown = made_up(CHAIN, [np.nan, 0.4, np.nan], [1, 0, 1], index=[np.inf, 0.5, np.inf])
-    told = reasons(shown)
-    check_sums(shown, told)
-    assert [arm.known for arm in told.arms] == [False, True, False]
-    assert told.arms[0].exploration == np.inf
-    assert told.arms[0].exploration_share == 1.0
-    assert told.arms[0].gap == np.inf
-    assert "  nothing known yet  " in str(told)
+    found = reasons(shown)
+    check_sums(shown, found)
+    assert [arm.known for arm in found.arms] == [False, True, False]
+    assert found.arms[0].exploration == np.inf
+    assert found.arms[0].exploration_share == 1.0
+    assert found.arms[0].gap == np.inf
+    assert "  no data yet  " in str(found)
 
 
 def test_gaps_are_to_the_runner_up_and_to_the_worst_chosen():
-    told = reasons(made_up(np.zeros((4, 4)), [0.9, 0.5, 0.7, 0.1], [1, 0, 1, 0], index=[0.9, 0.5, 0.7, 0.1]))
-    assert [arm.gap for arm in told.arms] == pytest.approx([0.4, -0.2, 0.2, -0.6])
+    found = reasons(made_up(np.zeros((4, 4)), [0.9, 0.5, 0.7, 0.1], [1, 0, 1, 0], index=[0.9, 0.5, 0.7, 0.1]))
+    assert [arm.gap for arm in found.arms] == pytest.approx([0.4, -0.2, 0.2, -0.6])
     everything = reasons(made_up(np.zeros((2, 2)), [0.5, 0.1], [1, 1]))
     assert all(np.isnan(arm.gap) for arm in everything.arms)
     assert everything.swaps == ()
@@ -89,7 +88,7 @@ def test_swaps_against_all_of_them(seed, n, bound):
         return not bound or cost[x].sum() <= limit
 
     shown = made_up(np.zeros((n, n)), mean, chosen)
-    told = reasons(shown, feasible=feasible, swaps=4)
+    found = reasons(shown, feasible=feasible, swaps=4)
     expected = []
     for i, k in product(np.flatnonzero(chosen), np.flatnonzero(~chosen)):
         x = chosen.copy()
@@ -97,9 +96,9 @@ def test_swaps_against_all_of_them(seed, n, bound):
         if feasible(x):
             expected.append(shown.score[x].sum() - shown.score[chosen].sum())
     best = sorted(expected, reverse=True)[:4]
-    assert [swap.change for swap in told.swaps] == pytest.approx(best)
-    place = {arm.arm: arm.position for arm in told.arms}
-    for swap in told.swaps:
+    assert [swap.change for swap in found.swaps] == pytest.approx(best)
+    place = {arm.arm: arm.position for arm in found.arms}
+    for swap in found.swaps:
         assert swap.change == pytest.approx(shown.score[place[swap.into]] - shown.score[place[swap.out]])
         assert swap.expected_change == pytest.approx(mean[place[swap.into]] - mean[place[swap.out]])
 

@@ -1,4 +1,4 @@
-"""Signs of health: each is given where it is true, and not where it is not."""
+"""Health signals: each is given where it is true, and only there."""
 
 from dataclasses import replace
 
@@ -20,14 +20,14 @@ def codes(*arguments, shown=SHOWN, budget=1) -> dict[str, Signal]:
     return {signal.code: signal for signal in health(shown, NAMES, budget, *arguments)}
 
 
-def test_nothing_amiss():
+def test_no_warnings():
     found = codes(Pending(5, {}, 5, 0, 0), {"gram": np.eye(3), "latest": [4, 5, 5], "changes_seen": 0})
     assert set(found) == {"graph-identified", "exploration", "changes-seen"}
     assert not any(signal.warning for signal in found.values())
     assert found["exploration"].value == pytest.approx(0.1 / 0.6)
 
 
-def test_arms_of_which_nothing_is_known():
+def test_arms_without_data():
     shown = made_up(np.zeros((3, 3)), [0.5, np.nan, np.nan], [0, 1, 0], index=[0.6, np.inf, np.inf])
     found = codes(Pending(4, {4: np.array([0, 0, 1], bool)}), shown=shown)
     assert found["arms-unknown"].arms == ("b",)
@@ -35,15 +35,15 @@ def test_arms_of_which_nothing_is_known():
     assert found["mostly-exploration"].value == 1.0
 
 
-def test_what_was_heard_and_forgotten_is_no_first_outcome():
+def test_forgotten_outcomes_are_not_first_outcomes():
     shown = made_up(np.zeros((3, 3)), [np.nan] * 3, [0, 1, 0], index=[1.0, 1.0, 1.0])
-    heard = np.array([1, 0, 0], bool)
-    found = codes(Pending(4, {4: np.array([1, 0, 1], bool)}, observed=heard), shown=shown)
-    assert found["arms-forgotten"].sentence == "Nothing is remembered of a: the policy has forgotten its outcomes."
+    observed = np.array([1, 0, 0], bool)
+    found = codes(Pending(4, {4: np.array([1, 0, 1], bool)}, observed=observed), shown=shown)
+    assert found["arms-forgotten"].sentence == "The policy has forgotten all outcomes of a."
     assert (found["arms-unknown"].arms, found["arms-under-way"].arms) == (("b",), ("c",))
 
 
-def test_a_graph_that_is_not_settled_and_arms_that_go_together():
+def test_a_graph_that_is_not_identified_and_arms_that_move_together():
     y = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.5, 1.0, 3.0]])
     found = codes(None, {"gram": y.T @ y})
     assert found["graph-not-identified"].value == 2
@@ -61,12 +61,12 @@ def test_the_rank_does_not_depend_on_units(scale):
 
 
 def test_idle_arms_count_what_is_under_way():
-    told = {"latest": np.array([1, 60, 2])}
-    assert codes(Pending(100, {}, 100), told)["arms-idle"].arms == NAMES
+    signals = {"latest": np.array([1, 60, 2])}
+    assert codes(Pending(100, {}, 100), signals)["arms-idle"].arms == NAMES
     waiting = {99: np.array([0, 0, 1], bool)}
-    found = codes(Pending(100, waiting, 99), told)["arms-idle"]
+    found = codes(Pending(100, waiting, 99), signals)["arms-idle"]
     assert (found.arms, found.value) == (("a", "b"), 99.0)
-    assert "arms-idle" not in codes(Pending(31, {}, 31), told)  # 30 rounds, ten fair turns, are not yet long
+    assert "arms-idle" not in codes(Pending(31, {}, 31), signals)  # 30 rounds, ten fair turns, are not yet long
 
 
 def test_delays_against_changes_and_memory():
@@ -82,20 +82,21 @@ def test_delays_against_changes_and_memory():
 @pytest.mark.parametrize(
     ("changes", "rounds", "timed", "sentence"),
     [
-        (0, 40, False, "No change was noticed in 40 rounds."),
-        (0, 40, True, "No change was noticed in 40 rounds."),
-        (1, 180, False, "1 change was noticed in 180 rounds."),
-        (2, 1800, True, "2 changes were noticed in 1,800 rounds."),
+        (0, 40, False, "No change was detected in 40 rounds."),
+        (0, 40, True, "No change was detected in 40 rounds."),
+        (1, 180, False, "1 change was detected in 180 rounds."),
+        (2, 1800, True, "2 changes were detected in 1,800 rounds."),
         (
             3,
             100,
             True,
-            "3 changes were noticed in 100 rounds, and outcomes take about 50.0: they tell of a world that is gone.",
+            "3 changes were detected in 100 rounds, and outcomes take about 50.0 rounds: "
+            "most are outdated when they arrive.",
         ),
-        (0, 1, True, "No change was noticed in 1 round."),
+        (0, 1, True, "No change was detected in 1 round."),
     ],
 )
-def test_only_changes_that_were_noticed_are_told(changes, rounds, timed, sentence):
+def test_only_detected_changes_are_reported(changes, rounds, timed, sentence):
     found = codes(Pending(rounds, {}, 10, 500, 80, timed), {"changes_seen": changes})
     (signal,) = [signal for code, signal in found.items() if "changes" in code]
     assert signal.sentence == sentence
@@ -104,10 +105,10 @@ def test_only_changes_that_were_noticed_are_told(changes, rounds, timed, sentenc
 @pytest.mark.parametrize(
     ("index", "sentence"),
     [
-        ([0.5, 0.4], "None of the chosen arms' scores is exploration: all of it is what was learned."),
-        ([0.501, 0.401], "Less than 1% of the chosen arms' scores is exploration, the rest is what was learned."),
-        ([0.6, 0.5], "18% of the chosen arms' scores is exploration, the rest is what was learned."),
-        ([500.0, 400.0], "More than 99% of the chosen arms' scores is exploration, the rest is what was learned."),
+        ([0.5, 0.4], "None of the chosen arms' scores is exploration: they are all learned from data."),
+        ([0.501, 0.401], "Less than 1% of the chosen arms' scores is exploration; the rest is learned from data."),
+        ([0.6, 0.5], "18% of the chosen arms' scores is exploration; the rest is learned from data."),
+        ([500.0, 400.0], "More than 99% of the chosen arms' scores is exploration; the rest is learned from data."),
     ],
 )
 def test_how_much_is_exploration_in_words(index, sentence):
@@ -119,20 +120,20 @@ def test_how_much_is_exploration_in_words(index, sentence):
 def test_scores_that_are_all_exploration():
     shown = made_up(np.zeros((3, 3)), [0.5, np.nan, np.nan], [0, 1, 1], index=[0.6, 1.0, 1.0])
     unknown = replace(shown, score=np.ones(3))
-    assert codes(shown=unknown)["mostly-exploration"].sentence == "All of the chosen arms' scores is exploration."
+    assert codes(shown=unknown)["mostly-exploration"].sentence == "The chosen arms' scores are all exploration."
     for chosen, words in (([1, 1, 0], "1 of 2 chosen arms has"), ([0, 1, 1], "2 of 2 chosen arms have")):
         shown = made_up(np.zeros((3, 3)), [0.5, np.nan, np.nan], chosen, index=[0.6, np.inf, np.inf])
         sentence = codes(shown=shown)["mostly-exploration"].sentence
-        assert sentence == f"{words} a score without limit, which is exploration alone."
+        assert sentence == f"{words} an infinite score, which is all exploration."
 
 
-def test_who_knows_sets_does_not_say_that_an_arm_was_never_heard_of():
+def test_a_policy_on_sets_reports_sets_without_data_not_arms():
     learner = sp.Learner(sp.policies.POLICIES["super-arm-ucb"](), sp.Problem(3, 2))
     learner.report(learner.play([1, 1, 0]), z=[0.5, 0.5, 0], y=[0.5, 0.5, 0])
     learner.report(learner.play([1, 0, 1]), z=[0.5, 0, 0.5], y=[0.5, 0, 0.5])
     learner.play([0, 1, 1])
     (signal,) = [signal for signal in learner.reasons(NAMES).health if signal.code.startswith("arms-")]
-    assert signal.sentence == "Nothing is known of the best sets with b, c: no outcome of them yet."
+    assert signal.sentence == "No data on the best sets with b, c: no outcome of them yet."
 
 
 def test_outcomes_that_may_be_lost():
@@ -143,11 +144,20 @@ def test_outcomes_that_may_be_lost():
     assert "outcomes-overdue" not in codes(Pending(100, waiting, 9, 30, 20))
 
 
-def test_a_plan_is_no_guess():
-    assert "planned" in codes(shown=made_up(np.zeros((3, 3)), [np.nan] * 3, [1, 0, 0], plan="a test"))
+def test_a_plan_gives_its_reason():
+    found = codes(shown=made_up(np.zeros((3, 3)), [np.nan] * 3, [1, 0, 0], plan="a test"))
+    assert found["planned"].sentence == "A plan decided this round, not the scores: a test."
 
 
-def test_who_learns_nothing_has_nothing_amiss():
+def test_pending_rounds_are_named_by_their_labels():
+    waiting = {2: ALL, 3: ALL}
+    by_number = codes(Pending(4, waiting))["pending"].sentence
+    assert by_number == "2 outcomes are pending; the oldest is of round 2, 2 rounds ago."
+    by_label = codes(Pending(4, waiting, labels=["may", "june", "july", "august"]))["pending"].sentence
+    assert by_label == "2 outcomes are pending: june, july."
+
+
+def test_a_policy_that_does_not_learn_has_no_warnings():
     learner = sp.Learner(sp.Uniform(), sp.Problem(3, 1))
     assert learner.reasons().health == ()
 
@@ -167,7 +177,7 @@ def test_restarts_are_counted(policy):
 
 @pytest.mark.parametrize("sparsity", [1e-3, "auto"])
 def test_the_gram_of_all_outcomes(sparsity):
-    """Those held out for the choice of the sparsity included."""
+    """Including those held out for the choice of the sparsity."""
     policy, y = sp.NDCSEM(graph=sparse(sparsity)), np.random.default_rng(3).random((20, 3))
     learner = sp.Learner(policy, sp.Problem(3, 1))
     for row in y:

@@ -1,4 +1,4 @@
-"""The strongest ways are named, and with the rests they add up to what spills over."""
+"""The strongest paths are listed; with the remainders they add up to the spill-over."""
 
 from itertools import pairwise, product
 from typing import Any

@@ -14,7 +14,7 @@ from spillover.report.figures import figure_bytes
 from spillover.report.figures.arrow_routing import quadratic
 from spillover.report.figures.decision import decision_figure
 from spillover.report.figures.flows import circles, corners_of
-from spillover.report.figures.labels import row_names, short, short_names
+from spillover.report.figures.labels import row_names, short_names, shorten
 from spillover.report.figures.layout import places
 from spillover.report.figures.select_arms import (
     FEW_EDGES,
@@ -63,43 +63,43 @@ CASES = {
 
 @pytest.mark.parametrize("name", every(2, CASES))
 def test_it_can_be_read(name):
-    told = CASES[name]
-    figure = decision_figure(told)
+    found = CASES[name]
+    figure = decision_figure(found)
     assert faults(figure) == []
     graph, bars = figure.axes
-    shown = min(len(told.arms), MOST_ARMS)
+    shown = min(len(found.arms), MOST_ARMS)
     assert len(bars.get_yticklabels()) == shown
     arrows = [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]
     assert len(arrows) <= MOST_EDGES
-    left_out = len(told.arms) > shown or len(arrows) < (told.adjacency != 0).sum()
+    left_out = len(found.arms) > shown or len(arrows) < (found.adjacency != 0).sum()
     assert graph.get_xlabel().startswith("Shown: ") == left_out
-    assert f"{shown} of {len(told.arms)} arms" in bars.get_title() or len(told.arms) == shown
+    assert f"{shown} of {len(found.arms)} arms" in bars.get_title() or len(found.arms) == shown
 
 
 def test_the_bars_add_up_to_the_scores():
-    told = CASES["five"]
-    bars = decision_figure(told).axes[1]
+    found = CASES["five"]
+    bars = decision_figure(found).axes[1]
     widths = np.array([[patch.get_width() for patch in group] for group in bars.containers])
-    np.testing.assert_allclose(widths.sum(axis=0), [arm.score for arm in told.ranked()])
-    (cut,) = [line for line in bars.lines if line.get_label() == "chosen above, not below"]
+    np.testing.assert_allclose(widths.sum(axis=0), [arm.score for arm in found.ranked()])
+    (cut,) = [line for line in bars.lines if line.get_label() == "chosen arms above"]
     assert np.asarray(cut.get_ydata())[0] == 1.5
 
 
 def test_arrows_are_as_wide_as_the_flows():
-    told = CASES["21"]
-    arrows = [patch for patch in decision_figure(told).axes[0].patches if isinstance(patch, FancyArrowPatch)]
-    amounts = [abs(flow.amount) for flow in strongest_flows(told)]
+    found = CASES["21"]
+    arrows = [patch for patch in decision_figure(found).axes[0].patches if isinstance(patch, FancyArrowPatch)]
+    amounts = [abs(flow.amount) for flow in strongest_flows(found)]
     assert amounts == sorted(amounts, reverse=True)
     widths = np.array([arrow.get_linewidth() for arrow in arrows])
     np.testing.assert_allclose(widths, 0.7 + 4.3 * np.array(amounts) / amounts[0])
 
 
-def test_what_is_negligible_is_not_written():
-    """Along a chain ever less passes."""
-    told = reasons(made_up(np.diag([0.3, 0.3, 0.02, 0.3, 0.02, 0.3], k=-1), np.ones(7), np.arange(7) == 0))
-    amounts = [flow.amount for flow in strongest_flows(told)]
+def test_negligible_amounts_are_not_written():
+    """The flow decreases along a chain."""
+    found = reasons(made_up(np.diag([0.3, 0.3, 0.02, 0.3, 0.02, 0.3], k=-1), np.ones(7), np.arange(7) == 0))
+    amounts = [flow.amount for flow in strongest_flows(found)]
     np.testing.assert_allclose(amounts, [0.3, 0.09, 0.0018, 0.00054, 0, 0])
-    graph = decision_figure(told).axes[0]
+    graph = decision_figure(found).axes[0]
     assert {text.get_text() for text in graph.texts if text.get_text()[0] == "0"} == {"0.3", "0.09"}
     arrows = [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]
     assert [to_hex(arrow.get_edgecolor()) for arrow in arrows].count(to_hex("0.75")) == 2
@@ -109,20 +109,20 @@ def test_edges_that_nothing_passes_along_are_drawn_if_they_are_few():
     n = MOST_ARMS
     few, many = np.eye(n, k=1), np.triu(np.ones((n, n)), 1)
     for A, grey in ((few, n - 1), (many, FEW_EDGES)):
-        told = reasons(made_up(0.01 * A, np.ones(n), np.zeros(n)))
-        assert len(drawn_flows(told, strongest_flows(told), graph_arms(told))) == grey
-    told = reasons(made_up(0.01 * many, np.ones(n), np.arange(n) >= n - 5))
-    drawn = drawn_flows(told, strongest_flows(told), graph_arms(told))
+        found = reasons(made_up(0.01 * A, np.ones(n), np.zeros(n)))
+        assert len(drawn_flows(found, strongest_flows(found), graph_arms(found))) == grey
+    found = reasons(made_up(0.01 * many, np.ones(n), np.arange(n) >= n - 5))
+    drawn = drawn_flows(found, strongest_flows(found), graph_arms(found))
     assert len(drawn) == MOST_EDGES
     assert all(flow.amount for flow in drawn)
     assert {flow.cause for flow in drawn} >= set(range(n - 5, n))
 
 
 def test_an_arm_with_edges_does_not_stand_alone():
-    told = CROWDED["12-cyclic"]
-    drawn = drawn_flows(told, strongest_flows(told), graph_arms(told))
+    found = CROWDED["12-cyclic"]
+    drawn = drawn_flows(found, strongest_flows(found), graph_arms(found))
     assert sum(flow.amount != 0 for flow in drawn) > FEW_EDGES
-    assert len(drawn) < (told.adjacency != 0).sum()  # of those that nothing passes along not all
+    assert len(drawn) < (found.adjacency != 0).sum()  # of those that nothing passes along not all
     assert {end for flow in drawn for end in (flow.cause, flow.effect)} == set(range(12))
 
 
@@ -135,15 +135,15 @@ def test_without_cycles_all_arrows_go_to_the_right():
     assert len(set(ring.values())) == 3
 
 
-def test_an_unknown_graph_is_said_to_be_unknown():
-    told = reasons(made_up(np.full((3, 3), np.nan), [0.5, 0.4, 0.3], [1, 0, 0], weights=[1.5, 1, 1]))
-    graph = decision_figure(told).axes[0]
-    assert graph.get_xlabel() == "Not known along which paths it spills over."
+def test_an_unknown_graph_is_reported_as_unknown():
+    found = reasons(made_up(np.full((3, 3), np.nan), [0.5, 0.4, 0.3], [1, 0, 0], weights=[1.5, 1, 1]))
+    graph = decision_figure(found).axes[0]
+    assert graph.get_xlabel() == "The paths of the spill-over are not known."
     assert not [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]
 
 
 def test_names_stay_apart():
-    assert short("Friuli Venezia Giulia", 12) == "Friul…Giulia"
+    assert shorten("Friuli Venezia Giulia", 12) == "Friul…Giulia"
     names = row_names([f"the same beginning, number {k}, and the same end of it all" for k in range(20)])
     assert len(set(names)) == 20
 
@@ -157,8 +157,8 @@ def test_names_are_shortened_where_they_do_not_differ():
 
 @pytest.mark.parametrize("budget", every(2, [3, 20, 22, 24, 30]))
 def test_chosen_arms_come_first_and_what_is_left_out_is_told(budget):
-    told = decision(100, 0.03, budget)
-    bars = decision_figure(told).axes[1]
+    found = decision(100, 0.03, budget)
+    bars = decision_figure(found).axes[1]
     labels = [label.get_text() for label in bars.get_yticklabels()]
     chosen = [label for label in labels if "●" in label]
     left = max(budget - (MOST_ARMS - RUNNERS_UP), 0)
@@ -167,20 +167,20 @@ def test_chosen_arms_come_first_and_what_is_left_out_is_told(budget):
     assert (f"left out: {left} chosen, at most" in bars.get_title()) == (left > 0)
     assert f"{100 - budget - (MOST_ARMS - len(chosen))} not chosen, at most" in bars.get_title()
     # how close it was: the last of the chosen beside the best of the others
-    ranked = [arm.arm for arm in told.ranked()]
+    ranked = [arm.arm for arm in found.ranked()]
     near = slice(len(chosen) - 1, len(chosen) + RUNNERS_UP)
     assert [" ".join(label.split()[:2]) for label in labels[near]] == ranked[budget - 1 : budget + RUNNERS_UP]
 
 
 @pytest.mark.parametrize(("budget", "share"), [(5, 0.85), (10, 0.62), (30, 0.43)])
 def test_of_many_arms_the_graph_has_those_that_most_passes_between(budget, share):
-    told = decision(100, 0.03, budget)
-    nodes = graph_arms(told)
+    found = decision(100, 0.03, budget)
+    nodes = graph_arms(found)
     assert len(nodes) == MOST_ARMS
-    drawn = drawn_flows(told, strongest_flows(told), nodes)
-    assert sum(abs(flow.amount) for flow in drawn) > share * np.abs(told.flows).sum()
+    drawn = drawn_flows(found, strongest_flows(found), nodes)
+    assert sum(abs(flow.amount) for flow in drawn) > share * np.abs(found.flows).sum()
     # no chosen arm stands there as if it passed nothing on
-    for arm in [arm for arm in nodes if arm.chosen and np.abs(told.flows[:, arm.position]).max() > 0.01]:
+    for arm in [arm for arm in nodes if arm.chosen and np.abs(found.flows[:, arm.position]).max() > 0.01]:
         assert any(flow.cause == arm.position for flow in drawn)
     chosen = sum(arm.chosen for arm in nodes)
     assert chosen >= min(budget, MOST_SOURCES)

@@ -119,4 +119,4 @@ def test_text_for_a_page() -> None:
     assert "<caption>D = 50 &amp; more</caption>" in page
     assert page.count("<tr>") == 3
     assert "tabular-nums" in page.split("final regret")[0].rsplit("<th", 1)[1]
-    assert tables.number(-3.0, ".1f") == "−3.0"
+    assert tables.format_value(-3.0, ".1f") == "−3.0"

@@ -1,16 +1,16 @@
 """The command `spillover`: parse, call, print.
 
-Exit codes: 0 all is well, 1 a run failed, 2 bad input, 130 interrupted. Results go to stdout; progress and errors, each
-one line that starts with `spillover:`, go to stderr.
+Exit codes: 0 success, 1 a run failed, 2 bad input, 130 interrupted. Results go to stdout; progress and errors go to
+stderr, each error as one line that starts with `spillover:`.
 """
 
 import click
 
 from spillover import __version__
+from spillover.cli.app import Command, Group
 from spillover.cli.bound import bound
 from spillover.cli.catalogue import policies
 from spillover.cli.completion import completion
-from spillover.cli.edge import Command, Group
 from spillover.cli.new import new
 from spillover.cli.next import next_decision
 from spillover.cli.output import json_option, print_json, print_table
@@ -20,11 +20,11 @@ from spillover.registry import Registry
 
 COMMANDS: Registry[click.Command] = Registry("command", "spillover.commands", click.Command, {})  # beside our own
 EXAMPLES = (
-    "spillover next --example         # a file to start from, and the next decision from it",
-    "spillover reproduce --quick      # the paper's synthetic study, with few replications",
+    "spillover next --example         # write a small history to start from",
+    "spillover reproduce --quick      # the paper's studies, with few replications",
     "spillover policies ndc-sem       # one policy and its parameters",
     "spillover new policy my-idea     # a working policy of your own, and its test",
-    "spillover bound --delay 50       # what Theorem 1 promises",
+    "spillover bound --delay 50       # the regret bound of Theorem 1 in numbers",
 )
 
 
@@ -43,11 +43,11 @@ class Main(Group):
     cls=Main, examples=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, prog_name="spillover", message="%(prog)s %(version)s")
-@click.option("--traceback", is_flag=True, help="Show where an error comes from, not only what it says.")
+@click.option("--traceback", is_flag=True, help="Show the traceback of an error, not only its message.")
 def main(traceback: bool) -> None:
-    """Choose s of N actions every round when outcomes arrive late, the world drifts, and actions spill over.
+    """Choose s of N actions every round when outcomes arrive late, the world changes, and actions spill over.
 
-    Each command's --help has examples that can be run as they are.
+    The --help of each command has examples that run as they are.
     """
 
 

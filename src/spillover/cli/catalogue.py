@@ -1,4 +1,4 @@
-"""`spillover policies`: what there is, taken from the classes themselves."""
+"""`spillover policies`: the policies and their parameters, as their classes describe them."""
 
 import inspect
 import re
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from spillover.cli.edge import Command
+from spillover.cli.app import Command
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.hyperparameters import value_of
 from spillover.policies import POLICIES, find_policy
@@ -21,24 +21,24 @@ EXAMPLES = (
 )
 
 
-@click.command(cls=Command, examples=EXAMPLES, short_help="What there is to compare, or one policy in full.")
+@click.command(cls=Command, examples=EXAMPLES, short_help="List the policies, or show one in full.")
 @click.argument("name", required=False)
 @json_option
 def policies(name: str | None, as_json: bool) -> None:
-    """The policies that experiment files and `next` can name; with NAME (or module:Class), one of them in full."""
+    """List the policies for experiment files and `next`; with NAME (or module:Class), show one in full."""
     found = [describe(each) for each in (POLICIES.names() if name is None else [name])]
     if as_json:
         print_json(found if name is None else found[0])
     elif name is None:
         for each in found:
             click.echo(f"{each['name']} ({each['class']}): {each['description']}")
-            click.echo(f"    parameters: {shown_parameters(each)}\n    source: {each['source']}")
+            click.echo(f"    parameters: {parameter_summary(each)}\n    source: {each['source']}")
     else:
-        print_one(found[0])
+        print_policy(found[0])
 
 
 def describe(name: str) -> dict[str, Any]:
-    """A policy as its class, its fields and its docstrings tell it."""
+    """A policy, as its class, its fields and its docstrings describe it."""
     made: Any = find_policy(name)
     fixed = made.keywords if isinstance(made, partial) else {}
     kind = made.func if isinstance(made, partial) else made
@@ -77,7 +77,7 @@ def part_parameters(kind: Callable[..., Any]) -> list[dict[str, Any]]:
 
 
 def hyperparameters(kind: Callable[..., Any]) -> list[Field[Any]]:
-    """The fields that a user sets."""
+    """The fields that users set."""
     return [f for f in fields(kind) if f.metadata.get("set_by_user", True)]  # type: ignore[arg-type]
 
 
@@ -88,7 +88,7 @@ def default_of(given: Field[Any]) -> Any:
 
 
 def parameter_notes(about: str) -> dict[str, str]:
-    """What a docstring says of the parameters: paragraphs that begin with `name: ` or `name, name: `."""
+    """The notes on parameters in a docstring: paragraphs that begin with `name: ` or `name, name: `."""
     notes: dict[str, str] = {}
     pattern = r"^(\w+(?:, \w+)*): (.*(?:\n(?:    .*))*)"
     for match in re.finditer(pattern, about, re.MULTILINE):
@@ -97,13 +97,13 @@ def parameter_notes(about: str) -> dict[str, str]:
     return notes
 
 
-def shown_parameters(found: dict[str, Any]) -> str:
-    """Those that are numbers or words; masks and the like are shown when one policy is asked for."""
-    listed = [p for p in found["parameters"] if p["default"] is not None]
-    return ", ".join(f"{p['name']}={p['default']}" for p in listed) or "-"
+def parameter_summary(found: dict[str, Any]) -> str:
+    """The parameters with a default; those that are None by default are shown for a single policy only."""
+    with_default = [p for p in found["parameters"] if p["default"] is not None]
+    return ", ".join(f"{p['name']}={p['default']}" for p in with_default) or "-"
 
 
-def print_one(found: dict[str, Any]) -> None:
+def print_policy(found: dict[str, Any]) -> None:
     click.echo(f"{found['name']}: {found['class']}, in {found['module']}\n{found['source']}\n\n{found['about']}")
     if found["parameters"]:
         click.echo()

@@ -1,4 +1,4 @@
-"""`spillover new`: a small part of one of six kinds that works, and its test, to be changed into one's own."""
+"""`spillover new`: a small working part of one of six kinds and its test, to start your own from."""
 
 import importlib
 import keyword
@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 import click
 
-from spillover.cli.edge import Group
+from spillover.cli.app import Group
 from spillover.delays import DELAYS
 from spillover.environments import ENVIRONMENTS
 from spillover.files import write_atomically
@@ -79,7 +79,7 @@ KINDS = (
 
 @click.group(cls=Group, examples=[f"spillover new {kind.name} my-idea" for kind in KINDS])
 def new() -> None:
-    """Start something of your own: a small part that works, and its test."""
+    """Create a small working part of your own, and its test."""
 
 
 def add_command(kind: Kind) -> None:
@@ -111,7 +111,8 @@ def spellings(kind: Kind, name: str) -> dict[str, str]:
     module, title = name.replace("-", "_"), "".join(word.capitalize() for word in name.split("-"))
     # a file random.py would hide Python's own from everything beside it
     if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in IN_USE:
-        raise ValueError(f"name = {name!r}: must not be a word or a module of Python's, nor a package in use here")
+        accepted = "a name that is no keyword or module of Python, and no package that the file needs"
+        raise ValueError(f"name = {name!r}: must be {accepted}")
     for word in vars(importlib.import_module(f"spillover.skeletons.{kind.name}")).keys() & {module, title}:
         raise ValueError(f"name = {name!r}: must not become {word}, which every {kind.name} uses")
     return {"name": name, "module": module, "title": title}
@@ -141,7 +142,7 @@ def write_files(contents: dict[Path, str]) -> None:
     """Write all of them, or none where one exists already."""
     for path in contents:
         if path.exists():
-            raise ValueError(f"{path}: exists already, and nothing is overwritten; take another name or --folder")
+            raise ValueError(f"{path}: already exists and is not overwritten: choose another name or --folder")
     for path, text in contents.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode())

@@ -1,4 +1,4 @@
-"""What goes to stdout: tables for people, JSON for programs."""
+"""Output on stdout: tables for people, JSON for programs."""
 
 import json
 from collections.abc import Sequence
@@ -14,22 +14,22 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 def print_json(content: Any) -> None:
     """Strict JSON: infinities and NaN as the strings "inf" and "nan"."""
-    click.echo(json.dumps(plain(content), indent=2, allow_nan=False))
+    click.echo(json.dumps(to_json_types(content), indent=2, allow_nan=False))
 
 
-def plain(value: Any) -> Any:
-    """The same in types that JSON has."""
+def to_json_types(value: Any) -> Any:
+    """The same value in types that JSON has."""
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json_types(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [plain(item) for item in value]
+        return [to_json_types(item) for item in value]
     if isinstance(value, np.generic):
-        return plain(value.item())
+        return to_json_types(value.item())
     return encode(value) if isinstance(value, int | float | str | bool) or value is None else str(value)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as they must be; those of numbers to the right."""
+    """Aligned columns; columns of numbers are aligned right."""
     widths = [max(len(line[k]) for line in (header, *rows)) for k in range(len(header))]
     numbers = [all(is_number(row[k]) for row in rows) for k in range(len(header))]
     for line in (header, *rows):

@@ -1,4 +1,4 @@
-"""Words on how far a long task is, on stderr."""
+"""Progress of `spillover next` on stderr."""
 
 import sys
 from collections.abc import Callable
@@ -10,19 +10,19 @@ import click
 
 from spillover import kernels
 
-LARGE = 200_000_000  # bytes: what takes long enough to be announced even where no bar is shown
+LARGE = 200_000_000  # bytes: reading takes long enough to be announced even where no bar is shown
 
 
-class Watch:
-    """Progress bars, one after the other, if somebody looks; for a large file a line in any case."""
+class ProgressBar:
+    """One bar after the other if stderr is a terminal; without one, large files are announced in a line."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
-        self.shown = not quiet and sys.stderr.isatty()
+        self.visible = not quiet and sys.stderr.isatty()
         self.bar: Any = None
         self.silence = kernels.silence() if quiet else nullcontext()
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "ProgressBar":
         self.silence.__enter__()
         return self
 
@@ -30,24 +30,24 @@ class Watch:
         self.silence.__exit__(None, None, None)
         self.close()
 
-    def reading(self, path: Path) -> Callable[[int], None]:
-        """Told how many bytes have been read."""
+    def for_reading(self, path: Path) -> Callable[[int], None]:
+        """A function to call with the number of bytes read so far."""
         size = path.stat().st_size if path.is_file() else 0
-        if size > LARGE and not self.quiet and not self.shown:
+        if size > LARGE and not self.quiet and not self.visible:
             click.echo(f"spillover: reading {path}, {size / 1e9:.1f} GB", err=True)
         return self.open(f"reading {path.name}", size, unit="B", unit_scale=True)
 
-    def telling(self, rounds: int) -> Callable[[int], None]:
-        """Told how many rounds the policy has been told."""
+    def for_learning(self, rounds: int) -> Callable[[int], None]:
+        """A function to call with the number of rounds learned so far."""
         return self.open("learning", rounds, unit=" rounds")
 
-    def open(self, what: str, total: int, **look: Any) -> Callable[[int], None]:
+    def open(self, title: str, total: int, **options: Any) -> Callable[[int], None]:
         self.close()
-        if not self.shown:
+        if not self.visible:
             return lambda done: None
         from tqdm import tqdm
 
-        self.bar = tqdm(desc=what, total=total, leave=False, delay=1.0, **look)
+        self.bar = tqdm(desc=title, total=total, leave=False, delay=1.0, **options)
         return lambda done: self.bar.update(done - self.bar.n)
 
     def close(self) -> None:

@@ -1,5 +1,6 @@
-"""`spillover reproduce`, `run` and `report`: compute an experiment, keep it, show it."""
+"""`spillover reproduce`, `run` and `report`: run experiments, store and show their results."""
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -9,42 +10,44 @@ from typing import Any
 
 import click
 
-from spillover.cli.edge import Command
+from spillover.cli.app import Command
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.experiments.engines import ENGINES
 from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, find_study, write_report
 
 folder_type = click.Path(path_type=Path)
 WORK = (
-    click.option("--output", type=folder_type, default=Path("results"), show_default=True, help="Folder of results."),
+    click.option("--output", type=folder_type, default=Path("results"), show_default=True, help="Folder for results."),
     click.option(
         "--engine",
         type=click.Choice(list(ENGINES)),
         default="loky",
         show_default=True,
-        help="Who computes: this process, processes of this machine, a cluster.",
+        help="Where to compute: this process, processes on this machine, or a cluster.",
     ),
-    click.option("--jobs", type=click.IntRange(min=1), help="Workers (default: as many as processors)."),
-    click.option("--address", help="Of a running Dask or Ray cluster."),
-    click.option("--replications", type=click.IntRange(min=1), help="Instead of the file's."),
-    click.option("--seed", type=click.IntRange(min=0), help="Instead of the file's."),
-    click.option("--quiet", is_flag=True, help="No progress on stderr."),
+    click.option("--jobs", type=click.IntRange(min=1), help="Number of workers (default: one for each processor)."),
+    click.option("--address", help="Address of a running Dask or Ray cluster."),
+    click.option("--replications", type=click.IntRange(min=1), help="Number of replications, instead of the file's."),
+    click.option("--seed", type=click.IntRange(min=0), help="Seed, instead of the file's."),
+    click.option("--quiet", is_flag=True, help="Show no progress on stderr."),
     json_option,
 )
 
 
 def work_options(command: Any) -> Any:
-    """The options that all commands have that compute."""
+    """The options of all commands that compute."""
     for option in reversed(WORK):
         command = option(command)
     return command
 
 
-page_option = click.option("--report/--no-report", "page", default=True, help="Write the report too (default), or not.")
+page_option = click.option(
+    "--report/--no-report", "page", default=True, help="Whether to write the report (default: yes)."
+)
 
 
 def study_options(command: Any) -> Any:
-    """The options that single studies have."""
+    """The options of single studies."""
     for option in reversed([option for study in STUDIES.values() for option in study.options]):
         command = click.option(f"--{option.name}", type=folder_type, help=option.help)(command)
     return command
@@ -55,24 +58,24 @@ def complete_study(context: click.Context, parameter: click.Parameter, incomplet
 
 
 def quick_help() -> str:
-    """What a first look is, study by study."""
-    looks: dict[str, list[str]] = {}
+    """The size of a quick run of each study."""
+    sizes: dict[str, list[str]] = {}
     for study in STUDIES.values():
-        looks.setdefault(study.quick, []).append(study.name)
-    listed = [f"{look} ({', '.join(names)})" for look, names in looks.items()]
-    return f"A first look: {', '.join(listed)}."
+        sizes.setdefault(study.quick, []).append(study.name)
+    parts = [f"{size} ({', '.join(names)})" for size, names in sizes.items()]
+    return f"A small run: {', '.join(parts)}."
 
 
 def reproduce_help() -> str:
-    """The command's help: what studies there are, and what they say of themselves."""
+    """The help of the command: the studies, with what they say about themselves."""
     width = max(len(name) for name in STUDIES)
-    listed = "\n".join(f"    {study.name.ljust(width)}  {study.title}" for study in STUDIES.values())
+    names = "\n".join(f"    {study.name.ljust(width)}  {study.title}" for study in STUDIES.values())
     return "\n\n".join(
         [
-            "Run the paper's studies and what goes beyond it (or the one called NAME), and write their reports.",
-            f"\b\n{listed}",
-            "Results go to OUTPUT/NAME. A run that was interrupted goes on where it stopped: give the same command "
-            "again. NAME may also be module:Class of a study of your own.",
+            "Run the studies of the paper and the one beyond it (or only NAME), and write their reports.",
+            f"\b\n{names}",
+            "Results go to OUTPUT/NAME. To resume an interrupted run, give the same command again. NAME may also be "
+            "module:Class of a study of your own.",
             *(study.about for study in STUDIES.values() if study.about),
         ]
     )
@@ -98,17 +101,17 @@ def reproduce(name: str | None, as_json: bool, **options: Any) -> None:
     chosen = list(STUDIES.values()) if name is None else [find_study(name)]
     own = own_options(chosen, options)
     request = request_from(options, options=own)
-    jobs = [(study, study.prepare(request)) for study in chosen]  # what cannot be done is refused before anything runs
+    jobs = [(study, study.prepare(request)) for study in chosen]  # bad requests are rejected before anything runs
     contents = {}
     for study, job in jobs:
-        contents[study.name] = carry_out(study, job, as_json)
+        contents[study.name] = run_and_print(study, job, as_json)
     if as_json:
         first, *rest = contents.values()
         print_json(first | {content["experiment"]: content for content in rest})
 
 
 def own_options(chosen: list[Study], options: dict[str, Any]) -> dict[str, Any]:
-    """Options of single studies, taken out of all that were given; refused where their study is not run."""
+    """The options of single studies, taken out of all options; rejected where their study is not run."""
     of_chosen = {option.name for study in chosen for option in study.options}
     found = {}
     for option in (option for study in STUDIES.values() for option in study.options):
@@ -120,7 +123,7 @@ def own_options(chosen: list[Study], options: dict[str, Any]) -> dict[str, Any]:
 
 def refuse_option(option: Option) -> None:
     raise click.UsageError(
-        f"--{option.name} is {option.what}: the other studies have none", click.get_current_context()
+        f"--{option.name} is {option.what}: must be left out for other studies", click.get_current_context()
     )
 
 
@@ -136,16 +139,16 @@ RUN_EXAMPLES = (
 @page_option
 @work_options
 def run(file: str, **options: Any) -> None:
-    """Run the experiment in FILE (TOML, or the name of one that ships) and write its report.
+    """Run the experiment in FILE (TOML, or the name of one that ships with the package) and write its report.
 
-    Results go to OUTPUT and the experiment's name. What is there already is not computed again, so a run that was
-    interrupted goes on where it stopped. A file has at least:
+    Results go to OUTPUT/NAME, where NAME is the experiment's. What is already there is not computed again, so an
+    interrupted run resumes where it stopped. A minimal file:
 
     \b
         name = "my-study"
         replications = 20
         [worlds.fresh]
-        kind = "synthetic"          # horizon, n_arms, ...: its parameters may follow
+        kind = "synthetic"          # its parameters may follow: horizon, n_arms, ...
         [delays.50]
         kind = "constant"
         rounds = 50
@@ -155,7 +158,7 @@ def run(file: str, **options: Any) -> None:
     """
     as_json = options.pop("as_json")
     study = experiment_study(file)
-    content = carry_out(study, study.prepare(request_from(options)), as_json)
+    content = run_and_print(study, study.prepare(request_from(options)), as_json)
     if as_json:
         print_json(content)
 
@@ -163,11 +166,11 @@ def run(file: str, **options: Any) -> None:
 REPORT_EXAMPLES = ("spillover report results/synthetic",)
 
 
-@click.command(cls=Command, examples=REPORT_EXAMPLES, short_help="Write the report of a folder of results anew.")
+@click.command(cls=Command, examples=REPORT_EXAMPLES, short_help="Write the report of a folder of results again.")
 @click.argument("folder", type=folder_type)
 @json_option
 def report(folder: Path, as_json: bool) -> None:
-    """Write the report of the results in FOLDER anew; nothing is simulated."""
+    """Write the report of the results in FOLDER again; nothing is simulated."""
     page = write_report(folder)
     if as_json:
         print_json({"report": page})
@@ -176,44 +179,44 @@ def report(folder: Path, as_json: bool) -> None:
 
 
 def request_from(given: dict[str, Any], **extra: Any) -> Request:
-    """What the options of a command ask for."""
+    """The request that the options of a command make."""
     rest = dict(given)
-    return Request(progress=shows(rest.pop("quiet")), notify=notify, **rest, **extra)
+    return Request(progress=shows_progress(rest.pop("quiet")), notify=notify, **rest, **extra)
 
 
 def notify(message: str) -> None:
     click.echo(f"spillover: {message}", err=True)
 
 
-def carry_out(study: Study, job: Job, as_json: bool) -> Findings:
-    """Run a study, and show what was found, unless a program reads it."""
-    with damage_told():
+def run_and_print(study: Study, job: Job, as_json: bool) -> Findings:
+    """Run a study and print its findings, unless they are printed as JSON."""
+    with damage_as_notes():
         content = job()
     if not as_json:
-        show(study, content)
+        print_findings(study, content)
     return content
 
 
 @contextmanager
-def damage_told() -> Iterator[None]:
-    """A cell that is damaged and computed anew is told in a line, not as a warning with a place in the source."""
+def damage_as_notes() -> Iterator[None]:
+    """Report damaged cells that are computed again in one line each, without the place in the source."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
-        again = "is computed again"
+        recomputed = "(?s).*is computed again"
 
-        def tell(message: Warning | str, *place: Any, **extra: Any) -> None:
-            if again in str(message):
+        def show_warning(message: Warning | str, *place: Any, **extra: Any) -> None:
+            if re.match(recomputed, str(message)):
                 notify(str(message))
             else:
                 usual(message, *place, **extra)
 
-        warnings.filterwarnings("always", f"(?s).*{again}")
-        warnings.showwarning = tell
+        warnings.filterwarnings("always", recomputed)
+        warnings.showwarning = show_warning
         yield
 
 
-def show(study: Study, content: Findings) -> None:
-    """What was found, for people."""
+def print_findings(study: Study, content: Findings) -> None:
+    """The findings as a table, with notes and the places of the files."""
     summary = study.summary(content)
     print_table(summary.header, summary.rows)
     for note in summary.notes:
@@ -224,6 +227,6 @@ def show(study: Study, content: Findings) -> None:
     click.echo(f"{content['seconds']:.0f} s")
 
 
-def shows(quiet: bool) -> bool:
-    """Progress is for people who look at it."""
+def shows_progress(quiet: bool) -> bool:
+    """Progress is shown on a terminal only."""
     return not quiet and sys.stderr.isatty()

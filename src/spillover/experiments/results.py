@@ -74,7 +74,7 @@ class Results:
         parts = [part for cell in self.cell_ids[key] if (part := self.read_cell(cell)) is not None]
         if not parts:
             raise Missing(
-                f"{self.store.folder}: no results for {' / '.join(key)}: run the experiment again to continue"
+                f"{self.store.folder}: no results for {' / '.join(key)}: run the experiment again to resume"
             )
         arrays, about = parts[0]
         joined: dict[str, Any] = {name: np.concatenate([arrays[name] for arrays, _ in parts]) for name in JOINED}
@@ -199,7 +199,7 @@ def open_results(folder: str | Path, *, partial: bool = False) -> Results:
     if not partial and (missing := results.missing()):
         total = sum(len(cells) for cells in results.cell_ids.values())
         raise Missing(
-            f"{folder}: {len(missing)} of {total} cells are missing or damaged: run the experiment again to continue, "
+            f"{folder}: {len(missing)} of {total} cells are missing or damaged: run the experiment again to resume, "
             "or ask for partial results"
         )
     return results

@@ -187,4 +187,4 @@ def interruption_message(store: CellStore, cells: list[Cell]) -> str:
     """The message after an interruption of the run."""
     wanted = unique(cells)
     kept = sum(store.has(name) for name in wanted)
-    return f"stopped: {kept} of {len(wanted)} cells are kept in {store.folder}; run the same command again to continue"
+    return f"stopped: {kept} of {len(wanted)} cells are kept in {store.folder}; run the same command again to resume"

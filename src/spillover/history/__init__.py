@@ -1,4 +1,4 @@
-"""From a file of what was done and what came of it to the next decision."""
+"""From a file of past decisions and their outcomes to the next decision."""
 
 from spillover.history.problems import HistoryError
 from spillover.history.record import History, read_history

@@ -1,4 +1,4 @@
-"""Rounds in their order: numbers or dates, what they are called, which is the next, where there are gaps."""
+"""The order of rounds: numbers or dates, their labels, the next one, and gaps between them."""
 
 from calendar import monthrange
 from collections import Counter
@@ -12,20 +12,20 @@ import numpy as np
 from spillover.history.cells import round_value
 from spillover.types import IntArray
 
-FEWEST = 3  # rounds that a rhythm can be told from
+FEWEST = 3  # dates needed to recognise a regular step
 
 
 class Calendar(NamedTuple):
     """The order of the rounds."""
 
-    rank: IntArray  # place in the order for each round as it was written; -1 where it cannot be read
-    labels: tuple[str, ...]  # in their order
-    following: str | None  # what the next round is called, if that can be told
+    rank: IntArray  # position of each round as it was written; -1 where it cannot be read
+    labels: tuple[str, ...]  # in order
+    following: str | None  # the label of the next round, if the rounds have a regular step
     notes: tuple[str, ...]
 
 
 def calendar(texts: Sequence[str]) -> Calendar:
-    """Bring rounds into their order; those that are written in two ways (1 and 1.0) are one.
+    """Sort rounds; one that is written in two ways (1 and 1.0) counts once.
 
     >>> calendar(["3", "1", "2", "1.0"])[:3]
     (array([2, 0, 1, 0]), ('1', '2', '3'), '4')
@@ -36,20 +36,20 @@ def calendar(texts: Sequence[str]) -> Calendar:
     known: list[Any] = sorted({value for value in values if value is not None})
     place = {value: k for k, value in enumerate(known)}
     rank = np.array([place.get(value, -1) for value in values], np.int64)
-    labels = tuple(named(known))
+    labels = tuple(round_labels(known))
     if len(known) < 2:
         return Calendar(rank, labels, str(known[0] + 1) if known and isinstance(known[0], int) else None, ())
     steps: list[Any] = monthly(known) or [later - earlier for earlier, later in pairwise(known)]
     usual = Counter(steps).most_common(1)[0][0]
     gaps = [k for k, step in enumerate(steps) if step != usual]
-    told = not gaps and (isinstance(known[0], int) or len(known) >= FEWEST)
-    following = after(known[-1], usual, known) if told or isinstance(known[0], int) else None
-    next_label = None if following is None else named([*known, following])[-1]
+    regular = isinstance(known[0], int) or (not gaps and len(known) >= FEWEST)
+    following = after(known[-1], usual, known) if regular else None
+    next_label = None if following is None else round_labels([*known, following])[-1]
     return Calendar(rank, labels, next_label, tuple(gap_notes(known, labels, usual, gaps)))
 
 
-def named(known: Sequence[Any]) -> list[str]:
-    """Dates without the time of day if all begin at midnight."""
+def round_labels(known: Sequence[Any]) -> list[str]:
+    """Numbers and dates as text; without the time of day if all are at midnight."""
     if all(isinstance(value, int) for value in known):
         return [str(value) for value in known]
     if all(value.time() == time() and value.tzinfo is None for value in known):
@@ -58,7 +58,7 @@ def named(known: Sequence[Any]) -> list[str]:
 
 
 def monthly(known: Sequence[Any]) -> list[int] | None:
-    """The steps in months, if that is what the dates go by: the same day of the month, or always its last."""
+    """The steps in months, if all dates are the same day of the month, or its last day."""
     if isinstance(known[0], int) or len(known) < FEWEST or known[1] - known[0] < timedelta(28):
         return None
     same = len({(value.day, value.time()) for value in known}) == 1
@@ -70,35 +70,35 @@ def monthly(known: Sequence[Any]) -> list[int] | None:
 
 
 def after(latest: Any, step: Any, known: Sequence[Any]) -> Any:
-    """The round one step after the latest; None where the years end, with 9999."""
+    """The round one step after the latest; None after the year 9999."""
     try:
         if isinstance(latest, int) or isinstance(step, timedelta):
             return latest + step
         month = latest.year * 12 + latest.month - 1 + step
-        year, number = month // 12, month % 12 + 1
+        year, month = month // 12, month % 12 + 1
         same = len({value.day for value in known}) == 1 and latest.day <= 28
-        return latest.replace(year=year, month=number, day=latest.day if same else monthrange(year, number)[1])
+        return latest.replace(year=year, month=month, day=latest.day if same else monthrange(year, month)[1])
     except (OverflowError, ValueError):
         return None
 
 
 def gap_notes(known: Sequence[Any], labels: Sequence[str], usual: Any, gaps: Sequence[int]) -> list[str]:
-    """What is said of rounds that are not evenly apart."""
+    """Notes on rounds that are not evenly spaced."""
     if not gaps:
         return []
     first = gaps[0]
     many = f"{len(gaps):,} gaps" if len(gaps) > 1 else "a gap"
     where = f"{'the first ' if len(gaps) > 1 else ''}from {labels[first]} to {labels[first + 1]}"
     notes = [
-        f"{many} between the rounds, {where}, where {apart(usual, known)} is usual: "
-        "rounds count in their order, and a gap is no round"
+        f"{many} between the rounds, {where}, where {step_in_words(usual, known)} is usual: "
+        "only the order of rounds matters, and a gap is not a round"
     ]
     if isinstance(known[0], int) and all(looks_like_a_date(value) for value in (known[0], known[-1])):
-        notes.append(f"rounds such as {labels[0]} are read as numbers: a date is written {dashed(known[0])}")
+        notes.append(f"rounds such as {labels[0]} are read as numbers; dates must be written like {dashed(known[0])}")
     return notes
 
 
-def apart(step: Any, known: Sequence[Any]) -> str:
+def step_in_words(step: Any, known: Sequence[Any]) -> str:
     if isinstance(known[0], int):
         return f"a step of {step}"
     if isinstance(step, timedelta):

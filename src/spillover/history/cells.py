@@ -1,4 +1,4 @@
-"""What stands in the cells: names, yes or no, numbers, rounds."""
+"""The values of cells: names, yes or no, numbers, rounds."""
 
 import re
 from datetime import datetime
@@ -15,7 +15,7 @@ ROUND = "a whole number or a date such as 2026-03-31"
 
 
 class Names:
-    """The different values of a column, numbered in the order in which they are met.
+    """The distinct values of a column, numbered in order of appearance.
 
     >>> import pyarrow as pa
     >>> names = Names(most=3, what="arms in north.csv")
@@ -34,22 +34,22 @@ class Names:
         return list(self.known)
 
     def codes(self, column: Any) -> IntArray:
-        """A number for each cell; -1 where it is empty."""
+        """The number of the value of each cell; -1 where the cell is empty."""
         place, texts = encoded(column)
         own = np.empty(len(texts) + 1, np.int64)
-        own[-1] = -1  # the place of what is empty
+        own[-1] = -1  # empty cells
         for k, text in enumerate(texts):
             own[k] = self.known.setdefault(text, len(self.known)) if text else -1
         if len(self.known) > self.most:
             raise ValueError(
-                f"more than {self.most:,} {self.what}: must be at most that many (if it is the wrong column: "
-                "--columns says which is which)"
+                f"more than {self.most:,} {self.what}: must be at most that many (if this is the wrong column, "
+                "name the right one with --columns)"
             )
         return np.asarray(own[place])
 
 
 def encoded(column: Any) -> tuple[IntArray, list[str]]:
-    """Positions in a list of trimmed texts for every cell; -1 where the cell is empty."""
+    """For every cell its position in a list of trimmed texts; -1 where the cell is empty."""
     import pyarrow as pa
 
     found = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
@@ -57,7 +57,7 @@ def encoded(column: Any) -> tuple[IntArray, list[str]]:
     if not pa.types.is_string(values.type):
         values = values.cast(pa.string())
     texts = [(text or "").strip() for text in values.to_pylist()]
-    place = plain(found.indices, -1)
+    place = to_numpy(found.indices, -1)
     return place.astype(np.int64, copy=False), texts
 
 
@@ -70,14 +70,14 @@ def decisions(column: Any, problems: Problems, first: int) -> Array:
 
     def describe(row: int) -> str:
         text = texts[place[row - first]] if place[row - first] >= 0 else ""
-        return f"chosen {given(text)}: must be 1 or 0, yes or no, true or false"
+        return f"chosen {quote_cell(text)}: must be 1 or 0, yes or no, true or false"
 
     problems.add("chosen", bad + first, describe)
     return np.asarray(found)
 
 
 def numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bool) -> Array:
-    """The numbers of a column; NaN where the cell is empty. comma: a decimal comma is read too."""
+    """The numbers of a column; NaN where the cell is empty. comma: decimal commas are accepted too."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -85,7 +85,7 @@ def numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bo
     try:
         found = column if pa.types.is_float64(column.type) else column.cast(pa.float64())
     except pa.ArrowInvalid:
-        import pyarrow.compute as compute  # loaded only if it is needed: it takes longer than reading most files
+        import pyarrow.compute as compute  # loaded only when needed: it takes longer than reading most files
 
         trimmed = compute.utf8_trim_whitespace(column)
         if comma:
@@ -94,50 +94,52 @@ def numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bo
         empty = compute.equal(trimmed, "")
         found = compute.if_else(compute.or_(bad, empty), pa.scalar(None, pa.string()), trimmed).cast(pa.float64())
         wrong = compute.and_not(compute.fill_null(bad, False), compute.fill_null(empty, True))
-        refuse(bits(wrong.buffers()[1], wrong), column, name, problems, first)
+        report_cells(bits(wrong.buffers()[1], wrong), column, name, problems, first)
         return as_floats(found)
     values = as_floats(found)
-    infinite = ~np.isfinite(values) & is_there(column)
+    infinite = ~np.isfinite(values) & not_null(column)
     if infinite.any():
-        refuse(infinite, column, name, problems, first)
+        report_cells(infinite, column, name, problems, first)
         return np.where(infinite, np.nan, values)
     return values
 
 
 def as_floats(found: Any) -> Array:
-    return np.asarray(plain(found, np.nan), np.float64)
+    return np.asarray(to_numpy(found, np.nan), np.float64)
 
 
 def bits(buffer: Any, found: Any) -> BoolArray:
-    """Truth values of an arrow array, which have no bytes of their own there."""
+    """The truth values of an arrow array, which packs eight of them into a byte."""
     unpacked = np.unpackbits(np.frombuffer(buffer, np.uint8), count=found.offset + len(found), bitorder="little")
     return unpacked[found.offset :].view(np.bool_)
 
 
-def is_there(found: Any) -> BoolArray:
+def not_null(found: Any) -> BoolArray:
     """Which cells of an arrow array are not empty."""
     if found.null_count in (0, len(found)):
         return np.full(len(found), found.null_count == 0)
     return bits(found.buffers()[0], found)
 
 
-def plain(found: Any, empty: Any) -> Any:
-    """Numbers of an arrow array, with `empty` in its gaps; arrow's own way would load pandas, which takes long."""
+def to_numpy(found: Any, empty: Any) -> Any:
+    """The numbers of an arrow array, with `empty` for nulls; arrow's own conversion would load pandas."""
     if found.null_count == len(found):
         return np.full(len(found), empty)
     kind = np.dtype({"double": "float64"}.get(str(found.type), str(found.type)))
     values = np.frombuffer(found.buffers()[1], kind, len(found), found.offset * kind.itemsize)
-    return values if found.null_count == 0 else np.where(is_there(found), values, empty)
+    return values if found.null_count == 0 else np.where(not_null(found), values, empty)
 
 
-def refuse(wrong: Any, column: Any, name: str, problems: Problems, first: int) -> None:
+def report_cells(wrong: Any, column: Any, name: str, problems: Problems, first: int) -> None:
+    """Report the cells that hold no finite number."""
+
     def describe(row: int) -> str:
-        return f"{name} {given(column[row - first].as_py())}: must be a finite number, or empty if it is not known yet"
+        return f"{name} {quote_cell(column[row - first].as_py())}: must be a finite number, or empty until it is known"
 
     problems.add("number", np.flatnonzero(wrong) + first, describe)
 
 
-def given(value: object) -> str:
+def quote_cell(value: object) -> str:
     """A cell as it is quoted in a message."""
     text = str(value).strip() if value is not None else ""
     short = text if len(text) <= 40 else f"{text[:37]}..."
@@ -145,7 +147,7 @@ def given(value: object) -> str:
 
 
 def round_value(text: str) -> int | datetime | None:
-    """What a round is called: a whole number, or a moment; None if it is neither.
+    """A round: a whole number, or a date and time; None if the text is neither.
 
     >>> round_value("12"), round_value("2026-03-31"), round_value("31.3.2026")
     (12, datetime.datetime(2026, 3, 31, 0, 0), None)

@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.history.calendar import Calendar
-from spillover.history.cells import ROUND, given
-from spillover.history.header import near
+from spillover.history.cells import ROUND, quote_cell
+from spillover.history.header import did_you_mean
 from spillover.history.problems import Problems
 from spillover.history.table import Table
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.types import Array, BoolArray, IntArray
 
 UNIT = (0.0, 1.0)
-LISTED = 5  # arms or rounds that one line names
-NEARLY = 0.6  # how alike two names are of which one may be the other misspelt
+LISTED = 5  # arms or rounds in a line
+NEARLY = 0.6  # similarity from which on a name may be a misspelling of another
 
 
 class Outcomes(NamedTuple):
-    """What came of the rounds, ready to be told to a policy."""
+    """The outcomes of the rounds, ready for a policy to learn from."""
 
     z: Array
     y: Array
@@ -38,24 +38,24 @@ def check_rows(table: Table, dates: Calendar, arms: Sequence[int], problems: Pro
 
     def describe(row: int) -> str:
         place = table.round[row]
-        return f"round {given(table.rounds[place] if place >= 0 else None)}: must be {ROUND}"
+        return f"round {quote_cell(table.rounds[place] if place >= 0 else None)}: must be {ROUND}"
 
     problems.add("round", np.flatnonzero(rank < 0), describe)
     problems.add("arm", np.flatnonzero(column < 0), lambda row: "arm is empty: must be a name")
     if problems.count > before:
         return None
     keys: IntArray = rank.astype(np.int64)
-    keys *= n  # in place: these are the longest arrays there are
+    keys *= n  # in place: these are the longest arrays
     keys += column
     if not fills(keys, len(dates.labels) * n):
-        check_once(table, keys, problems)
-        column, missed = check_spelling(table, rank, column, arms, problems)
-        check_all_there(table, rank, column, dates, arms, problems, missed)
+        check_duplicates(table, keys, problems)
+        column, misspelt = check_spelling(table, rank, column, arms, problems)
+        check_complete(table, rank, column, dates, arms, problems, misspelt)
     return keys if problems.count == before else None
 
 
 def fills(keys: IntArray, cells: int) -> bool:
-    """Whether every cell has one row: the quick answer, as that is how it should be."""
+    """Whether every cell has exactly one row: a quick check, as this is the usual case."""
     if len(keys) != cells:
         return False
     seen = np.zeros(cells, np.bool_)
@@ -63,7 +63,7 @@ def fills(keys: IntArray, cells: int) -> bool:
     return bool(seen.all())
 
 
-def check_once(table: Table, keys: IntArray, problems: Problems) -> None:
+def check_duplicates(table: Table, keys: IntArray, problems: Problems) -> None:
     """No arm twice in a round."""
     order = np.argsort(keys, kind="stable")
     again = order[1:][keys[order][1:] == keys[order][:-1]]
@@ -72,7 +72,7 @@ def check_once(table: Table, keys: IntArray, problems: Problems) -> None:
         np.sort(again),
         lambda row: (
             f"round {table.rounds[table.round[row]]}, arm {table.arms[table.arm[row]]!r}: "
-            "stands there already: must have one row"
+            "appears more than once: must have one row"
         ),
     )
 
@@ -80,12 +80,12 @@ def check_once(table: Table, keys: IntArray, problems: Problems) -> None:
 def check_spelling(
     table: Table, rank: Any, column: Any, arms: Sequence[int], problems: Problems
 ) -> tuple[Any, set[int]]:
-    """Say which arms are but another one misspelt; the column with what was meant, and the arms that are none.
+    """Report arms that are probably misspellings; returns the corrected column, and the misspelt arms.
 
-    Such an arm stands in few rounds, and only in those where an arm of nearly the same name is missing.
+    Such an arm appears in few rounds, and only in those where an arm of nearly the same name is missing.
     """
     names, often = [table.arms[k] for k in arms], np.bincount(column, minlength=len(arms))
-    rounds, missed = int(often.max()), set[int]()
+    rounds, misspelt = int(often.max()), set[int]()
     rare = np.flatnonzero(often * 2 < rounds)
     common = {names[k].casefold(): k for k in np.flatnonzero(often * 2 >= rounds)}
     for k in rare.tolist():
@@ -95,24 +95,24 @@ def check_spelling(
             continue
         meant = common[close[0]]
         column = np.where(column == k, np.int32(meant), column)
-        missed.add(k)
-        often_said = f"stands in {often[k]:,} of {int(rank.max()) + 1:,} rounds"
-        text = f"arm {names[k]!r} {often_said}, where {names[meant]!r} is missing: must be one of the arms"
+        misspelt.add(k)
+        seen = f"appears in {often[k]:,} of {int(rank.max()) + 1:,} rounds"
+        text = f"arm {names[k]!r} {seen}, where {names[meant]!r} is missing: must be one of the arms"
         problems.add("spelling", here, lambda row, text=text, name=names[meant]: f"{text}; did you mean {name}?")  # type: ignore[misc]
-    return column, missed
+    return column, misspelt
 
 
-def check_all_there(
+def check_complete(
     table: Table,
     rank: Any,
     column: Any,
     dates: Calendar,
     arms: Sequence[int],
     problems: Problems,
-    missed: Collection[int] = (),
+    misspelt: Collection[int] = (),
 ) -> None:
-    """No arm missing from a round; `missed` are names that are no arms."""
-    wanted = np.setdiff1d(np.arange(len(arms)), list(missed))
+    """Every round must have a row for every arm; `misspelt` names are no arms."""
+    wanted = np.setdiff1d(np.arange(len(arms)), list(misspelt))
     lacking = np.flatnonzero(np.bincount(rank, minlength=len(dates.labels)) < len(wanted))
     names = [table.arms[k] for k in arms]
     often = np.bincount(column, minlength=len(arms))
@@ -120,26 +120,26 @@ def check_all_there(
 
     def describe(t: int) -> str:
         absent = np.setdiff1d(wanted, column[rank == t])
-        shown = [names[k] for k in absent[:LISTED]]
+        some = [names[k] for k in absent[:LISTED]]
         more = f" and {len(absent) - LISTED} more" if len(absent) > LISTED else ""
-        others = [name for name in rare if name not in shown]
+        others = [name for name in rare if name not in some]
         return (
-            f"round {dates.labels[t]} has no row for {', '.join(map(repr, shown))}{more}: "
-            f"must have one for each of the {len(wanted)} arms{near(shown[0], others)}"
+            f"round {dates.labels[t]} has no row for {', '.join(map(repr, some))}{more}: "
+            f"must have one for each of the {len(wanted)} arms{did_you_mean(some[0], others)}"
         )
 
     problems.add("missing", lacking, describe, rows=False)
 
 
 def check_rewards(table: Table, problems: Problems, reward_range: Any, overall_range: Any) -> None:
-    """z only of arms that were chosen, and z and y within what was declared."""
+    """z must be given for chosen arms only, and z and y must be in their ranges."""
     played = table.chosen == 1
     stray = np.flatnonzero((table.chosen == 0) & (table.z != 0) & np.isfinite(table.z))
-    problems.add("not chosen", stray, lambda row: f"z = {table.z[row]:g} of an arm that was not chosen: must be empty")
+    problems.add("not chosen", stray, lambda row: f"z = {table.z[row]:g} for an arm that was not chosen: must be empty")
     low, high = UNIT if reward_range is None else reward_range
     outside = np.flatnonzero(played & ((table.z < low) | (table.z > high)))
-    told = "" if reward_range is not None or not len(outside) else undeclared(table.z[played])
-    problems.add("range", outside, lambda row: f"z = {table.z[row]:g}: must be from {low:g} to {high:g}{told}")
+    hint = "" if reward_range is not None or not len(outside) else range_hint(table.z[played])
+    problems.add("range", outside, lambda row: f"z = {table.z[row]:g}: must be from {low:g} to {high:g}{hint}")
     if table.y is None:
         return
     overall = table.y
@@ -148,13 +148,13 @@ def check_rewards(table: Table, problems: Problems, reward_range: Any, overall_r
     problems.add("overall", beyond, lambda row: f"y = {overall[row]:g}: must be from {least:g} to {most:g}")
 
 
-def undeclared(z: Array) -> str:
-    """How to declare a range, with what the file has."""
-    return f"; the file has z from {np.nanmin(z):g} to {np.nanmax(z):g}: say what z can be with --range LOW HIGH"
+def range_hint(z: Array) -> str:
+    """How to declare a range, with the range of the file."""
+    return f"; z in the file is from {np.nanmin(z):g} to {np.nanmax(z):g}: give its full range with --range LOW HIGH"
 
 
 def outcomes(x: BoolArray, z: Array, y: Array | None, labels: Sequence[str]) -> Outcomes:
-    """A round has arrived when z of every chosen arm and y of every arm is there; until then its values are 0."""
+    """A round has arrived when z of every chosen arm and y of every arm are known; until then its values are 0."""
     lacking = (x & np.isnan(z)).sum(axis=1)
     possible = x.sum(axis=1)
     if y is not None:
@@ -164,31 +164,29 @@ def outcomes(x: BoolArray, z: Array, y: Array | None, labels: Sequence[str]) -> 
     partly = np.flatnonzero(~arrived & (lacking < possible))
     notes = []
     if len(partly):
-        listed = ", ".join(f"{labels[t]} ({lacking[t]} of {possible[t]} values missing)" for t in partly[:LISTED])
+        some = ", ".join(f"{labels[t]} ({lacking[t]} of {possible[t]} values missing)" for t in partly[:LISTED])
         more = f" and {len(partly) - LISTED:,} more" if len(partly) > LISTED else ""
-        notes.append(f"rounds reported in part count as pending until all of their values are there: {listed}{more}")
+        notes.append(f"rounds with missing values count as pending: {some}{more}")
     if y is not None and not arrived.any():
-        notes += no_overall(x, z, y)
+        notes += why_nothing_arrived(x, z, y)
     z[~x] = 0.0
     z[~arrived] = 0.0
     if y is None:
         y = z
-        notes.append("no column y: no spill-over can be learned, and every arm counts for itself alone")
+        notes.append("no column y: spill-over cannot be learned, so every arm counts for itself alone")
     else:
         y[~arrived] = 0.0
     return Outcomes(z, y, arrived, notes)
 
 
-def no_overall(x: BoolArray, z: Array, y: Array) -> list[str]:
-    """Why no round counts as arrived though z is there: y is empty, or was given for chosen arms alone."""
-    without = "or go without it with --columns y= (then no spill-over is learned)"
+def why_nothing_arrived(x: BoolArray, z: Array, y: Array) -> list[str]:
+    """Why no round counts as arrived although z is known: y is empty, or given for chosen arms only."""
+    without = "or do without it with --columns y= (then no spill-over is learned)"
     if np.isnan(z[x]).all():
         return []
     if np.isnan(y).all():
-        return [f"column y is empty in every round, so that all of them count as pending: fill it in, {without}"]
+        return [f"column y is empty, so all rounds count as pending: fill it in, {without}"]
     if np.isnan(y[~x]).all():
-        wanted = "y is wanted of every arm, chosen or not"
-        return [
-            f"column y has values of chosen arms alone, so that all rounds count as pending: {wanted}; {without[3:]}"
-        ]
+        needed = "give y of every arm, chosen or not"
+        return [f"column y has values of chosen arms only, so all rounds count as pending: {needed}, {without}"]
     return []

@@ -1,4 +1,4 @@
-"""Simulated histories: a small file to start from, and what the stories in `examples/` are made with."""
+"""Simulated histories: a small file to start from, and the source of the files in `examples/`."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
@@ -10,7 +10,7 @@ from spillover.rng import Purpose, Rng
 from spillover.types import Array
 
 HEADER = "round,arm,chosen,z,y"
-CHANNELS = {  # how much a week of it sells by itself, on a scale from 0 to 1
+CHANNELS = {  # mean sales of a week of each channel by itself, on a scale from 0 to 1
     "newsletter": 0.30,
     "posters": 0.25,
     "radio": 0.35,
@@ -18,7 +18,7 @@ CHANNELS = {  # how much a week of it sells by itself, on a scale from 0 to 1
     "social": 0.40,
     "video": 0.45,
 }
-HELPS = {  # (from, to): what one unit of sales through one channel adds to another
+EFFECTS = {  # (from, to): what one unit of sales through one channel adds to another
     ("video", "search"): 0.6,
     ("radio", "search"): 0.3,
     ("social", "newsletter"): 0.5,
@@ -31,11 +31,11 @@ WEEKS, EACH_WEEK, PENDING = 40, 2, 2
 def example_file() -> str:
     """The text of a CSV file: what six channels sold in forty weeks, two of which run each week; simulated."""
     weeks = dates(date(2026, 1, 5), 7, WEEKS)
-    return simulated(CHANNELS, HELPS, rounds=weeks, budget=EACH_WEEK, pending=range(WEEKS - PENDING, WEEKS))
+    return simulated(CHANNELS, EFFECTS, rounds=weeks, budget=EACH_WEEK, pending=range(WEEKS - PENDING, WEEKS))
 
 
 def dates(first: date, days: int, count: int) -> list[str]:
-    """Dates that are some days apart."""
+    """Dates at intervals of some days."""
     return [str(first + timedelta(days * k)) for k in range(count)]
 
 
@@ -53,10 +53,10 @@ def simulated(
 ) -> str:
     """The text of a history: random sets of arms, rewards around their levels, spilled over along the effects.
 
-    levels: mean reward of each arm as a share of the largest. effects: (from, to) -> what a unit of the one adds to the
-    other. pending: positions of the rounds whose outcomes are not written. later: from which position on some arms
-    have other levels. largest: what the rewards z can be at most. noise: standard deviation of what is added to
-    every y, as a share of the largest.
+    levels: mean reward of each arm as a share of the largest. effects: (from, to) -> what a unit of one adds to the
+    other. pending: positions of the rounds without outcomes. later: a position, and the levels of some arms from there
+    on. largest: the largest possible reward z. noise: standard deviation of the noise in every y, as a share of the
+    largest.
     """
     validate.whole("budget", budget, 1, len(levels))
     names, rng, lines = list(levels), Rng(seed), [HEADER]
@@ -77,7 +77,7 @@ def simulated(
 
 
 def total_effects(names: Sequence[str], effects: Mapping[tuple[str, str], float]) -> Array:
-    """(I - A)^-1: what a unit of each arm's own reward becomes in every arm."""
+    """(I - A)^-1: the total effect of a unit of each arm's own reward on every arm."""
     spill = np.zeros((len(names), len(names)))
     for (source, target), strength in effects.items():
         spill[names.index(target), names.index(source)] = strength

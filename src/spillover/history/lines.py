@@ -1,4 +1,4 @@
-"""On which lines of a CSV file its rows stand; asked only when there is something to complain about."""
+"""The line numbers of the rows of a CSV file; needed only for error messages."""
 
 import csv
 import gzip
@@ -12,23 +12,23 @@ from spillover.history.problems import Problems
 
 
 class Layout(NamedTuple):
-    """How the lines of a CSV file become rows."""
+    """How the lines of a CSV file are read as rows."""
 
     path: Path
     skip: int  # lines before the first row
-    width: int  # values that a row has
+    width: int  # values in a row
     separator: str
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """The file unpacked."""
+    """The file, decompressed."""
     return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
 
 
-def walk(layout: Layout) -> Iterator[tuple[int, int]]:
-    """The number of the line on which each row that is not empty begins, from 1, and how many values the row has."""
+def row_lines(layout: Layout) -> Iterator[tuple[int, int]]:
+    """For each row that is not empty: the number of its first line, from 1, and the number of its values."""
     with open_bytes(layout.path) as file:
-        # every byte can be read in Latin-1, and separators and quotes are the same; lines end in CR, LF or both
+        # any byte is valid Latin-1, and separators and quotes are the same; lines end in CR, LF or both
         lines = io.TextIOWrapper(file, "latin-1", newline="")
         number = 0
         for line in lines:
@@ -36,15 +36,15 @@ def walk(layout: Layout) -> Iterator[tuple[int, int]]:
             if number <= layout.skip or not line.strip("\r\n"):
                 continue
             if '"' in line:
-                values, taken = quoted(chain([line], lines), layout.separator)
+                values, taken = quoted_row(chain([line], lines), layout.separator)
                 yield number, values
                 number += taken - 1
             else:
                 yield number, line.count(layout.separator) + 1
 
 
-def quoted(lines: Iterable[str], separator: str) -> tuple[int, int]:
-    """How many values the next row has, and how many lines it takes: a quoted value may have line breaks."""
+def quoted_row(lines: Iterable[str], separator: str) -> tuple[int, int]:
+    """The number of values of the next row, and of its lines: a quoted value may contain line breaks."""
     reader = csv.reader(lines, delimiter=separator)
     try:
         return len(next(reader)), reader.line_num
@@ -53,20 +53,20 @@ def quoted(lines: Iterable[str], separator: str) -> tuple[int, int]:
 
 
 def lines_of(layout: Layout, rows: list[int]) -> list[int | None]:
-    """The line of each row (counted from 0, lines with another number of values left out); rows must rise."""
-    whole = (number for number, values in walk(layout) if values == layout.width)
+    """The line of each row; rows are counted from 0 without those of another width, and must be increasing."""
+    complete = (number for number, values in row_lines(layout) if values == layout.width)
     found: list[int | None] = []
     line, at = None, -1
     for row in rows:
         while at < row:
-            line, at = next(whole, None), at + 1
+            line, at = next(complete, None), at + 1
         found.append(line)
     return found
 
 
-def tell_broken(layout: Layout, problems: Problems) -> None:
-    """Lines with more or fewer values than there are columns."""
-    for number, values in walk(layout):
+def report_broken(layout: Layout, problems: Problems) -> None:
+    """Report lines with more or fewer values than there are columns."""
+    for number, values in row_lines(layout):
         if values != layout.width:
-            text = f"has {values} value{'s' if values > 1 else ''}: must have {layout.width}, as there are columns"
-            problems.say("width", text, number)
+            text = f"has {values} value{'s' if values > 1 else ''}: must have {layout.width}, one for each column"
+            problems.add_text("width", text, number)

@@ -1,4 +1,4 @@
-"""Which types of Parquet columns can be read as rounds, names, decisions and numbers."""
+"""The types of Parquet columns that can be read as rounds, names, decisions and numbers."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ ACCEPTED = {
 
 
 def check_types(path: Path, schema: Any, columns: Columns) -> None:
-    """Refuse a column whose values mean nothing here, before any of them is read."""
+    """Reject columns of the wrong type before anything is read."""
     for meaning, place in columns.places.items():
         field = schema.field(place)
         if not readable(meaning, field.type):
@@ -23,7 +23,7 @@ def check_types(path: Path, schema: Any, columns: Columns) -> None:
 
 
 def readable(meaning: str, kind: Any) -> bool:
-    """Whether a type can be what a column means; a dictionary is as good as its values."""
+    """Whether a column of this type can have this meaning; a dictionary counts as the type of its values."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -50,7 +50,7 @@ def is_bytes(kind: Any) -> bool:
 
 
 def as_text(path: Path, name: str, column: Any) -> Any:
-    """A column whose texts are known to be UTF-8; bytes become texts."""
+    """The column, with texts checked to be UTF-8, and bytes decoded."""
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -61,6 +61,6 @@ def as_text(path: Path, name: str, column: Any) -> Any:
             return (column.dictionary_decode() if kind is not column.type else column).cast(pa.string())
         column.validate(full=True)
     except pa.ArrowInvalid:
-        what = f"column {name!r} is of type {column.type} and not UTF-8 throughout"
-        raise ValueError(f"{path}: {what}: must be text in UTF-8") from None
+        found = f"column {name!r} is of type {column.type} and not all of it is UTF-8"
+        raise ValueError(f"{path}: {found}: must be UTF-8 text") from None
     return column

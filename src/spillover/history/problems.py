@@ -1,25 +1,25 @@
-"""What is wrong with a file, all of it at once: where, what was found, what is accepted."""
+"""All problems of a file at once: where they are, what was found, what is accepted."""
 
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-SHOWN = 20  # of each kind; the rest is counted
+SHOWN = 20  # problems of each kind; the rest is counted
 
 
-class Found(NamedTuple):
-    """One problem; `row` counts the rows of data from 0, None where the file as a whole is meant."""
+class Problem(NamedTuple):
+    """One problem; `row` counts the rows of data from 0, None for a problem of the whole file."""
 
     row: int | None
     text: str
-    line: int | None = None  # where it is known without counting rows
+    line: int | None = None  # where it is known already
 
 
 class HistoryError(ValueError):
-    """A file that no decision can be made from; `lines` has one line for every problem that is listed."""
+    """A file with problems; `lines` has one line for each of them, up to a limit for each kind."""
 
     def __init__(self, name: str, lines: list[str], count: int) -> None:
-        super().__init__(f"{name}: {count:,} problem{'s' if count > 1 else ''}; nothing was decided")
+        super().__init__(f"{name}: {count:,} problem{'s' if count > 1 else ''}; no decision was made")
         self.lines = lines
 
 
@@ -28,50 +28,50 @@ class Problems:
 
     >>> problems = Problems()
     >>> problems.add("number", [4, 9], lambda k: f"z of row {k}: must be a number")
-    >>> problems.count, [found.row for found in problems.listed("number")]
+    >>> problems.count, [problem.row for problem in problems.of_kind("number")]
     (2, [4, 9])
     """
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
-        self.found: dict[str, list[Found]] = {}
+        self.found: dict[str, list[Problem]] = {}
 
     @property
     def count(self) -> int:
         return sum(self.counts.values())
 
-    def listed(self, kind: str) -> list[Found]:
+    def of_kind(self, kind: str) -> list[Problem]:
         return self.found.get(kind, [])
 
     def add(self, kind: str, items: Any, describe: Callable[[int], str], *, rows: bool = True) -> None:
-        """Problems of one kind; `items` are rows of data unless said otherwise, described only if they are shown."""
-        room = max(SHOWN - len(self.listed(kind)), 0)
+        """Add problems of one kind; `items` are rows of data (unless rows=False), described only if they are shown."""
+        room = max(SHOWN - len(self.of_kind(kind)), 0)
         if len(items):
             self.counts[kind] = self.counts.get(kind, 0) + len(items)
-            shown = [Found(int(k) if rows else None, describe(int(k))) for k in items[:room]]
-            self.found.setdefault(kind, []).extend(shown)
+            described = [Problem(int(k) if rows else None, describe(int(k))) for k in items[:room]]
+            self.found.setdefault(kind, []).extend(described)
 
-    def say(self, kind: str, text: str, line: int | None = None) -> None:
-        """A problem of the file as a whole, or of a line that is no row."""
+    def add_text(self, kind: str, text: str, line: int | None = None) -> None:
+        """Add a problem of the whole file, or of a line that is not a row."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
-        if len(self.listed(kind)) < SHOWN:
-            self.found.setdefault(kind, []).append(Found(None, text, line))
+        if len(self.of_kind(kind)) < SHOWN:
+            self.found.setdefault(kind, []).append(Problem(None, text, line))
 
     def add_hint(self, kind: str, pattern: re.Pattern[str], hint: str) -> None:
-        """Say more in the problems of a kind whose text has the pattern in it."""
-        for k, found in enumerate(self.listed(kind)):
-            if pattern.search(found.text):
-                self.found[kind][k] = found._replace(text=f"{found.text}; {hint}")
+        """Add a hint to the problems of a kind whose text contains the pattern."""
+        for k, problem in enumerate(self.of_kind(kind)):
+            if pattern.search(problem.text):
+                self.found[kind][k] = problem._replace(text=f"{problem.text}; {hint}")
 
     def error(self, name: str, places: Callable[[list[int]], Sequence[int | None]], word: str = "") -> HistoryError:
-        """The error that tells all of it; `places` says on which lines some rows of data stand."""
-        rows = sorted({found.row for kind in self.found.values() for found in kind if found.row is not None})
+        """The error with all problems; `places` gives the lines of some rows of data."""
+        rows = sorted({problem.row for kind in self.found.values() for problem in kind if problem.row is not None})
         where = dict(zip(rows, places(rows), strict=True)) if rows else {}
         lines = []
-        for kind, listed in self.found.items():
-            for row, text, line in listed:
+        for kind, found in self.found.items():
+            for row, text, line in found:
                 place = line if row is None else where[row]
                 lines.append(f"{name}: {text}" if place is None else f"{name}:{word}{place}: {text}")
-            if (more := self.counts[kind] - len(listed)) > 0:
-                lines.append(f"{name}: and {more:,} more like the last one")
+            if (more := self.counts[kind] - len(found)) > 0:
+                lines.append(f"{name}: and {more:,} more like it")
         return HistoryError(name, lines, self.count)

@@ -1,4 +1,4 @@
-"""A history: what was chosen in every round and what came of it, checked, with the arms in one fixed order."""
+"""A history: the decisions and outcomes of all rounds, checked, with the arms in a fixed order."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ import numpy as np
 
 from spillover.history.calendar import Calendar, calendar
 from spillover.history.check import check_rewards, check_rows, outcomes
+from spillover.history.header import check_distinct
 from spillover.history.lines import lines_of
 from spillover.history.problems import HistoryError, Problems
 from spillover.history.source import Source, open_source
@@ -18,32 +19,37 @@ from spillover.history.table import Progress, Table, read_table
 from spillover.types import Array, BoolArray
 from spillover.validate import quoted
 
-DECIMAL_COMMA = re.compile(r"= '[+-]?\d+,\d+'")  # in what is said of a cell
+DECIMAL_COMMA = re.compile(r"= '[+-]?\d+,\d+'")  # in the text of a problem
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class History:
-    """What was done and what came of it; the rows are rounds in their order, the columns arms in natural order."""
+    """Past decisions and their outcomes; rows are rounds in order, columns are arms in natural order."""
 
     arms: tuple[str, ...]
-    rounds: tuple[str, ...]  # what they are called
+    rounds: tuple[str, ...]  # their labels
     x: BoolArray  # (rounds, arms)
-    z: Array  # 0 for arms that were not chosen and for what is not known yet
+    z: Array  # 0 for arms that were not chosen, and for rounds that have not arrived
     y: Array  # z if the file has no y
-    arrived: BoolArray  # (rounds,): whether all outcomes of the round are there
+    arrived: BoolArray  # (rounds,): whether all outcomes of the round are known
     has_overall: bool  # whether the file has y: without it no spill-over can be learned
-    following: str | None  # what the next round is called, if that can be told
-    notes: tuple[str, ...]  # what somebody should know who gave this file
+    following: str | None  # the label of the next round, if the rounds have a regular step
+    notes: tuple[str, ...]  # what the owner of the file should know
 
     @property
     def pending(self) -> tuple[str, ...]:
-        """Rounds whose outcomes are still to come."""
+        """Rounds whose outcomes have not arrived."""
         return tuple(self.rounds[k] for k in np.flatnonzero(~self.arrived))
 
     @cached_property
     def observed(self) -> BoolArray:
         """Which arms have outcomes, (arms,)."""
         return np.asarray(np.any(self.x, axis=0, where=self.arrived[:, None]))
+
+    @property
+    def nothing_chosen(self) -> bool:
+        """Whether some rounds have outcomes, but no arm was chosen in any of them."""
+        return bool(self.arrived.any() and not self.observed.any())
 
 
 def read_history(
@@ -56,33 +62,36 @@ def read_history(
 ) -> History:
     """Read a file with one row for each round and arm: round, arm, chosen, z and y, in any order.
 
-    columns: other names of the columns, such as {"round": "day"}; {"y": ""} says that there is none.
-    reward_range: what z can be, (0, 1) unless it is given. overall_range: what y can be, anything unless it is given.
-    All problems of the file are told at once, in the `lines` of the HistoryError.
+    columns: other names of the columns, such as {"round": "day"}; {"y": ""} if there is no y.
+    reward_range: range of z, (0, 1) by default. overall_range: range of y, any by default.
+    All problems of the file are reported at once, in the `lines` of the HistoryError.
     """
     path, problems = Path(path), Problems()
+    check_distinct(columns or {}, columns)
     source = open_source(path, columns or {}, problems)
     if source is None:
         raise problems.error(str(path), lambda rows: [])
     table = read_table(source, problems, progress)
     if source.layout and source.layout.separator == ",":
-        problems.add_hint("number", DECIMAL_COMMA, "decimal commas are read where semicolons or tabs separate columns")
+        hint = "decimal commas are accepted where semicolons or tabs separate columns"
+        problems.add_hint("number", DECIMAL_COMMA, hint)
     if not len(table.round):
-        raise ValueError(f"{path}: has column names and no rows: must have one row for each round and arm")
+        raise ValueError(f"{path}: has column names but no rows: must have one row for each round and arm")
     try:
         dates = calendar(table.rounds)
     except TypeError:
-        problems.say("round", "rounds are numbers and dates, or times with and without a zone: must be of one kind")
-        raise refusal(source, table, problems) from None
+        kinds = "rounds are numbers and dates, or times with and without a zone"
+        problems.add_text("round", f"{kinds}: must be of one kind")
+        raise history_error(source, table, problems) from None
     arms = natural_order(table.arms)
     keys = check_rows(table, dates, arms, problems)
     check_rewards(table, problems, reward_range, overall_range)
     if problems.count or keys is None:
-        raise refusal(source, table, problems)
-    return pivoted(table, dates, arms, keys, source)
+        raise history_error(source, table, problems)
+    return pivot(table, dates, arms, keys, source)
 
 
-def refusal(source: Source, table: Table, problems: Problems) -> HistoryError:
+def history_error(source: Source, table: Table, problems: Problems) -> HistoryError:
     """All problems with their lines; rows of a Parquet file count from 1."""
 
     def places(rows: list[int]) -> Sequence[int | None]:
@@ -106,7 +115,7 @@ def natural(name: str) -> tuple[Any, ...]:
     return [int(part) if k % 2 else part for k, part in enumerate(parts)], name
 
 
-def pivoted(table: Table, dates: Calendar, arms: list[int], keys: Any, source: Source) -> History:
+def pivot(table: Table, dates: Calendar, arms: list[int], keys: Any, source: Source) -> History:
     """The rows as arrays with an axis for rounds and one for arms."""
     shape = (len(dates.labels), len(arms))
     x = np.zeros(shape, np.bool_)
@@ -119,7 +128,7 @@ def pivoted(table: Table, dates: Calendar, arms: list[int], keys: Any, source: S
     found = outcomes(x, z, y, dates.labels)
     notes = [*dates.notes, *found.notes]
     if source.columns.ignored:
-        notes.append(f"columns that nobody reads: {', '.join(map(quoted, source.columns.ignored))}")
+        notes.append(f"columns not used: {', '.join(map(quoted, source.columns.ignored))}")
     return History(
         arms=tuple(table.arms[k] for k in arms),
         rounds=dates.labels,

@@ -1,4 +1,4 @@
-"""Replay a whole history to a policy: what was played, and the outcomes that are known."""
+"""Replay a whole history to a policy: the decisions, and the outcomes that have arrived."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -12,10 +12,10 @@ from spillover.live import Learner
 from spillover.rng import Purpose
 from spillover.types import BoolArray, Choice, Feedback, Problem
 
-# Evidence for a graph candidate is discounted by 1% with every outcome: before the last 1,000 it weighs less than 1e-4.
+# Evidence for a graph candidate is discounted by 1% with every outcome: older than 1,000, it weighs less than 1e-4.
 JUDGED = 1_000
-SOLUTIONS = 100  # of the graph over a long history, in which candidates are judged by their predictions
-EVERY = 1_000  # rounds between two reports of progress
+SOLUTIONS = 100  # of the graph over a long history, where candidates are scored by their predictions
+EVERY = 1_000  # rounds between two updates of the progress
 
 
 def replay_history(
@@ -29,10 +29,10 @@ def replay_history(
     progress: Callable[[int], None] = lambda rounds: None,
     **given: Any,
 ) -> Learner:
-    """A learner that has learned the history; rounds without outcomes are pending.
+    """A learner that has learned from the history; rounds without outcomes are pending.
 
     Each outcome is learned as if it had arrived in its own round: a file in which late outcomes were filled in gives
-    the same learner as one that had them from the start. The order of the arms' graph is not known.
+    the same learner as one that had them from the start. The graph may have cycles.
     """
     given_policy = as_policy(policy)
     accepted = "one that learns from any decision, not only from its own draws with known probabilities"
@@ -73,26 +73,26 @@ def checked_rounds(history: History, problem: Problem) -> Feedback:
 
 
 def between(rounds: Feedback, start: int, stop: int, memo: Any) -> Feedback:
-    """Some of the rounds, with the memo that they share."""
+    """The rounds from `start` to `stop`, with the memo that they share."""
     x, z, y, age, arrived, _, _ = rounds
     here = slice(start, stop)
     return Feedback(x[here], z[here], y[here], age[here], arrived[here], memo=memo)
 
 
 class RoundBatch(NamedTuple):
-    """Rounds up to `stop`, to be learned in one call."""
+    """The rounds up to `stop`, to be learned in one call."""
 
     stop: int
-    judged: bool  # whether the policy gets back the memo that it had at their beginning
-    solved: bool  # whether the policy solves for the graph at their end
+    judged: bool  # whether the policy gets the memo that it had before the first of them
+    solved: bool  # whether the policy solves for the graph after them
 
 
 def batches(policy: Policy, has_memo: bool, arrived: BoolArray) -> Iterator[RoundBatch]:
     """The history in batches.
 
     A graph that is a function of sums over the rounds is solved for once, after the last outcome: solving in every
-    round ends with the same (wherever the minimiser is unique, see docs/graph.md). A policy that judges candidates by
-    their predictions solves about a hundred times. One whose memo belongs to its own round, or whose graph must be
+    round gives the same result (wherever the minimiser is unique, see docs/graph.md). A policy that scores candidates
+    by their predictions solves about a hundred times. One whose memo belongs to its own round, or whose graph must be
     solved for after each outcome, learns round by round.
     """
     rounds, outcomes = len(arrived), np.flatnonzero(arrived)

@@ -1,4 +1,4 @@
-"""A file as rows of text or values, batch by batch, whatever its format; and where in it a row stands."""
+"""The rows of a file, batch by batch, whatever its format."""
 
 import os
 import re
@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from spillover.history.header import MEANINGS, Columns, cells_of, match_columns, separator_of
-from spillover.history.lines import Layout, open_bytes, tell_broken
+from spillover.history.lines import Layout, open_bytes, report_broken
 from spillover.history.parquet_types import as_text, check_types
 from spillover.history.problems import Problems
 
 BLOCK = 4 << 20  # bytes of CSV at a time
 LONGEST_HEADER = 1 << 16
 SHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
-MAGIC = {  # how files begin that people take for tables
+MAGIC = {  # first bytes of files that are easily taken for tables
     b"PK\x03\x04": "a spreadsheet",
     b"\xd0\xcf\x11\xe0": "a spreadsheet",
     b"%PDF": "a PDF",
@@ -32,59 +32,60 @@ class Source(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Some rows: the columns by their meaning, and how many bytes of the file have been read so far."""
+    """Some rows: the columns by their meaning, and the number of bytes read so far."""
 
     values: dict[str, Any]  # arrow arrays
     read: int
 
 
 def open_source(path: Path, renamed: Mapping[str, str], problems: Problems) -> Source | None:
-    """Look at the beginning of a file; None, with problems, if its columns are not those of a history."""
-    start = beginning(path)
+    """Read the header of a file; None, with problems, if its columns are not those of a history."""
+    start = first_bytes(path)
     if start[:4] == b"PAR1":
         return open_parquet(path, renamed, problems)
-    refuse_what_is_no_table(path, start)
+    check_is_table(path, start)
     lines = header_lines(path, start)
     if not lines:
         raise ValueError(f"{path}: is empty: must have a line of column names ({', '.join(MEANINGS)}) and rows below")
     skip = len(lines)
-    told = lines[0][4:5] if lines[0].lower().startswith("sep=") else ""  # what spreadsheets write for each other
-    separator = told or separator_of(lines[-1], [renamed.get(name, name) for name in MEANINGS])
+    declared = lines[0][4:5] if lines[0].lower().startswith("sep=") else ""  # as spreadsheets write it
+    separator = declared or separator_of(lines[-1], [renamed.get(name, name) for name in MEANINGS])
     header = cells_of(lines[-1], separator)
     columns = match_columns(header, renamed, problems)
     return None if columns is None else Source(path, columns, Layout(path, skip, len(header), separator))
 
 
-def beginning(path: Path) -> bytes:
-    """The first bytes, unpacked if they are packed; errors of the system name the file."""
+def first_bytes(path: Path) -> bytes:
+    """The first bytes, decompressed if necessary; errors of the system name the file."""
     if path.is_dir():
-        raise ValueError(f"{path}: is a folder: must be a file, CSV or Parquet")
+        raise ValueError(f"{path}: is a folder: must be a CSV or Parquet file")
     if not path.is_file() and path.exists():
-        raise ValueError(f"{path}: must be a regular file: it is read more than once")
+        raise ValueError(f"{path}: must be a regular file, as it is read more than once")
     with path.open("rb") as file:
         start = file.read(LONGEST_HEADER)
     if start[:2] != b"\x1f\x8b":
         return start
     if path.suffix != ".gz":
-        raise ValueError(f"{path}: is packed with gzip: its name must end in .csv.gz")
+        raise ValueError(f"{path}: is compressed with gzip: its name must end in .csv.gz")
     with open_bytes(path) as file:
         try:
             return file.read(LONGEST_HEADER)
         except (OSError, EOFError) as error:
-            raise ValueError(f"{path}: must be a whole gzip file: {error}") from None
+            raise ValueError(f"{path}: must be a complete gzip file: {error}") from None
 
 
-def refuse_what_is_no_table(path: Path, start: bytes) -> None:
+def check_is_table(path: Path, start: bytes) -> None:
+    """Reject files that are neither CSV nor Parquet."""
     for magic, kind in MAGIC.items():
         if start.startswith(magic) or (kind == "a spreadsheet" and path.suffix.lower() in SHEETS):
-            advice = "save it as CSV (in UTF-8) and give that file"
-            raise ValueError(f"{path}: is {kind}, which is not read: {advice}")
+            advice = "save it as CSV (in UTF-8) and use that file"
+            raise ValueError(f"{path}: is {kind}, which cannot be read: {advice}")
     if b"\0" in start:
-        raise ValueError(f"{path}: is not text: must be CSV (in UTF-8, maybe .csv.gz) or Parquet")
+        raise ValueError(f"{path}: is not text: must be CSV (in UTF-8, or .csv.gz) or Parquet")
 
 
 def header_lines(path: Path, start: bytes) -> list[str]:
-    """The lines up to the column names: blank ones and `sep=;` may stand before them."""
+    """The lines up to the column names: blank lines and `sep=;` may come first."""
     found: list[str] = []
     for raw in re.split(rb"\r\n|\n|\r", start.removeprefix(b"\xef\xbb\xbf")):
         try:
@@ -98,7 +99,7 @@ def header_lines(path: Path, start: bytes) -> list[str]:
 
 
 def not_utf8(path: Path, line: int) -> str:
-    return f"{path}:{line}: must be text in UTF-8: save it as CSV UTF-8 (no other encoding is guessed)"
+    return f"{path}:{line}: must be UTF-8 text: save it as CSV UTF-8"
 
 
 def open_parquet(path: Path, renamed: Mapping[str, str], problems: Problems) -> Source | None:
@@ -108,7 +109,7 @@ def open_parquet(path: Path, renamed: Mapping[str, str], problems: Problems) -> 
     try:
         schema = parquet.read_schema(path)
     except (pa.ArrowInvalid, OSError) as error:
-        raise ValueError(f"{path}: must be a whole Parquet file: {error}") from None
+        raise ValueError(f"{path}: must be a complete Parquet file: {error}") from None
     columns = match_columns(schema.names, renamed, problems)
     if columns is None:
         return None
@@ -118,11 +119,11 @@ def open_parquet(path: Path, renamed: Mapping[str, str], problems: Problems) -> 
 
 
 class NotPlain(Exception):
-    """A CSV file in which not all numbers are written plainly, with that decimal point."""
+    """A CSV file in which some numbers cannot be parsed with the given decimal point."""
 
 
 def batches(source: Source, problems: Problems, point: str | None) -> Iterator[Batch]:
-    """The rows in the order of the file; numbers of a CSV file with such a decimal point, or as text if it is None."""
+    """The rows in order; point: the decimal point of numbers in a CSV file, None to read them as text."""
     return parquet_batches(source) if source.layout is None else csv_batches(source, source.layout, problems, point)
 
 
@@ -161,7 +162,7 @@ def csv_batches(source: Source, layout: Layout, problems: Problems, point: str |
             arrow_csv.ReadOptions(column_names=names, skip_rows=layout.skip, block_size=BLOCK),
             arrow_csv.ParseOptions(
                 delimiter=layout.separator,
-                # arrow's threads must not meet an interpreter that ends, after an interrupt: no call back if it can be
+                # after an interrupt arrow's threads must not call into an interpreter that is ending
                 invalid_row_handler=None if point else skip,
                 newlines_in_values=True,
             ),
@@ -178,17 +179,17 @@ def csv_batches(source: Source, layout: Layout, problems: Problems, point: str |
     except (pa.ArrowInvalid, OSError, EOFError) as error:
         if point:
             raise NotPlain from None
-        nothing = "Empty CSV file", "Could not skip initial"  # only a header: said where rows are counted
-        if not any(words in str(error) for words in nothing):
+        no_rows = "Empty CSV file", "Could not skip initial"  # only a header: reported where rows are counted
+        if not any(words in str(error) for words in no_rows):
             raise unreadable(source, error) from None
     finally:
         raw.close()
     if broken:
-        tell_broken(layout, problems)
+        report_broken(layout, problems)
 
 
 def unreadable(source: Source, error: Exception) -> ValueError:
-    """Why the text could not be read: almost always its encoding."""
+    """The reason why the text could not be read: almost always its encoding."""
     number = 0
     with open_bytes(source.path) as file:
         try:
@@ -198,5 +199,5 @@ def unreadable(source: Source, error: Exception) -> ValueError:
         except UnicodeDecodeError:
             return ValueError(not_utf8(source.path, number))
         except (OSError, EOFError) as damage:
-            return ValueError(f"{source.path}: must be a whole gzip file: {damage}")
-    return ValueError(f"{source.path}: must be CSV that can be read: {error}")
+            return ValueError(f"{source.path}: must be a complete gzip file: {damage}")
+    return ValueError(f"{source.path}: must be valid CSV: {error}")

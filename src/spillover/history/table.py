@@ -1,4 +1,4 @@
-"""All rows of a file as columns of numbers, compact: 25 bytes a row."""
+"""All rows of a file as compact columns of numbers: 25 bytes for a row."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,10 +12,10 @@ from spillover.history.problems import Problems
 from spillover.history.source import NotPlain, Source, batches
 from spillover.types import Array
 
-# A hundred million rows take 6 GB of memory on the way to a decision, and minutes: more is not a spreadsheet.
+# A decision from a hundred million rows takes minutes and 6 GB of memory.
 MOST_ROWS = 100_000_000
 MOST_ROUNDS = 2_000_000
-MOST_ARMS = 2_000  # the graph alone takes arms * arms numbers, several times
+MOST_ARMS = 2_000  # the graph alone takes several arrays of arms * arms numbers
 
 KINDS = {
     "round": np.int32,
@@ -26,7 +26,7 @@ KINDS = {
     "blank": np.int64,
 }
 
-Progress = Callable[[int], None]  # told how many bytes of the file have been read
+Progress = Callable[[int], None]  # called with the number of bytes read so far
 
 
 class Table(NamedTuple):
@@ -37,22 +37,22 @@ class Table(NamedTuple):
     chosen: NDArray[np.int8]  # -1 where it cannot be read
     z: Array  # NaN where it is empty
     y: Array | None  # None if there is no such column
-    rounds: list[str]  # as they are written
+    rounds: list[str]  # as written in the file
     arms: list[str]
-    blank: NDArray[np.int64]  # rows of the file that are all empty, and left out here
+    blank: NDArray[np.int64]  # rows of the file that are empty, and left out here
 
     def file_row(self, row: int) -> int:
-        """The place among the rows of the file, empty ones included."""
+        """The position among all rows of the file, with the empty ones."""
         before = self.blank - np.arange(len(self.blank))
         return row + int(np.searchsorted(before, row, side="right"))
 
 
 def read_table(source: Source, problems: Problems, progress: Progress) -> Table:
-    """Read every cell; those that cannot be read are problems, and not known here.
+    """Read every cell; cells that cannot be read are problems, and missing in the table.
 
-    A file without problems is read the quick way; any other once more as text, to quote what it says.
+    Numbers are parsed by arrow where possible; a file with problems is read again as text, to quote its cells.
     """
-    if source.layout is None:  # Parquet has its types: there is but one way to read it
+    if source.layout is None:  # Parquet has types
         return read_rows(source, problems, progress, None)
     comma = source.layout.separator != ","
     for point in ".,"[: 1 + comma]:
@@ -61,14 +61,14 @@ def read_table(source: Source, problems: Problems, progress: Progress) -> Table:
             table = read_rows(source, quick, progress, point)
             if not quick.count:
                 return table
-            del table  # there is not room for two of the largest
+            del table  # memory may not suffice for two
     return read_rows(source, problems, progress, None, comma=comma)
 
 
 def read_rows(
     source: Source, problems: Problems, progress: Progress, point: str | None, *, comma: bool = False
 ) -> Table:
-    """Read numbers with this decimal point, or if it is None as text, with a decimal comma if there may be one."""
+    """Read numbers with this decimal point, or as text if it is None; comma: texts may have decimal commas."""
     rounds = Names(most=MOST_ROUNDS, what=f"rounds in {source.path}")
     arms = Names(most=MOST_ARMS, what=f"arms in {source.path}")
     grown = {name: Growing(kind) for name, kind in KINDS.items()}
@@ -78,7 +78,7 @@ def read_rows(
         count = len(here["round"])
         empty = np.flatnonzero((here["round"] < 0) & (here["arm"] < 0))
         blank = empty[all_empty(values, empty)]
-        if len(blank):  # spreadsheets write lines of mere separators
+        if len(blank):  # spreadsheets write lines with nothing but separators
             kept = np.setdiff1d(np.arange(count), blank)
             values = {name: column.take(kept) for name, column in values.items()}
             here = {name: codes[kept] for name, codes in here.items()}
@@ -91,19 +91,19 @@ def read_rows(
                 grown[name].add(numbers(values[name], name, problems, row, comma=comma))
         row, seen = row + len(here["round"]), seen + count
         if row > MOST_ROWS:
-            advice = "old rounds hardly count: keep the latest"
+            advice = "keep the latest rounds: old ones hardly matter"
             raise ValueError(f"{source.path}: more than {MOST_ROWS:,} rows: must be at most that many ({advice})")
         progress(read)
-    whole = {name: column.whole() for name, column in grown.items()}
+    columns = {name: column.array() for name, column in grown.items()}
     return Table(
-        **whole | {"y": whole["y"] if "y" in source.columns.places else None},
+        **columns | {"y": columns["y"] if "y" in source.columns.places else None},
         rounds=rounds.values,
         arms=arms.values,
     )
 
 
 def all_empty(values: dict[str, Any], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of some rows have nothing in any column."""
+    """Which of the given rows are empty in every column."""
     empty = np.ones(len(rows), np.bool_)
     if len(rows):
         for column in values.values():
@@ -113,7 +113,7 @@ def all_empty(values: dict[str, Any], rows: NDArray[np.int64]) -> NDArray[np.boo
 
 
 class Growing:
-    """A column that is added to; no part of it is ever held twice, as it may be large."""
+    """A column that grows in place: no part of it is ever copied, as it may be large."""
 
     def __init__(self, kind: Any) -> None:
         self.values, self.length = np.empty(0, kind), 0
@@ -126,6 +126,6 @@ class Growing:
         self.values[self.length : needed] = part
         self.length = needed
 
-    def whole(self) -> Any:
+    def array(self) -> Any:
         self.values.resize(self.length, refcheck=False)
         return self.values

@@ -1,4 +1,4 @@
-"""Why these arms: an explanation taken apart into words, tables and signals."""
+"""Why these arms: an explanation taken apart into parts, paths, swaps and health signals."""
 
 from spillover.reasons.decision import ArmReason, Reasons, Swap, reasons
 from spillover.reasons.health import Pending, Signal, health

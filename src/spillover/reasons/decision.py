@@ -1,4 +1,4 @@
-"""Why these arms: what each arm's score is made of, how close the decision was, and what a swap would change."""
+"""Why these arms: the parts of each arm's score, how close the decision was, and what a swap would change."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ import numpy as np
 from spillover import validate
 from spillover.constraints import Constraint, compile_rows
 from spillover.contracts import EXPECTED_EFFECT
-from spillover.reasons import words
-from spillover.reasons.health import Pending, Signal, health, unproved
+from spillover.reasons import render
+from spillover.reasons.health import EFFORT_HINT, Pending, Signal, health, unproved
 from spillover.reasons.paths import Network, Ways, solvable, ways_of
 from spillover.types import Array, BoolArray, Explanation
 
@@ -23,71 +23,78 @@ class ArmReason:
     arm: str
     position: int
     chosen: bool
-    known: bool  # whether any outcome is behind the mean; else the whole score is exploration
-    mean: float  # NaN while nothing is known
+    known: bool  # whether the mean rests on any outcome; if not, the whole score is exploration
+    mean: float  # NaN for an arm without data
     count: float
     direct: float  # gain times mean: the effect on itself
     spilled_over: float  # (weight - gain) times mean: the effect on others
-    exploration: float  # weight times (index - mean): what is added to find out more
+    exploration: float  # weight times (index - mean): the exploration bonus
     score: float
-    exploration_share: float  # of the sizes of the three parts, 0 to 1
-    gap: float  # of a chosen arm to the best that was not chosen, of another one to the worst that was
+    exploration_share: float  # |exploration| over the sum of the sizes of the three parts, 0 to 1
+    gap: float  # from a chosen arm to the best arm not chosen, from any other arm to the worst chosen one
     ways: Ways
 
 
 class Swap(NamedTuple):
-    """One chosen arm given up for one that was not."""
+    """One chosen arm replaced by one that was not chosen."""
 
     out: str
     into: str
-    change: float  # of the sum of the scores
-    expected_change: float  # the same without exploration; NaN where one of the two is not known
+    change: float  # in the sum of the scores
+    expected_change: float  # the same without exploration; NaN if one of the two arms has no data
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reasons:
-    """All there is to say about one decision; `print` it, or see `to_frame`, `to_dict` and `to_json`."""
+    """Why one decision was made: `print` it, or see `to_frame`, `to_dict` and `to_json`."""
 
     arms: tuple[ArmReason, ...]  # in the order of their positions
-    swaps: tuple[Swap, ...]  # those that would change the sum of the scores for the best
+    swaps: tuple[Swap, ...]  # the ones with the largest change, best first
     health: tuple[Signal, ...]
-    planned: bool  # a plan (the start, a forced trial) decided, not the scores
-    quantity: str  # what a score is
+    plan: str  # why a plan (the initialisation, a forced trial) decided; "" where the scores did
+    quantity: str  # what a score measures
     budget: int
     flows: Array  # (n, n): what arm j is expected to pass on to arm i if the chosen arms are played; NaN: not known
     adjacency: Array  # (n, n); NaN: not known
-    could_gain: float = np.nan  # how much more another set within the limits could score, at most; NaN: no question
-    could_gain_share: float = np.nan  # the same as a share of the total of the chosen scores that are finite
-    limited: bool = False  # whether constraints had a say: then it is not the highest scores that are chosen
-    plan: str = ""  # why a plan decided, in the policy's words
+    could_gain: float = np.nan  # how much more another feasible set could score at most; NaN: nothing was searched
+    could_gain_share: float = np.nan  # the same as a share of the sum of the chosen arms' finite scores
+    constrained: bool = False  # whether there are constraints; if so, the highest scores need not be chosen
 
     def __str__(self) -> str:
-        return words.text(self)
+        return render.to_text(self)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(arm.arm for arm in self.arms)
 
     @property
+    def planned(self) -> bool:
+        """Whether a plan decided instead of the scores."""
+        return self.plan != ""
+
+    @property
     def proved(self) -> bool | None:
-        """Whether the set is proved to be the best within the limits; None without limits, or by a plan or a draw."""
+        """Whether the set is proved to be optimal under the constraints.
+
+        None without constraints, and where a plan or a random draw decided.
+        """
         return None if np.isnan(self.could_gain) else self.could_gain == 0
 
     def ranked(self) -> list[ArmReason]:
-        """The chosen arms, then the others, each from the highest score down."""
+        """The chosen arms, then the others, each by decreasing score."""
         return sorted(self.arms, key=lambda arm: (not arm.chosen, -arm.score, arm.position))
 
     def to_frame(self) -> Any:
         """The arms as a pandas table, in the order of `ranked`."""
-        return words.frame(self)
+        return render.to_frame(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for a service; None where a number is not finite."""
-        return words.plain(self)
+        """Plain values, such as a service returns; None where a number is not finite."""
+        return render.to_dict(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The same as strict JSON."""
-        return words.json_text(self, indent)
+        return render.to_json(self, indent)
 
 
 def reasons(
@@ -102,28 +109,30 @@ def reasons(
     quantity: str = EXPECTED_EFFECT,
     paths: int = 3,
     swaps: int = 5,
+    effort_hint: str = EFFORT_HINT,
 ) -> Reasons:
-    """Take one learner's explanation apart.
+    """Take the explanation of one learner apart.
 
-    arms: their names. budget: how many may be chosen (default: as many as were). pending: what is under way.
-    constraints: only swaps that keep them are shown; `feasible(x)` says so where they are not given.
-    signals: what the policy's `signals` says. quantity: what its scores are.
-    paths, swaps: how many to name, of each arm and of the decision.
+    arms: their names. budget: how many may be chosen (default: as many as were). pending: the outcomes to come.
+    constraints: only swaps that satisfy them are listed; `feasible(x)` is used instead where it is given.
+    signals: what the policy's `signals` returns. quantity: what its scores measure.
+    paths, swaps: how many paths to list for each arm, and how many swaps.
+    effort_hint: how to search longer, in the sentence that says that the set is not proved to be optimal.
 
     >>> import spillover as sp
     >>> learner = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=2, budget=1))
     >>> reasons(learner.explain()).arms[0].known
     False
     """
-    n = check(explanation, paths, swaps)
+    n = check_arguments(explanation, paths, swaps)
     names = arm_names(arms, n)
     s = int(explanation.chosen.sum()) if budget is None else budget
     validate.whole("budget", s, 0, n)
     mean, known = known_means(explanation)
-    direct, spilled, beyond = split(explanation, mean, known)
+    direct, spilled, bonus = split_scores(explanation, mean, known)
     network = Network(explanation.adjacency) if solvable(explanation.adjacency) else None
-    gaps = distances(explanation.score, explanation.chosen)
-    told = tuple(
+    gaps = score_gaps(explanation.score, explanation.chosen)
+    arm_reasons = tuple(
         ArmReason(
             arm=names[j],
             position=j,
@@ -133,9 +142,9 @@ def reasons(
             count=float(explanation.count[j]),
             direct=float(direct[j]),
             spilled_over=float(spilled[j]),
-            exploration=float(beyond[j]),
+            exploration=float(bonus[j]),
             score=float(explanation.score[j]),
-            exploration_share=share(direct[j], spilled[j], beyond[j]),
+            exploration_share=exploration_share(direct[j], spilled[j], bonus[j]),
             gap=float(gaps[j]),
             ways=ways_of(network, j, float(explanation.gain[j]), float(mean[j]), float(spilled[j]), paths),
         )
@@ -144,23 +153,22 @@ def reasons(
     allowed = feasible or feasibility(names, s, constraints)
     more, part = unproved(explanation, signals or {})
     return Reasons(
-        arms=told,
-        swaps=best_swaps(told, explanation.chosen, allowed, swaps),
-        health=health(explanation, names, s, pending, signals or {}),
-        planned=bool(explanation.planned),
+        arms=arm_reasons,
+        swaps=best_swaps(arm_reasons, explanation.chosen, allowed, swaps),
+        health=health(explanation, names, s, pending, signals or {}, effort_hint),
+        plan=str(explanation.plan),
         quantity=quantity,
         budget=s,
-        flows=flows(explanation, mean),
+        flows=expected_flows(explanation, mean),
         adjacency=np.array(explanation.adjacency),
         could_gain=more,
         could_gain_share=part,
-        limited=bool(constraints) or feasible is not None,
-        plan=str(np.asarray(explanation.plan)),
+        constrained=bool(constraints) or feasible is not None,
     )
 
 
-def check(explanation: Explanation, paths: int, swaps: int) -> int:
-    """The number of arms of one learner's explanation."""
+def check_arguments(explanation: Explanation, paths: int, swaps: int) -> int:
+    """Check the arguments of `reasons`; returns the number of arms."""
     shape = np.shape(explanation.score)
     accepted = "(n,): one learner's; of a batch take one with spillover.state.take_replication before it explains"
     validate.require(len(shape) == 1, "shape of explanation.score", shape, accepted)
@@ -179,28 +187,28 @@ def arm_names(arms: Sequence[str] | None, n: int) -> tuple[str, ...]:
 
 
 def known_means(explanation: Explanation) -> tuple[Array, BoolArray]:
-    """The means, 0 for the arms of which nothing is known, and which arms are known."""
+    """The means, with 0 for arms without data, and which arms have data."""
     known = np.isfinite(explanation.mean) & (explanation.count > 0)
     return np.where(known, explanation.mean, 0.0), known
 
 
-def split(explanation: Explanation, mean: Array, known: BoolArray) -> tuple[Array, Array, Array]:
-    """Direct, spilled over and exploration; of an arm of which nothing is known the whole score is exploration."""
+def split_scores(explanation: Explanation, mean: Array, known: BoolArray) -> tuple[Array, Array, Array]:
+    """Direct effect, spill-over and exploration; for an arm without data the whole score is exploration."""
     direct = explanation.gain * mean
     spilled = (explanation.weights - explanation.gain) * mean
-    beyond = explanation.weights * (np.where(known, explanation.index, 0.0) - mean)
-    return direct, spilled, np.where(known, beyond, explanation.score)
+    bonus = explanation.weights * (np.where(known, explanation.index, 0.0) - mean)
+    return direct, spilled, np.where(known, bonus, explanation.score)
 
 
-def share(direct: float, spilled: float, exploration: float) -> float:
-    """How much of the sizes of the parts is exploration."""
+def exploration_share(direct: float, spilled: float, exploration: float) -> float:
+    """|exploration| over the sum of the sizes of the three parts."""
     if not np.isfinite(exploration):
         return 1.0
-    whole = abs(direct) + abs(spilled) + abs(exploration)
-    return float(abs(exploration) / whole) if whole > 0 else 0.0
+    total = abs(direct) + abs(spilled) + abs(exploration)
+    return float(abs(exploration) / total) if total > 0 else 0.0
 
 
-def distances(score: Array, chosen: BoolArray) -> Array:
+def score_gaps(score: Array, chosen: BoolArray) -> Array:
     """From each chosen arm to the runner-up, from each other arm to the worst chosen; NaN where there is none."""
     best_left = np.max(score, where=~chosen, initial=-np.inf) if (~chosen).any() else np.nan
     worst_taken = np.min(score, where=chosen, initial=np.inf) if chosen.any() else np.nan
@@ -208,8 +216,8 @@ def distances(score: Array, chosen: BoolArray) -> Array:
     return np.subtract(score, other, out=np.zeros_like(score), where=score != other)  # inf - inf is a tie
 
 
-def flows(explanation: Explanation, mean: Array) -> Array:
-    """A[i, j] times the level that arm j is expected to reach when the chosen arms are played."""
+def expected_flows(explanation: Explanation, mean: Array) -> Array:
+    """A[i, j] times the overall reward expected of arm j when the chosen arms are played."""
     if not solvable(explanation.adjacency):
         return np.full(explanation.adjacency.shape, np.nan)
     pushed = np.where(explanation.chosen, explanation.gain * mean, 0.0)
@@ -218,7 +226,7 @@ def flows(explanation: Explanation, mean: Array) -> Array:
 
 
 def feasibility(names: Sequence[str], budget: int, constraints: Sequence[Constraint]) -> Callable[[BoolArray], bool]:
-    """Whether a decision keeps the constraints."""
+    """A function that says whether a decision satisfies the constraints."""
     if not constraints:
         return lambda x: True
     rows = compile_rows(tuple(constraints), len(names), budget, tuple(names))
@@ -228,7 +236,7 @@ def feasibility(names: Sequence[str], budget: int, constraints: Sequence[Constra
 def best_swaps(
     arms: Sequence[ArmReason], chosen: BoolArray, allowed: Callable[[BoolArray], bool], most: int
 ) -> tuple[Swap, ...]:
-    """The feasible swaps that change the sum of the scores for the best, best first."""
+    """The feasible swaps with the largest change in the sum of the scores, best first."""
     inside, outside = np.flatnonzero(chosen), np.flatnonzero(~chosen)
     score = np.array([arm.score for arm in arms])
     gains, losses = np.meshgrid(score[outside], score[inside])

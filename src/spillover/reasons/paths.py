@@ -1,4 +1,4 @@
-"""Along which ways an arm's effect reaches the others: the strongest ones by name, the rest summed."""
+"""Along which paths an arm's effect reaches the others: the strongest ones listed, the rest summed."""
 
 from functools import cached_property
 from heapq import heappop, heappush
@@ -9,29 +9,29 @@ import numpy as np
 
 from spillover.types import Array, IntArray
 
-LONGEST_WALK = 8  # edges of a named way in a graph with cycles, where ways go round without end
-MOST_STEPS = 2_000  # of the search for one arm: only ties and cancelling edges come near
+LONGEST_WALK = 8  # edges of a listed path in a graph with cycles, where paths have no longest one
+MOST_STEPS = 2_000  # of the search for one arm: only ties and cancelling edges come near it
 
 
 class Path(NamedTuple):
-    """A way from an arm to another one, and what reaches its end."""
+    """A path from one arm to another, and what reaches its end."""
 
     arms: tuple[int, ...]  # positions, the arm itself first
-    effect: float  # of one unit of the arm's instantaneous reward: its gain times the edges on the way
+    effect: float  # of one unit of the arm's instantaneous reward: its gain times the weights of the edges
     amount: float  # the effect times the arm's mean
 
 
 class Ways(NamedTuple):
-    """What an arm spills over: the sum of the paths' amounts and of the three rests."""
+    """How an arm spills over: the amounts of the paths and the three remainders add up to it."""
 
     paths: tuple[Path, ...]  # the strongest, strongest first
-    other: float  # all other ways, in a graph with cycles those of at most LONGEST_WALK edges
-    longer: float  # the longer ways round of a graph with cycles
-    unknown: float  # what the graph does not account for; all of it where the graph is not known
+    other: float  # all other paths; in a graph with cycles, those of at most LONGEST_WALK edges
+    longer: float  # the longer paths of a graph with cycles
+    unknown: float  # what the graph does not account for: everything where the graph is not known
 
 
 def layers(adjacency: Array) -> IntArray | None:
-    """How many edges each arm is away from where the effects start, at most; None for a graph with a cycle.
+    """The number of edges on the longest path that ends at each arm; None for a graph with a cycle.
 
     >>> layers(np.array([[0, 0.5, 0.1], [0, 0, 0.2], [0, 0, 0]]))
     array([2, 1, 0])
@@ -39,7 +39,7 @@ def layers(adjacency: Array) -> IntArray | None:
     edges = np.asarray(adjacency) != 0  # edges[i, j]: j -> i
     waiting = edges.sum(axis=1)
     depth, ready = np.zeros(len(edges), np.int64), list(np.flatnonzero(waiting == 0))
-    for j in ready:  # grows as it is walked
+    for j in ready:  # the list grows in this loop
         for i in np.flatnonzero(edges[:, j]):
             depth[i] = max(depth[i], depth[j] + 1)
             waiting[i] -= 1
@@ -49,7 +49,7 @@ def layers(adjacency: Array) -> IntArray | None:
 
 
 class Network:
-    """A known graph, made ready for the search: the edges that leave each arm, the most promising first."""
+    """A known graph prepared for the search: the edges that leave each arm, the most promising first."""
 
     def __init__(self, adjacency: Array) -> None:
         self.adjacency = adjacency
@@ -59,7 +59,7 @@ class Network:
 
     @cached_property
     def promise(self) -> Array:
-        """For each arm the most that a way from it on, of no edge or more, multiplies an effect by."""
+        """For each arm, the largest factor that any path from it (of no edge or more) multiplies an effect by."""
         size, promise = np.abs(self.adjacency), np.ones(len(self.adjacency))
         for _ in range(self.longest):
             promise = np.maximum(1.0, (size * promise[:, None]).max(axis=0, initial=0.0))
@@ -67,14 +67,14 @@ class Network:
 
     @cached_property
     def leaving(self) -> list[list[int]]:
-        """For each arm those that it has an effect on, by what a way through them may bring."""
+        """For each arm, those that it affects, sorted by the largest effect of a path through them."""
         through = np.abs(self.adjacency) * self.promise[:, None]
         order = np.argsort(-through, axis=0, kind="stable")
         return [[int(i) for i in order[:, j] if self.adjacency[i, j] != 0] for j in range(len(order))]
 
     @cached_property
     def totals(self) -> tuple[Array, Array]:
-        """For each arm the effect of all ways of 1 to `longest` edges, and that of the longer ones."""
+        """For each arm, the effect of all paths of 1 to `longest` edges, and that of the longer ones."""
         step = np.ones(len(self.adjacency))
         short = np.zeros(len(self.adjacency))
         for _ in range(self.longest):
@@ -85,45 +85,45 @@ class Network:
         return short, column_sums(self.adjacency) - 1.0 - short
 
     def strongest(self, arm: int, most: int) -> list[tuple[tuple[int, ...], float]]:
-        """The ways with the largest effect by size, largest first.
+        """The paths with the largest absolute effect, largest first.
 
-        Best-first: an entry of the heap is a way and the edge to try next from its end, ranked by the most that can
-        come of it, so that a way is named only when no unnamed one can be stronger.
+        Best-first search: an entry of the heap is a path and the edge to try next from its end, ranked by an upper
+        bound of the effect, so that a path is listed only when no other one can be stronger.
         """
         found: list[tuple[tuple[int, ...], float]] = []
         heap: list[tuple[float, int, tuple[int, ...], float, int]] = []
-        order = count()  # ways of equal promise in the order in which they were met
+        order = count()  # ties are broken by the order of discovery
 
-        def offer(way: tuple[int, ...], effect: float, edge: int) -> None:
-            ahead = self.leaving[way[-1]]
-            if len(way) <= self.longest and edge < len(ahead):
+        def offer(path: tuple[int, ...], effect: float, edge: int) -> None:
+            ahead = self.leaving[path[-1]]
+            if len(path) <= self.longest and edge < len(ahead):
                 end = ahead[edge]
-                promise = abs(effect * self.adjacency[end, way[-1]]) * self.promise[end]
-                heappush(heap, (-promise, next(order), way, effect, edge))
+                promise = abs(effect * self.adjacency[end, path[-1]]) * self.promise[end]
+                heappush(heap, (-promise, next(order), path, effect, edge))
 
         offer((arm,), 1.0, 0)
         for _ in range(MOST_STEPS):
             if not heap or len(found) == most:
                 break
-            _, _, way, effect, edge = heappop(heap)
+            _, _, path, effect, edge = heappop(heap)
             if edge < 0:
-                found.append((way, effect))
+                found.append((path, effect))
                 continue
-            end = self.leaving[way[-1]][edge]
-            longer = (*way, end), effect * float(self.adjacency[end, way[-1]])
-            heappush(heap, (-abs(longer[1]), next(order), *longer, -1))  # the way that ends here
+            end = self.leaving[path[-1]][edge]
+            longer = (*path, end), effect * float(self.adjacency[end, path[-1]])
+            heappush(heap, (-abs(longer[1]), next(order), *longer, -1))  # the path that ends here
             offer(*longer, 0)
-            offer(way, effect, edge + 1)
+            offer(path, effect, edge + 1)
         return found
 
 
 def solvable(adjacency: Array) -> bool:
-    """Whether a graph is known, and its effects do not grow round a cycle without end."""
+    """Whether a graph is known and its spectral radius is below 1, so that its effects are finite."""
     if not np.isfinite(adjacency).all():
         return False
     size = np.abs(adjacency)
     if min(size.sum(axis=0).max(initial=0.0), size.sum(axis=1).max(initial=0.0)) < 1.0 or not np.tril(size).any():
-        return True  # bounds of the spectral radius that cost nothing
+        return True  # cheap bounds of the spectral radius
     return bool(np.abs(np.linalg.eigvals(adjacency)).max() < 1.0)
 
 
@@ -134,15 +134,16 @@ def column_sums(adjacency: Array) -> Array:
 
 
 def ways_of(network: Network | None, arm: int, gain: float, mean: float, spilled: float, most: int) -> Ways:
-    """What arm `arm` spills over, taken apart; `network` is None where the graph is not known."""
+    """How `arm` spills over; `network` is None where the graph is not known."""
     if network is None or (spilled == 0.0 and mean == 0.0):
         return Ways((), 0.0, 0.0, spilled)
-    paths = tuple(Path(way, gain * e, gain * e * mean) for way, e in network.strongest(arm, most))
+    paths = tuple(Path(path, gain * e, gain * e * mean) for path, e in network.strongest(arm, most))
     short, longer = (float(total[arm]) * gain * mean for total in network.totals)
-    rest = tidy(spilled - short - longer, abs(spilled) + abs(short))
-    return Ways(paths, tidy(short - sum(p.amount for p in paths), short), tidy(longer, short), rest)
+    unknown = drop_rounding(spilled - short - longer, abs(spilled) + abs(short))
+    other = drop_rounding(short - sum(p.amount for p in paths), short)
+    return Ways(paths, other, drop_rounding(longer, short), unknown)
 
 
-def tidy(rest: float, whole: float) -> float:
-    """A rest that is nothing but rounding is 0."""
+def drop_rounding(rest: float, whole: float) -> float:
+    """0 where a remainder is nothing but rounding."""
     return 0.0 if abs(rest) <= 1e-12 * abs(whole) else rest

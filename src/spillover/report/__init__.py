@@ -1,4 +1,4 @@
-"""Figures and tables: they read results, and never simulate."""
+"""Figures, tables and pages from stored results; nothing is simulated here."""
 
 from spillover.report.figures import (
     Difference,

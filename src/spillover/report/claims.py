@@ -1,4 +1,4 @@
-"""What is claimed beside what is found: the verdict that follows from an interval, and the table of a page."""
+"""Claims and findings side by side: verdicts from confidence intervals, and the table on a page."""
 
 from html import escape
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ HOLDS, FAILS, OPEN, GIVEN = "holds", "does not hold", "not decided", "our number
 
 
 class Claim(NamedTuple):
-    """One claim beside what was found."""
+    """One claim and the finding on it."""
 
     source: str
     claim: str
@@ -22,25 +22,25 @@ class Claim(NamedTuple):
     verdict: str
 
 
-def shown(interval: Interval, digits: int = 0) -> str:
-    """A mean with its 95% interval."""
+def format_ci(interval: Interval, digits: int = 0) -> str:
+    """A mean with its 95% confidence interval."""
     mean, low, high = (f"{float(v):,.{digits}f}".replace("-", "−") for v in interval)
     return f"{mean} [{low}, {high}]"
 
 
 def sign_verdict(*differences: Interval) -> str:
-    """Whether all differences are above 0 beyond their intervals, or one is below."""
+    """Holds if all intervals are above 0, fails if one is below 0, else not decided."""
     if all(float(d.low) > 0 for d in differences):
         return HOLDS
     return FAILS if any(float(d.high) < 0 for d in differences) else OPEN
 
 
-def final(record: Record) -> Array:
+def final_regret(record: Record) -> Array:
     return record.regret[:, -1]
 
 
-def paired(worse: Record, better: Record) -> Interval:
-    """Final regret of one above that of the other."""
+def paired_interval(worse: Record, better: Record) -> Interval:
+    """The paired difference of the final regrets, worse minus better."""
     difference = paired_difference(worse, better)
     return Interval(*(np.array(v) for v in (difference.mean, difference.low, difference.high)))
 
@@ -51,7 +51,7 @@ def claims_body(claims: list[Claim], names: tuple[str, ...] = ("where", "the pap
     counts = {
         verdict: sum(c.verdict == verdict for c in claims) for verdict in dict.fromkeys(c.verdict for c in claims)
     }
-    told = ", ".join(f"{count} {plural(verdict, count)}" for verdict, count in counts.items())
+    summary = ", ".join(f"{count} {plural(verdict, count)}" for verdict, count in counts.items())
     rows: list[Any] = [
         f"<tr><td>{escape(c.source)}</td><td>{escape(c.claim)}</td><td>{escape(c.finding)}</td>"
         f'<td class="{kinds.get(c.verdict, "open")}">{escape(c.verdict)}</td></tr>'
@@ -59,14 +59,14 @@ def claims_body(claims: list[Claim], names: tuple[str, ...] = ("where", "the pap
     ]
     head = "".join(f"<th>{name}</th>" for name in (*names, "verdict"))
     return (
-        f"<p>{len(claims)} claims: {escape(told)}. A difference counts when its 95% interval leaves out 0; differences "
-        "are paired, over the same fresh worlds, rewards and delays.</p>"
+        f"<p>{len(claims)} claims: {escape(summary)}. A difference counts if its 95% interval excludes 0; "
+        "differences are paired: both policies meet the same worlds, rewards and delays.</p>"
         f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     )
 
 
 def plural(verdict: str, count: int) -> str:
-    """The verdict as a verb for so many claims.
+    """The verdict as a verb, for one claim or several.
 
     >>> plural("holds", 1), plural("does not hold", 2)
     ('holds', 'do not hold')

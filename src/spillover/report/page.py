@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML page, made from a folder of results and edited by nobody."""
+"""The report: one self-contained HTML page, generated from a folder of results."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ PageParts: TypeAlias = Callable[[Results, Draw], Iterator[Part]]
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page."""
+    """A section of the page."""
 
     anchor: str
     title: str
@@ -31,7 +31,7 @@ class Section:
 
 
 class Illustrator:
-    """Puts figures into the page and beside it, as PNG, SVG and PDF."""
+    """Embeds figures in the page, and saves them as PNG, SVG and PDF."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,9 +44,9 @@ class Illustrator:
 
 
 def write_report(folder: str | Path, parts: PageParts | None = None) -> Path:
-    """Write report.html and figures/ into a folder of results; returns the page's path.
+    """Write report.html and figures/ into a folder of results; returns the path of the page.
 
-    parts: the sections of another page than the one that any experiment gets.
+    parts: the sections of the page (default: those of any experiment).
     """
     results = open_results(folder)
     draw = Illustrator(Path(folder) / "figures")
@@ -55,7 +55,7 @@ def write_report(folder: str | Path, parts: PageParts | None = None) -> Path:
 
 
 def write_page(folder: str | Path, title: str, subtitle: str, parts: Iterable[Part]) -> Path:
-    """Write report.html from its sections, whole or not at all."""
+    """Write report.html from its sections, completely or not at all."""
     template = Templates(autoescape=True).from_string(
         files("spillover.report").joinpath("templates/page.html").read_text(encoding="utf-8")
     )
@@ -66,21 +66,21 @@ def write_page(folder: str | Path, title: str, subtitle: str, parts: Iterable[Pa
 
 
 def page_parts(results: Results, draw: Draw) -> Iterator[Part]:
-    """(anchor, title, body) of every section of the page that any experiment gets."""
+    """(anchor, title, body) of every section of the default page."""
     yield from overview(results, draw)
     yield from provenance(results)
 
 
 def overview(results: Results, draw: Draw, titles: Mapping[str, str] | None = None) -> Iterator[Part]:
-    """How the policies of the first comparison fared; titles: of worlds, where the name in the file is not enough."""
+    """The results of the first comparison; titles: of worlds, to use instead of their names in the file."""
     titles = titles or {}
     yield "summary", "In short", sections.summary(results)
     for world in results.experiment.worlds:
         yield f"regret-{world}", sections.regret_title(world, titles), sections.regret(results, world, draw)
-    yield "table", "Final regret", sections.final(results, titles)
+    yield "table", "Final regret", sections.final_regret(results, titles)
 
 
 def provenance(results: Results) -> Iterator[Part]:
-    """What the numbers came from."""
+    """Parameters, settings, seeds and versions behind the numbers."""
     yield "parameters", "Parameters", sections.parameters(results)
     yield "settings", "Settings, seeds, versions", sections.settings(results)

@@ -1,4 +1,4 @@
-"""Tables from records: final regret with all that puts it into proportion, paired differences, parameters."""
+"""Tables from records: final regret with intervals and ratios, paired differences, parameters."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import is_dataclass
@@ -26,13 +26,12 @@ def final_table(
     reference: str = "delayed-oracle",
     apart: Collection[str] = ("oracle", "delayed-oracle"),
 ) -> pd.DataFrame:
-    """Final regret of each policy in each world at each delay, one row a record.
+    """Final regret of each policy in each world at each delay, one row for each record.
 
     Columns: world, delay, policy, label, replications; final_regret, blind_regret (of rounds 1 to D + 1) and
     later_regret (the rest), each with _low and _high of its 95% interval; ratio to the reference policy's final regret
     and later_ratio to its later one (paired, NaN without it) with their intervals; best_share, the share of
-    replications in which the policy has the least regret of all but those `apart` (of several, each has its part of
-    the replication).
+    replications in which the policy has the lowest regret, policies in `apart` left out (ties are split evenly).
     """
     rows = []
     for group in grouped(records).values():
@@ -59,7 +58,7 @@ def columns(name: str, interval: Interval) -> dict[str, float]:
 
 
 def grouped(records: Sequence["Record"]) -> dict[tuple[str, str], list["Record"]]:
-    """Records by world and delay, in the order given: what may be compared replication by replication."""
+    """Records by world and delay, in the order given: these can be compared replication by replication."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         groups.setdefault((record.world, record.delay), []).append(record)
@@ -67,22 +66,23 @@ def grouped(records: Sequence["Record"]) -> dict[tuple[str, str], list["Record"]
 
 
 def check_paired(first: "Record", second: "Record") -> None:
-    """Only the same replications of the same world form pairs."""
+    """Only the same replications of the same world can be paired."""
     same = first.world == second.world and np.array_equal(first.replications, second.replications)
     if not same:
         raise ValueError(
             f"records = {first.label!r} in {first.world!r} ({len(first.replications)} replications) and "
-            f"{second.label!r} in {second.world!r} ({len(second.replications)}): must be the same ones of one world"
+            f"{second.label!r} in {second.world!r} ({len(second.replications)}): "
+            "must be the same replications of one world"
         )
 
 
 def paired_ratio(record: "Record", reference: "Record", *, later: bool = False) -> Interval:
-    """Ratio of the mean final regrets, with a 95% interval that knows both met the same worlds.
+    """Ratio of the mean final regrets, with a 95% interval of paired replications.
 
-    later: of the regrets after the blind rounds instead; NaN where delays are not constant.
+    later: use the regrets after the blind rounds instead; NaN where delays are not constant.
 
-    Of the means, not the mean of the ratios: a single world in which the reference has next to no regret would decide
-    that one. The interval is that of a_r - ratio * b_r, divided by the mean of b (the delta method).
+    It is the ratio of the means, not the mean of the ratios, which a single world with almost no regret of the
+    reference would dominate. The interval is that of a_r - ratio * b_r over the mean of b (the delta method).
     """
     check_paired(record, reference)
     own, other = (r.regret[:, -1] - (r.blind_regret if later else 0.0) for r in (record, reference))
@@ -95,7 +95,7 @@ def paired_ratio(record: "Record", reference: "Record", *, later: bool = False) 
 
 
 def best_shares(records: Sequence["Record"]) -> dict[str, float]:
-    """Share of the replications in which each policy has the least final regret; ties are divided."""
+    """Share of the replications in which each policy has the lowest final regret; ties are split evenly."""
     if not records:
         return {}
     for record in records[1:]:
@@ -120,7 +120,7 @@ def paired_difference(
 
 
 def difference_table(differences: Sequence[Difference]) -> pd.DataFrame:
-    """What `forest_figure` draws, in figures."""
+    """The numbers that `forest_figure` draws."""
     frame = pd.DataFrame(list(differences), columns=list(Difference._fields))
     return frame.assign(clear=[d.clear for d in differences])
 
@@ -128,7 +128,7 @@ def difference_table(differences: Sequence[Difference]) -> pd.DataFrame:
 def parameter_table(
     experiment: "Experiment", policies: Sequence[str] | None = None, delays: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """The parameters of each policy at each delay (table:PolicyParams); delays that share all of them share a row."""
+    """The parameters of each policy at each delay (table:PolicyParams); delays with equal parameters share a row."""
     rows: list[dict[str, Any]] = []
     for name in policies if policies is not None else list(experiment.policies):
         entry = experiment.policies[name]
@@ -137,31 +137,31 @@ def parameter_table(
             policy = entry.policy(delay)
             tuned = {key: value_of(policy, key) for key in SYMBOLS if key in policy.grids}  # defaults included
             given = {**entry.parameters, **entry.at.get(delay, {})}
-            parameters = {**tuned, **{key: short(value) for key, value in given.items()}}
+            parameters = {**tuned, **{key: part_class(value) for key, value in given.items()}}
             same.setdefault(repr(sorted(parameters.items())), ([], parameters))[0].append(delay)
         for at, parameters in same.values():
-            shown = {f"{key} {SYMBOLS[key]}" if key in SYMBOLS else key: value for key, value in parameters.items()}
-            rows.append({"policy": entry.label, "delay": ", ".join(at), **shown})
+            cells = {f"{key} {SYMBOLS[key]}" if key in SYMBOLS else key: value for key, value in parameters.items()}
+            rows.append({"policy": entry.label, "delay": ", ".join(at), **cells})
     return pd.DataFrame(rows).astype(object)
 
 
-def short(value: Any) -> Any:
-    """A part of a policy by the name of its class: its hyperparameters have columns of their own."""
+def part_class(value: Any) -> Any:
+    """The class name of a part of a policy, whose hyperparameters have their own columns; other values as they are."""
     return type(value).__name__ if is_dataclass(value) else value
 
 
 def show_final(frame: pd.DataFrame) -> pd.DataFrame:
-    """`final_table` as it is read: mean and interval in one cell, text throughout."""
+    """`final_table` for readers: mean and interval in one cell, as text."""
     return pd.DataFrame(
         {
             "delay": frame["delay"],
             "policy": frame["label"],
             "final regret": spans(frame, "final_regret", ",.0f"),
-            "of which blind": [number(v, ",.0f") for v in frame["blind_regret"]],
+            "of which blind": [format_value(v, ",.0f") for v in frame["blind_regret"]],
             "after the blind rounds": spans(frame, "later_regret", ",.0f"),
-            "times the reference": spans(frame, "ratio", ".2f"),
-            "times it after the blind rounds": spans(frame, "later_ratio", ".2f"),
-            "best in": [number(v, ".0%") for v in frame["best_share"]],
+            "ratio to the reference": spans(frame, "ratio", ".2f"),
+            "ratio after the blind rounds": spans(frame, "later_ratio", ".2f"),
+            "best in": [format_value(v, ".0%") for v in frame["best_share"]],
         }
     )
 
@@ -169,14 +169,16 @@ def show_final(frame: pd.DataFrame) -> pd.DataFrame:
 def spans(frame: pd.DataFrame, name: str, form: str) -> list[str]:
     """Mean and interval of a measure as text."""
     triples = zip(frame[name], frame[f"{name}_low"], frame[f"{name}_high"], strict=True)
-    return [
-        number(mean, form) + ("" if np.isnan(low) else f" [{number(low, form)}, {number(high, form)}]")
-        for mean, low, high in triples
-    ]
+    return [format_span(mean, low, high, form) for mean, low, high in triples]
 
 
-def number(value: float, form: str) -> str:
-    """A number as text, with a proper minus; a dash for one that there is not."""
+def format_span(mean: float, low: float, high: float, form: str) -> str:
+    interval = "" if np.isnan(low) else f" [{format_value(low, form)}, {format_value(high, form)}]"
+    return format_value(mean, form) + interval
+
+
+def format_value(value: float, form: str) -> str:
+    """A number as text, with a proper minus sign; a dash for NaN."""
     if np.isnan(value):
         return "–"
     text = format(value, form)
@@ -184,26 +186,30 @@ def number(value: float, form: str) -> str:
 
 
 def html_table(frame: pd.DataFrame, *, caption: str = "", text: Collection[str] = ("policy", "label")) -> str:
-    """A <table> with escaped cells and no index; columns not in `text` are right-aligned, in figures of one width."""
+    """A <table> with escaped cells and no index; columns not in `text` are aligned right, with tabular digits."""
     validate.require(len(frame.columns) > 0, "frame", list(frame.columns), "a table with at least one column")
-    figures = "text-align:right;font-variant-numeric:tabular-nums"
-    styles = ["text-align:left" if name in text else figures for name in frame.columns]
-    named = zip(frame.columns, styles, strict=True)
-    head = "".join(f'<th scope="col" style="{style}">{escape(str(name))}</th>' for name, style in named)
-    # only headings may break: else many columns with long names do not fit on the page
-    styles = [f"{style};white-space:nowrap" if style == figures else style for style in styles]
+    digits = "text-align:right;font-variant-numeric:tabular-nums"
+    styles = ["text-align:left" if name in text else digits for name in frame.columns]
+    headings = zip(frame.columns, styles, strict=True)
+    head = "".join(f'<th scope="col" style="{style}">{escape(str(name))}</th>' for name, style in headings)
+    # only headings may wrap: otherwise many columns with long names do not fit on the page
+    styles = [f"{style};white-space:nowrap" if style == digits else style for style in styles]
     body = "\n".join(
-        "<tr>" + "".join(f'<td style="{s}">{escape(cell(v))}</td>' for v, s in zip(row, styles, strict=True)) + "</tr>"
+        "<tr>" + "".join(table_cell(value, style) for value, style in zip(row, styles, strict=True)) + "</tr>"
         for row in frame.itertuples(index=False)
     )
     title = f"<caption>{escape(caption)}</caption>\n" if caption else ""
     return f"<table>\n{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
-def cell(value: Any) -> str:
-    """A value as a table shows it.
+def table_cell(value: Any, style: str) -> str:
+    return f'<td style="{style}">{escape(format_cell(value))}</td>'
 
-    >>> [cell(v) for v in (1e-10, 1234.5, 3, True, "a", float("nan"))]
+
+def format_cell(value: Any) -> str:
+    """A value as text in a table.
+
+    >>> [format_cell(v) for v in (1e-10, 1234.5, 3, True, "a", float("nan"))]
     ['1e-10', '1,234', '3', 'yes', 'a', '–']
     """
     if isinstance(value, bool | np.bool_):
@@ -214,5 +220,5 @@ def cell(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, float | np.floating):
         size = abs(float(value))
-        return number(float(value), ",.0f" if 1000 <= size < 1e9 else ".4g")
+        return format_value(float(value), ",.0f" if 1000 <= size < 1e9 else ".4g")
     return str(value)

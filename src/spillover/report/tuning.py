@@ -1,4 +1,4 @@
-"""Heat maps of a search over a grid."""
+"""Heat maps of a grid search."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ PLACES = ["world", "delay", "policy"]
 
 
 def draw_grid(frame: pd.DataFrame, folder: str | Path) -> list[Path]:
-    """One heat map of mean final regret for each place of a search, as PNG, SVG and PDF; none without both axes.
+    """One heat map of mean final regret for each world, delay and policy, as PNG, SVG and PDF; none without both axes.
 
-    frame: `Tuned.to_frame()`. Of several cells that share discount and exploration the best is shown.
+    frame: `Tuned.to_frame()`. Where several cells share discount and exploration, the best one is shown.
     """
     if any(name not in frame or frame[name].nunique() < 2 for name in AXES):
         return []

@@ -1,4 +1,4 @@
-"""The paper's studies and what goes beyond it, each with its settings, worlds, claims, tables and page in a folder."""
+"""The paper's studies and one beyond it; each has a folder with its settings, worlds, claims, tables and page."""
 
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -14,13 +14,13 @@ from spillover.studies.study import Findings, Job, Option, Request, Study, Summa
 from spillover.studies.synthetic import SyntheticStudy
 from spillover.validate import suggestion
 
-SHIPPED = (SyntheticStudy(), BeyondStudy())  # those that are experiment files
+SHIPPED = (SyntheticStudy(), BeyondStudy())  # the ones that are experiment files
 BUILT_IN: dict[str, Study] = {study.name: study for study in (*SHIPPED, CovidStudy())}
 STUDIES = Registry("study", "spillover.studies", Study, BUILT_IN)  # in the order in which `reproduce` runs them
 
 
 def find_study(name: str) -> Study:
-    """The study of that name, of an entry point, or module:Class of one's own.
+    """The study of that name, of an entry point, or module:Class of your own.
 
     >>> find_study("synthetic").title
     "The paper's synthetic study"
@@ -31,14 +31,14 @@ def find_study(name: str) -> Study:
 
 
 def experiment_study(path_or_name: str | Path) -> ExperimentStudy:
-    """The study of an experiment file, or one that ships, by its name. A file goes before a name.
+    """The study of an experiment file, or one that ships with the package, by its name. Files take precedence.
 
     >>> experiment_study("synthetic").title
     "The paper's synthetic study"
     """
     shipped: dict[str, ShippedExperiment] = {study.name: study for study in sorted(SHIPPED, key=lambda s: s.name)}
     path = Path(path_or_name)
-    return shipped[known(path, "experiment", shipped)] if is_name(path) else OwnExperiment(path)
+    return shipped[check_name(path, "experiment", shipped)] if is_name(path) else OwnExperiment(path)
 
 
 def load_experiment(path_or_name: str | Path) -> Experiment:
@@ -51,7 +51,7 @@ def load_experiment(path_or_name: str | Path) -> Experiment:
 
 
 def shipped_searches() -> dict[str, Traversable]:
-    """Tuning files that come with the package, by name: the paper's grids."""
+    """Tuning files that ship with the package, by name: the paper's grids."""
     return {name: file for study in SHIPPED for name, file in study.searches().items()}
 
 
@@ -65,17 +65,17 @@ def load_search(path_or_name: str | Path, **changes: Any) -> Search:
     if not is_name(path):
         return grids.load_search(path, **changes)
     found = shipped_searches()
-    name = known(path, "search", found)
+    name = check_name(path, "search", found)
     return grids.read_search(found[name].read_text("utf-8"), f"{name}.toml", **changes)
 
 
 def is_name(path: Path) -> bool:
-    """Whether it is rather the name of something that ships than a file."""
+    """Whether this is the name of something that ships with the package, not a file."""
     return not path.suffix and len(path.parts) == 1 and not path.is_file()
 
 
-def known(path: Path, what: str, names: dict[str, Any]) -> str:
-    """A name that is one of those there are, or an error with the nearest of them."""
+def check_name(path: Path, what: str, names: dict[str, Any]) -> str:
+    """The name, if it is known; otherwise an error that suggests the nearest one."""
     if path.name not in names:
         accepted = f"must be a TOML file, or one of {', '.join(names)}"
         raise ExperimentError(f"{what} = {path.name!r}: {accepted}{suggestion(path.name, names)}")
@@ -83,7 +83,7 @@ def known(path: Path, what: str, names: dict[str, Any]) -> str:
 
 
 def write_report(folder: str | Path) -> Path:
-    """Write the page of a folder of results: its study's, or the one that any experiment gets."""
+    """Write the page of a folder of results: that of its study, or the default one."""
     for study in (find_study(name) for name in STUDIES.names()):
         if study.owns(Path(folder)):
             return study.write_report(Path(folder))

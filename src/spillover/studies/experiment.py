@@ -1,4 +1,4 @@
-"""Studies that are experiment files: one that comes with the package, or one of somebody's own."""
+"""Studies that are experiment files: those that ship with the package, and your own."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from spillover.report.page import Part
     from spillover.report.sections import Draw
 
-QUICK = 10  # replications: enough to see the order of the policies, in a minute
+QUICK = 10  # replications: enough to rank the policies, in a minute
 
 
 class ExperimentStudy(Study):
-    """An experiment that is run as it stands in its file, and has the page of any experiment."""
+    """An experiment that is run as its file says, with the default page."""
 
     quick = f"{QUICK} replications"
 
@@ -32,7 +32,9 @@ class ExperimentStudy(Study):
 
     def page_parts(self, results: Results, draw: "Draw") -> Iterator["Part"]:
         """(anchor, title, body) of every section of the page."""
-        from spillover.report.page import page_parts  # matplotlib takes half a second: not before a page is written
+        from spillover.report.page import (
+            page_parts,  # matplotlib takes half a second to load: only when a page is written
+        )
 
         return page_parts(results, draw)
 
@@ -42,7 +44,7 @@ class ExperimentStudy(Study):
         return lambda: self.run(experiment, request)
 
     def run(self, experiment: Experiment, request: Request) -> Findings:
-        """Compute what is missing, and write the page if it is asked for."""
+        """Compute what is missing, and write the page if it is requested."""
         start = perf_counter()
         folder = request.output / experiment.name
         results = run_experiment(
@@ -75,10 +77,10 @@ class ExperimentStudy(Study):
 
 
 class ShippedExperiment(ExperimentStudy):
-    """An experiment that comes with the package, as NAME.toml in a folder of that name beside this file.
+    """An experiment that ships with the package, as NAME.toml in a folder of that name beside this file.
 
-    Its results say which study they are of (`Experiment.study`), so that a file of somebody's own with the same name is
-    never taken for it.
+    Its results record the study (`Experiment.study`), so that another experiment file with the same name is never
+    taken for it.
     """
 
     @property
@@ -90,14 +92,14 @@ class ShippedExperiment(ExperimentStudy):
         return replace(parse_experiment(text, f"{self.name}.toml"), study=self.name)
 
     def searches(self) -> dict[str, Traversable]:
-        """Files for `spillover tune` that come with the study, by name."""
+        """Files for `spillover tune` that ship with the study, by name."""
         folder = self.folder / "tuning"
         found = folder.iterdir() if folder.is_dir() else ()
         return {path.name.removesuffix(".toml"): path for path in sorted(found, key=lambda path: path.name)}
 
 
 class OwnExperiment(ExperimentStudy):
-    """An experiment file of somebody's own, whatever it is called."""
+    """Your own experiment file, whatever its name."""
 
     def __init__(self, path: Path) -> None:
         self.experiment = load_experiment(path)
@@ -107,11 +109,11 @@ class OwnExperiment(ExperimentStudy):
         return self.experiment
 
     def owns(self, folder: Path) -> bool:
-        return False  # no folder says whose file it was made from
+        return False  # a folder does not record the file that it was made from
 
 
 def final_regret(results: Results) -> list[dict[str, Any]]:
-    """Mean final regret with its 95% interval, one entry a world, delay and policy."""
+    """Mean final regret with its 95% interval, one entry for each world, delay and policy."""
     rows = []
     for keys, group in results.final().groupby(["world", "delay", "policy"], sort=False):
         mean, low, high = (float(v) for v in mean_interval(group["final_regret"].to_numpy()))

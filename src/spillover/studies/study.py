@@ -1,7 +1,7 @@
-"""What a study is: something that can be run as a whole, kept in a folder of its own, and shown on a page.
+"""The base class of studies: a study is run as a whole, stored in its own folder, and shown on a page.
 
-`spillover reproduce` runs the studies that `spillover.studies.STUDIES` lists; `spillover report` asks each of them
-whether a folder is its own.
+`spillover reproduce` runs the studies in `spillover.studies.STUDIES`; `spillover report` asks each of them whether it
+owns a folder.
 """
 
 import sys
@@ -16,15 +16,15 @@ Job: TypeAlias = Callable[[], Findings]
 
 
 class Option(NamedTuple):
-    """A folder that one study wants and the others do not, such as its data."""
+    """A folder that only one study needs, such as its data."""
 
     name: str
-    what: str  # it is, in an error
+    what: str  # a description for errors
     help: str
 
 
 class Summary(NamedTuple):
-    """What was found, for people: a table, and lines below it."""
+    """The findings for people: a table, and notes below it."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -37,11 +37,11 @@ def to_stderr(message: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked of a study.
+    """How to run a study.
 
-    replications, seed: instead of the study's own. quick: few replications, for a first look. engine, jobs, address: as
-    for `run_experiment`. page: whether the report is written too. options: of the study's own, by name. notify: called
-    with what people should know, such as data that could not be had.
+    replications, seed: instead of the study's. quick: a small run. engine, jobs, address: as for `run_experiment`.
+    page: whether to write the report too. options: the study's own ones, by name. notify: called with messages for
+    people, such as that data are not available.
     """
 
     output: Path
@@ -58,21 +58,21 @@ class Request:
 
 
 class Study(ABC):
-    """A study, by its name. Results go to a folder of this name, inside of the one that the request names."""
+    """A study. Results go to a folder of its name, inside the one of the request."""
 
     name: str
     title: str
-    quick: str  # what a quick look is, such as "10 replications"
-    about: str = ""  # what the help of `spillover reproduce` says of it, beside its title
+    quick: str  # the size of a quick run, such as "10 replications"
+    about: str = ""  # a paragraph for the help of `spillover reproduce`, besides its title
     options: tuple[Option, ...] = ()
 
     @abstractmethod
     def prepare(self, request: Request) -> Job:
-        """Check the request and get what it needs; what cannot be done is refused now, and what is returned runs it."""
+        """Check the request and get its data, or reject it; the result is a function that runs the study."""
 
     @abstractmethod
     def owns(self, folder: Path) -> bool:
-        """Whether the results in a folder are this study's."""
+        """Whether the results in a folder are of this study."""
 
     @abstractmethod
     def write_report(self, folder: Path) -> Path:

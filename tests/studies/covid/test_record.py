@@ -169,7 +169,7 @@ def test_a_missing_day_in_a_folder_is_named(own_registry, tmp_path):
 
 def test_half_a_file_in_a_folder_is_refused(own_registry, tmp_path):
     write(tmp_path, invented() | {FIRST: invented()[FIRST][:300]})
-    with pytest.raises(ValueError, match=r"300 bytes.*changed or not whole"):
+    with pytest.raises(ValueError, match=r"300 bytes.*changed or incomplete"):
         covid_italy(tmp_path)
 
 
@@ -195,7 +195,7 @@ def test_covid_italy_goes_through_the_cache(own_registry, tmp_path, monkeypatch)
     assert covid_italy(download=False).cases[0, 2] == 2
 
 
-def test_what_fails_once_is_tried_again(own_registry, tmp_path, monkeypatch):
+def test_a_failed_download_is_tried_again(own_registry, tmp_path, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     names = list(invented())
 
@@ -208,7 +208,7 @@ def test_what_fails_once_is_tried_again(own_registry, tmp_path, monkeypatch):
         elif name == names[1]:
             send(handler, body[:200], length=len(body))  # the connection breaks half-way
         elif name == names[2]:
-            send(handler, body[:200])  # half a file that says it is whole
+            send(handler, body[:200])  # half a file with the length of a complete one
         else:
             send(handler, b"<html>log in first</html>")
 
@@ -218,7 +218,7 @@ def test_what_fails_once_is_tried_again(own_registry, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["status", "broken", "half", "wrong"])
-def test_what_keeps_failing_leaves_nothing_that_reads_as_whole(own_registry, tmp_path, monkeypatch, kind):
+def test_repeated_failures_leave_no_file_that_looks_complete(own_registry, tmp_path, monkeypatch, kind):
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     bad = list(invented())[5]
 
@@ -244,9 +244,9 @@ def test_what_keeps_failing_leaves_nothing_that_reads_as_whole(own_registry, tmp
     assert FIRST not in asked
 
 
-def test_a_spoilt_file_in_the_cache_is_downloaded_anew(own_registry, tmp_path):
+def test_a_damaged_file_in_the_cache_is_downloaded_again(own_registry, tmp_path):
     write(tmp_path, invented() | {FIRST: invented()[FIRST][:300]})
-    with pytest.raises(MissingData, match=f"1 of 139 .*{FIRST}.*switched off"):
+    with pytest.raises(MissingData, match=f"1 of 139 .*{FIRST}.*disabled"):
         datasets.fetch(tmp_path, download=False)
     with server(serve_well) as (url, asked):
         assert datasets.fetch(tmp_path, base_url=url) == invented()
@@ -262,16 +262,16 @@ def test_offline_the_error_says_what_to_do_and_soon(own_registry, tmp_path, monk
     with pytest.raises(MissingData) as caught:
         datasets.fetch(tmp_path / "cache", base_url=url)
     assert sum(waits) < 8  # between attempts
-    told = str(caught.value)
-    assert "139 of 139 files" in told
-    assert f"{FIRST}, " in told
-    assert "and 136 more" in told
-    assert datasets.SOURCE in told
-    assert "set SPILLOVER_COVID_DATA" in told
+    message = str(caught.value)
+    assert "139 of 139 files" in message
+    assert f"{FIRST}, " in message
+    assert "and 136 more" in message
+    assert datasets.SOURCE in message
+    assert "set SPILLOVER_COVID_DATA" in message
 
 
-def test_without_download_nothing_is_asked_for(own_registry, tmp_path):
-    with pytest.raises(MissingData, match=r"139 of 139 files .* downloading is switched off"):
+def test_without_download_nothing_is_requested(own_registry, tmp_path):
+    with pytest.raises(MissingData, match=r"139 of 139 files .* downloading is disabled"):
         datasets.fetch(tmp_path / "cache", download=False)
     assert not (tmp_path / "cache").exists()
 
@@ -280,7 +280,7 @@ def test_without_download_nothing_is_asked_for(own_registry, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("Molise", "Molize", "Molise missing \\(unknown: Molize\\)"),
         ("Abruzzo,40", "Abruzzo,40,7", "line 2: must have 8 values"),
@@ -296,8 +296,8 @@ def test_without_download_nothing_is_asked_for(own_registry, tmp_path):
         (HEADER, "", "must have data, denominazione_regione"),
     ],
 )
-def test_a_bad_file_is_refused_by_name(old, new, told):
-    with pytest.raises(ValueError, match=f"{FIRST}: .*{told}"):
+def test_a_bad_file_is_refused_by_name(old, new, message):
+    with pytest.raises(ValueError, match=f"{FIRST}: .*{message}"):
         parse_record(changed(old, new))
 
 

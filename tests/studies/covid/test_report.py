@@ -1,4 +1,4 @@
-"""The Covid-19 report on a small study: all is there, it stands alone, and what is simulated says so."""
+"""The Covid-19 report on a small study: it is complete, self-contained, and marks simulated data."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from spillover.studies.covid.outbreak import simulated_outbreak
 from spillover.studies.covid.record import MissingData
 from spillover.studies.covid.report.checks import recovery
 from spillover.studies.covid.report.claims import covid_claims
-from spillover.studies.covid.report.measures import contribution_table, gain, overlaps, reward_table, shown
+from spillover.studies.covid.report.measures import contribution_table, format_ci, gain, overlaps, reward_table
 from spillover.studies.covid.report.selection import CHOSEN, FORCED, STARTING
 from tests.cli.calls import call, refused
 from tests.report.layout import faults
@@ -61,12 +61,12 @@ def test_every_section_and_figure_is_there(page) -> None:
         assert f'href="#{anchor}"' in text
     assert {path.stem for path in (page.parent / "figures").iterdir()} == FIGURES
     assert text.count("<img ") == len(FIGURES)
-    assert "What this can and cannot tell a health authority" in text
+    assert "What a health authority can and cannot learn from this" in text
     for words in ("resampled, not measured", "do not react", "change is artificial", "not causing"):
         assert words in text
 
 
-def test_it_stands_alone(page) -> None:
+def test_the_page_is_self_contained(page) -> None:
     """Nothing is loaded from elsewhere, every picture has words, nothing of a template is left."""
     text = page.read_text()
     assert not re.findall(r'(?:src|href)="(?!data:|#)', text)
@@ -76,7 +76,7 @@ def test_it_stands_alone(page) -> None:
     assert not re.search(r"\bnan\b", re.sub(r'"data:[^"]*"', "", text))
 
 
-def test_simulated_is_said_in_the_title_and_in_every_caption(page) -> None:
+def test_simulated_data_are_marked_in_the_title_and_every_caption(page) -> None:
     text = page.read_text()
     assert re.search(r"<title>[^<]*[Ss]imulated", text)
     assert re.search(r"<h1>[^<]*[Ss]imulated", text)
@@ -98,16 +98,16 @@ def test_the_tables_are_the_study(page, study) -> None:
     assert len(pd.read_csv(page.parent / "tuning.csv")) == 2 * 2 * 4
 
 
-def test_claims_are_told_with_numbers_and_verdicts(study) -> None:
+def test_claims_have_numbers_and_verdicts(study) -> None:
     claims = covid_claims(study)
     assert len(claims) == 20
     assert {claim.verdict for claim in claims} <= {HOLDS, FAILS, OPEN}
     assert all(re.search(r"\d", claim.finding) for claim in claims)
     mean, low, high = clustered_interval(gain(study, "cases", "common"))
-    told = next(c for c in claims if "both in cases; scored by: common graph" in c.claim)
+    claim = next(c for c in claims if "both in cases; scored by: common graph" in c.claim)
     expected = HOLDS if low > 0 else FAILS if high < 0 else OPEN
-    assert told.verdict == expected
-    assert f"{mean:,.0f}".replace("-", "−") in told.finding
+    assert claim.verdict == expected
+    assert f"{mean:,.0f}".replace("-", "−") in claim.finding
 
 
 def test_contributions_are_ranked(study) -> None:
@@ -119,7 +119,7 @@ def test_contributions_are_ranked(study) -> None:
     assert len(reward_table(study)) == 3 * 5
 
 
-def test_the_limits_of_the_graph_are_told_with_numbers(page, study) -> None:
+def test_the_limitations_of_the_graph_have_numbers(page, study) -> None:
     found = recovery()
     assert found.measured < 1e-6
     assert 0.3 < found.resampled[0] < found.resampled[1] < 1
@@ -135,9 +135,9 @@ def test_the_limits_of_the_graph_are_told_with_numbers(page, study) -> None:
 
 
 def test_a_number_without_spread_has_no_interval() -> None:
-    assert shown(clustered_interval(np.full((4, 2), 21.74)), 1) == "21.7"
-    assert shown(clustered_interval(np.ones((1, 2)))) == "1"
-    assert shown(clustered_interval(np.arange(8.0).reshape(4, 2)), 1).startswith("3.5 [")
+    assert format_ci(clustered_interval(np.full((4, 2), 21.74)), 1) == "21.7"
+    assert format_ci(clustered_interval(np.ones((1, 2)))) == "1"
+    assert format_ci(clustered_interval(np.arange(8.0).reshape(4, 2)), 1).startswith("3.5 [")
 
 
 def test_recorded_cases_are_ranked_on_the_days_before_the_change(study) -> None:
@@ -297,7 +297,7 @@ def test_a_folder_that_this_version_cannot_read_is_not_replaced(offline) -> None
     for text, message in (
         ('{"kind": "covid", "format": 99}', "reads formats up to"),
         ("[1]", "must be a file written by run_study"),
-        ("{", "must be a whole JSON file"),
+        ("{", "must be a complete JSON file"),
     ):
         path.write_text(text)
         result = call("reproduce", "covid", "--no-report")
@@ -314,8 +314,8 @@ def test_an_interrupted_run_says_what_is_kept(offline, monkeypatch) -> None:
         patch.setattr("spillover.studies.covid.results.keep_grids", stop)
         result = call("reproduce", "covid", "--no-report")
     assert result.exit_code == 130
-    told = "stopped: 11 of 17 parts are kept in results/covid-simulated; run the same again to go on"
-    assert result.stderr.splitlines()[-1] == f"spillover: {told}"
+    message = "stopped: 11 of 17 parts are kept in results/covid-simulated; run the same command again to resume"
+    assert result.stderr.splitlines()[-1] == f"spillover: {message}"
     assert call("reproduce", "covid", "--no-report").exit_code == 0
 
 

@@ -77,7 +77,7 @@ def test_rewards_are_those_of_a_loop(study) -> None:
                 assert curve[k, s, day - 1] == pytest.approx(totals[name], rel=1e-9)
 
 
-def test_a_policy_on_the_unit_scale_is_told_in_cases(study) -> None:
+def test_results_on_the_unit_scale_are_in_cases(study) -> None:
     found = study.played(LITERAL, "ndc-sem-unit")
     np.testing.assert_allclose(found.z, np.where(found.x, study.data["specific"], 0.0), rtol=1e-12)
     np.testing.assert_allclose(found.y, study.data["overall"], rtol=1e-12)
@@ -191,7 +191,7 @@ def test_more_seeds_leave_the_first_ones_as_they_were() -> None:
 
 def test_a_study_is_kept_and_goes_on(study) -> None:
     again: list[str] = []
-    kept = run_study(simulated_outbreak()[0], study.folder, SMALL, told=again.append)
+    kept = run_study(simulated_outbreak()[0], study.folder, SMALL, notify=again.append)
     assert again == []
     name = cell_name(f"{LITERAL}-sem-ucb", study.about["identity"])
     (study.folder / "cells" / f"{name}.npz").write_bytes(b"half")
@@ -199,7 +199,7 @@ def test_a_study_is_kept_and_goes_on(study) -> None:
         ValueError, match="literal-sem-ucb is missing, damaged or of another study: run the study again"
     ):
         kept.played(LITERAL, "sem-ucb")
-    run_study(simulated_outbreak()[0], study.folder, SMALL, told=again.append)
+    run_study(simulated_outbreak()[0], study.folder, SMALL, notify=again.append)
     assert again == [f"{LITERAL}-sem-ucb"]
     opened = open_study(study.folder)
     assert opened.plan == SMALL
@@ -216,7 +216,7 @@ def test_studies_in_one_folder_leave_each_other_alone(tmp_path) -> None:
     assert {path: path.read_bytes() for path in kept} == kept
     assert open_study(tmp_path).plan.seed == 1
     again: list[str] = []
-    back = run_study(record, tmp_path, tiny, told=again.append)
+    back = run_study(record, tmp_path, tiny, notify=again.append)
     assert again == []
     assert back.about["seconds"] == first.about["seconds"] > 0  # of the run that computed
     for path in (tmp_path / "cells").glob(f"*{first.about['identity'][:16]}.npz"):
@@ -229,7 +229,7 @@ def test_studies_in_one_folder_leave_each_other_alone(tmp_path) -> None:
         _ = open_study(tmp_path).data
 
 
-def test_a_study_json_that_is_none_is_refused(tmp_path) -> None:
+def test_an_invalid_study_json_is_refused(tmp_path) -> None:
     good = {"kind": "covid", "format": FORMAT, "identity": "a", "plan": {}}
     for content, message in (
         ([], "must be a file written by run_study"),
@@ -248,7 +248,7 @@ def test_a_folder_without_a_study_is_named(tmp_path) -> None:
     with pytest.raises(FileNotFoundError, match="must be a folder that run_study wrote"):
         open_study(tmp_path)
     (tmp_path / "study.json").write_text("{")
-    with pytest.raises(ValueError, match="must be a whole JSON file"):
+    with pytest.raises(ValueError, match="must be a complete JSON file"):
         open_study(tmp_path)
     (tmp_path / "study.json").write_text(json.dumps({"kind": "covid", "format": 9}))
     with pytest.raises(ValueError, match="format = 9: this version of spillover reads formats up to 2"):

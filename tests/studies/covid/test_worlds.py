@@ -116,10 +116,10 @@ def test_a_region_that_never_changes_has_no_density():
 
 
 @pytest.mark.parametrize(
-    ("shift", "seed", "told"), [(21, 0, "shift"), (-1, 0, "shift"), (1.5, 0, "shift"), (1, -1, "seed")]
+    ("shift", "seed", "name"), [(21, 0, "shift"), (-1, 0, "shift"), (1.5, 0, "shift"), (1, -1, "seed")]
 )
-def test_bad_arguments_are_refused_by_name(shift, seed, told):
-    with pytest.raises(ValueError, match=f"^{told} = "):
+def test_bad_arguments_are_refused_by_name(shift, seed, name):
+    with pytest.raises(ValueError, match=f"^{name} = "):
         prepare(simulated(), shift=shift, seed=seed)
 
 

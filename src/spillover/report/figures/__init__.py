@@ -1,4 +1,4 @@
-"""Figures, readable in grey and by the colour-blind: each takes `ax=` (or makes one) and returns it."""
+"""Figures that are readable in grey and by the colour-blind; each takes `ax=` (or creates one) and returns it."""
 
 from spillover.report.figures.decision import decision_figure
 from spillover.report.figures.differences import Difference, forest_figure

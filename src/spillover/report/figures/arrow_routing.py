@@ -1,4 +1,4 @@
-"""How arrows bend on the page, so that they keep clear of the circles that they do not touch.
+"""How arrows bend on the page to avoid circles at which they do not end.
 
 Arrows are curves as matplotlib's "arc3" draws them: from the middle of one circle to that of another, with a control
 point `rad` times the length beside the middle.
@@ -13,21 +13,21 @@ from numpy.typing import ArrayLike
 
 from spillover.types import Array
 
-POINTS = np.linspace(0, 1, 41)  # parts of a curve
+POINTS = np.linspace(0, 1, 41)  # positions along a curve
 BENDS = (0.0, 0.07, 0.14, 0.2, 0.27, 0.35, 0.45, 0.55, 0.7)  # to both sides
-GAP = 3.0  # pixels between a curve and a circle that it does not touch
-TOUCHED = 100.0  # what a pixel too near costs: more than any bend, whatever that is clear of
-ON_A_NAME = 0.2  # the same for a name that is crossed
-ON_ARROWS = 1.0  # and for a curve that lies on others as a whole
+GAP = 3.0  # pixels between a curve and circles other than its ends
+TOUCHED = 100.0  # cost of a pixel too near to a circle: more than any bend
+ON_A_NAME = 0.2  # cost of crossing a name
+ON_ARROWS = 1.0  # cost of a curve that lies entirely on others
 
 
 class Page(NamedTuple):
-    """What stands on the page, in pixels."""
+    """What is on the page, in pixels."""
 
     centres: Array  # (arms, 2), of the circles
     radii: Array
     names: Sequence[Bbox]
-    frame: Bbox  # nothing leaves it
+    frame: Bbox  # nothing may leave it
 
 
 class Line(NamedTuple):
@@ -61,10 +61,10 @@ def best_bend(
     *,
     one_side: bool = False,
 ) -> float:
-    """The gentlest bend that is clear of all circles but those at the ends, or the one that touches least.
+    """The slightest bend that avoids all circles except those at its ends, or touches them least.
 
-    Of bends that are clear, the one that crosses few names and lies on none of the `others` is better.
-    first: the bend that is taken if it is as good. one_side: bend to the side of `first` only.
+    Bends that cross few names and do not lie on the `others` are preferred.
+    first: the bend that is used if no other one is better. one_side: bend to the side of `first` only.
     """
     both = [first, *(sign * rad for rad in BENDS for sign in (1.0, -1.0))]
     rads = np.array([rad for rad in both if not one_side or rad * first > 0])
@@ -106,7 +106,7 @@ def within(found: Array, box: Bbox) -> Array:
 
 
 def on_others(found: Array, ends: tuple[int, int], width: float, others: Sequence[Line]) -> Array:
-    """Which share of each curve lies on other ones; those that end at the same circle may come together before it."""
+    """The share of each curve that lies on others; curves with the same end may meet near it."""
     covered = np.zeros(found.shape[:2], bool)
     for line in others:
         inner = np.abs(POINTS - 0.5) < 0.4

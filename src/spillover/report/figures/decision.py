@@ -1,4 +1,4 @@
-"""One decision as a picture: who passes how much on to whom, and what each arm's score is made of."""
+"""One decision as a figure: how much spills over between arms, and the parts of each arm's score."""
 
 import textwrap
 from collections.abc import Sequence
@@ -9,18 +9,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spillover.reasons import ArmReason, Reasons
-from spillover.report.figures.flows import LEAST_CIRCLE, NAMED_MARGINS, apart, draw_graph, name_room, places_of, settle
+from spillover.report.figures.flows import (
+    LEAST_CIRCLE,
+    NAMED_MARGINS,
+    draw_graph,
+    finish_graph,
+    least_distance,
+    name_room,
+    places_of,
+)
 from spillover.report.figures.labels import LONG_NAME, NAMED_NODES, as_written, row_names
 from spillover.report.figures.select_arms import (
     drawn_flows,
     graph_arms,
-    left_out,
+    graph_caption,
     numbers_of,
     scale_limit,
     shown_arms,
     strongest_flows,
 )
-from spillover.report.figures.style import COLORS, HATCHES, figure_legend, figure_of, new_panels, tidy
+from spillover.report.figures.style import COLORS, HATCHES, figure_legend, figure_of, hide_spines, new_panels
 
 PARTS = (
     ("direct", "effect on itself", COLORS[0], HATCHES[0]),
@@ -30,10 +38,10 @@ PARTS = (
 
 
 def decision_figure(reasons: Reasons) -> Figure:
-    """The graph with the chosen arms and the flows that they start, beside it the scores taken apart.
+    """The graph with the chosen arms and the flows that they start; beside it, the parts of the scores.
 
-    Of many arms the scores are those of the chosen, the best and the last of them, then of the next best; the graph
-    has those that pass on most and those that receive it. What is left out is said.
+    With many arms, the scores are those of the chosen arms (the best and the worst of them) and the runners-up, and
+    the graph has the arms that pass on or receive most. The figure says what is left out.
     """
     flows = strongest_flows(reasons)
     nodes = graph_arms(reasons)
@@ -41,25 +49,25 @@ def decision_figure(reasons: Reasons) -> Figure:
     height = max(4.2, 0.27 * len(shown) + 1.6)
     drawn = drawn_flows(reasons, flows, nodes)
     where = places_of([arm.position for arm in nodes], drawn, len(reasons.arms))
-    crowded = apart(where, height, NAMED_MARGINS) < LEAST_CIRCLE + name_room(nodes)
+    crowded = least_distance(where, height, NAMED_MARGINS) < LEAST_CIRCLE + name_room(nodes)
     numbered = crowded or len(nodes) > NAMED_NODES or max(len(arm.arm) for arm in nodes) > LONG_NAME
     numbers = numbers_of(shown, nodes) if numbered else {}
     graph, bars = new_panels(1, 2, size=(12.5, height), gridspec_kw={"width_ratios": [1.15, 1]})
     draw_scores(bars, reasons, shown, numbers)
     drawing = draw_graph(graph, nodes, drawn, where, numbers)
-    graph.set_xlabel(as_written(textwrap.fill(left_out(reasons, shown, nodes, drawn), 72)), fontsize="small")
+    graph.set_xlabel(as_written(textwrap.fill(graph_caption(reasons, shown, nodes, drawn), 72)), fontsize="small")
     figure = figure_of(graph)
     names = [arm.arm for arm in reasons.ranked() if arm.chosen]
-    plan = " (by a plan, not by the scores)" if reasons.planned else ""
+    plan = " (by a plan, not by scores)" if reasons.planned else ""
     title = f"{len(names)} of {len(reasons.arms)} arms chosen{plan}: {', '.join(names) or 'none'}"
     figure.suptitle(as_written(textwrap.shorten(title, 105, placeholder=" …")), fontsize="large", fontweight="bold")
     figure_legend([graph, bars])
-    settle(graph, drawing, where)
+    finish_graph(graph, drawing, where)
     return figure
 
 
 def draw_scores(ax: Axes, reasons: Reasons, shown: Sequence[ArmReason], numbers: dict[int, int]) -> None:
-    """A bar an arm, its parts one behind the other; parts below 0 run to the left."""
+    """One bar for each arm, with its parts stacked; negative parts extend to the left."""
     limit = scale_limit(shown)
     rows = np.arange(len(shown))
     right, left = np.zeros(len(shown)), np.zeros(len(shown))
@@ -79,21 +87,21 @@ def draw_scores(ax: Axes, reasons: Reasons, shown: Sequence[ArmReason], numbers:
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.axvline(0, color="0.3", linewidth=0.8)
     name_rows(ax, shown, numbers)
-    ax.set_xlabel(textwrap.fill(f"score: {reasons.quantity}, exploration included", 80), fontsize="small")
+    ax.set_xlabel(textwrap.fill(f"score: {reasons.quantity}, including exploration", 80), fontsize="small")
     ax.set_title(score_title(reasons, shown), fontsize="medium")
-    tidy(ax)
+    hide_spines(ax)
 
 
 def write_beyond(ax: Axes, row: int, arm: ArmReason, limit: float) -> None:
-    """What a bar that runs out of the picture stands for."""
-    words = f"{arm.score:.3g}" if np.isfinite(arm.score) else "no limit: nothing known yet"
+    """Write the score of a bar that is cut off."""
+    words = f"{arm.score:.3g}" if np.isfinite(arm.score) else "infinite: no data yet"
     box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.9}
     side = "right" if arm.score > 0 else "left"
     ax.text(np.sign(arm.score) * limit * 0.97, row, words, ha=side, va="center", fontsize=8, bbox=box)
 
 
 def name_rows(ax: Axes, shown: Sequence[ArmReason], numbers: dict[int, int]) -> None:
-    """Names, those of the chosen arms in bold with a dot, and the line between them and the others."""
+    """Write the names, those of the chosen arms in bold with a dot, and draw a line below the chosen arms."""
     labels = []
     texts = row_names([arm.arm for arm in shown])
     for arm, name in zip(shown, texts, strict=True):
@@ -104,14 +112,14 @@ def name_rows(ax: Axes, shown: Sequence[ArmReason], numbers: dict[int, int]) -> 
         tick.set_fontweight("bold" if arm.chosen else "normal")
     chosen = sum(arm.chosen for arm in shown)
     if 0 < chosen < len(shown):
-        ax.axhline(chosen - 0.5, color="black", linewidth=1.1, linestyle=(0, (5, 3)), label="chosen above, not below")
+        ax.axhline(chosen - 0.5, color="black", linewidth=1.1, linestyle=(0, (5, 3)), label="chosen arms above")
 
 
 def score_title(reasons: Reasons, shown: Sequence[ArmReason]) -> str:
     left = [arm for arm in reasons.arms if arm not in shown]
-    title = "what each score is made of"
+    title = "the parts of each score"
     if not left:
         return title
     groups = [("chosen", [arm for arm in left if arm.chosen]), ("not chosen", [arm for arm in left if not arm.chosen])]
-    said = [f"{len(some)} {what}, at most {max(arm.score for arm in some):.3g}" for what, some in groups if some]
-    return f"{title}: {len(shown)} of {len(reasons.arms)} arms\n(left out: {'; '.join(said)})"
+    parts = [f"{len(some)} {what}, at most {max(arm.score for arm in some):.3g}" for what, some in groups if some]
+    return f"{title}: {len(shown)} of {len(reasons.arms)} arms\n(left out: {'; '.join(parts)})"

@@ -1,4 +1,4 @@
-"""Forest plot: paired differences with their intervals, one row each."""
+"""Forest plot: paired differences with their confidence intervals, one row each."""
 
 import textwrap
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Difference(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 
@@ -33,7 +33,7 @@ def forest_figure(
     xlabel: str = "difference in final expected regret (below 0: less regret)",
     wrap: int = 38,
 ) -> Axes:
-    """Label, mean and 95% interval of each difference, a line at zero; filled where the interval leaves out 0."""
+    """Label, mean and 95% interval of each difference, a line at zero; filled where the interval excludes 0."""
     validate.require(len(differences) > 0, "differences", differences, "at least one")
     labels = [textwrap.fill(d.label, wrap) for d in differences]
     heights = np.array([1.0 + 0.6 * label.count("\n") for label in labels])
@@ -48,7 +48,7 @@ def forest_figure(
             markerfacecolor=color if difference.clear else "white",
         )  # fmt: skip
         target.annotate(
-            in_figures(difference, differences), (1.02, y), xycoords=("axes fraction", "data"), va="center",
+            format_difference(difference, differences), (1.02, y), xycoords=("axes fraction", "data"), va="center",
             fontsize="small", annotation_clip=False,
         )  # fmt: skip
     target.set_yticks(at, labels)
@@ -62,7 +62,7 @@ def forest_figure(
     return target
 
 
-def in_figures(difference: Difference, others: Sequence[Difference]) -> str:
+def format_difference(difference: Difference, others: Sequence[Difference]) -> str:
     """Mean and interval with as many decimals as the largest of all differences needs."""
     largest = max((abs(v) for d in others for v in d[1:] if np.isfinite(v)), default=1.0)
     decimals = int(np.clip(2 - np.floor(np.log10(max(largest, 1e-9))), 0, 6))

@@ -1,4 +1,4 @@
-"""The graph in the picture of a decision: arms as circles, what passes between them as arrows, names and amounts."""
+"""The graph in the figure of a decision: arms as circles, flows as arrows, with names and amounts."""
 
 import textwrap
 from collections.abc import Sequence, Set
@@ -21,39 +21,39 @@ from spillover.report.figures.style import COLORS, figure_of
 from spillover.types import Array
 
 NAME_WIDTH = 13  # letters of a line of a name in the graph
-LEVEL = 0.25  # slope below which an arrow is level
+LEVEL = 0.25  # slope below which an arrow counts as horizontal
 NAMED_EDGES = 12
-AMOUNTS_AT = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)  # parts of an arrow where its amount may stand
+AMOUNTS_AT = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)  # positions along an arrow where its amount may be written
 NEGLIGIBLE = 0.01  # amounts below this share of the largest are not written
-STRONG_ARROWS = 10  # that others do not lie on
-SIDE_BY_SIDE = 0.12  # of the width of the graph: names of arms that are nearer meet if they stand at one height
+STRONG_ARROWS = 10  # that others must not cover
+SIDE_BY_SIDE = 0.12  # share of the width of the graph: names of nearer arms overlap at the same height
 NAMED_MARGINS = (0.32, 0.32)  # below and above the graph, whose height is 1 and more
 NUMBERED_MARGINS = (0.1, 0.12)
-WIDTH = 290.0  # points of the graph, at least
-TITLES = 0.8  # inches of the figure's height that the graph does not have
-LEAST_CIRCLE = 22.0  # points across, where names stand between circles; where there is less room arms are numbered
+WIDTH = 290.0  # least width of the graph in points
+TITLES = 0.8  # height of titles and margins in inches
+LEAST_CIRCLE = 22.0  # least diameter in points if names fit between circles; with less room arms are numbered
 TAKEN: dict[str, Any] = {"facecolor": "#56B4E9", "edgecolor": "black", "linewidth": 2.2}
 OTHERS: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.5", "linewidth": 1.2}
 
 
 class Drawing(NamedTuple):
-    """What is moved once all has its place on the page."""
+    """What is adjusted after everything else has its place on the page."""
 
     arrows: dict[Flow, FancyArrowPatch]  # the strongest first
     sizes: dict[int, float]  # of the circles, in square points
-    names: dict[int, Annotation]  # none where arms are numbered
+    names: dict[int, Annotation]  # empty where arms are numbered
 
 
 def places_of(nodes: Sequence[int], drawn: Sequence[Flow], n: int) -> Places:
-    """Where the arms stand; rows of arms without an edge are further apart where names may stand between them."""
+    """Positions of the arms; rows of arms without an edge leave room for names between them."""
     edges = np.zeros((n, n))
     for flow in drawn:
         edges[flow.effect, flow.cause] = 1.0
     return places(nodes, edges, 0.36 if len(nodes) <= NAMED_NODES else 0.16)
 
 
-def apart(where: Places, height: float, margins: tuple[float, float]) -> float:
-    """The least distance of two arms in points, in a figure of this height."""
+def least_distance(where: Places, height: float, margins: tuple[float, float]) -> float:
+    """The least distance between two arms in points, in a figure of this height."""
     heights = [y for _, y in where.values()]
     unit = 72 * (height - TITLES) / (max(heights) - min(heights) + sum(margins))
     pairs = combinations(where.values(), 2)
@@ -63,12 +63,12 @@ def apart(where: Places, height: float, margins: tuple[float, float]) -> float:
 def draw_graph(
     ax: Axes, nodes: Sequence[ArmReason], drawn: Sequence[Flow], where: Places, numbers: dict[int, int]
 ) -> Drawing:
-    """Arms as circles, the larger the higher their scores; arrows as wide as what passes along them.
+    """Arms as circles, larger for higher scores; arrows, wider for larger flows.
 
-    numbers: of the arms; without any there is room for names.
+    numbers: of the arms; empty if there is room for names.
     """
     below, over = margins = NUMBERED_MARGINS if numbers else NAMED_MARGINS
-    room = apart(where, float(figure_of(ax).get_size_inches()[1]), margins)
+    room = least_distance(where, float(figure_of(ax).get_size_inches()[1]), margins)
     sizes = node_sizes(nodes, 0.9 * room if numbers else room - name_room(nodes))
     above = set() if numbers else named_above(drawn, where)
     arrows = draw_flows(ax, drawn, where, sizes)
@@ -82,17 +82,17 @@ def draw_graph(
     heights = [y for _, y in where.values()]
     ax.margins(x=0.1)
     ax.set_ylim(min(heights) - below, max(heights) + (over if above else NUMBERED_MARGINS[1]))
-    ax.set_title("what the chosen arms pass on", fontsize="medium")
+    ax.set_title("spill-over of the chosen arms", fontsize="medium")
     return Drawing(arrows, sizes, names)
 
 
 def name_room(shown: Sequence[ArmReason]) -> float:
-    """Points that the name of an arm takes below its circle, at most."""
+    """Points that names need below circles, at most."""
     return 4.0 + 10.0 * max(len(textwrap.wrap(arm.arm, NAME_WIDTH)) for arm in shown)
 
 
 def named_above(drawn: Sequence[Flow], where: Places) -> set[int]:
-    """Arms that have most of their arrows below and no other arm above: there the name is in nobody's way."""
+    """Arms with most arrows below and no arm above them: their names fit above."""
     found = set()
     for arm, (x, y) in where.items():
         ends = [flow.effect if flow.cause == arm else flow.cause for flow in drawn if arm in (flow.cause, flow.effect)]
@@ -104,7 +104,7 @@ def named_above(drawn: Sequence[Flow], where: Places) -> set[int]:
 
 
 def node_sizes(shown: Sequence[ArmReason], widest: float) -> dict[int, float]:
-    """Areas in square points, in proportion to the scores above a least size; no circle is wider than `widest`."""
+    """Areas in square points, proportional to scores above a least size; no circle is wider than `widest`."""
     limit = scale_limit(shown)
     least, most = (170.0, 620.0) if len(shown) > NAMED_NODES else (190.0, 1000.0)
     most = min(most, widest**2)
@@ -120,7 +120,7 @@ def draw_nodes(ax: Axes, shown: Sequence[ArmReason], where: Places, sizes: dict[
         x, y = zip(*(where[arm.position] for arm in some), strict=True)
         look = TAKEN if taken else OTHERS
         ax.scatter(x, y, s=[sizes[arm.position] for arm in some], zorder=3, **look)
-        # a mark of its own for the legend, where circles of these sizes would not fit
+        # a separate marker for the legend, where circles of these sizes would not fit
         label = "chosen (size: score)" if taken else "not chosen"
         ax.scatter([], [], s=70, label=label, **look)
 
@@ -140,14 +140,14 @@ def write_names(
 
 
 def put_name(name: Annotation, size: float, *, above: bool) -> None:
-    """Above or below a circle of this size."""
+    """Place a name above or below a circle of this size."""
     away = np.sqrt(size) / 2 + 3
     name.xyann = (0, away if above else -away)
     name.set_verticalalignment("bottom" if above else "top")
 
 
 def draw_flows(ax: Axes, drawn: Sequence[Flow], where: Places, sizes: dict[int, float]) -> dict[Flow, FancyArrowPatch]:
-    """Arrows, straight for now; those that nothing passes along are thin and grey, those that take away are dashed."""
+    """Arrows, straight for now; thin and grey without a flow, dashed for negative flows."""
     largest = max((abs(flow.amount) for flow in drawn), default=0.0)
     arrows = {}
     for flow in drawn:
@@ -168,17 +168,17 @@ def draw_flows(ax: Axes, drawn: Sequence[Flow], where: Places, sizes: dict[int, 
 
 
 def flow_look(flow: Flow) -> tuple[str, str, str]:
-    """Colour, line and what they mean."""
+    """Colour, line style and label."""
     if flow.amount == 0:
-        return "0.75", "-", "(next to) nothing passes"
+        return "0.75", "-", "(almost) no flow"
     if flow.amount > 0:
-        return COLORS[1], "-", "passes on (width: how much)"
-    return "black", "--", "takes away (width: how much)"
+        return COLORS[1], "-", "positive flow (width: amount)"
+    return "black", "--", "negative flow (width: amount)"
 
 
-def bend(flow: Flow, where: Places, *, mutual: bool) -> float:
-    """Arrows there and back bend to both sides. Long ones bend more: away from others that begin where they do, or if
-    they are level towards the middle, where there is room.
+def preferred_bend(flow: Flow, where: Places, *, mutual: bool) -> float:
+    """Arrows between the same two arms bend to opposite sides. Long ones bend more: away from others that begin at the
+    same arm, or, if they are horizontal, towards the middle, where there is room.
     """
     (x0, y0), (x1, y1) = where[flow.cause], where[flow.effect]
     across, up = x1 - x0, y1 - y0
@@ -191,10 +191,10 @@ def bend(flow: Flow, where: Places, *, mutual: bool) -> float:
     return 0.2 if above == (across > 0) else -0.2
 
 
-def settle(ax: Axes, drawing: Drawing, where: Places) -> None:
-    """Bend the arrows, put names where few arrows are, and write the amounts.
+def finish_graph(ax: Axes, drawing: Drawing, where: Places) -> None:
+    """Bend the arrows, move names away from arrows, and write the amounts.
 
-    Arrows bend on the page, not in the coordinates of the axes, so this comes when everything else has its place.
+    Bends are in coordinates of the page, not of the axes, so this comes after everything else has its place.
     """
     figure_of(ax).draw_without_rendering()
     bend_arrows(ax, drawing, where)
@@ -204,7 +204,7 @@ def settle(ax: Axes, drawing: Drawing, where: Places) -> None:
 
 
 def bend_arrows(ax: Axes, drawing: Drawing, where: Places) -> None:
-    """Strong arrows come first, and the others keep clear of them."""
+    """Bend strong arrows first; the others avoid them."""
     pixels = figure_of(ax).dpi / 72
     row = {arm: k for k, arm in enumerate(where)}
     page = Page(
@@ -218,14 +218,14 @@ def bend_arrows(ax: Axes, drawing: Drawing, where: Places) -> None:
     for flow, arrow in drawing.arrows.items():
         ends, width = (row[flow.cause], row[flow.effect]), arrow.get_linewidth() * pixels
         mutual = (flow.effect, flow.cause) in pairs
-        rad = best_bend(ends, bend(flow, where, mutual=mutual), width, page, strong, one_side=mutual)
+        rad = best_bend(ends, preferred_bend(flow, where, mutual=mutual), width, page, strong, one_side=mutual)
         arrow.set_connectionstyle("arc3", rad=rad)
         if len(strong) < STRONG_ARROWS:
             strong.append(Line(ends, curves(page, ends, np.array([rad]))[0], width))
 
 
 def move_names(ax: Axes, drawing: Drawing) -> None:
-    """To the other sides of their circles, where fewer arrows are and nothing else is."""
+    """Move names to the other side of their circles if fewer arrows and nothing else are there."""
     corners = [corners_of(arrow) for arrow in drawing.arrows.values()]
     lines = [quadratic(start, control, end) for start, control, end, *_ in corners]
     heads = [Bbox([some[3:].min(axis=0), some[3:].max(axis=0)]) for some in corners]
@@ -248,17 +248,17 @@ def move_names(ax: Axes, drawing: Drawing) -> None:
 
 
 def touched(box: Bbox, lines: Sequence[Array], heads: Sequence[Bbox]) -> int:
-    """How many arrows a box lies on; heads count more."""
+    """How many arrows a box covers; heads count more."""
     return sum(bool(within(line, box).any()) for line in lines) + 2 * box.count_overlaps(heads)
 
 
 def corners_of(arrow: FancyArrowPatch) -> Array:
-    """On the page: the start, the control point and the end of the line, then the corners of the head."""
+    """Page coordinates of the start, the control point and the end of the line, then of the corners of the head."""
     return np.asarray(arrow.get_transform().transform(arrow.get_path().vertices)[:6], float)  # the last one closes it
 
 
 def write_amounts(ax: Axes, drawing: Drawing) -> None:
-    """How much passes, on the arrows; nowhere rather than on top of something else, and nothing that is negligible."""
+    """Write the flows on the arrows, unless they are negligible or would cover something else."""
     taken = [text.get_window_extent() for text in (*ax.texts, ax.title)] + circles(ax)
     largest = max((abs(flow.amount) for flow in drawing.arrows), default=0.0)
     for flow in [flow for flow in drawing.arrows if abs(flow.amount) > NEGLIGIBLE * largest]:
@@ -274,10 +274,10 @@ def write_amounts(ax: Axes, drawing: Drawing) -> None:
 
 
 def circles(ax: Axes) -> list[Bbox]:
-    """The squares around the arms on the page."""
+    """The bounding boxes of the circles, in coordinates of the page."""
     found = []
     for marks in [marks for marks in ax.collections if isinstance(marks, PathCollection)]:
-        centres = ax.transData.transform(np.asarray(marks.get_offsets()).reshape(-1, 2))  # none of marks of the legend
+        centres = ax.transData.transform(np.asarray(marks.get_offsets()).reshape(-1, 2))  # empty for legend markers
         for (x, y), size in zip(centres, marks.get_sizes(), strict=False):
             half = np.sqrt(size) / 2 * figure_of(ax).dpi / 72
             found.append(Bbox.from_extents(x - half, y - half, x + half, y + half))

@@ -1,4 +1,4 @@
-"""The graph itself, drawn as in the paper (fig:ExmpModel): arms on a line, red arcs for A, blue inputs from below."""
+"""The graph as in the paper (fig:ExmpModel): arms on a line, red arcs for A, blue inputs from below."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from spillover.types import Array
 
 RADIUS = 0.3
 NAMED_INPUTS = 12
-SMALL = 5  # up to so many arms there is room for A[i,j] on an arc
+SMALL = 5  # arms, up to which there is room for A[i,j] on an arc
 Place = tuple[float, float]
 RIGHT, MISSED, FALSE = "right", "missed", "false"
 INPUT = "#0072B2"
@@ -23,7 +23,7 @@ INPUT = "#0072B2"
 class EdgeStyle(NamedTuple):
     color: str
     linestyle: Dashes
-    mark: str  # a marker on the arc: colour alone would not do in grey
+    mark: str  # a marker on the arc: colour alone is not enough in grey
     label: str
 
 
@@ -44,7 +44,7 @@ class Edge(NamedTuple):
 
 
 def edges_of(adjacency: Array, truth: Array | None = None, threshold: float = 0.05) -> list[Edge]:
-    """The edges of weight above the threshold, those of the true graph that are missed included.
+    """The edges with a weight above the threshold, including missed edges of the true graph.
 
     >>> edges_of(np.array([[0, 0.5], [0, 0]]))
     [Edge(cause=1, effect=0, weight=0.5, kind='right')]
@@ -73,7 +73,7 @@ def graph_figure(
 ) -> Axes:
     """One graph: arcs above run to the left (causes have the higher index), those below to the right.
 
-    truth: mark the edges of `adjacency` that it has not, and those that are missed. weights: write them on the arcs
+    truth: the true graph, to mark false and missed edges. weights: write them on the arcs
     (default: up to 20 edges).
     """
     edges = edges_of(adjacency, truth, threshold)
@@ -135,7 +135,7 @@ def graph_pair(
 
 
 def graph_size(n: int, edges: Sequence[Edge]) -> tuple[float, float]:
-    """Inches for a graph without much white around it: nodes keep their size until the page is full."""
+    """Size in inches with small margins: nodes keep their size until the page is full."""
     unit = float(np.clip(12.5 / (n + 1), 0.5, 0.8))
     low, high = extent(n, edges)
     return max(3.6, unit * (n + 0.4) + 0.2), unit * (high - low) + 0.6
@@ -155,14 +155,14 @@ def extent(n: int, edges: Sequence[Edge]) -> tuple[float, float]:
 
 
 def height(edge: Edge) -> float:
-    """How far an arc rises above its nodes: less than in proportion, or long ones would leave the page."""
+    """How far an arc rises above its nodes: less than proportionally, or long ones would leave the page."""
     return float(0.42 * abs(edge.cause - edge.effect) ** 0.75)
 
 
 def arc(edge: Edge) -> Path:
     """A cubic from the rim of the cause to that of the effect, above when it runs to the left, below to the right."""
     side = 1.0 if edge.cause > edge.effect else -1.0
-    # long arcs leave at the top, short ones at the side: those of one arm do not lie on each other
+    # long arcs leave at the top, short ones at the side, so that arcs of one arm do not overlap
     lean = 0.9 * RADIUS * abs(edge.cause - edge.effect) ** -0.7 * np.sign(edge.effect - edge.cause)
     rim = side * np.sqrt(RADIUS**2 - lean**2)
     start = np.array([edge.cause + lean, rim])
@@ -199,7 +199,7 @@ def draw_edge(ax: Axes, edge: Edge, curve: Path, width: float, taken: list[Place
 
 
 def free_place(curve: Path, shares: Sequence[float], taken: Sequence[Place], n: int) -> Place | None:
-    """The first of some places on an arc where nothing is written yet."""
+    """The first of some positions on an arc where nothing is written yet."""
     wide, tall = (0.66, 0.45) if n <= SMALL else (0.62, 0.3)  # of what is written there
     for share in shares:
         x, y = point_on(curve, share)
@@ -209,7 +209,7 @@ def free_place(curve: Path, shares: Sequence[float], taken: Sequence[Place], n: 
 
 
 def write_weight(ax: Axes, edge: Edge, curve: Path, taken: list[Place], n: int) -> None:
-    """The weight on its arc; nowhere rather than on top of something else."""
+    """Write the weight on its arc, unless it would cover something else."""
     place = free_place(curve, (0.5, 0.42, 0.58, 0.64, 0.36, 0.7), taken, n)
     if place is None:
         return
@@ -222,7 +222,7 @@ def write_weight(ax: Axes, edge: Edge, curve: Path, taken: list[Place], n: int) 
 
 
 def draw_nodes(ax: Axes, names: Sequence[str], edges: Sequence[Edge]) -> None:
-    """Arms on a line, and their inputs below; many arms have no room for the names of these."""
+    """Arms on a line, with inputs below; the inputs of many arms have no names."""
     n = len(names)
     depth = input_depth(n, edges)
     short = max(map(len, names)) <= 2 and n <= NAMED_INPUTS
@@ -241,7 +241,7 @@ def draw_nodes(ax: Axes, names: Sequence[str], edges: Sequence[Edge]) -> None:
 
 
 def add_labels(ax: Axes, kinds: set[str]) -> None:
-    """Entries for the legend, of what there is to see."""
+    """Entries for the legend, for the kinds of edges in the graph."""
     for kind in (RIGHT, MISSED, FALSE):
         if kind in kinds:
             style = EDGE_STYLES[kind]

@@ -21,7 +21,7 @@ def grid_figure(
     measure: str = "mean final expected regret",
     smaller_is_better: bool = True,
 ) -> Axes:
-    """A measure over discount x exploration, one cell a setting; the best one is framed and starred.
+    """A measure over discount x exploration; the best cell is framed and starred.
 
     values: (discounts, explorations); NaN cells (settings that were not run) stay empty. A small grid has its values
     written into the cells.
@@ -49,7 +49,7 @@ def grid_figure(
 
 
 def mark_best(ax: Axes, row: int, column: int) -> None:
-    """A frame that shows on dark and on light cells, and a star in its corner."""
+    """A frame that is visible on dark and light cells, with a star in its corner."""
     corner = (column - 0.5, row - 0.5)
     ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="white", linewidth=4.0, zorder=4))
     ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="black", linewidth=2.0, zorder=5, label="best"))
@@ -74,7 +74,7 @@ def write_cells(ax: Axes, values: Array, image: Any) -> None:
 
 
 def power_label(value: float) -> str:
-    """10 to a power as such, 0 as 0, anything else short.
+    """Powers of 10 as such, 0 as 0, other numbers in two digits.
 
     >>> power_label(1e-10), power_label(0.3), power_label(0.0)
     ('$10^{-10}$', '0.3', '0')

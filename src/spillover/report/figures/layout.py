@@ -1,4 +1,4 @@
-"""Where the arms of a graph stand: without cycles effects run from left to right, with cycles arms form a ring."""
+"""Positions of the arms of a graph: from left to right without cycles, in a ring with cycles."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,14 @@ from spillover.reasons import layers
 from spillover.types import Array
 
 Places = dict[int, tuple[float, float]]
-ZIGZAG = (0.5, 0.82, 0.18, 0.66, 0.34)  # heights of arms alone in their column: arrows do not lie on each other
+ZIGZAG = (0.5, 0.82, 0.18, 0.66, 0.34)  # heights of arms alone in their column, so that arrows do not overlap
 IN_A_ROW = 8  # arms without any edge
 
 
 def places(nodes: Sequence[int], adjacency: Array, apart: float = 0.16) -> Places:
-    """Places in the unit square; `adjacency` holds the edges that are drawn, and arms without one stand below it.
+    """Positions in the unit square; `adjacency` has the edges that are drawn, and arms without one are below it.
 
-    apart: how far their rows are from each other.
+    apart: the distance between rows of arms without an edge.
     """
     joined = [j for j in nodes if adjacency[j, nodes].any() or adjacency[nodes, j].any()]
     alone = [j for j in nodes if j not in joined]
@@ -41,7 +41,7 @@ def ring(n: int) -> list[tuple[float, float]]:
 
 
 def columns(depth: Sequence[int], edges: Array) -> list[tuple[float, float]]:
-    """A column for each layer; in it arms stand near those that they are affected by, so that few arrows cross."""
+    """One column for each layer, with arms near those that affect them, so that few arrows cross."""
     last = max(depth)
     height = dict.fromkeys(range(len(depth)), 0.5)
     for layer in range(last + 1):
@@ -54,7 +54,7 @@ def columns(depth: Sequence[int], edges: Array) -> list[tuple[float, float]]:
 
 
 def column_height(k: int, many: int, layer: int, last: int) -> float:
-    """The k-th from above of `many` arms; neighbouring columns are shifted against each other."""
+    """The height of the k-th of `many` arms from above; neighbouring columns are shifted."""
     if many == 1:
         return ZIGZAG[layer % len(ZIGZAG)] if last > 1 else 0.5
     shift = (layer % 2 - 0.5) * 0.4 / many

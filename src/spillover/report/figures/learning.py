@@ -1,4 +1,4 @@
-"""What was learned: the share of right arms in each stationary period, the error of the graph over time."""
+"""What was learned: the optimality ratio in each stationary period, and the error of the graph over time."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -14,13 +14,13 @@ from spillover.metrics import mean_interval
 from spillover.report.figures.style import (
     Style,
     figure_legend,
+    hide_spines,
     mark_changes,
     new_axes,
     new_panels,
     numbered_style,
     sparse_markers,
     styles_for,
-    tidy,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def ratio_figure(
     title: str = "",
     styles: Mapping[str, Style] | None = None,
 ) -> Axes:
-    """Optimality ratio of each stationary period with 95% intervals, a group of bars a period (fig:Opt-Ratio)."""
+    """Optimality ratio of each stationary period with 95% intervals, as bars grouped by period (fig:Opt-Ratio)."""
     validate.require(len(records) > 0, "records", records, "at least one")
     styles = {**styles_for(r.policy for r in records), **(styles or {})}
     target = ax or new_axes(6.4, 3.8)
@@ -61,7 +61,7 @@ def ratio_figure(
     target.set_ylim(0, 1.02)
     target.yaxis.set_major_formatter(PercentFormatter(1.0))
     target.set(xlabel="stationary period (rounds)", ylabel="optimality ratio", title=title)
-    tidy(target)
+    hide_spines(target)
     if ax is None:
         figure_legend([target])
     return target
@@ -93,9 +93,9 @@ def graph_error_figure(
     ax: Axes | None = None,
     title: str = "",
 ) -> Axes:
-    """Mean squared error of the learned graph over time on a log scale, with 95% bands; one line a delay.
+    """Mean squared error of the learned graph over time on a log scale, with 95% bands; one line for each delay.
 
-    labels: what to call the delays (default: "D = " and their name). Records of several policies get a line each.
+    labels: what to call the delays (default: "D = " and their name). Records of several policies get one line each.
     """
     kept = [r for r in records if np.isfinite(r.graph_error).any()]
     validate.require(len(kept) > 0, "records", [r.label for r in records], "some with an estimate of the graph")
@@ -131,7 +131,7 @@ def graph_error_figure(
         target.set_ylim(bottom=floor / 2)
     target.set_xlim(0, kept[0].horizon)
     target.set(xlabel="round", ylabel="mean squared error of the graph", title=title)
-    tidy(target)
+    hide_spines(target)
     if ax is None:
         figure_legend([target])
     return target

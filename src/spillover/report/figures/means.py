@@ -1,4 +1,4 @@
-"""How the world moves: the mean of each arm over time."""
+"""The mean of each arm over time."""
 
 from collections.abc import Sequence
 
@@ -22,11 +22,11 @@ def means_figure(
     ax: Axes | None = None,
     title: str = "",
 ) -> Axes:
-    """Expected instantaneous reward of every arm over time, a row an arm (fig:MeanRewards-Synthtic).
+    """Expected instantaneous reward of every arm over time, one row for each arm (fig:MeanRewards-Synthtic).
 
-    means: (rounds, n), row t - 1 for round t. Ten lines on top of each other are a knot, and worse in grey; so each arm
-    has a row of its own, from 0 to 1 (or the largest mean). best: (rounds, n), the arms of the optimal set, filled
-    darker. values: write each mean into its period, where there is room.
+    means: (rounds, n), row t - 1 for round t. Ten lines in one panel are hard to follow, more so in grey; so each arm
+    has its own row, from 0 to 1 (or the largest mean). best: (rounds, n), the arms of the optimal set, filled darker.
+    values: write each mean into its period, where there is room.
     """
     means = np.asarray(means, float)
     validate.require(means.ndim == 2 and means.size > 0, "shape of means", means.shape, "(rounds, arms)")
@@ -54,7 +54,7 @@ def means_figure(
 
 
 def step_starts(mean: Array, best: BoolArray | None) -> IntArray:
-    """Indices at which the mean of an arm, or whether it is one of the best, becomes another."""
+    """Indices at which the mean of an arm, or its membership in the optimal set, changes."""
     moved = np.diff(mean) != 0
     if best is not None:
         moved |= np.diff(best.astype(np.int8)) != 0
@@ -70,19 +70,19 @@ def draw_row(ax: Axes, row: int, heights: Array, steps: IntArray, best: BoolArra
     taken = np.append(best[steps], best[-1]) if best is not None else np.zeros(len(edges), np.bool_)
     for mask, color, label in ((~taken, REST, "other arms"), (taken, BEST, "in the optimal set")):
         if mask[:-1].any():
-            shown = "_" + label if best is None or named(ax, label) else label
+            entry = "_" + label if best is None or in_legend(ax, label) else label
             ax.fill_between(
-                edges, base, np.where(mask, base - level, base), step="post", color=color, lw=0, label=shown
+                edges, base, np.where(mask, base - level, base), step="post", color=color, lw=0, label=entry
             )
     ax.step(edges, base - level, where="post", color="0.1", linewidth=1.3, label=f"_arm {row}", zorder=3)
 
 
-def named(ax: Axes, label: str) -> bool:
+def in_legend(ax: Axes, label: str) -> bool:
     return label in ax.get_legend_handles_labels()[1]
 
 
 def write_values(ax: Axes, row: int, mean: Array, steps: IntArray, top: float) -> None:
-    """The mean in figures, in the middle of each stretch that is wide enough."""
+    """Write the mean in the middle of each period that is wide enough."""
     ends = np.append(steps[1:], len(mean))
     for start, end in zip(steps, ends, strict=True):
         if end - start >= 0.08 * len(mean):

@@ -14,7 +14,7 @@ from spillover import validate
 from spillover.files import write_atomically
 
 FORMATS = ("png", "svg", "pdf")
-# No dates and no versions; ids in SVG are hashes, so their salt must not be drawn anew each time.
+# No dates and no versions; ids in SVG are hashes, so their salt must be fixed.
 METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
@@ -33,7 +33,7 @@ def figure_bytes(figure: Figure, ending: str = "png", *, dpi: int = 150) -> byte
 
 
 def save_figure(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:
-    """Write a figure, whole or not at all; the format is the ending of the path."""
+    """Write a figure, completely or not at all; the format is the ending of the path."""
     write_atomically(path, figure_bytes(figure, Path(path).suffix.lstrip(".").lower(), dpi=dpi))
 
 

@@ -1,4 +1,4 @@
-"""Regret as a multiple of a reference's: one row a setting, one point a policy, each with its interval."""
+"""Regret as a multiple of that of a reference: one row for each setting, one point for each policy, with intervals."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ TICKS = np.array([0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000])
 
 
 class Ratio(NamedTuple):
-    """What a policy's regret is of the reference's in one setting, with its 95% interval."""
+    """The ratio of a policy's regret to the reference's in one setting, with its 95% interval."""
 
     row: str  # the setting
     policy: str
@@ -34,7 +34,7 @@ def ratios_figure(
     styles: Mapping[str, Style] | None = None,
     wrap: int = 30,
 ) -> Axes:
-    """Ratios with their intervals on a logarithmic scale, the settings as rows; a line at 1, the reference's own.
+    """Ratios with their intervals on a logarithmic scale, one row for each setting; a line at 1 is the reference.
 
     Axes that are given get no legend: `figure_legend` makes one for several of them.
     """
@@ -62,7 +62,7 @@ def ratios_figure(
 
 
 def draw_policy(ax: Axes, ratios: Sequence[Ratio], at: Sequence[float], style: Style) -> None:
-    """One policy's points."""
+    """The points of one policy."""
     means, lows, highs = np.array([r[3:] for r in ratios]).T
     ax.errorbar(
         means,

@@ -12,12 +12,12 @@ from spillover.metrics import mean_interval
 from spillover.report.figures.style import (
     Style,
     figure_legend,
+    hide_spines,
     mark_changes,
     new_axes,
     new_panels,
     sparse_markers,
     styles_for,
-    tidy,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def regret_figure(
     title: str = "",
     styles: Mapping[str, Style] | None = None,
 ) -> Axes:
-    """Cumulative expected regret with 95% bands, one line a policy; vertical lines at the changes (fig:Reg-Synthetic).
+    """Cumulative expected regret with 95% bands, one line per policy; vertical lines at changes (fig:Reg-Synthetic).
 
     Axes that are given get no legend: `figure_legend` makes one for several of them.
     """
@@ -56,10 +56,10 @@ def regret_figure(
     mark_changes(target, records[0].changes)
     top = max(target.dataLim.ymax, 1e-12)
     target.set_xlim(0, records[0].horizon)
-    target.set_ylim(-0.02 * top, 1.05 * top)  # an oracle's line is on 0: the frame must not cover it
+    target.set_ylim(-0.02 * top, 1.05 * top)  # the oracle's line is at 0: the frame must not cover it
     target.set(xlabel="round", ylabel="cumulative expected regret", title=title)
     target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-    tidy(target)
+    hide_spines(target)
     if ax is None:
         figure_legend([target])
     return target
@@ -97,10 +97,10 @@ def delay_figure(
     title: str = "",
     styles: Mapping[str, Style] | None = None,
 ) -> Axes:
-    """Final regret against the mean delay, with 95% intervals, one line a policy.
+    """Final regret against the mean delay, with 95% intervals, one line for each policy.
 
-    delays: mean delay in rounds by the name of the delay. random: names of those that are drawn anew each round; they
-    are hollow, without a line, and right of the constant one.
+    delays: mean delay in rounds by the name of the delay. random: names of those that are drawn at random each
+    round; they are hollow, without a line, and to the right of the constant one.
     """
     missing = sorted({r.delay for r in records} - set(delays))
     validate.require(len(records) > 0 and not missing, "delays", dict(delays), f"a mean delay for each of {missing}")
@@ -126,7 +126,7 @@ def delay_figure(
     if len(at) <= 8:
         target.set_xticks(at, [f"{d:g}" for d in at])
     target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-    tidy(target)
+    hide_spines(target)
     if ax is None:
         figure_legend([target])
     return target

@@ -1,4 +1,4 @@
-"""Which arms and edges the picture of a decision shows, and what it says of the others."""
+"""Which arms and edges the figure of a decision shows, and its caption on the others."""
 
 from collections.abc import Sequence, Set
 from typing import NamedTuple
@@ -9,12 +9,12 @@ from spillover.reasons import ArmReason, Reasons
 from spillover.report.figures.labels import short_names
 
 MOST_ARMS = 24  # in each panel
-MOST_SOURCES = 12  # chosen arms that are in the graph before those that they pass something on to
+MOST_SOURCES = 12  # chosen arms in the graph, before the arms that they affect
 MOST_EDGES = 40
-FEW_EDGES = 30  # up to so many, edges that nothing passes along are drawn too
-RUNNERS_UP = 4  # with a bar in any case, and so many of the last that were chosen
+FEW_EDGES = 30  # up to this many, edges without a flow are drawn too
+RUNNERS_UP = 4  # that always have a bar, and as many of the worst chosen arms
 KEY_NAME = 20  # letters of a name below the graph
-NEXT_TO_NOTHING = 0.001  # flows below this share of the largest count as nothing
+NEXT_TO_NOTHING = 0.001  # flows below this share of the largest count as 0
 FAINT = 0.01  # edges weaker than this share of the strongest are left out
 
 
@@ -23,12 +23,12 @@ class Flow(NamedTuple):
 
     cause: int
     effect: int
-    amount: float  # what passes if the chosen arms are played
+    amount: float  # the flow if the chosen arms are played
     weight: float
 
 
 def strongest_flows(reasons: Reasons) -> list[Flow]:
-    """The edges, the largest flows first, then the others by weight; faint ones are left out."""
+    """The edges, the largest flows first, then the others by weight, without faint ones."""
     if np.isnan(reasons.flows).any():
         return []
     A, flows = reasons.adjacency, reasons.flows
@@ -40,7 +40,7 @@ def strongest_flows(reasons: Reasons) -> list[Flow]:
 
 
 def graph_arms(reasons: Reasons) -> list[ArmReason]:
-    """In the order of `ranked`: the chosen arms that pass on most, then those that most passes to or from."""
+    """The chosen arms that pass on most, then the arms with the largest flows to or from them, as in `ranked`."""
     ranked = reasons.ranked()
     if len(ranked) <= MOST_ARMS:
         return ranked
@@ -51,12 +51,12 @@ def graph_arms(reasons: Reasons) -> list[ArmReason]:
     while len(kept) < MOST_ARMS:
         joined = flows[:, kept].sum(axis=1) + flows[kept].sum(axis=0)
         left = [arm.position for arm in waiting if arm.position not in kept]
-        kept.append(max(left, key=lambda j: float(joined[j])))  # of equal ones the first
+        kept.append(max(left, key=lambda j: float(joined[j])))  # the first of equal ones
     return [arm for arm in ranked if arm.position in kept]
 
 
 def drawn_flows(reasons: Reasons, flows: Sequence[Flow], nodes: Sequence[ArmReason]) -> list[Flow]:
-    """The largest, and of each chosen arm at least one; then some that nothing passes along."""
+    """The largest flows, at least one for each chosen arm; then some edges without a flow."""
     here = {arm.position for arm in nodes}
     inside = [flow for flow in flows if flow.cause in here and flow.effect in here]
     passing = [flow for flow in inside if flow.amount]
@@ -67,7 +67,7 @@ def drawn_flows(reasons: Reasons, flows: Sequence[Flow], nodes: Sequence[ArmReas
 
 
 def drawn_structure(kept: Set[Flow], edges: Sequence[Flow]) -> list[Flow]:
-    """Of edges that nothing passes along: some if there are few arrows, else one of each arm that would stand alone."""
+    """Edges without a flow: some if there are few arrows, else one for each arm that would have none."""
     joined = {end for flow in kept for end in (flow.cause, flow.effect)}
     alone = {end: flow for flow in reversed(edges) for end in (flow.cause, flow.effect) if end not in joined}
     firsts = dict.fromkeys(alone.values())
@@ -77,9 +77,9 @@ def drawn_structure(kept: Set[Flow], edges: Sequence[Flow]) -> list[Flow]:
 
 
 def shown_arms(reasons: Reasons, nodes: Sequence[ArmReason]) -> list[ArmReason]:
-    """Those with a bar, in the order of `ranked`: the chosen, the runners-up, the others in the graph, then by score.
+    """The arms with a bar, as in `ranked`: the chosen, the runners-up, the others in the graph, then by score.
 
-    Of too many chosen ones the last are kept beside the best: with the runners-up they show how close it was.
+    Of too many chosen arms the best and the worst are kept: with the runners-up they show how close it was.
     """
     ranked = reasons.ranked()
     if len(ranked) <= MOST_ARMS:
@@ -95,45 +95,47 @@ def shown_arms(reasons: Reasons, nodes: Sequence[ArmReason]) -> list[ArmReason]:
 
 
 def numbers_of(shown: Sequence[ArmReason], nodes: Sequence[ArmReason]) -> dict[int, int]:
-    """Of the arms in the graph: their rows among the bars, and the next numbers for those without a bar."""
+    """Numbers of the arms in the graph: the rows of their bars, and the next numbers for arms without a bar."""
     rows = dict.fromkeys(arm.position for arm in (*shown, *nodes))
     here = {arm.position for arm in nodes}
     return {position: row for row, position in enumerate(rows, start=1) if position in here}
 
 
 def scale_limit(shown: Sequence[ArmReason]) -> float:
-    """Where the axis ends: scores without limit, or out of all proportion, do not squeeze the others."""
+    """Where the axis ends: infinite or very large scores must not squeeze the others."""
     sizes = np.array([abs(arm.score) for arm in shown if np.isfinite(arm.score) and arm.score != 0])
     if not len(sizes):
         return 1.0
     return 1.12 * float(sizes[sizes <= 50 * np.median(sizes)].max())
 
 
-def left_out(reasons: Reasons, shown: Sequence[ArmReason], nodes: Sequence[ArmReason], drawn: Sequence[Flow]) -> str:
-    """What the graph does not show, in words, and who it shows that has no bar."""
+def graph_caption(
+    reasons: Reasons, shown: Sequence[ArmReason], nodes: Sequence[ArmReason], drawn: Sequence[Flow]
+) -> str:
+    """What the graph leaves out, and which of its arms have no bar."""
     if np.isnan(reasons.flows).any():
-        return "Not known along which paths it spills over."
+        return "The paths of the spill-over are not known."
     edges = int((reasons.adjacency != 0).sum())
     if not edges:
         return "No spill-over is known."
     total = float(np.abs(reasons.flows).sum())
     share = sum(abs(flow.amount) for flow in drawn) / total if total else 1.0
-    whole = len(nodes) == len(reasons.arms)
-    arms = "" if whole else f"{len(nodes)} of {len(reasons.arms)} arms{some_chosen(reasons, nodes)}, "
-    if len(drawn) == edges and whole:
+    all_arms = len(nodes) == len(reasons.arms)
+    arms = "" if all_arms else f"{len(nodes)} of {len(reasons.arms)} arms{some_chosen(reasons, nodes)}, "
+    if len(drawn) == edges and all_arms:
         return "All edges of the graph are shown."
-    carried = f", which carry {share:.1%} of all that is passed on" if total else ""
+    carried = f", which carry {share:.1%} of the spill-over" if total else ""
     return f"Shown: {arms}{len(drawn)} of {edges:,} edges{carried}.{without_bar(shown, nodes)}"
 
 
 def some_chosen(reasons: Reasons, nodes: Sequence[ArmReason]) -> str:
-    """How many of the chosen are in the graph, if not all."""
+    """How many of the chosen arms are in the graph, if not all."""
     chosen, here = (sum(arm.chosen for arm in arms) for arms in (reasons.arms, nodes))
     return "" if here == chosen else f" ({here} of the {chosen} chosen)"
 
 
 def without_bar(shown: Sequence[ArmReason], nodes: Sequence[ArmReason]) -> str:
-    """A key to the numbers that stand at no bar."""
+    """A key to the numbers of arms without a bar."""
     numbers, rows = numbers_of(shown, nodes), {arm.position for arm in shown}
     others = [arm for arm in nodes if arm.position not in rows]
     if not others:

@@ -1,4 +1,4 @@
-"""One look for all figures: a policy keeps its colour, line, marker and hatch wherever it appears."""
+"""One style for all figures: a policy has the same colour, line, marker and hatch everywhere."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ Dashes = str | tuple[int, tuple[float, ...]]
 
 
 class Style(NamedTuple):
-    """How a policy is drawn; each of the four tells it from its neighbours, so grey is enough."""
+    """How a policy is drawn; each of the four distinguishes it from its neighbours, so grey is enough."""
 
     color: str
     linestyle: Dashes
@@ -34,7 +34,7 @@ REFERENCES = {
     "delayed-oracle": Style("#000000", (0, (8, 2)), "d", "--"),
     "oracle": Style("#000000", "-", "", ""),
 }
-# Beyond the paper: drawn beside NDC-SEM and SEM-UCB, so in neither one's colour, and with lines of their own.
+# Beyond the paper: drawn beside NDC-SEM and SEM-UCB, so with other colours and lines.
 BEYOND = {
     "switching-sem": Style(COLORS[2], (0, (9, 1.3)), "*", "|||"),
     "ndc-sem-pending": Style(COLORS[4], (0, (3, 1, 1, 1, 1, 1)), "v", "OO"),
@@ -56,9 +56,9 @@ def numbered_style(k: int) -> Style:
 
 
 def styles_for(names: Iterable[str]) -> dict[str, Style]:
-    """A style for every policy name: the fixed one, or the next free one for a name that is not the package's.
+    """A style for every policy name: the fixed one, or the next free one for a name that is not built in.
 
-    Draw several figures with the styles of all their policies, and a policy of your own looks alike in each.
+    Pass the names of all policies of several figures, and your own policies look the same in each.
 
     >>> styles_for(["mine", "ndc-sem"])["ndc-sem"] == styles_for(["ndc-sem"])["ndc-sem"]
     True
@@ -72,8 +72,8 @@ def styles_for(names: Iterable[str]) -> dict[str, Style]:
         elif name in POLICY_ORDER:
             chosen[name] = numbered_style(POLICY_ORDER.index(name))
         else:
-            strangers = sum(n not in FIXED and n not in POLICY_ORDER for n in chosen)
-            chosen[name] = numbered_style(len(POLICY_ORDER) + strangers)
+            others = sum(n not in FIXED and n not in POLICY_ORDER for n in chosen)
+            chosen[name] = numbered_style(len(POLICY_ORDER) + others)
     return chosen
 
 
@@ -100,8 +100,8 @@ def figure_of(ax: Axes) -> Figure:
     return figure
 
 
-def tidy(ax: Axes) -> None:
-    """Only the spines that carry a scale."""
+def hide_spines(ax: Axes) -> None:
+    """Hide the spines without a scale."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -113,13 +113,13 @@ def mark_changes(ax: Axes, changes: Iterable[int]) -> None:
 
 
 def sparse_markers(points: int, line: int, lines: int) -> tuple[int, int]:
-    """Where a line of `points` points carries markers: about eight, not at the places of the other lines."""
+    """Where a line of `points` points has markers: about eight, not at the positions of other lines."""
     step = max(1, points // 8)
     return (line * step // max(lines, 1)) % step, step
 
 
 def figure_legend(axes: Sequence[Axes]) -> Legend | None:
-    """One legend for all axes, below them and so on no line; as many columns as fit. The figure grows by its height."""
+    """One legend for all axes, below them, with as many columns as fit. The figure grows by its height."""
     entries: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):

@@ -1,4 +1,4 @@
-"""The study beyond the paper: policies that are not the paper's, in its setting and in variations of it."""
+"""The study beyond the paper: new policies, in the paper's setting and in variations of it."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

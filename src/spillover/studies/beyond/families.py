@@ -1,6 +1,6 @@
-"""The settings of the study beyond the paper, and policies in them as multiples of the delayed oracle.
+"""The settings of the study beyond the paper, and regrets as multiples of the delayed oracle's.
 
-Ratios are those of mean regrets over the same worlds, rewards and delays, with intervals by the delta method
+Ratios are ratios of mean regrets over the same worlds, rewards and delays, with intervals by the delta method
 (`spillover.report.tables.paired_ratio`).
 """
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from spillover.experiments import Record, Results
 from spillover.metrics import Interval
-from spillover.report.claims import shown
+from spillover.report.claims import format_ci
 from spillover.report.figures import Ratio
 from spillover.report.tables import paired_ratio
 
@@ -18,7 +18,7 @@ OURS, PAPERS, REFERENCE = "switching-sem", ("ndc-sem", "sem-ucb"), "delayed-orac
 
 
 class Family(NamedTuple):
-    """A world at a delay, by their names in the experiment, and what it is called."""
+    """A world at a delay, by their names in the experiment, and its title."""
 
     name: str
     world: str
@@ -37,28 +37,28 @@ VARIED = (
     Family("smooth", "smooth", "50", "the means drift smoothly"),
     Family("geometric", "all", "geometric 50", "geometric delays of mean 50"),
     Family("beta", "beta", "50", "Beta rewards"),
-    Family("large", "large", "50", "50 arms, 10 a round"),
+    Family("large", "large", "50", "50 arms, 10 per round"),
     Family("lossy", "all", "lossy 50", "20% of the feedback lost"),
     Family("noise", "noise", "50", "noise 0.1 in the structural equations"),
 )
 
 
 def records_of(results: Results, family: Family) -> dict[str, Record]:
-    """What was run of a family, by policy."""
+    """The records of a family, by policy."""
     found = results.records(world=family.world, delay=family.delay)
     return {record.policy: record for record in found}
 
 
-def there(results: Results, families: tuple[Family, ...]) -> list[tuple[Family, dict[str, Record]]]:
+def families_run(results: Results, families: tuple[Family, ...]) -> list[tuple[Family, dict[str, Record]]]:
     """The families that were run, with their records."""
     found = [(family, records_of(results, family)) for family in families]
     return [(family, records) for family, records in found if records]
 
 
 def oracle_ratios(results: Results, families: tuple[Family, ...]) -> list[Ratio]:
-    """Every policy's regret as a multiple of the delayed oracle's."""
+    """The regret of every policy as a multiple of the delayed oracle's."""
     found = []
-    for family, records in there(results, families):
+    for family, records in families_run(results, families):
         if REFERENCE in records:
             reference = records[REFERENCE]
             for record in (r for name, r in records.items() if name != REFERENCE):
@@ -68,13 +68,13 @@ def oracle_ratios(results: Results, families: tuple[Family, ...]) -> list[Ratio]
 
 
 def better_of_the_papers(records: dict[str, Record]) -> Record | None:
-    """Of NDC-SEM and SEM-UCB the one with the lower mean final regret: chosen with hindsight, in its favour."""
+    """NDC-SEM or SEM-UCB, whichever has the lower mean final regret: chosen in hindsight, in its favour."""
     rivals = [records[name] for name in PAPERS if name in records]
     return min(rivals, key=lambda r: float(r.regret[:, -1].mean())) if rivals else None
 
 
 def against_the_better(records: dict[str, Record]) -> tuple[Interval, Record] | None:
-    """The regret of our policy over that of the better of the paper's two, and which that is."""
+    """The ratio of our policy's regret to that of the better of the paper's two, and that policy."""
     better = better_of_the_papers(records)
     if better is None or OURS not in records:
         return None
@@ -84,10 +84,10 @@ def against_the_better(records: dict[str, Record]) -> tuple[Interval, Record] | 
 def family_table(results: Results, families: tuple[Family, ...] = VARIED) -> pd.DataFrame:
     """Final regret of every policy in every family, as text, and our ratio to the better of the paper's two."""
     rows = []
-    for family, records in there(results, families):
+    for family, records in families_run(results, families):
         row = {"family": family.title, "worlds": str(len(next(iter(records.values())).replications))}
         row |= {r.label: f"{r.regret[:, -1].mean():,.0f}" for r in records.values()}
         if (found := against_the_better(records)) is not None:
-            row["ratio to the better of the paper's two"] = f"{shown(found[0], 2)} ({found[1].label})"
+            row["ratio to the better of the paper's two"] = f"{format_ci(found[0], 2)} ({found[1].label})"
         rows.append(row)
     return pd.DataFrame(rows).fillna("–")

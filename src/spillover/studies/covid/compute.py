@@ -1,4 +1,4 @@
-"""The numbers of the study, part by part: all that the stored results depend on is here or imported from here."""
+"""The numbers of the study, part by part: everything that stored results depend on is imported here."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ Arrays = dict[str, Any]
 
 
 def data_arrays(sets: Sets) -> Arrays:
-    """The prepared data and the graphs of all regions and days: with the shift, and before it."""
+    """The prepared data and the graphs of all regions and days, with and without the shift."""
     arrays = {name: gather(sets, name) for name in DATA}
     literal = fit_unmasked(arrays["overall"], arrays["specific"])
     unshifted = fit_unmasked(arrays["unshifted_overall"], arrays["unshifted_specific"])
@@ -28,7 +28,7 @@ def played(plan: CovidPlan, variant: Variant, mode: str, sets: Sets, data: Array
 
 
 def make_rulers(data: Arrays, plan: CovidPlan) -> Rulers:
-    """The weights that all policies are scored by, from the data of every region and day."""
+    """The weights by which all policies are scored, from the data of every region and day."""
     common = weights_of(data["graph_literal"])[..., None, :]
     before = weights_of(data["graph_unshifted"])[..., None, :]
     still = np.broadcast_to(before, data["specific"].shape)
@@ -37,13 +37,13 @@ def make_rulers(data: Arrays, plan: CovidPlan) -> Rulers:
 
 
 def sparsity(record: CovidRecord, plan: CovidPlan, unit: float) -> float:
-    """lambda of the grids, from seeds that nothing else is computed on."""
+    """lambda of the grids, from seeds that are used for nothing else."""
     seeds = plan.data_seeds([SPARSITY_SEED])
     return typical_sparsity(plan, prepare_all(record, plan, seeds), seeds, unit)
 
 
 def grid(record: CovidRecord, plan: CovidPlan, number: int, unit: float, chosen: float) -> Grid:
-    """The grid on the data sets of one seed of each shift; chosen: lambda of all cells."""
+    """The grid on the data sets of one seed of each shift; chosen: the lambda of all cells."""
     seeds = plan.data_seeds([number])
     sets = prepare_all(record, plan, seeds)
     rulers = Rulers(*(ruler[:, 0] for ruler in make_rulers(data_arrays(sets), plan)))

@@ -1,4 +1,4 @@
-"""A simulated outbreak with the shape of the Covid-19 record and a known mobility graph: no real data in it."""
+"""A simulated outbreak with the shape of the Covid-19 record and a known mobility graph: no real data."""
 
 from datetime import date
 from typing import NamedTuple
@@ -19,15 +19,15 @@ PLACES = (
 LOCKDOWN_DAYS = days_between(date(2020, 4, 13), DENSITY_WINDOW[1])
 STUDY_DAYS = days_between(date(2020, 7, 24), STUDY_WINDOW[1])
 NEIGHBOURS = 3
-ATTRIBUTION = "Simulated outbreak (seed {seed}): not real data; names and places of the regions are facts"
+ATTRIBUTION = "Simulated outbreak (seed {seed}): not real data, except for the names and places of the regions"
 
 
 class Outbreak(NamedTuple):
-    """What was simulated, all of it known."""
+    """A simulation with everything known."""
 
     record: CovidRecord
     adjacency: Array  # (21, 21): the mobility graph; no spill-over in the lockdown window
-    specific: Array  # (days, 21): region-specific cases, which a record does not have
+    specific: Array  # (days, 21): region-specific cases, which the real record does not have
 
 
 def simulated_outbreak(seed: int = 0, *, noise: float = 0.0) -> tuple[CovidRecord, Array]:
@@ -70,7 +70,7 @@ def outbreak(seed: int = 0, *, noise: float = 0.0) -> Outbreak:
 
 
 def mobility(rng: Rng) -> Array:
-    """Each region is reached from its nearest neighbours, the nearer the stronger; rows sum to 0.2 to 0.6."""
+    """Each region is affected by its nearest neighbours, more by nearer ones; rows sum to 0.2 to 0.6."""
     n = len(PLACES)
     far = distances()
     near = np.argsort(far, axis=1)[:, 1 : NEIGHBOURS + 1]

@@ -20,17 +20,17 @@ EXPLORATIONS = (
     1e-4, 3e-4, 7e-4, 1e-3, 3e-3, 7e-3, 1e-2, 7e-2, 1e-1, 7e-1,
 )  # fmt: skip
 LITERAL, SEMI = "literal", "semi-synthetic"
-SEED_ROOM = 1000  # data sets of a shift: more seeds leave the first ones as they were
-OTHER_SEED, SPARSITY_SEED = 500, 501  # of tuning: never among the reported ones
-PICTURE_SEED = 2023  # draws the shift of the one run that pictures show
+SEED_ROOM = 1000  # data sets of a shift: more seeds do not change the first ones
+OTHER_SEED, SPARSITY_SEED = 500, 501  # for tuning, never reported
+PICTURE_SEED = 2023  # draws the shift of the single run in figures
 
 
 class Variant(NamedTuple):
-    """A policy on a scale."""
+    """A policy on one of the two scales."""
 
     name: str
     label: str
-    unit: bool  # whether data are divided by the largest smoothed count, so that they are on [0, 1]
+    unit: bool  # whether data are divided by the largest smoothed count, to be on [0, 1]
 
 
 VARIANTS = (
@@ -48,10 +48,10 @@ LABELS = {variant.name: variant.label for variant in (*VARIANTS, *REFERENCES)}
 
 @dataclass(frozen=True, kw_only=True)
 class CovidPlan:
-    """The study's settings; the defaults are the paper's, over all shifts and 10 seeds each.
+    """The settings of the study; the defaults are the paper's, over all shifts with 10 seeds each.
 
-    Every (shift, seed) is a data set of its own, drawn from number 1000 k + s: with the same draws at each shift, the
-    shifts would not be independent, and an interval clustered by shift too narrow.
+    Every (shift, seed) is its own data set, drawn from seed 1000 k + s: with the same draws at each shift, the shifts
+    would not be independent, and an interval clustered by shift would be too narrow.
 
     >>> CovidPlan(shifts=(3, 4), seeds=2).data_seeds().tolist()
     [[3000, 3001], [4000, 4001]]
@@ -75,29 +75,29 @@ class CovidPlan:
             validate.whole("shift", shift, 1, 20)
 
     def data_seeds(self, which: Iterable[int] | None = None) -> IntArray:
-        """Numbers of the data sets, (shifts, seeds): of the reported seeds, or of others by their number."""
+        """Seeds of the data sets, (shifts, seeds): the reported ones, or others by their number."""
         seeds = np.arange(self.seeds) if which is None else np.array(list(which))
         room = 100 * SEED_ROOM  # for the shifts of one base seed
         return np.asarray(np.add.outer(self.seed * room + SEED_ROOM * np.array(self.shifts), seeds), np.int64)
 
     def policy(self, name: str) -> Any:
         """The policy of a variant, with the paper's parameters and the sparsity chosen online."""
-        made: dict[str, Callable[[], Any]] = {
+        makers: dict[str, Callable[[], Any]] = {
             "ndc-sem": lambda: NDCSEM(discount=self.discount, exploration=self.exploration, graph="self-tuned"),
             "sem-ucb": lambda: SEMUCB(graph="self-tuned"),
             "delayed-oracle": DelayedOracle,
             "random": Uniform,
         }
-        return made[name.removesuffix("-unit")]()
+        return makers[name.removesuffix("-unit")]()
 
     @property
     def picture(self) -> int:
-        """Place among the shifts of the one that pictures show: drawn from PICTURE_SEED, not picked."""
+        """Position of the shift that figures show: drawn from PICTURE_SEED, not picked."""
         return int(np.random.default_rng(PICTURE_SEED).integers(len(self.shifts)))
 
 
 def validation_days(horizon: int = 80) -> IntArray:
-    """The days held out of the graph's fit: one in each ten.
+    """The days held out when the graph is fitted: one in ten.
 
     >>> validation_days()
     array([ 5, 15, 25, 35, 45, 55, 65, 75])

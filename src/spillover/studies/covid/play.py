@@ -1,4 +1,4 @@
-"""Playing the study: all shifts and seeds in one batch, in cases or on [0, 1]; what comes out is in cases."""
+"""Simulate the study: all shifts and seeds in one batch, in cases or on [0, 1]; the results are in cases."""
 
 from typing import Any, NamedTuple
 
@@ -17,16 +17,16 @@ Sets = list[list[CovidData]]  # by shift, by seed
 
 
 class Played(NamedTuple):
-    """What came of one policy in one mode; batch = (shifts, seeds), V validation days."""
+    """The results of one policy in one mode; batch = (shifts, seeds), V validation days."""
 
     x: BoolArray  # (*batch, days, n)
     z: Array  # (*batch, days, n): region-specific cases of the chosen regions
     y: Array  # (*batch, days, n): overall cases
-    adjacency: Array  # (*batch, n, n): the graph held after the last day; NaN without one
+    adjacency: Array  # (*batch, n, n): the graph after the last day; NaN without one
     sparsity: Array  # (*batch,): lambda chosen at the end, on the policy's own scale; NaN without a graph
-    ahead_from_all: Array  # (*batch, V, n): A y + z with the graph held when the day was decided
+    ahead_from_all: Array  # (*batch, V, n): A y + z with the graph at decision time
     ahead_from_specific: Array  # (*batch, V, n): (I - A)^-1 z likewise
-    regret: Array  # (*batch, days): cumulative, in expected cases; NaN in the literal mode, where there is none
+    regret: Array  # (*batch, days): cumulative, in expected cases; NaN in the literal mode, where it is not defined
     matches: Array  # (*batch, days): how many chosen regions are in the best set; NaN likewise
 
 
@@ -64,7 +64,7 @@ def play(plan: CovidPlan, variant: Variant, mode: str, sets: Sets, seeds: IntArr
         if mode != LITERAL:
             regret[t - 1] = world.expected(t, world.best(t)) - world.expected(t, chosen)
             matches[t - 1] = world.matches(t, chosen)
-        if learns and t + 1 in held_out:  # after day t the policy holds what it decides day t + 1 with
+        if learns and t + 1 in held_out:  # the graph after day t decides day t + 1
             held[np.searchsorted(held_out, t + 1)] = state.graph.adjacency
     x, z, y, held, regret, matches = (days_inside(values) for values in (x, z, y, held, regret, matches))
     z, y, at = z * unit, y * unit, held_out - 1

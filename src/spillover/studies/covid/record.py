@@ -1,4 +1,4 @@
-"""Public data: the daily Covid-19 record of Italy's regions, by name and SHA-256; the package has none of its files."""
+"""Public data: the daily Covid-19 record of Italy's regions, by name and SHA-256; the package does not contain it."""
 
 import csv
 import hashlib
@@ -24,9 +24,9 @@ ATTRIBUTION = (
     "Data: Presidenza del Consiglio dei Ministri - Dipartimento della Protezione Civile, "
     f"repository pcm-dpc/COVID-19, commit {COMMIT[:12]}, licence CC-BY-4.0"
 )
-TIMEOUT = (3.0, 10.0)  # seconds to connect, and between bytes: nobody should wait long to hear of being offline
+TIMEOUT = (3.0, 10.0)  # seconds to connect, and between bytes: being offline should be noticed soon
 RETRIES = 1
-WORKERS = 8  # small files: waiting for answers is all that takes time
+WORKERS = 8  # the files are small: most of the time is spent waiting
 
 DENSITY_WINDOW = (date(2020, 4, 20), date(2020, 6, 3))  # 45 days without travel between regions
 STUDY_WINDOW = (date(2020, 7, 31), date(2020, 10, 18))  # 80 days
@@ -42,7 +42,7 @@ COLUMNS = ("data", "denominazione_regione", "lat", "long", "nuovi_positivi")
 
 
 class MissingData(FileNotFoundError):
-    """The files are neither at hand nor to be had now; what to do is in the message."""
+    """The files are not available and cannot be downloaded; the message says what to do."""
 
 
 class CovidRecord(NamedTuple):
@@ -63,7 +63,9 @@ class CovidRecord(NamedTuple):
         place = {day: k for k, day in enumerate(self.days)}
         missing = [day.isoformat() for day in wanted if day not in place]
         if missing:
-            raise ValueError(f"days of the record = {listed(missing)} missing: must be all from {first} to {last}")
+            raise ValueError(
+                f"days of the record = {first_few(missing)} missing: must have every day from {first} to {last}"
+            )
         return self.cases[[place[day] for day in wanted]]
 
 
@@ -73,7 +75,7 @@ def covid_italy(
     """The record: from `folder`, else from the folder in SPILLOVER_COVID_DATA, else from the user's cache.
 
     What the cache lacks is downloaded once (unless `download` is False), with a progress bar on stderr where that is a
-    terminal. Every file is checked against its SHA-256. `MissingData` is raised where there is no way to the files.
+    terminal. Every file is checked against its SHA-256. `MissingData` is raised where the files cannot be obtained.
     """
     given = folder if folder is not None else os.environ.get(VARIABLE) or None
     if given is not None:
@@ -83,7 +85,7 @@ def covid_italy(
 
 
 def cache_folder() -> Path:
-    """Where downloaded files stay: the cache of the operating system's user."""
+    """Where downloaded files are kept: the user's cache."""
     import pooch
 
     return Path(pooch.os_cache("spillover")) / "covid_italy"
@@ -106,42 +108,42 @@ def days_between(first: date, last: date) -> list[date]:
     return [first + timedelta(k) for k in range((last - first).days + 1)]
 
 
-def listed(names: Sequence[str], most: int = 3) -> str:
-    """The first few of them, and how many more there are."""
+def first_few(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def read_folder(folder: Path, name: str = "folder") -> dict[str, bytes]:
-    """The files of a folder, every one there and unchanged."""
+    """The files of a folder; all must be there and unchanged."""
     if not folder.is_dir():
         raise ValueError(f"{name} = {str(folder)!r}: must be a folder with the files of {SOURCE}")
     missing = [file for file in registry() if not (folder / file).is_file()]
     if missing:
         raise ValueError(
             f"{name} = {str(folder)!r}: must hold all {len(registry())} files of the record; "
-            f"{len(missing)} missing: {listed(missing)}; they are at {SOURCE}"
+            f"{len(missing)} missing: {first_few(missing)}; they are at {SOURCE}"
         )
     return {file: checked(folder / file) for file in registry()}
 
 
 def checked(path: Path) -> bytes:
-    """The content of a file, or an error when it is not the registered one."""
+    """The content of a file, or an error if it is not the registered one."""
     content = path.read_bytes()
     found, expected = hashlib.sha256(content).hexdigest(), registry()[path.name]
     if found != expected:
         raise ValueError(
             f"SHA-256 of {path} = {found} ({len(content)} bytes): must be {expected}; "
-            f"the file is changed or not whole, and an unchanged one is at {SOURCE}"
+            f"the file is changed or incomplete; the original is at {SOURCE}"
         )
     return content
 
 
 def fetch(folder: Path, *, base_url: str = BASE_URL, download: bool = True, progress: bool = True) -> dict[str, bytes]:
-    """The files of the cache, after downloading those that it lacks (or has in another state than registered)."""
+    """The files of the cache, after downloading those that are missing or changed."""
     lacking = [file for file in registry() if not intact(folder / file)]
     if lacking and not download:
-        raise MissingData(advice(lacking, folder, "downloading is switched off"))
+        raise MissingData(advice(lacking, folder, "downloading is disabled"))
     if lacking:
         try:
             download_files(lacking, folder, base_url, progress)
@@ -152,21 +154,21 @@ def fetch(folder: Path, *, base_url: str = BASE_URL, download: bool = True, prog
 
 
 def intact(path: Path) -> bool:
-    """Whether a file of the cache is there and whole."""
+    """Whether a file of the cache is there and complete."""
     return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == registry()[path.name]
 
 
 def advice(files: Sequence[str], folder: Path, reason: str) -> str:
-    """What is missing, why, where it is and what to do."""
+    """What is missing, why, where to get it and what to do."""
     return (
-        f"{len(files)} of {len(registry())} files of the Covid-19 record are not (or not whole) in {folder} "
-        f"({listed(files)}) and could not be downloaded: {reason}. "
+        f"{len(files)} of {len(registry())} files of the Covid-19 record are missing or incomplete in {folder} "
+        f"({first_few(files)}) and could not be downloaded: {reason}. "
         f"Get them from {SOURCE} and set {VARIABLE} to their folder"
     )
 
 
 def download_files(files: Sequence[str], folder: Path, base_url: str, progress: bool) -> None:
-    """Download into the cache. A file gets its name once it is whole and its checksum is right (pooch sees to it)."""
+    """Download into the cache. Pooch names a file only when it is complete and its checksum is right."""
     import pooch
     from tqdm import tqdm
 
@@ -185,7 +187,7 @@ def download_files(files: Sequence[str], folder: Path, base_url: str, progress: 
         bar.update()
 
     with quiet(pooch.get_logger()), bar:
-        one(files[0])  # alone: without a network there is one wait, not one for each file
+        one(files[0])  # alone: without a network there is one timeout, not one for each file
         pool = ThreadPoolExecutor(WORKERS)
         try:
             list(pool.map(one, files[1:]))
@@ -195,7 +197,7 @@ def download_files(files: Sequence[str], folder: Path, base_url: str, progress: 
 
 @contextmanager
 def quiet(logger: Any) -> Iterator[None]:
-    """Without a line on stderr for every file: there is a progress bar."""
+    """Without a line on stderr for every file, as there is a progress bar."""
     level = logger.level
     logger.setLevel("WARNING")
     try:
@@ -205,21 +207,23 @@ def quiet(logger: Any) -> Iterator[None]:
 
 
 def parse_record(files: Mapping[str, bytes]) -> CovidRecord:
-    """The record from the content of its files; their names tell the days."""
+    """The record from the content of its files; their names contain the days."""
     missing = [name for name in registry() if name not in files]
     unknown = [name for name in files if name not in registry()]
     if missing or unknown:
         raise ValueError(
-            f"files of the record: {len(missing)} missing ({listed(missing) or 'none'}), {len(unknown)} unknown "
-            f"({listed(unknown) or 'none'}): must be one for each of the {len(registry())} days"
+            f"files of the record: {len(missing)} missing ({first_few(missing) or 'none'}), {len(unknown)} unknown "
+            f"({first_few(unknown) or 'none'}): must be one for each of the {len(registry())} days"
         )
     tables = [parse_day(name, files[name]) for name in registry()]
-    places = np.array([(decimal(name, row, "lat"), decimal(name, row, "long")) for name, row in by_region(tables[0])])
+    places = np.array(
+        [(coordinate(name, row, "lat"), coordinate(name, row, "long")) for name, row in by_region(tables[0])]
+    )
     return CovidRecord(
         days=tuple(day_of(name) for name in registry()),
         regions=tuple(REGIONS),
         names=tuple(REGIONS.values()),
-        cases=np.array([[whole(name, row) for name, row in by_region(table)] for table in tables]),
+        cases=np.array([[new_cases(name, row) for name, row in by_region(table)] for table in tables]),
         latitude=places[:, 0],
         longitude=places[:, 1],
         source="record",
@@ -240,7 +244,7 @@ def by_region(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def parse_day(file: str, content: bytes) -> Table:
-    """One day: the columns that are needed, and every region once."""
+    """One day: the required columns, and every region once."""
     try:
         reader = csv.DictReader(content.decode("utf-8-sig").splitlines(), strict=True)
         rows: list[dict[Any, Any]] = list(reader)
@@ -261,7 +265,7 @@ def parse_day(file: str, content: bytes) -> Table:
 
 
 def check_regions(file: str, found: Sequence[str]) -> None:
-    """Each of the 21 regions once, by the name that the record has for it."""
+    """Each of the 21 regions must appear once, by its name in the record."""
     known = set(REGIONS.values())
     missing = sorted(known - set(found))
     unknown = sorted(set(found) - known)
@@ -274,7 +278,7 @@ def check_regions(file: str, found: Sequence[str]) -> None:
             )
 
 
-def whole(file: str, row: Mapping[str, str]) -> float:
+def new_cases(file: str, row: Mapping[str, str]) -> float:
     """New cases of a region: a whole number, negative where the authorities corrected earlier days."""
     text = row["nuovi_positivi"].strip()
     if not (text.isascii() and text.removeprefix("-").isdecimal()):
@@ -283,7 +287,7 @@ def whole(file: str, row: Mapping[str, str]) -> float:
     return float(int(text))
 
 
-def decimal(file: str, row: Mapping[str, str], column: str) -> float:
+def coordinate(file: str, row: Mapping[str, str], column: str) -> float:
     """A coordinate."""
     try:
         value = float(row[column])

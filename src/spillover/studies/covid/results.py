@@ -1,4 +1,4 @@
-"""The study in a folder: computed once, kept in files that are written whole, read by the report."""
+"""The results of the study in a folder: computed once, written atomically, read by the report."""
 
 import hashlib
 import json
@@ -33,19 +33,19 @@ from spillover.studies.covid.tuning import SCALES, SEED_SETS, Grid
 from spillover.types import Array
 
 FORMAT = 2
-NAMED_BY = 16  # characters of the identity in the name of a cell: studies in one folder leave each other alone
+NAMED_BY = 16  # characters of the identity in the name of a cell, to separate studies in one folder
 WRITTEN = {
     "identity", "source", "attribution", "regions", "names", "latitude", "longitude", "days", "cases", "change",
     "negative_counts", "unit", "versions",
 }  # fmt: skip
-Told = Callable[[str], None]
+Notify = Callable[[str], None]
 # data; every variant in both modes, the references in one; lambda and the grids of each scale
 PARTS = 1 + 2 * len(VARIANTS) + len(REFERENCES) + len(SCALES) * (1 + len(SEED_SETS))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CovidResults:
-    """What a folder holds. Batch axes are (shifts, seeds); cases a day throughout."""
+    """The results in a folder. Batch axes are (shifts, seeds); units are cases per day."""
 
     folder: Path
     about: dict[str, Any]
@@ -59,10 +59,10 @@ class CovidResults:
                 arrays, about = CellStore(self.folder).read(cell_name(name, self.about["identity"]))
             except (FileNotFoundError, Damaged):
                 others = any(CellStore(self.folder).cells.glob(f"{name}-{'[0-9a-f]' * NAMED_BY}.npz"))
-                what = "is missing, damaged or of another study" if others else "is missing or damaged"
-                raise ValueError(f"{self.folder}: {name} {what}: run the study again to go on") from None
+                state = "is missing, damaged or of another study" if others else "is missing or damaged"
+                raise ValueError(f"{self.folder}: {name} {state}: run the study again to compute it") from None
             if about.get("identity") != self.about["identity"]:
-                raise ValueError(f"{self.folder}: {name} is of another study: run the study again to go on")
+                raise ValueError(f"{self.folder}: {name} is of another study: run the study again to compute it")
             self.read[name] = arrays, about
         found: tuple[Arrays, Arrays] = self.read[name]
         return found
@@ -84,9 +84,10 @@ class CovidResults:
         return compute.make_rulers(self.data, self.plan)
 
     def rewards(self, mode: str, name: str) -> dict[str, Array]:
-        """Cumulative reward by every ruler, (shifts, seeds, days)."""
+        """Cumulative reward by every scoring rule, (shifts, seeds, days)."""
         found = self.played(mode, name)
-        true = weights_of(self.data["graph_unshifted"])[..., None, :]  # of the semi-synthetic mode: it does not move
+        # in the semi-synthetic mode the graph is not shifted
+        true = weights_of(self.data["graph_unshifted"])[..., None, :]
         rulers = self.rulers if mode == LITERAL else Rulers(true, true)
         return cumulative_rewards(found.z, found.y, found.x, weights_of(found.adjacency), rulers)
 
@@ -108,37 +109,37 @@ def run_study(
     folder: str | Path,
     plan: CovidPlan | None = None,
     *,
-    told: Told | None = None,
+    notify: Notify | None = None,
     progress: bool = False,
 ) -> CovidResults:
     """Compute what the folder does not hold yet; `study.json` then describes this study.
 
-    Cells of another study (other plan, record or version) stay where they are. told: called with what is being
-    computed; progress: a bar on stderr, silent when piped.
+    Cells of another study (with another plan, record or version) are not touched. notify: called with the name of
+    each part that is computed; progress: a bar on stderr, silent when piped.
     """
     from tqdm import tqdm
 
     plan, folder = plan or CovidPlan(), Path(folder)
     if is_covid_study(folder):
-        read_about(folder)  # what this version cannot read it does not replace
+        read_about(folder)  # do not replace what this version cannot read
     store = CellStore(folder)
     store.cells.mkdir(parents=True, exist_ok=True)
     with tqdm(
         total=PARTS, unit=" parts", disable=None if progress else True, file=sys.stderr, dynamic_ncols=True
     ) as bar:
-        keep = Keeper(store, identity(record, plan), told or (lambda text: None), bar)
+        keep = Keeper(store, identity(record, plan), notify or (lambda name: None), bar)
         try:
             return compute_study(record, plan, keep)
         except KeyboardInterrupt:
             kept = f"{keep.done} of {PARTS} parts are kept in {folder}"
-            raise KeyboardInterrupt(f"stopped: {kept}; run the same again to go on") from None
+            raise KeyboardInterrupt(f"stopped: {kept}; run the same command again to resume") from None
 
 
 def compute_study(record: CovidRecord, plan: CovidPlan, keep: "Keeper") -> CovidResults:
-    """All parts, each computed unless it is there."""
+    """All parts; those that are stored already are not computed again."""
     folder, sets = keep.store.folder, prepare_all(record, plan, plan.data_seeds())
-    about = what(record, plan, sets) | {"identity": keep.identity}
-    write_about(folder, about)  # first: cells without it would belong to whatever study.json was there before
+    about = describe_study(record, plan, sets) | {"identity": keep.identity}
+    write_about(folder, about)  # first: otherwise cells would belong to an older study.json
     data = keep("data", lambda: (compute.data_arrays(sets), {}))[0]
     for mode in (LITERAL, SEMI):
         for variant in (*VARIANTS, *(REFERENCES if mode == SEMI else ())):
@@ -159,11 +160,11 @@ def cell_name(name: str, identity: str) -> str:
 
 
 class Keeper:
-    """Computes an entry of the store unless it is there, whole, and of the same study."""
+    """Computes an entry of the store unless it is there, undamaged and of the same study."""
 
-    def __init__(self, store: CellStore, identity: str, told: Told, bar: Any) -> None:
-        self.store, self.identity, self.told, self.bar = store, identity, told, bar
-        self.done, self.seconds = 0, 0.0  # parts, and what computing them took, in whichever run that was
+    def __init__(self, store: CellStore, identity: str, notify: Notify, bar: Any) -> None:
+        self.store, self.identity, self.notify, self.bar = store, identity, notify, bar
+        self.done, self.seconds = 0, 0.0  # parts, and the seconds of computing them, in this run or earlier
 
     def __call__(self, name: str, compute: Callable[[], tuple[Arrays, Arrays]]) -> tuple[Arrays, Arrays]:
         arrays, about = self.held(name) or self.computed(name, compute)
@@ -179,7 +180,7 @@ class Keeper:
         return (arrays, about) if about.get("identity") == self.identity else None
 
     def computed(self, name: str, compute: Callable[[], tuple[Arrays, Arrays]]) -> tuple[Arrays, Arrays]:
-        self.told(name)
+        self.notify(name)
         start = perf_counter()
         arrays, about = compute()
         about = {"identity": self.identity, "seconds": perf_counter() - start, **about}
@@ -188,14 +189,14 @@ class Keeper:
 
 
 def identity(record: CovidRecord, plan: CovidPlan) -> str:
-    """Changes with anything that the numbers can depend on."""
+    """A digest of everything that the numbers can depend on."""
     cases = hashlib.sha256(np.ascontiguousarray(record.cases).tobytes()).hexdigest()
     source = source_digest(plan, modules=[compute.__name__])
     return digest({"plan": describe(plan), "cases": cases, "source": source})
 
 
 def keep_grids(keep: Keeper, record: CovidRecord, plan: CovidPlan, scale: str, unit: float) -> None:
-    """The grid of a scale on each set of seeds; lambda comes from seeds of its own."""
+    """The grid of a scale on each set of seeds; lambda comes from separate seeds."""
 
     def sparsity() -> tuple[Arrays, Arrays]:
         return {}, {"sparsity": compute.sparsity(record, plan, unit)}
@@ -209,8 +210,8 @@ def keep_grids(keep: Keeper, record: CovidRecord, plan: CovidPlan, scale: str, u
         keep(f"grid-{scale}-{name}", lambda k=number: grid(k))  # type: ignore[misc]
 
 
-def what(record: CovidRecord, plan: CovidPlan, sets: Sets) -> dict[str, Any]:
-    """What the report says about the record and the settings."""
+def describe_study(record: CovidRecord, plan: CovidPlan, sets: Sets) -> dict[str, Any]:
+    """The record and the settings, for the report."""
     first = sets[0][0]
     return {
         "format": FORMAT,
@@ -236,14 +237,14 @@ def is_covid_study(folder: str | Path) -> bool:
 
 
 def read_about(folder: str | Path) -> dict[str, Any]:
-    """What study.json says, of this format or an older one."""
+    """The content of study.json, of this format or an older one."""
     path = Path(folder) / "study.json"
     try:
         about = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise FileNotFoundError(f"{folder}: must be a folder that run_study wrote (it has no study.json)") from None
     except ValueError as error:
-        raise ValueError(f"{path}: must be a whole JSON file written by run_study: {error}") from None
+        raise ValueError(f"{path}: must be a complete JSON file written by run_study: {error}") from None
     if not isinstance(about, dict) or about.get("kind") != "covid":
         raise ValueError(f"{path}: must be a file written by run_study, with kind = 'covid'")
     written = about.get("format")
@@ -258,7 +259,7 @@ def read_about(folder: str | Path) -> dict[str, Any]:
 
 
 def open_study(folder: str | Path) -> CovidResults:
-    """The study in a folder; what is missing of it is told when it is asked for."""
+    """The study in a folder; missing parts raise an error when they are read."""
     path, about = Path(folder) / "study.json", read_about(folder)
     if about["format"] < FORMAT:
         raise ValueError(f"{path}: format = {about['format']}: must be {FORMAT}: run the study again")
@@ -269,5 +270,5 @@ def open_study(folder: str | Path) -> CovidResults:
         raise ValueError(f"{path}: plan: must be the settings of a study: {error}") from None
     missing = sorted(WRITTEN - set(about))
     if missing:
-        raise ValueError(f"{path}: must have {', '.join(missing)}, as run_study writes it when all is computed")
+        raise ValueError(f"{path}: must have {', '.join(missing)}, as run_study writes it at the end")
     return CovidResults(folder=Path(folder), about=about, plan=plan)

@@ -1,4 +1,4 @@
-"""Measures of the study: rewards by four rulers, predictions, choices that are none, intervals clustered by shift."""
+"""Measures of the study: rewards by several scoring rules, predictions, forced choices, clustered intervals."""
 
 from typing import NamedTuple
 
@@ -19,9 +19,9 @@ SCORES = {
 
 
 def clustered_interval(values: Array, axis: int = 0) -> Interval:
-    """Mean and 95% interval of (shifts, seeds, ...): seeds of one shift are no independent evidence on the shifts.
+    """Mean and 95% interval of (shifts, seeds, ...), clustered by shift: seeds of one shift are not independent.
 
-    Each shift counts once, by the mean of its seeds.
+    Each shift counts once, with the mean of its seeds.
 
     >>> clustered_interval(np.array([[1.0, 3.0], [4.0, 4.0]])).mean.item()
     3.0
@@ -32,7 +32,7 @@ def clustered_interval(values: Array, axis: int = 0) -> Interval:
 
 
 def weights_of(adjacency: Array) -> Array:
-    """w = 1'(I - A)^-1, (*batch, n); NaN where the spectral radius is 1 or more: the spill-over never ends there."""
+    """w = 1'(I - A)^-1, (*batch, n); NaN where the spectral radius is 1 or more and the spill-over infinite."""
     adjacency = np.asarray(adjacency, float)
     n = adjacency.shape[-1]
     known = np.asarray(np.isfinite(adjacency).all(axis=(-2, -1)))
@@ -45,14 +45,14 @@ def weights_of(adjacency: Array) -> Array:
 
 
 class Rulers(NamedTuple):
-    """What a policy's choices are scored by; each broadcasts to (*batch, days, n)."""
+    """The weights of the scoring rules; each broadcasts to (*batch, days, n)."""
 
-    common: Array  # weights of the graph of the unmasked data of all days, as the policies meet them
-    moving: Array  # weights of the graph before the shift, moved along with the regions
+    common: Array  # weights of the graph of the unmasked, shifted data of all days
+    moving: Array  # weights of the graph before the shift, shifted along with the regions
 
 
 def cumulative_rewards(z: Array, y: Array, x: BoolArray, own: Array, rulers: Rulers) -> dict[str, Array]:
-    """Cumulative reward over the days by every ruler, (*batch, days) each, in cases.
+    """Cumulative reward over the days by every scoring rule, (*batch, days) each, in cases.
 
     z, y, x: (*batch, days, n). own: (*batch, n), weights of the policy's own final graph. The estimated overall reward
     of a day is w'z = 1'(I - A)^-1 z.
@@ -68,7 +68,7 @@ def cumulative_rewards(z: Array, y: Array, x: BoolArray, own: Array, rulers: Rul
 
 
 def since(cumulative: Array, day: int) -> Array:
-    """What a cumulative curve (*batch, days) gained from `day` (included) to the last one.
+    """The increase of a cumulative curve (*batch, days) from `day` (included) to the last day.
 
     >>> since(np.array([1.0, 3.0, 6.0, 10.0]), 3).item()
     7.0
@@ -82,7 +82,7 @@ def predict_from_all(adjacency: Array, z: Array, y: Array) -> Array:
 
 
 def predict_from_specific(adjacency: Array, z: Array) -> Array:
-    """(I - A)^-1 z: from the specific cases of the chosen regions alone; NaN without a graph whose effects die out."""
+    """(I - A)^-1 z: from the specific cases of the chosen regions only; NaN if the spill-over is infinite."""
     weights = weights_of(adjacency)  # NaN marks what cannot be solved
     good = np.asarray(np.isfinite(weights).all(axis=-1))
     safe = np.where(good[..., None, None], adjacency, 0.0)
@@ -91,7 +91,7 @@ def predict_from_specific(adjacency: Array, z: Array) -> Array:
 
 
 def last_values(y: Array, days: IntArray, delay: int) -> Array:
-    """The naive forecast of each day: the latest y that had arrived when it was decided; (*batch, len(days), n).
+    """The naive forecast of each day: the latest y that had arrived at decision time; (*batch, len(days), n).
 
     delay 0 is yesterday's value. NaN where nothing had arrived.
     """
@@ -101,12 +101,12 @@ def last_values(y: Array, days: IntArray, delay: int) -> Array:
 
 
 def absolute_error(predicted: Array, true: Array) -> Array:
-    """Mean absolute error over the regions, in cases a region; (*batch, days)."""
+    """Mean absolute error over the regions, in cases per region; (*batch, days)."""
     return np.asarray(np.abs(predicted - true).mean(axis=-1))
 
 
 def forced_choices(x: BoolArray, delay: int) -> BoolArray:
-    """Chosen regions of which nothing had arrived yet: their index is infinite, so they are no choice.
+    """Chosen regions without any outcome: their index is infinite, so there was no choice.
 
     x: (*batch, days, n); the n days of the initialisation come first and are not marked here.
     """
@@ -119,7 +119,7 @@ def forced_choices(x: BoolArray, delay: int) -> BoolArray:
 
 
 def top_regions(values: Array, count: int) -> BoolArray:
-    """The `count` largest of the last axis, as a mask; of equal ones the first."""
+    """The `count` largest of the last axis, as a mask; the first of equal ones."""
     order = np.argsort(-np.asarray(values, float), axis=-1, kind="stable")
     mask = np.zeros(np.shape(values), np.bool_)
     np.put_along_axis(mask, order[..., :count], True, axis=-1)

@@ -1,4 +1,4 @@
-"""The Covid-19 study as `spillover reproduce` runs it: which data, what was found, where it is."""
+"""The Covid-19 study for `spillover reproduce`."""
 
 from pathlib import Path
 from time import perf_counter
@@ -14,15 +14,15 @@ QUICK_SEEDS = 2
 
 
 class CovidStudy(Study):
-    """The record of the Italian Civil Protection Department, or a simulated outbreak where that is not to be had."""
+    """The record of the Italian Civil Protection Department, or a simulated outbreak where it is not available."""
 
     name = "covid"
     title = "The paper's Covid-19 study"
-    quick = f"{QUICK_SEEDS} seeds a shift"
+    quick = f"{QUICK_SEEDS} seeds per shift"
     about = (
-        "The Covid-19 study runs on the record where that is at hand or quick to download, else on a simulated "
-        "outbreak, and says so, with results in OUTPUT/covid-simulated; it needs no engine, and --replications is its "
-        "number of seeds at each shift."
+        "The Covid-19 study uses the public record if it is cached or can be downloaded. Otherwise it uses a simulated "
+        "outbreak, says so, and writes to OUTPUT/covid-simulated. It needs no engine, and --replications is the number "
+        "of seeds at each shift."
     )
     options = (
         Option("data", "the Covid-19 record", "Folder of the Covid-19 record (default: cached, or downloaded once)."),
@@ -30,13 +30,13 @@ class CovidStudy(Study):
 
     def prepare(self, request: Request) -> Job:
         plan = plan_for(request)
-        record = record_at_hand(request)
+        record = available_record(request)
         return lambda: self.run(plan, record, request)
 
     def run(self, plan: CovidPlan, record: CovidRecord, request: Request) -> Findings:
-        """Compute and report, in this process: it takes half a minute.
+        """Compute and report in this process: it takes half a minute.
 
-        What is simulated has a folder of its own, so that it never stands in the place of a study of the record.
+        Simulated data have their own folder, so that they never replace results of the record.
         """
         start = perf_counter()
         folder = request.output / ("covid-simulated" if record.source == "simulated" else "covid")
@@ -44,7 +44,7 @@ class CovidStudy(Study):
         try:
             written = {"results": folder} | ({"report": self.write_report(folder)} if request.page else {})
         except KeyboardInterrupt:
-            kept = f"stopped: all results are kept in {folder}; run the same again to go on with the report"
+            kept = f"stopped: all results are kept in {folder}; run the same command again to resume with the report"
             raise KeyboardInterrupt(kept) from None
         return {
             "experiment": self.name,
@@ -77,13 +77,13 @@ class CovidStudy(Study):
 
 
 def plan_for(request: Request) -> CovidPlan:
-    """The paper's study; the number of replications is that of seeds at each shift."""
+    """The plan of a request; its number of replications is the number of seeds at each shift."""
     given: dict[str, Any] = {"seeds": QUICK_SEEDS if request.quick else request.replications, "seed": request.seed}
     return CovidPlan(**{name: value for name, value in given.items() if value is not None})
 
 
-def record_at_hand(request: Request) -> CovidRecord:
-    """The record: given, cached or downloaded; without a way to it a simulated outbreak, and that is said."""
+def available_record(request: Request) -> CovidRecord:
+    """The record: given, cached or downloaded; if it is not available, a simulated outbreak, with a message."""
     try:
         return covid_italy(request.options.get("data"), progress=request.progress)
     except MissingData as error:
@@ -92,7 +92,7 @@ def record_at_hand(request: Request) -> CovidRecord:
 
 
 def gains(study: CovidResults) -> list[dict[str, Any]]:
-    """What NDC-SEM collects after the change above SEM-UCB, by every ruler."""
+    """The gain of NDC-SEM over SEM-UCB after the change, by every scoring rule."""
     from spillover.studies.covid.report.measures import reward_table
 
     return [{str(key): value for key, value in row.items()} for row in reward_table(study).to_dict("records")]

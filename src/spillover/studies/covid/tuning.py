@@ -1,4 +1,4 @@
-"""The paper's grid of gamma and xi as a batch axis, scored as in the paper and by other rulers."""
+"""The paper's grid of gamma and xi as a batch axis, scored as in the paper and by other scoring rules."""
 
 from typing import Any, NamedTuple
 
@@ -18,14 +18,14 @@ SCALES = {"cases": False, "unit": True}
 
 
 class Grid(NamedTuple):
-    """Total estimated reward of every cell: (discounts, explorations, shifts) for each ruler, in cases."""
+    """Total estimated reward of every cell: (discounts, explorations, shifts) for each scoring rule, in cases."""
 
     rewards: dict[str, Array]
     sparsity: float  # lambda of all cells, on the policy's scale
 
 
 def typical_sparsity(plan: CovidPlan, sets: Sets, seeds: IntArray, unit: float) -> float:
-    """lambda that NDC-SEM with the paper's gamma and xi ends with, on seeds that nothing else is computed on."""
+    """The final lambda of NDC-SEM with the paper's gamma and xi, on seeds that are used for nothing else."""
     world = world_of(LITERAL, sets, unit, np.empty(0))
     state: Any = None
     for played in rounds(plan.policy("ndc-sem"), world, plan.delay, Rng(plan.seed, seeds), seeds.shape):
@@ -58,7 +58,7 @@ def grid_rewards(plan: CovidPlan, sets: Sets, seeds: IntArray, unit: float, spar
 
 
 def best_cell(values: Array) -> tuple[int, int]:
-    """Place of the cell with the highest mean over the shifts; values: (discounts, explorations, shifts)."""
+    """Position of the cell with the highest mean over the shifts; values: (discounts, explorations, shifts)."""
     mean = values.mean(axis=-1)
     row, column = np.unravel_index(int(np.argmax(mean)), mean.shape)
     return int(row), int(column)

@@ -1,4 +1,4 @@
-"""The Covid-19 study (Section V-B): preparation of the record, and the two worlds that replay it."""
+"""The Covid-19 study (Section V-B): preparation of the record, and the two worlds made from it."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -22,18 +22,18 @@ SMOOTHING = 7  # days of the trailing mean
 class Densities(NamedTuple):
     """Kernel density estimates of region-specific daily cases: a normal kernel on every day of the lockdown window."""
 
-    centres: Array  # (45, n): recorded cases, negative ones at 0
+    centres: Array  # (45, n): recorded cases, negative ones set to 0
     bandwidth: Array  # (n,): standard deviation of the kernels
-    negative_counts: int  # how many were recorded
+    negative_counts: int  # number of negative records
 
 
 class CovidData(NamedTuple):
-    """The prepared study, in cases a day."""
+    """The prepared data of the study, in cases per day."""
 
     specific: Array  # (80, 21): b, sampled region-specific cases, 7-day trailing mean, shifted from day 40 on
     overall: Array  # (80, 21): y, recorded cases, 7-day trailing mean, shifted likewise
     unshifted_specific: Array
-    unshifted_overall: Array  # what A* is fitted on
+    unshifted_overall: Array  # A* is fitted to these
     expected: Array  # (80, 21): expected values of b
     regions: tuple[str, ...]
     days: tuple[date, ...]
@@ -44,13 +44,13 @@ class CovidData(NamedTuple):
     negative_counts: int
 
     def scaled(self, unit: float) -> "CovidData":
-        """The same in units of so many cases."""
+        """The same data in units of `unit` cases."""
         names = ("specific", "overall", "unshifted_specific", "unshifted_overall", "expected")
         return self._replace(**{name: getattr(self, name) / unit for name in names})
 
 
 def densities(record: CovidRecord) -> Densities:
-    """Densities of region-specific cases from the days on which nobody travelled between regions."""
+    """Densities of region-specific cases from the days without travel between regions."""
     from scipy.stats import gaussian_kde
 
     counts = record.window(*DENSITY_WINDOW)
@@ -62,7 +62,7 @@ def densities(record: CovidRecord) -> Densities:
 
 
 def density_means(found: Densities) -> Array:
-    """Expected region-specific cases of each region: of draws from its density with negative ones set to 0."""
+    """Expected region-specific cases of each region: the mean of its density, with negative draws set to 0."""
     from scipy.stats import norm
 
     at = found.centres / found.bandwidth
@@ -70,7 +70,7 @@ def density_means(found: Densities) -> Array:
 
 
 def draw_day(found: Densities, rng: Rng) -> Array:
-    """Region-specific cases of one day, (*batch, n); a draw below 0 is 0."""
+    """Region-specific cases of one day, (*batch, n); negative draws become 0."""
     days, n = found.centres.shape
     picked = np.floor(rng.uniform(n) * days).astype(np.int64)
     draws = found.centres[picked, np.arange(n)] + found.bandwidth * rng.normal(n)
@@ -78,7 +78,7 @@ def draw_day(found: Densities, rng: Rng) -> Array:
 
 
 def trailing_mean(daily: Array) -> Array:
-    """7-day trailing mean over the next-to-last axis, which gets 6 days shorter."""
+    """7-day trailing mean over the next-to-last axis, which becomes 6 days shorter."""
     days = daily.shape[-2] - SMOOTHING + 1
     return np.asarray(np.mean([daily[..., k : k + days, :] for k in range(SMOOTHING)], axis=0))
 
@@ -126,7 +126,7 @@ def prepare(record: CovidRecord, *, shift: int, seed: int) -> CovidData:
 
 
 def fit_unmasked(overall: Array, specific: Array, graph: Any = "self-tuned") -> Array:
-    """A*: the graph that all regions' cases of all days give, (*batch, n, n); its rows keep the learner's bound.
+    """A*: the graph fitted to all regions on all days, (*batch, n, n); its rows satisfy the learner's bound.
 
     overall, specific: (*batch, days, n). graph: the learner, or its name.
     """
@@ -145,12 +145,12 @@ def fit_unmasked(overall: Array, specific: Array, graph: Any = "self-tuned") -> 
 
 
 def spectral_radius(adjacency: Array) -> Array:
-    """Largest modulus of an eigenvalue, (*batch,): below 1 the spill-over dies out and weights mean something."""
+    """Largest modulus of an eigenvalue, (*batch,): below 1 the spill-over is finite and weights are defined."""
     return np.asarray(np.abs(np.linalg.eigvals(adjacency)).max(axis=-1), float)
 
 
 def gather(data: Any, name: str) -> Array:
-    """An array of prepared data, or of a nested sequence of them with an axis for each level."""
+    """An array of prepared data, or of a nested sequence of them, with one axis for each level."""
     if isinstance(data, CovidData):
         return np.asarray(getattr(data, name), float)
     return np.stack([gather(one, name) for one in data])
@@ -160,7 +160,7 @@ def gather(data: Any, name: str) -> Array:
 class LiteralWorld:
     """The paper's replay: z is the sampled b of the chosen regions, y the recorded cases, whatever is chosen.
 
-    `literal_world` makes one. It plays, but has no regret: see `SemiSyntheticWorld`.
+    `literal_world` makes one. It has no regret: see `SemiSyntheticWorld`.
     """
 
     specific: Array  # (*batch, days, n): b
@@ -176,8 +176,8 @@ class LiteralWorld:
 
     @cached_property
     def problem(self) -> Problem:
-        limits = (0.0, float(max(self.specific.max(), self.overall.max())))
-        return Problem(self.specific.shape[-1], self.budget, False, limits, limits)
+        value_range = (0.0, float(max(self.specific.max(), self.overall.max())))
+        return Problem(self.specific.shape[-1], self.budget, False, value_range, value_range)
 
     def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
         z = np.where(x, self.specific[..., t - 1, :], 0.0)
@@ -207,7 +207,7 @@ class SemiSyntheticWorld(SEMWorld):
 
 
 def cases_problem(total: Array, largest: float, budget: int) -> Problem:
-    """What a policy is told where no region has more specific cases than `largest`."""
+    """The problem if no region has more specific cases than `largest`."""
     most = np.sort(total, axis=-1)[..., -budget:].sum(axis=-1).max()
     return Problem(total.shape[-1], budget, False, (0.0, largest), (0.0, largest * float(most)))
 
@@ -222,10 +222,10 @@ def semi_synthetic_world(data: Any, adjacency: Array | None = None, graph: Any =
 
 
 def world_fields(adjacency: Array, levels: Array, horizon: int) -> dict[str, Any]:
-    """What the worlds with a graph share; levels: (*batch, 2, n), expected cases before and after the change."""
+    """The fields of both worlds with a graph; levels: (*batch, 2, n), expected cases before and after the change."""
     batch, n = levels.shape[:-2], levels.shape[-1]
     radius = float(spectral_radius(adjacency).max())
-    validate.require(radius < 1, "spectral radius of adjacency", radius, "below 1, or the spill-over never dies out")
+    validate.require(radius < 1, "spectral radius of adjacency", radius, "below 1, or the spill-over is infinite")
     return {
         "graphs": np.broadcast_to(adjacency, (*batch, n, n))[..., None, :, :],
         "gain": np.ones((*batch, n)),
@@ -245,9 +245,9 @@ def world_fields(adjacency: Array, levels: Array, horizon: int) -> dict[str, Any
 
 @dataclass(frozen=True, kw_only=True)
 class SampledWorld(SEMWorld):
-    """The semi-synthetic world with region-specific cases still to be drawn, by the streams that `prepare` draws from.
+    """The semi-synthetic world that draws region-specific cases as it is played, from the streams of `prepare`.
 
-    So replication 0 of a seed meets the data that `prepare` makes of that seed.
+    So replication 0 of a seed has the data that `prepare` makes from that seed.
     """
 
     found: Densities
@@ -255,7 +255,7 @@ class SampledWorld(SEMWorld):
 
     @cached_property
     def problem(self) -> Problem:
-        # no normal draw made of 53 random bits is 9 standard deviations from 0
+        # no normal draw from 53 random bits is 9 standard deviations from 0
         largest = float((self.found.centres.max(axis=0) + 9.0 * self.found.bandwidth).max())
         return cases_problem(self.total, largest, self.budget)
 
@@ -266,9 +266,9 @@ class SampledWorld(SEMWorld):
 
 @dataclass(frozen=True, kw_only=True)
 class SemiSyntheticCovid:
-    """The semi-synthetic study as an environment: every replication has region-specific cases of its own.
+    """The semi-synthetic study as an environment: every replication has its own region-specific cases.
 
-    adjacency: A*, (21, 21); without one it is fitted on the record and the samples of `seed`.
+    adjacency: A*, (21, 21); by default it is fitted to the record and the samples of `seed`.
     """
 
     record: CovidRecord

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SyntheticStudy(ShippedExperiment):
-    """Regret at three delays, and every claim that the paper makes on synthetic data."""
+    """Regret at three delays, and all claims of the paper on synthetic data."""
 
     name = "synthetic"
     title = "The paper's synthetic study"

@@ -1,7 +1,6 @@
-"""What the paper claims on the synthetic data, what the runs say, and whether it holds.
+"""The paper's claims on the synthetic data, our findings, and whether the claims hold.
 
-Every finding is computed from results; nothing here is written by hand. Differences are paired: both policies met the
-same worlds, rewards and delays.
+All findings are computed from results. Differences are paired: both policies meet the same worlds, rewards and delays.
 """
 
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ import numpy as np
 
 from spillover.experiments import Record, Results
 from spillover.metrics import mean_interval
-from spillover.report.claims import FAILS, HOLDS, OPEN, Claim, final, paired, shown, sign_verdict
+from spillover.report.claims import FAILS, HOLDS, OPEN, Claim, final_regret, format_ci, paired_interval, sign_verdict
 from spillover.report.figures import Difference
 from spillover.report.tables import paired_difference
 from spillover.types import Array, IntArray
@@ -24,34 +23,35 @@ def regret_order(results: Results) -> Iterator[Claim]:
     for delay in DELAYS:
         ours = results.record("fresh", delay, "ndc-sem")
         rivals = {name: results.record("fresh", delay, name) for name in RIVALS}
-        differences = {rival.label: paired(rival, ours) for rival in rivals.values()}
+        differences = {rival.label: paired_interval(rival, ours) for rival in rivals.values()}
         closest = min(differences, key=lambda label: float(differences[label].mean))
         beaten = sum(float(d.low) > 0 for d in differences.values())
         yield Claim(
             "V-A, regret comparison",
             f"NDC-SEM outperforms all the other policies at D = {delay}",
-            f"NDC-SEM {shown(mean_interval(final(ours)))}; the closest rival, {closest}, has "
-            f"{shown(differences[closest])} more; {beaten} of {len(differences)} rivals beaten beyond the interval",
+            f"NDC-SEM {format_ci(mean_interval(final_regret(ours)))}; the closest rival, {closest}, has "
+            f"{format_ci(differences[closest])} more; {beaten} of {len(differences)} rivals are worse, with intervals "
+            "above 0",
             sign_verdict(*differences.values()),
         )
 
 
-def graph_brings(results: Results) -> Iterator[Claim]:
+def graph_helps(results: Results) -> Iterator[Claim]:
     """Policies that learn the causal structure against those that do not."""
     for delay in DELAYS:
         learned = results.record("fresh", delay, "sem-ucb")
         blind = [results.record("fresh", delay, name) for name in ("cucb", "cts", "ftrl")]
-        differences = [paired(record, learned) for record in blind]
+        differences = [paired_interval(record, learned) for record in blind]
         yield Claim(
             "I and V-A",
             f"learning the causal relations improves decisions: SEM-UCB below CUCB, CTS and FTRL at D = {delay}",
-            "; ".join(f"{r.label} {shown(d)} above" for r, d in zip(blind, differences, strict=True)),
+            "; ".join(f"{r.label} {format_ci(d)} higher" for r, d in zip(blind, differences, strict=True)),
             sign_verdict(*differences),
         )
 
 
 def adaptation(results: Results) -> Iterator[Claim]:
-    """Optimality ratio of NDC-SEM against SEM-UCB in the periods after a change."""
+    """Optimality ratio of NDC-SEM and SEM-UCB in the periods after a change."""
     for delay in DELAYS:
         ours, theirs = (results.record("fresh", delay, name).optimality_ratio for name in ("ndc-sem", "sem-ucb"))
         gain = mean_interval((ours - theirs)[:, 1:].mean(axis=-1))
@@ -59,29 +59,30 @@ def adaptation(results: Results) -> Iterator[Claim]:
         yield Claim(
             "Appendix, fig. Opt-Ratio",
             f"NDC-SEM closely follows the oracle's choices after changes, SEM-UCB does not, at D = {delay}",
-            f"optimality ratio by period, NDC-SEM / SEM-UCB: {periods}; gain after the first change {shown(gain, 3)}",
+            f"optimality ratio by period, NDC-SEM / SEM-UCB: {periods}; "
+            f"gain after the first change {format_ci(gain, 3)}",
             sign_verdict(gain),
         )
 
 
 def smoothness(results: Results) -> Iterator[Claim]:
-    """Regret a round in the rounds after a change above that before it."""
+    """Regret per round after a change, compared with that before it."""
     delay = "50"
     ours = change_jump(results.record("fresh", delay, "ndc-sem"))
     rivals = [results.record("fresh", delay, name) for name in ("sem-ucb", "cucb", "cts", "ftrl")]
     differences = {rival.label: mean_interval(change_jump(rival) - ours) for rival in rivals}
-    listed = "; ".join(f"{label} {shown(d, 2)} more" for label, d in differences.items())
+    rivals_more = "; ".join(f"{label} {format_ci(d, 2)} more" for label, d in differences.items())
     yield Claim(
         "V-A, regret comparison",
         "NDC-SEM has a smoother curve around change points, other policies jump (D = 50)",
-        f"regret a round shortly after a change less that shortly before: NDC-SEM "
-        f"{shown(mean_interval(ours), 2)}; {listed}",
+        f"regret per round shortly after a change minus that shortly before: NDC-SEM "
+        f"{format_ci(mean_interval(ours), 2)}; {rivals_more}",
         sign_verdict(*differences.values()),
     )
 
 
 def change_jump(record: Record, span: int = 300) -> Array:
-    """Regret a round over `span` rounds after the changes less that before them, (replications,)."""
+    """Regret per round over `span` rounds after the changes minus that before them, (replications,)."""
     reach = min(span, *np.diff([0, *record.changes, record.horizon]))
     changes = np.array(record.changes)
     after, here, before = (regret_at(record, changes + offset) for offset in (reach, 0, -reach))
@@ -89,7 +90,7 @@ def change_jump(record: Record, span: int = 300) -> Array:
 
 
 def regret_at(record: Record, rounds: IntArray) -> Array:
-    """Regret at the end of given rounds, between recorded ones on a line, (replications, rounds)."""
+    """Regret at the end of given rounds, interpolated between recorded ones, (replications, rounds)."""
     known = np.concatenate([[0], record.rounds])
     return np.stack([np.interp(rounds, known, np.concatenate([[0.0], row])) for row in record.regret])
 
@@ -98,52 +99,54 @@ def against_delay(results: Results) -> Iterator[Claim]:
     """Regret against D with fixed parameters, and under random delays of the same mean."""
     constant = [results.record("fresh", d, "ndc-sem-fixed") for d in ("0", "25", "50", "100", "200", "300", "400")]
     delays = np.array([float(r.delay) for r in constant])
-    means = np.array([final(r).mean() for r in constant])
+    means = np.array([final_regret(r).mean() for r in constant])
     slope, base = np.polyfit(delays, means, 1)
     fit = 1 - ((means - base - slope * delays) ** 2).sum() / ((means - means.mean()) ** 2).sum()
     table = ", ".join(f"{r.delay}: {m:,.0f}" for r, m in zip(constant, means, strict=True))
     yield Claim(
         "IV, after Theorem 1",
         "the regret grows linearly with the delay",
-        f"NDC-SEM with xi = 1e-6 at every D: {table}; a line of slope {slope:.1f} a round of delay explains {fit:.0%}",
+        f"NDC-SEM with xi = 1e-6 at every D: {table}; "
+        f"a line with slope {slope:.1f} per round of delay explains {fit:.0%}",
         HOLDS if fit > 0.9 else FAILS,
     )
     for mean in ("50", "200", "400"):
         same = results.record("fresh", mean, "ndc-sem-fixed")
         spread = results.record("fresh", f"geometric {mean}", "ndc-sem-fixed")
-        difference = paired(spread, same)
+        difference = paired_interval(spread, same)
         yield Claim(
             "IV, random delays",
             f"with random delays the regret is of order D_max (geometric delays of mean {mean})",
-            f"geometric less constant {shown(difference)}, of {final(same).mean():,.0f}. The largest delay of a run is "
-            f"about {float(mean) * np.log(same.horizon):,.0f}: a regret that followed it would be "
+            f"geometric minus constant {format_ci(difference)}, of {final_regret(same).mean():,.0f}. "
+            "The largest delay of a run is "
+            f"about {float(mean) * np.log(same.horizon):,.0f}: a regret proportional to it would be "
             f"{slope * float(mean) * (np.log(same.horizon) - 1):,.0f} higher. As an upper bound the claim "
-            "holds; D_max is not what the regret follows",
+            "holds, but the regret is not proportional to D_max",
             HOLDS if float(difference.high) < slope * float(mean) * (np.log(same.horizon) - 1) else OPEN,
         )
 
 
 def base_arms(results: Results) -> Iterator[Claim]:
     ours, sets = (results.record("fresh", "50", name) for name in ("ndc-sem", "super-arm-ucb"))
-    difference = paired(sets, ours)
+    difference = paired_interval(sets, ours)
     yield Claim(
         "III-B",
         "learning from base arms rather than from whole super arms significantly speeds up learning",
-        f"the same index on the payoffs of the 210 sets: {shown(difference)} above NDC-SEM at D = 50",
+        f"the same index on the payoffs of the 210 sets: {format_ci(difference)} higher than NDC-SEM at D = 50",
         sign_verdict(difference),
     )
 
 
 def initialisation(results: Results) -> Iterator[Claim]:
     designed, random = (results.record("fresh", "50", name) for name in ("ndc-sem", "random-start"))
-    difference = paired(random, designed)
+    difference = paired_interval(random, designed)
     early = int(np.searchsorted(designed.rounds, 100))
     errors = [record.graph_error[:, early].mean() for record in (designed, random)]
     yield Claim(
         "III-B",
         "the initialisation matrix H makes rich data that helps to learn the graph",
-        f"random sets instead: final regret {shown(difference)} above; graph MSE at round {designed.rounds[early]}: "
-        f"{errors[0]:.2g} with H, {errors[1]:.2g} without",
+        f"with random sets instead, the final regret is {format_ci(difference)} higher; graph MSE at round "
+        f"{designed.rounds[early]}: {errors[0]:.2g} with H, {errors[1]:.2g} without",
         sign_verdict(difference),
     )
 
@@ -163,17 +166,17 @@ ABLATED = ("no-graph", "no-discount", "by-arrival", "no-graph-no-discount", "no-
 
 
 def ablation(results: Results, delay: str) -> list[Difference]:
-    """What each part of NDC-SEM brings: final regret without it less that with everything."""
-    whole = results.record("fresh", delay, "ndc-sem")
+    """What each part of NDC-SEM contributes: final regret without it minus that of the full policy."""
+    full = results.record("fresh", delay, "ndc-sem")
     without = (results.record("fresh", delay, name) for name in ABLATED)
-    return [paired_difference(record, whole, label=record.label) for record in without]
+    return [paired_difference(record, full, label=record.label) for record in without]
 
 
 def all_claims(results: Results) -> list[Claim]:
     """Every claim of Sections III to V-A and the appendix on the synthetic data."""
     parts = (
         regret_order,
-        graph_brings,
+        graph_helps,
         adaptation,
         smoothness,
         graph_learned,

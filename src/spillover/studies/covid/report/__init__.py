@@ -1,4 +1,4 @@
-"""The report of the Covid-19 study: figures, claims, and what it can and cannot tell."""
+"""The report of the Covid-19 study: figures, claims and limitations."""
 
 from spillover.studies.covid.report.cases import error_figure, prediction_panels, recorded_panels
 from spillover.studies.covid.report.curves import days_figure, days_panels, gain_figure

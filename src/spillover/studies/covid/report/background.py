@@ -1,4 +1,4 @@
-"""The sections behind the results: the data, and the tuning."""
+"""The sections on the data and the tuning."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from spillover.report.tables import html_table
 from spillover.studies.covid import CovidResults
 from spillover.studies.covid.report.cases import recorded_panels
 from spillover.studies.covid.report.measures import tuning_table
-from spillover.studies.covid.report.sections import Draw, picture
+from spillover.studies.covid.report.sections import Draw, shown_run
 from spillover.studies.covid.scores import top_regions
 
 
@@ -30,19 +30,19 @@ def data(study: CovidResults, draw: Draw) -> str:
     means = draw(
         "expected-cases",
         ax,
-        "Expected region-specific daily cases: the means of the densities estimated on the lockdown window, moved by "
-        f"the shift on day 40; {picture(study)}. Filled: the five highest.",
+        "Expected region-specific daily cases: the means of the densities estimated on the lockdown window, changed by "
+        f"the shift on day 40; {shown_run(study)}. Filled: the five highest.",
     )
-    words = (
+    text = (
         f"<p>{study.about['negative_counts']} negative counts in the lockdown window (corrections by the "
         "authorities) are set to 0 for the densities. Region-specific cases are drawn for 86 days; both series get a "
         "7-day trailing mean, which makes neighbouring days dependent, and both are shifted from day 40 on.</p>"
     )
-    return words + recorded + abbreviations(study) + means
+    return text + recorded + abbreviations(study) + means
 
 
 def abbreviations(study: CovidResults) -> str:
-    """The regions' names, three to a line."""
+    """The names of the regions, three in a row."""
     pairs = list(zip(study.regions, study.about["names"], strict=True))
     rows = [[text for pair in pairs[k::7] for text in pair] for k in range(7)]
     columns = [f"{what}{' ' * k}" for k in range(len(rows[0]) // 2) for what in ("short", "region")]
@@ -50,13 +50,13 @@ def abbreviations(study: CovidResults) -> str:
 
 
 def rename(ax: Axes, labels: dict[str, str]) -> None:
-    """Other words in the legend: arms are regions here."""
+    """Replace labels in the legend: arms are regions here."""
     for artist in ax.collections:
         artist.set_label(labels.get(str(artist.get_label()), str(artist.get_label())))
 
 
 def mark_paper(ax: Axes, study: CovidResults) -> None:
-    """A ring in the cell of the paper's setting, if the grid has it."""
+    """Mark the cell of the paper's setting, if it is in the grid."""
     plan = study.plan
     if plan.discount in plan.discounts and plan.exploration in plan.explorations:
         at = plan.explorations.index(plan.exploration), plan.discounts.index(plan.discount)
@@ -84,13 +84,13 @@ def tuning(study: CovidResults, draw: Draw) -> str:
     table = tuning_table(study)
     best = "share of the grid's best"
     table[best] = [f"{v:.0%}" for v in table[best]]
-    words = (
-        "<p>As in the paper a cell is scored on the run that it is reported on, by the graph that it learned itself. "
-        "The table shows what the choice is worth on the reported seed by the graph that moves with the shift, which "
-        "no cell can inflate. Each way of choosing has one seed of each shift: the first reported one, or another that "
-        "is not reported.</p>"
+    text = (
+        "<p>As in the paper, a cell is scored on the run that is reported, by the graph that it learned itself. The "
+        "table shows the value of each choice on the reported seed, scored by the graph that moves with the shift, "
+        "which no cell can inflate. Each choice uses one seed of each shift: the first reported one, or one that is "
+        "not reported.</p>"
     )
     paper = f"γ = {study.plan.discount:g}, ξ = {study.plan.exploration:g}"
-    caption = f"The best cell by each way of choosing it; the paper's is {paper}"
-    listed = html_table(table, caption=caption, text=("scale", "seed", "chosen by"))
-    return words + body + f'<div class="wide">{listed}</div>'
+    caption = f"The best cell by each criterion; the paper's is {paper}"
+    best_cells = html_table(table, caption=caption, text=("scale", "seed", "chosen by"))
+    return text + body + f'<div class="wide">{best_cells}</div>'

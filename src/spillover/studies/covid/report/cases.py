@@ -1,4 +1,4 @@
-"""Cases by region: what was recorded, what the graph predicts, and how far off the predictions are."""
+"""Cases by region: recorded and predicted ones, and the errors of the predictions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from spillover import validate
 from spillover.metrics import Interval
-from spillover.report.figures.style import figure_legend, figure_of, new_axes, new_panels, tidy
+from spillover.report.figures.style import figure_legend, figure_of, hide_spines, new_axes, new_panels
 from spillover.types import Array
 
 TRUE, PREDICTED, LAST = "#BDBDBD", "#D55E00", "#000000"
@@ -19,9 +19,9 @@ TRUE, PREDICTED, LAST = "#BDBDBD", "#D55E00", "#000000"
 def recorded_panels(
     cases: Array, days: Sequence[date], regions: Sequence[str], *, axes: Sequence[Axes] | None = None
 ) -> list[Axes]:
-    """Daily new cases of every region, a panel each with a scale of its own (fig:OrgCovidData).
+    """Daily new cases of every region, one panel each with its own scale (fig:OrgCovidData).
 
-    cases: (days, regions). 21 lines on one scale hide all but Lombardia.
+    cases: (days, regions). On one scale only Lombardia would be visible.
     """
     shape = np.shape(cases)
     validate.require(shape == (len(days), len(regions)), "shape of cases", shape, f"({len(days)}, {len(regions)})")
@@ -38,12 +38,14 @@ def recorded_panels(
         ax.tick_params(labelsize=7)
         ax.xaxis.set_major_locator(MonthLocator())  # type: ignore[no-untyped-call]
         ax.xaxis.set_major_formatter(DateFormatter("%b"))  # type: ignore[no-untyped-call]
-        tidy(ax)
+        hide_spines(ax)
     for ax in panels[len(regions) :]:
         ax.set_visible(False)
     if axes is None:
         years = sorted({day.year for day in days})
-        figure_of(panels[0]).supxlabel("first days of the months, " + "–".join(map(str, years)), fontsize="small")
+        figure_of(panels[0]).supxlabel(
+            "months (ticks on the first day), " + "–".join(map(str, years)), fontsize="small"
+        )
         figure_of(panels[0]).supylabel("daily new cases (each panel has its own scale)", fontsize="small")
     return panels
 
@@ -57,7 +59,7 @@ def prediction_panels(
     naive: Array | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> list[Axes]:
-    """True against predicted overall cases of every region, a panel a validation day (fig:Error).
+    """True against predicted overall cases of every region, one panel for each validation day (fig:Error).
 
     true, predicted, naive: (days, regions); naive is marked by dots: what was last known of the region at that time.
     """
@@ -74,11 +76,11 @@ def prediction_panels(
             label="predicted with the learned graph",
         )  # fmt: skip
         if naive is not None:
-            ax.plot(at, naive[k], ".", color=LAST, markersize=6, label="last value known when the day was decided")
+            ax.plot(at, naive[k], ".", color=LAST, markersize=6, label="last value known at decision time")
         ax.set_xticks(at, list(regions), rotation=90, fontsize=7)
         ax.set_title(f"day {day}", fontsize="medium")
         ax.set_ylabel("cases" if k % 2 == 0 else "")
-        tidy(ax)
+        hide_spines(ax)
     for ax in panels[len(days) :]:
         ax.set_visible(False)
     if axes is None:
@@ -94,7 +96,7 @@ def error_figure(
     title: str = "",
     xlabel: str = "mean absolute error on validation days (cases per region)",
 ) -> Axes:
-    """Prediction errors with 95% intervals, one row a predictor, the naive ones hollow."""
+    """Prediction errors with 95% intervals, one row for each predictor, the naive ones hollow."""
     validate.require(len(errors) > 0, "errors", errors, "at least one")
     target = ax or new_axes(7.6, 1.3 + 0.36 * len(errors))
     for row, (name, (mean, low, high)) in enumerate(errors.items()):

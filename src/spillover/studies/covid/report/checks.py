@@ -1,4 +1,4 @@
-"""What the data can tell about the graph: shares in the study, and a simulated outbreak whose graph is known."""
+"""How well the data identify the graph: shares in the study, and simulated outbreaks with a known graph."""
 
 from functools import cache
 from typing import NamedTuple
@@ -17,17 +17,17 @@ SEEDS = (0, 1, 2)  # of the simulated outbreaks
 
 
 class Recovery(NamedTuple):
-    """How well a known graph is found, over the simulated outbreaks."""
+    """How well a known graph is recovered, over the simulated outbreaks."""
 
-    measured: float  # largest error of an entry where region-specific cases are known and none is masked
-    resampled: tuple[float, float]  # the same where they are drawn anew, as in the study: lowest, highest
-    masked_rows: float  # mean sum of a row, where those of regions that were not chosen are masked
+    measured: float  # largest error of an entry if region-specific cases are known and none is masked
+    resampled: tuple[float, float]  # the same if they are resampled, as in the study: lowest, highest
+    masked_rows: float  # mean sum of a row if cases of regions that were not chosen are masked
     true_rows: float
 
 
 @cache
 def recovery() -> Recovery:
-    """Fit the graph of simulated outbreaks as the study does: the same numbers at every call."""
+    """Fit the graph of simulated outbreaks as the study does; always the same numbers."""
     y, b, masks, truth, drawn = [], [], [], [], []
     for seed in SEEDS:
         made = outbreak(seed)
@@ -38,22 +38,22 @@ def recovery() -> Recovery:
         truth.append(made.adjacency)
         drawn.append(prepare(made.record, shift=0, seed=seed).unshifted_specific)
     overall, specific, true = np.stack(y), np.stack(b), np.stack(truth)
-    resampled = largest(fit_unmasked(overall, np.stack(drawn)) - true)
+    resampled = largest_error(fit_unmasked(overall, np.stack(drawn)) - true)
     masked = fit_unmasked(overall, specific * np.stack(masks), SparseGraph(sparsity=0.0))
     return Recovery(
-        measured=float(largest(fit_unmasked(overall, specific, SparseGraph(sparsity=0.0)) - true).max()),
+        measured=float(largest_error(fit_unmasked(overall, specific, SparseGraph(sparsity=0.0)) - true).max()),
         resampled=(float(resampled.min()), float(resampled.max())),
         masked_rows=float(masked.sum(axis=-1).mean()),
         true_rows=float(true.sum(axis=-1).mean()),
     )
 
 
-def largest(errors: Array) -> Array:
+def largest_error(errors: Array) -> Array:
     return np.asarray(np.abs(errors).max(axis=(-2, -1)))
 
 
 def excess(study: CovidResults) -> Array:
-    """Share of days on which a region's sampled specific cases exceed its recorded ones, (n,): A >= 0 rules it out."""
+    """Share of days on which a region's sampled specific cases exceed its recorded ones, (n,); A >= 0 excludes it."""
     above = study.data["unshifted_specific"] > study.data["unshifted_overall"]
     return np.asarray(above.mean(axis=(0, 1, 2)))
 

@@ -1,4 +1,4 @@
-"""What the paper claims in Section V-B and its appendix, what the study finds, and whether it holds."""
+"""The paper's claims in Section V-B and its appendix, our findings, and whether the claims hold."""
 
 from collections.abc import Iterator
 
@@ -16,6 +16,7 @@ from spillover.studies.covid.report.measures import (
     NAIVE,
     YESTERDAY,
     best_share,
+    format_ci,
     gain,
     later_errors,
     overlaps,
@@ -23,7 +24,6 @@ from spillover.studies.covid.report.measures import (
     prediction_errors,
     semi_share,
     shifts_won,
-    shown,
 )
 from spillover.studies.covid.scores import SCORES
 
@@ -31,20 +31,23 @@ ONLY_AFTER = ("MAR", "ABR", "VDA")  # the regions that the paper names
 
 
 def estimation(study: CovidResults) -> Iterator[Claim]:
-    """The predictions against a forecast that needs no graph."""
+    """The predictions, compared with forecasts that need no graph."""
     errors = later_errors(prediction_errors(study), len(study.days))
     means = {label: clustered_interval(values) for label, values in errors.items()}
-    told = {FROM_ALL: "from the same day's cases of the other regions", FROM_SPECIFIC: "from the chosen regions' own"}
-    for predictor, how in told.items():
+    sources = {
+        FROM_ALL: "from the same day's cases of the other regions",
+        FROM_SPECIFIC: "from the chosen regions' own",
+    }
+    for predictor, source in sources.items():
         ahead = f"{predictor}, graph at decision time"
         difference = clustered_interval(errors[NAIVE] - errors[ahead])
         yield Claim(
             "V-B, fig. Error",
-            f"NDC-SEM efficiently estimates the regions' overall daily cases: {predictor}, {how}",
-            f"out of sample, days 25 to 75: {shown(means[ahead], 1)} cases a region off; with the final graph "
-            f"{shown(means[f'{predictor}, final graph'], 1)}. The last value known at decision time is "
-            f"{shown(means[NAIVE], 1)} off, yesterday's {shown(means[YESTERDAY], 1)}: the naive error less the "
-            f"graph's is {shown(difference, 1)}",
+            f"NDC-SEM efficiently estimates the regions' overall daily cases: {predictor}, {source}",
+            f"mean error out of sample, days 25 to 75: {format_ci(means[ahead], 1)} cases per region; with the final "
+            f"graph {format_ci(means[f'{predictor}, final graph'], 1)}. That of the last value known at decision time "
+            f"is {format_ci(means[NAIVE], 1)}, that of yesterday's {format_ci(means[YESTERDAY], 1)}; the naive error "
+            f"minus the graph's is {format_ci(difference, 1)}",
             sign_verdict(difference),
         )
 
@@ -58,33 +61,33 @@ def adaptation(study: CovidResults) -> Iterator[Claim]:
         yield Claim(
             "V-B, fig. SuperArmSelection",
             f"NDC-SEM selects regions adaptively, SEM-UCB does not ({COMPARISON_LABELS[comparison]})",
-            "share of the five regions with the highest expected region-specific cases among those chosen on days 44 "
+            "share of the five regions with the highest expected region-specific cases among the choices of days 44 "
             f"to 80: {best_share(study, ours).mean():.0%} against {best_share(study, theirs).mean():.0%}, difference "
-            f"{shown(difference, 2)}; of the truly best five in the semi-synthetic mode {shown(truth, 2)}",
+            f"{format_ci(difference, 2)}; of the truly best five in the semi-synthetic mode {format_ci(truth, 2)}",
             sign_verdict(difference, truth),
         )
     yield only_after(study)
 
 
 def only_after(study: CovidResults) -> Claim:
-    """Regions that are chosen after the change and not before it."""
+    """Regions that are chosen after the change but not before it."""
     x, change = study.played(LITERAL, "ndc-sem").x, study.about["change"]
     before = x[..., CHOOSING - 1 : change - 1, :].any(axis=-2)
     new = np.asarray(x[..., change - 1 :, :].any(axis=-2) & ~before)
-    named = ", ".join(f"{r} {new[..., study.regions.index(r)].mean():.0%}" for r in ONLY_AFTER)
+    shares = ", ".join(f"{r} {new[..., study.regions.index(r)].mean():.0%}" for r in ONLY_AFTER)
     shifts_with = int((new.sum(axis=-1).mean(axis=1) >= 1).sum())
     return Claim(
         "V-B, fig. SuperArmSelection",
         "some regions are selected only after the change, for example Marche, Abruzzo and Valle d'Aosta",
-        f"{shown(clustered_interval(new.sum(axis=-1)), 1)} regions are chosen after day 40 and not on days 25 to 39, "
-        f"at least one in {shifts_with} of {len(new)} shifts; the three of the paper, in the share of runs: {named}. "
-        "Which ones depends on the shift",
+        f"{format_ci(clustered_interval(new.sum(axis=-1)), 1)} regions are chosen after day 40 but not on days 25 to "
+        f"39, at least one in {shifts_with} of {len(new)} shifts; the three of the paper in these shares of runs: "
+        f"{shares}. Which regions they are depends on the shift",
         HOLDS if shifts_with == len(new) else OPEN,
     )
 
 
 def rewards(study: CovidResults) -> Iterator[Claim]:
-    """Estimated cumulative overall reward after the change, by every ruler and on both scales."""
+    """Estimated cumulative overall reward after the change, by every scoring rule and on both scales."""
     for comparison, label in COMPARISON_LABELS.items():
         for score in ("own", "common", "recorded"):
             values = gain(study, comparison, score)
@@ -93,7 +96,7 @@ def rewards(study: CovidResults) -> Iterator[Claim]:
                 "V-B and appendix, fig. EstCollectedOverallRew",
                 f"after day 40 NDC-SEM collects a higher overall reward than SEM-UCB ({label}; scored by: "
                 f"{SCORES[score]})",
-                f"{shown(interval)} cases more on days 40 to 80; above 0 in {shifts_won(values)}",
+                f"{format_ci(interval)} cases more on days 40 to 80; above 0 in {shifts_won(values)}",
                 sign_verdict(interval),
             )
 
@@ -105,9 +108,9 @@ def regret(study: CovidResults) -> Iterator[Claim]:
         yield Claim(
             "V-B, in the semi-synthetic mode",
             f"NDC-SEM is better than SEM-UCB where choices have effects ({COMPARISON_LABELS[comparison]})",
-            f"final regret {shown(clustered_interval(final[ours]))} against "
-            f"{shown(clustered_interval(final[theirs]))}, difference {shown(difference)}; the delayed oracle has "
-            f"{shown(clustered_interval(final['delayed-oracle']))}",
+            f"final regret {format_ci(clustered_interval(final[ours]))} against "
+            f"{format_ci(clustered_interval(final[theirs]))}, difference {format_ci(difference)}; delayed oracle "
+            f"{format_ci(clustered_interval(final['delayed-oracle']))}",
             sign_verdict(difference),
         )
 
@@ -116,18 +119,18 @@ def contribution(study: CovidResults) -> Iterator[Claim]:
     found = {label: clustered_interval(values) for label, values in overlaps(study).items()}
     recorded = found["contribution and recorded cases"]
     choices = found["NDC-SEM's choices and recorded cases"]
-    listed = "; ".join(f"{label}: {shown(interval, 1)}" for label, interval in found.items())
+    common = "; ".join(f"{label}: {format_ci(interval, 1)}" for label, interval in found.items())
     yield Claim(
         "V-B",
         "the regions that contribute most are not necessarily those with most cases",
-        f"regions in common of the five first by each, before the change: {listed}. The difference comes from where "
-        "region-specific cases were high in the lockdown window as well as from the graph",
-        below(5.0, recorded, choices),
+        f"regions in common among the top five by each, before the change: {common}. The difference is due both to "
+        "where region-specific cases were high in the lockdown window and to the graph",
+        below_verdict(5.0, recorded, choices),
     )
 
 
-def below(limit: float, *intervals: Interval) -> str:
-    """Whether all intervals are below a limit; one that is known without spread counts by its value."""
+def below_verdict(limit: float, *intervals: Interval) -> str:
+    """Holds if all intervals are below a limit; a value without an interval counts by itself."""
     highs = [float(i.mean) if np.isnan(i.high) else float(i.high) for i in intervals]
     return HOLDS if all(high < limit for high in highs) else OPEN
 
@@ -135,22 +138,22 @@ def below(limit: float, *intervals: Interval) -> str:
 def tuning(study: CovidResults) -> Iterator[Claim]:
     for scale, label in (("cases", "cases"), ("unit", "[0, 1]")):
         found = {seeds: paper_cell(study, scale, seeds, "own") for seeds in ("reported", "others")}
-        told = {name: cell for name, cell in found.items() if cell is not None}
-        if not told:
+        in_grid = {name: cell for name, cell in found.items() if cell is not None}
+        if not in_grid:
             return
         cells = len(study.plan.discounts) * len(study.plan.explorations)
         names = {"reported": ("first reported", "other"), "others": ("other", "first reported")}
-        listed = "; ".join(
-            f"on the {names[seeds][0]} seed of each shift: place {place} of {cells}, and the cell that is best on the "
-            f"{names[seeds][1]} seed is {shown(above)} cases above it"
-            for seeds, (place, above) in told.items()
+        ranks = "; ".join(
+            f"on the {names[seeds][0]} seed of each shift: rank {rank} of {cells}, and the cell that is best on the "
+            f"{names[seeds][1]} seed is {format_ci(above)} cases better"
+            for seeds, (rank, above) in in_grid.items()
         )
-        clear = all(float(above.low) > 0 for _, above in told.values())
+        clear = all(float(above.low) > 0 for _, above in in_grid.values())
         yield Claim(
             "Appendix, hyperparameter tuning",
-            f"γ = {study.plan.discount:g} and ξ = {study.plan.exploration:g} are what the grid search gives ({label})",
-            f"scored by each cell's own final graph, as in the paper; {listed}",
-            FAILS if clear else HOLDS if all(place == 1 for place, _ in told.values()) else OPEN,
+            f"γ = {study.plan.discount:g} and ξ = {study.plan.exploration:g} result from the grid search ({label})",
+            f"scored by each cell's own final graph, as in the paper; {ranks}",
+            FAILS if clear else HOLDS if all(rank == 1 for rank, _ in in_grid.values()) else OPEN,
         )
 
 

@@ -12,17 +12,17 @@ from spillover.report.figures.style import (
     COLORS,
     Style,
     figure_legend,
+    hide_spines,
     new_axes,
     new_panels,
     numbered_style,
     sparse_markers,
     styles_for,
-    tidy,
 )
 from spillover.studies.covid import clustered_interval
 from spillover.types import Array
 
-# a policy on [0, 1] beside the same one in cases: a colour of its own, and hollow-looking lines
+# policies on [0, 1] have other colours and lines than the same policies in cases
 OWN_STYLES = {
     "ndc-sem-unit": Style(COLORS[5], (0, (1.2, 1.2)), "v", "||"),
     "sem-ucb-unit": Style(COLORS[4], (0, (6, 1.5, 1.2, 1.5)), "D", "xx"),
@@ -30,7 +30,7 @@ OWN_STYLES = {
 
 
 def covid_styles(names: Iterable[str]) -> dict[str, Style]:
-    """The package's styles, and those of policies on [0, 1]."""
+    """The built-in styles, and those of policies on [0, 1]."""
     found = styles_for(names)
     return found | {name: style for name, style in OWN_STYLES.items() if name in found}
 
@@ -45,7 +45,7 @@ def days_figure(
     title: str = "",
     styles: Mapping[str, Style] | None = None,
 ) -> Axes:
-    """One line a policy over the days, with 95% bands clustered by shift; a vertical line at the change.
+    """One line for each policy over the days, with 95% bands clustered by shift; a vertical line at the change.
 
     curves: (shifts, seeds, days) by the name of the policy. Axes that are given get no legend.
     """
@@ -65,7 +65,7 @@ def days_figure(
     target.set_xlim(1, len(days))
     target.set(xlabel="day", ylabel=ylabel, title=title)
     target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-    tidy(target)
+    hide_spines(target)
     if ax is None:
         figure_legend([target])
     return target
@@ -111,7 +111,7 @@ def gain_figure(
     ax: Axes | None = None,
     title: str = "",
 ) -> Axes:
-    """The gain at each shift k, mean and 95% interval over the seeds; one series a comparison.
+    """The gain at each shift k, mean and 95% interval over the seeds; one series for each comparison.
 
     gains: (shifts, seeds) by the name of the comparison.
     """
@@ -132,7 +132,7 @@ def gain_figure(
     target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     target.grid(axis="y", color="0.9", linewidth=0.7)
     target.set_axisbelow(True)
-    tidy(target)
+    hide_spines(target)
     if ax is None:
         figure_legend([target])
     return target

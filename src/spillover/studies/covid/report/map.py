@@ -25,7 +25,7 @@ def map_figure(
     ax: Axes | None = None,
     title: str = "",
 ) -> Axes:
-    """Regions at their coordinates, the strongest edges as arrows from j to i, the wider the heavier.
+    """Regions at their coordinates, the strongest edges as arrows from j to i, wider for larger weights.
 
     adjacency: (n, n), adjacency[i, j] the effect of region j on region i. sizes: (n,), areas of the circles.
     """
@@ -58,9 +58,9 @@ def map_figure(
             name, (x, y), (dx, dy), textcoords="offset points", ha="center", va="center", fontsize=8, zorder=5,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.75},
         )  # fmt: skip
-    shown = min(strongest, int((found > 0).sum()))
+    count = min(strongest, int((found > 0).sum()))
     target.plot(
-        [], [], color=EDGE, linewidth=2, label=f"the {shown} strongest edges, from j to i (width: weight A[i, j])"
+        [], [], color=EDGE, linewidth=2, label=f"the {count} strongest edges, from j to i (width: weight A[i, j])"
     )
     target.set_aspect(1 / np.cos(np.radians(np.mean(latitude))))
     target.margins(0.09)
@@ -74,7 +74,7 @@ def map_figure(
 def draw_arrow(
     ax: Axes, start: Array, end: Array, width: float, areas: tuple[float, float], edge: tuple[int, int]
 ) -> None:
-    """A slightly bent arrow, so that an edge and its reverse do not lie on each other."""
+    """A slightly bent arrow, so that an edge and its reverse do not overlap."""
     ax.add_patch(
         FancyArrowPatch(
             (float(start[0]), float(start[1])),
@@ -94,7 +94,7 @@ def draw_arrow(
 
 
 def label_offsets(place: Array) -> list[tuple[float, float]]:
-    """Names stand away from the nearest other region, in points."""
+    """Offsets of names in points, away from the nearest other region."""
     offsets = []
     for k, here in enumerate(place):
         others = np.delete(place, k, axis=0)

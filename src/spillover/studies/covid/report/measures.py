@@ -1,4 +1,4 @@
-"""Numbers that the sections and the claims share, computed from a study; nothing is simulated."""
+"""Numbers that sections and claims share, computed from stored results; nothing is simulated."""
 
 from typing import Any
 
@@ -40,16 +40,16 @@ CHOOSING = 25  # the first day after the initialisation on which nothing is forc
 FIRST_ERROR = 25  # validation days before it are in the initialisation
 
 
-def shown(interval: Interval, digits: int = 0) -> str:
-    """A mean with its 95% interval; without one where nothing is drawn, or where there is one shift only."""
+def format_ci(interval: Interval, digits: int = 0) -> str:
+    """A mean with its 95% interval, or without it if nothing varies or there is only one shift."""
     mean, low, high = (float(v) for v in interval)
     if high - low > 1e-9 * max(abs(mean), 1e-9):
-        return claims.shown(interval, digits)
+        return claims.format_ci(interval, digits)
     return f"{mean:,.{digits}f}".replace("-", "−")
 
 
 def gain(study: CovidResults, comparison: str, score: str, mode: str = LITERAL) -> Array:
-    """Reward of days 40 to 80 above the rival's, (shifts, seeds)."""
+    """Reward of days 40 to 80 minus that of the rival, (shifts, seeds)."""
     ours, theirs = (study.rewards(mode, name)[score] for name in COMPARISONS[comparison])
     return since(ours, study.about["change"]) - since(theirs, study.about["change"])
 
@@ -60,7 +60,7 @@ def shifts_won(values: Array) -> str:
 
 
 def prediction_errors(study: CovidResults, name: str = "ndc-sem") -> dict[str, Array]:
-    """Mean absolute error in cases a region on every validation day, (shifts, seeds, days), by predictor."""
+    """Mean absolute error in cases per region on every validation day, (shifts, seeds, days), by predictor."""
     days = validation_days(len(study.days))
     found = study.played(LITERAL, name)
     z, y = found.z[..., days - 1, :], found.y[..., days - 1, :]
@@ -98,19 +98,19 @@ def semi_share(study: CovidResults, name: str, first: int = ADJUSTED) -> Array:
 
 
 def chosen_days(study: CovidResults, name: str) -> tuple[Array, Array]:
-    """On what share of the days each region was chosen, before and after the change, (shifts, seeds, n) both."""
+    """Share of days on which each region was chosen, before and after the change, (shifts, seeds, n) each."""
     x, change = study.played(LITERAL, name).x, study.about["change"]
     before, after = x[..., CHOOSING - 1 : change - 1, :], x[..., change - 1 :, :]
     return before.mean(axis=-2), after.mean(axis=-2)
 
 
 def recorded_before(study: CovidResults) -> Array:
-    """Recorded cases a day before the change, (shifts, seeds, n): mean of the 7-day means of days 1 to 39."""
+    """Recorded cases per day before the change, (shifts, seeds, n): mean of the 7-day means of days 1 to 39."""
     return np.asarray(study.data["unshifted_overall"][..., : study.about["change"] - 1, :].mean(axis=-2))
 
 
 def overlaps(study: CovidResults) -> dict[str, Array]:
-    """How many of the five that contribute most are among the five with most cases, on the days before the change.
+    """How many of the five top contributors are among the five regions with most cases, before the change.
 
     (shifts, seeds) each. Contribution: weight times expected region-specific cases, with the graph of the unmasked data
     before the shift; and what NDC-SEM chose most often on the days before the change.
@@ -150,8 +150,7 @@ def contribution_table(study: CovidResults) -> pd.DataFrame:
 
 
 def reward_table(study: CovidResults) -> pd.DataFrame:
-    """Every comparison by every ruler: gain of days 40 to 80 with its interval, and in how many shifts it is "
-    "positive."""
+    """Every comparison by every scoring rule: gain of days 40 to 80 with its interval, and the number of shifts won."""
     rows: list[dict[str, Any]] = []
     for comparison, (_, rival) in COMPARISONS.items():
         for score, label in SCORES.items():
@@ -181,10 +180,10 @@ def regret_table(study: CovidResults) -> pd.DataFrame:
 
 
 def tuning_table(study: CovidResults) -> pd.DataFrame:
-    """The best cell by every way of choosing it, and what it is worth on the reported seed by the common graph."""
+    """The best cell by every criterion, and its value on the reported seed by the moving common graph."""
     plan, rows = study.plan, []
     for scale in SCALES:
-        worth = study.grid(scale, "reported").rewards["moving"].mean(axis=-1)
+        value = study.grid(scale, "reported").rewards["moving"].mean(axis=-1)
         for seeds in SEED_SETS:
             for score in ("own", "common", "moving"):
                 i, j = best_cell(study.grid(scale, seeds).rewards[score])
@@ -195,17 +194,17 @@ def tuning_table(study: CovidResults) -> pd.DataFrame:
                         "chosen by": SCORES[score],
                         "discount γ": plan.discounts[i],
                         "exploration ξ": plan.explorations[j],
-                        "worth on the reported seed": float(worth[i, j]),
-                        "share of the grid's best": float(worth[i, j] / worth.max()),
+                        "value on the reported seed": float(value[i, j]),
+                        "share of the grid's best": float(value[i, j] / value.max()),
                     }
                 )
     return pd.DataFrame(rows)
 
 
 def paper_cell(study: CovidResults, scale: str, seeds: str, score: str) -> tuple[int, Interval] | None:
-    """Place of the paper's setting in the grid, and how far another cell is above it; None if it is not in the grid.
+    """Rank of the paper's setting in the grid, and how much better another cell is; None if it is not in the grid.
 
-    That cell is the best one on the other set of seeds: the best one on the same seeds would be above it by luck alone.
+    That cell is the best one on the other set of seeds: the best one on the same seeds would be better by luck alone.
     """
     plan = study.plan
     if plan.discount not in plan.discounts or plan.exploration not in plan.explorations:

@@ -1,4 +1,4 @@
-"""The sections of the Covid-19 report: figures, tables and words about a study."""
+"""The sections of the Covid-19 report: figures, tables and text."""
 
 from collections.abc import Callable
 from html import escape
@@ -22,12 +22,12 @@ from spillover.studies.covid.report.measures import (
     YESTERDAY,
     best_share,
     contribution_table,
+    format_ci,
     gain,
     later_errors,
     prediction_errors,
     regret_table,
     reward_table,
-    shown,
 )
 from spillover.studies.covid.report.selection import selection_figure
 from spillover.studies.covid.scores import (
@@ -40,21 +40,21 @@ from spillover.studies.covid.scores import (
 from spillover.studies.covid.worlds import spectral_radius
 
 Draw = Callable[[str, Axes, str], str]
-SHOWN_DAYS = (15, 35, 55, 75)  # of the eight validation days every second one
+SHOWN_DAYS = (15, 35, 55, 75)  # every second one of the eight validation days
 
 
-def picture(study: CovidResults) -> str:
-    """Which run the pictures of a single run show."""
+def shown_run(study: CovidResults) -> str:
+    """Which run the figures of a single run show."""
     k = study.plan.shifts[study.plan.picture]
     return f"shift k = {k} (drawn from seed {PICTURE_SEED}), data set 0 of it"
 
 
-def over(study: CovidResults) -> str:
+def sample_size(study: CovidResults) -> str:
     return f"{len(study.plan.shifts)} shifts × {study.plan.seeds} seeds"
 
 
 def estimates(study: CovidResults, draw: Draw) -> str:
-    """fig:Error, and how far off on average."""
+    """fig:Error, and the mean errors."""
     found, at, days = study.played(LITERAL, "ndc-sem"), (study.plan.picture, 0), np.array(SHOWN_DAYS)
     z, y = found.z[at][days - 1], found.y[at][days - 1]
     panels = prediction_panels(
@@ -64,19 +64,18 @@ def estimates(study: CovidResults, draw: Draw) -> str:
     first = draw(
         "error",
         panels[0],
-        "Overall daily new cases (7-day mean) and what A y + z predicts for them, on four validation days, with the "
-        f"graph that NDC-SEM holds after the last day; {picture(study)}. The dots are the last values known when the "
-        "day was decided, 4 days old. A y + z uses the same day's cases of all other regions, which nobody has on "
-        "that day.",
+        "Overall daily new cases (7-day mean) and the prediction A y + z on four validation days, with the graph of "
+        f"NDC-SEM after the last day; {shown_run(study)}. The dots are the last values known at decision time, 4 days "
+        "old. A y + z uses the same day's cases of all other regions, which are not known on that day.",
     )
     errors = {k: clustered_interval(v) for k, v in later_errors(prediction_errors(study), len(study.days)).items()}
     second = draw(
         "prediction-error",
         error_figure(errors, (NAIVE, YESTERDAY)),
         "Mean absolute error of NDC-SEM's predictions on the validation days after the initialisation (25 to 75), "
-        f"beside naive ones (hollow); mean and 95% interval over {over(study)}, clustered by shift. Validation days "
-        "are held out of the fit, but the final graph has seen the days around them; the graph at decision time has "
-        "not.",
+        f"and of naive ones (hollow); mean and 95% interval over {sample_size(study)}, clustered by shift. Validation "
+        "days are held out of the fit, but the final graph is fitted to the days around them; the graph at "
+        "decision time is not.",
     )
     return first + second + errors_by_day(study)
 
@@ -91,13 +90,13 @@ def errors_by_day(study: CovidResults) -> str:
         | {f"day {d}": round(float(v), 1) for d, v in zip(days, values.mean(axis=(0, 1)), strict=True)}
         for label, values in errors.items()
     ]
-    caption = "Mean absolute error in cases a region, by validation day"
+    caption = "Mean absolute error in cases per region, by validation day"
     last = {label: f"{float(values[..., -1].mean()):,.0f}" for label, values in errors.items()}
     note = (
-        f"<p>On day {days[-1]} cases double within a week. The 4-day-old value is {last[NAIVE]} cases a region off. "
-        f"Out of sample the graph is {last[f'{FROM_ALL}, graph at decision time']} off, although it is told the same "
-        "day's cases of all other regions; only the final graph, which has seen the days around it, is near, "
-        f"{last[f'{FROM_ALL}, final graph']} off.</p>"
+        f"<p>On day {days[-1]} cases double within a week. The error of the 4-day-old value is {last[NAIVE]} cases per "
+        f"region. Out of sample the error of the graph is {last[f'{FROM_ALL}, graph at decision time']}, although it "
+        "uses the same day's cases of all other regions; only the final graph, which is fitted to the days around it, "
+        f"is close, with an error of {last[f'{FROM_ALL}, final graph']}.</p>"
         if not study.simulated
         else ""
     )
@@ -113,14 +112,14 @@ def selection(study: CovidResults, draw: Draw) -> str:
     return draw(
         "selection",
         ax,
-        f"Regions chosen by NDC-SEM on each day; {picture(study)}. Lines: end of the initialisation (day 21), the "
-        "change (day 40), and the first day on which an outcome from after it is known (day 44). Only black cells "
-        "are choices.",
+        f"Regions chosen by NDC-SEM on each day; {shown_run(study)}. Lines: end of the initialisation (day 21), the "
+        "change (day 40), and the first day on which an outcome from after the change is known (day 44). Only black "
+        "cells are free choices.",
     )
 
 
 def rewards(study: CovidResults, draw: Draw) -> str:
-    """fig:EstCollectedOverallRew, the same by other rulers, and the gain by shift."""
+    """fig:EstCollectedOverallRew, the same by other scoring rules, and the gain by shift."""
     names = [variant.name for variant in VARIANTS]
     found = {name: study.rewards(LITERAL, name) for name in names}
     change, delay = study.about["change"], study.plan.delay
@@ -128,7 +127,7 @@ def rewards(study: CovidResults, draw: Draw) -> str:
         "cumulative-reward",
         days_figure({name: found[name]["own"] for name in names[:2]}, labels=LABELS, change=change),
         "Estimated cumulative overall reward w'z, scored by each policy's own final graph as in the paper, in cases; "
-        f"mean and 95% band over {over(study)}, clustered by shift. Delay {delay} days.",
+        f"mean and 95% band over {sample_size(study)}, clustered by shift. Delay {delay} days.",
     )
     panels = days_panels(
         {SCORES[s]: {name: found[name][s] for name in names} for s in ("own", "common", "moving", "recorded")},
@@ -139,15 +138,15 @@ def rewards(study: CovidResults, draw: Draw) -> str:
     second = draw(
         "cumulative-reward-rulers",
         panels[0],
-        "The same by four rulers, with both policies in cases and on [0, 1] (rewards are shown in cases). A policy's "
-        "own graph rewards graphs with large weights; the common graph is fitted to all regions on all days; the "
-        "moving one is fitted before the shift and moved along with it.",
+        "The same by four scoring rules, with both policies in cases and on [0, 1] (rewards are shown in cases). "
+        "Scoring by a policy's own graph favours graphs with large weights; the common graph is fitted to all regions "
+        "on all days; the moving one is fitted before the shift and shifted along with the regions.",
     )
     gains = {label: gain(study, name, "common") for name, label in COMPARISON_LABELS.items()}
     third = draw(
         "gain-by-shift",
         gain_figure(gains, study.plan.shifts),
-        "Reward of NDC-SEM on days 40 to 80 above that of SEM-UCB at each shift k, on the common graph; mean and 95% "
+        "Reward of NDC-SEM on days 40 to 80 minus that of SEM-UCB at each shift k, by the common graph; mean and 95% "
         f"interval over {study.plan.seeds} seeds.",
     )
     table = reward_table(study)
@@ -156,9 +155,9 @@ def rewards(study: CovidResults, draw: Draw) -> str:
     )
     table["share of SEM-UCB's"] = [f"{v:+.1%}".replace("-", "−") for v in table["share of SEM-UCB's"]]
     columns = ["comparison", "scored by", "gain on days 40–80 [95%]", "share of SEM-UCB's", "shifts won"]
-    caption = f"NDC-SEM above SEM-UCB, over {over(study)}"
-    listed = html_table(table[columns], caption=caption, text=("comparison", "scored by"))
-    return scale_words(study) + first + f'<div class="wide">{listed}</div>' + second + third
+    caption = f"NDC-SEM minus SEM-UCB, over {sample_size(study)}"
+    gain_table = html_table(table[columns], caption=caption, text=("comparison", "scored by"))
+    return scale_words(study) + first + f'<div class="wide">{gain_table}</div>' + second + third
 
 
 def scale_words(study: CovidResults) -> str:
@@ -166,9 +165,9 @@ def scale_words(study: CovidResults) -> str:
     last = study.about["change"] - 1
     shares = "; ".join(f"{v.label} {best_share(study, v.name, CHOOSING, last).mean():.0%}" for v in VARIANTS)
     return (
-        "<p>The bonuses do not scale with the data. In cases SEM-UCB's is a few cases at most: it hardly explores, and "
-        "stays with what was best before the change. On [0, 1] its bonus is on the scale of the data, and ξ = 0.1, "
-        "which is little in cases, makes NDC-SEM explore most of the time. Share of the five regions with the "
+        "<p>The exploration bonuses do not scale with the data. In cases, SEM-UCB's is a few cases at most: it hardly "
+        "explores, and stays with what was best before the change. On [0, 1] its bonus has the scale of the data, and "
+        "ξ = 0.1, which is small in cases, makes NDC-SEM explore most of the time. Share of the five regions with the "
         f"highest expected cases among the choices of days {CHOOSING} to {last}, before the change: {shares}.</p>"
     )
 
@@ -179,9 +178,9 @@ def regret(study: CovidResults, draw: Draw) -> str:
     figure = draw(
         "semi-synthetic-regret",
         days_figure(curves, labels=LABELS, change=study.about["change"], ylabel="cumulative expected regret (cases)"),
-        "Semi-synthetic mode: y is generated by the graph A* of the unmasked data, region-specific cases alone are "
-        f"shifted, so choices have effects. Mean and 95% band over {over(study)}, clustered by shift. The oracle "
-        "without delay is the line at 0.",
+        "Semi-synthetic mode: y is generated by the graph A* of the unmasked data, and only region-specific cases are "
+        f"shifted, so choices have effects. Mean and 95% band over {sample_size(study)}, clustered by shift. The "
+        "oracle without delay is the line at 0.",
     )
     table = regret_table(study)
     table["policy"] = [LABELS[name] for name in table["policy"]]
@@ -191,8 +190,8 @@ def regret(study: CovidResults, draw: Draw) -> str:
     table["best five, days 44–80"] = [f"{v:.0%}" for v in table["best five, days 44–80"]]
     start, blind = (clustered_interval(curves[name][..., len(study.regions) - 1]) for name in ("ndc-sem", "random"))
     words = (
-        f"<p>{shown(start)} of the regret of every policy that learns a graph is that of the initialisation: 21 of the "
-        f"80 days are no choice at all. Random choices would have cost {shown(blind)} on those days.</p>"
+        f"<p>For every policy that learns a graph, {format_ci(start)} of the regret is due to the initialisation: 21 "
+        f"of the 80 days are no free choice. Random choices would have cost {format_ci(blind)} on those days.</p>"
     )
     return words + figure + html_table(table[["policy", "final regret [95%]", "best five, days 44–80"]])
 
@@ -211,10 +210,10 @@ def graph(study: CovidResults, draw: Draw) -> str:
     drawn = draw(
         "map",
         panels[0],
-        f"The 25 strongest edges, regions at their coordinates. Left: NDC-SEM's final graph, {picture(study)}; it "
+        f"The 25 strongest edges, regions at their coordinates. Left: NDC-SEM's final graph, {shown_run(study)}; it "
         "mixes the days before and after the shift. Right: the graph of the unmasked data, mean over all data sets. "
         "An arrow from j to i is the entry A[i, j]. "
-        "An edge says that cases of two regions go together, not that one causes the other.",
+        "An edge means that cases of two regions move together, not that one causes the other.",
     )
     return radii(study) + drawn + contributions(study)
 
@@ -226,10 +225,10 @@ def radii(study: CovidResults) -> str:
         "unmasked data": study.data["graph_literal"],
         "unmasked data before the shift": study.data["graph_unshifted"],
     }
-    listed = "; ".join(f"{escape(name)} {float(spectral_radius(a).max()):.2f}" for name, a in graphs.items())
+    values = "; ".join(f"{escape(name)} {float(spectral_radius(a).max()):.2f}" for name, a in graphs.items())
     return (
-        f"<p>Largest spectral radius of a learned graph over {over(study)}: {listed}. Rows are bounded by 0.95, so "
-        "all are below 1; weights of a graph with a radius of 1 or more would not be reported.</p>"
+        f"<p>Largest spectral radius of a learned graph over {sample_size(study)}: {values}. Rows are bounded by 0.95, "
+        "so all are below 1; weights of a graph with a radius of 1 or more would not be reported.</p>"
     )
 
 
@@ -254,15 +253,16 @@ def summary(study: CovidResults) -> str:
     errors = {k: clustered_interval(v) for k, v in later_errors(prediction_errors(study), len(study.days)).items()}
     gains = {name: clustered_interval(gain(study, name, "common")) for name in COMPARISON_LABELS}
     ahead = errors["A y + z, graph at decision time"]
-    lines = [f"<li>{escape(COMPARISON_LABELS[name])}: {shown(interval)} cases</li>" for name, interval in gains.items()]
+    lines = [f"<li>{escape(COMPARISON_LABELS[name])}: {format_ci(found)} cases</li>" for name, found in gains.items()]
     warning = (
-        "<p><b>Simulated outbreak: none of these numbers is about a real epidemic.</b> The record was not at hand; "
-        "this page shows the pipeline.</p>"
+        "<p><b>Simulated outbreak: none of these numbers is about a real epidemic.</b> The record was not "
+        "available; this page only shows the pipeline.</p>"
         if study.simulated
         else ""
     )
     return (
-        f"{warning}<p>{over(study)}; 95% intervals clustered by shift. Reward of NDC-SEM on days 40 to 80 above that "
-        f"of SEM-UCB, on a common graph:</p><ul>{''.join(lines)}</ul><p>Out of sample the learned graph is "
-        f"{shown(ahead, 1)} cases a region off; the last value known at that time is {shown(errors[NAIVE], 1)} off.</p>"
+        f"{warning}<p>{sample_size(study)}; 95% intervals clustered by shift. Reward of NDC-SEM on days 40 to 80 minus "
+        f"that of SEM-UCB, by a common graph:</p><ul>{''.join(lines)}</ul><p>Out of sample the error of the "
+        f"learned graph is {format_ci(ahead, 1)} cases per region, that of the last value known at that time "
+        f"{format_ci(errors[NAIVE], 1)}.</p>"
     )

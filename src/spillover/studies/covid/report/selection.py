@@ -1,4 +1,4 @@
-"""Which regions were chosen on which day."""
+"""The regions chosen on each day."""
 
 from collections.abc import Sequence
 
@@ -25,11 +25,11 @@ def selection_figure(
     ax: Axes | None = None,
     title: str = "",
 ) -> Axes:
-    """Regions x days, one rectangle a chosen region (fig:SuperArmSelection).
+    """Regions x days, one rectangle for each chosen region (fig:SuperArmSelection).
 
-    x, forced, best: (days, regions). Grey: days of the initialisation. Orange, hatched: regions that had to be taken
-    because nothing was known of them. Black: choices. Blue frames: the set that would be best. lines: last day of the
-    initialisation, day of the change, first day on which an outcome from after it can be known.
+    x, forced, best: (days, regions). Grey: days of the initialisation. Orange, hatched: forced choices of regions
+    without any outcome. Black: free choices. Blue frames: the optimal set. lines: last day of the initialisation, day
+    of the change, first day on which an outcome from after the change can be known.
     """
     shape = np.shape(x)
     validate.require(shape[1:] == (len(regions),), "shape of x", shape, f"(days, {len(regions)})")
@@ -59,7 +59,7 @@ def selection_figure(
 
 
 def outline(ax: Axes, best: BoolArray) -> None:
-    """A frame around each stretch of days in which a region is one of the best."""
+    """A frame around each period in which a region is one of the best."""
     for i in range(best.shape[1]):
         padded = np.concatenate([[0], best[:, i].astype(np.int8), [0]])
         starts, ends = np.flatnonzero(np.diff(padded) == 1), np.flatnonzero(np.diff(padded) == -1)
@@ -81,8 +81,8 @@ def outline(ax: Axes, best: BoolArray) -> None:
 def add_legend(ax: Axes, with_best: bool) -> None:
     entries = [
         Patch(facecolor=CHOSEN, edgecolor="black", label="chosen"),
-        Patch(facecolor=STARTING, edgecolor="black", label="initialisation: not a choice"),
-        Patch(facecolor=FORCED, edgecolor="black", hatch="/////", label="forced: nothing known of the region yet"),
+        Patch(facecolor=STARTING, edgecolor="black", label="initialisation: no free choice"),
+        Patch(facecolor=FORCED, edgecolor="black", hatch="/////", label="forced: no outcome of the region yet"),
     ]
     if with_best:
         label = "the five with the highest expected region-specific cases"

@@ -1,4 +1,4 @@
-"""The study as CSV files beside the report, for those who compute on."""
+"""The study as CSV files beside the report, for further analysis."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from spillover.studies.covid.tuning import SCALES, SEED_SETS
 
 
 def write_tables(study: CovidResults) -> None:
-    """rewards.csv, regret.csv, errors.csv, tuning.csv and contributions.csv; each whole or not at all."""
+    """rewards.csv, regret.csv, errors.csv, tuning.csv and contributions.csv, each written completely or not at all."""
     tables = {
         "rewards": rewards(study),
         "regret": regret(study),
@@ -26,19 +26,19 @@ def write_tables(study: CovidResults) -> None:
         )
 
 
-def places(study: CovidResults) -> dict[str, object]:
-    """Columns of a table with one row a shift and seed."""
+def run_columns(study: CovidResults) -> dict[str, object]:
+    """Columns of a table with one row for each shift and seed."""
     shifts, seeds = study.plan.shifts, study.plan.seeds
     return {"shift": np.repeat(shifts, seeds), "seed": np.tile(np.arange(seeds), len(shifts))}
 
 
 def rewards(study: CovidResults) -> pd.DataFrame:
-    """Reward of each run by every ruler: of all days, and of those from the change on."""
+    """Reward of each run by every scoring rule: of all days, and from the change on."""
     frames = []
     for mode in (LITERAL, SEMI):
         for variant in VARIANTS:
             for score, curve in study.rewards(mode, variant.name).items():
-                columns = {"mode": mode, "policy": variant.name, "score": score} | places(study)
+                columns = {"mode": mode, "policy": variant.name, "score": score} | run_columns(study)
                 late = since(curve, study.about["change"])
                 frames.append(
                     pd.DataFrame(columns | {"all_days": curve[..., -1].ravel(), "since_change": late.ravel()})
@@ -50,23 +50,23 @@ def regret(study: CovidResults) -> pd.DataFrame:
     frames = []
     for variant in (*VARIANTS, *REFERENCES):
         final = study.played(SEMI, variant.name).regret[..., -1]
-        frames.append(pd.DataFrame({"policy": variant.name} | places(study) | {"final_regret": final.ravel()}))
+        frames.append(pd.DataFrame({"policy": variant.name} | run_columns(study) | {"final_regret": final.ravel()}))
     return pd.concat(frames, ignore_index=True)
 
 
 def errors(study: CovidResults) -> pd.DataFrame:
-    """Mean absolute error in cases a region, one row a policy, predictor, shift, seed and validation day."""
+    """Mean absolute error in cases per region; rows: policy, predictor, shift, seed and validation day."""
     frames = []
     for variant in VARIANTS:
         for predictor, values in prediction_errors(study, variant.name).items():
             for k, day in enumerate(validation_days(len(study.days))):
-                columns = {"policy": variant.name, "predictor": predictor, "day": int(day)} | places(study)
+                columns = {"policy": variant.name, "predictor": predictor, "day": int(day)} | run_columns(study)
                 frames.append(pd.DataFrame(columns | {"error": values[..., k].ravel()}))
     return pd.concat(frames, ignore_index=True)
 
 
 def tuning(study: CovidResults) -> pd.DataFrame:
-    """Every cell of the grids, mean over the shifts, by every ruler."""
+    """Every cell of the grids, mean over the shifts, by every scoring rule."""
     grid = np.meshgrid(study.plan.discounts, study.plan.explorations, indexing="ij")
     frames = []
     for scale in SCALES:

@@ -8,7 +8,7 @@ import pytest
 import spillover as sp
 from spillover.constraints import Exclusive
 from spillover.reasons import reasons
-from spillover.reasons.words import number, part_of, shows
+from spillover.reasons.render import format_number, format_part, is_visible
 from tests.reasons.examples import made_up
 
 CHAIN = [[0, 0.5, 0], [0, 0, 0.5], [0, 0, 0]]
@@ -22,10 +22,10 @@ def strict(text):
     return json.loads(text, parse_constant=refuse)
 
 
-def test_json_is_strict_and_goes_round():
-    told = reasons(made_up(CHAIN, [np.nan, 0.4, 0.6], [1, 0, 1], index=[np.inf, 0.5, 0.7]), arms=NAMES)
-    content = strict(told.to_json())
-    assert content == told.to_dict()
+def test_json_is_strict_and_complete():
+    found = reasons(made_up(CHAIN, [np.nan, 0.4, 0.6], [1, 0, 1], index=[np.inf, 0.5, 0.7]), arms=NAMES)
+    content = strict(found.to_json())
+    assert content == found.to_dict()
     assert content["chosen"] == ["Ål", "car"]
     arms = {arm["arm"]: arm for arm in content["arms"]}
     assert arms["Ål"]["score"] is None
@@ -41,15 +41,15 @@ def test_json_is_strict_and_goes_round():
 
 
 @pytest.mark.parametrize("name", [name for name in sp.policies.POLICIES if "oracle" not in name])
-def test_every_policy_speaks_at_any_time(name):
+def test_every_policy_gives_reasons_at_any_time(name):
     problem = sp.Problem(3, 2, overall_range=(0.0, 2.0), weights=np.array([1.0, 1.5, 1.2]))
     learner = sp.Learner(sp.policies.POLICIES[name](), problem)
     for t in range(6):
-        told = learner.reasons(NAMES)
-        strict(told.to_json())
-        assert f"Score: {told.quantity}" in str(told)
-        np.testing.assert_array_equal([arm.chosen for arm in told.arms], learner.choose())
-        assert list(told.to_frame().columns[:2]) == ["position", "chosen"]
+        found = learner.reasons(NAMES)
+        strict(found.to_json())
+        assert f"Score: {found.quantity}" in str(found)
+        np.testing.assert_array_equal([arm.chosen for arm in found.arms], learner.choose())
+        assert list(found.to_frame().columns[:2]) == ["position", "chosen"]
         x = learner.choose()
         played = learner.play()
         if t != 2:
@@ -70,16 +70,17 @@ def test_every_policy_speaks_at_any_time(name):
     ],
 )
 def test_printed_parts_add_up_to_the_printed_whole(parts):
-    whole = float(number(sum(parts)))
-    printed = [float(part_of(part, sum(parts))) for part in parts if shows(part, sum(parts))]
+    whole = float(format_number(sum(parts)))
+    printed = [float(format_part(part, sum(parts))) for part in parts if is_visible(part, sum(parts))]
     size = 1.0 if 1e-3 <= abs(whole) < 1e5 or whole == 0 else 10.0 ** np.floor(np.log10(whole)) * 10
     assert sum(printed) == pytest.approx(whole, abs=2.5e-3 * size)
     assert all(printed)
-    assert not any(part_of(part, sum(parts)).startswith("-0.000") for part in parts)
+    assert not any(format_part(part, sum(parts)).startswith("-0.000") for part in parts)
 
 
-def test_parts_without_limit_are_printed():
-    assert (shows(np.inf, np.inf), part_of(np.inf, np.inf), part_of(0.25, np.inf)) == (True, "no limit", "0.250")
+def test_infinite_parts_are_printed():
+    parts = format_part(np.inf, np.inf), format_part(0.25, np.inf)
+    assert (is_visible(np.inf, np.inf), *parts) == (True, "infinite", "0.250")
 
 
 def test_the_table_has_a_row_for_each_arm_the_chosen_first():
@@ -96,9 +97,9 @@ def test_of_many_arms_the_text_shows_the_best():
     assert "arm 1 " not in text
 
 
-def test_an_unknown_graph_is_said_to_be_unknown():
+def test_an_unknown_graph_is_reported_as_unknown():
     shown = made_up(np.full((2, 2), np.nan), [0.5, 0.5], [0, 1], weights=[1.0, 1.8])
-    assert "0.400  not known along which paths" in str(reasons(shown))
+    assert "0.400  along unknown paths" in str(reasons(shown))
     partly = made_up([[0, 0.5], [0, 0]], [0.5, 0.5], [0, 1], weights=[1.0, 1.8])
     assert "0.150  not along the paths of the graph" in str(reasons(partly))
     nearly = made_up([[0, 0.5], [0, 0]], [0.5, 0.5], [0, 1], weights=[1.0, 1.5008])
@@ -106,7 +107,7 @@ def test_an_unknown_graph_is_said_to_be_unknown():
     assert "not along the paths" not in str(reasons(nearly))
 
 
-def test_within_constraints_nobody_is_ahead():
+def test_under_constraints_no_arm_is_ahead():
     shown = made_up(CHAIN, [0.9, 0.4, 0.6], [1, 0, 1])
     assert "ahead by" in str(reasons(shown, arms=NAMES))
     for options in ({"constraints": (Exclusive([0, 1]),), "budget": 2}, {"feasible": lambda x: True}):

@@ -1,4 +1,4 @@
-"""Exit codes, errors of one line, help with examples that run."""
+"""Exit codes, one-line errors, help with examples that run."""
 
 import shlex
 from dataclasses import replace
@@ -43,8 +43,21 @@ def test_without_arguments_there_is_help() -> None:
         assert f"\n  {name} " in result.stdout
 
 
+GROUPS = [name for name, found in main.commands.items() if isinstance(found, click.Group)]
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_a_bare_group_prints_its_help(name) -> None:
+    bare, asked = call(name), call(name, "--help")
+    assert (bare.exit_code, asked.exit_code) == (0, 0)
+    assert (bare.stderr, asked.stderr) == ("", "")
+    assert bare.stdout == asked.stdout
+    assert bare.stdout.startswith(f"Usage: spillover {name} ")
+    assert "Commands:\n" in bare.stdout
+
+
 @pytest.mark.parametrize("path", [path for path, _ in commands()], ids=" ".join)
-def test_every_help_teaches(path) -> None:
+def test_every_help_has_examples(path) -> None:
     result = call(*path, "--help")
     assert result.exit_code == 0
     assert "Examples:\n" in result.stdout
@@ -92,11 +105,11 @@ def shrink(given):
     ],
     ids=" ".join,
 )
-def test_bad_usage_is_told_in_a_line(arguments, parts) -> None:
+def test_bad_usage_is_one_line(arguments, parts) -> None:
     refused(call(*arguments), *parts)
 
 
-def test_a_failure_is_told_in_a_line_and_its_traceback_on_demand(monkeypatch) -> None:
+def test_a_failure_is_one_line_with_its_traceback_on_demand(monkeypatch) -> None:
     def fail(name):
         raise RuntimeError("the world ended")
 

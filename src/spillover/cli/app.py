@@ -1,4 +1,4 @@
-"""Where the command line meets people and shells: exit codes, one-line errors, help that shows examples."""
+"""The base classes of all commands: exit codes, one-line errors, help with examples."""
 
 import atexit
 import gc
@@ -15,17 +15,17 @@ from spillover.validate import suggestion
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
-INPUT_ERRORS = (ValueError, OSError, ModuleNotFoundError)  # what was given is wrong: the message says it all
-# an OSError too, but nothing that was written is wrong: the other side is not there
+INPUT_ERRORS = (ValueError, OSError, ModuleNotFoundError)  # bad input: the message is enough
+# OSErrors too, but the input is not at fault: the other side does not answer
 CONNECTION_ERRORS = (ConnectionError, TimeoutError)
 
 
 class Stopped(Exception):
-    """Ctrl-C; click would turn the interrupt itself into one without its message."""
+    """Ctrl-C; click would replace the interrupt itself by an Abort without its message."""
 
 
 class Command(click.Command):
-    """A command whose examples are printed below its options, as they are written."""
+    """A command whose help ends with its examples, printed as they are."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **extra: Any) -> None:
         super().__init__(*args, **extra)
@@ -36,7 +36,7 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group that suggests the command that was meant; the outermost one turns errors into exit codes."""
+    """A group that suggests the nearest command; the outermost one turns errors into exit codes."""
 
     command_class = Command
 
@@ -48,16 +48,22 @@ class Group(click.Group):
         write_examples(formatter, self.examples)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)  # in the order of use, not of the alphabet
+        return list(self.commands)  # in the order of use, not alphabetically
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:  # a bare group is a question, not an error
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            there = self.list_commands(ctx)
-            listed = f"{', '.join(there)}{suggestion(name, there)}"
-            raise click.UsageError(f"command = {name!r}: must be one of {listed}", ctx)
+            names = self.list_commands(ctx)
+            accepted = f"{', '.join(names)}{suggestion(name, names)}"
+            raise click.UsageError(f"command = {name!r}: must be one of {accepted}", ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -66,35 +72,35 @@ class Group(click.Group):
         except KeyboardInterrupt as stop:
             raise Stopped(str(stop) or "interrupted") from None
         except BrokenPipeError as error:
-            if not reader_left():  # the run's connection to somebody; click would end without a word
+            if not reader_left():  # a connection of the run itself; click would exit without a message
                 raise ConnectionError(str(error)) from error
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed on the way out
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at exit
             return None
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
         given = list(sys.argv[1:] if args is None else args)
-        atexit.register(gc.freeze)  # the memory goes back anyhow: looking through all of it first takes 0.15 s
+        atexit.register(gc.freeze)  # the process ends anyway, and a last garbage collection takes 0.15 s
         try:
-            code = super().main(given or ["--help"], prog_name, **extra | {"standalone_mode": False})
+            code = super().main(given, prog_name, **extra | {"standalone_mode": False})
         except Stopped as stop:
-            code = say(str(stop), INTERRUPTED)
+            code = print_error(str(stop), INTERRUPTED)
         except click.Abort:
             code = INTERRUPTED
         except click.ClickException as error:
-            code = say(usage_message(error), BAD_INPUT)
+            code = print_error(usage_message(error), BAD_INPUT)
         except Exception as error:
-            code = explain_failure(error, "--traceback" in given)
+            code = report_failure(error, "--traceback" in given)
         sys.exit(code if isinstance(code, int) else 0)
 
 
 def reader_left() -> bool:
-    """Whether who reads our output has seen enough, as in `spillover policies | head`."""
+    """Whether the reader of our output has closed the pipe, as in `spillover policies | head`."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)
-    except AttributeError:  # Windows cannot ask a pipe: what could not be written before cannot be written now
+    except AttributeError:  # Windows cannot poll a pipe: if it is closed, flushing fails again
         return not can_flush()
-    except ValueError:  # not a file at all
+    except ValueError:  # stdout is not a file
         return False
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
@@ -113,28 +119,28 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> N
             formatter.write("".join(f"  {line}\n" for line in examples))
 
 
-def say(message: str, code: int) -> int:
-    """One line on stderr."""
+def print_error(message: str, code: int) -> int:
+    """Print one line on stderr; returns the exit code."""
     print(f"spillover: {' '.join(message.split())}", file=sys.stderr)
     return code
 
 
 def usage_message(error: click.ClickException) -> str:
-    """What is wrong, and which help tells more."""
+    """What is wrong, and which help to read."""
     message = error.format_message().rstrip(".")
-    context = getattr(error, "ctx", None)
+    context = error.ctx if isinstance(error, click.UsageError) else None
     return message if context is None else f"{message} (see {context.command_path} --help)"
 
 
-def explain_failure(error: Exception, whole: bool) -> int:
-    """Bad input is told in a line; so is a failed run, with the way to see all of it."""
-    if whole:
+def report_failure(error: Exception, with_traceback: bool) -> int:
+    """One line for bad input, and one for a failed run, with a hint how to see the traceback."""
+    if with_traceback:
         traceback.print_exception(error)
     if isinstance(error, CONNECTION_ERRORS):
-        return say(str(error), FAILED)
+        return print_error(str(error), FAILED)
     if isinstance(error, OSError) and error.filename is not None:
-        return say(f"{error.filename}: {error.strerror}", BAD_INPUT)
+        return print_error(f"{error.filename}: {error.strerror}", BAD_INPUT)
     if isinstance(error, INPUT_ERRORS):
-        return say(str(error), BAD_INPUT)
-    hint = "" if whole else " (spillover --traceback ... shows where)"
-    return say(f"the run failed: {str(error) or type(error).__name__}{hint}", FAILED)
+        return print_error(str(error), BAD_INPUT)
+    hint = "" if with_traceback else " (spillover --traceback ... shows where)"
+    return print_error(f"the run failed: {str(error) or type(error).__name__}{hint}", FAILED)

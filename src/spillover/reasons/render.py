@@ -1,0 +1,205 @@
+"""Reasons as text, as a table and as JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spillover.validate import quoted
+
+if TYPE_CHECKING:
+    from spillover.reasons.decision import ArmReason, Reasons
+
+FORMAT = 1
+SHOWN_OTHERS = 8  # arms in the text that were not chosen
+TITLES = ("arm", "", "effect on itself", "spills over", "exploration", "score", "ahead by")
+SWAP_TITLES = ("swap out", "swap in", "changes the score by", "without exploration by")
+
+
+def format_number(value: float) -> str:
+    """Three decimals, or three significant digits where decimals would show nothing."""
+    if np.isnan(value):
+        return "-"
+    if np.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    return f"{value:.3f}" if has_three_decimals(value) else f"{value:.2e}"
+
+
+def has_three_decimals(value: float) -> bool:
+    """Whether `format_number` prints three decimals."""
+    return bool(value == 0 or 1e-3 <= abs(value) < 1e5)
+
+
+def is_visible(part: float, whole: float) -> bool:
+    """Whether a part is not 0 in the digits that `format_number` prints the whole with.
+
+    >>> is_visible(0.0006, 7.203), is_visible(0.0004, 7.203), is_visible(0.0004, 0.0009)
+    (True, False, True)
+    """
+    fixed = has_three_decimals(whole) or not np.isfinite(whole)
+    last = 1e-3 if fixed else 10.0 ** (np.floor(np.log10(abs(whole))) - 2)
+    return bool(abs(part) >= last / 2)
+
+
+def format_part(part: float, whole: float) -> str:
+    """A part with the digits of the whole, so that printed parts add up to the printed whole."""
+    if not has_three_decimals(whole) or not np.isfinite(part):
+        return format_number(part)
+    return f"{part if is_visible(part, whole) else 0.0:.3f}"
+
+
+def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows with columns of equal width: the first two aligned left, the numbers right."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(w) if k < 2 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def arm_row(arm: "ArmReason") -> list[str]:
+    learned = [format_number(arm.direct), format_number(arm.spilled_over)] if arm.known else ["no data yet", ""]
+    rest = [format_number(value) for value in (arm.exploration, arm.score, arm.gap)]
+    return [arm.arm, "chosen" if arm.chosen else "", *learned, *rest]
+
+
+def to_text(reasons: "Reasons") -> str:
+    """All reasons as plain text."""
+    ranked = reasons.ranked()
+    chosen = [arm for arm in ranked if arm.chosen]
+    others = [arm for arm in ranked if not arm.chosen]
+    names = ", ".join(quoted(arm.arm) for arm in chosen) or "none"
+    lines = [f"Chosen: {names} ({len(chosen)} of {len(ranked)} arms)."]
+    if reasons.planned:
+        lines.append(f"A plan decided this round, not the scores: {reasons.plan}.")
+    lines += [f"Score: {reasons.quantity}, including exploration.", ""]
+    # under constraints an arm with a lower score may be chosen, so there is no "ahead by"
+    columns = len(TITLES) - reasons.constrained
+    rows = [list(TITLES), *(arm_row(arm) for arm in chosen + others[:SHOWN_OTHERS])]
+    lines += align_columns([row[:columns] for row in rows])
+    if len(others) > SHOWN_OTHERS:
+        lines.append(f"... and {len(others) - SHOWN_OTHERS} more arms with lower scores")
+    for arm in chosen:
+        lines += spill_lines(reasons, arm)
+    lines += swap_lines(reasons)
+    if reasons.health:
+        lines += ["", "Health:"]
+        lines += [f"  {'!' if signal.warning else '-'} {signal.sentence}" for signal in reasons.health]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def spill_lines(reasons: "Reasons", arm: "ArmReason") -> list[str]:
+    """How an arm's effect reaches the others, path by path."""
+    amounts = [(path.amount, " -> ".join(reasons.names[j] for j in path.arms)) for path in arm.ways.paths]
+    rests = ((arm.ways.other, "all other paths"), (arm.ways.longer, "longer paths around cycles"))
+    amounts += [rest for rest in rests if rest[0] != 0]
+    if is_visible(arm.ways.unknown, arm.spilled_over):
+        unknown = "along unknown paths" if np.isnan(reasons.flows).any() else "not along the paths of the graph"
+        amounts.append((arm.ways.unknown, unknown))
+    if not amounts:
+        return []
+    width = max(len(format_number(amount)) for amount, _ in amounts)
+    lines = [f"  {format_number(amount).rjust(width)}  {path}" for amount, path in amounts]
+    return ["", f"{arm.arm} spills over to", *lines]
+
+
+def swap_lines(reasons: "Reasons") -> list[str]:
+    """What each swap would change."""
+    if not reasons.swaps:
+        return []
+    rows = [list(SWAP_TITLES)]
+    for swap in reasons.swaps:
+        rows.append([swap.out, swap.into, format_number(swap.change), format_number(swap.expected_change)])
+    return ["", "Swaps:", *(f"  {line}" for line in align_columns(rows))]
+
+
+def to_frame(reasons: "Reasons") -> Any:
+    """A pandas table with one row for each arm."""
+    import pandas as pd
+
+    columns = [field.name for field in fields(reasons.arms[0]) if field.name != "ways"]
+    rows = [[getattr(arm, name) for name in columns] for arm in reasons.ranked()]
+    table = pd.DataFrame(rows, columns=columns)
+    table["spills_over_to"] = [
+        "; ".join(" -> ".join(reasons.names[j] for j in path.arms) for path in arm.ways.paths)
+        for arm in reasons.ranked()
+    ]
+    return table.set_index("arm")
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """JSON has neither infinities nor NaN."""
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
+def to_dict(reasons: "Reasons") -> dict[str, Any]:
+    """Lists, dictionaries, texts, numbers and None."""
+    return {
+        "format": FORMAT,
+        "quantity": reasons.quantity,
+        "planned": reasons.planned,
+        "plan": reasons.plan,
+        "budget": int(reasons.budget),
+        "chosen": [arm.arm for arm in reasons.arms if arm.chosen],
+        "proved": reasons.proved,
+        "could_gain": finite_or_none(reasons.could_gain),
+        "could_gain_share": finite_or_none(reasons.could_gain_share),
+        "arms": [arm_dict(reasons, arm) for arm in reasons.ranked()],
+        "swaps": [
+            {
+                "out": swap.out,
+                "in": swap.into,
+                "change": finite_or_none(swap.change),
+                "expected_change": finite_or_none(swap.expected_change),
+            }
+            for swap in reasons.swaps
+        ],
+        "graph": graph_dict(reasons),
+        "health": [
+            {
+                "code": signal.code,
+                "warning": signal.warning,
+                "sentence": signal.sentence,
+                "value": finite_or_none(signal.value),
+                "arms": list(signal.arms),
+            }
+            for signal in reasons.health
+        ],
+    }
+
+
+def arm_dict(reasons: "Reasons", arm: "ArmReason") -> dict[str, Any]:
+    labels: dict[str, Any] = {name: getattr(arm, name) for name in ("arm", "position", "chosen", "known")}
+    numbers = ("mean", "count", "direct", "spilled_over", "exploration", "score", "exploration_share", "gap")
+    paths = [
+        {
+            "arms": [reasons.names[j] for j in path.arms],
+            "effect": finite_or_none(path.effect),
+            "amount": finite_or_none(path.amount),
+        }
+        for path in arm.ways.paths
+    ]
+    rests = {f"{name}_ways": finite_or_none(getattr(arm.ways, name)) for name in ("other", "longer", "unknown")}
+    return labels | {name: finite_or_none(getattr(arm, name)) for name in numbers} | {"paths": paths} | rests
+
+
+def graph_dict(reasons: "Reasons") -> dict[str, Any]:
+    known = not np.isnan(reasons.flows).any()
+    edges = [
+        {
+            "from": reasons.names[j],
+            "to": reasons.names[i],
+            "weight": finite_or_none(reasons.adjacency[i, j]),
+            "flow": finite_or_none(reasons.flows[i, j]),
+        }
+        for i, j in (np.argwhere(reasons.adjacency != 0) if known else ())
+    ]
+    return {"known": known, "edges": edges}
+
+
+def to_json(reasons: "Reasons", indent: int | None) -> str:
+    return json.dumps(to_dict(reasons), allow_nan=False, ensure_ascii=False, indent=indent)
