@@ -55,7 +55,9 @@ def tune(
     try:
         found = run_search(search, folder, progress=shows(quiet), **engine)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"stopped: what is finished is kept in {folder}; run the same again to go on") from None
+        raise KeyboardInterrupt(
+            f"stopped: finished blocks are kept in {folder}; run the same command again to continue"
+        ) from None
     files = [*found.save(folder), *draw_grid(found.to_frame(), folder)]
     best = found.best()
     if as_json:
