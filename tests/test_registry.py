@@ -160,9 +160,13 @@ def test_what_is_no_part_is_refused(name, message, own):
         POLICIES.find(name)
 
 
-def test_an_entry_point_that_does_not_load_is_told(installed):
+def test_an_entry_point_that_does_not_load_is_reported(installed):
     with pytest.raises(ValueError, match=r"delay = 'broken': must be an entry point that loads: .*Nothing"):
         DELAYS.find("broken")
+    notes: list[str] = []
+    assert "broken" not in DELAYS.loadable(notes.append)
+    assert len(notes) == 1
+    assert "broken" in notes[0]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ entry point of the registry's group. A class in a file of the current folder nee
 import importlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -54,6 +54,17 @@ class Registry(Mapping[str, Part], Generic[Part]):
     def names(self) -> list[str]:
         """The names that `find` knows; "module:Class" always works too."""
         return [*self.built_in, *self.installed()]
+
+    def loadable(self, notify: Callable[[str], None]) -> list[str]:
+        """The names whose parts load; for each installed part that does not, `notify` gets the reason."""
+        found = list(self.built_in)
+        for name in self.installed():
+            try:
+                self.find(name)
+                found.append(name)
+            except ValueError as error:
+                notify(str(error))
+        return found
 
     def is_name(self, name: object) -> bool:
         """Whether `find` may know it; installed packages are asked last, as that takes time."""

@@ -7,7 +7,7 @@ stderr, each error as one line that starts with `spillover:`.
 import click
 
 from spillover import __version__
-from spillover.cli.app import Command, Group
+from spillover.cli.app import Command, Group, note
 from spillover.cli.bound import bound
 from spillover.cli.catalogue import policies
 from spillover.cli.completion import completion
@@ -36,7 +36,7 @@ class Main(Group):
         return COMMANDS.find(cmd_name) if own is None and COMMANDS.is_name(cmd_name) else own
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *COMMANDS.names()]
+        return [*super().list_commands(ctx), *COMMANDS.loadable(note)]
 
 
 @click.group(

@@ -119,9 +119,14 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> N
             formatter.write("".join(f"  {line}\n" for line in examples))
 
 
+def note(message: str) -> None:
+    """One line on stderr that changes nothing."""
+    print(f"spillover: {' '.join(message.split())}", file=sys.stderr)
+
+
 def print_error(message: str, code: int) -> int:
     """Print one line on stderr; returns the exit code."""
-    print(f"spillover: {' '.join(message.split())}", file=sys.stderr)
+    note(message)
     return code
 
 

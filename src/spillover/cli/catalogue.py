@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from spillover.cli.app import Command
+from spillover.cli.app import Command, note
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.hyperparameters import value_of
 from spillover.policies import POLICIES, find_policy
@@ -26,7 +26,7 @@ EXAMPLES = (
 @json_option
 def policies(name: str | None, as_json: bool) -> None:
     """List the policies for experiment files and `next`; with NAME (or module:Class), show one in full."""
-    found = [describe(each) for each in (POLICIES.names() if name is None else [name])]
+    found = [describe(each) for each in (POLICIES.loadable(note) if name is None else [name])]
     if as_json:
         print_json(found if name is None else found[0])
     elif name is None:

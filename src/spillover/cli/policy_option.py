@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from spillover.cli.catalogue import describe
+from spillover.cli.app import note
+from spillover.cli.catalogue import hyperparameters
 from spillover.contracts import Policy, as_policy
+from spillover.experiments.build import origin_of
 from spillover.hyperparameters import with_values
 from spillover.policies import POLICIES, find_policy
 from spillover.validate import suggestion
@@ -20,14 +22,15 @@ def usable(policy: Policy) -> bool:
 
 
 def usable_names() -> list[str]:
-    return [name for name in POLICIES.names() if usable(as_policy(find_policy(name)()))]
+    return [name for name in POLICIES.loadable(note) if usable(as_policy(find_policy(name)()))]
 
 
 def build_policy(name: str, settings: Sequence[str]) -> Policy:
     """The policy of that name (or module:Class) with the parameters set by NAME=VALUE; part.NAME for a part of it."""
     if not POLICIES.is_name(name):
+        known = usable_names()
         raise ValueError(
-            f"policy = {name!r}: must be one of {', '.join(usable_names())}{suggestion(name, usable_names())}"
+            f"policy = {name!r}: must be one of {', '.join(known)} or module:Class{suggestion(name, known)}"
         )
     given: dict[str, Any] = {}
     for setting in settings:
@@ -36,13 +39,15 @@ def build_policy(name: str, settings: Sequence[str]) -> Policy:
             raise ValueError(f"set = {setting!r}: must be NAME=VALUE, each name once")
         given[key] = parse_value(text)
     own = {key: value for key, value in given.items() if "." not in key}
-    check_names(name, own, [parameter["name"] for parameter in describe(name)["parameters"]])
+    check_names(name, own, [f.name for f in hyperparameters(origin_of(find_policy(name)))])
     policy = as_policy(find_policy(name)(**own))
     inner = {key: value for key, value in given.items() if "." in key}
     check_names(name, inner, part_names(policy))
     if not usable(policy):
         lacking = "needs what a file does not have, the true world or the probabilities of past decisions"
         raise ValueError(f"policy = {name!r}: {lacking}: must be one of {', '.join(usable_names())}")
+    if not policy.explains:
+        raise ValueError(f"policy = {name!r}: must explain its decisions: an explain(state, rng), and explains = True")
     return as_policy(with_values(policy, inner))
 
 

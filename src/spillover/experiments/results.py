@@ -73,9 +73,7 @@ class Results:
     def load(self, key: tuple[str, str, str]) -> Record:
         parts = [part for cell in self.cell_ids[key] if (part := self.read_cell(cell)) is not None]
         if not parts:
-            raise Missing(
-                f"{self.store.folder}: no results for {' / '.join(key)}: run the experiment again to resume"
-            )
+            raise Missing(f"{self.store.folder}: no results for {' / '.join(key)}: run the experiment again to resume")
         arrays, about = parts[0]
         joined: dict[str, Any] = {name: np.concatenate([arrays[name] for arrays, _ in parts]) for name in JOINED}
         return Record(
