@@ -210,6 +210,8 @@ def test_policies_and_their_parameters(folder) -> None:
     refused(folder, SMALL, "policy = 'oracle': needs what a file does not have", options=("--policy", "oracle"))
     refused(folder, SMALL, "policy = 'ftrl': needs what a file does not have", options=("--policy", "ftrl"))
     refused(folder, SMALL, "did you mean ndc-sem?", options=("--policy", "ndcsem"))
+    (folder / "silent_policy.py").write_text("import spillover as sp\nclass Silent(sp.NDCSEM):\n    explains = False\n")
+    refused(folder, SMALL, "must explain its decisions", options=("--policy", "silent_policy:Silent"))
     knows_graph = ("--budget", 1, "--policy", "cucb", "--set", "knows_graph=true")
     refused(folder, SMALL, "policy = 'cucb': needs what a file does not have", options=knows_graph)
     assert answer(written(folder, SMALL), *knows_graph[:-1], "knows_graph=false")["choose"]
