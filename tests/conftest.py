@@ -6,6 +6,7 @@ import signal
 from hypothesis import settings
 
 from tests.properties import EXPLORED, FIXED, forget_constants_of_loaded_modules
+from tests.quick_figures import quick_figures  # noqa: F401 (a fixture for tests of pages)
 
 # Compiling a kernel for the first time takes seconds, so there is no deadline. `make test` draws the same examples each
 # time, so that a failure is a change of the code; `make test-long` draws others each time, and more of them.

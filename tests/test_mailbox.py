@@ -135,7 +135,7 @@ def test_what_was_delivered_is_forgotten():
         mailbox.post(t, choice, outcome, np.array(3))
         list(mailbox.deliver(t))
     assert mailbox.capacity <= 16
-    assert len(mailbox.under_way) == 3
+    assert len(mailbox.in_flight) == 3
     assert len(mailbox.due) == 3
 
 

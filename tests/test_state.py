@@ -56,12 +56,12 @@ def test_a_copy_shares_nothing():
 
 def test_take_learner_takes_a_row_of_every_leaf():
     state = Inner(np.arange(6.0).reshape(3, 2), np.arange(3))
-    one = sp.state.take_learner(state, 1)
+    one = sp.state.take_replication(state, 1)
     assert one.weights.tolist() == [2.0, 3.0]
     assert one.held == 1
     one.weights[0] = 9.0
     assert state.weights[1, 0] == 2.0
-    assert sp.state.take_learner(Inner(np.zeros((2, 3, 4)), np.zeros((2, 3))), (1, 2)).weights.shape == (4,)
+    assert sp.state.take_replication(Inner(np.zeros((2, 3, 4)), np.zeros((2, 3))), (1, 2)).weights.shape == (4,)
 
 
 def test_map_leaves_keeps_the_structure():

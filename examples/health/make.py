@@ -12,7 +12,7 @@ SOUTH = ("Napoli", "Bari", "Cosenza", "Palermo")
 REGIONS = NORTH + MIDDLE + SOUTH  # neighbours in this order
 DAYS, REPORTED_AFTER = 180, 14
 
-# The share of a region's expected cases that a day of extra measures averts there; from day 120 on the wave is south.
+# Share of a region's expected cases that a day of extra measures averts there; from day 120 the wave is in the south.
 AVERTED = dict.fromkeys(NORTH, 0.6) | dict.fromkeys(MIDDLE, 0.4) | dict.fromkeys(SOUTH, 0.2)
 SOUTHERN_WAVE = dict.fromkeys(NORTH, 0.25) | dict.fromkeys(SOUTH, 0.65)
 

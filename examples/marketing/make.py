@@ -6,7 +6,7 @@ from pathlib import Path
 from spillover.history.example import dates, simulated
 
 WEEKS, REPORTED_AFTER = 104, 3
-SALES = {  # what a week of a channel sells by itself, as a share of 50,000 euro
+SALES = {  # weekly sales of a channel by itself, as a share of 50,000 euro
     "affiliates": 0.30,
     "newsletter": 0.25,
     "posters": 0.20,
@@ -16,7 +16,7 @@ SALES = {  # what a week of a channel sells by itself, as a share of 50,000 euro
     "television": 0.55,
     "video": 0.35,
 }
-ASSISTS = {  # who sees the one buys through the other
+ASSISTS = {  # people who see the first buy through the second
     ("television", "search"): 0.5,
     ("radio", "search"): 0.4,
     ("video", "social"): 0.5,
@@ -25,7 +25,7 @@ ASSISTS = {  # who sees the one buys through the other
     ("posters", "social"): 0.3,
     ("newsletter", "affiliates"): 0.2,
 }
-LIMITS = """# what a week costs, in thousands of euro
+LIMITS = """# weekly costs, in thousands of euro
 [[limits]]
 kind = "costs"
 label = "thousand euro"
@@ -40,7 +40,7 @@ social = 9
 television = 30
 video = 14
 
-# one agency makes both: not in the same week
+# one agency makes both, but not in the same week
 [[limits]]
 kind = "exclusive"
 arms = ["posters", "video"]

@@ -6,7 +6,7 @@ from spillover.history.example import simulated
 
 ORDERS = 90
 LATE = (71, 78, 80, 82, 84, 85, 86, 87, 88, 89)  # not delivered yet: delays are uneven
-SAVED = {  # days that expediting a supplier saves there, as a share of ten
+SAVED = {  # days that expediting saves at a supplier, as a share of ten
     "ore": 0.25,
     "resin": 0.20,
     "castings": 0.35,
@@ -18,7 +18,7 @@ SAVED = {  # days that expediting a supplier saves there, as a share of ten
     "assembly": 0.50,
     "freight": 0.35,
 }
-FEEDS = {  # a day saved at the one saves so much of a day at the other
+FEEDS = {  # a day saved at the first saves this share of a day at the second
     ("ore", "castings"): 0.7,
     ("resin", "housings"): 0.6,
     ("resin", "cables"): 0.3,
@@ -30,13 +30,13 @@ FEEDS = {  # a day saved at the one saves so much of a day at the other
     ("housings", "assembly"): 0.2,
     ("assembly", "freight"): 0.3,
 }
-RULES = """# the foundry takes no hurried ore unless the castings are hurried too
+RULES = """# expedite ore only together with castings
 [[limits]]
 kind = "requires"
 arm = "ore"
 needs = ["castings"]
 
-# two expediters for electronics
+# at most two electronics suppliers
 [[limits]]
 kind = "group"
 label = "electronics"

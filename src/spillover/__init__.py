@@ -1,6 +1,6 @@
 """Choose s of N actions every round when outcomes arrive late, the world drifts, and actions spill over.
 
-Here is what people start with; everything else is in the namespaces `policies`, `graph`, `environments`, `delays`,
+The most common names are here; everything else is in the namespaces `policies`, `graph`, `environments`, `delays`,
 `constraints`, `simulation`, `metrics`, `theory`, `state` and `rng`.
 """
 

@@ -1,7 +1,7 @@
-"""What the parts are: a policy, a world, an environment, a delay.
+"""The contracts of the parts: a policy, a world, an environment, a delay.
 
-The required functions of a policy are abstract. All else is optional: traits and methods with a default, which a
-policy overrides where it has more to offer. Nothing asks a policy for its type or its name.
+The required methods of a policy are abstract. Everything else is optional: traits and methods with a default, which a
+policy overrides if it can do more. No code depends on the type or the name of a policy.
 """
 
 from abc import ABC, abstractmethod
@@ -19,8 +19,9 @@ EXPECTED_EFFECT = "expected total effect of playing the arm"
 class Policy(ABC):
     """Four functions over arrays with a batch axis; the hyperparameters are the fields of a frozen dataclass.
 
-    Nothing here changes its arguments, with one exception: `update` (and `learn`, `solve`, `catch_up`) may consume the
-    state it is given and return the same arrays rewritten (`spillover.state.copy_state` keeps the old one).
+    No method changes its arguments, with one exception: `update` (and `learn`, `solve`, `catch_up`) may rewrite the
+    arrays of the given state in place and return them. Make a copy with `spillover.state.copy_state` to keep the old
+    state.
     """
 
     @abstractmethod
@@ -29,7 +30,7 @@ class Policy(ABC):
 
     @abstractmethod
     def select(self, state: State, rng: Rng) -> Choice:
-        """What it would play in the next round; changes nothing."""
+        """The decision for the next round; changes nothing."""
 
     @abstractmethod
     def played(self, state: State, x: BoolArray) -> State:
@@ -37,43 +38,43 @@ class Policy(ABC):
 
     @abstractmethod
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        """Learn the outcome of an earlier round, and be ready to decide."""
+        """Learn the outcome of an earlier round and prepare the next decision."""
 
     # --- optional: what the policy is like -----------------------------------------------------------------------
 
     @property
     def order_free(self) -> bool:
-        """Whether feedback leaves the same state in whatever order it arrives; `check_policy` tests it."""
+        """Whether the state does not depend on the order in which feedback arrives; `check_policy` tests it."""
         return True
 
     @property
     def grids(self) -> tuple[str, ...]:
-        """Hyperparameters that may be arrays, which broadcast over the batch; "graph.sparsity" is one of a part."""
+        """Hyperparameters that may be arrays and then broadcast over the batch, such as "graph.sparsity"."""
         return ()
 
     @property
     def quantity(self) -> str:
-        """What the scores of its explanations are, in words."""
+        """A description of the scores in its explanations."""
         return EXPECTED_EFFECT
 
     @property
     def randomised(self) -> bool:
-        """Whether it learns from the probabilities of its own draws, so not from other people's decisions."""
+        """Whether it learns from the probabilities of its own draws, and so cannot learn from others' decisions."""
         return False
 
     @property
     def needs_world(self) -> bool:
-        """Whether it must know the world itself: a reference point, not a policy for use."""
+        """Whether it needs access to the world itself: a reference point, not a policy for practical use."""
         return False
 
     @property
     def knows_graph(self) -> bool:
-        """Whether it must know the true weights (`Problem.weights`)."""
+        """Whether it needs the true weights (`Problem.weights`)."""
         return False
 
     @property
     def needs_overall_range(self) -> bool:
-        """Whether it must know the range of y beforehand (`Problem.overall_range`)."""
+        """Whether it needs the range of y in advance (`Problem.overall_range`)."""
         return False
 
     @property
@@ -83,18 +84,18 @@ class Policy(ABC):
 
     @property
     def explains(self) -> bool:
-        """Whether `explain` says why."""
+        """Whether it implements `explain`."""
         return False
 
     @property
     def reuses_memo(self) -> bool:
-        """Whether the memo of one choice may stand for those of the rounds after it, when a history is replayed."""
+        """Whether a replayed history may reuse the memo of one choice for the rounds after it."""
         return False
 
     # --- optional: what it can do -------------------------------------------------------------------------------
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        """Learn an outcome; what only decisions need may wait for `solve`."""
+        """Learn an outcome; anything that only decisions need can be left to `solve`."""
         return self.update(state, feedback, rng)
 
     def solve(self, state: State) -> State:
@@ -102,9 +103,9 @@ class Policy(ABC):
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
-        """Learn many rounds of one learner in one call: the first axis, in order, each outcome in its own round.
+        """Learn many rounds of one history in one call, as if each outcome had arrived in its own round.
 
-        first: the number of the first of them. `solve` comes after it.
+        rounds: the rounds in order, along the first axis. first: the number of the first one. Call `solve` afterwards.
         """
         for row, x in enumerate(rounds.x):
             state = self.played(state, x)
@@ -115,26 +116,26 @@ class Policy(ABC):
         return state
 
     def explain(self, state: State, rng: Rng) -> Explanation:
-        """The estimates behind the next decision; `rng` stands where that of `select` does."""
-        raise NotImplementedError(f"policy = {self!r}: must have an explain(state, rng) to say why")
+        """The estimates behind the next decision; `rng` must be at the same purpose and round as for `select`."""
+        raise NotImplementedError(f"policy = {self!r}: must implement explain(state, rng)")
 
     def explain_choice(self, state: State, rng: Rng) -> Explanation:
-        """The next decision and the estimates behind it; `rng` stands where that of `select` does."""
+        """The next decision and the estimates behind it; `rng` as for `select`."""
         return replace(self.explain(state, rng.restarted()), chosen=self.select(state, rng).x)
 
     def adjacency(self, state: State) -> Array:
-        """The estimated graph, (*batch, n, n), of a policy that learns one."""
+        """The estimated graph, (*batch, n, n), if the policy learns one."""
         raise NotImplementedError(f"policy = {self!r}: must learn a graph to have an adjacency(state)")
 
     def signals(self, state: State) -> dict[str, Any]:
-        """What health checks can use; `spillover.policies.signals` lists the names."""
+        """Data for health checks; `spillover.policies.signals` lists the names."""
         return {}
 
     def with_world(self, world: "ScoredWorld") -> "Policy":
-        """The policy in a given world; only a reference point makes use of it."""
+        """The policy with access to a world; only reference points use it."""
         return self
 
-    # --- optional: policies around a policy ----------------------------------------------------------------------
+    # --- optional: constraints on its decisions ------------------------------------------------------------------
 
     @property
     def unconstrained(self) -> "Policy":
@@ -143,7 +144,7 @@ class Policy(ABC):
 
     @property
     def constraints(self) -> tuple[Any, ...]:
-        """The constraints that its choices keep besides the budget."""
+        """The constraints on its decisions besides the budget."""
         return ()
 
     @property
@@ -153,13 +154,13 @@ class Policy(ABC):
 
     @property
     def effort(self) -> int | None:
-        """Steps that the search for a set under its constraints may take; None without constraints."""
+        """Limit on the steps of the search for the best set under its constraints; None without constraints."""
         return None
 
 
 @runtime_checkable
 class FourFunctions(Protocol):
-    """A policy that was written without the base class."""
+    """A policy written without the base class."""
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State: ...
     def select(self, state: State, rng: Rng) -> Choice: ...
@@ -170,7 +171,7 @@ class FourFunctions(Protocol):
 @final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Adapted(Policy):
-    """Four functions as a policy, with the default of everything else."""
+    """Makes an object with the four functions a policy, with the defaults for everything else."""
 
     functions: Any
 
@@ -192,7 +193,7 @@ class Adapted(Policy):
 
 
 def as_policy(given: Any) -> Policy:
-    """A policy, or any object with the four functions as one."""
+    """The given policy; an object with only the four functions is wrapped."""
     if isinstance(given, Policy):
         return given
     if isinstance(given, type) or not isinstance(given, FourFunctions):
@@ -201,9 +202,11 @@ def as_policy(given: Any) -> Policy:
 
 
 def require_explains(policy: Policy, purpose: str) -> None:
-    """Refuse a policy that cannot say why."""
+    """Raise a TypeError for a policy without explanations."""
     if not policy.explains:
-        raise TypeError(f"policy = {policy!r}: must explain itself {purpose} (an `explain`, and `explains = True`)")
+        raise TypeError(
+            f"policy = {policy!r}: must explain itself {purpose} (implement `explain`, set `explains = True`)"
+        )
 
 
 AnyPolicy: TypeAlias = Policy | FourFunctions  # what `as_policy` takes
@@ -211,7 +214,7 @@ AnyPolicy: TypeAlias = Policy | FourFunctions  # what `as_policy` takes
 
 @runtime_checkable
 class World(Protocol):
-    """One drawn world for each learner: graph, means and change points are fixed, rewards are still to come."""
+    """One drawn world for each replication: graph, means and change points are fixed, rewards are drawn in `play`."""
 
     @property
     def problem(self) -> Problem: ...
@@ -234,7 +237,7 @@ class World(Protocol):
 
 @runtime_checkable
 class ScoredWorld(World, Protocol):
-    """A world that can say what a decision is worth, so that regret is defined."""
+    """A world that knows the expected payoff of every decision, so that regret is defined."""
 
     def expected(self, t: int, x: BoolArray) -> Array:
         """Expected payoff of a decision, (*batch,)."""
@@ -243,7 +246,7 @@ class ScoredWorld(World, Protocol):
         """An optimal decision."""
 
     def matches(self, t: int, x: BoolArray) -> IntArray:
-        """How many of the chosen arms belong to an optimal decision; of several optimal ones the nearest counts."""
+        """How many of the chosen arms belong to an optimal decision; if there are several, to the closest one."""
 
     def adjacency(self, t: int) -> Array: ...
     def weights(self, t: int) -> Array:
@@ -262,12 +265,17 @@ class Delay(ABC):
 
     @abstractmethod
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
-        """The delay of round t for each learner; `NEVER` where the outcome is lost."""
+        """The delay of round t in each replication; `NEVER` if the outcome is lost."""
 
     @property
     def constant(self) -> int | None:
-        """The delay of every round, where it is the same for all of them."""
+        """The delay of every round, if it is the same for all of them."""
+        return None
+
+    @property
+    def largest(self) -> int | None:
+        """The longest possible delay; None if it is unbounded or outcomes may be lost."""
         return None
 
     def check_reach(self, horizon: int, replications: int) -> None:  # noqa: B027 (optional: nothing to refuse)
-        """Refuse a horizon or a number of replications that it has no delays for, before anything is played."""
+        """Raise a ValueError if it has no delays for so many rounds or replications."""

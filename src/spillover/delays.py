@@ -1,5 +1,6 @@
-"""How late outcomes are: drawn for each round and each learner."""
+"""Delays of the outcomes, drawn for each round and each replication."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import Delay
+from spillover.registry import Registry
 from spillover.rng import Rng
 from spillover.types import Batch, IntArray
 
@@ -29,6 +31,10 @@ class ConstantDelay(Delay):
     def constant(self) -> int:
         return self.rounds
 
+    @property
+    def largest(self) -> int:
+        return self.rounds
+
 
 @dataclass(frozen=True)
 class UniformDelay(Delay):
@@ -44,6 +50,10 @@ class UniformDelay(Delay):
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
         u = np.broadcast_to(rng.uniform(1)[..., 0], batch)
         return np.asarray(self.low + np.floor(u * (self.high - self.low + 1)).astype(np.int64))
+
+    @property
+    def largest(self) -> int:
+        return self.high
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,7 @@ class GeometricDelay(Delay):
 
 @dataclass(frozen=True)
 class RecordedDelay(Delay):
-    """Delays from a record, `(rounds,)` for all replications or `(replications, rounds)`; NaN or NEVER is lost."""
+    """Recorded delays, `(rounds,)` for all replications or `(replications, rounds)`; NaN or NEVER: a lost outcome."""
 
     delays: Any
 
@@ -90,13 +100,18 @@ class RecordedDelay(Delay):
             rows = rng.keys[..., 1].astype(np.int64)
             most = int(rows.max(initial=0))
             validate.require(most < len(record), "replication", most, f"below {len(record)}, the rows on record")
-            today = record[rows, t - 1]
+            this_round = record[rows, t - 1]
         else:
-            today = record[t - 1]
+            this_round = record[t - 1]
         if record.dtype.kind == "f":
-            lost = ~np.isfinite(today) | (today >= NEVER)
-            today = np.where(lost, NEVER, np.where(lost, 0, today).astype(np.int64))
-        return np.broadcast_to(today, batch).astype(np.int64)
+            lost = ~np.isfinite(this_round) | (this_round >= NEVER)
+            this_round = np.where(lost, NEVER, np.where(lost, 0, this_round).astype(np.int64))
+        return np.broadcast_to(this_round, batch).astype(np.int64)
+
+    @property
+    def largest(self) -> int | None:
+        most = np.nan_to_num(np.asarray(self.delays, float), nan=np.inf).max()
+        return int(most) if most < NEVER else None
 
     def check_reach(self, horizon: int, replications: int) -> None:
         shape = np.shape(self.delays)
@@ -107,7 +122,7 @@ class RecordedDelay(Delay):
 
 @dataclass(frozen=True)
 class LossyDelay(Delay):
-    """Another delay, of whose outcomes each is lost with probability `loss`."""
+    """Another delay under which each outcome is lost with probability `loss`."""
 
     delay: Delay
     loss: float
@@ -122,12 +137,16 @@ class LossyDelay(Delay):
         lost = np.broadcast_to(rng.uniform(1)[..., 0], batch) < self.loss
         return np.where(lost, NEVER, self.delay.draw(t, rng, batch))
 
+    @property
+    def largest(self) -> int | None:
+        return None if self.loss > 0 else self.delay.largest
+
     def check_reach(self, horizon: int, replications: int) -> None:
         self.delay.check_reach(horizon, replications)
 
 
 def as_delay(delay: Any) -> Delay:
-    """A delay from what people write: a number of rounds, a record of them, or a delay."""
+    """A delay from its short forms: a number of rounds, recorded delays, or a Delay itself."""
     if isinstance(delay, Delay) and not isinstance(delay, type):
         return delay
     if isinstance(delay, int | np.integer) and not isinstance(delay, bool):
@@ -138,10 +157,11 @@ def as_delay(delay: Any) -> Delay:
     raise ValueError(f"delay = {delay!r}: must be a number of rounds, a record of delays, or a Delay")
 
 
-DELAYS = {
+BUILT_IN: dict[str, Callable[..., Delay]] = {
     "constant": ConstantDelay,
     "uniform": UniformDelay,
     "geometric": GeometricDelay,
     "recorded": RecordedDelay,
     "lossy": LossyDelay,
 }
+DELAYS = Registry("delay", "spillover.delays", Delay, BUILT_IN)

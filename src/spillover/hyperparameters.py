@@ -1,4 +1,4 @@
-"""Hyperparameters by name, those of a part with a dot: "discount", "graph.sparsity"."""
+"""Hyperparameters by name, with a dot for those of a part: "discount", "graph.sparsity"."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -40,7 +40,7 @@ def with_values(policy: Any, values: Mapping[str, Any]) -> Any:
 
 
 def check_grid(policy: Any, batch: Batch) -> None:
-    """Hyperparameters that are arrays must broadcast over the batch that a policy starts with."""
+    """Check that hyperparameters that are arrays broadcast over the batch of a policy."""
     for name in policy.grids:
         shape = np.shape(value_of(policy, name))
         fits = len(shape) <= len(batch) and all(k in (1, n) for k, n in zip(shape[::-1], batch[::-1], strict=False))
@@ -48,7 +48,7 @@ def check_grid(policy: Any, batch: Batch) -> None:
 
 
 def spread_grid(policy: Any) -> tuple[Any, Batch]:
-    """The policy with an axis for replications behind the axes of its array hyperparameters, and these axes."""
+    """The policy with an axis for replications after the axes of its array hyperparameters, and the grid's shape."""
     given = {name: value_of(policy, name) for name in policy.grids}
     arrays = {name: np.asarray(value) for name, value in given.items() if np.ndim(value)}
     shapes = {name: value.shape for name, value in arrays.items()}

@@ -1,4 +1,4 @@
-"""One live learner: ask which arms, record what was played, report outcomes whenever they arrive."""
+"""A policy in live use: choose arms, record what was played, report outcomes whenever they arrive."""
 
 import copy
 import json
@@ -34,10 +34,10 @@ class Learner:
     >>> learner.explain().mean
     array([nan, 1. , 0.5])
 
-    constraints: what its decisions keep besides the budget (`spillover.constraints`). They may change when a saved
-    learner is loaded: what was learned does not depend on them. arms: the names of the arms, if constraints use them.
-    effort: steps after which the search for the best set under constraints ends with the best one so far; `reasons`
-    says so when that set is not proved to be the best.
+    constraints: on its decisions, besides the budget (`spillover.constraints`). They may change when a saved learner is
+    loaded: the state does not depend on them. arms: the names of the arms, if constraints use them.
+    effort: limit on the steps of the search for the best set under constraints; `reasons` says so if the best set
+    found is not proved to be optimal.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Learner:
         self.state = self.policy_this_round().init(problem, self.rng.at(Purpose.START))
         self.rounds = 0
         self.waiting: dict[int, Choice] = {}
-        self.delay_totals = np.zeros(3, np.int64)  # rounds reported, the sum of their delays, the longest of them
+        self.delay_totals = np.zeros(3, np.int64)  # number of reported rounds, sum of their delays, longest delay
 
     @property
     def pending(self) -> list[int]:
@@ -70,10 +70,10 @@ class Learner:
         return list(self.waiting)
 
     def choose(self, available: Any = None) -> BoolArray:
-        """The decision for the next round, as a mask; asking again gives the same.
+        """The decision for the next round, as a mask; repeated calls give the same one.
 
-        available: the arms that can be played in this round, as a mask, positions or names; all when not given. `play`
-        and `explain` refer to the last answer.
+        available: the arms that can be played in this round, as a mask, positions or names; all by default. `play` and
+        `explain` refer to the last call.
         """
         before = self.unavailable
         self.unavailable = missing_arms(available, self.problem.n_arms, self.arms)
@@ -87,7 +87,7 @@ class Learner:
         return self.policy_this_round().select(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
 
     def policy_this_round(self) -> Policy:
-        """The policy under the standing constraints and today's availability."""
+        """The policy under its constraints and this round's availability."""
         kept = self.constraints
         if self.unavailable:
             kept = (*kept, Unavailable(self.unavailable, label="this round"))
@@ -98,7 +98,7 @@ class Learner:
     def under(
         self, constraints: Sequence[Constraint], *, arms: Sequence[str] | None = None, effort: int | None = None
     ) -> "Learner":
-        """The same learner under further constraints, to ask it for a decision; what it has learned is shared."""
+        """A learner with the same state and further constraints, to ask for a decision; both share what was learned."""
         other = copy.copy(self)
         other.constraints = (*self.constraints, *check_constraints(constraints))
         other.arms = self.arms if arms is None else tuple(arms)
@@ -109,7 +109,7 @@ class Learner:
         return other
 
     def play(self, x: Any = None) -> int:
-        """Record what was played: its own choice, or x instead (any set). Returns the number of the round."""
+        """Record the decision of a round: the policy's own, or x instead (any set). Returns the number of the round."""
         choice = self.decide()
         if x is not None:
             choice = choice._replace(x=validate.decision("x", x, (self.problem.n_arms,)))
@@ -120,7 +120,7 @@ class Learner:
         return self.rounds
 
     def report(self, round: int, z: Any, y: Any) -> None:
-        """Report the outcome of a round: instantaneous rewards of the arms played, overall rewards of all arms."""
+        """Report the outcome of a round: instantaneous rewards of the played arms, overall rewards of all arms."""
         if round not in self.waiting:
             accepted = f"a round that was played and not reported yet: {self.pending}"
             validate.require(False, "round", round, accepted)
@@ -136,13 +136,13 @@ class Learner:
 
     def explain(self) -> Explanation:
         """The next decision and the estimates behind it."""
-        require_explains(self.policy, "to say why")
+        require_explains(self.policy, "to give reasons")
         return self.policy_this_round().explain_choice(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
 
     def reasons(self, arms: Sequence[str] | None = None, **options: Any) -> Reasons:
-        """Why: what each arm's score is made of, what a swap would change, and warnings.
+        """The reasons for the next decision: how each score comes about, what a swap would change, and warnings.
 
-        arms: their names, if the learner was not given them. options: further ones of `spillover.reasons.reasons`.
+        arms: their names, if the learner does not have them. options: passed on to `spillover.reasons.reasons`.
         """
         waiting = {played: choice.x for played, choice in self.waiting.items()}
         reported, total, longest = self.delay_totals.tolist()
@@ -156,7 +156,7 @@ class Learner:
         return reasons(self.explain(), arms=self.arms if arms is None else arms, **given | options)
 
     def save(self, path: str | Path) -> None:
-        """Write what was learned and what is pending to a file, completely or not at all."""
+        """Write the state and the pending rounds to a file, atomically."""
         choices = list(self.waiting.values())
         arrays = {f"state.{name}": leaf for name, leaf in leaves(self.state).items()}
         arrays["rounds"] = np.array(self.rounds)
@@ -170,7 +170,7 @@ class Learner:
         save_arrays(path, arrays, self.about() | {"constraints": json.dumps(to_entries(self.constraints))})
 
     def about(self) -> dict[str, str]:
-        """What a saved learner belongs to."""
+        """The policy, problem and seed that a saved file must match."""
         return {"policy": repr(self.policy), "problem": repr(self.problem), "seed": str(int(self.rng.keys[0]))}
 
     @classmethod
@@ -187,7 +187,7 @@ class Learner:
     ) -> "Learner":
         """Continue where `save` left off, with the same policy, problem and seed.
 
-        constraints: the ones to keep from now on; the saved ones when not given.
+        constraints: from now on; the saved ones by default.
         """
         if constraints is None:
             constraints = saved_constraints(path, problem.n_arms if arms is None else arms)
@@ -210,13 +210,13 @@ class Learner:
 
 
 def carried_arrays(choices: Sequence[Choice]) -> dict[str, Any]:
-    """What pending choices carry besides the decision, for policies that use it."""
+    """The probabilities and memos of pending choices, for policies that use them."""
     carried = {"probability": [c.probability for c in choices], "memo": [c.memo for c in choices]}
     return {name: np.array(values) for name, values in carried.items() if values and values[0] is not None}
 
 
 def missing_arms(available: Any, n: int, arms: tuple[str, ...] | None) -> tuple[int, ...]:
-    """The arms that are not among the available ones: a mask, positions or names."""
+    """The positions of the arms that are not available; `available` is a mask, positions or names."""
     if available is None:
         return ()
     given = np.asarray(available)
@@ -224,11 +224,11 @@ def missing_arms(available: Any, n: int, arms: tuple[str, ...] | None) -> tuple[
     if given.dtype == np.bool_:
         validate.require(given.shape == (n,), "shape of available", given.shape, f"({n},)")
         return tuple(np.flatnonzero(~given).tolist())
-    listed = given.ndim == 1 and (given.dtype.kind in "iuU" or given.size == 0)
-    validate.require(listed, "available", available, accepted)
+    is_list = given.ndim == 1 and (given.dtype.kind in "iuU" or given.size == 0)
+    validate.require(is_list, "available", available, accepted)
     find = finder(n, arms)
-    there = {find("available", arm) for arm in given.tolist()}
-    return tuple(place for place in range(n) if place not in there)
+    present = {find("available", arm) for arm in given.tolist()}
+    return tuple(position for position in range(n) if position not in present)
 
 
 def saved_constraints(path: str | Path, arms: Sequence[str] | int) -> tuple[Constraint, ...]:

@@ -1,4 +1,4 @@
-"""Feedback in flight: the outcome of a round is kept until it arrives, for each learner on its own."""
+"""Feedback in flight: the outcome of a round is kept until it arrives, separately for each replication."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from spillover.types import Batch, Choice, Feedback, IntArray, Outcome
 
 
 class ConstantMailbox:
-    """The mailbox of a constant delay: a queue, in which every round waits for everybody equally long."""
+    """The mailbox of a constant delay: a queue in which every outcome waits equally long in all replications."""
 
     def __init__(self, delay: int, batch: Batch) -> None:
         self.delay = delay
         self.queue: deque[tuple[int, Choice, Outcome]] = deque()
         self.age, self.arrived = np.full(batch, delay, np.int64), np.ones(batch, np.bool_)
         for shared in (self.age, self.arrived):
-            shared.flags.writeable = False  # every piece of feedback has the same
+            shared.flags.writeable = False  # all feedback shares these arrays
 
     def post(self, t: int, choice: Choice, outcome: Outcome) -> None:
         """Round t was played."""
@@ -37,43 +37,44 @@ class ConstantMailbox:
 
 
 class Mailbox:
-    """Outcomes posted with a delay for each learner and delivered in the round they arrive.
+    """Outcomes posted with a delay for each replication and delivered in the round in which they arrive.
 
-    Rounds under way stand in a ring that grows with the longest delay; what is lost, or would arrive after the last
-    round, is not kept. Several arrivals of one learner in one round come in the order in which they were played.
+    Rounds in flight are stored in a ring buffer that grows with the longest delay. Outcomes that are lost, or would
+    arrive after the last round, are not stored. If several arrive in one round of a replication, they are delivered in
+    the order in which they were played.
     """
 
     def __init__(self, horizon: int, batch: Batch) -> None:
         self.horizon = horizon
         self.batch = batch
         self.size = int(np.prod(batch, dtype=int))
-        self.everybody = np.arange(self.size)
-        self.rings: dict[str, NDArray[Any]] = {}  # each (capacity, learners, ...)
+        self.all_rows = np.arange(self.size)
+        self.rings: dict[str, NDArray[Any]] = {}  # each (capacity, rows, ...); a row is a replication
         self.capacity = 0
-        self.due: dict[int, list[tuple[int, IntArray]]] = {}  # round of arrival -> (round of play, learners)
-        self.under_way: dict[int, int] = {}  # round of play -> learners still waiting for it, oldest first
+        self.due: dict[int, list[tuple[int, IntArray]]] = {}  # round of arrival -> (round of play, rows)
+        self.in_flight: dict[int, int] = {}  # round of play -> number of rows still waiting for it, oldest first
 
     def post(self, t: int, choice: Choice, outcome: Outcome, delay: IntArray) -> None:
-        """Round t was played; its outcome is to arrive at the end of round t + delay."""
+        """Round t was played; its outcome arrives at the end of round t + delay."""
         late = delay.ravel()
         latest = self.horizon - t
         if (late == late[0]).all():
-            parts = [(int(late[0]), self.everybody)] if late[0] <= latest else []
+            parts = [(int(late[0]), self.all_rows)] if late[0] <= latest else []
         else:
             order = np.argsort(late, kind="stable")
             cuts = np.flatnonzero(np.diff(late[order])) + 1
             groups = ((int(late[rows[0]]), rows) for rows in np.split(order, cuts))
-            parts = [(days, rows) for days, rows in groups if days <= latest]
+            parts = [(rounds, rows) for rounds, rows in groups if rounds <= latest]
         if not parts:
             return
         carried = {"probability": choice.probability, "memo": choice.memo}
         self.store(t, {"x": choice.x, "z": outcome.z, "y": outcome.y} | carried)
-        self.under_way[t] = sum(len(rows) for _, rows in parts)
-        for days, rows in parts:
-            self.due.setdefault(t + days, []).append((t, rows))
+        self.in_flight[t] = sum(len(rows) for _, rows in parts)
+        for rounds, rows in parts:
+            self.due.setdefault(t + rounds, []).append((t, rows))
 
     def store(self, t: int, arrays: dict[str, Any]) -> None:
-        oldest = next(iter(self.under_way), t)
+        oldest = next(iter(self.in_flight), t)
         if t - oldest >= self.capacity:
             self.grow(2 * (t - oldest + 1), oldest, t)
         for name, array in arrays.items():
@@ -93,52 +94,52 @@ class Mailbox:
         self.capacity = capacity
 
     def deliver(self, t: int) -> Iterator[tuple[Feedback, IntArray]]:
-        """What arrives at the end of round t, with the rounds of play: at most one piece a learner at a time."""
-        letters = self.due.pop(t, [])  # in the order of play
-        if all(rows is self.everybody for _, rows in letters):
-            for played, _ in letters:
-                yield self.whole(t, played)
+        """What arrives at the end of round t, with the rounds of play; each item has at most one outcome a row."""
+        arrivals = self.due.pop(t, [])  # in the order of play
+        if all(rows is self.all_rows for _, rows in arrivals):
+            for played, _ in arrivals:
+                yield self.for_all_rows(t, played)
         else:
-            yield from self.in_turns(t, letters)
-        for played, rows in letters:
-            self.under_way[played] -= len(rows)
-            if not self.under_way[played]:
-                del self.under_way[played]
+            yield from self.in_turns(t, arrivals)
+        for played, rows in arrivals:
+            self.in_flight[played] -= len(rows)
+            if not self.in_flight[played]:
+                del self.in_flight[played]
 
-    def whole(self, t: int, played: int) -> tuple[Feedback, IntArray]:
-        """The same round for everybody."""
+    def for_all_rows(self, t: int, played: int) -> tuple[Feedback, IntArray]:
+        """The feedback of one round for all rows."""
         found: dict[str, Any] = {}
         for name, ring in self.rings.items():
             found[name] = ring[played % self.capacity].reshape(*self.batch, *ring.shape[2:]).copy()
         age, played_at = np.full(self.batch, t - played), np.full(self.batch, played)
         return Feedback(**found, age=age, arrived=np.ones(self.batch, np.bool_)), played_at
 
-    def in_turns(self, t: int, letters: list[tuple[int, IntArray]]) -> Iterator[tuple[Feedback, IntArray]]:
-        """Each learner's first arrival, then the second of those that have one, and so on."""
-        learner = np.concatenate([rows for _, rows in letters])
-        played = np.repeat([p for p, _ in letters], [len(rows) for _, rows in letters])
-        order = np.argsort(learner, kind="stable")  # keeps the order of play
-        played, learner = played[order], learner[order]
-        starts = np.flatnonzero(np.r_[True, learner[1:] != learner[:-1]])
-        turn = np.arange(len(learner)) - np.repeat(starts, np.diff(np.r_[starts, len(learner)]))
+    def in_turns(self, t: int, arrivals: list[tuple[int, IntArray]]) -> Iterator[tuple[Feedback, IntArray]]:
+        """The first arrival of each row, then the second of those that have one, and so on."""
+        row = np.concatenate([rows for _, rows in arrivals])
+        played = np.repeat([p for p, _ in arrivals], [len(rows) for _, rows in arrivals])
+        order = np.argsort(row, kind="stable")  # keeps the order of play
+        played, row = played[order], row[order]
+        starts = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
+        turn = np.arange(len(row)) - np.repeat(starts, np.diff(np.r_[starts, len(row)]))
         for k in range(int(turn.max()) + 1):
-            yield self.piece(t, played[turn == k], learner[turn == k])
+            yield self.for_rows(t, played[turn == k], row[turn == k])
 
-    def piece(self, t: int, played: IntArray, learner: IntArray) -> tuple[Feedback, IntArray]:
-        """One piece of feedback for each of these learners, nothing for the others."""
+    def for_rows(self, t: int, played: IntArray, row: IntArray) -> tuple[Feedback, IntArray]:
+        """The feedback of one round for each of these rows, and none for the others."""
         arrived, played_at = np.zeros(self.size, np.bool_), np.zeros(self.size, np.int64)
-        arrived[learner], played_at[learner] = True, played
+        arrived[row], played_at[row] = True, played
         found: dict[str, Any] = {}
         for name, ring in self.rings.items():
-            rows = np.zeros(ring.shape[1:], ring.dtype)
-            rows[learner] = ring[played % self.capacity, learner]
-            found[name] = rows.reshape(*self.batch, *ring.shape[2:])
+            values = np.zeros(ring.shape[1:], ring.dtype)
+            values[row] = ring[played % self.capacity, row]
+            found[name] = values.reshape(*self.batch, *ring.shape[2:])
         age = np.where(arrived, t - played_at, 0).reshape(self.batch)
         return Feedback(**found, age=age, arrived=arrived.reshape(self.batch)), played_at.reshape(self.batch)
 
 
 class FeedbackQueue:
-    """Takes the outcome of each round and returns what arrives at its end; one queue for any delay."""
+    """Takes the outcome of each round and returns what arrives at its end, for any delay."""
 
     def __init__(self, delay: Delay, horizon: int, rng: Rng, batch: Batch) -> None:
         self.delay, self.rng, self.batch = delay, rng, batch
@@ -146,7 +147,7 @@ class FeedbackQueue:
         self.mailbox = Mailbox(horizon, batch)
 
     def exchange(self, t: int, choice: Choice, outcome: Outcome) -> Iterator[tuple[Feedback, Any]]:
-        """Post the outcome of round t; what arrives at its end, each with its rounds of play."""
+        """Post the outcome of round t; yields what arrives at its end, with the rounds of play."""
         if self.same is not None:
             self.same.post(t, choice, outcome)
             return self.same.deliver(t)

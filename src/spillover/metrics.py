@@ -1,4 +1,4 @@
-"""Measures of a run: intervals over replications, error of the graph."""
+"""Measures of a run: confidence intervals over replications, error of the graph."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from spillover.types import Array
 
 
 class Interval(NamedTuple):
-    """A mean over replications with its 95% interval (Student's t)."""
+    """A mean over replications with its confidence interval (Student's t), 95% by default."""
 
     mean: Array
     low: Array
@@ -17,12 +17,12 @@ class Interval(NamedTuple):
 
 
 def mean_interval(values: Array, axis: int = 0, level: float = 0.95) -> Interval:
-    """Mean and confidence interval along an axis; with one replication the interval is unknown (NaN).
+    """Mean and confidence interval along an axis; with one replication the interval is NaN.
 
     >>> mean_interval(np.array([1.0, 2.0, 3.0])).mean.item()
     2.0
     """
-    from scipy.special import stdtrit  # here, because a live decision has no use for SciPy's import time
+    from scipy.special import stdtrit  # imported here, because live decisions do not need SciPy
 
     validate.number("level", level, "a probability strictly between 0 and 1", low=0, high=1, open_ends=True)
     values = np.asarray(values, float)

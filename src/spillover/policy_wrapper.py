@@ -1,4 +1,4 @@
-"""A policy around another one: everything is the inner policy's, unless a subclass overrides it."""
+"""Base class of policies around another policy."""
 
 from abc import abstractmethod
 from typing import Any
@@ -9,7 +9,7 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 
 
 class PolicyWrapper(Policy):
-    """Passes every function and trait of the contract on to `inner`."""
+    """Delegates every method and trait of the contract to `inner`; subclasses override some of them."""
 
     @property
     @abstractmethod

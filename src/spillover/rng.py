@@ -1,7 +1,7 @@
-"""Counter-based random numbers: every draw is a function of (seed, replication, purpose, round), not of a history.
+"""Counter-based random numbers: every draw is a function of (seed, replication, purpose, round), not of earlier draws.
 
-So replication k meets the same rewards and delays whatever the policy, the block, the worker or the engine, more
-replications leave the first ones as they were, and a live learner equals its row of a batch.
+So replication k has the same rewards and delays for every policy, block, worker and engine; more replications do not
+change the first ones; and a single run equals its row of a batch.
 """
 
 from enum import IntEnum
@@ -15,7 +15,7 @@ from spillover.validate import require
 
 
 class Purpose(IntEnum):
-    """What a stream is for; streams of different purposes never meet."""
+    """What a stream is for; streams of different purposes are independent."""
 
     WORLD = 0
     DELAY = 1
@@ -25,7 +25,7 @@ class Purpose(IntEnum):
 
 
 class Rng:
-    """A batch of streams, one for each learner, standing at a purpose and a round.
+    """A batch of streams, one for each replication, at a purpose and a round.
 
     >>> rng = Rng(seed=1, replication=[0, 1, 2])
     >>> rng.uniform(4).shape
@@ -34,7 +34,7 @@ class Rng:
     >>> bool((Rng(seed=1, replication=[0, 1, 2]).uniform(4)[2] == alone.uniform(4)).all())
     True
 
-    Draws from one object are independent of each other; `at` gives a new object whose draws start afresh.
+    Draws from one object are independent of each other; `at` gives a new object whose draws start at the beginning.
     """
 
     __slots__ = ("calls", "keys", "purpose", "round")
@@ -61,7 +61,7 @@ class Rng:
         self.calls = 0
 
     def at(self, purpose: Purpose, round: int | NDArray[np.int64] = 0) -> "Rng":
-        """The same learners' streams for a purpose and a round (or a round for each learner)."""
+        """The streams of the same replications for a purpose and a round (or a round for each replication)."""
         other = object.__new__(Rng)
         other.keys = self.keys
         other.purpose = np.uint64(purpose)
@@ -70,18 +70,18 @@ class Rng:
         return other
 
     def spread(self, batch: tuple[int, ...]) -> "Rng":
-        """The same streams for a larger batch that this one broadcasts to: learners that share a replication."""
+        """The same streams for a larger batch that this one broadcasts to: the added axes share the replications."""
         other = self.at(Purpose(int(self.purpose)))
         other.round = self.round
         other.keys = np.broadcast_to(self.keys, (*batch, 2))
         return other
 
     def restarted(self) -> "Rng":
-        """The same streams at the same purpose and round, whose draws start afresh: they repeat what was drawn."""
+        """The same streams at the same purpose and round, from the beginning: they repeat earlier draws."""
         return self.spread(self.keys.shape[:-1])
 
     def address(self) -> tuple[NDArray[np.uint64], np.uint64, Any, np.uint64]:
-        """(key, call, round, purpose) of the next draw, for kernels that draw for themselves."""
+        """(key, call, round, purpose) of the next draw, for kernels that draw numbers themselves."""
         call = np.uint64(self.calls)
         self.calls += 1
         return self.keys, call, self.round, self.purpose
@@ -99,5 +99,5 @@ class Rng:
         return np.asarray(kernels.beta(*self.address(), np.asarray(a, float), np.asarray(b, float)))
 
     def permutation(self, n: int) -> NDArray[np.int64]:
-        """A uniformly random order of 0..n-1 for each learner, `(*batch, n)`."""
+        """A uniformly random order of 0..n-1 for each replication, `(*batch, n)`."""
         return np.argsort(self.uniform(n), axis=-1, kind="stable")

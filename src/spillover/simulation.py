@@ -1,8 +1,8 @@
-"""The game protocol: one loop for a single learner, for thousands of replications, and for a recorded log."""
+"""The game protocol: one loop for a single run, for thousands of replications, and for a recorded log."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,18 +18,20 @@ from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntA
 if TYPE_CHECKING:
     import pandas as pd
 
+Step = TypeVar("Step")
+
 
 class Round(NamedTuple):
-    """A round that has been played, with all that arrived at its end already learned."""
+    """A round that has been played; the policy has learned everything that arrived at its end."""
 
     t: int  # from 1
     x: BoolArray
     outcome: Outcome
-    state: State  # the next round consumes it: copy what is to be kept
+    state: State  # the next round rewrites it: copy it to keep it
 
 
 def rounds(policy: AnyPolicy, world: World, delay: Any, rng: Rng, batch: Batch) -> Iterator[Round]:
-    """Play a policy in a world to its horizon; `rng` has the world's batch, which `batch` ends with."""
+    """Play a policy in a world to its horizon; `rng` has the world's batch, and `batch` ends with the same axes."""
     delay = as_delay(delay)
     delay.check_reach(world.horizon, int(rng.keys[..., 1].max(initial=0)) + 1)
     return play_rounds(as_policy(policy), world, delay, rng, batch)
@@ -49,7 +51,7 @@ def play_rounds(policy: Policy, world: World, delay: Delay, rng: Rng, batch: Bat
 
 
 def problem_for(policy: Policy, world: World) -> Problem:
-    """The problem as the policy may know it: with the true weights only if it is one that knows the graph."""
+    """The problem as the policy may know it: with the true weights only if the policy knows the graph."""
     if not policy.knows_graph:
         return world.problem
     accepted = "none for a policy that knows the graph"
@@ -58,7 +60,7 @@ def problem_for(policy: Policy, world: World) -> Problem:
 
 
 def require_scored(world: World) -> ScoredWorld:
-    """Refuse a world that cannot say what a decision is worth."""
+    """Raise a TypeError for a world that does not know expected payoffs."""
     if not isinstance(world, ScoredWorld):
         raise TypeError(f"world = {type(world).__name__}: must be a ScoredWorld, in which regret is defined")
     return world
@@ -66,7 +68,7 @@ def require_scored(world: World) -> ScoredWorld:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What came of a simulation; the first axes are the policy's grid (none for a single setting) and replications."""
+    """The result of a simulation; the first axes are the policy's grid (none for a single setting) and replications."""
 
     policy: Any
     environment: Any
@@ -92,12 +94,12 @@ class Run:
         return np.cumsum(self.payoff, axis=-1) / np.arange(1, self.payoff.shape[-1] + 1)
 
     def blind_regret(self, rounds: int) -> Array:
-        """Regret of the first `rounds` rounds: D + 1 of them are played before anything is known."""
+        """Regret of the first `rounds` rounds; under a delay D the first D + 1 are played without any feedback."""
         validate.whole("rounds", rounds, 1, self.regret.shape[-1])
         return self.regret[..., rounds - 1]
 
     def interval(self, measure: str = "regret") -> Interval:
-        """Mean over replications with its 95% interval, of a field of this run by its name."""
+        """Mean over replications with its 95% confidence interval, of a field of this run by name."""
         measures = ("regret", "payoff", "final_regret", "average_payoff", "optimality_ratio", "graph_error")
         validate.require(measure in measures, "measure", measure, f"one of {', '.join(measures)}")
         values = getattr(self, measure)
@@ -138,12 +140,12 @@ def simulate(
     first: int = 0,
     progress: bool = False,
 ) -> Run:
-    """Play a policy in fresh worlds, all replications at once.
+    """Play a policy in newly drawn worlds, all replications at once.
 
-    Replication k draws from its own streams, so it meets the same world, rewards and delays whatever the policy, and
-    whatever `first` (the number of the first replication) and `replications` cut out of them. Hyperparameters
-    that are arrays make a grid: every cell of it meets the same replications. record: measure the graph at the
-    end of every so many rounds, or of the listed ones.
+    Replication k draws from its own streams, so it has the same world, rewards and delays for every policy, and for
+    every `first` (the number of the first replication) and `replications`. Hyperparameters that are arrays make a
+    grid, all of whose cells meet the same replications. record: measure the graph every so many rounds, or at the end
+    of the listed rounds.
 
     >>> import spillover as sp
     >>> run = sp.simulate(sp.NDCSEM(), sp.SyntheticSEM(horizon=200, changes=()), sp.ConstantDelay(5), replications=3)
@@ -168,7 +170,8 @@ def simulate(
     error = np.full((*batch, len(recorded)), np.nan)
     column = {int(t): k for k, t in enumerate(recorded)}
     best, state = None, None
-    for t, x, outcome, state in with_progress(rounds(player, world, delay, rng, batch), horizon, progress):
+    played = rounds(player, world, delay, rng, batch)
+    for t, x, outcome, state in with_progress(played, horizon, progress, " rounds"):
         if (now_best := world.best(t)) is not best:
             best, best_size = now_best, now_best.sum(axis=-1)
         regret[t - 1] = world.expected(t, best) - world.expected(t, x)
@@ -189,7 +192,7 @@ def simulate(
         changes=world.changes,
         regret=np.cumsum(np.moveaxis(regret, 0, -1), axis=-1),
         payoff=np.ascontiguousarray(np.moveaxis(payoff, 0, -1)),
-        # where the best set is empty (all means 0) nothing can be missed
+        # if the best set is empty (all means are 0), every decision is optimal
         optimality_ratio=np.where(best_possible > 0, chosen_well / np.maximum(best_possible, 1), 1.0),
         graph_error=error,
         recorded=recorded,
@@ -198,26 +201,26 @@ def simulate(
 
 
 def require_environment(given: object) -> None:
-    """Refuse what has no `draw`, and a class where an object is meant."""
+    """Raise a TypeError for an object without a `draw`, and for a class instead of an object."""
     if isinstance(given, type) or not isinstance(given, Environment):
         raise TypeError(f"environment = {given!r}: must be an environment, such as SyntheticSEM()")
 
 
-def with_progress(played: Iterator[Round], horizon: int, progress: bool) -> Iterator[Round]:
-    """The same rounds with a progress bar on stderr, unless it is piped."""
+def with_progress(steps: Iterator[Step], total: int, progress: bool, unit: str) -> Iterator[Step]:
+    """The same steps with a progress bar on stderr, unless it is piped."""
     if not progress:
-        return played
+        return steps
     from tqdm import tqdm
 
-    return iter(tqdm(played, total=horizon, unit=" rounds", disable=None, leave=False))
+    return iter(tqdm(steps, total=total, unit=unit, disable=None, leave=False))
 
 
 def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
-    """The rounds that `record` asks for."""
+    """The rounds that `record` describes."""
     accepted = f"a whole number of rounds, or a list of rounds from 1 to {horizon}"
     given = validate.numbers("record", record, accepted)
-    whole = np.isfinite(given) & (given == np.floor(given)) & (given >= 1)
-    good = bool(whole.all()) and given.ndim <= 1
+    valid = np.isfinite(given) & (given == np.floor(given)) & (given >= 1)
+    good = bool(valid.all()) and given.ndim <= 1
     validate.require(good and not isinstance(record, str | bool | None), "record", record, accepted)
     if given.ndim == 0:
         return np.arange(int(given), horizon + 1, int(given))
@@ -228,9 +231,9 @@ def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
 def replay(
     policy: AnyPolicy, problem: Problem, x: Any, z: Any, y: Any, *, delay: Any = 0, seed: int = 0
 ) -> Iterator[Explanation]:
-    """Replay a recorded log to a policy; yields its explanations of rounds 1 to T + 1.
+    """Let a policy learn a recorded log; yields its explanations of rounds 1 to T + 1.
 
-    x, z and y are recorded logs, `(T, n)`. All of them are checked before the first round runs.
+    x, z, y: the recorded decisions and outcomes, `(T, n)`. They are checked before the first round.
     """
     validate.problem(problem)
     player = as_policy(policy)

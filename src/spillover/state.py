@@ -1,4 +1,4 @@
-"""What is learned, as arrays: copy a state, take one learner out of a batch, write it to disk and read it back."""
+"""The state of a policy as arrays: copy it, take one replication out of a batch, write it to disk and read it back."""
 
 import json
 from pathlib import Path
@@ -13,11 +13,16 @@ from spillover.types import State
 FORMAT = 1
 
 
+def is_nested(value: object) -> bool:
+    """Whether a field of a state is a NamedTuple of further arrays; the alternative is an array."""
+    return isinstance(value, tuple)
+
+
 def leaves(state: State, path: str = "") -> dict[str, NDArray[Any]]:
     """All arrays of a state by the dotted names of their fields."""
     found: dict[str, NDArray[Any]] = {}
     for name, value in zip(state._fields, state, strict=True):
-        if hasattr(value, "_fields"):
+        if is_nested(value):
             found |= leaves(value, f"{path}{name}.")
         else:
             found[path + name] = np.asarray(value)
@@ -26,24 +31,24 @@ def leaves(state: State, path: str = "") -> dict[str, NDArray[Any]]:
 
 def map_leaves(function: Any, state: State) -> State:
     """The same structure with `function` applied to every array."""
-    return type(state)(*(map_leaves(function, v) if hasattr(v, "_fields") else function(v) for v in state))
+    return type(state)(*(map_leaves(function, v) if is_nested(v) else function(v) for v in state))
 
 
 def copy_state(state: State) -> State:
-    """A state of its own: `update` consumes the one that it is given."""
+    """A deep copy: `update` may rewrite the state that it is given."""
     return map_leaves(np.array, state)
 
 
-def take_learner(state: State, row: int | tuple[int, ...]) -> State:
-    """One learner (or one slice of them) out of a batch, as a state of its own."""
+def take_replication(state: State, row: int | tuple[int, ...]) -> State:
+    """The state of one replication (or a slice of them) out of a batch, as a copy."""
     return map_leaves(lambda leaf: np.array(leaf[row]), state)
 
 
 def repeat_in_place(leaf: NDArray[Any], times: int) -> NDArray[Any]:
-    """A stack of so many that are all the same memory.
+    """A stack of `times` views of the same memory.
 
-    A kernel that rewrites what it is given goes through a stack in its order: with its state in turn, and rounds one
-    after the other, one call does what a call a round would do. The leaf must be C-contiguous.
+    A kernel that rewrites its arguments processes a stack in order. Given such a stack of its state, and one round
+    after another, a single call does the same as one call for each round. The leaf must be C-contiguous.
 
     >>> total = np.zeros(1)
     >>> repeat_in_place(total, 3).shape
@@ -53,7 +58,7 @@ def repeat_in_place(leaf: NDArray[Any], times: int) -> NDArray[Any]:
 
 
 def save_arrays(path: str | Path, arrays: dict[str, NDArray[Any]], about: dict[str, str] | None = None) -> None:
-    """Write named arrays as JSON: types, shapes and exact values; and what they belong to, in words."""
+    """Write named arrays as JSON, with types, shapes and exact values; `about` describes what they belong to."""
     content = {
         name: {"dtype": leaf.dtype.str, "shape": leaf.shape, "values": [encode(v) for v in leaf.ravel().tolist()]}
         for name, leaf in arrays.items()
@@ -64,12 +69,12 @@ def save_arrays(path: str | Path, arrays: dict[str, NDArray[Any]], about: dict[s
 
 
 def encode(value: Any) -> Any:
-    """JSON has no infinities and no NaN; Python's repr of a double is exact."""
+    """A number for JSON, which has no infinities and no NaN; Python's repr of a double is exact."""
     return repr(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def load_arrays(path: str | Path, about: dict[str, str] | None = None) -> dict[str, NDArray[Any]]:
-    """Read back what `save_arrays` wrote; refuse what belongs to something else than `about` says."""
+    """Read arrays written by `save_arrays`; raises a ValueError if the file's `about` differs from the given one."""
     content = read_content(path)
     stored = content.get("about") or {}
     for name, wanted in (about or {}).items():
@@ -81,17 +86,17 @@ def load_arrays(path: str | Path, about: dict[str, str] | None = None) -> dict[s
 
 
 def load_about(path: str | Path) -> dict[str, str]:
-    """What a file that `save_arrays` wrote belongs to."""
+    """The `about` of a file written by `save_arrays`."""
     about: dict[str, str] = read_content(path).get("about") or {}
     return about
 
 
 def read_content(path: str | Path) -> dict[str, Any]:
-    """The table in a file of this version's format."""
+    """The content of a file, if it has this version's format."""
     try:
         content = json.loads(Path(path).read_text("utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path}: must be a whole JSON file written by save_state or save: {error}") from None
+        raise ValueError(f"{path}: must be a complete JSON file written by save_state or save: {error}") from None
     written = content.get("format") if isinstance(content, dict) else None
     if written != FORMAT:
         raise ValueError(f"{path}: format = {written!r}: must be {FORMAT}, this version's")
@@ -105,7 +110,7 @@ def decode(path: str | Path, name: str, leaf: Any) -> NDArray[Any]:
         values = [float(v) if isinstance(v, str) else v for v in leaf["values"]]
         return np.array(values, leaf["dtype"]).reshape(leaf["shape"])
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {name}: must be dtype, shape and as many values as it says ({error})") from None
+        raise ValueError(f"{path}: {name}: must have a dtype, a shape and values to match ({error})") from None
 
 
 def save_state(path: str | Path, state: State) -> None:
@@ -114,12 +119,12 @@ def save_state(path: str | Path, state: State) -> None:
 
 
 def load_state(path: str | Path, like: State) -> State:
-    """Read a state back into the structure of `like`, a state of the same policy (a fresh `init` will do)."""
+    """Read a state back into the structure of `like`, a state of the same policy (for example a new `init`)."""
     return fill(path, load_arrays(path), like)
 
 
 def fill(path: str | Path, stored: dict[str, NDArray[Any]], like: State) -> State:
-    """The structure of `like` with stored arrays, or an error that says what does not fit."""
+    """The structure of `like` with stored arrays; raises a ValueError if names, types or shapes do not match."""
     expected = leaves(like)
     if stored.keys() != expected.keys():
         raise ValueError(f"{path}: fields = {sorted(stored)}: must be {sorted(expected)}, as this policy's state has")
@@ -137,7 +142,7 @@ def unflatten(like: State, arrays: dict[str, NDArray[Any]], path: str = "") -> S
     """The structure of `like`, filled with the arrays of the same dotted names."""
     return type(like)(
         *(
-            unflatten(value, arrays, f"{path}{name}.") if hasattr(value, "_fields") else arrays[path + name]
+            unflatten(value, arrays, f"{path}{name}.") if is_nested(value) else arrays[path + name]
             for name, value in zip(like._fields, like, strict=True)
         )
     )

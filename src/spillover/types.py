@@ -1,7 +1,7 @@
 """The vocabulary: problems, choices, outcomes, feedback and explanations.
 
-Every array has shape `(*batch, n)`. `batch=()` is one live learner, `(256,)` many replications at once,
-`(10, 22, 20)` a grid of hyperparameters times replications; the same lines serve all of them.
+Every array has shape `(*batch, n)`. `batch=()` is a single run, `(256,)` many replications at once, `(10, 22, 20)` a
+grid of hyperparameters times replications; the same code serves all of them.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Array: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.int64]
 Batch: TypeAlias = tuple[int, ...]
-State: TypeAlias = Any  # a NamedTuple of arrays, nested at will: everything a policy has learned
+State: TypeAlias = Any  # a NamedTuple of arrays, possibly nested: everything that a policy has learned
 
 
 class Problem(NamedTuple):
@@ -22,18 +22,18 @@ class Problem(NamedTuple):
 
     n_arms: int
     budget: int  # s: how many arms may be chosen a round
-    acyclic: bool = True  # arms are in an order in which A is strictly upper triangular
+    acyclic: bool = True  # the arms are in an order that makes A strictly upper triangular
     reward_range: Any = (0.0, 1.0)  # of the instantaneous rewards z; (2,) or (*batch, 2)
-    overall_range: Any = None  # of the overall rewards y, where the world declares one; (2,) or (*batch, 2)
+    overall_range: Any = None  # of the overall rewards y, if it is known; (2,) or (*batch, 2)
     weights: Any = None  # 1'(I-A)^-1 F, for policies that know the graph; (n,) or (*batch, n)
 
 
 class Choice(NamedTuple):
-    """What a policy would play, and what it needs to get back with the outcome."""
+    """The decision of a policy, and what must come back to it with the outcome."""
 
     x: BoolArray  # (*batch, n)
-    probability: Any = None  # (*batch, n): with which each arm is drawn, for a policy that learns from it; or None
-    memo: Any = None  # an array (*batch, ...) that returns with the feedback; or None
+    probability: Any = None  # (*batch, n): of each arm being drawn, for a policy that learns from it; or None
+    memo: Any = None  # an array (*batch, ...) that comes back with the feedback; or None
 
 
 class Outcome(NamedTuple):
@@ -44,20 +44,20 @@ class Outcome(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """The outcome of one played round, for each learner that one has arrived for."""
+    """The outcome of an earlier round, in each replication in which one has arrived."""
 
     x: BoolArray  # (*batch, n): the decision
     z: Array  # (*batch, n)
     y: Array  # (*batch, n)
     age: IntArray  # (*batch,): rounds since it was played; 0 at the end of its own round
-    arrived: BoolArray  # (*batch,): whether there is one at all
+    arrived: BoolArray  # (*batch,): False in replications in which nothing has arrived
     probability: Any = None  # of the choice in that round
     memo: Any = None  # of the choice in that round
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explanation:
-    """Why these arms: the estimates behind a decision."""
+    """The estimates behind a decision."""
 
     mean: Array  # estimated instantaneous reward; NaN for an arm never observed
     count: Array  # the (discounted) number of observations behind it
@@ -69,8 +69,8 @@ class Explanation:
     score: Array  # weights times index: what the arms are ranked by
     plan: Any = ""  # (*batch,) of text: why a plan decided instead of the scores; "" where the scores did
     chosen: Any = None  # (*batch, n): the decision, as a mask; `Policy.explain_choice` fills it in
-    pending: Any = None  # (*batch, n): the (discounted) number of pulls in flight, of a policy that counts them
-    could_gain: Any = None  # (*batch,): how much more another feasible set could score at most; NaN: a plan decided
+    pending: Any = None  # (*batch, n): the (discounted) number of pulls in flight, if the policy counts them
+    could_gain: Any = None  # (*batch,): upper bound on what another feasible set could add; NaN: a plan decided
 
     @property
     def planned(self) -> BoolArray:

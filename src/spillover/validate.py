@@ -1,5 +1,6 @@
-"""Checks at the edge. Every message names the argument, its value and what is accepted."""
+"""Validation of input. Every message names the argument, its value and what is accepted."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -8,14 +9,14 @@ from spillover import kernels
 
 
 def require(ok: bool, name: str, value: object, accepted: str) -> None:
-    """Raise a ValueError that says what was given and what would do."""
+    """Raise a ValueError that says what was given and what is accepted."""
     if not ok:
         shown = np.array2string(value, threshold=20) if isinstance(value, np.ndarray) else repr(value)
         raise ValueError(f"{name} = {shown}: must be {accepted}")
 
 
 def quoted(name: object) -> str:
-    """A name as it stands among others: in quotes where it would look like several.
+    """A name for use in a list: in quotes if it contains a comma or a semicolon.
 
     >>> print(quoted("north"), quoted("Oslo, harbour"))
     north 'Oslo, harbour'
@@ -24,8 +25,20 @@ def quoted(name: object) -> str:
     return repr(text) if "," in text or ";" in text else text
 
 
+def suggestion(given: str, names: Iterable[str]) -> str:
+    """A hint at the most similar of some names, or nothing if none is similar.
+
+    >>> suggestion("discont", ["discount", "sparsity"])
+    '; did you mean discount?'
+    """
+    from difflib import get_close_matches
+
+    similar = get_close_matches(given, list(names), 1, 0.5)
+    return f"; did you mean {similar[0]}?" if similar else ""
+
+
 def number(name: str, value: object, accepted: str, *, low: float, high: float, open_ends: bool = False) -> None:
-    """A number, or an array of them (a grid), between low and high."""
+    """Check that a value is a number, or an array of numbers (a grid), between low and high."""
     require(not isinstance(value, str | bool | bytes) and value is not None, name, value, accepted)
     try:
         given = np.asarray(value, float)
@@ -37,14 +50,14 @@ def number(name: str, value: object, accepted: str, *, low: float, high: float, 
 
 
 def whole(name: str, value: object, low: int, high: int | None = None) -> None:
-    """A whole number from low to high."""
+    """Check that a value is a whole number from low to high."""
     accepted = f"a whole number from {low} on" if high is None else f"a whole number from {low} to {high}"
     good = isinstance(value, int | np.integer) and not isinstance(value, bool)
     require(good and value >= low and (high is None or value <= high), name, value, accepted)  # type: ignore[operator]
 
 
 def problem(given: Any) -> None:
-    """A problem that a policy can start on."""
+    """Check the fields of a problem."""
     whole("n_arms", given.n_arms, 1)
     whole("budget", given.budget, 1)
     require(given.budget <= given.n_arms, "budget", given.budget, f"at most n_arms = {given.n_arms}")
@@ -69,7 +82,7 @@ def numbers(name: str, value: Any, accepted: str) -> np.ndarray[Any, np.dtype[np
 
 
 def value_range(name: str, value: Any) -> None:
-    """(low, high), or a batch of such pairs."""
+    """Check that a value is (low, high), or a batch of such pairs."""
     accepted = "a pair (low, high) of finite numbers with low < high"
     pair = numbers(name, value, accepted)
     good = pair.shape[-1:] == (2,) and bool(np.isfinite(pair).all()) and bool((pair[..., 0] < pair[..., 1]).all())
@@ -77,7 +90,7 @@ def value_range(name: str, value: Any) -> None:
 
 
 def spread(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Numbers of a problem for every learner of a batch: an array of its own with the given shape."""
+    """Numbers of a problem, broadcast to a shape that includes the batch; a new array."""
     given = numbers(name, value, "numbers")
     try:
         return np.broadcast_to(given, shape).copy()
@@ -106,8 +119,8 @@ FAULTS = {
 
 
 def feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any) -> Any:
-    """Feedback that may enter a learner: right shapes, finite, in range, of arms and rounds that were played."""
-    if is_plain(given, shape):
+    """Checked feedback: right shapes, finite, in range, of arms and rounds that were played."""
+    if is_canonical(given, shape):
         faults = kernels.feedback_fault(given.x, given.z, given.y, reward_range, given.arrived, given.age, rounds)
         if not faults.any():
             return given
@@ -117,19 +130,19 @@ def feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any)
         if value.shape != shape:
             require(False, f"shape of {name}", value.shape, f"{shape}, as x has")
     arrived, age = np.asarray(given.arrived), np.asarray(given.age)
-    require(arrived.dtype == np.bool_, "arrived", given.arrived, "True or False for each learner")
-    require(age.dtype.kind in "iu", "age", given.age, "whole numbers of rounds, one for each learner")
+    require(arrived.dtype == np.bool_, "arrived", given.arrived, "True or False for each row of the batch")
+    require(age.dtype.kind in "iu", "age", given.age, "whole numbers of rounds, one for each row of the batch")
     for name, value in (("arrived", arrived), ("age", age)):
         if value.shape != shape[:-1]:
-            require(False, f"shape of {name}", value.shape, f"{shape[:-1]}, one for each learner")
+            require(False, f"shape of {name}", value.shape, f"{shape[:-1]}, the shape of the batch")
     faults = kernels.feedback_fault(x, z, y, reward_range, arrived, age, rounds)
     if faults.any():
         explain_fault(faults, x, z, y, reward_range, age, rounds)
     return given._replace(x=x, z=z, y=y, arrived=arrived, age=age)
 
 
-def is_plain(given: Any, shape: tuple[int, ...]) -> bool:
-    """Whether feedback is arrays of the right types and shapes already, as a simulation's is."""
+def is_canonical(given: Any, shape: tuple[int, ...]) -> bool:
+    """Whether feedback already consists of arrays of the right types and shapes, as in a simulation."""
     x, z, y, age, arrived = given[:5]
     return (
         all(type(value) is np.ndarray for value in (x, z, y, age, arrived))
@@ -141,7 +154,7 @@ def is_plain(given: Any, shape: tuple[int, ...]) -> bool:
 
 
 def explain_fault(faults: Any, x: Any, z: Any, y: Any, reward_range: Any, age: Any, rounds: Any) -> None:
-    """Say what is wrong with the first piece of feedback that is."""
+    """Raise a ValueError about the first faulty row of feedback."""
     where = tuple(int(k) for k in np.argwhere(faults)[0])
     code = int(faults[where])
     place = f" of row {where[0] if len(where) == 1 else where}" if where else ""

@@ -79,7 +79,7 @@ def test_a_run_that_is_interrupted_goes_on_where_it_stopped(what, template, engi
     assert started.returncode == 130, stderr
     assert stdout == ""
     assert stderr.splitlines()[-1].startswith("spillover: stopped: ")
-    assert stderr.endswith(("again to go on\n", "again to resume\n"))
+    assert stderr.endswith("again to continue\n")
     assert "Traceback" not in stderr
     cells = next(Path("results").iterdir()) / "cells"
     kept = {path: path.stat().st_mtime_ns for path in cells.iterdir()}

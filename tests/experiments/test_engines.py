@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spillover.experiments import run_experiment
-from spillover.experiments.engines import ENGINES, start
+from spillover.experiments.engines import ENGINES, start_engine
 from tests.experiments.small import small
 from tests.waiting import wait_until
 
@@ -65,7 +65,7 @@ def test_a_library_that_is_not_installed(engine, monkeypatch):
     monkeypatch.setattr(importlib, "import_module", absent)
     with (
         pytest.raises(ModuleNotFoundError, match=rf"engine = '{engine}': needs .*pip install 'spillover\[{engine}\]'"),
-        start(engine),
+        start_engine(engine),
     ):
         pass
 
@@ -75,19 +75,19 @@ def test_every_engine_is_tried():
 
 
 def test_an_error_in_a_worker_comes_back():
-    with start("loky", 2) as mapping, pytest.raises(ValueError, match="invalid literal"):
+    with start_engine("loky", 2) as mapping, pytest.raises(ValueError, match="invalid literal"):
         list(mapping(int, ["1", "x", "3"]))
 
 
 def test_closing_early_stops_the_work():
-    with start("loky", 2) as mapping:
+    with start_engine("loky", 2) as mapping:
         results = mapping(abs, count())  # all of it would never end
         assert next(results) is not None
         results.close()
 
 
 def test_closing_early_is_quiet_about_results_that_were_ready(tmp_path):
-    with start("loky", 2) as mapping:
+    with start_engine("loky", 2) as mapping:
         results = mapping(Path.touch, [tmp_path / str(k) for k in range(100)])
         assert next(results) is None
         # the last are handed out when those before them are done, so more are ready than were taken

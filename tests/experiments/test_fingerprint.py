@@ -11,13 +11,13 @@ import pytest
 
 import spillover as sp
 from spillover.experiments import parse_experiment
-from spillover.experiments.compute import Task, compute
+from spillover.experiments.compute import CellTask, compute
 from spillover.experiments.fingerprint import classes_in, describe, digest, source_digest, source_files
-from spillover.experiments.import_graph import ROOT, reachable
+from spillover.experiments.import_graph import ROOT, reachable, with_neighbours
 from spillover.experiments.specification import Cell
 from tests.experiments.small import TEXT, small
 
-TASK = Task(sp.SyntheticSEM(), sp.UniformDelay(1, 9), sp.NDCSEM(), 0, 50, 0, 10)
+TASK = CellTask(sp.SyntheticSEM(), sp.UniformDelay(1, 9), sp.NDCSEM(), 0, 50, 0, 10)
 
 
 def cell_of(task):
@@ -151,8 +151,9 @@ def test_rewording_a_sentence_computes_nothing_anew(package):
 @pytest.mark.parametrize(
     "name",
     [
-        "kernels", "simulation", "mailbox", "delays", "rng", "types", "validate", "oracle", "graph",
-        "policies/ndcsem", "policies/sem", "environments/synthetic", "environments/world", "experiments/compute",
+        "kernels", "simulation", "mailbox", "delays", "rng", "types", "validate", "contracts", "hyperparameters",
+        "set_search/search", "graph", "policies/ndcsem", "policies/graph_policy", "environments/synthetic",
+        "environments/world", "experiments/compute",
     ],
 )  # fmt: skip
 def test_a_changed_line_of_what_computes_is_another_cell(name, package):
@@ -205,6 +206,76 @@ def test_a_policy_of_ones_own_counts_with_what_it_builds_on():
     assert {"policies/cts.py", "experiments/compute.py"} <= set(found)
 
 
+@dataclass(frozen=True)
+class OwnDelay(sp.ConstantDelay):
+    """A delay that is not the package's."""
+
+
+@dataclass(frozen=True)
+class OwnGraph(sp.SparseGraph):
+    """A graph learner that is not the package's."""
+
+
+@dataclass(frozen=True)
+class OwnEnvironment(sp.SyntheticSEM):
+    """An environment that is not the package's."""
+
+
+@pytest.mark.parametrize(
+    "part",
+    [{"delay": OwnDelay(3)}, {"policy": sp.NDCSEM(graph=OwnGraph())}, {"environment": OwnEnvironment()}],
+    ids=["delay", "graph", "environment"],
+)
+def test_any_part_of_ones_own_counts(part):
+    assert __name__ not in files(TASK)
+    assert files(replace(TASK, **part))[__name__] == Path(__file__)
+
+
+def written(folder, texts):
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_what_a_module_of_ones_own_imports_from_its_folder_counts(tmp_path):
+    written(
+        tmp_path,
+        {
+            "mine.py": "import helper, numpy\nfrom tools.deep import f\n",
+            "helper.py": "def f():\n    import later\n",
+            "later.py": "import mine\n",
+            "tools/__init__.py": "",
+            "tools/deep.py": "",
+            "apart.py": "",
+        },
+    )
+    found = with_neighbours("mine", tmp_path / "mine.py")
+    assert set(found) == {"mine", "helper", "later", "tools.deep"}
+    assert found["tools.deep"] == tmp_path / "tools" / "deep.py"
+
+
+def test_what_a_package_of_ones_own_imports_from_itself_counts(tmp_path):
+    written(
+        tmp_path / "pack",
+        {
+            "__init__.py": "from pack.policies import mine\n",
+            "policies/__init__.py": "",
+            "policies/mine.py": "from . import near\nfrom .closer import f\nfrom ..above import g\nimport pack.other\n",
+            "policies/near.py": "",
+            "policies/closer.py": "",
+            "above.py": "",
+            "other.py": "",
+            "apart.py": "",
+        },
+    )
+    found = with_neighbours("pack.policies.mine", tmp_path / "pack" / "policies" / "mine.py")
+    expected = ["policies", "policies.mine", "policies.near", "policies.closer", "above", "other"]
+    assert set(found) == {f"pack.{name}" for name in expected}
+    whole = with_neighbours("pack", tmp_path / "pack" / "__init__.py")
+    assert set(whole) == {*found, "pack"}
+
+
 def make(kind):
     try:
         return kind()
@@ -216,7 +287,7 @@ def make(kind):
 def test_every_function_that_is_called_is_hashed(name):
     """Whatever imports there are: what runs while a cell is computed is in a file that its id depends on."""
     world = sp.SyntheticSEM(n_arms=4, budget=2, horizon=12, changes=(6,))
-    task = Task(world, sp.LossyDelay(sp.GeometricDelay(2), 0.2), make(sp.policies.POLICIES[name]), 0, 5, 0, 2)
+    task = CellTask(world, sp.LossyDelay(sp.GeometricDelay(2), 0.2), make(sp.policies.POLICIES[name]), 0, 5, 0, 2)
     called = set()
 
     def watch(frame, event, argument):

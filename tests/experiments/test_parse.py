@@ -7,7 +7,7 @@ import pytest
 
 import spillover as sp
 from spillover.experiments import Comparison, ExperimentError, parse_experiment
-from spillover.experiments.toml_errors import line_of, places
+from spillover.experiments.toml_errors import line_numbers, line_of
 from spillover.policies import POLICIES
 from spillover.studies import SHIPPED, load_experiment
 from tests.experiments.small import TEXT, small
@@ -197,7 +197,7 @@ k = 2
 [s.sub]
 z = 1
 '''
-    known = places(text)
+    known = line_numbers(text)
     assert known["a",] == 1
     assert known["b c", "d"] == 2
     assert ("e",) not in known

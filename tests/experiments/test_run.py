@@ -44,7 +44,7 @@ def equal(one, other):
 def test_records_are_what_simulate_gives(folder):
     found = open_results(folder)
     experiment = found.experiment
-    assert found.listed.keys() == experiment.combinations().keys()
+    assert found.cell_ids.keys() == experiment.combinations().keys()
     for record in found.records():
         world, delay = experiment.worlds[record.world], experiment.delays[record.delay]
         policy = experiment.policies[record.policy].policy(record.delay)
@@ -262,9 +262,9 @@ def test_a_full_disk(tmp_path, monkeypatch, folder):
 
 def test_a_worker_with_another_version_is_refused(tmp_path, monkeypatch):
     cell = small().cells()[0]
-    order = run.Order(cell.id, str(cell), cell.task, "another source")
+    job = run.CellJob(cell.id, str(cell), cell.task, "another source")
     with pytest.raises(run.Failed, match="another version of spillover"):
-        run.carry_out(order)
+        run.compute_cell(job)
 
 
 def test_progress_is_silent_when_piped(tmp_path, capsys):

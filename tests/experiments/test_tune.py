@@ -48,7 +48,7 @@ def test_a_cell_is_the_single_run() -> None:
 @pytest.mark.parametrize("learners", [1, 2, 7, 1000])
 def test_blocks_leave_no_trace(learners, monkeypatch) -> None:
     expected = run_search(small()).to_frame()
-    monkeypatch.setattr(searching, "LEARNERS", learners)
+    monkeypatch.setattr(searching, "BATCH_SIZE", learners)
     blocks = small().blocks()
     assert max(len(block.cells) * block.replications for block in blocks) <= learners
     assert sum(len(block.cells) * block.replications for block in blocks) == 2 * 12 * 3
@@ -57,7 +57,7 @@ def test_blocks_leave_no_trace(learners, monkeypatch) -> None:
 
 def test_other_processes_leave_no_trace(monkeypatch) -> None:
     expected = run_search(small()).to_frame()
-    monkeypatch.setattr(searching, "LEARNERS", 9)
+    monkeypatch.setattr(searching, "BATCH_SIZE", 9)
     pd.testing.assert_frame_equal(run_search(small(), engine="loky", jobs=2).to_frame(), expected, check_exact=True)
 
 
@@ -91,7 +91,7 @@ def test_what_is_saved_reads_back(tmp_path) -> None:
 
 
 def test_a_search_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(searching, "LEARNERS", 9)
+    monkeypatch.setattr(searching, "BATCH_SIZE", 9)
     whole = play
     played: list[Any] = []
 

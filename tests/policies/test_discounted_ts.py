@@ -45,7 +45,7 @@ def test_slow_twin_agrees(name, law):
         if t % 10:
             continue
         np.testing.assert_allclose(state.candidates.evidence, twin.evidence(), rtol=1e-9)
-        drawn = policy.draw(state, rng.at(sp.rng.Purpose.CHOICE, t + 1))
+        drawn = policy.draw_means(state, rng.at(sp.rng.Purpose.CHOICE, t + 1))
         shown = explained(policy, state, rng)
         mean, count, flying = twin.posterior(int(drawn.leader))
         np.testing.assert_allclose(shown.count, count, rtol=1e-9)
@@ -80,7 +80,7 @@ def many_of_one(rounds, flying, learners=4000):
         state = policy.update(policy.played(state, x), feedback(x, z, 0), rng)
     for _ in range(flying):
         state = policy.played(state, x)
-    return policy, state, policy.draw(state, rng.at(sp.rng.Purpose.CHOICE, rounds + flying + 1))
+    return policy, state, policy.draw_means(state, rng.at(sp.rng.Purpose.CHOICE, rounds + flying + 1))
 
 
 def test_the_discount_is_drawn_in_proportion_to_the_likelihood():
@@ -134,10 +134,10 @@ def test_lost_feedback_holds_no_arm_back_for_good():
     lost, idle = (np.broadcast_to(x, (500, 2)) for x in ([True, False], [False, False]))
     for _ in range(60):
         state = policy.played(state, lost)
-    narrow = policy.draw(state, rng.at(sp.rng.Purpose.CHOICE, 61)).draw[:, 0].std()
+    narrow = policy.draw_means(state, rng.at(sp.rng.Purpose.CHOICE, 61)).draw[:, 0].std()
     for _ in range(40_000):
         state = policy.played(state, idle)
-    wide = policy.draw(state, rng.at(sp.rng.Purpose.CHOICE, 40_061)).draw[:, 0].std()
+    wide = policy.draw_means(state, rng.at(sp.rng.Purpose.CHOICE, 40_061)).draw[:, 0].std()
     assert narrow < 0.3 * np.sqrt(1 / 12)
     assert wide == pytest.approx(np.sqrt(1 / 12), rel=0.1)
 

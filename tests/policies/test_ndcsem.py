@@ -364,7 +364,7 @@ def test_a_row_of_a_batch_is_a_live_learner_bit_for_bit(name, sparsity):
         own = environment.draw(alone.at(sp.rng.Purpose.WORLD))
         for t, x, _, state in sp.rounds(policy, own, DELAYS[name], alone, ()):
             np.testing.assert_array_equal(x, history[t - 1][0][k])
-            same_learner(sp.state.take_learner(history[t - 1][1], k), state)
+            same_learner(sp.state.take_replication(history[t - 1][1], k), state)
 
 
 def test_a_cell_of_a_grid_is_the_single_run():

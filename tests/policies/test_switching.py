@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import spillover as sp
 from spillover.graph import GRAPHS, AdaptiveGraph
 from spillover.policies.switching import HAZARD, IDLE_HAZARD, PATIENCE, fading
-from spillover.state import leaves, take_learner
+from spillover.state import leaves, take_replication
 from spillover.testing import check_policy
 from tests.policies.delays import DELAYS
 from tests.support import explained, sparse
@@ -51,7 +51,7 @@ def test_a_row_of_a_batch_is_a_live_learner_bit_for_bit(name):
     for many, one in zip(together, single, strict=True):
         assert_array_equal(many.x[2], one.x)
         if one.t % 20 == 0:
-            row, live = leaves(take_learner(many.state, 2)), leaves(one.state)
+            row, live = leaves(take_replication(many.state, 2)), leaves(one.state)
             assert all(np.array_equal(row[key], live[key], equal_nan=True) for key in live)
 
 
@@ -238,7 +238,7 @@ def test_each_learner_of_a_batch_can_have_its_own_budget_and_range():
     assert_array_equal(x.sum(axis=-1), [1, 3, 5])
     for k, budget in enumerate((1, 3, 5)):
         alone = policy.init(sp.Problem(5, budget, reward_range=limits[k]), sp.Rng(0, k))
-        assert_array_equal(explained(policy, take_learner(state, k)).index, explained(policy, alone).index)
+        assert_array_equal(explained(policy, take_replication(state, k)).index, explained(policy, alone).index)
 
 
 def test_a_row_without_feedback_may_have_any_age():

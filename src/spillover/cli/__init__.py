@@ -7,15 +7,18 @@ stderr, each error as one line that starts with `spillover:`.
 import click
 
 from spillover import __version__
-from spillover.cli.app import Group
+from spillover.cli.app import Command, Group
 from spillover.cli.bound import bound
 from spillover.cli.catalogue import policies
 from spillover.cli.completion import completion
 from spillover.cli.new import new
 from spillover.cli.next import next_decision
+from spillover.cli.output import json_option, print_json, print_table
 from spillover.cli.runs import report, reproduce, run
 from spillover.cli.tuning import tune
+from spillover.registry import Registry
 
+COMMANDS: Registry[click.Command] = Registry("command", "spillover.commands", click.Command, {})  # beside our own
 EXAMPLES = (
     "spillover next --example         # write a small history to start from",
     "spillover reproduce --quick      # the paper's studies, with few replications",
@@ -25,8 +28,19 @@ EXAMPLES = (
 )
 
 
+class Main(Group):
+    """Our own commands, those of installed packages, and module:command of one's own."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        own = super().get_command(ctx, cmd_name)
+        return COMMANDS.find(cmd_name) if own is None and COMMANDS.is_name(cmd_name) else own
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *COMMANDS.names()]
+
+
 @click.group(
-    cls=Group, examples=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=Main, examples=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, prog_name="spillover", message="%(prog)s %(version)s")
 @click.option("--traceback", is_flag=True, help="Show the traceback of an error, not only its message.")
@@ -41,4 +55,5 @@ for command in (reproduce, run, tune, report, policies, bound, new, completion):
     main.add_command(command)
 main.add_command(next_decision, "next")
 
-__all__ = ["main"]
+# what a command of one's own is written with: `spillover new command`
+__all__ = ["Command", "json_option", "main", "print_json", "print_table"]

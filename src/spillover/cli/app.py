@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from spillover.experiments.toml_errors import suggestion
+from spillover.validate import suggestion
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 

@@ -11,9 +11,8 @@ import click
 
 from spillover.cli.app import Command
 from spillover.cli.output import json_option, print_json, print_table
-from spillover.experiments.toml_errors import suggestion
 from spillover.hyperparameters import value_of
-from spillover.policies import find_policy, is_policy_name, policy_names
+from spillover.policies import POLICIES, find_policy
 
 EXAMPLES = (
     "spillover policies",
@@ -27,10 +26,7 @@ EXAMPLES = (
 @json_option
 def policies(name: str | None, as_json: bool) -> None:
     """List the policies for experiment files and `next`; with NAME (or module:Class), show one in full."""
-    if name is not None and not is_policy_name(name):
-        known = policy_names()
-        raise ValueError(f"policy = {name!r}: must be one of {', '.join(known)}{suggestion(name, known)}")
-    found = [describe(each) for each in (policy_names() if name is None else [name])]
+    found = [describe(each) for each in (POLICIES.names() if name is None else [name])]
     if as_json:
         print_json(found if name is None else found[0])
     elif name is None:

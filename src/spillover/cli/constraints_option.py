@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from spillover.constraints import Constraint, Costs, Unavailable, parse
-from spillover.experiments.toml_errors import dotted, line_of, suggestion
+from spillover.experiments.toml_errors import dotted, line_of
 from spillover.reasons.health import join_names
-from spillover.validate import quoted
+from spillover.validate import quoted, suggestion
 
 KEY = "limits"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from spillover.cli.catalogue import describe
 from spillover.contracts import Policy, as_policy
-from spillover.experiments.toml_errors import suggestion
 from spillover.hyperparameters import with_values
-from spillover.policies import find_policy, is_policy_name, policy_names
+from spillover.policies import POLICIES, find_policy
+from spillover.validate import suggestion
 
 RECOMMENDED = "switching-sem"
 
@@ -20,12 +20,12 @@ def usable(policy: Policy) -> bool:
 
 
 def usable_names() -> list[str]:
-    return [name for name in policy_names() if usable(as_policy(find_policy(name)()))]
+    return [name for name in POLICIES.names() if usable(as_policy(find_policy(name)()))]
 
 
 def build_policy(name: str, settings: Sequence[str]) -> Policy:
     """The policy of that name (or module:Class) with the parameters set by NAME=VALUE; part.NAME for a part of it."""
-    if not is_policy_name(name):
+    if not POLICIES.is_name(name):
         raise ValueError(
             f"policy = {name!r}: must be one of {', '.join(usable_names())}{suggestion(name, usable_names())}"
         )

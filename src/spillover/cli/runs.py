@@ -13,7 +13,7 @@ import click
 from spillover.cli.app import Command
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.experiments.engines import ENGINES
-from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, write_report
+from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, find_study, write_report
 
 folder_type = click.Path(path_type=Path)
 WORK = (
@@ -53,6 +53,10 @@ def study_options(command: Any) -> Any:
     return command
 
 
+def complete_study(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in STUDIES.names() if name.startswith(incomplete)]
+
+
 def quick_help() -> str:
     """The size of a quick run of each study."""
     sizes: dict[str, list[str]] = {}
@@ -70,7 +74,8 @@ def reproduce_help() -> str:
         [
             "Run the studies of the paper and the one beyond it (or only NAME), and write their reports.",
             f"\b\n{names}",
-            "Results go to OUTPUT/NAME. To resume an interrupted run, give the same command again.",
+            "Results go to OUTPUT/NAME. To resume an interrupted run, give the same command again. NAME may also be "
+            "module:Class of your own study.",
             *(study.about for study in STUDIES.values() if study.about),
         ]
     )
@@ -85,7 +90,7 @@ REPRODUCE_EXAMPLES = (
 
 
 @click.command(cls=Command, examples=REPRODUCE_EXAMPLES, help=reproduce_help())
-@click.argument("name", type=click.Choice(list(STUDIES)), required=False)
+@click.argument("name", required=False, shell_complete=complete_study)
 @click.option("--quick", is_flag=True, help=quick_help())
 @study_options
 @page_option
@@ -93,7 +98,7 @@ REPRODUCE_EXAMPLES = (
 def reproduce(name: str | None, as_json: bool, **options: Any) -> None:
     if options["quick"] and options["replications"] is not None:
         raise click.UsageError("--quick sets --replications: give one of the two", click.get_current_context())
-    chosen = list(STUDIES.values()) if name is None else [STUDIES[name]]
+    chosen = list(STUDIES.values()) if name is None else [find_study(name)]
     own = own_options(chosen, options)
     request = request_from(options, options=own)
     jobs = [(study, study.prepare(request)) for study in chosen]  # bad requests are rejected before anything runs
@@ -197,7 +202,7 @@ def damage_as_notes() -> Iterator[None]:
     """Report damaged cells that are computed again in one line each, without the place in the source."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
-        recomputed = "(?s).*is computed (again|anew)"
+        recomputed = "(?s).*is computed again"
 
         def show_warning(message: Warning | str, *place: Any, **extra: Any) -> None:
             if re.match(recomputed, str(message)):

@@ -56,7 +56,7 @@ def tune(
         found = run_search(search, folder, progress=shows_progress(quiet), **engine)
     except KeyboardInterrupt:
         kept = f"finished cells are kept in {folder}"
-        raise KeyboardInterrupt(f"stopped: {kept}; run the same command again to resume") from None
+        raise KeyboardInterrupt(f"stopped: {kept}; run the same command again to continue") from None
     files = [*found.save(folder), *draw_grid(found.to_frame(), folder)]
     best = found.best()
     if as_json:

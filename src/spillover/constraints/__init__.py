@@ -1,4 +1,4 @@
-"""What may be asked of a set of arms beyond "at most s".
+"""Constraints on the set of arms, besides the budget.
 
 >>> from spillover.constraints import Costs, Exclusive, Requires
 >>> Costs([4, 2, 2], limit=5), Exclusive([0, 1]), Requires(2, needs=[1])

@@ -1,9 +1,10 @@
-"""What may be asked of a set of arms beyond "at most s": small frozen objects that compose.
+"""The kinds of constraints on a set of arms: small frozen objects that compose.
 
-Arms are given by position (from 0) or, where names are known, by name. Each constraint is a few linear rows over the
-decision x in {0, 1}^n, low <= row x <= high: all that the oracle sees of it.
+Arms are given by position (from 0), or by name if the names are known. Each constraint becomes a few linear rows over
+the decision x in {0, 1}^n, low <= row x <= high, which is all that the set search needs.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -14,9 +15,9 @@ from spillover import validate
 from spillover.types import Array
 
 Arm: TypeAlias = int | str
-Find: TypeAlias = Callable[[str, Arm], int]  # the position of an arm that stands in a field, or an error
+Find: TypeAlias = Callable[[str, Arm], int]  # the position of an arm in a field, or an error that names the field
 
-# A total over the limit by less than this part of it counts as the limit: costs 0.1 and 0.2 fit into 0.3.
+# Relative tolerance of a limit, so that costs 0.1 and 0.2 fit into 0.3.
 ROUNDING = 1e-9
 
 
@@ -28,11 +29,35 @@ class Row(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True)
-class Costs:
-    """The costs of the chosen arms may sum to `limit` at most: money, staff, vehicles. One for each resource.
+class Constraint(ABC):
+    """A constraint on sets of arms; subclasses are frozen dataclasses."""
 
-    costs: a number >= 0 for each arm, or a dictionary from arms to costs, where the others cost nothing.
+    kind: ClassVar[str]
+    fixes_arms: ClassVar[bool] = False  # whether it only decides single arms, to be always or never chosen
+
+    @property
+    def capped_arms(self) -> "Sequence[Arm] | None":
+        """The arms of which it allows at most some number, if that is all it requires; otherwise None."""
+        return None
+
+    @abstractmethod
+    def rows(self, n: int, find: Find) -> list[Row]:
+        """The linear rows over the decision."""
+
+    @abstractmethod
+    def words(self, name: Callable[[Arm], str]) -> str:
+        """A description with the names of the arms."""
+
+    @abstractmethod
+    def entry(self) -> dict[str, Any]:
+        """The table that `parse` reads."""
+
+
+@dataclass(frozen=True)
+class Costs(Constraint):
+    """The costs of the chosen arms sum to at most `limit`: money, staff, vehicles. Use one for each resource.
+
+    costs: a number >= 0 for each arm, or a dictionary from arms to costs; the others cost nothing.
 
     >>> Costs([3, 1, 2], limit=4)
     Costs((3.0, 1.0, 2.0), limit=4.0)
@@ -72,7 +97,7 @@ class Costs:
         else:
             validate.require(len(self.costs) == n, "number of costs", len(self.costs), f"{n}, one for each arm")
             amounts[:] = self.costs
-        # in units of the limit, so that one tolerance does for every currency; a limit of 0 forbids what costs anything
+        # in units of the limit, so that one tolerance fits every currency; a limit of 0 forbids arms with any cost
         unit = self.limit or amounts.max() or 1.0
         return [Row(amounts / unit, -np.inf, self.limit / unit * (1.0 + ROUNDING))]
 
@@ -85,8 +110,8 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Group:
-    """Of these arms at most `at_most` and at least `at_least`; both the same for exactly so many.
+class Group(Constraint):
+    """At least `at_least` and at most `at_most` of these arms; the same number in both means exactly so many.
 
     >>> Group(["north", "south"], at_least=1)
     Group(('north', 'south'), at_least=1)
@@ -114,14 +139,18 @@ class Group:
         least = f", at_least={self.at_least}" if self.at_least else ""
         return f"Group({self.arms!r}{most}{least}{labelled(self)})"
 
+    @property
+    def capped_arms(self) -> Sequence[Arm] | None:
+        return self.arms if self.at_least == 0 else None
+
     def rows(self, n: int, find: Find) -> list[Row]:
         most = np.inf if self.at_most is None else float(self.at_most)
-        return [Row(marked(n, find, "arms", self.arms), float(self.at_least) or -np.inf, most)]
+        return [Row(indicator(n, find, "arms", self.arms), float(self.at_least) or -np.inf, most)]
 
     def words(self, name: Callable[[Arm], str]) -> str:
         least = [f"at least {self.at_least}"] if self.at_least else []
         most = [] if self.at_most is None else [f"at most {self.at_most}"]
-        return f"{' and '.join(least + most)} of {listed(self.arms, name)}{titled(self)}"
+        return f"{' and '.join(least + most)} of {arm_list(self.arms, name)}{titled(self)}"
 
     def entry(self) -> dict[str, Any]:
         most = {} if self.at_most is None else {"at_most": self.at_most}
@@ -130,8 +159,8 @@ class Group:
 
 
 @dataclass(frozen=True)
-class OfArms:
-    """A constraint that is said by naming arms."""
+class OfArms(Constraint):
+    """Base of the constraints that are defined by a list of arms."""
 
     kind: ClassVar[str]
     verdict: ClassVar[str]
@@ -145,7 +174,7 @@ class OfArms:
         return f"{type(self).__name__}({self.arms!r}{labelled(self)})"
 
     def words(self, name: Callable[[Arm], str]) -> str:
-        return f"{self.verdict} {listed(self.arms, name)}{titled(self)}"
+        return f"{self.verdict} {arm_list(self.arms, name)}{titled(self)}"
 
     def entry(self) -> dict[str, Any]:
         return {"kind": self.kind, "arms": list(self.arms), **label_entry(self)}
@@ -157,43 +186,49 @@ class Exclusive(OfArms):
     kind = "exclusive"
     verdict = "at most one of"
 
+    @property
+    def capped_arms(self) -> Sequence[Arm]:
+        return self.arms
+
     def rows(self, n: int, find: Find) -> list[Row]:
-        return [Row(marked(n, find, "arms", self.arms), -np.inf, 1.0)]
+        return [Row(indicator(n, find, "arms", self.arms), -np.inf, 1.0)]
 
 
 class Together(OfArms):
-    """All of these arms or none."""
+    """All of these arms, or none of them."""
 
     kind = "together"
     verdict = "all or none of"
 
     def rows(self, n: int, find: Find) -> list[Row]:
-        first, *others = (marked(n, find, "arms", [arm]) for arm in self.arms)
+        first, *others = (indicator(n, find, "arms", [arm]) for arm in self.arms)
         return [Row(first - other, 0.0, 0.0) for other in others]
 
 
 class Include(OfArms):
-    """These arms always."""
+    """Always these arms."""
 
     kind = "include"
     verdict = "always"
+    fixes_arms = True
 
     def rows(self, n: int, find: Find) -> list[Row]:
-        return [Row(marked(n, find, "arms", [arm]), 1.0, np.inf) for arm in self.arms]
+        return [Row(indicator(n, find, "arms", [arm]), 1.0, np.inf) for arm in self.arms]
 
 
 class Unavailable(OfArms):
-    """None of these arms; for a single round, `Learner.choose(available=...)`."""
+    """None of these arms; for a single round use `Learner.choose(available=...)`."""
 
     kind = "unavailable"
     verdict = "none of"
+    fixes_arms = True
 
     def rows(self, n: int, find: Find) -> list[Row]:
-        return [Row(marked(n, find, "arms", [arm]), -np.inf, 0.0) for arm in self.arms]
+        return [Row(indicator(n, find, "arms", [arm]), -np.inf, 0.0) for arm in self.arms]
 
 
 @dataclass(frozen=True)
-class Requires:
+class Requires(Constraint):
     """`arm` only together with all of `needs`; with `enough="any"`, with at least one of them.
 
     >>> Requires("drive", needs=["van", "driver"])
@@ -217,52 +252,52 @@ class Requires:
         return f"Requires({self.arm!r}, needs={self.needs!r}{enough}{labelled(self)})"
 
     def rows(self, n: int, find: Find) -> list[Row]:
-        arm = marked(n, find, "arm", [self.arm])
+        arm = indicator(n, find, "arm", [self.arm])
         groups = [self.needs] if self.enough == "any" else [[need] for need in self.needs]
-        return [Row(arm - marked(n, find, "needs", group), -np.inf, 0.0) for group in groups]
+        return [Row(arm - indicator(n, find, "needs", group), -np.inf, 0.0) for group in groups]
 
     def words(self, name: Callable[[Arm], str]) -> str:
         some = "one of " if self.enough == "any" and len(self.needs) > 1 else ""
-        return f"{name(self.arm)} only with {some}{listed(self.needs, name)}{titled(self)}"
+        return f"{name(self.arm)} only with {some}{arm_list(self.needs, name)}{titled(self)}"
 
     def entry(self) -> dict[str, Any]:
         enough = {} if self.enough == "all" else {"enough": self.enough}
         return {"kind": self.kind, "arm": self.arm, "needs": list(self.needs), **enough, **label_entry(self)}
 
 
-Constraint: TypeAlias = Costs | Group | Exclusive | Together | Include | Unavailable | Requires
 KINDS: dict[str, type[Any]] = {
     kind.kind: kind for kind in (Costs, Group, Exclusive, Together, Requires, Include, Unavailable)
 }
 
 
 def set_arms(constraint: Any, field: str) -> None:
-    """Make the arms of a field a tuple, each of them once."""
+    """Replace the arms of a field by a checked tuple without duplicates."""
     given = getattr(constraint, field)
     accepted = "a list of arms, by position or by name, each once"
-    listed = isinstance(given, Sequence | np.ndarray | range) and not isinstance(given, str | bytes)
-    validate.require(listed and len(given) > 0, field, given, accepted)
+    is_list = isinstance(given, Sequence | np.ndarray | range) and not isinstance(given, str | bytes)
+    validate.require(is_list and len(given) > 0, field, given, accepted)
     arms = tuple(checked_arm(field, arm) for arm in given)
     validate.require(len(set(arms)) == len(arms), field, given, accepted)
     object.__setattr__(constraint, field, arms)
 
 
 def checked_arm(field: str, arm: Any) -> Arm:
-    """An arm as a plain position or a name."""
-    whole = isinstance(arm, int | np.integer) and not isinstance(arm, bool)
-    validate.require(whole or isinstance(arm, str), field, arm, "arms by position (a whole number from 0 on) or name")
-    return int(arm) if whole else str(arm)
+    """An arm as an int (its position) or a str (its name)."""
+    is_position = isinstance(arm, int | np.integer) and not isinstance(arm, bool)
+    accepted = "arms by position (a whole number from 0 on) or name"
+    validate.require(is_position or isinstance(arm, str), field, arm, accepted)
+    return int(arm) if is_position else str(arm)
 
 
-def marked(n: int, find: Find, field: str, arms: Sequence[Arm]) -> Array:
+def indicator(n: int, find: Find, field: str, arms: Sequence[Arm]) -> Array:
     """1 for these arms, 0 for the others."""
     row = np.zeros(n)
     row[[find(field, arm) for arm in arms]] = 1.0
     return row
 
 
-def listed(arms: Sequence[Arm], name: Callable[[Arm], str]) -> str:
-    """Arms in words, not more of them than one reads."""
+def arm_list(arms: Sequence[Arm], name: Callable[[Arm], str]) -> str:
+    """The names of the first arms, and how many more there are."""
     shown = [name(arm) for arm in arms[:6]]
     more = [f"{len(arms) - 6} more"] if len(arms) > 6 else []
     return ", ".join(shown + more)

@@ -1,18 +1,18 @@
-"""Constraints as plain tables, for files: `[{kind = "group", arms = ["north", "south"], at_most = 1}, ...]`."""
+"""Constraints as tables, for files: `[{kind = "group", arms = ["north", "south"], at_most = 1}, ...]`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from spillover.constraints.kinds import KINDS, Constraint
 from spillover.constraints.rows import finder
+from spillover.validate import suggestion
 
 
 def parse(entries: Any, arms: Sequence[str] | int, *, by_name: bool = False) -> tuple[Constraint, ...]:
-    """The constraints that a list of tables describes; `arms` are the names of the arms, or how many there are.
+    """The constraints described by a list of tables; `arms` are the names of the arms, or their number.
 
-    by_name: a number is a name too (2 is the arm "2"), never a position, as in files that people write.
+    by_name: read numbers as names (2 is the arm "2"), not as positions.
 
     >>> parse([{"kind": "exclusive", "arms": ["north", "south"]}], ["north", "south", "west"])
     (Exclusive(('north', 'south')),)
@@ -24,12 +24,12 @@ def parse(entries: Any, arms: Sequence[str] | int, *, by_name: bool = False) -> 
     """
     if not isinstance(entries, list | tuple):
         raise ValueError(f"constraints = {entries!r}: must be a list of tables, each with a kind")
-    read = [named_arms(entry) for entry in entries] if by_name else entries
+    read = [with_named_arms(entry) for entry in entries] if by_name else entries
     return tuple(parse_entry(number, entry, arms) for number, entry in enumerate(read, 1))
 
 
-def named_arms(entry: Any) -> Any:
-    """An entry whose arms are names, also where they were written as whole numbers."""
+def with_named_arms(entry: Any) -> Any:
+    """An entry in which arms written as whole numbers become names."""
 
     def name(arm: Any) -> Any:
         return str(arm) if isinstance(arm, int) and not isinstance(arm, bool) else arm
@@ -41,7 +41,7 @@ def named_arms(entry: Any) -> Any:
 
 
 def parse_entry(number: int, entry: Any, arms: Sequence[str] | int) -> Constraint:
-    """One constraint; whatever is wrong, the error says in which entry."""
+    """One constraint; errors name the number of the entry."""
 
     def refuse(message: str) -> NoReturn:
         raise ValueError(f"constraint {number}: {message}") from None
@@ -81,9 +81,3 @@ def to_entries(constraints: Iterable[Constraint]) -> list[dict[str, Any]]:
     [{'kind': 'requires', 'arm': 2, 'needs': [0]}]
     """
     return [constraint.entry() for constraint in constraints]
-
-
-def suggestion(given: str, names: Iterable[str]) -> str:
-    """The nearest of some names, if one is near."""
-    near = get_close_matches(given, list(names), 1, 0.5)
-    return f"; did you mean {near[0]}?" if near else ""

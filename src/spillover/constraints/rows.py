@@ -1,18 +1,17 @@
-"""From constraints to linear rows: what the oracle works on."""
+"""From constraints to linear rows, which the set search works on."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from spillover import validate
-from spillover.constraints.kinds import KINDS, Arm, Constraint, Exclusive, Find, Group, Include, Unavailable
+from spillover.constraints.kinds import KINDS, Arm, Constraint, Find
 from spillover.types import Array, BoolArray, IntArray
 
 BUDGET = -1  # the owner of the row that says "at most s"
-SLACK = 1e-9  # what sums of doubles may be off; rows are in units of about 1
+SLACK = 1e-9  # tolerance for rounding in sums; rows are in units of about 1
 
 
 class Rows(NamedTuple):
@@ -22,7 +21,7 @@ class Rows(NamedTuple):
     low: Array  # (m,)
     high: Array  # (m,)
     owner: IntArray  # (m,)
-    matroid: bool  # whether greedy is exact: availability, and limits on groups that are nested or apart
+    matroid: bool  # whether greedy search is exact: fixed arms, and limits on groups that are nested or disjoint
 
     def holds(self, x: BoolArray) -> BoolArray:
         """Whether decisions are feasible, (*batch,)."""
@@ -36,15 +35,14 @@ class Rows(NamedTuple):
 
 
 def finder(n: int, arms: Sequence[str] | None) -> Find:
-    """A function that gives the position of an arm, or an error that names the field."""
+    """A function that returns the position of an arm; its errors name the field."""
     places = {} if arms is None else {name: place for place, name in enumerate(arms)}
 
     def find(field: str, arm: Arm) -> int:
         if isinstance(arm, str):
             if arm not in places:
                 validate.require(arms is not None, field, arm, "a position: the names of the arms are not known here")
-                near = get_close_matches(arm, list(places), 1, 0.5)
-                hint = f"; did you mean {near[0]}?" if near else ""
+                hint = validate.suggestion(arm, places)
                 validate.require(False, field, arm, f"one of the arms {', '.join(places)}{hint}")
             return places[arm]
         validate.require(0 <= arm < n, field, arm, f"a position from 0 to {n - 1}")
@@ -65,21 +63,20 @@ def compile_rows(constraints: tuple[Constraint, ...], n: int, budget: int, arms:
 
 
 def is_matroid(constraints: tuple[Constraint, ...], n: int, find: Find) -> bool:
-    """Whether only availability, fixed arms and limits on a laminar family of groups are asked."""
+    """Whether there are only fixed arms and limits on a laminar family of groups."""
     limited: list[set[int]] = []
     for constraint in constraints:
-        if isinstance(constraint, Include | Unavailable):
+        if constraint.fixes_arms:
             continue
-        upper = isinstance(constraint, Exclusive) or (isinstance(constraint, Group) and constraint.at_least == 0)
-        if not upper:
+        if constraint.capped_arms is None:
             return False
-        limited.append({find("arms", arm) for arm in constraint.arms})  # type: ignore[union-attr]
+        limited.append({find("arms", arm) for arm in constraint.capped_arms})
     limited.sort(key=len)
     return all(a.isdisjoint(b) or a <= b for k, a in enumerate(limited) for b in limited[k + 1 :])
 
 
 def check_constraints(constraints: object) -> tuple[Constraint, ...]:
-    """A tuple of constraints."""
+    """The constraints as a tuple, checked."""
     accepted = f"a tuple of constraints: {', '.join(kind.__name__ for kind in KINDS.values())}"
     given = tuple(constraints) if isinstance(constraints, list | tuple) else (constraints,)
     kinds = tuple(KINDS.values())

@@ -1,4 +1,4 @@
-"""Worlds in which only some sets may be played: regret against the best feasible one."""
+"""Worlds with constraints on the decisions: regret is measured against the best feasible set."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ from spillover.types import Array, Batch, BoolArray, IntArray, Outcome, Problem
 
 @dataclass(frozen=True, kw_only=True)
 class ConstrainedSEM:
-    """The worlds of an environment, with the best set that keeps the constraints as the one to compare with.
+    """The worlds of an environment, with the best feasible set as the reference for regret.
 
-    Policies are not informed of the constraints: one that is to keep them too is wrapped in `Constrained`.
+    Policies do not know the constraints: wrap a policy in `Constrained` to make it satisfy them.
 
     >>> import spillover as sp
     >>> from spillover.constraints import Exclusive
@@ -43,7 +43,7 @@ class ConstrainedSEM:
 
 @dataclass(frozen=True, kw_only=True)
 class ConstrainedWorld:
-    """A world with another best set; all else is the world's own."""
+    """A world with another best set; everything else is delegated to the world inside."""
 
     world: ScoredWorld
     constraints: tuple[Any, ...]
@@ -76,7 +76,7 @@ class ConstrainedWorld:
         return self.world.weights(t)
 
     def scores(self, t: int) -> Array:
-        """What each arm brings, (*batch, n): the expected payoff is linear in the decision."""
+        """The expected payoff of each arm, (*batch, n): the payoff is linear in the decision."""
         n, batch = self.world.problem.n_arms, self.world.best(t).shape[:-1]
         alone = np.eye(n, dtype=np.bool_).reshape(n, *(1 for _ in batch), n)
         return np.moveaxis(np.asarray(self.world.expected(t, np.broadcast_to(alone, (n, *batch, n)))), 0, -1)
@@ -84,7 +84,7 @@ class ConstrainedWorld:
     def best(self, t: int) -> BoolArray:
         if self.cache.get("t") != t:
             scores = self.scores(t)
-            # the same array as long as nothing changes: no new search then
+            # search again only if the scores have changed
             if not np.array_equal(self.cache.get("scores", ()), scores):
                 x = best_set(scores, self.world.problem.budget, self.constraints, Rng(0), arms=self.arms)
                 self.cache.update(scores=scores, best=x)
@@ -96,7 +96,7 @@ class ConstrainedWorld:
         return self.world.expected(t, x)
 
     def matches(self, t: int, x: BoolArray) -> IntArray:
-        """How many of the chosen arms are in the best set; all of them when the decision is worth as much."""
+        """How many of the chosen arms are in the best set; all of them if the decision is equally good."""
         best = self.best(t)
         reached = self.expected(t, x) >= self.expected(t, best) * (1 - 1e-12)
         shared, size = (x & best).sum(axis=-1), np.broadcast_to(best.sum(axis=-1), x.shape[:-1])

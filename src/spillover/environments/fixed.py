@@ -1,4 +1,4 @@
-"""A world of the user's own: a given graph and given means."""
+"""A world with a given graph and given means."""
 
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -17,9 +17,9 @@ from spillover.types import Array, Batch
 class FixedSEM:
     """A known graph with known means; arrays, or DataFrames whose labels are the arms' names.
 
-    adjacency: (n, n), adjacency[i, j] the effect of arm j on arm i. The arms may come in any order: the world puts
-    them into one in which every cause stands after its effects (`arms` and `order` tell which). A graph with cycles
-    needs `acyclic=False` and a spectral radius below 1, and keeps its order.
+    adjacency: (n, n), adjacency[i, j] is the effect of arm j on arm i. The arms may come in any order: the world sorts
+    them so that every cause comes after its effects (see `arms` and `order`). A graph with cycles needs
+    `acyclic=False` and a spectral radius below 1, and keeps its order.
     means: (n,), or (periods, n) with one row for each stationary period; `changes` are the first rounds of the later
     ones. gain: the diagonal of F.
 
@@ -103,7 +103,7 @@ class FixedSEM:
         return [str(i + 1) for i in range(len(self.adjacency))]
 
     def levels(self) -> Array:
-        """The means, (periods, n) in the user's order; columns of a frame are matched by name."""
+        """The means, (periods, n) in the user's order; columns of a DataFrame are matched by name."""
         return np.atleast_2d(self.by_name("means", self.means))
 
     def gains(self) -> Array:
@@ -112,7 +112,7 @@ class FixedSEM:
         return self.by_name("gain", self.gain)
 
     def by_name(self, name: str, given: Any) -> Array:
-        """Values for the arms: by position, or by name when they carry names."""
+        """Values for the arms, by position, or by name if they have labels."""
         labels = given.columns if hasattr(given, "columns") else given.index if hasattr(given, "index") else None
         if labels is None or callable(labels):  # a list has a method called index
             return np.array(validate.numbers(name, given, "numbers, one for each arm"))
@@ -124,7 +124,7 @@ class FixedSEM:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Which of the user's arms stands at each place of the world."""
+        """The user's arm at each position of the world."""
         a = self.matrix()
         if not self.acyclic or not np.tril(a).any():
             return tuple(range(len(a)))
@@ -157,15 +157,13 @@ class FixedSEM:
 
 
 def effects_first(adjacency: Array, names: list[str]) -> tuple[int, ...]:
-    """An order of the arms in which every cause stands after its effects, or an error that shows the cycle."""
+    """An order of the arms in which every cause comes after its effects; raises a ValueError that shows a cycle."""
     sorter = TopologicalSorter({j: np.flatnonzero(adjacency[:, j]).tolist() for j in range(len(adjacency))})
     try:
         sorter.prepare()
     except CycleError as error:
         cycle = " -> ".join(names[i] for i in reversed(error.args[1]))  # from cause to effect
-        raise ValueError(
-            f"adjacency = a graph with the cycle {cycle}: must be acyclic, or give acyclic=False"
-        ) from None
+        raise ValueError(f"adjacency = a graph with the cycle {cycle}: must be acyclic, or set acyclic=False") from None
     order: list[int] = []
     while sorter.is_active():
         ready = sorted(sorter.get_ready())
@@ -175,7 +173,7 @@ def effects_first(adjacency: Array, names: list[str]) -> tuple[int, ...]:
 
 
 def example_graph(*, weight: float = 0.5, mean: float = 0.5, budget: int = 2, horizon: int = 1000) -> FixedSEM:
-    """The four-arm graph of the paper's Fig. 1, which gives no weights and no means: one value for all.
+    """The four-arm graph of the paper's Fig. 1, with one weight and one mean for all: the paper gives none.
 
     >>> example_graph().arms
     ('2', '4', '3', '1')

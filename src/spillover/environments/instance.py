@@ -1,4 +1,4 @@
-"""One drawn world for everybody: a picture needs an instance, not a family."""
+"""The same drawn world for all replications: a figure needs an instance, not a family."""
 
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +12,7 @@ from spillover.types import Batch
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """The world that replication 0 of a seed would meet, for every replication: only rewards and delays differ.
+    """The world of replication 0 of a seed, for every replication: only rewards and delays differ.
 
     >>> world = Instance(seed=7).draw(Rng(0, [0, 1]), (2,))
     >>> bool((world.means(1)[0] == world.means(1)[1]).all())

@@ -15,14 +15,14 @@ from spillover.types import Array, Batch
 class SyntheticSEM:
     """Random worlds; the defaults are the paper's Section V-A.
 
-    edge_density: edges / (n (n - 1)); 0.09 of 10 arms are 8 edges. weight_range: of their weights, drawn uniformly.
-    changes: rounds from which on the means are new. changed: "all", or how many arms get a new mean at a change.
-    smooth: the means glide from draw to draw between the changes instead of jumping at them.
-    graph_changes: rounds from which on the graph is a new one.
+    edge_density: edges / (n (n - 1)); 0.09 with 10 arms gives 8 edges. weight_range: of their weights, drawn uniformly.
+    changes: first rounds of new means. changed: "all", or how many arms get a new mean at a change.
+    smooth: the means move gradually between the changes instead of jumping at them.
+    graph_changes: first rounds of new graphs.
     law: "bernoulli", or "beta" with `concentration` a + b. gain_range: of the diagonal of F, drawn uniformly
-    (the paper folds F into the rewards; NDC-SEM's graph problem has F = 1, so other gains mislead it).
+    (the paper folds F into the rewards; NDC-SEM's graph problem assumes F = 1, so other gains mislead it).
     noise: standard deviation of normal noise in each structural equation.
-    harmful: probability of an edge to be negative, spill-over that hurts.
+    harmful: probability that an edge is negative: spill-over that hurts.
 
     >>> from spillover import Rng
     >>> world = SyntheticSEM().draw(Rng(seed=0))
@@ -90,7 +90,7 @@ class SyntheticSEM:
         )
 
     def draw_graph(self, rng: Rng, batch: Batch) -> Array:
-        """Edges uniformly at random above the diagonal, their weights uniformly in the range."""
+        """Edges uniformly at random above the diagonal, with weights uniform in their range."""
         n = self.n_arms
         above = np.flatnonzero(~np.tri(n, dtype=np.bool_))
         low, high = self.weight_range
@@ -103,7 +103,7 @@ class SyntheticSEM:
         return flat.reshape(*batch, n, n)
 
     def draw_means(self, rng: Rng, batch: Batch) -> Array:
-        """Uniform on [0, 1]; at each change as many arms as `changed` says get a new one."""
+        """Means uniform on [0, 1]; at each change `changed` of the arms get a new one."""
         n = self.n_arms
         count = n if self.changed == "all" else int(self.changed)
         periods = len(self.changes) + (2 if self.smooth else 1)
@@ -116,7 +116,7 @@ class SyntheticSEM:
 
 
 def check_pair(name: str, given: Any, *, zero: bool) -> None:
-    """A range to draw from uniformly."""
+    """Check a range to draw from uniformly."""
     bound = "0 <= low" if zero else "0 < low"
     accepted = f"a pair (low, high) with {bound} <= high"
     validate.number(name, given, accepted, low=0, high=np.inf)
@@ -133,7 +133,7 @@ def check_course(
     concentration: float,
     noise: float,
 ) -> None:
-    """What all worlds share: a horizon, change points inside it, a law of the rewards, noise."""
+    """Check what all worlds share: a horizon, change points inside it, a distribution of the rewards, noise."""
     validate.whole("horizon", horizon, 1)
     for name, given in (("changes", changes), ("graph_changes", graph_changes)):
         rounds = np.asarray(given)

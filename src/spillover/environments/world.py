@@ -1,4 +1,4 @@
-"""A drawn world of the structural equation model (eqs. 1-5), for any batch of learners."""
+"""A drawn world of the structural equation model (eqs. 1-5), for any batch of replications."""
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -14,26 +14,26 @@ from spillover.types import Array, BoolArray, IntArray, Outcome, Problem
 LAWS = ("bernoulli", "beta")
 
 
-class Standing(NamedTuple):
-    """The arms in one round."""
+class Optimum(NamedTuple):
+    """The optimal decision of a round, and the scores that it follows from."""
 
     scores: Array  # (*batch, n): expected payoff of each arm
     best: BoolArray  # (*batch, n): an optimal set
     lowest: Array  # (*batch, 1): the lowest score in it
-    tied: bool  # whether an arm outside of it has the same
+    tied: bool  # whether an arm outside of it has the same score
     value: Array  # (*batch,): expected payoff of the optimal set
 
 
 @dataclass(frozen=True, kw_only=True)
 class SEMWorld:
-    """Graph, means and change points are fixed; rewards of every arm are drawn each round, whoever plays what.
+    """Graph, means and change points are fixed; every round draws the rewards of all arms, played or not.
 
-    Batch axes of x may stand before those of the world: policies on a grid meet the same world.
+    x may have further batch axes before those of the world: all cells of a grid meet the same world.
     """
 
     graphs: Array  # (*batch, graph periods, n, n): adjacency matrices
     gain: Array  # (*batch, n): diagonal of F
-    levels: Array  # (*batch, periods, n): the means; smooth: the anchors between which they glide
+    levels: Array  # (*batch, periods, n): the means of each period; if smooth, the points between which they move
     budget: int
     horizon: int
     changes: tuple[int, ...]
@@ -58,7 +58,7 @@ class SEMWorld:
 
     @cached_property
     def problem(self) -> Problem:
-        """What a policy is told: no graph, no means; the range of y is that of any feasible decision."""
+        """What a policy knows: neither graph nor means; the range of y covers all feasible decisions."""
         columns = np.sort(self.total, axis=-1)
         largest = columns[..., -self.budget :].sum(axis=-1).max(axis=(-1, -2))
         least = np.minimum(columns[..., : self.budget], 0.0).sum(axis=-1).min(axis=(-1, -2))  # where spill-over hurts
@@ -80,7 +80,7 @@ class SEMWorld:
         return np.asarray(self.total[..., self.graph_period(t), :, :].sum(axis=-2))
 
     def means(self, t: int) -> Array:
-        """beta_t: constant in a period, or on half a cosine from one anchor to the next."""
+        """beta_t: constant in a period, or along half a cosine from one level to the next."""
         k = self.period(t)
         if not self.smooth:
             return self.levels[..., k, :]
@@ -89,11 +89,11 @@ class SEMWorld:
         share = (1.0 - np.cos(np.pi * part)) / 2.0
         return np.asarray((1.0 - share) * self.levels[..., k, :] + share * self.levels[..., k + 1, :])
 
-    def standing(self, t: int) -> "Standing":
+    def optimum(self, t: int) -> "Optimum":
         key = t if self.smooth else (self.period(t), self.graph_period(t))
         if key not in self.cache:
             if self.smooth:
-                self.cache.clear()  # every round differs: keep the last only
+                self.cache.clear()  # every round differs, so only the last is worth keeping
             scores = self.weights(t) * self.means(t)
             order = np.argsort(-scores, axis=-1, kind="stable")
             best = np.zeros(scores.shape, np.bool_)
@@ -101,19 +101,19 @@ class SEMWorld:
             best &= scores > 0
             lowest = np.min(scores, axis=-1, where=best, initial=np.inf)[..., None]
             tied = bool((~best & (scores == lowest)).any())
-            self.cache[key] = Standing(scores, best, lowest, tied, np.vecdot(scores, best))
-        found: Standing = self.cache[key]
+            self.cache[key] = Optimum(scores, best, lowest, tied, np.vecdot(scores, best))
+        found: Optimum = self.cache[key]
         return found
 
     def expected(self, t: int, x: BoolArray) -> Array:
-        standing = self.standing(t)
-        return standing.value if x is standing.best else np.asarray(np.vecdot(standing.scores, x))
+        optimum = self.optimum(t)
+        return optimum.value if x is optimum.best else np.asarray(np.vecdot(optimum.scores, x))
 
     def best(self, t: int) -> BoolArray:
-        return self.standing(t).best
+        return self.optimum(t).best
 
     def matches(self, t: int, x: BoolArray) -> IntArray:
-        scores, best, lowest, tied, _ = self.standing(t)
+        scores, best, lowest, tied, _ = self.optimum(t)
         if not tied:
             return np.asarray(np.vecdot(best.view(np.int8), x))
         level = scores == lowest
@@ -125,7 +125,7 @@ class SEMWorld:
         means = self.means(t)
         if self.law == "bernoulli":
             return (rng.uniform(means.shape[-1]) < means).astype(float)
-        tiny = 1e-9  # a mean of 0 or 1 is a constant, not a Beta law
+        tiny = 1e-9  # a mean of 0 or 1 is a constant, not a Beta distribution
         draws = rng.beta(
             np.maximum(self.concentration * means, tiny), np.maximum(self.concentration * (1 - means), tiny)
         )

@@ -1,4 +1,4 @@
-"""Experiments as data: a file says what to compute, a store keeps what was computed, an engine does the work."""
+"""Experiments as data: a file describes what to compute, a store holds the results, an engine does the work."""
 
 from spillover.experiments.parse import load_experiment, parse_experiment
 from spillover.experiments.results import Record, Results, open_results

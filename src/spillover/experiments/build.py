@@ -1,7 +1,7 @@
-"""From a table of a file, a kind and parameters, to the object that it describes."""
+"""Builds objects from tables of a file: a kind and its parameters."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Iterable
+from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from typing import Any
 
@@ -10,17 +10,18 @@ import numpy as np
 from spillover import validate
 from spillover.environments import FixedSEM, Instance, SyntheticSEM
 from spillover.experiments.toml_errors import File, Place, dotted
+from spillover.registry import Registry
 
 
 def make(
-    file: File, place: Place, given: Any, kinds: Mapping[str, Any], extra: Iterable[str] = (), usual: Any = None
+    file: File, place: Place, given: Any, kinds: Registry[Any], extra: Iterable[str] = (), usual: Any = None
 ) -> Any:
-    """What a table with a `kind` (`usual` if there is none) and parameters describes."""
+    """The object described by a table with a `kind` (`usual` if it is left out) and parameters."""
     rest = dict(file.table(place, given))
-    if "kind" not in rest and usual not in kinds:
+    if "kind" not in rest and not kinds.is_name(usual):
         file.refuse(place, f"no kind in [{dotted(place)}]: must be one of {', '.join(kinds)}")
-    kind = file.known((*place, "kind"), "kind", rest.pop("kind", usual), kinds)
-    return build(file, place, MAKERS.get(kind, kinds[kind]), rest, ["kind", *extra], kinds)
+    found = file.find((*place, "kind"), rest.pop("kind", usual), kinds)
+    return build(file, place, MAKERS.get(found, found), rest, ["kind", *extra], kinds)
 
 
 def build(
@@ -28,14 +29,14 @@ def build(
     place: Place,
     maker: Any,
     given: dict[str, Any],
-    extra: Iterable[str] = (),
-    parts: Mapping[str, Any] | None = None,
+    extra: Iterable[str],
+    parts: Registry[Any],
 ) -> Any:
-    """Call a maker with parameters from a file; whatever it refuses, the error says where that stands.
+    """Call a maker with parameters from a file; errors name the line of the file.
 
-    parts: the kinds of what a parameter that is a table describes, such as a delay inside of a delay.
+    parts: the kinds for parameters that are tables themselves, such as a delay inside of a delay.
     """
-    values = parameters(file, place, maker, given, extra, parts or {})
+    values = parameters(file, place, maker, given, extra, parts)
     try:
         return maker(**values)
     except (ValueError, TypeError) as error:
@@ -44,9 +45,11 @@ def build(
 
 
 def parameters(
-    file: File, place: Place, maker: Any, given: dict[str, Any], extra: Iterable[str], parts: Mapping[str, Any]
+    file: File, place: Place, maker: Any, given: dict[str, Any], extra: Iterable[str], parts: Registry[Any]
 ) -> dict[str, Any]:
-    """The parameters of a maker from a table: known names, none missing, tables made into what they describe."""
+    """The parameters of a maker from a table, checked for unknown and missing names; nested tables become objects."""
+    if not has_parameters(maker):
+        file.refuse(place, f"{origin_of(maker).__name__} in [{dotted(place)}]: must be a dataclass")
     accepted, needed = parameters_of(maker)
     file.keys(place, given, [*extra, *accepted])
     for key in needed:
@@ -54,25 +57,37 @@ def parameters(
             file.refuse(place, f"no {key} in [{dotted(place)}]: must be given")
     usual = usual_values(maker)
     return {
-        key: make(file, (*place, key), value, parts, usual=usual.get(key)) if isinstance(value, dict) else frozen(value)
+        key: make(file, (*place, key), value, parts, usual=usual.get(key))
+        if isinstance(value, dict)
+        else as_tuples(value)
         for key, value in given.items()
     }
 
 
+def origin_of(maker: Any) -> Any:
+    """The class or function behind a maker."""
+    return maker.func if isinstance(maker, partial) else maker
+
+
+def has_parameters(maker: Any) -> bool:
+    """Whether the parameters of a maker can be read from it."""
+    return is_dataclass(origin_of(maker)) or origin_of(maker) in PARAMETERS
+
+
 def usual_values(maker: Any) -> dict[str, Any]:
     """The defaults of a maker's parameters."""
-    origin: Any = maker.func if isinstance(maker, partial) else maker
+    origin = origin_of(maker)
     return {} if origin in PARAMETERS else {f.name: f.default for f in fields(origin)}
 
 
-def frozen(value: Any) -> Any:
-    return tuple(frozen(item) for item in value) if isinstance(value, list) else value
+def as_tuples(value: Any) -> Any:
+    return tuple(as_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def parameters_of(maker: Any) -> tuple[list[str], list[str]]:
-    """Names of the parameters that a maker takes, and of those that it cannot do without."""
+    """The names of a maker's parameters, and of those that are required."""
     fixed = maker.keywords if isinstance(maker, partial) else {}
-    origin: Any = maker.func if isinstance(maker, partial) else maker
+    origin = origin_of(maker)
     if origin in PARAMETERS:
         return PARAMETERS[origin]
     taken = [f for f in fields(origin) if f.init and f.name not in fixed]
@@ -86,20 +101,20 @@ def make_instance(seed: int = 0, **parameters: Any) -> Instance:
 
 
 def make_fixed(adjacency: Any, arms: Any = None, **parameters: Any) -> FixedSEM:
-    """A world of one's own; `arms` are the names of the rows and columns."""
+    """A world with a given graph; `arms` are the names of the rows and columns."""
     if arms is not None:
         import pandas as pd
 
         n = len(adjacency)
-        named = isinstance(arms, tuple) and len(arms) == n and all(isinstance(arm, str) for arm in arms)
-        validate.require(named, "arms", arms, f"{n} names, one for each row of adjacency")
+        valid = isinstance(arms, tuple) and len(arms) == n and all(isinstance(arm, str) for arm in arms)
+        validate.require(valid, "arms", arms, f"{n} names, one for each row of adjacency")
         adjacency = pd.DataFrame(np.array(adjacency, float), index=list(arms), columns=list(arms))
     return FixedSEM(adjacency=adjacency, **parameters)
 
 
-MAKERS: dict[str, Any] = {"instance": make_instance, "fixed": make_fixed}
+MAKERS: dict[Any, Any] = {Instance: make_instance, FixedSEM: make_fixed}
 SYNTHETIC, FIXED = ([f.name for f in fields(kind)] for kind in (SyntheticSEM, FixedSEM))
-PARAMETERS: dict[Any, tuple[list[str], list[str]]] = {  # of the makers that are no dataclass
+PARAMETERS: dict[Any, tuple[list[str], list[str]]] = {  # of the makers that are not dataclasses
     make_instance: (["seed", *SYNTHETIC], []),
     make_fixed: ([*FIXED, "arms"], ["adjacency", "means", "budget"]),
 }

@@ -1,4 +1,4 @@
-"""From a task to its numbers: the only part of an experiment that computes."""
+"""Computes the cells of an experiment."""
 
 import platform
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from spillover.types import Array, IntArray
 
 
 @dataclass(frozen=True)
-class Task:
+class CellTask:
     """One policy in one environment at one delay, for replications first to first + count - 1."""
 
     environment: Environment
@@ -29,16 +29,16 @@ class Task:
 
 
 class Computed(NamedTuple):
-    """What came of a task."""
+    """The result of a task."""
 
     arrays: dict[str, Any]
-    about: dict[str, Any]  # as JSON has it
+    about: dict[str, Any]  # for JSON
 
 
-def compute(task: Task) -> Computed:
-    """Simulate, and keep what the store keeps."""
+def compute(task: CellTask) -> Computed:
+    """Simulate, and return what the store holds."""
     start = perf_counter()
-    with threadpool_limits(1):  # the matrices are small: threads would only get in each other's way
+    with threadpool_limits(1):  # the matrices are too small for several threads
         world = task.environment.draw(Rng(task.seed, [task.first]).at(Purpose.WORLD), (1,))
         rounds = recorded_rounds(task.record, world.horizon)
         run = simulate(
@@ -72,7 +72,7 @@ def compute(task: Task) -> Computed:
 
 
 def recorded_rounds(every: int, horizon: int) -> IntArray:
-    """Every so many rounds, and the last one.
+    """Multiples of `every`, and the last round.
 
     >>> recorded_rounds(50, 120)
     array([ 50, 100, 120])
@@ -81,12 +81,12 @@ def recorded_rounds(every: int, horizon: int) -> IntArray:
 
 
 def blind_regret(run: Run, delay: Delay, world: World) -> Array:
-    """Regret of rounds 1 to D + 1, which are decided before anything is known; NaN where the delay is not constant."""
+    """Regret of rounds 1 to D + 1, which are decided without feedback; NaN if the delay is not constant."""
     if delay.constant is None:
         return np.full(len(run.regret), np.nan)
     return run.blind_regret(min(delay.constant + 1, world.horizon))
 
 
 def versions() -> dict[str, str]:
-    """Of all that a number can depend on beside the package's source."""
+    """Versions of everything besides the package's source that results can depend on."""
     return {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}

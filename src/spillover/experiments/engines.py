@@ -1,7 +1,7 @@
-"""Where the work is done: in this process, in processes of this machine (loky), or on a Dask or Ray cluster.
+"""Engines run the work: in this process, in processes of this machine (loky), or on a Dask or Ray cluster.
 
-Every engine is a context in which a function is mapped over tasks; results come back in the order in which they are
-ready, and which engine it was does not show in them.
+Every engine is a context in which a function is mapped over tasks. Results come back in the order in which they are
+ready; they do not depend on the engine.
 """
 
 import importlib
@@ -24,10 +24,10 @@ SECONDS_TO_CONNECT = 5.0
 
 
 @contextmanager
-def start(engine: str, jobs: int | None = None, address: str | None = None) -> Iterator[Mapping]:
-    """An engine at work: serial, loky, dask or ray; `address` is that of a Dask or Ray cluster that is running.
+def start_engine(engine: str, jobs: int | None = None, address: str | None = None) -> Iterator[Mapping]:
+    """Start an engine: serial, loky, dask or ray; `address`: of a running Dask or Ray cluster.
 
-    >>> with start("serial") as mapping:
+    >>> with start_engine("serial") as mapping:
     ...     list(mapping(abs, [-1, 2]))
     [1, 2]
     """
@@ -51,22 +51,22 @@ def loky(jobs: int | None, address: str | None) -> Iterator[Mapping]:
     import joblib
 
     workers: dict[str, Any] = {"n_jobs": jobs or joblib.cpu_count(), "inner_max_num_threads": 1}
-    with joblib.parallel_config(backend="loky", **workers, initializer=attend, initargs=(os.getpid(),)):
+    with joblib.parallel_config(backend="loky", **workers, initializer=follow_parent, initargs=(os.getpid(),)):
         yield through_joblib
 
 
 @contextmanager
 def dask(jobs: int | None, address: str | None) -> Iterator[Mapping]:
-    """A Dask cluster: one that is running, or processes of this machine for the time being."""
+    """A running Dask cluster, or a temporary one on this machine."""
     import joblib
 
-    distributed = extra("distributed", "dask")
+    distributed = import_extra("distributed", "dask")
     if address is None:
         cluster = distributed.LocalCluster(
             n_workers=jobs or joblib.cpu_count(),
             threads_per_worker=1,
             processes=True,
-            dashboard_address=":0",  # any free port: with None it would be 8787, which another run may have
+            dashboard_address=":0",  # any free port: None would mean 8787, which another run may use
         )
     else:
         cluster = None
@@ -85,17 +85,17 @@ def dask(jobs: int | None, address: str | None) -> Iterator[Mapping]:
 
 @contextmanager
 def ray(jobs: int | None, address: str | None) -> Iterator[Mapping]:
-    """A Ray cluster: one that is running, or processes of this machine for the time being."""
+    """A running Ray cluster, or a temporary one on this machine."""
     import joblib
 
-    library = extra("ray", "ray")
-    backend = extra("ray.util.joblib.ray_backend", "ray").RayBackend()
-    # Inherited from joblib's backend for multiprocessing, whose pool cannot hand out results one by one; Ray's can.
+    library = import_extra("ray", "ray")
+    backend = import_extra("ray.util.joblib.ray_backend", "ray").RayBackend()
+    # The inherited value is for joblib's multiprocessing pool, which cannot return results one by one; Ray's can.
     backend.supports_return_generator = True
     started = not library.is_initialized()
     if started:
         if address is not None:
-            knock(address)
+            check_reachable(address)
         library.init(
             address=address or "local",
             num_cpus=None if address else jobs,
@@ -120,31 +120,31 @@ def one_by_one(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Generato
 
 
 def through_joblib(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Generator[Any, None, None]:
-    """Map on joblib's present backend; closing the generator stops the work."""
+    """Map on joblib's current backend; closing the generator stops the work."""
     import joblib
 
     parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
     with interrupts_held():
         results = parallel(joblib.delayed(function)(task) for task in tasks)
     try:
-        for result in results:  # noqa: UP028 ("yield from" would pass the closing on before the lines below)
+        for result in results:  # noqa: UP028 ("yield from" would close `results` before the lines below run)
             yield result
     finally:
         with warnings.catch_warnings():
-            # that is the point; joblib counts results that were ready and not taken too, if there are any
+            # joblib warns about tasks that are stopped or whose results are not used, which is intended here
             warnings.filterwarnings("ignore", "[0-9]+ tasks (which were still being|have been successfully)")
             results.close()
 
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Processes that are started in here ignore Ctrl-C from their first moment, so that none dies while it starts.
+    """Processes started in this context ignore Ctrl-C from the beginning, so that none dies while it starts.
 
-    They inherit that; this process is interrupted at the end of it, if somebody asked for it in the meantime. Only the
-    main thread may change what signals do, and what is not set from Python cannot be put back.
+    They inherit the setting; a Ctrl-C in the meantime interrupts this process at the end of the context. Only the main
+    thread can change signal handlers, and a handler that was not set from Python cannot be restored.
     """
     elsewhere = threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None
-    if os.name == "nt" or elsewhere:  # Windows does not pass the handling of signals on
+    if os.name == "nt" or elsewhere:  # on Windows signal handlers are not inherited
         yield
         return
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -156,37 +156,37 @@ def interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
-def attend(parent: int) -> None:
-    """Make a worker of this machine leave with the process that started it, and leave Ctrl-C to that one."""
+def follow_parent(parent: int) -> None:
+    """Make a worker exit with the process that started it, and ignore Ctrl-C, which that process handles."""
 
-    def watch() -> None:
+    def exit_with_parent() -> None:
         while not is_orphan(parent):
             sleep(1.0)
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=exit_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def is_orphan(parent: int) -> bool:
-    if os.name == "nt":  # there a process keeps the id of a parent that is gone
+    if os.name == "nt":  # Windows keeps the id of a parent that has ended
         starter = multiprocessing.parent_process()
         return starter is not None and not starter.is_alive()
     return os.getppid() != parent
 
 
-def extra(module: str, name: str) -> Any:
-    """A library that is not installed with the package."""
+def import_extra(module: str, name: str) -> Any:
+    """Import an optional dependency."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         raise ModuleNotFoundError(
-            f"engine = {name!r}: needs what is not installed ({error}): pip install 'spillover[{name}]'"
+            f"engine = {name!r}: needs a package that is not installed ({error}): pip install 'spillover[{name}]'"
         ) from None
 
 
-def knock(address: str) -> None:
-    """Whether somebody listens at HOST:PORT: Ray itself would wait for minutes."""
+def check_reachable(address: str) -> None:
+    """Raise a ConnectionError if nothing listens at HOST:PORT; Ray itself would wait for minutes."""
     if address in ("auto", "local"):
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")

@@ -1,4 +1,4 @@
-"""From a block of a search to its scores: the only part of tuning that computes."""
+"""Computes the blocks of a search."""
 
 from typing import Any, NamedTuple
 
@@ -11,8 +11,8 @@ from spillover.simulation import rounds
 from spillover.types import Array
 
 
-class Task(NamedTuple):
-    """A block with all that is needed to play it."""
+class BlockTask(NamedTuple):
+    """A block with everything that is needed to play it."""
 
     environment: Environment
     delay: Delay
@@ -23,7 +23,7 @@ class Task(NamedTuple):
 
 
 def final_regret(policy: Any, environment: Environment, delay: Any, rng: Rng) -> Array:
-    """Regret after the last round, (*grid, replications), without keeping the rounds before it."""
+    """Regret after the last round, (*grid, replications), without storing earlier rounds."""
     replications = rng.keys.shape[:-1]
     world = environment.draw(rng.at(Purpose.WORLD), replications)
     player, grid = spread_grid(as_policy(policy))
@@ -33,7 +33,7 @@ def final_regret(policy: Any, environment: Environment, delay: Any, rng: Rng) ->
     return regret
 
 
-def play(task: Task) -> Array:
+def play(task: BlockTask) -> Array:
     """Final regret of a block, (cells, replications)."""
     rng = Rng(task.seed, np.arange(task.first, task.first + task.replications))
     return final_regret(task.policy, task.environment, task.delay, rng)

@@ -1,4 +1,4 @@
-"""One spelling for each computation, and hashes of it: what tells a result that is there from one that is missing."""
+"""Canonical descriptions of computations and their hashes, which identify stored results."""
 
 import hashlib
 import json
@@ -11,21 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from spillover.experiments.import_graph import PACKAGE, ROOT, imports, reachable
+from spillover.experiments.import_graph import PACKAGE, ROOT, imports, reachable, with_neighbours
 
 
 def describe(value: Any) -> Any:
-    """A value as JSON has it: dataclasses by the name of their class and all their fields, defaults included.
+    """A value for JSON: dataclasses become tables with the name of the class and all fields, defaults included.
 
     >>> from spillover import ConstantDelay
     >>> describe(ConstantDelay(50))
     {'class': 'ConstantDelay', 'rounds': 50}
     """
-    if is_dataclass(value) and not isinstance(value, type):
-        inside = {f.name: describe(getattr(value, f.name)) for f in fields(value)}
-        return {"class": type(value).__name__, **inside}
-    if hasattr(value, "_asdict"):
-        return {name: describe(item) for name, item in value._asdict().items()}
+    named = named_fields(value)
+    if named is not None:
+        title = {"class": type(value).__name__} if is_dataclass(value) else {}
+        return title | {name: describe(item) for name, item in named.items()}
     if hasattr(value, "columns"):  # a DataFrame: names and values
         names = {"columns": list(value.columns), "index": list(value.index)}
         return describe(names | {"values": value.to_numpy()})
@@ -35,11 +34,11 @@ def describe(value: Any) -> Any:
         return [describe(item) for item in value]
     if isinstance(value, dict):
         return {str(name): describe(item) for name, item in value.items()}
-    return plain(value)
+    return describe_scalar(value)
 
 
-def plain(value: Any) -> Any:
-    """1 and 1.0 are the same parameter; JSON has no infinities and no NaN."""
+def describe_scalar(value: Any) -> Any:
+    """A scalar for JSON, which has no infinities and no NaN; 1 and 1.0 are the same parameter."""
     if isinstance(value, float):
         if not np.isfinite(value):
             return repr(value)
@@ -49,6 +48,15 @@ def plain(value: Any) -> Any:
     raise TypeError(f"parameter = {value!r}: must be a number, text, a list, a table or a dataclass of them")
 
 
+def named_fields(value: Any) -> dict[str, Any] | None:
+    """The fields of a dataclass or of a NamedTuple by name; None for any other value."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return dict(zip(value._fields, value, strict=True))
+    return None
+
+
 def digest(value: Any) -> str:
     """sha256 of the canonical JSON."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -56,10 +64,10 @@ def digest(value: Any) -> str:
 
 
 def source_digest(*values: Any, modules: Iterable[str] = ()) -> str:
-    """sha256 over the source that can decide what is computed from some values.
+    """sha256 over the source code that results computed from some values can depend on.
 
     That is the source of every class inside of the values (a task holds a policy, an environment and a delay), of the
-    given modules, and of all that these import. Sentences, figures and commands are no part of it.
+    given modules, and of everything that these import. Reports, figures and commands are not part of it.
     """
     classes = frozenset(base for value in values for found in classes_in(value) for base in found.__mro__)
     return digest_of_sources(classes, frozenset(modules))
@@ -81,32 +89,30 @@ def source_files(classes: Iterable[type], modules: Iterable[str] = (), root: Pat
 
 
 def foreign_files(classes: Iterable[type]) -> dict[str, Path]:
-    """The files of classes that are not the package's, such as a policy of one's own, by the name of their module."""
-    found = {}
+    """The files of classes outside of the package, such as a user's policy, and of what they import, by module name.
+
+    Imports count if they lie in the same folder or package.
+    """
+    found: dict[str, Path] = {}
     for each in classes:
-        file = getattr(sys.modules.get(each.__module__), "__file__", None)  # none where it was typed in at a prompt
+        file = getattr(sys.modules.get(each.__module__), "__file__", None)  # None for a class from the prompt
         if file is not None and each.__module__.split(".")[0] not in sys.stdlib_module_names:
-            found[each.__module__] = Path(file)
+            found |= with_neighbours(each.__module__, Path(file))
     return found
 
 
 def classes_in(value: Any) -> Iterator[type]:
-    """The classes of a value and of what `describe` finds inside of it."""
-    if is_dataclass(value) and not isinstance(value, type):
+    """The classes of a value and of everything that `describe` finds inside of it."""
+    named = named_fields(value)
+    if named is not None:
         yield type(value)
-        inside: Iterable[Any] = [getattr(value, f.name) for f in fields(value)]
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        yield type(value)
-        inside = value
-    elif isinstance(value, dict):
-        inside = value.values()
-    else:
-        inside = value if isinstance(value, list | tuple) else ()
-    for item in inside:
+    inside = value if named is None else named
+    items: Iterable[Any] = inside.values() if isinstance(inside, dict) else inside
+    for item in items if isinstance(inside, dict | list | tuple) else ():
         yield from classes_in(item)
 
 
 @cache
 def file_digest(path: Path) -> str:
-    """sha256 of a file, as it was when this process first asked."""
+    """sha256 of a file, as it was on the first call in this process."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,6 +1,5 @@
-"""From TOML to a search: a tuning file is an experiment file with a table [grid]."""
+"""Reads a search from TOML: a tuning file is an experiment file with a table [grid]."""
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,15 @@ import numpy as np
 from spillover import validate
 from spillover.delays import DELAYS
 from spillover.experiments.build import make
-from spillover.experiments.parse import checked_name, group, read_policy, read_text, read_worlds, syntax_error, whole
+from spillover.experiments.parse import (
+    checked_name,
+    read_group,
+    read_policy,
+    read_text,
+    read_toml,
+    read_whole,
+    read_worlds,
+)
 from spillover.experiments.search import TUNING_SEED, Search
 from spillover.experiments.toml_errors import ExperimentError, File
 
@@ -18,16 +25,16 @@ RANGE = ("from", "to", "points")
 
 
 def load_search(path: str | Path, **changes: Any) -> Search:
-    """A search from a TOML file, changed as `read_search` says; `spillover.studies.load_search` takes names too."""
+    """A search from a TOML file; `changes` as for `read_search`. `spillover.studies.load_search` takes names too."""
     return read_search(read_text(Path(path)), str(path), **changes)
 
 
 def read_search(
     text: str, name: str, *, replications: int | None = None, seed: int | None = None, force: bool = False
 ) -> Search:
-    """A search from the text of a file; `name` is what errors call it.
+    """A search from the text of a file; `name`: the file's name in errors.
 
-    replications, seed: instead of the file's. force: allow the seed of the reported results.
+    replications, seed: replace those of the file. force: allow the seed of the reported results.
     """
     given = {"replications": replications, "seed": seed}
     changes = {name: value for name, value in given.items() if value is not None}
@@ -35,21 +42,21 @@ def read_search(
 
 
 def parse_search(text: str, name: str = "tuning.toml", changes: dict[str, Any] | None = None) -> Search:
-    """A search from the text of a file; `name` is what errors call it, `changes` goes before its numbers."""
+    """A search from the text of a file; `name`: the file's name in errors, `changes`: replace its numbers."""
     file = File(name, text)
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise syntax_error(name, text, str(error)) from None
-    file.keys((), content, TOP)
-    worlds, counts = read_worlds(file, group(file, content, "worlds"))
+    content = read_toml(file, TOP)
+    worlds, counts = read_worlds(file, read_group(file, content, "worlds"))
     if counts:
         file.refuse(("worlds", next(iter(counts)), "replications"), "replications: must be given once, at the top")
-    delays = {key: make(file, ("delays", key), given, DELAYS) for key, given in group(file, content, "delays").items()}
-    read = group(file, content, "policies").items()
+    delays = {
+        key: make(file, ("delays", key), given, DELAYS) for key, given in read_group(file, content, "delays").items()
+    }
+    read = read_group(file, content, "policies").items()
     policies = {key: read_policy(file, key, given, list(delays)) for key, given in read}
     numbers = {"replications": 20, "seed": TUNING_SEED, "reported": 0}
-    numbers |= {key: whole(file, (key,), content[key], int(key == "replications")) for key in numbers if key in content}
+    numbers |= {
+        key: read_whole(file, (key,), content[key], int(key == "replications")) for key in numbers if key in content
+    }
     try:
         return Search(
             name=checked_name(file, content),
@@ -57,7 +64,9 @@ def parse_search(text: str, name: str = "tuning.toml", changes: dict[str, Any] |
             worlds=worlds,
             delays=delays,
             policies=policies,
-            grid={key: read_values(file, key, given) for key, given in flat(group(file, content, "grid")).items()},
+            grid={
+                key: read_values(file, key, given) for key, given in flatten(read_group(file, content, "grid")).items()
+            },
             **numbers | (changes or {}),
         )
     except ExperimentError:
@@ -67,16 +76,16 @@ def parse_search(text: str, name: str = "tuning.toml", changes: dict[str, Any] |
         file.refuse((named,) if named in content else ("grid",), str(error))
 
 
-def flat(given: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Hyperparameters of a part with a dot in their names; a range { from, to, points } is a value.
+def flatten(given: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as dotted names; a range { from, to, points } is a value.
 
-    >>> flat({"graph": {"sparsity": {"from": 1, "to": 10, "points": 2}}})
+    >>> flatten({"graph": {"sparsity": {"from": 1, "to": 10, "points": 2}}})
     {'graph.sparsity': {'from': 1, 'to': 10, 'points': 2}}
     """
     found: dict[str, Any] = {}
     for key, value in given.items():
         part = isinstance(value, dict) and not set(value) & set(RANGE)
-        found |= flat(value, f"{prefix}{key}.") if part else {prefix + key: value}
+        found |= flatten(value, f"{prefix}{key}.") if part else {prefix + key: value}
     return found
 
 
@@ -96,6 +105,6 @@ def read_values(file: File, key: str, given: Any) -> Any:
         validate.whole(f"{key}.points", given.get("points"), 2)
     except ValueError as error:
         file.refuse(place, str(error))
-    # powers of ten come out exact when they are asked for in a row
+    # 12 digits make powers of ten exact
     exponents = np.linspace(np.log10(given["from"]), np.log10(given["to"]), given["points"])
     return np.array([float(f"{value:.12g}") for value in 10.0**exponents])

@@ -1,8 +1,8 @@
-"""Which source files a module can reach through imports, read from the text of the files; nothing is imported.
+"""The source files that a module depends on through imports, found by parsing the files; nothing is imported.
 
-An import counts wherever it stands, inside of a function too, unless only the type checker reads it. The package's own
-`__init__.py` does not count: it gathers names for users, and no result depends on what else it gathers. The same goes
-for the `__init__.py` of a folder, unless a name is imported from the folder itself.
+All imports count, also those inside of functions, except those for the type checker only. The package's own
+`__init__.py` does not count: it collects names for users, and results do not depend on them. The same goes for the
+`__init__.py` of a folder, unless a name is imported from the folder itself.
 """
 
 import ast
@@ -12,12 +12,12 @@ from pathlib import Path
 
 PACKAGE = "spillover"
 ROOT = Path(__file__).parents[1]
-# Folders whose files are loaded by name, so that no import statement shows which; they import nothing of the package.
+# Folders whose files are loaded by name, without import statements; they import nothing from the package.
 LOADED_BY_NAME = (f"{PACKAGE}.kernels",)
 
 
 def reachable(modules: Iterable[str], root: Path = ROOT) -> frozenset[Path]:
-    """Files of these modules of the package, and of all that they import, directly or not.
+    """Files of these modules of the package, and of everything that they import, directly or indirectly.
 
     >>> names = {path.name for path in reachable(["spillover.mailbox"])}
     >>> "rng.py" in names, "words.py" in names
@@ -35,8 +35,40 @@ def reachable(modules: Iterable[str], root: Path = ROOT) -> frozenset[Path]:
     return frozenset(found)
 
 
+def with_neighbours(module: str, path: Path) -> dict[str, Path]:
+    """A module that is not the package's and those of the same folder or package that it imports, directly or not."""
+    depth = len(module.split(".")) - (path.name != "__init__.py")
+    root = path.parents[min(depth, len(path.parents) - 1)]
+    found: dict[str, Path] = {}
+    waiting = {module: path}
+    while waiting:
+        name, file = waiting.popitem()
+        found[name] = file
+        package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+        for other in mentioned(file, package):
+            base = root.joinpath(*other.split("."))
+            for candidate in (base.with_suffix(".py"), base / "__init__.py"):
+                if other not in found and candidate.is_file():
+                    waiting[other] = candidate
+    return found
+
+
+@cache
+def mentioned(path: Path, package: str) -> frozenset[str]:
+    """Names that may be modules in the import statements of a file; `package` is what relative ones start from."""
+    found: set[str] = set()
+    for node in statements(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            found |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+    return frozenset(found - {""})
+
+
 def follows(module: str) -> bool:
-    """Whether the imports of a module are to be read."""
+    """Whether to follow the imports of a module."""
     return not any(module == folder or module.startswith(f"{folder}.") for folder in LOADED_BY_NAME)
 
 
@@ -56,19 +88,19 @@ def module_file(module: str, root: Path) -> Path:
 
 @cache
 def imports(path: Path, root: Path = ROOT) -> frozenset[str]:
-    """Names of the package's modules that a file imports, as it was when this process first asked."""
+    """Names of the package's modules that a file imports, as it was on the first call in this process."""
     return frozenset(name for node in statements(ast.parse(path.read_bytes())) for name in imported(node, root))
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those under `if TYPE_CHECKING`."""
+    """All nodes except those under `if TYPE_CHECKING`."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         yield node
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             waiting += node.orelse
-        elif not isinstance(node, ast.expr):  # no expression holds an import
+        elif not isinstance(node, ast.expr):  # expressions contain no imports
             waiting += ast.iter_child_nodes(node)
 
 

@@ -1,6 +1,7 @@
-"""From TOML to an experiment, or an error that names the file, the line and what was meant."""
+"""Reads an experiment from TOML; errors name the file, the line and the likely intention."""
 
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from spillover.experiments.specification import Comparison, Entry, Experiment
 from spillover.experiments.toml_errors import ExperimentError, File, Place
 from spillover.graph import GRAPHS
 from spillover.hyperparameters import value_of
-from spillover.policies import find_policy, is_policy_name, policy_names
+from spillover.policies import POLICIES
 from spillover.rng import Purpose, Rng
 from spillover.simulation import problem_for
 
@@ -24,12 +25,12 @@ LEAST = {"seed": 0, "replications": 1, "block": 1, "record": 1}
 
 
 def load_experiment(path: str | Path) -> Experiment:
-    """An experiment from a TOML file; `spillover.studies.load_experiment` knows those that ship by their names too."""
+    """An experiment from a TOML file; `spillover.studies.load_experiment` also takes the names of shipped ones."""
     return parse_experiment(read_text(Path(path)), str(path))
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, or an error that says what is wrong with its encoding."""
+    """The text of a file; raises an ExperimentError if it is not UTF-8."""
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError as error:
@@ -37,24 +38,22 @@ def read_text(path: Path) -> str:
 
 
 def parse_experiment(text: str, name: str = "experiment.toml") -> Experiment:
-    """An experiment from the text of a file; `name` is what errors call it."""
+    """An experiment from the text of a file; `name`: the file's name in errors."""
     file = File(name, text)
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise syntax_error(name, text, str(error)) from None
-    file.keys((), content, TOP)
+    content = read_toml(file, TOP)
     own_name = checked_name(file, content)
     title = content.get("title", own_name)
     if not isinstance(title, str):
         file.refuse(("title",), f"title = {title!r}: must be text")
-    worlds, counts = read_worlds(file, group(file, content, "worlds"))
-    delays = {key: make(file, ("delays", key), given, DELAYS) for key, given in group(file, content, "delays").items()}
+    worlds, counts = read_worlds(file, read_group(file, content, "worlds"))
+    delays = {
+        key: make(file, ("delays", key), given, DELAYS) for key, given in read_group(file, content, "delays").items()
+    }
     policies = {
-        key: read_policy(file, key, given, list(delays)) for key, given in group(file, content, "policies").items()
+        key: read_policy(file, key, given, list(delays)) for key, given in read_group(file, content, "policies").items()
     }
     numbers: dict[str, Any] = {
-        key: whole(file, (key,), content[key], least) for key, least in LEAST.items() if key in content
+        key: read_whole(file, (key,), content[key], least) for key, least in LEAST.items() if key in content
     }
     experiment = Experiment(
         name=own_name,
@@ -71,8 +70,18 @@ def parse_experiment(text: str, name: str = "experiment.toml") -> Experiment:
     return experiment
 
 
+def read_toml(file: File, keys: Iterable[str]) -> dict[str, Any]:
+    """The content of a file; at the top there may be only these keys."""
+    try:
+        content = tomllib.loads(file.text)
+    except tomllib.TOMLDecodeError as error:
+        raise syntax_error(file.name, file.text, str(error)) from None
+    file.keys((), content, keys)
+    return content
+
+
 def syntax_error(name: str, text: str, message: str) -> ExperimentError:
-    """TOML's own error, with its line where the others have it."""
+    """TOML's own error, in the form "file:line: message"."""
     what, _, where = message.rpartition(" (at ")
     line = "".join(c for c in where.partition(",")[0] if c.isdigit()) or str(max(text.count("\n"), 1))
     return ExperimentError(f"{name}:{line}: not TOML: {what or message}")
@@ -86,7 +95,7 @@ def checked_name(file: File, content: dict[str, Any]) -> str:
     return str(name)
 
 
-def whole(file: File, place: Place, value: Any, least: int) -> int:
+def read_whole(file: File, place: Place, value: Any, least: int) -> int:
     try:
         validate.whole(str(place[-1]), value, least, 2**64 - 1 if place[-1] == "seed" else None)
     except ValueError as error:
@@ -94,8 +103,8 @@ def whole(file: File, place: Place, value: Any, least: int) -> int:
     return int(value)
 
 
-def group(file: File, content: dict[str, Any], key: str) -> dict[str, Any]:
-    """One of the three groups of named tables, of which none may be empty."""
+def read_group(file: File, content: dict[str, Any], key: str) -> dict[str, Any]:
+    """A group of named tables, [key.NAME], with at least one of them."""
     found = file.table((key,), content.get(key, {}))
     if not found:
         file.refuse((key,), f"no {key}: must have at least one table [{key}.NAME]")
@@ -103,28 +112,29 @@ def group(file: File, content: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def read_worlds(file: File, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
-    """The environments, and the replications of those that say how many."""
+    """The environments, and the replications of those that have their own number."""
     worlds, counts = {}, {}
     for key, table in given.items():
         place = ("worlds", key)
         rest = dict(file.table(place, table))
         if "replications" in rest:
-            counts[key] = whole(file, (*place, "replications"), rest.pop("replications"), 1)
+            counts[key] = read_whole(file, (*place, "replications"), rest.pop("replications"), 1)
         worlds[key] = make(file, place, rest, ENVIRONMENTS, extra=["replications"])
     return worlds, counts
 
 
 def read_policy(file: File, key: str, given: Any, delays: list[str]) -> Entry:
-    """A policy and its other parameters at some delays; every combination is tried out."""
+    """A policy with its parameters, also those for single delays; every combination is checked."""
     place: Place = ("policies", key)
     rest = dict(file.table(place, given))
-    kind = read_kind(file, (*place, "kind") if "kind" in rest else place, rest.pop("kind", key))
+    kind_place = (*place, "kind") if "kind" in rest else place
+    kind = rest.pop("kind", key)
+    maker = file.find(kind_place, kind, POLICIES)
     label = rest.pop("label", key)
     if not isinstance(label, str):
         file.refuse((*place, "label"), f"label = {label!r}: must be text")
     overrides = file.table((*place, "at"), rest.pop("at", {}))
     extra = ["kind", "label", "at"]
-    maker = find_policy(kind)
     refuse_grids(file, place, build(file, place, maker, rest, extra, GRAPHS))
     at = {}
     for delay, other in overrides.items():
@@ -136,22 +146,9 @@ def read_policy(file: File, key: str, given: Any, delays: list[str]) -> Entry:
     return Entry(label=label, kind=kind, parameters=parameters(file, place, maker, rest, extra, GRAPHS), at=at)
 
 
-def read_kind(file: File, place: Place, kind: Any) -> str:
-    """The name of a policy that there is, or module:Class of one's own."""
-    if isinstance(kind, str) and ":" in kind:
-        try:
-            find_policy(kind)
-        except ValueError as error:
-            file.refuse(place, str(error))
-        return kind
-    if isinstance(kind, str) and is_policy_name(kind):
-        return kind
-    return file.known(place, "kind", kind, policy_names())
-
-
 def refuse_grids(file: File, place: Place, policy: Any) -> None:
-    """Lists of hyperparameters are for tuning; an experiment has one value."""
-    for name in policy.grids:
+    """Reject lists of hyperparameters, which are for tuning."""
+    for name in as_policy(policy).grids:
         value = value_of(policy, name)
         if np.ndim(value):
             given = np.asarray(value).tolist()
@@ -159,20 +156,22 @@ def refuse_grids(file: File, place: Place, policy: Any) -> None:
 
 
 def read_studies(file: File, content: dict[str, Any], *known: dict[str, Any]) -> tuple[Comparison, ...]:
-    """The studies; without any, everything meets everything."""
+    """The studies; by default one with all combinations."""
     groups = dict(zip(("worlds", "delays", "policies"), known, strict=True))
-    listed = content.get("studies", [{}])
-    if not isinstance(listed, list) or not listed or not all(isinstance(study, dict) for study in listed):
-        file.refuse(("studies",), f"studies = {listed!r}: must be tables, [[studies]]")
+    tables = content.get("studies", [{}])
+    if not isinstance(tables, list) or not tables or not all(isinstance(study, dict) for study in tables):
+        file.refuse(("studies",), f"studies = {tables!r}: must be tables, [[studies]]")
     studies = []
-    for number, study in enumerate(listed):
+    for number, study in enumerate(tables):
         place: Place = ("studies", number)
         file.keys(place, study, [*groups, "replications"])
         chosen = {
             name: read_names(file, (*place, name), study.get(name, list(group)), group)
             for name, group in groups.items()
         }
-        count = whole(file, (*place, "replications"), study["replications"], 1) if "replications" in study else None
+        count = (
+            read_whole(file, (*place, "replications"), study["replications"], 1) if "replications" in study else None
+        )
         studies.append(Comparison(**chosen, replications=count))
     return tuple(studies)
 
@@ -185,7 +184,7 @@ def read_names(file: File, place: Place, given: Any, known: dict[str, Any]) -> t
 
 
 def try_out(file: File, experiment: Experiment) -> None:
-    """Start every policy in its world at its delay, with one replication: what cannot start is refused now."""
+    """Start every policy in its world at its delay, so that errors appear before anything is computed."""
     for (world, delay, policy), replications in experiment.combinations().items():
         rng = Rng(experiment.seed, [replications - 1])
         place: Place = ("worlds", world)

@@ -1,4 +1,4 @@
-"""What an experiment's store holds, as arrays and as tidy tables."""
+"""The results in an experiment's store, as arrays and as tidy tables."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ JOINED = ("replications", "regret", "payoff", "optimality_ratio", "graph_error",
 
 
 class Record(NamedTuple):
-    """One (world, delay, policy) of an experiment: all replications, in their order."""
+    """All replications of one (world, delay, policy) of an experiment, in order."""
 
     world: str  # these three: names in the experiment file
     delay: str
@@ -38,42 +38,44 @@ class Record(NamedTuple):
     changes: tuple[int, ...]  # first rounds of the periods after the first one
     horizon: int
     replications: IntArray  # (R,): their numbers
-    seconds: float  # that computing took, summed over the cells
+    seconds: float  # computing time, summed over the cells
     arms: tuple[str, ...] = ()  # names of the arms, in the order of `adjacency`
 
 
 class Missing(ValueError):
-    """Results that are not all there."""
+    """Some results have not been computed."""
 
 
 class Results:
-    """What a store holds of an experiment. Reads files when they are asked for, computes nothing."""
+    """The results of an experiment in a store. Files are read on demand; nothing is computed."""
 
     def __init__(self, experiment: Experiment, store: CellStore, cells: list[dict[str, Any]]) -> None:
         self.experiment = experiment
         self.store = store
-        self.listed: dict[tuple[str, str, str], list[str]] = {}  # ids of the cells of a record
+        self.cell_ids: dict[tuple[str, str, str], list[str]] = {}  # ids of the cells of a record
         for cell in cells:
-            self.listed.setdefault((cell["world"], cell["delay"], cell["policy"]), []).append(cell["id"])
-        self.read: dict[tuple[str, str, str], Record] = {}
+            self.cell_ids.setdefault((cell["world"], cell["delay"], cell["policy"]), []).append(cell["id"])
+        self.loaded: dict[tuple[str, str, str], Record] = {}
 
     def __repr__(self) -> str:
-        return f"<Results of {self.experiment.name!r} in {self.store.folder}: {len(self.listed)} records>"
+        return f"<Results of {self.experiment.name!r} in {self.store.folder}: {len(self.cell_ids)} records>"
 
     def record(self, world: str, delay: str, policy: str) -> Record:
-        """The replications of one policy in one world at one delay, all that are in the store."""
+        """All stored replications of one policy in one world at one delay."""
         key = (world, delay, policy)
-        if key not in self.listed:
-            known = ", ".join(" / ".join(names) for names in self.listed)
+        if key not in self.cell_ids:
+            known = ", ".join(" / ".join(names) for names in self.cell_ids)
             raise KeyError(f"world, delay, policy = {' / '.join(key)}: must be one of {known}")
-        if key not in self.read:
-            self.read[key] = self.load(key)
-        return self.read[key]
+        if key not in self.loaded:
+            self.loaded[key] = self.load(key)
+        return self.loaded[key]
 
     def load(self, key: tuple[str, str, str]) -> Record:
-        parts = [part for cell in self.listed[key] if (part := self.whole(cell)) is not None]
+        parts = [part for cell in self.cell_ids[key] if (part := self.read_cell(cell)) is not None]
         if not parts:
-            raise Missing(f"{self.store.folder}: nothing yet of {' / '.join(key)}: run the experiment again to go on")
+            raise Missing(
+                f"{self.store.folder}: no results for {' / '.join(key)}: run the experiment again to continue"
+            )
         arrays, about = parts[0]
         joined: dict[str, Any] = {name: np.concatenate([arrays[name] for arrays, _ in parts]) for name in JOINED}
         return Record(
@@ -87,23 +89,23 @@ class Results:
             arms=tuple(about["arms"]),
         )
 
-    def whole(self, cell: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """A cell, or None where there is none that is whole."""
+    def read_cell(self, cell: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """A cell; None if it is missing or damaged."""
         try:
             return self.store.read(cell)
         except (FileNotFoundError, Damaged):
             return None
 
     def missing(self) -> list[str]:
-        """Ids of the cells that are not there, or not whole."""
-        return [cell for cells in self.listed.values() for cell in cells if self.whole(cell) is None]
+        """Ids of the cells that are missing or damaged."""
+        return [cell for cells in self.cell_ids.values() for cell in cells if self.read_cell(cell) is None]
 
     def records(self, *, world: str | None = None, delay: str | None = None, policy: str | None = None) -> list[Record]:
         """All records, or those with the given names, in the experiment's order."""
         wanted = (world, delay, policy)
         return [
             self.record(*key)
-            for key in self.listed
+            for key in self.cell_ids
             if all(want is None or want == name for want, name in zip(wanted, key, strict=True))
         ]
 
@@ -117,7 +119,7 @@ class Results:
         return self.table(lambda record: curves(record, every))
 
     def final(self) -> "pd.DataFrame":
-        """One row for each replication: how it ended; the optimality ratio is the mean over the periods."""
+        """One row for each replication: its final values; the optimality ratio is the mean over the periods."""
         return self.table(ends)
 
     def graphs(self) -> "pd.DataFrame":
@@ -134,7 +136,7 @@ class Results:
         return pd.concat(parts, ignore_index=True)
 
     def export(self, path: str | Path, table: str = "rounds") -> None:
-        """Write a table as .csv or .parquet, by the ending: "rounds" (to_frame), "final" or "graphs"."""
+        """Write a table as .csv or .parquet, by the suffix: "rounds" (to_frame), "final" or "graphs"."""
         tables = {"rounds": self.to_frame, "final": self.final, "graphs": self.graphs}
         validate.require(table in tables, "table", table, f"one of {', '.join(tables)}")
         ending = Path(path).suffix
@@ -186,7 +188,7 @@ def edges(record: Record) -> dict[str, Any]:
 
 
 def open_results(folder: str | Path, *, partial: bool = False) -> Results:
-    """The results in a folder. An experiment that is not finished is refused, unless `partial`."""
+    """The results in a folder. Raises `Missing` if the experiment is not finished, unless `partial`."""
     store = CellStore(folder)
     about = store.about()
     if about is None:
@@ -195,9 +197,9 @@ def open_results(folder: str | Path, *, partial: bool = False) -> Results:
     experiment = replace(read, study=about.get("study"))
     results = Results(experiment, store, about["cells"])
     if not partial and (missing := results.missing()):
-        total = sum(len(cells) for cells in results.listed.values())
+        total = sum(len(cells) for cells in results.cell_ids.values())
         raise Missing(
-            f"{folder}: {len(missing)} of {total} cells are missing or damaged: run the experiment again to go on, "
+            f"{folder}: {len(missing)} of {total} cells are missing or damaged: run the experiment again to continue, "
             "or ask for partial results"
         )
     return results

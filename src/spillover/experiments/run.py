@@ -1,4 +1,4 @@
-"""Compute what is missing of an experiment, and keep each cell as soon as it is there."""
+"""Computes the missing cells of an experiment, and stores each as soon as it is ready."""
 
 import sys
 import warnings
@@ -9,23 +9,23 @@ from pathlib import Path
 from time import sleep
 from typing import Any, NamedTuple
 
-from spillover.experiments.compute import Computed, Task, compute
-from spillover.experiments.engines import Mapping, start
+from spillover.experiments.compute import CellTask, Computed, compute
+from spillover.experiments.engines import Mapping, start_engine
 from spillover.experiments.fingerprint import source_digest
 from spillover.experiments.parse import parse_experiment
 from spillover.experiments.results import Results
 from spillover.experiments.specification import Cell, Experiment
 from spillover.store import CellStore, Damaged
 
-SECONDS_BETWEEN_LOOKS = 0.2  # at cells that another process computes
+SECONDS_BETWEEN_LOOKS = 0.2  # for cells that another process computes
 
 
-class Order(NamedTuple):
-    """What goes to a worker."""
+class CellJob(NamedTuple):
+    """A cell for a worker."""
 
     cell: str  # its id
     name: str
-    task: Task
+    task: CellTask
     source: str
 
 
@@ -42,30 +42,30 @@ def run_experiment(
     address: str | None = None,
     progress: bool = True,
 ) -> Results:
-    """Compute what a folder lacks of an experiment; what is there already stays as it is.
+    """Compute the cells of an experiment that a folder does not have yet.
 
-    engine: "serial" (this process), "loky" (processes of this machine), "dask" or "ray". jobs: how many workers
-    (default: the cores). address: of a Dask or Ray cluster that is running. progress: a bar on stderr, unless piped.
-    It may be stopped at any moment, and several processes may work on one folder.
+    engine: "serial" (this process), "loky" (processes of this machine), "dask" or "ray". jobs: number of workers
+    (default: the cores). address: of a running Dask or Ray cluster. progress: a bar on stderr, unless piped.
+    A run can be interrupted at any time and continued later, and several processes can work on one folder.
     """
     store, cells = CellStore(folder), experiment.cells()
-    enter(store, experiment, cells)
+    open_store(store, experiment, cells)
     missing = find_missing(store, cells)
     if missing:
         total = sum(cell.count for cell in unique(cells).values())
-        with bar(total, missing, progress) as shown:
+        with progress_bar(total, missing, progress) as shown:
             try:
-                with start(engine, jobs, address) as mapping:
+                with start_engine(engine, jobs, address) as mapping:
                     run_cells(store, missing, mapping, shown)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(interruption_message(store, cells)) from None
             finally:
                 store.release_all()
-    return Results(experiment, store, [listed(cell) for cell in cells])
+    return Results(experiment, store, [store_entry(cell) for cell in cells])
 
 
-def enter(store: CellStore, experiment: Experiment, cells: list[Cell]) -> None:
-    """Open the store for this experiment, unless it is another one's."""
+def open_store(store: CellStore, experiment: Experiment, cells: list[Cell]) -> None:
+    """Open the store for this experiment; raises a ValueError if it belongs to another one."""
     about = store.about()
     if about is not None and about["name"] != experiment.name:
         raise ValueError(
@@ -73,33 +73,33 @@ def enter(store: CellStore, experiment: Experiment, cells: list[Cell]) -> None:
             f"it holds the experiment {about['name']!r}"
         )
     again = parse_experiment(experiment.text, experiment.name).changed(**experiment.changes)
-    if [listed(cell) for cell in again.cells()] != [listed(cell) for cell in cells]:
+    if [store_entry(cell) for cell in again.cells()] != [store_entry(cell) for cell in cells]:
         raise ValueError(
-            f"experiment = {experiment.name!r}: must be what load_experiment or parse_experiment gave, changed by "
-            "nothing but changed(): the store keeps its text"
+            f"experiment = {experiment.name!r}: must come from load_experiment or parse_experiment and be changed only "
+            "by changed(), because the store keeps its text"
         )
     about = {
         "name": experiment.name,
         "text": experiment.text,
         "changes": experiment.changes,
         "study": experiment.study,
-        "cells": [listed(cell) for cell in cells],
+        "cells": [store_entry(cell) for cell in cells],
     }
     store.open(about, experiment.text)
 
 
-def listed(cell: Cell) -> dict[str, Any]:
+def store_entry(cell: Cell) -> dict[str, Any]:
     """A cell as `store.json` lists it."""
     return {name: getattr(cell, name) for name in ("world", "delay", "policy", "first", "count", "id")}
 
 
 def unique(cells: list[Cell]) -> dict[str, Cell]:
-    """Entries with the same parameters share a cell."""
+    """The cells by id: policies with the same parameters share cells."""
     return {cell.id: cell for cell in cells}
 
 
 def is_whole(store: CellStore, cell: str) -> bool:
-    """Whether a cell is there and can be read."""
+    """Whether a cell exists and is not damaged."""
     try:
         store.read(cell)
     except (FileNotFoundError, Damaged):
@@ -108,7 +108,7 @@ def is_whole(store: CellStore, cell: str) -> bool:
 
 
 def find_missing(store: CellStore, cells: list[Cell]) -> dict[str, Cell]:
-    """What is to be computed; damaged cells are reported."""
+    """The cells to compute; warns about damaged ones."""
     missing = {}
     for name, cell in unique(cells).items():
         try:
@@ -116,58 +116,58 @@ def find_missing(store: CellStore, cells: list[Cell]) -> dict[str, Cell]:
         except FileNotFoundError:
             missing[name] = cell
         except Damaged as error:
-            warnings.warn(f"{error}; {cell} is computed anew", stacklevel=3)
+            warnings.warn(f"{error}; {cell} is computed again", stacklevel=3)
             missing[name] = cell
     return missing
 
 
 def run_cells(store: CellStore, missing: dict[str, Cell], mapping: Mapping, shown: Any) -> None:
-    """Compute all that nobody else does, then look after what others had taken: they may have died."""
+    """Compute the cells that no other process has claimed, then wait for the others, which may turn out to be dead."""
     left = dict(missing)
     while left:
-        orders = claimed(store, left)
-        first = next(orders, None)
+        claimed = claim_jobs(store, left)
+        first = next(claimed, None)
         if first is None:
             sleep(SECONDS_BETWEEN_LOOKS)
         else:
-            with closing(mapping(carry_out, chain([first], orders))) as results:
+            with closing(mapping(compute_cell, chain([first], claimed))) as results:
                 for name, result in results:
-                    keep(store, missing[name], result)
+                    write_cell(store, missing[name], result)
                     shown.update(left.pop(name).count)
         for name in [name for name in left if is_whole(store, name)]:  # from another process
             shown.update(left.pop(name).count)
 
 
-def keep(store: CellStore, cell: Cell, result: Computed) -> None:
-    """Write a cell; after that it is no longer this process's."""
+def write_cell(store: CellStore, cell: Cell, result: Computed) -> None:
+    """Write a cell and release the claim on it."""
     store.write(
         cell.id, result.arrays, result.about | {"source": source_digest(cell.task), "description": cell.description}
     )
     store.release(cell.id)
 
 
-def claimed(store: CellStore, left: dict[str, Cell]) -> Iterator[Order]:
-    """Orders for the cells that this process may compute, each claimed at the moment when it is handed out."""
+def claim_jobs(store: CellStore, left: dict[str, Cell]) -> Iterator[CellJob]:
+    """Jobs for the cells that this process can claim; each is claimed when it is yielded."""
     for name, cell in list(left.items()):
         if not store.claim(name):
             continue
         if is_whole(store, name):  # another process was faster
             store.release(name)
         else:
-            yield Order(name, str(cell), cell.task, source_digest(cell.task))
+            yield CellJob(name, str(cell), cell.task, source_digest(cell.task))
 
 
-def carry_out(order: Order) -> tuple[str, Computed]:
-    """Compute in a worker, whose package must be the one that the cell's id was made with."""
-    if source_digest(order.task) != order.source:
-        raise Failed(f"{order.name}: the worker has another version of spillover than this process; install the same")
+def compute_cell(job: CellJob) -> tuple[str, Computed]:
+    """Compute a cell in a worker, which must have the same source code as the process that made the cell's id."""
+    if source_digest(job.task) != job.source:
+        raise Failed(f"{job.name}: the worker has another version of spillover than this process; install the same")
     try:
-        return order.cell, compute(order.task)
+        return job.cell, compute(job.task)
     except Exception as error:
-        raise Failed(f"{order.name}: {type(error).__name__}: {error}") from error
+        raise Failed(f"{job.name}: {type(error).__name__}: {error}") from error
 
 
-def bar(total: int, missing: dict[str, Cell], progress: bool) -> Any:
+def progress_bar(total: int, missing: dict[str, Cell], progress: bool) -> Any:
     """Replications done, with rate and time left, on stderr; silent when piped."""
     from tqdm import tqdm
 
@@ -184,7 +184,7 @@ def bar(total: int, missing: dict[str, Cell], progress: bool) -> Any:
 
 
 def interruption_message(store: CellStore, cells: list[Cell]) -> str:
-    """What to say when somebody stops the run."""
+    """The message after an interruption of the run."""
     wanted = unique(cells)
     kept = sum(store.has(name) for name in wanted)
-    return f"stopped: {kept} of {len(wanted)} cells are kept in {store.folder}; run the same again to go on"
+    return f"stopped: {kept} of {len(wanted)} cells are kept in {store.folder}; run the same command again to continue"

@@ -1,4 +1,4 @@
-"""What to tune: policies over worlds and delays, and the grid that is searched for each of them."""
+"""The description of a search: policies over worlds and delays, and the grid of hyperparameters."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -9,17 +9,17 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import Delay, Environment, as_policy
-from spillover.experiments.final_regret import Task
+from spillover.experiments.final_regret import BlockTask
 from spillover.experiments.specification import Entry
 from spillover.hyperparameters import with_values
 from spillover.types import Array
 
-LEARNERS = 500  # at once: enough for the cost of a round to be spread, few enough to stay in the processor's cache
-TUNING_SEED = 1_000_003  # what shipped experiments report has seeds from 0 on
+BATCH_SIZE = 500  # large enough to spread the overhead of a round, small enough for the processor's cache
+TUNING_SEED = 1_000_003  # shipped experiments report small seeds
 
 
 class Place(NamedTuple):
-    """Where a grid is searched: names in the tuning file."""
+    """A combination in which the grid is searched: names in the tuning file."""
 
     world: str
     delay: str
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some cells of the grid and some replications: what one worker plays at a time."""
+    """Some cells of the grid and some replications, which one worker plays at once."""
 
     place: Place
     cells: range  # positions in Search.cells
@@ -41,11 +41,11 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """What to search: policies over worlds and delays, each on the same grid.
+    """A search over policies, worlds and delays, all with the same grid.
 
-    grid: hyperparameter -> values, of those that the policies take as arrays (`grids`); cells are all combinations.
-    seed: of the draws to tune on. reported: the seed of the results that the choice is for; the two must differ,
-        because a choice is too good on the draws it was made on.
+    grid: hyperparameter -> values, for hyperparameters in the policies' `grids`; the cells are all combinations.
+    seed: of the tuning runs. reported: the seed of the final results; the two must differ, because a choice looks too
+        good on the draws that it was made on.
     """
 
     name: str
@@ -63,18 +63,18 @@ class Search:
         validate.whole("seed", self.seed, 0, 2**64 - 1)
         for name in ("worlds", "delays", "policies", "grid"):
             validate.require(len(getattr(self, name)) > 0, name, dict(getattr(self, name)), "at least one")
-        other = "another one than that of the reported results: a choice looks too good on the draws it was made on"
+        other = "different from that of the reported results: a choice looks too good on the draws it was made on"
         validate.require(self.seed != self.reported, "seed", self.seed, f"{other} (reported=None or --force allow it)")
         for name, values in self.grid.items():
-            listed = np.asarray(values)
-            good = listed.ndim == 1 and listed.size > 0 and listed.dtype.kind in "iuf"
+            array = np.asarray(values)
+            good = array.ndim == 1 and array.size > 0 and array.dtype.kind in "iuf"
             validate.require(good, f"grid.{name}", values, "a list of numbers")
         for place in self.places:
-            self.on_grid(place, self.columns)  # refuses what the policy cannot take
+            self.on_grid(place, self.columns)  # checks that the policy accepts the grid
 
     @property
     def cells(self) -> list[tuple[float, ...]]:
-        """All combinations, the last hyperparameter running fastest."""
+        """All combinations; the last hyperparameter varies fastest."""
         return list(itertools.product(*([float(v) for v in values] for values in self.grid.values())))
 
     @property
@@ -96,18 +96,18 @@ class Search:
             validate.require(name in taken, "name in grid", name, accepted)
         return with_values(policy, columns)
 
-    def task(self, block: Block) -> Task:
+    def task(self, block: Block) -> BlockTask:
         part = slice(block.cells.start, block.cells.stop)
         policy = self.on_grid(block.place, {name: values[part] for name, values in self.columns.items()})
         place = block.place
-        return Task(
+        return BlockTask(
             self.worlds[place.world], self.delays[place.delay], policy, self.seed, block.first, block.replications
         )
 
     def blocks(self) -> list[Block]:
-        """Pieces of at most LEARNERS learners, whole rows of replications where they fit."""
-        count = min(self.replications, LEARNERS)
-        width = LEARNERS // count
+        """Blocks of at most BATCH_SIZE cells times replications, with all replications of a cell if they fit."""
+        count = min(self.replications, BATCH_SIZE)
+        width = BATCH_SIZE // count
         pieces = [range(k, min(k + width, len(self.cells))) for k in range(0, len(self.cells), width)]
         return [
             Block(place, cells, first, min(count, self.replications - first))

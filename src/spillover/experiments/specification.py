@@ -1,4 +1,4 @@
-"""What an experiment is: worlds, delays and policies by name, and which of them meet."""
+"""The description of an experiment: worlds, delays and policies by name, and their combinations."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,14 +7,14 @@ from typing import Any
 
 from spillover import validate
 from spillover.contracts import Delay, Environment
-from spillover.experiments.compute import Task
+from spillover.experiments.compute import CellTask
 from spillover.experiments.fingerprint import describe, digest, source_digest
 from spillover.policies import find_policy
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A policy of an experiment: its kind (a name that `find_policy` knows) and parameters, others at some delays."""
+    """A policy of an experiment: its kind (a name for `find_policy`) and parameters; `at`: changes at some delays."""
 
     label: str
     kind: str
@@ -22,7 +22,7 @@ class Entry:
     at: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def policy(self, delay: str | None = None) -> Any:
-        """The policy as it is played at a delay (by the delay's name in the file).
+        """The policy with its parameters at a delay (the delay's name in the file).
 
         >>> Entry(label="CUCB", kind="discounted-cucb", at={"400": {"discount": 0.99}}).policy("400").discount
         0.99
@@ -32,7 +32,7 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Names of worlds, delays and policies, all of which meet; `replications` where it is not the world's."""
+    """All combinations of some worlds, delays and policies; `replications` overrides that of the world."""
 
     worlds: tuple[str, ...]
     delays: tuple[str, ...]
@@ -42,23 +42,23 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A block of replications of one policy in one world at one delay: what is computed and kept as a whole."""
+    """A block of replications of one policy in one world at one delay: the unit of computing and storing."""
 
     world: str
     delay: str
     policy: str
     first: int
     count: int
-    task: Task = field(repr=False)
+    task: CellTask = field(repr=False)
 
     @cached_property
     def description(self) -> dict[str, Any]:
-        """All that the numbers depend on, defaults included, as JSON has it; names in the file are no part of it."""
+        """All parameters that the results depend on, for JSON, defaults included; names in the file are left out."""
         return dict(describe(self.task))
 
     @cached_property
     def id(self) -> str:
-        """Changes with anything that the numbers can depend on: the description, and the source that computes."""
+        """A hash of everything that the results can depend on: the description and the source code."""
         return digest({"cell": self.description, "source": source_digest(self.task)})
 
     def __str__(self) -> str:
@@ -68,10 +68,9 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """An experiment file, read. `changes` is what was changed after reading, see `changed`.
+    """The content of an experiment file. `changes`: changes after reading, see `changed`.
 
-    study: the name of the study in `spillover.studies` that the experiment is; none for a file of one's own, whatever
-    it is called.
+    study: the name of the study in `spillover.studies` that the experiment belongs to; None for a user's own file.
     """
 
     name: str
@@ -79,7 +78,7 @@ class Experiment:
     seed: int = 0
     replications: int = 100
     block: int = 100  # replications a cell
-    record: int = 50  # measured at the end of every so many rounds, and of the last one
+    record: int = 50  # measure every so many rounds, and at the end
     worlds: dict[str, Environment]
     delays: dict[str, Delay]
     policies: dict[str, Entry]
@@ -90,7 +89,7 @@ class Experiment:
     study: str | None = None
 
     def combinations(self) -> dict[tuple[str, str, str], int]:
-        """Every (world, delay, policy) once, in the file's order, with its replications: the most that a study asks."""
+        """Every (world, delay, policy) in the file's order, with the largest number of replications in any study."""
         found: dict[tuple[str, str, str], int] = {}
         for study in self.studies:
             for world in study.worlds:
@@ -100,14 +99,14 @@ class Experiment:
         return found
 
     def cells(self) -> list[Cell]:
-        """The work: blocks of replications, aligned at multiples of `block`."""
+        """All cells: blocks of replications, aligned at multiples of `block`."""
         return [cell for key, count in self.combinations().items() for cell in self.blocks(*key, count)]
 
     def blocks(self, world: str, delay: str, policy: str, replications: int) -> Iterator[Cell]:
         player = self.policies[policy].policy(delay)
         for first in range(0, replications, self.block):
             count = min(self.block, replications - first)
-            task = Task(self.worlds[world], self.delays[delay], player, self.seed, self.record, first, count)
+            task = CellTask(self.worlds[world], self.delays[delay], player, self.seed, self.record, first, count)
             yield Cell(world=world, delay=delay, policy=policy, first=first, count=count, task=task)
 
     def changed(
@@ -123,7 +122,7 @@ class Experiment:
     ) -> "Experiment":
         """The same experiment with other numbers (`replications`: for all worlds and studies), or a part of it.
 
-        worlds, delays, policies: only those of this name. A store remembers the changes beside the file's text.
+        worlds, delays, policies: only those with these names. A store keeps the changes beside the file's text.
         """
         for name, number, least in (("seed", seed, 0), ("replications", replications, 1), ("block", block, 1)):
             if number is not None:
@@ -141,7 +140,7 @@ class Experiment:
         return changed
 
     def only(self, name: str, kept: tuple[str, ...]) -> "Experiment":
-        """The part of the studies in which `name` (worlds, delays or policies) is one of those kept."""
+        """The part of the studies whose worlds, delays or policies (`name`) are among those kept."""
         known = getattr(self, name)
         for one in kept:
             validate.require(one in known, name, one, f"one of {', '.join(known)}")
@@ -151,6 +150,6 @@ class Experiment:
             names: dict[str, Any] = {name: tuple(one for one in getattr(study, name) if one in kept)}
             parts.append(replace(study, **names))
         studies = tuple(part for part in parts if getattr(part, name))
-        validate.require(bool(studies), name, list(kept), "names that a study has")
+        validate.require(bool(studies), name, list(kept), "names that some study uses")
         left = list(dict.fromkeys(one for study in studies for one in getattr(study, name)))
         return replace(self, studies=studies, changes=self.changes | {name: left})

@@ -1,10 +1,12 @@
-"""Errors about a TOML file: where a key stands in it, and what was probably meant."""
+"""Errors about a TOML file: the line of a key, and a suggestion for a misspelt name."""
 
 import re
 import tomllib
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn, TypeAlias
+
+from spillover.registry import Registry
+from spillover.validate import suggestion
 
 Place: TypeAlias = tuple[str | int, ...]  # keys from the top; a number for an item of [[...]]
 
@@ -26,15 +28,15 @@ def keys_of(dotted: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def places(text: str) -> dict[Place, int]:
-    """The line (from 1) of every table and key of a valid text; what inline tables hold stands on their line."""
+def line_numbers(text: str) -> dict[Place, int]:
+    """The line (from 1) of every table and key of a valid text; keys of inline tables have the line of their table."""
     found: dict[Place, int] = {}
     table: Place = ()
-    depth, quoted = 0, False  # inside of an array or a string of several lines there are no keys
+    depth, quoted = 0, False  # there are no keys inside of an array or string that spans several lines
     for number, line in enumerate(text.splitlines(), 1):
         if depth == 0 and not quoted:
             if header := HEADER.match(line):
-                table = opened(found, header[1] == "[[", keys_of(header[2]))
+                table = table_place(found, header[1] == "[[", keys_of(header[2]))
                 found.setdefault(table, number)
                 continue
             if key := KEY.match(line):
@@ -45,7 +47,7 @@ def places(text: str) -> dict[Place, int]:
     return found
 
 
-def opened(found: dict[Place, int], array: bool, keys: tuple[str, ...]) -> Place:
+def table_place(found: dict[Place, int], array: bool, keys: tuple[str, ...]) -> Place:
     """The place of a table from its header; items of an array of tables are numbered from 0."""
     if not array:
         return keys
@@ -54,19 +56,19 @@ def opened(found: dict[Place, int], array: bool, keys: tuple[str, ...]) -> Place
 
 
 def line_of(text: str, place: Place) -> int:
-    """The line of a key, or of the nearest table around it that the text names."""
-    known = places(text)
+    """The line of a key, or of the nearest table around it."""
+    known = line_numbers(text)
     while place and place not in known:
         place = place[:-1]
     return known.get(place, 1)
 
 
 class ExperimentError(ValueError):
-    """A file that is not an experiment; the message starts with the file and the line."""
+    """An invalid experiment file; the message starts with the file and the line."""
 
 
 class File(NamedTuple):
-    """An experiment file as it is read."""
+    """The name and the text of an experiment file."""
 
     name: str
     text: str
@@ -75,12 +77,19 @@ class File(NamedTuple):
         raise ExperimentError(f"{self.name}:{line_of(self.text, place)}: {message}")
 
     def known(self, place: Place, what: str, given: Any, names: Iterable[str]) -> str:
-        """A name that is one of those there are, or an error with the nearest of them."""
+        """The given name, if it is one of `names`; otherwise an error with a suggestion."""
         names = list(names)
         if isinstance(given, str) and given in names:
             return given
-        listed = f"must be one of {', '.join(names)}" if names else "there are none"
-        self.refuse(place, f"{what} = {given!r}: {listed}{suggestion(str(given), names)}")
+        accepted = f"must be one of {', '.join(names)}" if names else "there are none"
+        self.refuse(place, f"{what} = {given!r}: {accepted}{suggestion(str(given), names)}")
+
+    def find(self, place: Place, kind: Any, kinds: Registry[Any]) -> Any:
+        """The part of that kind, or an error with the nearest of those there are."""
+        try:
+            return kinds.find(kind, "kind")
+        except ValueError as error:
+            self.refuse(place, str(error))
 
     def table(self, place: Place, given: Any) -> dict[str, Any]:
         if not isinstance(given, dict):
@@ -88,23 +97,13 @@ class File(NamedTuple):
         return given
 
     def keys(self, place: Place, given: Iterable[str], accepted: Iterable[str]) -> None:
-        """Refuse a key that nobody reads."""
+        """Reject unknown keys."""
         accepted = list(accepted)
         for key in given:
             if key not in accepted:
                 hint = suggestion(key, accepted)
                 inside = f" in [{dotted(place)}]" if place else ""
                 self.refuse((*place, key), f"unknown key {key}{inside}: must be one of {', '.join(accepted)}{hint}")
-
-
-def suggestion(given: str, names: Iterable[str]) -> str:
-    """The nearest of some names, if one is near.
-
-    >>> suggestion("discont", ["discount", "sparsity"])
-    '; did you mean discount?'
-    """
-    near = get_close_matches(given, list(names), 1, 0.5)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def dotted(place: Place) -> str:

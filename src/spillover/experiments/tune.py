@@ -1,12 +1,12 @@
-"""Tuning: a grid of hyperparameters as a batch axis, scored by final regret on other seeds than those reported.
+"""Tuning: a grid of hyperparameters as a batch axis, scored by final regret on other seeds than the reported ones.
 
-Every cell of the grid meets the same replications, and equals the single run with its values bit for bit. Blocks of
-learners keep memory bounded whatever the size of the grid, run side by side, and are kept: a search that was
-interrupted goes on where it stopped.
+Every cell of the grid meets the same replications, and equals the single run with its values bit for bit. The grid is
+split into blocks, which bound the memory, run in parallel, and are stored: an interrupted search continues where it
+stopped.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,13 +15,14 @@ import numpy as np
 
 from spillover.contracts import Environment
 from spillover.delays import as_delay
-from spillover.experiments.engines import start
-from spillover.experiments.final_regret import Task, play
+from spillover.experiments.engines import start_engine
+from spillover.experiments.final_regret import BlockTask, play
 from spillover.experiments.fingerprint import describe, digest, source_digest
 from spillover.experiments.run import Failed
 from spillover.experiments.search import TUNING_SEED, Block, Place, Search
 from spillover.files import write_atomically
 from spillover.metrics import mean_interval
+from spillover.simulation import with_progress
 from spillover.store import CellStore, Damaged
 from spillover.types import Array
 
@@ -29,23 +30,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Order(NamedTuple):
-    """What goes to a worker."""
+class BlockJob(NamedTuple):
+    """A block for a worker."""
 
     name: str  # of the block in the store
-    label: str  # for people
-    task: Task
+    label: str  # for messages
+    task: BlockTask
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tuned:
-    """What a search found: final regret of each cell, (cells, replications), wherever it was searched."""
+    """The result of a search: final regret of each cell, (cells, replications), in each place."""
 
     search: Search
     regret: Mapping[Place, Array]
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row a cell: world, delay, policy, the hyperparameters, mean final regret and its 95% interval."""
+        """One row for each cell: world, delay, policy, hyperparameters, mean final regret, 95% confidence interval."""
         import pandas as pd
 
         columns: dict[str, Any] = dict(self.search.columns)
@@ -57,13 +58,13 @@ class Tuned:
         return pd.concat(frames, ignore_index=True)
 
     def best(self) -> "pd.DataFrame":
-        """The cell with the least mean final regret wherever it was searched; of equal ones the first."""
+        """The cell with the least mean final regret in each place; the first one if there are ties."""
         frame = self.to_frame()
         rows = frame.groupby(list(Place._fields), sort=False)["final_regret"].idxmin()
         return frame.loc[rows].reset_index(drop=True)
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write tuning.csv, every cell, and tuning.json, what was searched and the best; each whole or not at all."""
+        """Write tuning.csv (every cell) and tuning.json (the search and the best cells), each atomically."""
         table, summary = Path(folder) / "tuning.csv", Path(folder) / "tuning.json"
         table.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(table, self.to_frame().to_csv(index=False).encode())
@@ -116,17 +117,18 @@ def run_search(
 ) -> Tuned:
     """Search the grid; engine, jobs and address as for `run_experiment`.
 
-    folder: where finished blocks are kept, so that the same search goes on from there; None keeps nothing.
+    folder: where finished blocks are stored, so that an interrupted search can continue; None: nowhere.
     """
     store = None if folder is None else CellStore(folder)
     if store is not None:
         store.cells.mkdir(parents=True, exist_ok=True)
     tasks = {identity(task := search.task(block)): (block, task) for block in search.blocks()}
-    found = {name: kept for name in tasks if (kept := stored(store, name)) is not None}
-    missing = [Order(name, str(block), task) for name, (block, task) in tasks.items() if name not in found]
+    found = {name: kept for name in tasks if (kept := read_block(store, name)) is not None}
+    missing = [BlockJob(name, str(block), task) for name, (block, task) in tasks.items() if name not in found]
     if missing:
-        with start(engine, jobs, address) as mapping:
-            for name, regret in watch(mapping(carry_out, missing), len(missing), progress):
+        with start_engine(engine, jobs, address) as mapping:
+            played = with_progress(mapping(play_block, missing), len(missing), progress, " blocks")
+            for name, regret in played:
                 found[name] = regret
                 if store is not None:
                     store.write(name, {"regret": regret}, {})
@@ -134,30 +136,21 @@ def run_search(
     return Tuned(search=search, regret={place: assemble(search, place, blocks) for place in search.places})
 
 
-def carry_out(order: Order) -> tuple[str, Array]:
-    """Play in a worker."""
+def play_block(job: BlockJob) -> tuple[str, Array]:
+    """Play a block in a worker."""
     try:
-        return order.name, play(order.task)
+        return job.name, play(job.task)
     except Exception as error:
-        raise Failed(f"{order.label}: {type(error).__name__}: {error}") from error
+        raise Failed(f"{job.label}: {type(error).__name__}: {error}") from error
 
 
-def watch(played: Iterator[Any], total: int, progress: bool) -> Iterator[Any]:
-    """The same with a progress bar on stderr, unless it is piped."""
-    if not progress:
-        return played
-    from tqdm import tqdm
-
-    return iter(tqdm(played, total=total, unit=" blocks", disable=None, leave=False))
-
-
-def identity(task: Task) -> str:
-    """Changes with anything that the numbers can depend on."""
+def identity(task: BlockTask) -> str:
+    """A hash of everything that the results can depend on."""
     return digest({"tuning": describe(task), "source": source_digest(task)})
 
 
-def stored(store: CellStore | None, name: str) -> Array | None:
-    """A block that is there already, and whole."""
+def read_block(store: CellStore | None, name: str) -> Array | None:
+    """A stored block; None if it is missing or damaged."""
     try:
         return None if store is None else np.asarray(store.read(name)[0]["regret"])
     except (FileNotFoundError, Damaged):
@@ -166,8 +159,8 @@ def stored(store: CellStore | None, name: str) -> Array | None:
 
 def assemble(search: Search, place: Place, blocks: list[tuple[Block, Array]]) -> Array:
     """(cells, replications) of one place from its blocks."""
-    whole = np.empty((len(search.cells), search.replications))
+    joined = np.empty((len(search.cells), search.replications))
     for block, regret in blocks:
         if block.place == place:
-            whole[block.cells.start : block.cells.stop, block.first : block.first + block.replications] = regret
-    return whole
+            joined[block.cells.start : block.cells.stop, block.first : block.first + block.replications] = regret
+    return joined

@@ -1,4 +1,4 @@
-"""Learning the graph: exchangeable learners from outcomes to adjacency and weights."""
+"""Graph learners, which estimate adjacency and weights from outcomes; they are interchangeable."""
 
 from spillover.graph.adaptive import CANDIDATES, AdaptiveGraph, AdaptiveState, EvidenceSummary, evidence
 from spillover.graph.instrument import InstrumentGraph, InstrumentState

@@ -1,4 +1,4 @@
-"""The learner for an unknown graph: several candidates side by side, of which the best predictor is used."""
+"""The graph learner for an unknown graph: several candidates side by side; the one that predicts best is used."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,7 +35,7 @@ class AdaptiveState(NamedTuple):
     evidence: Evidence
     changes: ChangeEvidence
     used: IntArray  # (*batch,): position in CANDIDATES
-    weights: Array  # (*batch, n): of the one that is used
+    weights: Array  # (*batch, n): of the candidate in use
 
     @property
     def adjacency(self) -> Array:
@@ -54,7 +54,7 @@ class AdaptiveState(NamedTuple):
 
 
 def pick(used: IntArray, choices: list[Array]) -> Array:
-    """For each learner the value of the candidate that it uses."""
+    """For each row of the batch the value of the candidate in use."""
     axes = choices[0].ndim - used.ndim
     return np.asarray(np.choose(used[(..., *[None] * axes)], choices))
 
@@ -64,23 +64,23 @@ class EvidenceSummary(NamedTuple):
 
     candidates: tuple[str, ...]
     errors: Array  # (*batch, candidates): discounted mean squared error of the predicted payoff; NaN before any
-    with_graph: Array  # (*batch,): the lowest of those with a graph
-    without: Array  # (*batch,)
+    with_graph: Array  # (*batch,): the lowest error of the candidates with a graph
+    without: Array  # (*batch,): the error without a graph
     used: IntArray  # (*batch,): position in candidates
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveGraph(GraphLearner):
-    """The paper's sparse graph, the instrument estimate, full-history weights, or none: the best predictor.
+    """The paper's sparse graph, the instrument estimate, full-history weights or no graph: whichever predicts best.
 
-    Each candidate is judged by the weights that it held when a round was played, so a graph that fits past outcomes
-    but is outdated counts as such. The sparse graph is the default; another candidate replaces it where it is better
-    by two standard errors.
-    A change of the graph is detected by its residuals; then the candidates restart from the rounds played since. Only
-    the full-history weights, a regression of the payoff on z, do not: where the graph changes all the time they
+    A candidate predicts the payoff of a round with the weights it had when the round was played, so an outdated graph
+    does not win by fitting past outcomes. The sparse graph is the default; another candidate replaces it if its error
+    is lower by two standard errors.
+    Residuals reveal a change of the graph; the candidates then restart from the rounds played since. Only the
+    full-history weights, a regression of the payoff on z, do not restart: if the graph changes all the time, they
     capture what its versions have in common.
 
-    sparsity: of the sparse graph, relative to rewards of at most 1; "auto" chooses it online (`SelfTunedGraph`).
+    sparsity: of the sparse graph, for rewards of at most 1; "auto" chooses it online (`SelfTunedGraph`).
     row_bound, required, forbidden, signed: as in `SparseGraph`.
 
     >>> import spillover as sp
@@ -102,7 +102,7 @@ class AdaptiveGraph(GraphLearner):
     grids = ("sparsity",)
 
     def __post_init__(self) -> None:
-        _ = self.sparse, self.instrument  # refuse invalid parameters
+        _ = self.sparse, self.instrument  # validates the parameters
 
     @cached_property
     def sparse(self) -> SparseGraph | SelfTunedGraph:
@@ -124,7 +124,7 @@ class AdaptiveGraph(GraphLearner):
         learner: Any = self.sparse
         sparse = learner.init(problem, batch)
         size = np.abs(np.asarray(problem.reward_range, float)).max(axis=-1)
-        # the sparsity is meant for rewards up to 1: on another scale the penalty changes with the squared rewards
+        # the sparsity is for rewards up to 1: on another scale the penalty grows with the squared rewards
         learner.scale_penalty(sparse, np.broadcast_to(size, batch) ** 2)
         return AdaptiveState(
             sparse=sparse,
@@ -137,16 +137,16 @@ class AdaptiveGraph(GraphLearner):
         )
 
     def remember(self, graph: AdaptiveState) -> Array:
-        """The weights that each candidate with a graph holds now, (*batch, 3, n); zeros while there is little data.
+        """The current weights of each candidate with a graph, (*batch, 3, n); zeros while there is little data.
 
-        Early predictions, made from hardly any data, would count against the candidates for long.
+        Poor early predictions would count against a candidate for a long time.
         """
         held = np.stack([graph.sparse.weights, graph.instrument.weights, graph.full_history.weights], axis=-2)
         ripe = graph.instrument.regression.freedom >= held.shape[-1]
         return np.where(ripe[..., None, None], held, 0.0)
 
     def judge(self, graph: AdaptiveState, z: Array, y: Array, arrived: BoolArray, memo: Any) -> AdaptiveState:
-        """Compare a payoff with what the candidates' weights predicted when its round was played."""
+        """Compare a payoff with the predictions from the candidates' weights when its round was played."""
         if memo is None:
             return graph
         ripe = np.asarray(memo).any(axis=(-1, -2))
@@ -187,11 +187,11 @@ class AdaptiveGraph(GraphLearner):
         if graph.alarms or not len(z):
             learned = self.full_history.absorb_rounds(full_history, z, y, weight, played_at)
             return graph._replace(full_history=learned)
-        # as long as nothing was forgotten, the payoff's regression is the sum of the outcomes'
+        # without a restart the regression of the payoff is the sum of those of the outcomes
         return graph._replace(full_history=full_history._replace(regression=summed(graph.instrument.regression)))
 
     def restart(self, graph: AdaptiveState, alarm: BoolArray, played_at: IntArray) -> AdaptiveState:
-        """Forget all but the full-history weights where a round revealed a change."""
+        """Forget everything but the full-history weights in the rows in which a round revealed a change."""
         return graph._replace(
             sparse=self.sparse.forget(graph.sparse, alarm),
             instrument=self.instrument.forget(graph.instrument, alarm),
@@ -215,7 +215,7 @@ class AdaptiveGraph(GraphLearner):
 
 
 def evidence(graph: AdaptiveState) -> EvidenceSummary:
-    """Whether the graph helps: how well each candidate predicts the payoff, and the prediction without a graph."""
+    """How well each candidate predicts the payoff, compared with no graph."""
     held, count = graph.evidence, graph.evidence.observed[..., None]
     errors = np.divide(held.errors, count, out=np.full_like(held.errors, np.nan), where=count > 0)
     return EvidenceSummary(CANDIDATES, errors, errors[..., :-1].min(axis=-1), errors[..., -1], np.array(graph.used))

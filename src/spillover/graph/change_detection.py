@@ -1,4 +1,4 @@
-"""Detects changes of the graph, by residuals of y on z."""
+"""Detection of changes of the graph from the residuals of y on z."""
 
 from typing import Any, NamedTuple
 
@@ -10,15 +10,15 @@ from spillover.graph.regression import Regression, floor_of, size_of
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, IntArray
 
-# Arrivals between false alarms, at least, on average.
+# Lower bound on the mean number of arrivals between false alarms.
 QUIET = 1e6
 
 
 class ChangeEvidence(NamedTuple):
     """Evidence of a change since the last one."""
 
-    suspicion: Array  # (*batch, n): of each arm's outcome, that its residuals have grown
-    risen: Array  # (*batch, n, n): of each arm's effect on each outcome, that it has grown
+    suspicion: Array  # (*batch, n): that the residuals of each arm's outcome have grown
+    risen: Array  # (*batch, n, n): that the effect of each arm on each outcome has grown
     fallen: Array  # (*batch, n, n): or shrunk
     alarms: IntArray  # (*batch,): how many changes were detected
     since: IntArray  # (*batch,): the round of play whose outcome revealed the last one; 0 before the first
@@ -31,30 +31,30 @@ def empty_change_evidence(n_arms: int, batch: Batch) -> ChangeEvidence:
 
 
 class Tested(NamedTuple):
-    """The result of testing arrivals: the leading axes are those of the arrivals."""
+    """The result of testing arrivals; the leading axes are those of the arrivals."""
 
-    alarm: BoolArray  # whether one revealed a change; then it is not learned from
-    certainty: Array  # how much of it the past could have predicted; 0 for what was not learned from
+    alarm: BoolArray  # whether an arrival revealed a change; it is then not learned from
+    certainty: Array  # how much of an arrival the past could have predicted; 0 if it was not learned from
 
 
 def learn_tested(changes: ChangeEvidence, known: Regression, z: Array, y: Array, weight: Array) -> Tested:
-    """Test an arrival, and learn from it unless it reveals a change; rewrites what it is given.
+    """Test an arrival, and learn from it unless it reveals a change; rewrites its arguments.
 
-    A residual is tested against the noise learned so far. Without noise it is tested against rounding, so that the
-    first outcome that the graph cannot explain raises an alarm.
+    A residual is compared with the noise learned so far. Without noise it is compared with the rounding error, so that
+    the first outcome that the graph cannot explain raises an alarm.
     """
     state = kernel_arguments(changes, known)
-    return Tested(*kernels.watched_regress(*state, z, y, floor_of(known), size_of(known), QUIET, weight))
+    return Tested(*kernels.tested_regress(*state, z, y, floor_of(known), size_of(known), QUIET, weight))
 
 
 def learn_tested_rounds(changes: ChangeEvidence, known: Regression, z: Array, y: Array, weight: Array) -> Tested:
-    """The same for many rounds of one learner, the first axis, in order, up to the first that reveals a change."""
+    """The same for many rounds of one history, along the first axis, up to the first that reveals a change."""
     state = (repeat_in_place(leaf, len(z)) for leaf in kernel_arguments(changes, known))
-    return Tested(*kernels.watched_regress(*state, z, y, floor_of(known), size_of(known), QUIET, weight))
+    return Tested(*kernels.tested_regress(*state, z, y, floor_of(known), size_of(known), QUIET, weight))
 
 
 def kernel_arguments(changes: ChangeEvidence, known: Regression) -> tuple[NDArray[Any], ...]:
-    """The arrays that the kernel rewrites; among them which learners have an alarm: none so far."""
+    """The arrays that the kernel rewrites, among them a flag for an alarm, initially False."""
     halted = np.zeros((*known.freedom.shape, 1), np.bool_)
     learned = (known.root, known.effects, known.scatter, known.freedom[..., None], halted)
     return *learned, changes.suspicion, changes.risen, changes.fallen
@@ -63,13 +63,13 @@ def kernel_arguments(changes: ChangeEvidence, known: Regression) -> tuple[NDArra
 def weight_since_change(changes: ChangeEvidence, weight: Array | BoolArray, played_at: IntArray) -> Array:
     """The weights of arrivals, 0 for rounds played before the one that revealed the last change.
 
-    Such a late outcome may belong to the graph before: it is left out, and so raises no alarm either.
+    Such a late outcome may come from the graph before the change, so it is ignored and raises no alarm.
     """
     return np.multiply(weight, played_at >= changes.since, dtype=float)
 
 
 def record_alarm(changes: ChangeEvidence, alarm: BoolArray, played_at: IntArray) -> ChangeEvidence:
-    """Count a change and reset the evidence for the next; rewrites what it is given."""
+    """Count a change and reset the evidence; rewrites its arguments."""
     for sign in (changes.suspicion, changes.risen, changes.fallen):
         sign[alarm] = 0.0
     since = np.where(alarm, played_at, changes.since)

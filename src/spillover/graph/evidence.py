@@ -1,4 +1,4 @@
-"""Which of several graphs helps to decide, and whether any does: by how well each predicts the payoff."""
+"""Compares candidate graphs, and no graph, by how well they predict the payoff."""
 
 from typing import Any, NamedTuple
 
@@ -7,19 +7,19 @@ import numpy as np
 from spillover.types import Array, Batch, BoolArray, IntArray
 
 MEMORY = 0.99  # share of the evidence that remains after an arrival
-CLEAR = 2.0  # standard errors by which a candidate must be better than the first to be used in its place
-NEAR = 0.01  # errors that differ by less than this share of the error without a graph are alike
-ROUNDING = 1e-9  # and so are errors below this share of the squared prediction
-LARGEST = 1e75  # errors beyond it count as this: their fourth powers are summed, and would overflow
-NEGLIGIBLE = 1e-200  # sums of squares below it are too small to divide by
+CLEAR = 2.0  # standard errors by which a candidate must be better than the first to replace it
+NEAR = 0.01  # errors that differ by less than this share of the error without a graph count as equal
+ROUNDING = 1e-9  # and so do errors below this share of the squared prediction
+LARGEST = 1e75  # errors are clipped to this, because their fourth powers are summed
+NEGLIGIBLE = 1e-200  # smaller sums of squares are not divided by
 
 
 class Evidence(NamedTuple):
-    """Discounted sums over the arrivals; the last candidate is to have no graph."""
+    """Discounted sums over the arrivals; the last candidate is no graph."""
 
     errors: Array  # (*batch, candidates): squared errors of the payoff
-    lead: Array  # (*batch, candidates): by how much they are less than the first candidate's
-    doubt: Array  # (*batch, candidates): squares of that, the variance of the lead
+    lead: Array  # (*batch, candidates): error of the first candidate minus that of this one
+    doubt: Array  # (*batch, candidates): squares of the lead, for its variance
     cross: Array  # (*batch, candidates): payoff times prediction
     power: Array  # (*batch, candidates): prediction squared
     observed: Array  # (*batch,): arrivals
@@ -31,9 +31,9 @@ def empty_evidence(candidates: int, batch: Batch) -> Evidence:
 
 
 def update_evidence(held: Evidence, predicted: Array, payoff: Array, observed: BoolArray) -> Evidence:
-    """Compare a payoff with each candidate's prediction, by the weights that it held when the round was played.
+    """Compare a payoff with each candidate's prediction.
 
-    Each prediction is multiplied by a factor fitted to earlier arrivals: a decision needs the ranking, not the level.
+    Each prediction is multiplied by a factor fitted to earlier arrivals: only the ranking matters for decisions.
     """
     factor = np.divide(held.cross, held.power, out=np.ones_like(held.cross), where=held.power > NEGLIGIBLE)
     miss = np.clip(payoff[..., None] - factor * predicted, -LARGEST, LARGEST) ** 2
@@ -53,7 +53,7 @@ def update_evidence(held: Evidence, predicted: Array, payoff: Array, observed: B
 def best_candidate(held: Evidence) -> IntArray:
     """The candidate to use: the first one, unless others are clearly better.
 
-    Of those that are, by more than rounding or a penalty can explain, the first whose error is close to the lowest.
+    If several are, by more than rounding or a penalty can explain, the first whose error is close to the lowest.
     """
     alike = NEAR * held.errors[..., -1:] + ROUNDING * held.power[..., -1:]
     clear = (held.lead > CLEAR * np.sqrt(held.doubt)) & (held.lead > alike)

@@ -1,4 +1,4 @@
-"""The graph from the total effects of z: under cycles, noise, any order and any direct effects."""
+"""The graph from the total effects of z: it allows cycles, noise, any order and any direct effects."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,17 +12,17 @@ from spillover.graph.regression import Regression, empty_regression, floor_of, f
 from spillover.graph.sparse import edge_mask
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
-# How much new information may wait, for each arm, before the graph is estimated again: it could not differ by more than
-# a fraction of its standard errors. An estimate costs n^3, too much for every round.
-NEWS = 0.025
-UNKNOWN = 0.5  # of the prior variance of an arm's effects: with more than that left nothing is known of them
+# New information for each arm before the graph is estimated again: less would change it by a fraction of its standard
+# errors only, and an estimate costs n^3, too much for every round.
+ENOUGH_INFORMATION = 0.025
+UNKNOWN = 0.5  # an arm's effects count as unknown while more than this share of their prior variance is left
 
 
 class InstrumentState(NamedTuple):
     """Total effects and the graph derived from them."""
 
     regression: Regression  # of y: m = n
-    news: Array  # (*batch,): information that arrived since the graph was last estimated
+    new_information: Array  # (*batch,): since the graph was last estimated
     bars: Array  # (*batch, n, n): standard errors an edge must exceed; 0 for known ones, inf for impossible ones
     gain_bars: Array  # (*batch, n): the same for a gain other than 1
     adjacency: Array  # (*batch, n, n)
@@ -32,11 +32,12 @@ class InstrumentState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class InstrumentGraph(GraphLearner):
-    """B = Y Z'(Z Z')^-1 estimates (I - A)^-1 F, with z as instruments: noise in the equations does not bias it.
+    """Inverts the regression of y on z: z are the instruments, so noise in the equations causes no bias.
 
-    Then H = B^-1 has F^-1 on its diagonal, and A = I - F H. An edge is kept if it exceeds sqrt(2 log(n (n - 1)))
-    of its standard errors, about the largest that n (n - 1) absent edges reach by chance; gains likewise, around 1.
-    Without noise absent edges are exactly 0. Where the rounds do not separate the arms there are no edges yet.
+    B = Y Z'(Z Z')^-1 estimates (I - A)^-1 F. Then H = B^-1 has F^-1 on its diagonal, and A = I - F H. An edge is kept
+    if it exceeds sqrt(2 log(n (n - 1))) standard errors, about the largest value that n (n - 1) absent edges reach by
+    chance; gains likewise, around 1. Without noise absent edges are exactly 0. There are no edges while the rounds do
+    not separate the arms.
 
     signed: edges may be negative. required, forbidden: (n, n) masks of edges known to exist and to be impossible. The
     order of an acyclic problem is neither needed nor used.
@@ -55,7 +56,7 @@ class InstrumentGraph(GraphLearner):
     required: Any = None
     forbidden: Any = None
 
-    order_free = False  # the graph is estimated when enough has arrived
+    order_free = False  # the graph is estimated when enough information has arrived
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")
@@ -71,7 +72,7 @@ class InstrumentGraph(GraphLearner):
         bars = np.where(impossible, np.inf, np.where(required, 0.0, usual))
         return InstrumentState(
             regression=empty_regression(problem, np.eye(n), batch),
-            news=np.zeros(batch),
+            new_information=np.zeros(batch),
             bars=np.broadcast_to(bars, (*batch, n, n)).copy(),
             gain_bars=np.full((*batch, n), usual),
             adjacency=np.zeros((*batch, n, n)),
@@ -86,8 +87,8 @@ class InstrumentGraph(GraphLearner):
         return add_information(graph._replace(regression=regression), information_in(certainty))
 
     def solve(self, graph: InstrumentState) -> InstrumentState:
-        """Estimate the graph again where enough information has arrived; rewrites what it is given."""
-        due: BoolArray = np.greater(graph.news, NEWS * graph.weights.shape[-1])
+        """Estimate the graph again in the rows with enough new information; rewrites its argument."""
+        due: BoolArray = np.greater(graph.new_information, ENOUGH_INFORMATION * graph.weights.shape[-1])
         if not due.any():
             return graph
         known = graph.regression
@@ -101,13 +102,13 @@ class InstrumentGraph(GraphLearner):
             floor_of(known)[due],
             self.signed,
         )
-        # an arm that no round separates from others hides the edges through it, but not the other arms' total effects
+        # an arm that no round separates from others makes the graph uncertain, but not the others' total effects
         unknown = (known.root[due] ** 2).sum(axis=-1) * known.ridge[due][..., None] > UNKNOWN
         weights = np.where(unknown.any(axis=-1, keepdims=True), known.effects[due].sum(axis=-2), weights)
         graph.adjacency[due] = adjacency
         graph.gain[due] = gain
         graph.weights[due] = clip_weights(weights, self.signed, False)
-        return graph._replace(news=np.where(due, 0.0, graph.news))
+        return graph._replace(new_information=np.where(due, 0.0, graph.new_information))
 
     def gain(self, graph: InstrumentState) -> Array:
         return graph.gain
@@ -117,13 +118,13 @@ class InstrumentGraph(GraphLearner):
         graph.gain[rows] = 1.0
         graph.weights[rows] = 1.0
         regression = forget_rounds(graph.regression, np.eye(graph.weights.shape[-1]), rows)
-        return graph._replace(regression=regression, news=np.where(rows, 0.0, graph.news))
+        return graph._replace(regression=regression, new_information=np.where(rows, 0.0, graph.new_information))
 
 
 def information_in(certainty: Array) -> Array:
-    """Information in rounds, by how much of each the past could have predicted; 0 stands for no round."""
+    """The information in rounds, from how much of each the past could have predicted (0: there was no round)."""
     return np.where(certainty > 0.0, 1.0 - certainty, 0.0)
 
 
-def add_information(graph: InstrumentState, news: Array) -> InstrumentState:
-    return graph._replace(news=np.asarray(graph.news + news))
+def add_information(graph: InstrumentState, information: Array) -> InstrumentState:
+    return graph._replace(new_information=np.asarray(graph.new_information + information))

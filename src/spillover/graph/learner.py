@@ -1,4 +1,4 @@
-"""What a graph learner is."""
+"""The contract of a graph learner."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -11,8 +11,9 @@ from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 class GraphLearner(ABC):
     """Learns the graph from outcomes; a frozen dataclass that holds hyperparameters only.
 
-    What is learned is a NamedTuple with at least `adjacency` (*batch, n, n) and `weights` (*batch, n). `init`, `absorb`
-    and `solve` are required. All else has a default. `absorb`, `solve` and `forget` may rewrite the arrays they get.
+    Its state is a NamedTuple with at least `adjacency` (*batch, n, n) and `weights` (*batch, n). `init`, `absorb` and
+    `solve` are required; everything else has a default. `absorb`, `solve` and `forget` may rewrite the arrays of the
+    given state.
     """
 
     @abstractmethod
@@ -21,7 +22,7 @@ class GraphLearner(ABC):
 
     @abstractmethod
     def absorb(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Any:
-        """Add the outcome of a round, weighted (0: there is none), to the statistics."""
+        """Add the outcome of a round to the statistics; a weight of 0 means that there is none."""
 
     @abstractmethod
     def solve(self, graph: Any) -> Any:
@@ -31,7 +32,7 @@ class GraphLearner(ABC):
 
     @property
     def order_free(self) -> bool:
-        """Whether outcomes leave the same graph in whatever order they arrive."""
+        """Whether the graph does not depend on the order in which outcomes arrive."""
         return True
 
     @property
@@ -46,7 +47,7 @@ class GraphLearner(ABC):
 
     @property
     def learns(self) -> bool:
-        """Whether weights can become anything but 1."""
+        """Whether weights can differ from 1."""
         return True
 
     @property
@@ -56,40 +57,40 @@ class GraphLearner(ABC):
 
     @property
     def grids(self) -> tuple[str, ...]:
-        """Hyperparameters that may be arrays, which broadcast over the batch."""
+        """Hyperparameters that may be arrays and then broadcast over the batch."""
         return ()
 
     # --- optional: what it can do -------------------------------------------------------------------------------
 
     def absorb_rounds(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Any:
-        """`absorb` for many rounds of one learner: the first axis of all arguments, in order."""
+        """`absorb` for many rounds of one history, in order along the first axis of all arguments."""
         for row in range(len(z)):
             graph = self.absorb(graph, z[row], y[row], weight[row], played_at[row])
         return graph
 
     def remember(self, graph: Any) -> Any:
-        """What `judge` needs of the present estimates once the outcome of the coming round arrives; None: nothing."""
+        """What `judge` will need of the current estimates when the outcome of the next round arrives; None: nothing."""
         return None
 
     def judge(self, graph: Any, z: Array, y: Array, arrived: BoolArray, memo: Any) -> Any:
-        """Compare an outcome with what was predicted when its round was played; `memo` is what `remember` returned."""
+        """Compare an outcome with its prediction when the round was played; `memo` is what `remember` returned then."""
         return graph
 
     def judge_rounds(self, graph: Any, z: Array, y: Array, arrived: BoolArray, memo: Any) -> Any:
-        """`judge` for many rounds of one learner, all with the same memo."""
+        """`judge` for many rounds of one history, all with the same memo."""
         if self.judges and memo is not None:
             for row in np.flatnonzero(arrived):
                 graph = self.judge(graph, z[row], y[row], arrived[row], memo)
         return graph
 
     def forget(self, graph: Any, rows: BoolArray) -> Any:
-        """Start afresh for the learners of a mask; a learner without a memory of its own has nothing to forget."""
+        """Reset the rows of the batch in a mask; by default there is nothing to reset."""
         return graph
 
     def gram(self, graph: Any) -> Array | None:
-        """The sum of y y' of the outcomes learned from, (*batch, n, n); None where it is not kept."""
+        """The sum of y y' of the learned outcomes, (*batch, n, n); None if it is not kept."""
         return None
 
     def gain(self, graph: Any) -> Array:
-        """The direct effects, the diagonal of F, (*batch, n): 1 where they are not estimated."""
+        """The direct effects, the diagonal of F, (*batch, n); 1 if they are not estimated."""
         return np.ones_like(graph.weights)

@@ -18,7 +18,7 @@ class EmptyGraph(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class NoGraph(GraphLearner):
-    """Learns no graph: what a policy is without one."""
+    """Learns no graph: all weights are 1."""
 
     deferrable = True
     learns = False

@@ -1,4 +1,4 @@
-"""Weights by regressing the payoff on z: no order, no sparsity, no acyclicity, any direct effects F."""
+"""Weights from a regression of the payoff on z, without order, sparsity or acyclicity, for any direct effects F."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,9 +10,9 @@ from spillover.graph.learner import GraphLearner
 from spillover.graph.regression import Regression, empty_regression, forget_rounds, regress, regress_rounds
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
-# Of a weight around 1, before anything is known: most spill-over is less than the reward itself.
+# Prior variance of a weight around 1: most spill-over is smaller than the reward itself.
 PRIOR_VARIANCE = 1.0
-# No weight is 0, whatever its estimate: 0 times an infinite index is not a number.
+# Weights are positive, because 0 times an infinite index is not a number.
 LEAST_WEIGHT = 1e-6
 
 
@@ -31,11 +31,11 @@ class PayoffGraph(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PayoffWeights(GraphLearner):
-    """The payoff is w'z plus noise that z does not depend on, so w is its regression on z.
+    """The payoff is w'z plus noise that is independent of z, so w follows from a regression of the payoff on z.
 
-    The prior is w = 1. An estimate is shrunk towards it by variance / (variance + 1), with the noise learned so far:
-    not at all without noise, and fully where the rounds do not separate an arm from others. Direct effects are not
-    separated from spill-over either: they count as 1, as in the paper.
+    The prior is w = 1. Estimates are shrunk towards it by variance / (variance + 1), with the noise learned so far:
+    not at all without noise, and fully if the rounds do not separate an arm from others. Direct effects are not
+    separated from spill-over: they count as 1, as in the paper.
 
     signed: weights may be negative. unit_gain: the direct effects F are known to be 1, so that w >= 1 unless signed.
 
@@ -83,7 +83,7 @@ class PayoffWeights(GraphLearner):
 
 
 def clip_weights(weights: Array, signed: bool, unit_gain: bool) -> Array:
-    """Possible weights: at least 1 where every effect helps and the direct one is 1."""
+    """Weights in their possible range: positive unless signed, at least 1 if the direct effects are 1."""
     if signed:
         return weights
     return np.maximum(weights, 1.0 if unit_gain else LEAST_WEIGHT)

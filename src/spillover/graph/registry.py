@@ -11,8 +11,9 @@ from spillover.graph.none import NoGraph
 from spillover.graph.payoff import PayoffWeights
 from spillover.graph.sparse import SparseGraph
 from spillover.graph.tuned import SelfTunedGraph
+from spillover.registry import Registry
 
-GRAPHS: dict[str, Callable[..., GraphLearner]] = {
+BUILT_IN: dict[str, Callable[..., GraphLearner]] = {
     "sparse": SparseGraph,
     "self-tuned": SelfTunedGraph,
     "payoff": PayoffWeights,
@@ -20,10 +21,11 @@ GRAPHS: dict[str, Callable[..., GraphLearner]] = {
     "adaptive": AdaptiveGraph,
     "none": NoGraph,
 }
+GRAPHS = Registry("graph", "spillover.graphs", GraphLearner, BUILT_IN)
 
 
 def as_graph_learner(given: Any) -> GraphLearner:
-    """A graph learner from what people write: its name, or the learner itself.
+    """A graph learner from its name (module:Class for your own), or the graph learner itself.
 
     >>> as_graph_learner("payoff")
     PayoffWeights(signed=False, unit_gain=False)
@@ -31,5 +33,8 @@ def as_graph_learner(given: Any) -> GraphLearner:
     if isinstance(given, GraphLearner):
         return given
     accepted = f"one of {', '.join(GRAPHS)}, or a GraphLearner such as SparseGraph(sparsity=0.01)"
-    validate.require(isinstance(given, str) and given in GRAPHS, "graph", given, accepted)
-    return GRAPHS[given]()
+    validate.require(GRAPHS.is_name(given), "graph", given, accepted)
+    try:
+        return GRAPHS.find(given)()
+    except TypeError as error:  # it has parameters without a default
+        raise ValueError(f"graph = {given!r}: must be given with its parameters: {error}") from None

@@ -1,4 +1,4 @@
-"""Least squares of outcomes on z, by rank-one updates: the total effects, whatever graph is behind them."""
+"""Least squares of outcomes on z, by rank-one updates: the total effects, without assumptions about the graph."""
 
 from typing import NamedTuple
 
@@ -8,25 +8,25 @@ from spillover import kernels
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Problem
 
-# Only there so that the inverse exists, relative to the squared rewards: what it biases is far below any decision.
+# Relative to the squared rewards. It only makes the inverse exist: its bias is too small to affect decisions.
 RIDGE = 1e-9
-# Least variance of a residual that is believed, relative to the squared rewards. An effect of up to 10 that no round
-# has shown before leaves a recursive residual of at most 100 ridges, and must not look like noise or like a change.
+# Lower bound on the variance of a residual, relative to the squared rewards. An effect of up to 10 that is observed for
+# the first time leaves a recursive residual of at most 100 ridges, which must not look like noise or like a change.
 FLOOR = 100 * RIDGE
 
 
 class Regression(NamedTuple):
-    """Effects of z, and how sure they are. m outcomes; the prior is that an arm acts on nothing but itself."""
+    """Effects of z on m outcomes, and their uncertainty; the prior is that an arm affects only itself."""
 
     root: Array  # (*batch, n, n): a root of (Z Z' + ridge)^-1
     effects: Array  # (*batch, m, n): B, outcomes per unit of z
     scatter: Array  # (*batch, m, m): sum of outer products of recursive residuals
-    freedom: Array  # (*batch,): degrees of freedom behind it
+    freedom: Array  # (*batch,): degrees of freedom of the scatter
     ridge: Array  # (*batch,)
 
 
 def empty_regression(problem: Problem, prior: Array, batch: Batch) -> Regression:
-    """No outcome yet: effects are the prior, (m, n)."""
+    """A regression without outcomes: the effects are the prior, (m, n)."""
     m, n = prior.shape
     size = np.abs(np.asarray(problem.reward_range, float)).max(axis=-1)
     ridge = np.broadcast_to(RIDGE * size**2, batch).copy()
@@ -40,13 +40,13 @@ def empty_regression(problem: Problem, prior: Array, batch: Batch) -> Regression
 
 
 def regress(known: Regression, z: Array, outcome: Array, weight: Array | BoolArray) -> tuple[Regression, Array]:
-    """Learn from a round; also how much of it the past could have predicted, from 0 to 1. Rewrites what it is given."""
+    """Learn from a round; also returns how much of it the past could have predicted, from 0 to 1. In place."""
     certainty = kernels.regress(known.root, known.effects, known.scatter, z, outcome, weight)
     return known._replace(freedom=np.asarray(known.freedom + certainty)), np.asarray(certainty)
 
 
 def regress_rounds(known: Regression, z: Array, outcome: Array, weight: Array | BoolArray) -> Regression:
-    """Let one learner learn from many rounds, the first axis, in their order. Rewrites what it is given."""
+    """Learn many rounds of one history, in order along the first axis. In place."""
     learned = (repeat_in_place(leaf, len(z)) for leaf in (known.root, known.effects, known.scatter))
     certainty = kernels.regress(*learned, z, outcome, weight)
     return known._replace(freedom=np.asarray(known.freedom + certainty.sum()))
@@ -64,7 +64,7 @@ def summed(known: Regression) -> Regression:
 
 
 def forget_rounds(known: Regression, prior: Array, rows: BoolArray) -> Regression:
-    """Start afresh for the learners of a mask."""
+    """Reset the rows of the batch in a mask."""
     n = prior.shape[-1]
     known.root[rows] = np.eye(n) / np.sqrt(known.ridge[rows])[..., None, None]
     known.effects[rows] = prior
@@ -73,10 +73,10 @@ def forget_rounds(known: Regression, prior: Array, rows: BoolArray) -> Regressio
 
 
 def size_of(known: Regression) -> Array:
-    """Largest reward there can be."""
+    """The largest possible reward."""
     return np.sqrt(known.ridge / RIDGE)
 
 
 def floor_of(known: Regression) -> Array:
-    """Least variance of a residual that is believed."""
+    """The lower bound on the variance of a residual."""
     return (FLOOR / RIDGE) * known.ridge

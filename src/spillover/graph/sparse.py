@@ -27,16 +27,16 @@ class Graph(NamedTuple):
     pressure: Array  # (*batch, n): multiplier of each row's bound
     weights: Array  # (*batch, n): 1'(I - A)^-1
     penalty: Array  # (*batch, n, n): sparsity / 2; 0 for edges known to exist, inf for impossible ones
-    bound: Array  # (*batch,): most that a row may sum to
+    bound: Array  # (*batch,): upper bound on the sum of a row
     acyclic: BoolArray  # (*batch,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparseGraph(GraphLearner):
-    """The paper's learner at a fixed sparsity (its lambda); absorb and solve rewrite the graph they are given.
+    """The paper's graph learner at a fixed sparsity (its lambda); absorb and solve work in place.
 
     sparsity: lambda >= 0 of the graph problem; an array makes a grid.
-    row_bound: without a known order (`Problem(acyclic=False)`) each row of A sums to at most this, so that the
+    row_bound: without a known order (`Problem(acyclic=False)`) each row of A sums to at most this, so that
         spill-over dies out and weights exist.
     required, forbidden: boolean (n, n) masks of edges known to exist (never penalised) and known to be impossible.
     signed: edges may be negative; absolute values are penalised and bounded.
@@ -105,7 +105,7 @@ class SparseGraph(GraphLearner):
         return graph.gram
 
     def scale_penalty(self, graph: Graph, factor: Array) -> None:
-        """Multiply the sparsity, for each learner; rewrites the graph."""
+        """Multiply the sparsity in each row of the batch; in place."""
         graph.penalty[...] *= factor[..., None, None]
 
     def forget(self, graph: Graph, rows: BoolArray) -> Graph:
@@ -123,7 +123,7 @@ def edge_mask(name: str, edges: Any, n: int) -> BoolArray:
 
 
 def impossible_edges(problem: Problem, required: Any, forbidden: Any) -> BoolArray:
-    """Edges that cannot be: self-loops, against the order of an acyclic graph, or known to be impossible."""
+    """Self-loops, edges against the order of an acyclic graph, and forbidden edges."""
     n = problem.n_arms
     outside = np.tri(n, dtype=np.bool_) if problem.acyclic else np.eye(n, dtype=np.bool_)
     outside |= edge_mask("forbidden", forbidden, n)

@@ -1,4 +1,4 @@
-"""The paper's learner with its sparsity chosen online, by prediction on rounds held out of the fit."""
+"""The paper's graph learner with its sparsity chosen online, by prediction on held-out rounds."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ HELD_OUT_PHASE = 5
 
 
 class TunedGraph(NamedTuple):
-    """A fit for each sparsity of a grid, and what the held-out rounds say of them."""
+    """A fit for each sparsity of a grid, and statistics of the held-out rounds."""
 
     fits: Graph  # batch (*batch, len(grid))
     held_gram: Array  # (*batch, n, n)
@@ -33,8 +33,8 @@ class TunedGraph(NamedTuple):
 class SelfTunedGraph(GraphLearner):
     """The sparsity is chosen online, by squared prediction error on rounds held out of the fit.
 
-    One round in ten is held out, by its round of play. Of the sparsities whose error is within 1% of the best the
-    largest is taken; the smallest while nothing held out has arrived, or while it cannot tell them apart.
+    One round of play in ten is held out. The largest sparsity whose error is within 1% of the lowest is used; the
+    smallest one while no held-out round has arrived, or while all errors are equally good.
     """
 
     row_bound: float = ROW_BOUND
@@ -45,7 +45,7 @@ class SelfTunedGraph(GraphLearner):
     deferrable = True
 
     def __post_init__(self) -> None:
-        _ = self.fitter  # refuses invalid parameters
+        _ = self.fitter  # validates the parameters
 
     @cached_property
     def fitter(self) -> SparseGraph:
@@ -108,7 +108,7 @@ class SelfTunedGraph(GraphLearner):
         return np.asarray(graph.fits.gram[..., 0, :, :] + graph.held_gram)
 
     def scale_penalty(self, graph: TunedGraph, factor: Array) -> None:
-        """Multiply every sparsity of the grid, for each learner; rewrites the graph."""
+        """Multiply every sparsity of the grid in each row of the batch; in place."""
         self.fitter.scale_penalty(graph.fits, factor[..., None])
 
     def forget(self, graph: TunedGraph, rows: BoolArray) -> TunedGraph:
@@ -125,9 +125,9 @@ class SelfTunedGraph(GraphLearner):
 
 
 def largest_near_best(error: Array, energy: Array) -> IntArray:
-    """Position of the last entry within 1% of the least; 0 where all of them are.
+    """Position of the last entry within 1% of the lowest; 0 if all of them are.
 
-    An exact fit leaves rounding, which may be negative: errors below 1e-12 of what there was to predict are alike.
+    An exact fit leaves rounding errors, which may be negative, so errors below 1e-12 of the energy count as equal.
     """
     least = np.maximum(error.min(axis=-1, keepdims=True), 0.0)
     near = error <= 1.01 * least + 1e-12 * energy[..., None]

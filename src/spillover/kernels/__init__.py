@@ -1,8 +1,8 @@
 """Every compiled line of the package, in files by concern.
 
-No compiled call crosses a file, because Numba's on-disk cache looks only at the file of the function that it compiles:
-after an edit the kernels of that file are compiled again, and no others. Kernels are NumPy generalised ufuncs: the core
-dimensions stand in the layout string, any leading axes are the batch. They trust their input; the callers check it.
+No compiled call crosses a file, because Numba's on-disk cache checks only the file of the function that it compiles:
+after an edit the kernels of that file are compiled again, and no others. Kernels are NumPy generalised ufuncs: the
+layout string lists the core dimensions, any leading axes are the batch. Kernels trust their input; callers check it.
 """
 
 import numpy as np

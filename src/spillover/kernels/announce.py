@@ -1,4 +1,4 @@
-"""Say on a terminal that kernels are being compiled, which takes longer than most tasks. Nothing is said when piped."""
+"""A message on the terminal while kernels are compiled, which takes longer than most tasks; none when piped."""
 
 import sys
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from numba.core import event
 
-PASS = "numba:run_pass"  # a step of Numba's compiler; what comes from its cache takes none
+PASS = "numba:run_pass"  # a step of Numba's compiler; kernels from the cache need none
 WIDTH = 60
 
 
@@ -34,7 +34,7 @@ ANNOUNCER = Announcer()
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Say nothing, not even on a terminal."""
+    """Print nothing, not even on a terminal."""
     before, ANNOUNCER.silent = ANNOUNCER.silent, True
     try:
         yield
@@ -43,7 +43,7 @@ def silence() -> Iterator[None]:
 
 
 class FirstPass(event.Listener):  # type: ignore[misc]
-    """Notices that Numba compiles."""
+    """Detects that Numba compiles."""
 
     def __init__(self, total: int) -> None:
         self.total, self.seen = total, False
@@ -55,12 +55,12 @@ class FirstPass(event.Listener):  # type: ignore[misc]
             ANNOUNCER.show(ANNOUNCER.compiled, self.total)
 
     def on_end(self, event: Any) -> None:
-        """Nothing: one line a kernel."""
+        """Nothing to do: one line for each kernel."""
 
 
 @contextmanager
 def announced(total: int) -> Iterator[None]:
-    """Say that a kernel is being compiled, for as long as it takes; nothing if it comes from the cache."""
+    """Show a line while a kernel is being compiled; none if it comes from the cache."""
     listener = FirstPass(total)
     try:
         with event.install_listener(PASS, listener):
@@ -71,7 +71,7 @@ def announced(total: int) -> Iterator[None]:
 
 
 class Counter:
-    """How far a number of kernels is that other processes compile."""
+    """Progress of the kernels that other processes compile."""
 
     def __init__(self, total: int) -> None:
         self.total, self.done = total, 0

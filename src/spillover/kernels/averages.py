@@ -19,8 +19,8 @@ LARGEST_BONUS: Final = 1e100
 def discounted_arrival(sums, counts, stamps, x, z, played_at, discount, arrived, taken):
     """Add the rewards of a round played at `played_at` to each played arm's discounted sum and count.
 
-    Each arm's pair is kept as of its own stamp, the latest of its rounds that arrived: the weight of an observation
-    depends on the time of its action only, and a count never underflows, however long ago the arm was played.
+    Each arm's sum and count are as of its own stamp, the latest of its rounds that has arrived. The weight of an
+    observation then depends only on when the action was taken, and a count never underflows.
     """
     taken[0] = arrived
     if not arrived:
@@ -47,7 +47,7 @@ def discounted_arrival(sums, counts, stamps, x, z, played_at, discount, arrived,
     "(n),(n),(n),(),(),(),(),(),()->(n)",
 )
 def upper_index(sums, counts, stamps, now, clock, discount, width, unit, cap, index):
-    """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`, which is also for arms never observed."""
+    """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`; `cap` for arms never observed."""
     log_discount = math.log(discount)
     width *= math.log(max(clock, 1.0))
     for i in range(sums.shape[0]):
@@ -66,7 +66,7 @@ def upper_index(sums, counts, stamps, now, clock, discount, width, unit, cap, in
     "(n),(n),(n),(),()->(n),(n)",
 )
 def count_pulls(pulls, stamps, x, played_at, discount, counted, stamped):
-    """Each played arm's discounted number of pulls, as of its own stamp, the latest of them."""
+    """Each arm's discounted number of pulls, as of its latest one (its stamp)."""
     log_discount = math.log(discount)
     for i in range(x.shape[0]):
         counted[i], stamped[i] = pulls[i], stamps[i]
@@ -84,10 +84,10 @@ def count_pulls(pulls, stamps, x, played_at, discount, counted, stamped):
     "(n),(n),(n),(n),(n),(),(),(),(),()->(n)",
 )
 def pending_index(sums, counts, stamps, pulls, latest, now, clock, discount, width, top, index):
-    """mean + sqrt(width log(clock) / discounted pulls); `top` stands for the mean of an arm without outcomes.
+    """mean + sqrt(width log(clock) / discounted pulls); `top` is used as the mean of an arm without outcomes.
 
-    Pulls count whether or not their outcome has arrived. Outcomes of rounds that were never reported as
-    played count as pulls too: the larger of the two numbers is used.
+    A pull counts whether or not its outcome has arrived. An outcome whose round was not recorded as played counts as
+    a pull too: the larger of the two numbers is used.
     """
     log_discount = math.log(discount)
     width *= math.log(max(clock, 1.0))

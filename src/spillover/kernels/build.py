@@ -1,4 +1,4 @@
-"""How kernels are declared, compiled when they are first needed, and loaded from Numba's cache after that."""
+"""How kernels are declared, compiled on first use, and loaded from Numba's cache after that."""
 
 import sys
 import threading
@@ -16,7 +16,7 @@ from spillover.kernels.cache import cache_folder, compile_lock, numba_caches_in
 class Kernel(NamedTuple):
     """A kernel that may not be compiled yet."""
 
-    file: str  # the file of this folder that it stands in, without .py
+    file: str  # the file of this folder that declares it, without .py
     make: Callable[[], np.ufunc]
 
 
@@ -25,11 +25,11 @@ LOADING = threading.RLock()  # one thread at a time: where Numba caches is a set
 
 
 def gufunc(signature: tuple[Any, ...], layout: str, writes: tuple[str, ...] = ()) -> Callable[..., Any]:
-    """Declare a kernel. It becomes a plain NumPy ufunc: Numba's own wrapper costs a live learner a microsecond a call.
+    """Declare a kernel. It becomes a plain NumPy ufunc: Numba's own wrapper costs a microsecond a call.
 
-    A kernel is compiled, or loaded from Numba's cache, when it is first asked for (`spillover.kernels.NAME`): loading
-    all of them would take longer than most commands. `writes` are inputs that the kernel rewrites in place: arrays of
-    the full batch, C-contiguous.
+    A kernel is compiled, or loaded from Numba's cache, on first use (`spillover.kernels.NAME`): loading all of them
+    would take longer than most commands. `writes`: inputs that the kernel rewrites in place, which must be C-contiguous
+    arrays of the full batch.
     """
 
     def registered(function: Callable[..., None]) -> Callable[..., None]:
@@ -51,21 +51,21 @@ def build(name: str) -> np.ufunc:
 
 
 def load(name: str) -> np.ufunc:
-    """A kernel; where it has to be compiled, a terminal says so."""
+    """A kernel; if it has to be compiled, the terminal shows it."""
     with announced(len(KERNELS)):
         return build(name)
 
 
 def preload_numba() -> None:
-    """Load what Numba loads with the first kernel, whichever that is, without what no kernel of ours needs.
+    """Load what Numba loads with its first kernel, but not SciPy's linear algebra.
 
-    Numba looks whether SciPy has linear algebra by importing it, which takes longer than all the rest. It is there,
-    since we depend on it, and who compiles a function that needs it finds it. Nobody else may import it meanwhile.
+    Numba imports `scipy.linalg` only to check that it exists, which takes longer than all the rest. Since we depend on
+    SciPy, it does exist, and code that needs it can still import it later. No other thread may import it meanwhile.
     """
     unneeded = "scipy.linalg"
     if unneeded in sys.modules:
         return
-    sys.modules[unneeded] = None  # type: ignore[assignment]  # what importing refuses
+    sys.modules[unneeded] = None  # type: ignore[assignment]  # makes the import fail
     try:
         load("top_arms")
         import numba.np.arraymath
@@ -76,7 +76,7 @@ def preload_numba() -> None:
 
 
 def compile_all() -> None:
-    """Compile every kernel, so that none has to be compiled when it is needed: a process for each core."""
+    """Compile every kernel in advance, with one process for each core."""
     from joblib import Parallel, cpu_count, delayed
 
     files = sorted({kernel.file for kernel in KERNELS.values()}, key=source_size, reverse=True)  # the longest first
@@ -91,7 +91,7 @@ def source_size(file: str) -> int:
 
 
 def compile_file(file: str) -> int:
-    """Compile the kernels of one file; how many they are."""
+    """Compile the kernels of one file; returns how many there are."""
     names = [name for name, kernel in KERNELS.items() if kernel.file == file]
     for name in names:
         build(name)

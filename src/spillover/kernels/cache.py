@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept, and the locks beside them."""
+"""Where compiled kernels are stored, and the locks beside them."""
 
 import atexit
 import os
@@ -29,7 +29,7 @@ def cache_folder() -> Path:
 
 @cache
 def usable(folder: Path) -> bool:
-    """Whether this process can write there and take its locks; made if need be."""
+    """Whether this process can write there and take its locks; the folder is created if needed."""
     if not folder.is_absolute():  # a user without a home
         return False
     try:
@@ -49,9 +49,9 @@ def user_cache() -> Path:
 
 @cache
 def temporary_cache() -> Path:
-    """A folder that only this user can enter: what is loaded from it runs.
+    """A folder that only this user can enter, because code is loaded from it.
 
-    It is the same one in every process, unless somebody else has taken its name: then one for this process alone.
+    It is the same in every process, unless another user has taken its name: then this process gets one of its own.
     """
     with tempfile.TemporaryFile() as ours:
         owner = os.fstat(ours.fileno()).st_uid
@@ -67,7 +67,7 @@ def temporary_cache() -> Path:
 
 def is_private(folder: Path, owner: int) -> bool:
     found = folder.lstat()
-    # Windows has neither owners nor modes here, but a temporary folder for every user
+    # Windows has neither owners nor modes here, but every user has a temporary folder
     closed = os.name == "nt" or (found.st_uid == owner and not found.st_mode & 0o077)
     return stat.S_ISDIR(found.st_mode) and closed
 
@@ -77,7 +77,7 @@ def compile_lock(folder: Path, file: str) -> Iterator[None]:
     """One process at a time for each file of kernels.
 
     Numba caches a gufunc in two files. Two processes that fill an empty cache at once can leave halves of two builds
-    there, and loading those crashes (a known bug of Numba). Nobody else can hold the lock: it is the user's own file.
+    there, and loading those crashes (a known bug of Numba). No other user can hold the lock: the file is private.
     """
     path = folder / f"spillover-{file}.lock"
     with FileLock(path, mode=0o600, poll_interval=SECONDS_BETWEEN_TRIES):
@@ -86,8 +86,8 @@ def compile_lock(folder: Path, file: str) -> Iterator[None]:
 
 @contextmanager
 def numba_caches_in(folder: Path) -> Iterator[None]:
-    """Make Numba use a folder, for our kernels only: it would find no other than the first three."""
-    config.reload_config()  # now, since Numba does so while it compiles: only a changed environment matters
+    """Make Numba use a folder for our kernels only; by itself it knows only the first three."""
+    config.reload_config()  # now, because Numba reloads a changed environment while it compiles
     before = config.CACHE_DIR
     config.CACHE_DIR = "" if folder == BESIDE_THE_SOURCE else str(folder)
     try:

@@ -9,7 +9,7 @@ from spillover.kernels.build import gufunc
 
 @njit
 def bernoulli_divergence(p, q):
-    """kl(p, q) of two Bernoulli laws, q inside (0, 1)."""
+    """kl(p, q) of two Bernoulli distributions, q inside (0, 1)."""
     divergence = 0.0
     if p > 0.0:
         divergence += p * math.log(p / q)
@@ -20,7 +20,7 @@ def bernoulli_divergence(p, q):
 
 @njit
 def likelihood_ratio(counts, totals, used, unit):
-    """(n, max over borders of n_1 kl(mean_1, mean) + n_2 kl(mean_2, mean)) for observations held in buckets."""
+    """(n, max over split points of n_1 kl(mean_1, mean) + n_2 kl(mean_2, mean)) for observations in buckets."""
     n, total = 0.0, 0.0
     for b in range(used):
         n += counts[b]
@@ -28,7 +28,7 @@ def likelihood_ratio(counts, totals, used, unit):
     mean = total / n
     best, left, left_total = 0.0, 0.0, 0.0
     if mean <= 0.0 or mean >= 1.0:
-        return n, best  # all alike: no border tells them apart
+        return n, best  # all observations are equal
     for b in range(used - 1):
         left += counts[b]
         left_total += totals[b] / unit
@@ -42,7 +42,7 @@ def likelihood_ratio(counts, totals, used, unit):
 
 @njit
 def merge_buckets(counts, totals):
-    """Merge the two neighbours whose joint size is the smallest against the number of observations after them."""
+    """Merge the two neighbours whose joint size is smallest relative to the number of observations after them."""
     buckets = counts.shape[0]
     place, least, newer = 0, math.inf, 1.0
     for b in range(buckets - 2, -1, -1):
@@ -72,10 +72,10 @@ def merge_buckets(counts, totals):
     writes=("counts", "totals", "used"),
 )
 def detect_change(counts, totals, used, x, reward, unit, false_alarms, arrived, alarm):
-    """Add a reward to the history of each played arm, and test that for a change at level `false_alarms`.
+    """Add a reward to the history of each played arm, and test the history for a change at level `false_alarms`.
 
-    A history is kept in buckets, so memory is constant: a new observation has one of its own, and when all are in use
-    two neighbours are merged, such that borders are as far apart as they are old, in proportion.
+    A history is kept in buckets, so memory is constant. A new observation gets a bucket of its own; when all are in
+    use, two neighbours are merged, so that the size of a bucket grows in proportion to its age.
     """
     alarm[0] = False
     if not arrived:

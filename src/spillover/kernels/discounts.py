@@ -1,4 +1,4 @@
-"""Averages under several discounts side by side, and what their predictions were worth."""
+"""Averages under several discounts side by side, and the log-likelihood of their predictions."""
 
 import math
 
@@ -24,17 +24,17 @@ def side_by_side_arrival(
     evidence_discount,
     x,
     z,
-    limits,
+    reward_range,
     played_at,
     latest_observed,
     arrived,
     taken,
 ):
-    """Predict the rewards of a round under every discount, add what the predictions were worth, then the rewards.
+    """Score every discount's prediction of the rewards of a round, then learn the rewards.
 
     Sums and counts are as of each arm's stamp, the evidence as of `latest_observed`, the latest round observed before
-    this one. A reward is the share of its range, u; a prediction p is the mean under a Beta(1, 1) prior, and its worth
-    the logarithm of p^u (1 - p)^(1 - u).
+    this one. u is the reward rescaled to [0, 1], p the predicted mean under a Beta(1, 1) prior, and the score is the
+    log-likelihood log(p^u (1 - p)^(1 - u)).
     """
     taken[0] = arrived
     if not arrived:
@@ -54,7 +54,7 @@ def side_by_side_arrival(
                 lag = played_at - stamps[i]
                 decay = math.exp(abs(lag) * log_discount)
                 total, count = sums[k, i] * decay, counts[k, i] * decay
-                reward = min(max((z[i] - limits[0]) / (limits[1] - limits[0]), 0.0), 1.0)
+                reward = min(max((z[i] - reward_range[0]) / (reward_range[1] - reward_range[0]), 0.0), 1.0)
                 if reward > 0.0:  # a reward at an end of the range needs one logarithm
                     worth += reward * math.log((total + 1.0) / (count + 2.0))
                 if reward < 1.0:
@@ -75,7 +75,7 @@ def side_by_side_arrival(
     "(d,n),(n),(d),(n),()->(d,n),(n)",
 )
 def side_by_side_pulls(pulls, stamps, discounts, x, played_at, counted, stamped):
-    """Each played arm's discounted number of pulls under every discount, as of its own stamp, the latest of them."""
+    """Each arm's discounted number of pulls under every discount, as of its latest one (its stamp)."""
     for i in range(x.shape[0]):
         stamped[i] = played_at if x[i] else stamps[i]
     for k in range(discounts.shape[0]):

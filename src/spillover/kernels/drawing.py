@@ -1,4 +1,4 @@
-"""Random numbers, and every kernel that draws: a compiled call must not leave its file.
+"""Random numbers, and every kernel that draws them: compiled calls must not cross files.
 
 The generator is Philox4x64-10 (Salmon et al. 2011), the one behind numpy.random.Philox. A draw is addressed by key,
 call, round and purpose.
@@ -52,13 +52,13 @@ def to_unit(word):
 
 @gufunc((uint64[:], uint64[:], uint64[:]), "(k),(c)->(c)")
 def philox_block(key, counter, block):
-    """The raw block, for checking against numpy.random.Philox."""
+    """The raw block, to compare with numpy.random.Philox."""
     block[0], block[1], block[2], block[3] = philox(counter[0], counter[1], counter[2], counter[3], key[0], key[1])
 
 
 @gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:]), "(k),(),(),(),(n)->(n)")
 def uniform(key, call, at_round, purpose, size, out):
-    """Doubles in [0, 1); `size` only lends its length."""
+    """Doubles in [0, 1), as many as the length of `size`."""
     n = out.shape[0]
     for start in range(0, n, 4):
         a, b, c, d = philox(uint64(start), call, at_round, purpose, key[0], key[1])
@@ -81,7 +81,7 @@ def normal_pair(first, second):
 
 @gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:]), "(k),(),(),(),(n)->(n)")
 def normal(key, call, at_round, purpose, size, out):
-    """Standard normals; `size` only lends its length."""
+    """Standard normals, as many as the length of `size`."""
     for i in range(out.shape[0]):
         a, b, _, _ = philox(uint64(i), call, at_round, purpose, key[0], key[1])
         out[i] = normal_pair(a, b)[0]
@@ -91,7 +91,7 @@ def normal(key, call, at_round, purpose, size, out):
 def log_gamma_draw(shape, element, call, at_round, purpose, k0, k1):
     """Logarithm of a Gamma(shape, 1) draw: Marsaglia and Tsang 2000, with their boost below shape 1.
 
-    The logarithm, because a draw at a small shape underflows, and a ratio of two such draws must not be 0 / 0.
+    In logarithms, because draws with a small shape underflow and their ratio would be 0 / 0.
     """
     boosted = shape if shape >= 1.0 else shape + 1.0
     d = boosted - 1.0 / 3.0
@@ -116,7 +116,7 @@ def log_gamma_draw(shape, element, call, at_round, purpose, k0, k1):
 
 @gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:], float64[:]), "(k),(),(),(),(n),(n)->(n)")
 def beta(key, call, at_round, purpose, a, b, out):
-    """Beta(a, b) draws as a ratio of two Gamma draws; each element has blocks of its own for its rejections."""
+    """Beta(a, b) draws from two Gamma draws; each element has counter blocks of its own for rejection sampling."""
     for i in range(out.shape[0]):
         log_x = log_gamma_draw(a[i], 2 * i, call, at_round, purpose, key[0], key[1])
         log_y = log_gamma_draw(b[i], 2 * i + 1, call, at_round, purpose, key[0], key[1])
@@ -163,7 +163,7 @@ def top_arms(scores, budget, key, call, at_round, purpose, x):
 def systematic_sample(marginals, budget, key, call, at_round, purpose, x):
     """Exactly `budget` arms, each with its marginal probability: Madow's systematic sampling in a random order.
 
-    The marginals stand end to end on a line; an arm is taken if it covers one of the points u, u + 1, u + 2, ...
+    The marginals are laid end to end on a line; an arm is taken if it covers one of the points u, u + 1, u + 2, ...
     """
     n = marginals.shape[0]
     order = np.arange(n)
@@ -203,10 +203,10 @@ def side_by_side_draw(
     sums, counts, stamps, pulls, latest, evidence, discounts, now, latest_observed, key, call, at_round, purpose,
     draw, mean, count, flying, leader,
 ):  # fmt: skip
-    """A discount in proportion to exp(evidence), and a draw of each arm's mean under it.
+    """Draw a discount in proportion to exp(evidence), and each arm's mean from its posterior under that discount.
 
-    The posterior is as of `latest_observed`, the latest round whose outcome has arrived: that nothing has arrived since
-    says nothing about the arms. Its deviation shrinks as if the outcomes of the pulls in flight had already arrived.
+    The posterior is as of `latest_observed`, the latest round whose outcome has arrived: rounds without outcomes carry
+    no information. Its deviation shrinks as if the outcomes of the pulls in flight had already arrived.
     """
     n = draw.shape[0]
     best = evidence[0]

@@ -15,7 +15,7 @@ BALANCED: Final = 1e-7
 LAST_STEP: Final = 1e-5
 # A step in a logit that is smaller than this, relative to the logit, is rounding.
 ROUNDING: Final = 1e-14
-# Losses that are further apart count as this far apart: marginals of 1e-301 and 1.
+# Differences of losses are clipped to this: marginals of 1e-301 and 1.
 FARTHEST: Final = 1e150
 
 
@@ -27,7 +27,7 @@ def hybrid_slope(logit, mixture):
     minor = small * major
     x, rest = (major, minor) if logit >= 0.0 else (minor, major)
     root = 0.5 / math.sqrt(x)
-    height = root - mixture * (max(logit, 0.0) + math.log(1.0 + small))  # absolute precision will do: log1p is slow
+    height = root - mixture * (max(logit, 0.0) + math.log(1.0 + small))  # absolute precision is enough; log1p is slow
     half = 0.5 * root * rest
     return x, rest, height, half + mixture * x, half * (x + 0.5 * rest) - mixture * x * rest
 
@@ -45,7 +45,7 @@ def rough_logit(height, mixture):
 def hybrid_logit(height, mixture, guess):
     """The logit at which h takes a given height, with x, 1 - x and -h' there.
 
-    Newton steps with Halley's correction; once both sides of the solution were seen, a step stays between them.
+    Newton steps with Halley's correction; once the solution is bracketed, steps stay inside the bracket.
     """
     low, high, logit = -math.inf, math.inf, guess
     for _ in range(100):
@@ -67,7 +67,7 @@ def hybrid_logit(height, mixture, guess):
 
 @njit
 def ranked(values, rank):
-    """The value that would stand at place `rank` if they were sorted: Hoare's selection, which shuffles them."""
+    """The value at position `rank` in sorted order: Hoare's selection, which reorders the values."""
     first, last = 0, values.shape[0] - 1
     while first < last:
         pivot = values[(first + last) // 2]
@@ -92,7 +92,7 @@ def ranked(values, rank):
 
 @njit
 def mark_cheapest(losses, budget, cheapest):
-    """Mark the `budget` arms with the smallest losses, of equal ones the first; returns the largest loss of them."""
+    """Mark the `budget` arms with the smallest losses, ties by position; returns the largest loss among them."""
     border = ranked(losses.copy(), budget - 1)
     places = budget
     for i in range(losses.shape[0]):
@@ -107,7 +107,7 @@ def mark_cheapest(losses, budget, cheapest):
 
 @njit
 def balance(gaps, cheapest, mixture, multiplier, moved, logits, slopes):
-    """Bring the logits to a multiplier; returns what is missing inside, what is outside, and their derivatives."""
+    """Solve for the logits at a multiplier; returns missing mass inside, mass outside, and their derivatives."""
     missing, outside, falls, rises = 0.0, 0.0, 0.0, 0.0
     for i in range(gaps.shape[0]):
         height = min(max(gaps[i] - multiplier, -FARTHEST), FARTHEST)
@@ -142,10 +142,10 @@ def multiplier_bracket(gaps, cheapest, budget, mixture):
 
 @njit
 def solve_multiplier(gaps, cheapest, budget, mixture, logits):
-    """Find the multiplier of sum(x) = budget: the arms outside hold what those inside lack.
+    """Find the multiplier of sum(x) = budget: the mass of the arms outside equals the mass that those inside lack.
 
-    Newton's method on the logarithm of the ratio of the two, which is nearly linear however small both are; a bracket
-    keeps it in check.
+    Newton's method on the logarithm of the ratio of the two, which is nearly linear even if both are tiny; a bracket
+    safeguards it.
     """
     n = gaps.shape[0]
     slopes = np.full(n, math.inf)  # no logits to start from yet
@@ -176,7 +176,7 @@ def solve_multiplier(gaps, cheapest, budget, mixture, logits):
 def hybrid_marginals(losses, rate, budget, mixture, marginals, logits):
     """Minimise <x, losses> + sum(-sqrt(x) + mixture (1 - x) log(1 - x)) / rate over x in [0, 1]^n, sum(x) = budget.
 
-    Also the logits of x, which tell 1 - x where x rounds to 1.
+    Also returns the logits of x, which give 1 - x where x rounds to 1.
     """
     n = losses.shape[0]
     if budget == n:
@@ -185,7 +185,7 @@ def hybrid_marginals(losses, rate, budget, mixture, marginals, logits):
         return
     gaps = np.empty(n)
     cheapest = np.empty(n, np.bool_)
-    # Measured from the last arm inside, losses that matter and the multiplier are small: nothing is lost to rounding.
+    # Relative to the last arm inside, the losses that matter and the multiplier are small: no precision is lost.
     border = mark_cheapest(losses, budget, cheapest)
     for i in range(n):
         gaps[i] = rate * (losses[i] - border)

@@ -1,4 +1,4 @@
-"""What the graph problem keeps of the rounds: Gram matrices and residuals."""
+"""Sufficient statistics of the graph problem: Gram matrices and residuals."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ SHORT_ROW: Final = 64
 
 @njit
 def prediction(row, y):
-    """row . y in four partial sums: a single one would wait for itself at every addition."""
+    """row . y in four partial sums, which the processor can add in parallel."""
     n = row.shape[0]
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     whole = n - n % 4
@@ -39,7 +39,7 @@ def absorb(gram, residual, adjacency, z, y, weight, absorbed):
     for i in range(n):
         error = weight * (y[i] - z[i] - prediction(adjacency[i], y))
         scaled = y[i] * weight
-        # adding zeros to a short row is cheaper than a branch that cannot be foreseen
+        # adding zeros to a short row is cheaper than an unpredictable branch
         if error != 0.0 or n < SHORT_ROW:
             for j in range(n):
                 residual[i, j] += error * y[j]
@@ -50,7 +50,7 @@ def absorb(gram, residual, adjacency, z, y, weight, absorbed):
 
 @gufunc((float64[:, :], float64[:, :], float64[:], float64[:, :], float64[:]), "(n,n),(n,n),(n),(n,n)->()")
 def squared_error(gram, cross, energy, adjacency, error):
-    """sum ||y - A y - z||^2 over rounds of which only G = sum y y', C = sum (y - z) y' and sum (y - z)^2 are known."""
+    """sum ||y - A y - z||^2 over rounds, from G = sum y y', C = sum (y - z) y' and sum (y - z)^2."""
     n = energy.shape[0]
     error[0] = 0.0
     for i in range(n):

@@ -1,4 +1,4 @@
-"""The graph problem: one lasso a row, non-negative or, where spill-over may hurt, of either sign."""
+"""The graph problem: one lasso for each row, non-negative, or of either sign where spill-over may hurt."""
 
 import math
 from typing import Final
@@ -8,15 +8,15 @@ from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
 
-# A row is solved again once one of its optimality conditions is off by this, relative to G_jj; a solved one is exact
-# to far better than that.
+# A row is solved again once one of its optimality conditions is violated by this, relative to G_jj; the solution is far
+# more accurate than that.
 RESOLVE_TOLERANCE: Final = 5e-9
 # Coordinates enter the support while their condition is violated by more than this, relative to G_jj.
 ENTER: Final = 1e-12
 # Below this, relative to G_jj, a Cholesky pivot is rounding: the column depends on the ones before it.
 DEPENDENT: Final = 1e-11
 FROZEN: Final = 1e200
-# An arm whose overall rewards are fainter than this explains nothing, and dividing by it would overflow.
+# An arm whose overall rewards are smaller than this explains nothing, and dividing by it would overflow.
 FAINTEST: Final = 1e-200
 POLISHED: Final = 1e-11
 MOST_POLISH: Final = 3
@@ -25,7 +25,7 @@ RUNAWAY: Final = 1e2
 
 @njit
 def row_is_optimal(allowed, residual, row, penalty, pressure):
-    """Whether the optimality conditions of a row hold; counted without a way out, so that the loop vectorises."""
+    """Whether the optimality conditions of a row hold; no early exit, so that the loop vectorises."""
     violations = 0
     for j in range(row.shape[0]):
         slack = residual[j] - penalty[j] - pressure
@@ -35,10 +35,10 @@ def row_is_optimal(allowed, residual, row, penalty, pressure):
 
 @njit
 def extend_cholesky(gram, support, done, size, factor, frozen):
-    """Columns done..size-1 of the Cholesky factor of G on the support; says whether one of them is dependent.
+    """Columns done..size-1 of the Cholesky factor of G on the support; returns whether one of them is dependent.
 
-    A dependent column gets a tiny pivot, a ridge far below the tolerance: a step through it is so long that a wall
-    a >= 0 stops it, in effect a step along the null direction. `frozen` gives it a huge one, and so no step at all.
+    A dependent column gets a tiny pivot, a ridge far below the tolerance: the step along the null direction is then so
+    long that a constraint a >= 0 stops it. With `frozen` the pivot is huge, so that there is no step at all.
     """
     dependent = False
     for p in range(done, size):
@@ -78,8 +78,8 @@ def cholesky_solve(factor, size, vector):
 def newton_step(factor, support, size, residual, row, penalty, bound, guess, step, ones):
     """The step to the minimiser on the support with the row's sum at most `bound`; returns the bound's multiplier.
 
-    Measured from a guess of the multiplier: with the right one the right-hand side is small, and so is what rounding
-    does where the support is nearly dependent and the solutions are long.
+    Relative to a guess of the multiplier: with a good one the right-hand side is small, and so is the rounding error
+    where the support is nearly dependent and solutions are large.
     """
     total = 0.0
     for p in range(size):
@@ -97,7 +97,7 @@ def newton_step(factor, support, size, residual, row, penalty, bound, guess, ste
     for p in range(size):
         ones_total += ones[p]
     pressure = guess + (total - bound) / ones_total
-    if pressure <= 0.0:  # the bound does not hold the minimiser back
+    if pressure <= 0.0:  # the bound is not active
         for p in range(size):
             step[p] += guess * ones[p]
         return 0.0
@@ -105,14 +105,14 @@ def newton_step(factor, support, size, residual, row, penalty, bound, guess, ste
     for p in range(size):
         step[p] -= (pressure - guess) * ones[p]
         total += row[support[p]] + step[p]
-    for p in range(size):  # what rounding left of the bound
+    for p in range(size):  # correct the rounding error in the sum
         step[p] += (bound - total) / ones_total * ones[p]
     return pressure
 
 
 @njit
 def first_wall(support, size, row, step):
-    """How much of a step stays inside a >= 0, and the place on the support where it ends (-1: all of it stays)."""
+    """How much of a step stays inside a >= 0, and the position on the support where it ends (-1: nowhere)."""
     length, wall = 1.0, -1
     for p in range(size):
         j = support[p]
@@ -125,7 +125,7 @@ def first_wall(support, size, row, step):
 
 @njit
 def runs_away(gram, support, size, step, largest):
-    """Whether a step moves an arm's part in the prediction by far more than anything there is to predict."""
+    """Whether a step changes an arm's part in the prediction by far more than there is to predict."""
     far = 0
     for p in range(size):
         far += step[p] * step[p] * gram[support[p], support[p]] > RUNAWAY * RUNAWAY * largest
@@ -134,7 +134,7 @@ def runs_away(gram, support, size, step, largest):
 
 @njit
 def is_polished(gram, support, size, residual, penalty, pressure):
-    """Whether the optimality conditions on the support hold far better than they have to."""
+    """Whether the optimality conditions on the support hold far more accurately than required."""
     off = 0
     for p in range(size):
         j = support[p]
@@ -174,7 +174,7 @@ def solve_row(gram, residual, row, penalty, bound):
             pressure = newton_step(factor, support, size, residual, row, penalty, bound, pressure, step, ones)
             length, wall = first_wall(support, size, row, step)
             if dependent and wall < 0 and pressure == 0.0 and runs_away(gram, support, size, step, largest):
-                # nothing stops the step along a null direction, so there is nothing to gain on it but rounding
+                # no constraint stops the step along a null direction: it would gain nothing but rounding error
                 done = 0
                 last = factor[size - 1, size - 1] ** 2
                 if support[size - 1] == entered and last < 2.0 * DEPENDENT * gram[entered, entered]:
@@ -198,7 +198,7 @@ def solve_row(gram, residual, row, penalty, bound):
             gone = support[wall]
             row[gone] = 0.0
             if gone == entered and length == 0.0:
-                refused[gone] = True  # entered by rounding alone
+                refused[gone] = True  # it entered through rounding error
             for p in range(wall, size - 1):
                 support[p] = support[p + 1]
             size -= 1
@@ -216,7 +216,7 @@ def solve_row(gram, residual, row, penalty, bound):
         if entered < 0:
             if polished == MOST_POLISH or is_polished(gram, support, size, residual, penalty, pressure):
                 break
-            polished += 1  # the same step again, from where rounding left the last one
+            polished += 1  # repeat the step, to correct the rounding error of the last one
             continue
         support[size] = entered
         size += 1
@@ -225,9 +225,9 @@ def solve_row(gram, residual, row, penalty, bound):
 
 @njit
 def step_on_small_support(gram, residual, row, penalty, bound):
-    """Most rows have one or two causes and keep them: their minimiser in closed form; False where that does not do.
+    """The closed-form minimiser for one or two causes, which most rows have; False if it does not apply.
 
-    Nothing is changed unless the step ends inside a >= 0 and below the bound.
+    Nothing changes unless the step ends inside a >= 0 and below the bound.
     """
     n = row.shape[0]
     first, second = -1, -1
@@ -277,7 +277,7 @@ def acyclic_weights(adjacency, weights):
 
 @njit
 def cyclic_weights(adjacency, weights):
-    """w = 1' (I - A)^-1 by elimination; rows that sum to less than 1 make I - A dominant, so it needs no pivots."""
+    """w = 1' (I - A)^-1 by elimination; rows sum to less than 1, so I - A is diagonally dominant: no pivots."""
     n = weights.shape[0]
     matrix = np.empty((n, n))
     for i in range(n):
@@ -297,23 +297,26 @@ def cyclic_weights(adjacency, weights):
         weights[k] /= matrix[k, k]
 
 
-@gufunc(
-    (
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[::1],
-        float64[::1],
-        float64[:, ::1],
-        float64,
-        boolean,
-        boolean[:],
-    ),
-    "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()",
-    writes=("residual", "adjacency", "pressure", "weights"),
+@njit
+def update_weights(adjacency, weights, acyclic):
+    if acyclic:
+        acyclic_weights(adjacency, weights)
+    else:
+        cyclic_weights(adjacency, weights)
+
+
+# shared by `fit` and `fit_signed`
+FIT_SIGNATURE: Final = (
+    *(float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]),
+    *(float64, boolean, boolean[:]),
 )
+FIT_LAYOUT: Final = "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()"
+FIT_WRITES: Final = ("residual", "adjacency", "pressure", "weights")
+
+
+@gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
 def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
-    """Solve again the rows whose optimality conditions no longer hold, and bring the weights up to date."""
+    """Solve the rows whose optimality conditions no longer hold, and update the weights."""
     changed[0] = False
     n = weights.shape[0]
     tolerances = np.empty((2, n))
@@ -330,15 +333,12 @@ def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, c
                 continue
         pressure[i] = solve_row(gram, residual[i], adjacency[i], penalty[i], bound)
     if changed[0]:
-        if acyclic:
-            acyclic_weights(adjacency, weights)
-        else:
-            cyclic_weights(adjacency, weights)
+        update_weights(adjacency, weights, acyclic)
 
 
 @njit
 def signed_row_is_optimal(allowed, residual, row, penalty, pressure):
-    """Whether the optimality conditions of a row hold whose entries may have either sign."""
+    """Whether the optimality conditions hold for a row with entries of either sign."""
     violations = 0
     for j in range(row.shape[0]):
         hold = penalty[j] + pressure
@@ -355,8 +355,9 @@ def signed_row_is_optimal(allowed, residual, row, penalty, pressure):
 def solve_signed_row(gram, residual, row, penalty, bound):
     """Minimise a'Ga/2 - c'a + penalty'|a| with sum(|a|) <= bound; returns the bound's multiplier.
 
-    With the signs given it is the non-negative problem on columns turned by their signs. An entry that stays 0 though
-    the other sign would gain is turned, and the problem solved again: each time the objective falls, so it ends.
+    For given signs this is the non-negative problem on columns multiplied by their signs. If an entry stays at 0 though
+    the other sign would be better, its sign is flipped and the problem solved again. The objective falls each time, so
+    this ends.
     """
     n = row.shape[0]
     signs = np.empty(n)
@@ -386,21 +387,7 @@ def solve_signed_row(gram, residual, row, penalty, bound):
     return pressure
 
 
-@gufunc(
-    (
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[::1],
-        float64[::1],
-        float64[:, ::1],
-        float64,
-        boolean,
-        boolean[:],
-    ),
-    "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()",
-    writes=("residual", "adjacency", "pressure", "weights"),
-)
+@gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
 def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
     """`fit` for entries of either sign."""
     changed[0] = False
@@ -413,7 +400,4 @@ def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acy
             changed[0] = True
             pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound)
     if changed[0]:
-        if acyclic:
-            acyclic_weights(adjacency, weights)
-        else:
-            cyclic_weights(adjacency, weights)
+        update_weights(adjacency, weights, acyclic)

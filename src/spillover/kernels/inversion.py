@@ -1,4 +1,4 @@
-"""From total effects to the graph behind them."""
+"""From total effects to the graph."""
 
 import math
 from typing import Final
@@ -14,7 +14,7 @@ NO_PIVOT: Final = 1e-12
 
 @njit
 def invert(matrix, inverse):
-    """Gauss and Jordan with row pivots; False where the matrix is singular to rounding. Rewrites the matrix."""
+    """Gauss-Jordan elimination with row pivots; False if the matrix is numerically singular. Rewrites the matrix."""
     n = matrix.shape[0]
     largest = 0.0
     for i in range(n):
@@ -47,7 +47,7 @@ def invert(matrix, inverse):
 
 @njit
 def spread_of_inverse(root, inverse):
-    """M = H' P H for H = inverse, P = root root': what the standard errors of the graph are made of."""
+    """M = H' P H for H = inverse, P = root root': the standard errors of the graph follow from it."""
     n = root.shape[0]
     half, spread = np.zeros((n, n)), np.zeros((n, n))
     for i in range(n):
@@ -64,7 +64,7 @@ def spread_of_inverse(root, inverse):
 
 @njit
 def structural_variance(row, i, scatter, freedom, floor):
-    """Variance of the noise in structural equation i, whose coefficients are `row`, from that of y given z."""
+    """Noise variance of structural equation i with coefficients `row`, from the residual covariance of y given z."""
     n = row.shape[0]
     total = 0.0
     for j in range(n):
@@ -92,7 +92,7 @@ def structural_variance(row, i, scatter, freedom, floor):
     "(n,n),(n,n),(n,n),(),(n,n),(n),(),()->(n,n),(n),(n)",
 )
 def structure(effects, root, scatter, freedom, bars, gain_bars, floor, signed, adjacency, gain, weights):
-    """The graph behind total effects B = (I - A)^-1 F: A = I - F H, F = 1 / diag(H), H = B^-1.
+    """The graph that total effects B = (I - A)^-1 F imply: A = I - F H, F = 1 / diag(H), H = B^-1.
 
     An edge is kept if it exceeds `bars` standard errors, a gain if it differs from 1 by `gain_bars` of them.
     """

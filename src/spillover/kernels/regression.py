@@ -1,4 +1,4 @@
-"""Regression on z: total effects with neither order, sparsity nor acyclicity, and a test for their change."""
+"""Regression of outcomes on z: total effects without order, sparsity or acyclicity, and a test for changes."""
 
 import math
 from typing import Final
@@ -8,17 +8,17 @@ from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
 
-# Alternatives of the test for a change: by how much the variance of a residual may have grown.
+# Alternatives of the test for a change: factors by which the variance of a residual may have grown.
 GROWTHS: Final = (2.0, 10.0, 1e4)
-FEWEST_FREE: Final = 5.0  # degrees of freedom below which a noise level says nothing
-MANY_FREE: Final = 50.0  # from which on its own error is small
+FEWEST_FREE: Final = 5.0  # with fewer degrees of freedom the noise variance is not estimated well enough to test
+MANY_FREE: Final = 50.0  # with more of them its own error is small
 SHIFT: Final = 0.5
 LARGEST_LOG: Final = 100.0
 
 
 @njit
 def prediction(row, y):
-    """row . y in four partial sums: a single one would wait for itself at every addition."""
+    """row . y in four partial sums, which the processor can add in parallel."""
     n = row.shape[0]
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     whole = n - n % 4
@@ -47,7 +47,7 @@ def projected(root, z, phi):
 
 @njit
 def find_residuals(effects, z, y, residuals):
-    """y - effects z. Few arms are chosen where there are many: only their columns are looked at then."""
+    """y - effects z. If few of many arms were chosen, only their columns are read."""
     n = z.shape[0]
     held = np.empty(n, np.int64)
     count = 0
@@ -67,11 +67,11 @@ def find_residuals(effects, z, y, residuals):
 
 @njit
 def learn_effects(root, effects, scatter, phi, residuals, weight):
-    """Recursive least squares; phi = root' z. Says how much of the outcome the past could have predicted.
+    """Recursive least squares; phi = root' z. Returns how much of the outcome the past could have predicted.
 
-    P = root root' is the inverse of Z Z' + ridge. Its root is what is kept (Potter's update), so that P stays positive
-    and exact however many rounds come. scatter sums the outer products of recursive residuals: uncorrelated, and of
-    the variance of the noise, whatever z was (Brown, Durbin and Evans 1975).
+    P = root root' is the inverse of Z Z' + ridge. The state holds its root (Potter's update), so that P stays positive
+    and accurate over any number of rounds. scatter sums the outer products of recursive residuals, which are
+    uncorrelated and have the variance of the noise for any z (Brown, Durbin and Evans 1975).
     """
     n, m = phi.shape[0], residuals.shape[0]
     amount = math.sqrt(weight)
@@ -114,9 +114,9 @@ def regress(root, effects, scatter, z, y, weight, certainty):
 
 @njit
 def evidence_of_growth(ratio, freedom):
-    """How much likelier a residual is if the variance grew, on average over the growths; ratio is its square over it.
+    """Likelihood ratio of a residual if the variance grew, averaged over GROWTHS; ratio: squared residual / variance.
 
-    Student's law, since the variance is itself an estimate with so many degrees of freedom.
+    Student's t, since the variance is itself an estimate with `freedom` degrees of freedom.
     """
     total = 0.0
     for k in range(3):
@@ -130,9 +130,9 @@ def evidence_of_growth(ratio, freedom):
 def shift_effects(risen, fallen, z, unit, standing, limit):
     """Whether a statistic for a shift in one effect, up or down, reaches the limit after these standardised residuals.
 
-    Page's cumulative sums for a shift of SHIFT standard deviations in what a whole unit of z does.
+    Page's cumulative sums for a shift by SHIFT standard deviations in the effect of a full unit of z.
     """
-    reached = 0  # counted, since the largest of them would have to wait for itself
+    reached = 0  # a count vectorises better than a maximum
     for j in range(z.shape[0]):
         shift = SHIFT * unit * z[j]
         if shift != 0.0:
@@ -147,10 +147,10 @@ def shift_effects(risen, fallen, z, unit, standing, limit):
 def is_surprising(scatter, suspicion, risen, fallen, freedom, z, residuals, share, floor, size, limit):
     """Test residuals against the noise learned so far.
 
-    Two tests, each with at least 2 `limit` arrivals between false alarms on average: a Shiryaev-Roberts statistic for
-    each outcome, whose variance may have grown (its mean grows by 1 an arrival while nothing changes), and cumulative
-    sums for each single effect, which see small shifts sooner. Residuals in directions that the past did not show
-    count for nothing.
+    Two tests, each with at least 2 `limit` arrivals between false alarms on average. A Shiryaev-Roberts statistic for
+    each outcome tests whether its variance has grown (the mean of the statistic grows by 1 an arrival without a
+    change). Cumulative sums for each single effect detect small shifts sooner. Residuals in directions of z that no
+    earlier round explored do not count.
     """
     n, m = z.shape[0], residuals.shape[0]
     alarm = False
@@ -193,7 +193,7 @@ def is_surprising(scatter, suspicion, risen, fallen, freedom, z, residuals, shar
     "(n,n),(m,n),(m,m),(o),(o),(m),(n,m),(n,m),(n),(m),(),(),(),()->(),()",
     writes=("root", "effects", "scatter", "freedom", "halted", "suspicion", "risen", "fallen"),
 )
-def watched_regress(
+def tested_regress(
     root,
     effects,
     scatter,
@@ -211,9 +211,9 @@ def watched_regress(
     alarm,
     certainty,
 ):
-    """Test a round for a change of the effects, and learn from it unless there is an alarm: what was known is over.
+    """Test a round for a change of the effects, and learn from it unless there is an alarm.
 
-    `halted` says that there was one; from then on nothing is taken in.
+    `halted` records an alarm; later rounds are then ignored.
     """
     alarm[0], certainty[0] = False, 0.0
     if halted[0] or weight == 0.0:
@@ -235,7 +235,7 @@ def watched_regress(
     "(n,n),(n),(),(),()->(n)",
 )
 def shrunk_weights(root, effects, scatter, freedom, prior, weights):
-    """Each weight drawn to 1 as its own uncertainty asks: by variance / (variance + prior variance)."""
+    """Shrink each weight towards 1 by variance / (variance + prior variance)."""
     variance = scatter / max(freedom, 1.0)
     for j in range(effects.shape[0]):
         own = variance * prediction(root[j], root[j])

@@ -13,10 +13,10 @@ SUM_ROUNDING: Final = 1e-11
 
 @njit
 def row_bound(used, total, low, high, price, rate_up, rate_down):
-    """The least that the deviations so far, and what some row still needs, take from the bound of the relaxation.
+    """The least total cost of the deviations so far and of what some row still needs, relative to the relaxation.
 
-    A row outside of its limits must be mended by later deviations: rate_up and rate_down are the least that these cost
-    for one unit up or down. A row inside has slack, which costs its price or the deviations that use it up.
+    A violated row must be repaired by later deviations: rate_up and rate_down are their least cost for one unit up or
+    down. A row with slack costs its price, or the deviations that use the slack up.
     """
     worst = 0.0
     for i in range(total.shape[0]):
@@ -43,8 +43,8 @@ def inside(total, low, high):
 
 
 @njit
-def mending_rates(change, cost, rate_up, rate_down):
-    """rate_up[k, i]: the least cost of one unit more in row i by the deviations from k on; likewise one unit less."""
+def repair_rates(change, cost, rate_up, rate_down):
+    """rate_up[k, i]: the least cost of one unit more in row i by the deviations from k on; rate_down: one unit less."""
     for k in range(change.shape[0] - 1, -1, -1):
         for i in range(change.shape[1]):
             rate_up[k, i], rate_down[k, i] = rate_up[k + 1, i], rate_down[k + 1, i]
@@ -66,13 +66,13 @@ def search_deviations(
 ):
     """The best feasible set within `gap` of the bound of a relaxation, as deviations from the relaxation's own set.
 
-    Every set's value is the bound less the costs of its deviations and the prices of its slack. Depth first over sets
-    of deviations, cheapest first; `gap` shrinks with every better set. Differences below `least` do not count. best
-    is -inf when there is none; steps is above effort when the search was broken off.
+    The value of a set is the bound minus the costs of its deviations and the prices of its slack. Depth-first search
+    over sets of deviations, cheapest first; `gap` shrinks with every better set. Differences below `least` do not
+    count. best is -inf if there is none; steps exceeds effort if the search was stopped early.
     """
     k_all, m = change.shape
     rate_up, rate_down = np.full((k_all + 1, m), np.inf), np.full((k_all + 1, m), np.inf)
-    mending_rates(change, cost, rate_up, rate_down)
+    repair_rates(change, cost, rate_up, rate_down)
     totals, used, values = np.empty((k_all + 1, m)), np.zeros(k_all + 1), np.empty(k_all + 1)
     path, following = np.zeros(k_all + 1, np.int64), np.zeros(k_all + 1, np.int64)
     totals[0], values[0] = start, value
@@ -111,7 +111,7 @@ def search_deviations(
 def fits(total, column, sign, low, high):
     for i in range(total.shape[0]):
         after = total[i] + sign * column[i]
-        # what is outside already may stay outside, if it comes nearer
+        # a row that is already violated may stay so, if it gets closer
         if after > high[i] + SUM_ROUNDING and after >= total[i]:
             return False
         if after < low[i] - SUM_ROUNDING and after <= total[i]:
@@ -121,7 +121,7 @@ def fits(total, column, sign, low, high):
 
 @njit
 def exchange(columns, low, high, scores, x, total):
-    """One exchange of a chosen arm for another one that brings more; whether there was one."""
+    """Exchange one chosen arm for another with a higher score; returns whether there was such an exchange."""
     n, m = columns.shape
     for j in range(n):
         if not x[j]:
@@ -166,7 +166,7 @@ def fill_and_exchange(columns, low, high, scores, start, x, feasible):
 
 @njit
 def no_worse(ours, theirs, low, high):
-    """Whether an arm can take another one's place in any feasible set."""
+    """Whether an arm can replace another one in any feasible set."""
     for i in range(ours.shape[0]):
         if ours[i] > theirs[i] and high[i] < np.inf:
             return False
@@ -180,9 +180,9 @@ def no_worse(ours, theirs, low, high):
     "(n,m),(m),(m),(m),(n)->(n)",
 )
 def dispensable_arms(columns, low, high, positive, order, dispensable):
-    """Arms that some best set does without: so many others are no worse that a row has no room for all of them.
+    """Arms that some best set leaves out: so many others are no worse that a row has no room for all of them.
 
-    Then one of these is not chosen, and can take the arm's place. `order` has arms that are no worse before those that
+    Then one of those is not chosen and can replace the arm. `order` lists arms that are no worse before those that
     are no better; `positive` are the rows without negative coefficients.
     """
     n, m = columns.shape

@@ -1,4 +1,4 @@
-"""Switching means: how probable the rewards make each hypothesis "the last change was at round r"."""
+"""Switching means: the posterior probability of each hypothesis "the last change was at round r"."""
 
 import math
 from typing import Final
@@ -8,20 +8,20 @@ from numba import boolean, float64, int64, njit
 
 from spillover.kernels.build import gufunc
 
-# An arm's evidence for a change against none is kept within these bounds, so that no product of many over- or
-# underflows; beyond them nothing is left to learn.
+# The likelihood ratio of a change is clipped to these bounds, so that products of many do not overflow or underflow;
+# beyond them the question is settled anyway.
 LEAST_RATIO: Final = 1e-30
 MOST_RATIO: Final = 1e30
-MOST_PRECISE: Final = 20.0  # Bernoulli draws that a continuous reward is worth at most
-MOST_STRENGTH: Final = 1e9  # observations that a summary is worth at most; beyond, its variance is rounding
-MOST_ALONE: Final = 0.4  # probability, at most, that an idle arm changed alone, given that nothing else did
-CERTAIN: Final = 0.99  # probability from which a change counts as noticed
-SAME_CHANGE: Final = 20  # rounds by which two hypotheses of the same change may differ
+MOST_PRECISE: Final = 20.0  # a continuous reward is worth at most this many Bernoulli draws
+MOST_STRENGTH: Final = 1e9  # a summary is worth at most this many observations; beyond, its variance is rounding
+MOST_ALONE: Final = 0.4  # upper bound on the probability that an idle arm changed alone, if there was no shared change
+CERTAIN: Final = 0.99  # a change counts as detected from this probability on
+SAME_CHANGE: Final = 20  # hypotheses that differ by at most so many rounds are about the same change
 
 
 @njit(inline="always")
 def changed_probability(prior, ratio):
-    """Posterior probability of a change with this prior and this evidence for it."""
+    """Posterior probability of a change, from its prior probability and its likelihood ratio."""
     return prior * ratio / (prior * ratio + 1.0 - prior)
 
 
@@ -40,14 +40,15 @@ def likelihood(p, reward, precision):
 def precision_of(spread):
     """How many Bernoulli draws a reward is worth: their variance m (1 - m) over the rewards'.
 
-    That is m (1 - m) - E z (1 - z), so rewards of 0 and 1 are worth 1, exactly, whatever is known of the means.
+    The variance of the rewards is m (1 - m) - E z (1 - z), so rewards of 0 and 1 are worth exactly 1 draw, even while
+    the means are uncertain.
     """
     return min(spread[0] / max(spread[0] - spread[1], spread[0] / MOST_PRECISE), MOST_PRECISE)
 
 
 @njit
 def weakest(mass):
-    """The hypothesis with the least probability."""
+    """The least probable hypothesis."""
     place, least = 0, math.inf
     for k in range(mass.shape[0]):
         total = 0.0
@@ -70,21 +71,24 @@ def normalise(mass):
 
 
 @njit(error_model="numpy")
-def add_moments(weight, kept, fresh, changed, mean, square):
-    """Add what one hypothesis says of every arm, times its weight; one division a Beta law, as they take the time."""
+def add_moments(weight, counts_unchanged, counts_since, changed, mean, square):
+    """Add one hypothesis's mean and second moment of every arm, times its weight.
+
+    One division for each Beta distribution: divisions dominate the run time.
+    """
     for i in range(changed.shape[0]):
-        ones_kept, ones_fresh = kept[i, 0], fresh[i, 0]
-        n_kept, n_fresh = ones_kept + kept[i, 1], ones_fresh + fresh[i, 1]
+        ones_unchanged, ones_since = counts_unchanged[i, 0], counts_since[i, 0]
+        n_unchanged, n_since = ones_unchanged + counts_unchanged[i, 1], ones_since + counts_since[i, 1]
         gone = weight * changed[i]
-        stay = (weight - gone) / (n_kept * (n_kept + 1.0))
-        gone /= n_fresh * (n_fresh + 1.0)
-        mean[i] += stay * ones_kept * (n_kept + 1.0) + gone * ones_fresh * (n_fresh + 1.0)
-        square[i] += stay * ones_kept * (ones_kept + 1.0) + gone * ones_fresh * (ones_fresh + 1.0)
+        stay = (weight - gone) / (n_unchanged * (n_unchanged + 1.0))
+        gone /= n_since * (n_since + 1.0)
+        mean[i] += stay * ones_unchanged * (n_unchanged + 1.0) + gone * ones_since * (n_since + 1.0)
+        square[i] += stay * ones_unchanged * (ones_unchanged + 1.0) + gone * ones_since * (ones_since + 1.0)
 
 
 @njit
-def summarise(mass, kept, fresh, changed, summary):
-    """(successes, failures) of Beta laws with the mean and variance of what all hypotheses together say of an arm."""
+def summarise(mass, counts_unchanged, counts_since, changed, summary):
+    """(successes, failures) of a Beta distribution for each arm, with the mean and variance of the whole mixture."""
     n = changed.shape[1]
     mean, square = np.zeros(n), np.zeros(n)
     total = 0.0
@@ -94,11 +98,11 @@ def summarise(mass, kept, fresh, changed, summary):
             weight += mass[k, g]
         if weight > 0.0:
             total += weight
-            add_moments(weight, kept[k], fresh[k], changed[k], mean, square)
+            add_moments(weight, counts_unchanged[k], counts_since[k], changed[k], mean, square)
     for i in range(n):
         m = mean[i] / total
         most = m * (1.0 - m)
-        # relative to the mean: near 0 and 1 an absolute floor would take almost all observations away
+        # relative to the mean: near 0 and 1 an absolute floor would discard almost all observations
         variance = max(square[i] / total - m * m, most / MOST_STRENGTH)
         strength = max(most / variance - 1.0, 2.0)
         summary[i, 0], summary[i, 1] = m * strength, (1.0 - m) * strength
@@ -106,27 +110,40 @@ def summarise(mass, kept, fresh, changed, summary):
 
 @njit
 def open_hypothesis(
-    born, mass, kept, fresh, ratio, silent, changed, seen, x, played_at, elapsed, hazard, idle_hazard, prior
+    change_round,
+    mass,
+    counts_unchanged,
+    counts_since,
+    ratio,
+    idle_prior,
+    changed,
+    seen,
+    x,
+    played_at,
+    elapsed,
+    hazard,
+    idle_hazard,
+    prior,
 ):
-    """A change just before `played_at`: of a share of all arms, or (type 0) of an arm that was idle until now."""
+    """Add the hypothesis of a change just before `played_at`: of a share of the arms, or (type 0) of one idle arm."""
     slot = weakest(mass)
     n = x.shape[0]
     summary = np.empty((n, 2))
-    summarise(mass, kept, fresh, changed, summary)
-    total_silent = 0.0
+    summarise(mass, counts_unchanged, counts_since, changed, summary)
+    total_idle = 0.0
     for i in range(n):
         gap = played_at - seen[i]
-        silent[slot, i] = 1.0 - (1.0 - idle_hazard) ** gap if x[i] and gap > 0 else 0.0
-        total_silent += silent[slot, i]
+        idle_prior[slot, i] = 1.0 - (1.0 - idle_hazard) ** gap if x[i] and gap > 0 else 0.0
+        total_idle += idle_prior[slot, i]
         ratio[slot, i] = 1.0
         for side in range(2):
-            kept[slot, i, side] = summary[i, side]
-            fresh[slot, i, side] = 1.0
+            counts_unchanged[slot, i, side] = summary[i, side]
+            counts_since[slot, i, side] = 1.0
     for i in range(n):
-        silent[slot, i] /= max(total_silent, 1e-300)
-    born[slot] = played_at
+        idle_prior[slot, i] /= max(total_idle, 1e-300)
+    change_round[slot] = played_at
     shared = 1.0 - (1.0 - hazard) ** elapsed
-    alone = min(total_silent, MOST_ALONE * (1.0 - shared))
+    alone = min(total_idle, MOST_ALONE * (1.0 - shared))
     for g in range(mass.shape[1]):
         mass[slot, g] = 0.0
     normalise(mass)
@@ -139,52 +156,54 @@ def open_hypothesis(
 
 
 @njit
-def weigh_reward(born, mass, kept, fresh, ratio, silent, shares, arm, reward, played_at, precision):
-    """One arm's reward: what every hypothesis predicted, and its counts.
+def weigh_reward(
+    change_round, mass, counts_unchanged, counts_since, ratio, idle_prior, shares, arm, reward, played_at, precision
+):
+    """Update every hypothesis with one arm's reward: its probability and its counts.
 
-    For a hypothesis that changed later than the reward was earned (feedback out of order) it is one more observation
-    of the time before, and as probable as the hypotheses that were there find it.
+    Under a hypothesis whose change came after the reward was earned (feedback out of order), the reward is one more
+    observation from before the change, with the likelihood that the earlier hypotheses give it on average.
     """
     mass_before, mass_after = 0.0, 0.0
-    for k in range(born.shape[0]):
-        before = born[k] > played_at
-        p_kept = kept[k, arm, 0] / (kept[k, arm, 0] + kept[k, arm, 1])
-        kept[k, arm, 0] += precision * reward
-        kept[k, arm, 1] += precision * (1.0 - reward)
+    for k in range(change_round.shape[0]):
+        before = change_round[k] > played_at
+        p_unchanged = counts_unchanged[k, arm, 0] / (counts_unchanged[k, arm, 0] + counts_unchanged[k, arm, 1])
+        counts_unchanged[k, arm, 0] += precision * reward
+        counts_unchanged[k, arm, 1] += precision * (1.0 - reward)
         if before:
             continue
-        p_fresh = fresh[k, arm, 0] / (fresh[k, arm, 0] + fresh[k, arm, 1])
-        fresh[k, arm, 0] += precision * reward
-        fresh[k, arm, 1] += precision * (1.0 - reward)
-        like_kept, like_fresh = likelihood(p_kept, reward, precision), likelihood(p_fresh, reward, precision)
+        p_since = counts_since[k, arm, 0] / (counts_since[k, arm, 0] + counts_since[k, arm, 1])
+        counts_since[k, arm, 0] += precision * reward
+        counts_since[k, arm, 1] += precision * (1.0 - reward)
+        like_unchanged, like_since = likelihood(p_unchanged, reward, precision), likelihood(p_since, reward, precision)
         for g in range(mass.shape[1]):
             if mass[k, g] == 0.0:
                 continue
             c = 0.0
-            if born[k] > 0:
-                c = changed_probability(silent[k, arm] if g == 0 else shares[g], ratio[k, arm])
+            if change_round[k] > 0:
+                c = changed_probability(idle_prior[k, arm] if g == 0 else shares[g], ratio[k, arm])
             mass_before += mass[k, g]
-            mass[k, g] *= c * like_fresh + (1.0 - c) * like_kept
+            mass[k, g] *= c * like_since + (1.0 - c) * like_unchanged
             mass_after += mass[k, g]
-        ratio[k, arm] = min(max(ratio[k, arm] * like_fresh / like_kept, LEAST_RATIO), MOST_RATIO)
-    if mass_after > 0.0:  # else they have all but vanished, and say nothing of the others
-        for k in range(born.shape[0]):
-            if born[k] > played_at:
+        ratio[k, arm] = min(max(ratio[k, arm] * like_since / like_unchanged, LEAST_RATIO), MOST_RATIO)
+    if mass_after > 0.0:  # else the earlier hypotheses have underflowed, and there is no average
+        for k in range(change_round.shape[0]):
+            if change_round[k] > played_at:
                 for g in range(mass.shape[1]):
                     mass[k, g] *= mass_after / mass_before
     normalise(mass)
 
 
 @njit
-def note_spread(mass, kept, fresh, changed, arm, reward, spread):
-    """What the variance of rewards is measured by; means as they stood before the round."""
+def note_spread(mass, counts_unchanged, counts_since, changed, arm, reward, spread):
+    """Add to the sums that the variance of the rewards is estimated from; the means are those before the round."""
     mean, total = 0.0, 0.0
     for k in range(mass.shape[0]):
         weight = mass[k].sum()
         if weight > 0.0:
-            m_kept = kept[k, arm, 0] / (kept[k, arm, 0] + kept[k, arm, 1])
-            m_fresh = fresh[k, arm, 0] / (fresh[k, arm, 0] + fresh[k, arm, 1])
-            mean += weight * (m_kept + changed[k, arm] * (m_fresh - m_kept))
+            m_unchanged = counts_unchanged[k, arm, 0] / (counts_unchanged[k, arm, 0] + counts_unchanged[k, arm, 1])
+            m_since = counts_since[k, arm, 0] / (counts_since[k, arm, 0] + counts_since[k, arm, 1])
+            mean += weight * (m_unchanged + changed[k, arm] * (m_since - m_unchanged))
             total += weight
     mean /= total
     spread[0] += mean * (1.0 - mean)
@@ -192,15 +211,15 @@ def note_spread(mass, kept, fresh, changed, arm, reward, spread):
 
 
 @njit
-def update_changed(born, mass, ratio, silent, shares, changed):
-    """How probable each hypothesis finds it that its change was one of each arm."""
-    for k in range(born.shape[0]):
+def update_changed(change_round, mass, ratio, idle_prior, shares, changed):
+    """The probability, under each hypothesis, that an arm took part in the change."""
+    for k in range(change_round.shape[0]):
         total = 0.0
         for g in range(mass.shape[1]):
             total += mass[k, g]
         for i in range(changed.shape[1]):
             changed[k, i] = 0.0
-        if total == 0.0 or born[k] == 0:
+        if total == 0.0 or change_round[k] == 0:
             continue
         for g in range(mass.shape[1]):
             share = mass[k, g] / total
@@ -208,30 +227,30 @@ def update_changed(born, mass, ratio, silent, shares, changed):
                 continue
             if g == 0:
                 for i in range(changed.shape[1]):
-                    changed[k, i] += share * changed_probability(silent[k, i], ratio[k, i])
+                    changed[k, i] += share * changed_probability(idle_prior[k, i], ratio[k, i])
             else:
                 for i in range(changed.shape[1]):
                     changed[k, i] += share * changed_probability(shares[g], ratio[k, i])
 
 
 @njit
-def note_change(born, mass, noticed):
-    """Count a change once it is all but certain, hypotheses of neighbouring rounds together; update its date."""
+def note_change(change_round, mass, detected):
+    """Count a change once it is nearly certain, summing over hypotheses of neighbouring rounds; update its round."""
     date, most = 0, 0.0
-    for k in range(born.shape[0]):
+    for k in range(change_round.shape[0]):
         total = mass[k].sum()
-        if born[k] > 0 and total > most:
-            date, most = born[k], total
+        if change_round[k] > 0 and total > most:
+            date, most = change_round[k], total
     near = 0.0
-    for k in range(born.shape[0]):
-        if born[k] > 0 and abs(born[k] - date) <= SAME_CHANGE:
+    for k in range(change_round.shape[0]):
+        if change_round[k] > 0 and abs(change_round[k] - date) <= SAME_CHANGE:
             near += mass[k].sum()
     if near > CERTAIN:
-        if noticed[0] == 0 or date > noticed[1] + SAME_CHANGE:
-            noticed[0] += 1
-            noticed[1] = date
-        elif date >= noticed[1] - SAME_CHANGE:
-            noticed[1] = date
+        if detected[0] == 0 or date > detected[1] + SAME_CHANGE:
+            detected[0] += 1
+            detected[1] = date
+        elif date >= detected[1] - SAME_CHANGE:
+            detected[1] = date
 
 
 @gufunc(
@@ -258,19 +277,31 @@ def note_change(born, mass, noticed):
         boolean[:],
     ),
     "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(t),(t),(n),(n),(),(g),(g),(),(),()->()",
-    writes=("born", "mass", "kept", "fresh", "ratio", "silent", "changed", "seen", "latest", "noticed", "spread"),
+    writes=(
+        "change_round",
+        "mass",
+        "counts_unchanged",
+        "counts_since",
+        "ratio",
+        "idle_prior",
+        "changed",
+        "seen",
+        "latest",
+        "detected",
+        "spread",
+    ),
 )
 def switching_arrival(
-    born,
+    change_round,
     mass,
-    kept,
-    fresh,
+    counts_unchanged,
+    counts_since,
     ratio,
-    silent,
+    idle_prior,
     changed,
     seen,
     latest,
-    noticed,
+    detected,
     spread,
     x,
     reward,
@@ -282,24 +313,49 @@ def switching_arrival(
     arrived,
     taken,
 ):
-    """Weigh all hypotheses by the rewards of a round, whenever it arrives."""
+    """Update all hypotheses with the rewards of a round, however late it arrives."""
     taken[0] = arrived
     if not arrived:
         return
     precision = precision_of(spread)
     for i in range(x.shape[0]):
         if x[i]:
-            note_spread(mass, kept, fresh, changed, i, reward[i], spread)
+            note_spread(mass, counts_unchanged, counts_since, changed, i, reward[i], spread)
     if played_at > latest[0]:
         if latest[0] > 0:
             elapsed = played_at - latest[0]
             open_hypothesis(
-                born, mass, kept, fresh, ratio, silent, changed, seen, x, played_at, elapsed, hazard, idle_hazard, prior
+                change_round,
+                mass,
+                counts_unchanged,
+                counts_since,
+                ratio,
+                idle_prior,
+                changed,
+                seen,
+                x,
+                played_at,
+                elapsed,
+                hazard,
+                idle_hazard,
+                prior,
             )
         latest[0] = played_at
     for i in range(x.shape[0]):
         if x[i]:
-            weigh_reward(born, mass, kept, fresh, ratio, silent, shares, i, reward[i], played_at, precision)
+            weigh_reward(
+                change_round,
+                mass,
+                counts_unchanged,
+                counts_since,
+                ratio,
+                idle_prior,
+                shares,
+                i,
+                reward[i],
+                played_at,
+                precision,
+            )
             seen[i] = max(seen[i], played_at)
-    update_changed(born, mass, ratio, silent, shares, changed)
-    note_change(born, mass, noticed)
+    update_changed(change_round, mass, ratio, idle_prior, shares, changed)
+    note_change(change_round, mass, detected)

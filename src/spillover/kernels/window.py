@@ -7,11 +7,11 @@ from spillover.kernels.build import gufunc
 
 @njit
 def forget_before(sums, counts, rewards, chosen, holds, oldest, first):
-    """Take the rounds from `oldest` up to, not including, `first` out of sums and counts."""
+    """Subtract the rounds from `oldest` to `first` - 1 from sums and counts."""
     window, n = rewards.shape
     for played_at in range(max(oldest, first - window), first):
         slot = played_at % window
-        if oldest <= holds[slot] < first:  # this round, or after a long silence one a window or more before it
+        if oldest <= holds[slot] < first:  # this round, or after a long gap one a window or more before it
             for i in range(n):
                 if chosen[slot, i]:
                     counts[i] -= 1.0
@@ -73,7 +73,7 @@ def window_arrival(sums, counts, rewards, chosen, holds, oldest, x, reward, play
     "(n),(n),(w,n),(w,n),(w),(o),()->(n),(n)",
 )
 def window_totals(sums, counts, rewards, chosen, holds, oldest, now, sums_now, counts_now):
-    """Sums and counts of the rounds after now - w; nothing is rewritten, though some rounds may have left meanwhile."""
+    """Sums and counts of the rounds after now - w, without rewriting the window."""
     for i in range(sums.shape[0]):
         sums_now[i], counts_now[i] = sums[i], counts[i]
     first = now - holds.shape[0] + 1

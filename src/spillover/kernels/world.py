@@ -1,4 +1,4 @@
-"""What a round brings, and whether the feedback that somebody reports can be true."""
+"""The outcome of a round, and a check of reported feedback."""
 
 from typing import Final
 
@@ -25,14 +25,14 @@ NOT_FINITE: Final = 1
 NOT_PLAYED: Final = 2
 OUT_OF_RANGE: Final = 3
 IMPOSSIBLE_AGE: Final = 4
-LARGEST_OUTCOME: Final = 1e40  # sums of products of six of them are still numbers
+LARGEST_OUTCOME: Final = 1e40  # sums of products of six such numbers do not overflow
 
 
 @gufunc(
     (boolean[:], float64[:], float64[:], float64[:], boolean, int64, int64, int64[:]),
     "(n),(n),(n),(r),(),(),()->()",
 )
-def feedback_fault(x, z, y, limits, arrived, age, rounds, fault):
+def feedback_fault(x, z, y, reward_range, arrived, age, rounds, fault):
     """The first thing wrong with a piece of feedback, as one of the codes above."""
     fault[0] = FINE
     if arrived:
@@ -47,6 +47,6 @@ def feedback_fault(x, z, y, limits, arrived, age, rounds, fault):
             if z[i] != 0.0 and not x[i]:
                 fault[0] = NOT_PLAYED
                 return
-            if x[i] and (z[i] < limits[0] or z[i] > limits[1]):
+            if x[i] and (z[i] < reward_range[0] or z[i] > reward_range[1]):
                 fault[0] = OUT_OF_RANGE
                 return

@@ -10,7 +10,7 @@ from spillover.policies.ftrl import FTRL
 from spillover.policies.graph_policy import GraphPolicy, MeansOnGraph, MeansState
 from spillover.policies.ndcsem import NDCSEM
 from spillover.policies.reference import DelayedOracle, Oracle, Uniform
-from spillover.policies.registry import POLICIES, find_policy, is_policy_name, policy_names
+from spillover.policies.registry import POLICIES, find_policy
 from spillover.policies.restarts import GLRCUCB, GLRSEMUCB
 from spillover.policies.semucb import SEMUCB
 from spillover.policies.superarms import SuperArmUCB
@@ -41,6 +41,4 @@ __all__ = [
     "SwitchingSEM",
     "Uniform",
     "find_policy",
-    "is_policy_name",
-    "policy_names",
 ]

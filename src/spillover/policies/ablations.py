@@ -1,4 +1,4 @@
-"""NDC-SEM with parts taken out, to see what each of them brings."""
+"""NDC-SEM with parts removed, to measure what each of them contributes."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,11 @@ from spillover.types import Batch, Feedback, Problem
 
 @dataclass(frozen=True, kw_only=True)
 class AblatedNDCSEM(NDCSEM):
-    """NDC-SEM without what is switched off; with everything on it is NDC-SEM itself. `graph="none"` drops the graph.
+    """NDC-SEM with some parts switched off; the defaults are NDC-SEM itself. `graph="none"` removes the graph.
 
     discount: gamma in (0, 1], 1 for no discount.
-    delay_aware: weight feedback by the time of its action; else by its arrival, as if it were new.
-    designed_start: begin with the initialisation matrix H; else with random sets.
+    delay_aware: discount feedback from the round of its action; otherwise from its arrival, as if it were new.
+    designed_start: begin with the initialisation matrix H; otherwise with random sets.
 
     >>> import spillover as sp
     >>> world = sp.SyntheticSEM(horizon=200, changes=())
@@ -31,7 +31,7 @@ class AblatedNDCSEM(NDCSEM):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        by_action = "False where feedback is weighted by its arrival: pulls in flight are counted by the time of action"
+        by_action = "False if delay_aware=False: pulls in flight are discounted from the round of their action"
         validate.require(self.delay_aware or not self.pending, "pending", self.pending, by_action)
 
     def check_discount(self) -> None:

@@ -1,4 +1,4 @@
-"""Discounted averages of the arms' rewards and the upper confidence index on them; a discount of 1 forgets nothing."""
+"""Discounted averages of the arms' rewards, and the upper confidence index from them; a discount of 1 is none."""
 
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ def empty_averages(n_arms: int, batch: Batch) -> Averages:
 def learn(
     known: Averages, x: BoolArray, reward: Array, played_at: IntArray, discount: Any, arrived: BoolArray
 ) -> Averages:
-    """Add the rewards of arms played in round `played_at`, weighted by that time; rewrites what it is given."""
+    """Add the rewards of the arms played in round `played_at`, discounted from that round on; in place."""
     kernels.discounted_arrival(*known, x, reward, played_at, discount, arrived)
     return known
 

@@ -1,4 +1,4 @@
-"""Any policy under constraints: its scores, and the best feasible set by them."""
+"""Any policy under constraints: the feasible set with the highest total score."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,27 +13,27 @@ from spillover.rng import Rng
 from spillover.set_search import EFFORT, best_set, check_effort, check_feasible, searched_set
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, IntArray, Problem, State
 
-RESAMPLES = 100  # at most so many redraws for the probability of an arm: probabilities below 1% count as 1%
+RESAMPLES = 100  # at most so many redraws to estimate a probability, which is therefore at least 1%
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constrained(PolicyWrapper):
-    """A policy whose decisions keep constraints. The state is the policy's own: constraints can change from day to day.
+    """A policy under constraints. The state is the inner policy's, so constraints can change from round to round.
 
-    policy: any policy that explains itself, so that its scores are known, and whose state has a `budget`; the
-        constraints of a constrained one hold too.
-    constraints: of `spillover.constraints`; the problem's budget always holds too.
+    policy: any policy with explanations, which give its scores, and a `budget` in its state; if it is constrained
+        itself, its constraints hold too.
+    constraints: of `spillover.constraints`, in addition to the problem's budget.
     arms: the names of the arms, if the constraints use them.
-    effort: steps after which the search for the best set ends with the best one so far, in hard cases;
-        `explain_choice` then says how much better another could be (`could_gain`).
+    effort: limit on the steps of the search for the best set; if it is reached, `explain_choice` says by how much
+        another set could be better (`could_gain`).
 
-    In a round that a plan decides (initialisation, forced exploration) as many of the planned arms are played as the
-    constraints allow. What a person plays instead is taken as it is: the record stays true, feasible or not.
+    In a round decided by a plan (initialisation, forced exploration) as many of the planned arms are played as the
+    constraints allow. An override by a person is recorded as it is, even if it violates the constraints.
 
-    A policy that draws its sets at random and learns from their probabilities (FTRL) has its draw made feasible: the
-    best set when every arm scores its probability, and 1 more if it was drawn. The probability that this gives an
-    arm has no formula. Its inverse is estimated by how many redraws it takes until the arm comes up again, which is
-    unbiased (geometric resampling, Neu and Bartok 2013) but for the cut after 100.
+    For a policy that draws its sets at random and learns from their probabilities (FTRL), the draw is made feasible:
+    the best set if an arm's score is its probability, plus 1 if it was drawn. The resulting probability of an arm has
+    no closed form. Its inverse is estimated by the number of redraws until the arm is chosen again, which is unbiased
+    (geometric resampling, Neu and Bartok 2013) except for the cut-off at 100.
 
     >>> import spillover as sp
     >>> from spillover.constraints import Exclusive
@@ -53,7 +53,7 @@ class Constrained(PolicyWrapper):
         inner, arms = as_policy(self.policy), self.arms
         require_explains(inner, "to be constrained")
         check_effort(self.effort)
-        # two layers are one with the constraints of both
+        # two layers are merged into one with the constraints of both
         arms = inner.arms if arms is None else tuple(arms)
         accepted = f"the names that the inner constraints use, {inner.arms}"
         validate.require(inner.arms is None or arms == inner.arms, "arms", arms, accepted)
@@ -79,21 +79,21 @@ class Constrained(PolicyWrapper):
         return self.inner.init(problem, rng, batch)
 
     def check(self, problem: Problem) -> None:
-        """Refuse constraints that do not fit the problem, or that no set can keep."""
+        """Raise a ValueError if the constraints do not fit the problem, or if no set satisfies them."""
         if self.arms is not None:
             accepted = f"{problem.n_arms} different names, one for each arm"
             validate.require(len(set(self.arms)) == len(self.arms) == problem.n_arms, "arms", self.arms, accepted)
         check_feasible(self.constraints, problem.n_arms, problem.budget, self.arms)
 
     def select(self, state: State, rng: Rng) -> Choice:
-        return self.decide(state, rng)[0]
+        return self.choose_and_bound(state, rng)[0]
 
-    def decide(self, state: State, rng: Rng) -> tuple[Choice, Array | None]:
-        """The choice, and how much more another set could score at most: NaN by a plan, None if nothing is searched."""
+    def choose_and_bound(self, state: State, rng: Rng) -> tuple[Choice, Array | None]:
+        """The choice, and an upper bound on what another set could add: NaN under a plan, None without a search."""
         choice = self.inner.select(state, rng)
         if not self.constraints:
             return choice, None
-        if self.randomised:  # a draw is not meant to be the best
+        if self.randomised:  # a random draw does not maximise a score
             return self.redraw(state, choice, rng), None
         found = self.inner.explain(state, rng.restarted())
         scores = np.where(found.planned[..., None], choice.x, found.score)
@@ -116,7 +116,7 @@ class Constrained(PolicyWrapper):
         return drawn._replace(x=x, probability=1.0 / tries)
 
     def explain_choice(self, state: State, rng: Rng) -> Explanation:
-        """The estimates of the policy, and the feasible set that is chosen by them."""
+        """The estimates of the policy, and the feasible set chosen from them."""
         found = self.inner.explain(state, rng.restarted())
-        choice, more = self.decide(state, rng)
+        choice, more = self.choose_and_bound(state, rng)
         return replace(found, chosen=choice.x, could_gain=found.could_gain if more is None else more)

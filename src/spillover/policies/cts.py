@@ -35,10 +35,11 @@ class CTSState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CTS(ScaledPolicy):
-    """Beta(1, 1) priors, one draw an arm, the best s; an outcome in [0, 1] becomes a Bernoulli draw on arrival.
+    """Thompson sampling with Beta(1, 1) priors; a reward in [0, 1] becomes a Bernoulli draw when it arrives.
 
-    It needs a declared range (`Problem.overall_range`): past draws cannot be rescaled. Delay-agnostic. The draw of an
-    outcome belongs to its round of play, so the order of arrival does not matter.
+    It needs a declared range (`Problem.overall_range`), because past draws cannot be rescaled. It ignores delays: an
+    outcome counts when it arrives. The Bernoulli draw depends on the round of play, so the order of arrival does not
+    matter.
 
     knows_graph: see `spillover.policies.scale`.
 

@@ -1,4 +1,4 @@
-"""CUCB (Chen, Wang, Yuan and Wang 2016), and with a discount on the past."""
+"""CUCB (Chen, Wang, Yuan and Wang 2016), with or without a discount."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ class CUCBState(NamedTuple):
     """What CUCB has learned."""
 
     rounds: IntArray  # (*batch,)
-    clock: Array  # (*batch,): their discounted number
+    clock: Array  # (*batch,): the discounted number of rounds
     averages: Averages  # of amounts on the scale
     scale: Scale
     weights: Array  # (*batch, n): ones, or the true ones
@@ -51,7 +51,7 @@ def initial_cucb(problem: Problem, batch: Batch, knows_graph: bool) -> CUCBState
 
 
 def learn_cucb(state: CUCBState, feedback: Feedback, discount: Any, knows_graph: bool) -> CUCBState:
-    """Learn checked feedback; rewrites the averages."""
+    """Learn checked feedback; rewrites the averages in place."""
     scale, reward = amounts_above_low(state.scale, feedback, knows_graph)
     averages = learn(state.averages, feedback.x, reward, state.rounds - feedback.age, discount, feedback.arrived)
     return state._replace(averages=averages, scale=scale)
@@ -60,7 +60,7 @@ def learn_cucb(state: CUCBState, feedback: Feedback, discount: Any, knows_graph:
 def explain_cucb(
     state: CUCBState, index: Array, knows_graph: bool, *, discount: Any = 1.0, clock: Any = None, plan: Any = ""
 ) -> Explanation:
-    """The estimates behind the next round: of y in [0, 1]; of z as it is, when the graph is known."""
+    """The estimates behind the next decision: of y in [0, 1], or of z in its own units if the graph is known."""
     return scaled_explanation(
         state.scale,
         state.weights,
@@ -75,9 +75,9 @@ def explain_cucb(
 
 @dataclass(frozen=True, kw_only=True)
 class CUCB(ScaledPolicy):
-    """min(1, mean + sqrt(3 ln t / (2 T_i))), 1 for an arm never observed; the best s, ties at random.
+    """The s arms with the largest min(1, mean + sqrt(3 ln t / (2 T_i))), or 1 if never observed; ties at random.
 
-    Delay-agnostic: an outcome counts when it arrives.
+    It ignores delays: an outcome counts when it arrives.
 
     knows_graph: see `spillover.policies.scale`.
 
@@ -116,7 +116,7 @@ class CUCB(ScaledPolicy):
 
 @dataclass(frozen=True, kw_only=True)
 class DiscountedCUCB(CUCB):
-    """CUCB with discounted means, counts and time (after Garivier and Moulines 2011), by the time of the action.
+    """CUCB with means, counts and time discounted from the round of the action (after Garivier and Moulines 2011).
 
     discount: gamma, in (0, 1): how fast the past fades.
     knows_graph: see `spillover.policies.scale`.

@@ -7,7 +7,14 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.hyperparameters import check_grid
-from spillover.policies.graph_policy import GraphPolicy, MeansState, advance_round, decide, explanation, initial_state
+from spillover.policies.graph_policy import (
+    GraphPolicy,
+    MeansState,
+    advance_round,
+    choose_by_scores,
+    explanation,
+    initial_state,
+)
 from spillover.policies.pending import Pulls
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
@@ -22,12 +29,12 @@ class Candidates(NamedTuple):
     sums: Array  # (*batch, discounts, n)
     counts: Array  # (*batch, discounts, n)
     stamps: IntArray  # (*batch, n): the latest of the arm's rounds that has arrived
-    evidence: Array  # (*batch, discounts): discounted log-likelihood of what it predicted, as of `latest`
+    evidence: Array  # (*batch, discounts): discounted log-likelihood of its predictions, as of `latest`
     latest: IntArray  # (*batch,): the latest round that has arrived
 
 
 class DiscountedTSState(NamedTuple):
-    """Time, plan and graph; the candidates; all pulls under every discount, arrived or in flight."""
+    """Rounds, plan and graph; the candidates; all pulls under every discount, arrived or in flight."""
 
     base: MeansState
     candidates: Candidates
@@ -42,27 +49,27 @@ class DiscountedTSState(NamedTuple):
         return self.base.budget
 
 
-class Draw(NamedTuple):
-    """One round's draw, and what it was drawn from; rewards in [0, 1]."""
+class PosteriorDraw(NamedTuple):
+    """A draw of the means from the posterior, and the posterior itself; rewards in [0, 1]."""
 
     draw: Array  # (*batch, n)
     mean: Array  # (*batch, n): of the posterior
     seen: Array  # (*batch, n): discounted observations behind it
     flying: Array  # (*batch, n): discounted pulls in flight
-    leader: IntArray  # (*batch,): position of the discount
+    leader: IntArray  # (*batch,): position of the drawn discount
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiscountedTS(GraphPolicy):
-    """Thompson sampling with discounted Beta posteriors of z, weighted by a learned graph; nothing needs to be set.
+    """Thompson sampling with discounted Beta posteriors of z, weighted by a learned graph; there is nothing to tune.
 
-    Several discounts, with memories from 64 to 4,096 rounds, learn from all feedback side by side. Each predicts every
-    outcome that arrives from what it holds by then; a round's discount is drawn in proportion to how well it has
-    predicted. A reward between the ends of the range counts as that share of a success.
+    Several discounts, with memories from 64 to 4,096 rounds, learn from the same feedback side by side. Each of them
+    predicts every outcome before learning it; the discount of a round is drawn in proportion to the likelihood of its
+    predictions. A reward between the ends of the range counts as a fraction of a success.
 
-    Feedback is weighted by the time of its action. Posteriors are as of the latest round that has arrived; pulls in
-    flight narrow the draw as if they had arrived, and fade like all others, so that lost feedback holds no arm back
-    for good. The order of arrival matters, because predictions are made from what has arrived before them.
+    Feedback is discounted from the round of its action. Posteriors are as of the latest round that has arrived. Pulls
+    in flight narrow the draw as if they had arrived and fade like all others, so that lost feedback does not hold an
+    arm back forever. The order of arrival matters, because predictions depend on the feedback that came before.
 
     graph: how the graph is learned, as in `NDCSEM`.
 
@@ -90,15 +97,15 @@ class DiscountedTS(GraphPolicy):
             pulls=Pulls(np.zeros(table), np.zeros(line, np.int64)),
         )
 
-    def draw(self, state: DiscountedTSState, rng: Rng) -> Draw:
+    def draw_means(self, state: DiscountedTSState, rng: Rng) -> PosteriorDraw:
         sums, counts, stamps, evidence, latest = state.candidates
         now = state.base.rounds
         known = sums, counts, stamps, *state.pulls, evidence
-        return Draw(*kernels.side_by_side_draw(*known, DISCOUNTS, now, latest, *rng.address()))
+        return PosteriorDraw(*kernels.side_by_side_draw(*known, DISCOUNTS, now, latest, *rng.address()))
 
     def select(self, state: DiscountedTSState, rng: Rng) -> Choice:
-        index = on_range(self.draw(state, rng).draw, state.base.reward_range)
-        return decide(state.base, index, self.learner, rng)
+        index = on_range(self.draw_means(state, rng).draw, state.base.reward_range)
+        return choose_by_scores(state.base, index, self.learner, rng)
 
     def played(self, state: DiscountedTSState, x: BoolArray) -> DiscountedTSState:
         base = advance_round(state.base, x, 1.0)
@@ -129,7 +136,7 @@ class DiscountedTS(GraphPolicy):
     def explain(self, state: DiscountedTSState, rng: Rng) -> Explanation:
         """The index is the draw."""
         base = state.base
-        drawn = self.draw(state, rng)
+        drawn = self.draw_means(state, rng)
         index = on_range(drawn.draw, base.reward_range)
         discount = DISCOUNTS[drawn.leader]
         seen = state.candidates.counts[..., 0, :] > 0
@@ -142,6 +149,6 @@ class DiscountedTS(GraphPolicy):
 
 
 def on_range(share: Array, reward_range: Array) -> Array:
-    """From [0, 1] to the range of the rewards."""
+    """Map [0, 1] to the range of the rewards."""
     low, high = reward_range[..., :1], reward_range[..., 1:]
     return np.asarray(low + (high - low) * share)

@@ -1,4 +1,4 @@
-"""Explanations of the policies that learn no graph: weights of 1 and no edges, or the weights they know."""
+"""Explanations of the policies that learn no graph: weights of 1 and no edges, or known weights."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def graph_free_explanation(
     adjacency: Array | None = None,
     plan: Any = "",
 ) -> Explanation:
-    """An explanation whose arms have no effect on each other, unless weights and edges are given."""
+    """An explanation without effects between arms, unless weights and edges are given."""
     n, batch = index.shape[-1], index.shape[:-1]
     effect = np.ones_like(index) if weights is None else np.array(weights)
     return Explanation(
@@ -37,9 +37,9 @@ def graph_free_explanation(
 def scaled_explanation(
     scale: Scale, weights: Array, knows_graph: bool, *, mean: Array, index: Array, **rest: Any
 ) -> Explanation:
-    """The same for means and indices in [0, 1]; those of a policy that knows the graph become rewards z again.
+    """The same for means and indices in [0, 1]; if the policy knows the graph, they are rescaled to rewards z.
 
-    It knows total effects only: its edges are NaN, "not known", and one unit of each effect counts as direct.
+    Such a policy knows total effects only: its edges are NaN (unknown), and one unit of each effect counts as direct.
     """
     if not knows_graph:
         return graph_free_explanation(mean=mean, index=index, **rest)

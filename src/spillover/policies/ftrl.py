@@ -19,7 +19,7 @@ from spillover.policies.scale import (
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
-# A probability below this counts as this: sums of inverse probabilities must stay finite, whoever plays what.
+# Lower bound on probabilities: sums of their inverses must stay finite, even for decisions made by someone else.
 LEAST_PROBABILITY = 1e-100
 
 
@@ -27,10 +27,10 @@ class FTRLState(NamedTuple):
     """What FTRL has learned."""
 
     rounds: IntArray  # (*batch,): rounds played
-    losses: Array  # (*batch, n): L, the estimated losses sum 2 (1 - r) / p, on the present scale
-    inverse: Array  # (*batch, n): sum 2 / p: what the losses would be without any reward
+    losses: Array  # (*batch, n): L, the estimated losses sum 2 (1 - r) / p, on the current scale
+    inverse: Array  # (*batch, n): sum 2 / p: the losses if every reward were 0
     scale: Scale
-    share: Array  # (*batch, n): what a full reward of an arm is worth, against that of the best one
+    share: Array  # (*batch, n): weight of an arm relative to the largest one
     mixture: Array  # (*batch,): weight of the regulariser's entropy
     budget: IntArray  # (*batch,)
     reward_range: Array  # (*batch, 2): of z
@@ -38,23 +38,23 @@ class FTRLState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FTRL(ScaledPolicy):
-    """A benchmark that is nearly optimal both for rewards drawn at random and for rewards chosen against it.
+    """A benchmark that is nearly optimal for both stochastic and adversarial rewards.
 
     The probabilities of the arms minimise <p, L> + sqrt(t) sum(-sqrt(p) + g (1 - p) log(1 - p)) over sum(p) = s, where
     L are the importance-weighted losses so far; a set of exactly s arms is then drawn with these marginals. g is 1 for
     s <= n / 2 and min(1, 1 / sqrt(log(n / (n - s)))) above. There is nothing to tune.
 
-    It takes no notice of delays: t is the round that is being decided (as in the authors' code), feedback counts when
-    it arrives, and is divided by the probability with which the arm was drawn, which `Choice.probability` carries. The
-    state is a sum over feedback, so the order of arrival does not matter. A decision that someone else made is taken
-    for a draw with the probabilities of that round: what FTRL learns from it is biased.
+    It ignores delays: t is the round to be decided (as in the authors' code), and feedback counts when it arrives,
+    divided by the probability with which the arm was drawn (`Choice.probability`). The state is a sum over feedback, so
+    the order of arrival does not matter. A decision made by someone else is treated as a draw with the probabilities of
+    that round, which biases what FTRL learns from it.
 
     It learns from the overall rewards y of the arms it plays, on one scale for all: r = (y - low) / (high - low),
-    clipped to [0, 1], with the problem's overall_range. Without one the scale is 0 to the largest y of a played arm so
-    far, and what was learned before is brought to the present scale.
+    clipped to [0, 1], with the problem's overall_range. Without one the scale goes from 0 to the largest y of a played
+    arm so far, and earlier losses are rescaled.
 
     knows_graph: learn from w_i z_i / max(w) instead, with z on the scale of the problem's reward_range and w the
-        problem's weights, the true total effects: what the same algorithm does when it knows the graph.
+        problem's weights, the true total effects.
 
     >>> import spillover as sp
     >>> policy = FTRL()
@@ -103,7 +103,7 @@ class FTRL(ScaledPolicy):
         unit = unit_or_one(scale)
         reward = np.where(seen, amount / unit[..., None], 0.0)
         if self.knows_graph:
-            # w z / max(w) on one scale for all arms, from the least that it can be to the most
+            # w z / max(w) on one scale for all arms, from its lowest to its highest possible value
             low, floor = scale.low[..., None], np.minimum(scale.low, 0.0)[..., None]
             reward = (state.share * (low + amount) - floor) / (low + unit[..., None] - floor)
         reward = np.where(seen, np.clip(reward, 0.0, 1.0), 0.0)
@@ -113,11 +113,10 @@ class FTRL(ScaledPolicy):
         return state._replace(losses=losses, inverse=state.inverse + weight, scale=scale)
 
     def explain(self, state: FTRLState, rng: Rng) -> Explanation:
-        """Index and score are the probabilities that the set is drawn with.
+        """Index and score are the probabilities of being drawn.
 
-        The mean is what they would be without the regulariser: 1 for the s arms of the least estimated loss. The rest
-        is what the regulariser moves from these to the others. The count is the number of rounds that the observations
-        stand for, sum 1 / p.
+        The mean is the same probability without the regulariser: 1 for the s arms with the least estimated loss. The
+        difference is due to the regulariser. The count is the importance-weighted number of observations, sum 1 / p.
         """
         p, seen = self.marginals(state), state.inverse > 0
         return graph_free_explanation(
@@ -129,14 +128,14 @@ class FTRL(ScaledPolicy):
 
 
 def entropy_weight(n: int, budget: int) -> float:
-    """g: the entropy matters less the fewer arms are left out."""
+    """g, the weight of the entropy: smaller if few arms are left out."""
     if 2 * budget <= n or budget == n:
         return 1.0
     return min(1.0, 1.0 / math.sqrt(math.log(n / (n - budget))))
 
 
 def leaders(losses: Array, budget: IntArray) -> Array:
-    """1 for the `budget` arms of the least loss, 0 for the others; arms that tie for the last places share them."""
+    """1 for the `budget` arms with the least loss, 0 for the others; arms that tie for the last places share them."""
     last = np.take_along_axis(np.sort(losses, axis=-1), (budget - 1)[..., None], axis=-1)
     ahead, level = losses < last, losses == last
     places = (budget - ahead.sum(axis=-1))[..., None]
@@ -154,7 +153,7 @@ def probabilities(given: Any, seen: BoolArray) -> Array:
     """The probabilities of the arms that were played, from the choice of that round; 1 for the others."""
     if given is None and not seen.any():
         return np.ones(seen.shape)
-    accepted = "the probabilities that select() gave with the decision, from above 0 to 1 for every arm that was played"
+    accepted = "the probabilities that select() returned, above 0 and at most 1 for every arm that was played"
     validate.require(np.shape(given) == seen.shape, "probability", given, f"{accepted}, of shape {seen.shape}")
     p = np.where(seen, given, 1.0)
     validate.require(bool(((p > 0) & (p <= 1)).all()), "probability", given, accepted)

@@ -1,7 +1,7 @@
 """The base of the policies that learn a graph.
 
-`GraphPolicy` composes a policy with a graph learner. `MeansOnGraph` is all of NDC-SEM and SEM-UCB but their index:
-discounted averages of z, the initialisation, the choice by weights times index. A policy of that kind is an `index`.
+`GraphPolicy` composes a policy with a graph learner. `MeansOnGraph` has everything that NDC-SEM and SEM-UCB share:
+discounted averages of z, the initialisation, the choice by weights times index. A subclass defines the `index`.
 """
 
 from abc import abstractmethod
@@ -26,7 +26,7 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 
 @dataclass(frozen=True, kw_only=True)
 class GraphPolicy(Policy):
-    """A policy that learns the graph; subclasses learn outcomes in `learn`, and `update` follows from it.
+    """A policy that learns the graph; subclasses implement `learn`, and `update` follows from it.
 
     graph: how the graph is learned: a name ("sparse", "self-tuned", "payoff", "instrument", "adaptive", "none") or a
         graph learner with its parameters, such as SparseGraph(sparsity=0.01, signed=True); see docs/graph.md.
@@ -43,7 +43,7 @@ class GraphPolicy(Policy):
 
     @property
     def learner(self) -> GraphLearner:
-        """`graph`, which is a graph learner once the policy is made."""
+        """The graph learner: `graph`, after `__post_init__`."""
         learner: GraphLearner = self.graph
         return learner
 
@@ -70,24 +70,21 @@ class GraphPolicy(Policy):
         return self.solve(self.learn(state, feedback, rng))
 
     def absorb(self, graph: Any, feedback: Feedback, played_at: IntArray) -> Any:
-        """The graph after an outcome, before it is solved for."""
+        """Add an outcome to the statistics of the graph, without solving for it yet."""
         _, z, y, _, arrived, _, memo = feedback
         graph = self.learner.judge(graph, z, y, arrived, memo)
-        return self.absorbed(self.learner.absorb(graph, z, y, arrived, played_at))
-
-    def absorbed(self, graph: Any) -> Any:
-        """A learner whose estimate cannot wait for the end of a history is solved for at once."""
+        graph = self.learner.absorb(graph, z, y, arrived, played_at)
         return graph if self.learner.deferrable else self.learner.solve(graph)
 
     def absorb_rounds(self, graph: Any, rounds: Feedback, played_at: IntArray) -> Any:
-        """The graph after many rounds of one learner, before it is solved for."""
+        """`absorb` for many rounds of one history, along the first axis."""
         _, z, y, _, arrived, _, memo = rounds
         graph = self.learner.judge_rounds(graph, z, y, arrived, memo)
         return self.learner.absorb_rounds(graph, z, y, arrived, played_at)
 
 
 class MeansState(NamedTuple):
-    """What is known of arms and graph."""
+    """What has been learned about the arms and the graph."""
 
     rounds: IntArray  # (*batch,): t, rounds played
     clock: Array  # (*batch,): m_t, their discounted number
@@ -96,28 +93,28 @@ class MeansState(NamedTuple):
     budget: IntArray  # (*batch,)
     reward_range: Array  # (*batch, 2): of z
     graph: Any
-    pulls: Any = NoPulls()  # of all rounds played, for a policy that counts those in flight
+    pulls: Any = NoPulls()  # of all rounds played, if the policy counts pulls in flight
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeansOnGraph(GraphPolicy):
-    """Weights of a learned graph times an index on discounted means of z; a subclass gives `index`.
+    """Ranks arms by the weights of a learned graph times an index of discounted means; a subclass defines `index`.
 
     The first n rounds follow the initialisation matrix H of the paper. Feedback is weighted by the time of its action.
     """
 
-    discount = 1.0  # gamma, a field of the policies that have one
+    discount = 1.0  # gamma; policies with a discount make it a field
 
     @abstractmethod
     def index(self, state: MeansState) -> Array:
-        """What an arm's own reward is taken to be, (*batch, n): the mean plus an exploration bonus."""
+        """The mean of each arm's own reward plus an exploration bonus, (*batch, n)."""
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
         check_grid(self, batch)
         return initial_state(self.learner, problem, rng, batch)
 
     def select(self, state: MeansState, rng: Rng) -> Choice:
-        return decide(state, self.index(state), self.learner, rng)
+        return choose_by_scores(state, self.index(state), self.learner, rng)
 
     def played(self, state: MeansState, x: BoolArray) -> MeansState:
         return advance_round(state, x, self.discount)
@@ -153,7 +150,7 @@ class MeansOnGraph(GraphPolicy):
 
 
 def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch) -> MeansState:
-    """The state before the first round; the first n decisions are drawn."""
+    """The state before the first round, with the plan of the first n decisions."""
     validate.problem(problem)
     return MeansState(
         rounds=np.zeros(batch, np.int64),
@@ -167,14 +164,14 @@ def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batc
 
 
 def scores(weights: Array, index: Array) -> Array:
-    """What arms are ranked by; an arm of weight 0 scores 0 even if its index is infinite."""
+    """Weights times index, which arms are ranked by; an arm of weight 0 scores 0 even if its index is infinite."""
     if weights.all():
         return weights * index
     return np.multiply(weights, index, out=np.zeros_like(weights), where=weights != 0.0)
 
 
-def decide(state: MeansState, index: Array, learner: GraphLearner, rng: Rng) -> Choice:
-    """The arms with the highest weights times index (eq. Optimization-x), once the initialisation is over."""
+def choose_by_scores(state: MeansState, index: Array, learner: GraphLearner, rng: Rng) -> Choice:
+    """The arms with the highest weights times index (eq. Optimization-x), after the initialisation."""
     best = top_arms(scores(state.graph.weights, index), state.budget, rng)
     return Choice(follow_plan(state.plan, state.rounds, best), memo=learner.remember(state.graph))
 
@@ -185,7 +182,7 @@ def advance_round(state: MeansState, x: BoolArray, discount: Any) -> MeansState:
 
 
 def learn_means(state: MeansState, feedback: Feedback, weighted_at: IntArray, discount: Any) -> MeansState:
-    """Add checked feedback to the averages, which it rewrites; `weighted_at`: the round whose discount it gets."""
+    """Add checked feedback to the averages, in place; `weighted_at`: the round that determines its discount."""
     averages = learn(state.averages, feedback.x, feedback.z, weighted_at, discount, feedback.arrived)
     return state._replace(averages=averages)
 
@@ -193,7 +190,7 @@ def learn_means(state: MeansState, feedback: Feedback, weighted_at: IntArray, di
 def explanation(
     state: MeansState, index: Array, learner: GraphLearner, discount: Any, *, plan: Any = "", pending: Any = None
 ) -> Explanation:
-    """The estimates behind the next round; `plan`: why another plan than the initialisation decides."""
+    """The estimates behind the next decision; `plan`: the reason if a plan other than the initialisation decides."""
     starting = state.rounds < state.averages.sums.shape[-1]
     weights = np.array(state.graph.weights)
     return Explanation(

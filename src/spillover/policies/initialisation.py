@@ -1,17 +1,17 @@
-"""The initialisation matrix H: n decisions that play every arm and make the data rich."""
+"""The initialisation matrix H: n decisions that play every arm, in varying combinations."""
 
 import numpy as np
 
 from spillover.rng import Rng
 from spillover.types import Batch, BoolArray, IntArray
 
-START = "at the start every arm is tried, alone and with others"  # why it decides instead of the scores
+START = "at the start every arm is tried, alone and with others"  # the reason in explanations
 
 
 def initialisation(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> BoolArray:
-    """The n first decisions, `(*batch, n, n)`, row t for round t + 1 (H transposed).
+    """The first n decisions, `(*batch, n, n)`, row t for round t + 1 (H transposed).
 
-    Round i plays arm i and, of the arms before it, all when they fit the budget, else budget - 1 drawn uniformly.
+    Round i plays arm i and the arms before it: all of them if they fit the budget, otherwise a random budget - 1.
 
     >>> initialisation(4, 2, Rng(0))[:2].astype(int)
     array([[1, 0, 0, 0],
@@ -29,7 +29,7 @@ def initialisation(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> Boo
 
 
 def follow_plan(plan: BoolArray, rounds: IntArray, x: BoolArray) -> BoolArray:
-    """The decision of the initialisation matrix in the first n rounds, x after them."""
+    """The decision of the initialisation matrix in the first n rounds, then x."""
     n = x.shape[-1]
     starting = rounds < n
     if not starting.any():

@@ -15,15 +15,15 @@ from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, Prob
 
 @dataclass(frozen=True, kw_only=True)
 class NDCSEM(MeansOnGraph):
-    """The policy of the paper. Feedback is weighted by the time of its action, in whatever order it arrives.
+    """The policy of the paper. Feedback is discounted from the round of its action, not from its arrival.
 
     discount: gamma, in (0, 1): how fast the past fades. The bonus of an arm not played for k rounds grows as
         gamma^(-k/2), so discount and exploration together set how often idle arms are tried again.
-    exploration: xi >= 0: size of the bonus 2 sqrt(xi (s+1) log(m) / M).
+    exploration: xi >= 0: size of the exploration bonus 2 sqrt(xi (s+1) log(m) / M).
     pending: count pulls in flight too: M becomes the discounted number of all pulls, arrived or in flight, so that an
-        arm tried again is not repeated blindly until its first outcome arrives. An arm in flight that was never
-        observed has the top of the reward range as its mean. Feedback that never arrives fades like everything else,
-        so it holds an arm back for a while and never for good.
+        arm is not tried over and over until its first outcome arrives. The mean of an arm in flight that was never
+        observed is the top of the reward range. Pulls whose feedback never arrives fade like all others, so they hold
+        an arm back only for a while.
     graph: how the graph is learned: a name ("sparse", "self-tuned", "payoff", "instrument", "adaptive", "none") or a
         graph learner with its parameters, such as SparseGraph(sparsity=0.01, signed=True); see docs/graph.md.
 
@@ -57,7 +57,7 @@ class NDCSEM(MeansOnGraph):
         return state._replace(pulls=empty_pulls(problem.n_arms, batch)) if self.pending else state
 
     def index(self, state: MeansState) -> Array:
-        """E (eq. UCB): the discounted mean plus the bonus; +inf for arms never observed (with `pending`: played)."""
+        """E (eq. UCB): the discounted mean plus the bonus; +inf for arms never observed (`pending`: played)."""
         known = state.averages
         shared = {"width": 4.0 * self.exploration * (state.budget + 1), "discount": self.discount}
         if self.pending:

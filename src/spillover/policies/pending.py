@@ -1,8 +1,8 @@
-"""Pulls in flight: played, their outcomes still to come.
+"""Pulls in flight: played, but without an outcome so far.
 
-No list of rounds is needed. Count the discounted pulls of all rounds played and of all rounds whose outcome has
-arrived, both by the time of the action: the difference is in flight. An outcome that never arrives stays in flight, but
-fades like every pull, so that its arm's turn comes again.
+No list of rounds is needed: it is the discounted number of all pulls minus that of the pulls whose outcome has arrived,
+both discounted from the round of the action. A pull whose outcome never arrives stays in flight but fades like all
+others, so that its arm is tried again.
 """
 
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ class Pulls(NamedTuple):
 
 
 class NoPulls(NamedTuple):
-    """For a policy that does not count them: no arrays, and nothing on disk."""
+    """For a policy that does not count pulls: no arrays, and nothing on disk."""
 
 
 def empty_pulls(n_arms: int, batch: Batch) -> Pulls:
@@ -31,14 +31,14 @@ def empty_pulls(n_arms: int, batch: Batch) -> Pulls:
 
 
 def count_pulls(pulls: Pulls, x: BoolArray, played_at: IntArray, discount: Any) -> Pulls:
-    """The pulls after x was played in round `played_at`."""
+    """The pulls after playing x in round `played_at`."""
     return Pulls(*kernels.count_pulls(*pulls, x, played_at, discount))
 
 
 def pending_index(
     known: Averages, pulls: Pulls, now: IntArray, clock: Any, *, width: Any, discount: Any, top: Array
 ) -> Array:
-    """mean + sqrt(width log(clock) / pulls); `top` stands for a mean not observed yet, +inf for an arm never played."""
+    """mean + sqrt(width log(clock) / pulls); the mean is `top` without outcomes; +inf for an arm never played."""
     return np.asarray(kernels.pending_index(*known, *pulls, now, clock, discount, width, top))
 
 

@@ -1,4 +1,4 @@
-"""Reference points: the uniform random policy, the oracle, and the oracle whose knowledge is as late as feedback."""
+"""Reference points: the uniform random policy, the oracle, and an oracle whose knowledge is delayed like feedback."""
 
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 
 
 class CountState(NamedTuple):
-    """How many rounds were played, and which is the latest whose outcome has arrived."""
+    """The number of rounds played, and the latest round whose outcome has arrived."""
 
     rounds: IntArray  # (*batch,)
     latest: IntArray  # (*batch,): 0 while nothing has arrived
@@ -25,7 +25,7 @@ class CountState(NamedTuple):
 
 
 class Counting(Policy):
-    """What the reference points share: they learn nothing but the time."""
+    """Base of the reference points, which keep track of the rounds and learn nothing else."""
 
     explains = True
 
@@ -51,17 +51,17 @@ class Counting(Policy):
 
 
 def random_order(state: CountState, rng: Rng) -> IntArray:
-    """A uniformly random place from 0 on for each arm."""
+    """A uniformly random rank, from 0, for each arm."""
     return rng.permutation(int(state.shape.flat[0]))
 
 
 def random_set(state: CountState, rng: Rng) -> BoolArray:
-    """A uniformly random set of exactly `budget` arms: those that were drawn first."""
+    """A uniformly random set of exactly `budget` arms: those with the first ranks."""
     return np.asarray(random_order(state, rng) < int(state.shape.flat[1]))
 
 
 def random_explanation(state: CountState, rng: Rng) -> Explanation:
-    """Nothing is known of any arm: the score is the place that it drew, 1 for the first, 1 / n for the last."""
+    """An explanation without estimates: the score is the random rank of an arm, 1 for the first, 1 / n for the last."""
     place = np.broadcast_to(random_order(state, rng), (*state.rounds.shape, int(state.shape.flat[0])))
     return graph_free_explanation(
         mean=np.full(place.shape, np.nan),
@@ -75,13 +75,13 @@ def random_explanation(state: CountState, rng: Rng) -> Explanation:
 class Uniform(Counting):
     """Plays a uniformly random set every round."""
 
-    quantity = "place in a random order"
+    quantity = "rank in a random order"
 
     def select(self, state: CountState, rng: Rng) -> Choice:
         return Choice(random_set(state, rng))
 
     def explain(self, state: CountState, rng: Rng) -> Explanation:
-        """All exploration: see `random_explanation`."""
+        """The scores are random ranks."""
         return random_explanation(state, rng)
 
 
@@ -89,7 +89,7 @@ class Uniform(Counting):
 class Oracle(Counting):
     """Plays the best set of every round: the policy that regret is measured against."""
 
-    world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` gives it
+    world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` sets it
 
     needs_world = True
 
@@ -102,7 +102,7 @@ class Oracle(Counting):
         return Choice(np.broadcast_to(best, (*state.rounds.shape, best.shape[-1])).copy())
 
     def explain(self, state: CountState, rng: Rng) -> Explanation:
-        """The world itself: true means, graph and weights of the next round; no exploration."""
+        """The true means, graph and weights of the next round; no exploration bonus."""
         return true_explanation(require_world(self.world, self), int(state.rounds.flat[0]) + 1, state)
 
 
@@ -110,11 +110,12 @@ class Oracle(Counting):
 class DelayedOracle(Counting):
     """Plays the set that was best in the latest round whose outcome has arrived; random sets before the first.
 
-    With a constant delay D that is the best set of round t - 1 - D: what the delay alone costs. A reference point,
-    not a bound: drift can be extrapolated, and before the first arrival arms with many descendants are a better bet.
+    With a constant delay D that is the best set of round t - 1 - D: its regret is the cost of the delay alone. It is a
+    reference point, not a bound: drift can be extrapolated, and before the first arrival arms with many descendants
+    are better than random ones.
     """
 
-    world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` gives it
+    world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` sets it
 
     needs_world = True
 
@@ -130,15 +131,15 @@ class DelayedOracle(Counting):
         return Choice(x)
 
     def explain(self, state: CountState, rng: Rng) -> Explanation:
-        """The world of the latest round whose outcome has arrived; all exploration before the first."""
+        """The true values of the latest round whose outcome has arrived; random ranks before the first."""
         world, found = require_world(self.world, self), random_explanation(state, rng)
         for t in np.unique(state.latest[state.latest > 0]):
-            found = where_learners(state.latest == t, true_explanation(world, int(t), state), found)
+            found = where_rows(state.latest == t, true_explanation(world, int(t), state), found)
         return found
 
 
 def true_explanation(world: ScoredWorld, t: int, state: CountState) -> Explanation:
-    """Round t of a world, from what every world can say: expected payoffs, weights and edges."""
+    """The true values of round t, from the world's expected payoffs, weights and edges."""
     n = int(state.shape.flat[0])
     shape = (*state.rounds.shape, n)
     weights = np.broadcast_to(world.weights(t), shape)
@@ -165,22 +166,22 @@ def direct_effects(adjacency: Array, weights: Array) -> Array:
     return gain
 
 
-def where_learners(here: BoolArray, one: Explanation, other: Explanation) -> Explanation:
-    """One explanation for some learners of a batch, the other for the rest."""
+def where_rows(here: BoolArray, one: Explanation, other: Explanation) -> Explanation:
+    """One explanation for some rows of a batch, the other for the rest."""
     merged = {}
     for each in fields(Explanation):
         first, second = getattr(one, each.name), getattr(other, each.name)
-        if first is None:  # only other policies have it
+        if first is None:  # reference points do not fill it in
             continue
         merged[each.name] = np.where(here.reshape(here.shape + (1,) * (first.ndim - here.ndim)), first, second)
     return Explanation(**merged)
 
 
 def require_world(world: ScoredWorld | None, policy: object) -> ScoredWorld:
-    """The world, or an error that says how to give it."""
+    """The world; raises a ValueError that says how to set it if there is none."""
     if world is None:
         raise ValueError(
-            f"world = None in {type(policy).__name__}: must be a drawn world; simulate() gives it, "
+            f"world = None in {type(policy).__name__}: must be a drawn world; simulate() sets it, "
             f"elsewhere use {type(policy).__name__}().with_world(environment.draw(rng, batch))"
         )
     return world

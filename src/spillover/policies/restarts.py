@@ -1,7 +1,7 @@
-"""Restarts on a likelihood-ratio test, as in GLR-CUCB (Zhou, Wang, Varshney and Lim 2020), for CUCB and for SEM-UCB."""
+"""Restarts after a likelihood-ratio test, as in GLR-CUCB (Zhou, Wang, Varshney and Lim 2020), for CUCB and SEM-UCB."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from spillover.policies.graph_policy import (
     GraphPolicy,
     MeansState,
     advance_round,
-    decide,
+    choose_by_scores,
     explanation,
     initial_state,
     learn_means,
@@ -25,7 +25,7 @@ from spillover.set_search import top_arms
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 BUCKETS = 64
-FORCED = "a forced trial: each arm is tried from time to time, so that its changes are noticed"
+FORCED = "a forced trial: each arm is tried from time to time, so that its changes are detected"
 
 
 class Detector(NamedTuple):
@@ -38,10 +38,13 @@ class Detector(NamedTuple):
     alarms: IntArray  # (*batch,): how many restarts there were
 
 
-class GLRCUCBState(NamedTuple):
-    """CUCB's state and the detector's."""
+Base = TypeVar("Base", CUCBState, MeansState)
 
-    base: CUCBState
+
+class RestartState(NamedTuple, Generic[Base]):
+    """The state of the policy that restarts, and that of the detector."""
+
+    base: Base
     detector: Detector
 
     @property
@@ -53,19 +56,8 @@ class GLRCUCBState(NamedTuple):
         return self.base.budget
 
 
-class GLRSEMUCBState(NamedTuple):
-    """SEM-UCB's state and the detector's."""
-
-    base: MeansState
-    detector: Detector
-
-    @property
-    def rounds(self) -> IntArray:
-        return self.base.rounds
-
-    @property
-    def budget(self) -> IntArray:
-        return self.base.budget
+GLRCUCBState: TypeAlias = RestartState[CUCBState]
+GLRSEMUCBState: TypeAlias = RestartState[MeansState]
 
 
 def empty_history(n_arms: int, batch: Batch) -> Detector:
@@ -82,7 +74,7 @@ def empty_history(n_arms: int, batch: Batch) -> Detector:
 def test_for_change(
     detector: Detector, averages: Averages, feedback: Feedback, reward: Array, unit: Any, now: IntArray, level: float
 ) -> Detector:
-    """Test the arms that were played; where one has changed, forget all arms of that learner."""
+    """Test the arms that were played; in rows of the batch in which one has changed, forget all arms."""
     histories = detector.counts, detector.totals, detector.used
     alarm = kernels.detect_change(*histories, feedback.x, reward, unit, level, feedback.arrived)
     if not alarm.any():
@@ -93,7 +85,7 @@ def test_for_change(
 
 
 def forced_arm(n_arms: int, since: IntArray, rate: float) -> IntArray:
-    """The arm whose turn it is to be tried, or -1: each once in every n / rate rounds since the restart."""
+    """The arm that is due for a forced trial, or -1: each once in every n / rate rounds since the restart."""
     if rate == 0.0:
         return np.full(since.shape, -1)
     turn = since % int(max(min(n_arms / rate, 2.0**62), n_arms))
@@ -101,7 +93,7 @@ def forced_arm(n_arms: int, since: IntArray, rate: float) -> IntArray:
 
 
 def force(x: BoolArray, since: IntArray, rate: float, budget: IntArray, rng: Rng) -> BoolArray:
-    """Instead of x a random set with the arm whose turn it is, where it is one's turn."""
+    """A random set with the arm that is due for a forced trial; x if none is due."""
     arm = forced_arm(x.shape[-1], since, rate)
     if (arm < 0).all():
         return x
@@ -111,7 +103,7 @@ def force(x: BoolArray, since: IntArray, rate: float, budget: IntArray, rng: Rng
 
 
 def forced_plan(n_arms: int, since: IntArray, rate: float) -> Any:
-    """Why the scores do not decide, where an arm is tried in its turn."""
+    """The reason in explanations if a forced trial decides."""
     return np.where(forced_arm(n_arms, since, rate) >= 0, FORCED, "")
 
 
@@ -125,13 +117,13 @@ def check_rates(false_alarms: float, forced: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class GLRCUCB(ScaledPolicy):
-    """CUCB that forgets everything when a likelihood-ratio test says that an arm has changed.
+    """CUCB that forgets everything when a likelihood-ratio test detects that an arm has changed.
 
-    Feedback is learned as it arrives, so its order matters.
+    Feedback is tested as it arrives, so its order matters.
 
     false_alarms: level of the test, in log(3 n^1.5 / false_alarms).
-    forced: share of rounds in which each arm in turn is tried within a random set, so that a change of an idle arm is
-        noticed.
+    forced: share of rounds that try one arm after another, within a random set, so that changes of idle arms are
+        detected.
     knows_graph: see `spillover.policies.scale`.
 
     >>> GLRCUCB(forced=2.0)
@@ -188,7 +180,7 @@ class GLRCUCB(ScaledPolicy):
 
 @dataclass(frozen=True, kw_only=True)
 class GLRSEMUCB(GraphPolicy):
-    """SEM-UCB with the same restarts: the test is on z; a restart forgets the means and keeps the graph.
+    """SEM-UCB with the same restarts: the test uses z; a restart forgets the means and keeps the graph.
 
     false_alarms, forced: as in `GLRCUCB`.
     graph: how the graph is learned, as in `NDCSEM`.
@@ -219,7 +211,7 @@ class GLRSEMUCB(GraphPolicy):
 
     def select(self, state: GLRSEMUCBState, rng: Rng) -> Choice:
         base = state.base
-        choice = decide(base, self.index(state), self.learner, rng)
+        choice = choose_by_scores(base, self.index(state), self.learner, rng)
         forced = force(choice.x, base.rounds - state.detector.restart, self.forced, base.budget, rng)
         starting = base.rounds < forced.shape[-1]  # the initialisation comes first
         return choice._replace(x=np.where(starting[..., None], choice.x, forced))

@@ -1,7 +1,7 @@
-"""How policies without a graph see the problem: one scale to [0, 1] for all arms.
+"""The rewards of policies without a graph: one scale to [0, 1] for all arms.
 
-They learn from the overall rewards y of the arms they chose. With `knows_graph` they learn from the instantaneous
-rewards z instead and rank weight times index: that separates what the graph brings from what the index brings.
+They learn from the overall rewards y of the chosen arms. With `knows_graph` they learn from the instantaneous rewards z
+instead and rank arms by weight times index, which separates the contribution of the graph from that of the index.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from spillover.types import Array, Batch, BoolArray, Feedback, Problem
 class ScaledPolicy(Policy):
     """A policy that learns from rewards on one scale.
 
-    knows_graph: rank by the true weights, which the problem then holds; only a simulation knows them.
+    knows_graph: rank by the true weights (`Problem.weights`), which only a simulation knows.
     """
 
     knows_graph: bool = False
@@ -35,15 +35,15 @@ class ScaledPolicy(Policy):
 
 
 class Scale(NamedTuple):
-    """What is learned is amounts above `low`; `unit` of them are a reward of 1."""
+    """Rewards are stored as amounts above `low`; an amount of `unit` is a reward of 1."""
 
     low: Array  # (*batch,)
-    unit: Array  # (*batch,): where no range is declared the largest amount so far, 0 before the first
+    unit: Array  # (*batch,): without a declared range the largest amount so far, 0 before the first
     declared: BoolArray  # (*batch,)
 
 
 def initial_scale(problem: Problem, batch: Batch, knows_graph: bool) -> Scale:
-    """The declared range of what is learned from, or a running maximum where none is declared."""
+    """The scale of the declared range, or of a running maximum if none is declared."""
     name, given = ("reward_range", problem.reward_range) if knows_graph else ("overall_range", problem.overall_range)
     if given is None:
         return Scale(np.zeros(batch), np.zeros(batch), np.zeros(batch, np.bool_))
@@ -52,10 +52,10 @@ def initial_scale(problem: Problem, batch: Batch, knows_graph: bool) -> Scale:
 
 
 def amounts_above_low(scale: Scale, feedback: Feedback, knows_graph: bool) -> tuple[Scale, Array]:
-    """The amounts in a piece of feedback, 0 for arms not chosen, and the scale after it.
+    """The scale after some feedback, and the amounts in it, 0 for arms not chosen.
 
-    Amounts, not rewards: sums of them are divided by the unit only when they are used, so that a running maximum
-    rescales all that came before.
+    Sums of amounts are divided by the unit only when they are used, so that a running maximum rescales all earlier
+    rewards.
     """
     observed = feedback.z if knows_graph else feedback.y
     above = np.where(feedback.x, np.maximum(observed - scale.low[..., None], 0.0), 0.0)
@@ -67,19 +67,19 @@ def amounts_above_low(scale: Scale, feedback: Feedback, knows_graph: bool) -> tu
 
 
 def ranking(weights: Array, scale: Scale, index: Array, knows_graph: bool) -> Array:
-    """What arms are ranked by: the index; with a known graph, the weight times the reward that the index stands for."""
+    """The scores of the arms: the index or, with a known graph, the weight times the index as a reward z."""
     if not knows_graph:
         return index
     return np.asarray(weights * (scale.low[..., None] + scale.unit[..., None] * index))
 
 
 def unit_or_one(scale: Scale) -> Array:
-    """The unit, 1 before anything was observed."""
+    """The unit, or 1 before the first observation."""
     return np.where(scale.unit > 0, scale.unit, 1.0)
 
 
 def ranking_weights(problem: Problem, batch: Batch, knows_graph: bool) -> Array:
-    """The true weights for a policy that knows the graph, else ones."""
+    """The true weights for a policy that knows the graph, otherwise ones."""
     shape = (*batch, problem.n_arms)
     if not knows_graph:
         return np.ones(shape)

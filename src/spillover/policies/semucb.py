@@ -9,10 +9,10 @@ from spillover.types import Array
 
 @dataclass(frozen=True, kw_only=True)
 class SEMUCB(MeansOnGraph):
-    """Plain means of z plus sqrt((s+1) ln t / M_i), weighted by a learned graph; it does not forget.
+    """Undiscounted means of z plus sqrt((s+1) ln t / M_i), weighted by a learned graph.
 
-    The same initialisation and graph learning as NDC-SEM, whose index tends to this one at delay 0, exploration 1/4
-    and a discount that tends to 1.
+    Initialisation and graph learning are those of NDC-SEM, whose index tends to this one at delay 0 and exploration
+    1/4 as the discount tends to 1.
 
     graph: how the graph is learned, as in `NDCSEM`.
 

@@ -1,11 +1,11 @@
-"""What a policy can report of its own condition: `signals(state)`, a dictionary with any of these, for health checks.
+"""Data for health checks: `signals(state)` of a policy returns a dictionary with any of these.
 
 gram          (*batch, n, n)  sum of y y' of the outcomes that the graph was learned from
 latest        (*batch, n)     the latest round of each arm whose outcome has arrived; 0 for none
-memory        (*batch,)       roughly how many rounds count
+memory        (*batch,)       roughly how many past rounds count
 changes_seen  (*batch,)       how many changes of the world were detected
 learns        bool            False for a policy that learns nothing
-of_sets       bool            True for a policy that learns about sets: an arm's estimate is of the best set with it
+of_sets       bool            True for a policy that learns about sets: an arm's estimate is that of its best set
 """
 
 from typing import Any

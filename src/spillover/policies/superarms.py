@@ -1,4 +1,4 @@
-"""Learning from whole super arms: every set of s arms is an arm of its own, known by its payoff alone."""
+"""Learning about super arms: every set of s arms is treated as an arm of its own, with its payoff as the reward."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,13 +20,13 @@ MOST_SETS = 100_000
 
 
 class SuperArmState(NamedTuple):
-    """What is known of each set."""
+    """What has been learned about each set."""
 
     rounds: IntArray  # (*batch,)
     clock: Array  # (*batch,)
     averages: Averages  # of the payoff of each set, (*batch, sets)
     members: BoolArray  # (*batch, sets, n)
-    scale: Array  # (*batch,): an upper value of the payoff
+    scale: Array  # (*batch,): an upper bound on the payoff
     reward_range: Array  # (*batch, 2): of z
 
     @property
@@ -36,10 +36,10 @@ class SuperArmState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SuperArmUCB(Policy):
-    """A discounted upper confidence bound on the payoff of every set of s arms, as if sets had nothing in common.
+    """A discounted upper confidence bound on the payoff of every set of s arms, without sharing between sets.
 
-    The paper's argument for learning from base arms: here a set teaches nothing about the others that share its arms.
-    It has NDC-SEM's index with the same parameters, on payoffs scaled to [0, 1].
+    It shows why the paper learns about base arms: here a set gives no information about others with the same arms.
+    The index is that of NDC-SEM with the same parameters, on payoffs scaled to [0, 1].
 
     >>> import spillover as sp
     >>> run = sp.simulate(SuperArmUCB(), sp.SyntheticSEM(n_arms=4, budget=2, horizon=50, changes=()), 0)
@@ -78,7 +78,7 @@ class SuperArmUCB(Policy):
         )
 
     def signals(self, state: SuperArmState) -> dict[str, Any]:
-        """Its estimates are of sets, not of arms."""
+        """Its estimates are for sets, not for arms."""
         return {"of_sets": True}
 
     def index(self, state: SuperArmState) -> Array:
@@ -90,7 +90,7 @@ class SuperArmUCB(Policy):
 
     def best_set(self, state: SuperArmState, rng: Rng) -> IntArray:
         """The position of the set with the highest index, (*batch,)."""
-        # payoffs are never negative: lifted a little, so that a set which gave nothing can still be the best
+        # top_arms needs positive scores: a small offset allows a set whose payoffs were all 0
         return np.asarray(top_arms(self.index(state) + 1e-12, 1, rng).argmax(axis=-1))
 
     def select(self, state: SuperArmState, rng: Rng) -> Choice:
@@ -104,18 +104,18 @@ class SuperArmUCB(Policy):
     def update(self, state: SuperArmState, feedback: Feedback, rng: Rng) -> SuperArmState:
         shape = (*state.rounds.shape, state.members.shape[-1])
         x, _, y, age, arrived, _, _ = validate.feedback(feedback, shape, state.reward_range, state.rounds)
-        which = (state.members == x[..., None, :]).all(axis=-1)  # none, if somebody played another number of arms
+        which = (state.members == x[..., None, :]).all(axis=-1)  # no set, if another number of arms was played
         payoff = np.where(which, y.sum(axis=-1)[..., None], 0.0)
         averages = learn(state.averages, which, payoff, state.rounds - age, self.discount, arrived)
         return state._replace(averages=averages)
 
     def explain(self, state: SuperArmState, rng: Rng) -> Explanation:
-        """An arm is as good as the best set that it is in."""
+        """The estimates of an arm are those of the best set that contains it."""
         index = self.index(state)
         place = self.best_set(state, rng)
         chosen = np.take_along_axis(state.members, place[..., None, None], axis=-2)[..., 0, :]
         within = np.where(state.members, index[..., None], -np.inf).argmax(axis=-2)
-        best = np.where(chosen, place[..., None], within)  # (*batch, n): of several best sets the one that is played
+        best = np.where(chosen, place[..., None], within)  # (*batch, n): ties go to the set that is played
         mean = means(state.averages) / state.scale[..., None]
         count = counts_now(state.averages, state.rounds, self.discount)
         return graph_free_explanation(

@@ -1,4 +1,4 @@
-"""SwitchingSEM: means that switch, a learned graph, pulls in flight that count; nothing to tune."""
+"""SwitchingSEM: a filter for means that switch, on a learned graph; it counts pulls in flight and has no tuning."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from spillover.set_search import top_arms
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
-HYPOTHESES = 20  # about the time of the last change; the least probable one makes room for a new one
-HAZARD = 1e-3  # of a change that may touch many arms, a round
-IDLE_HAZARD = 1e-4  # of an unseen change of one arm that is not played, a round
-SHARES = np.array([0.0, 0.2, 0.9])  # of arms that a change touches; the first stands for idle arms alone
+HYPOTHESES = 20  # about the time of the last change; a new one replaces the least probable
+HAZARD = 1e-3  # probability a round of a change that may affect many arms
+IDLE_HAZARD = 1e-4  # probability a round that an arm that is not played changes unobserved
+SHARES = np.array([0.0, 0.2, 0.9])  # of the arms that a change affects; the first is for changes of one idle arm
 SHARE_PRIOR = np.array([0.0, 0.5, 0.5])
 CHANGE_PRIOR = (SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD)
 HORIZON = 50.0  # rounds over which a better arm pays off
-DOUBT = 10.0  # rewards for which continuous ones are taken to vary as much as Bernoulli draws
-RECENT = 0.99  # factor on the longest delay with every arrival that took less
-SOON = 20.0  # rounds of delay that are never unusual
+DOUBT = 10.0  # weight, in rewards, of the prior that continuous rewards vary as much as Bernoulli draws
+RECENT = 0.99  # decay of the longest delay with every shorter one
+SOON = 20.0  # delays of up to so many rounds are always expected
 PATIENCE = 2.0  # a pull is dropped after about so many times the longest delay so far
 
 
@@ -32,29 +32,29 @@ class Belief(NamedTuple):
     """The posterior over the hypotheses "the last change was at round r", with Beta counts (ones, zeros)."""
 
     change_round: IntArray  # (*batch, k): r; 0 for the hypothesis that nothing has ever changed
-    mass: Array  # (*batch, k, shares): joint probability of r and of the share of arms that changed then
+    mass: Array  # (*batch, k, shares): joint probability of r and of the share of arms that changed at r
     counts_unchanged: Array  # (*batch, k, n, 2): counts of an arm if it did not change at r
     counts_since: Array  # (*batch, k, n, 2): counts since r
-    ratio: Array  # (*batch, k, n): how much better the rewards since r fit an arm that changed
-    idle_prior: Array  # (*batch, k, n): among changes of idle arms alone, the prior probability that it was this one
+    ratio: Array  # (*batch, k, n): likelihood ratio of the rewards since r, changed against unchanged
+    idle_prior: Array  # (*batch, k, n): prior probability of each arm, if the change was of one idle arm
     changed: Array  # (*batch, k, n): probability under r that the arm changed at r
     seen: IntArray  # (*batch, n): latest round of play with a reward of the arm
     latest: IntArray  # (*batch, 1): latest round of play whose outcome has arrived
     detected: IntArray  # (*batch, 2): changes detected so far, and the likeliest round of the last one
-    spread: Array  # (*batch, 2): sums of m (1 - m) and of z (1 - z), for the information in a reward
+    spread: Array  # (*batch, 2): sums of m (1 - m) and of z (1 - z), which give the precision of a reward
 
 
 class SwitchingState(NamedTuple):
-    """All that SwitchingSEM has learned."""
+    """What SwitchingSEM has learned."""
 
     rounds: IntArray  # (*batch,): rounds played
     budget: IntArray  # (*batch,)
     reward_range: Array  # (*batch, 2): of z
     last_pull: IntArray  # (*batch, n): its round
     in_flight: Array  # (*batch, n): pulls whose outcome is still expected
-    longest_delay: Array  # (*batch,): of recent arrivals; a straggler is forgotten
+    longest_delay: Array  # (*batch,): of recent arrivals; old extremes decay
     rewards_seen: Array  # (*batch, n): sum of the rewards that have arrived, in units of the range
-    prior: Array  # (*batch, n): weights before anything is known
+    prior: Array  # (*batch, n): prior weights
     belief: Belief
     graph: Any
 
@@ -62,7 +62,7 @@ class SwitchingState(NamedTuple):
 def empty_belief(n_arms: int, batch: Batch) -> Belief:
     hypotheses = (*batch, HYPOTHESES, n_arms)
     mass = np.zeros((*batch, HYPOTHESES, len(SHARES)))
-    mass[..., 0, 0] = 1.0  # nothing has changed
+    mass[..., 0, 0] = 1.0  # no change so far
     return Belief(
         change_round=np.zeros((*batch, HYPOTHESES), np.int64),
         mass=mass,
@@ -82,13 +82,13 @@ def empty_belief(n_arms: int, batch: Batch) -> Belief:
 class SwitchingSEM(GraphPolicy):
     """The policy to start with: no discount, no exploration rate, any delay, Bernoulli or continuous rewards.
 
-    Each arm's mean is constant until it changes: together with a share of the other arms, or alone. The posterior over
-    when the last change was is filtered exactly (20 hypotheses are kept). The decision takes the s arms with the
-    largest expected effect, direct plus spilled over. Another arm is tried where its expected improvement outweighs its
-    cost, less so the more of its pulls are still in flight. See docs/switching.md for the model.
+    Each arm's mean is constant until it changes, together with a share of the other arms or alone. An exact filter
+    tracks the time of the last change (20 hypotheses are kept). The decision is the s arms with the largest expected
+    total effect, direct plus spill-over, plus an exploration bonus: the expected improvement from trying an arm, which
+    is smaller while pulls of the arm are in flight. See docs/switching.md for the model.
 
-    graph: how the graph is learned, as in `NDCSEM`; by default whichever graph learner predicts the payoff best, and
-        no graph where none helps.
+    graph: how the graph is learned, as in `NDCSEM`; by default the graph learner that predicts the payoff best, or no
+        graph if none of them helps.
 
     >>> import spillover as sp
     >>> world = sp.SyntheticSEM(horizon=1500, changes=(700,))
@@ -119,10 +119,10 @@ class SwitchingSEM(GraphPolicy):
         )
 
     def prior_weights(self, problem: Problem) -> Array:
-        """Where the order of the arms is known, an arm can act on all before it: a later arm may spill over more.
+        """If the order of the arms is known, an arm can affect all before it, so later arms may spill over more.
 
-        Each edge is guessed to be 1 / n, so weights are from 1 to about e; before the first arrival only their order
-        matters.
+        The prior guess of each edge is 1 / n, so weights go from 1 to about e; before the first arrival only their
+        order matters.
         """
         n = problem.n_arms
         if not problem.acyclic or self.learner.signed or not self.learner.learns:
@@ -155,7 +155,7 @@ class SwitchingSEM(GraphPolicy):
         return weights, np.asarray(low + (high - low) * mean), np.asarray(low + (high - low) * index)
 
     def index(self, state: SwitchingState) -> Array:
-        """What arms are ranked by, times their weights."""
+        """Expected rewards plus the value of information: arms are ranked by weight times index."""
         return self.means_and_index(state)[2]
 
     def select(self, state: SwitchingState, rng: Rng) -> Choice:
@@ -199,11 +199,11 @@ class SwitchingSEM(GraphPolicy):
         before: IntArray = np.cumsum(arrived) - arrived
         fade = fading(state.longest_delay * RECENT**before, any_arrived(state) | (before > 0))
         belief = (repeat_in_place(leaf, count) for leaf in state.belief)
-        with ThreadPoolExecutor(1) as beside:  # belief and graph share nothing, and kernels run without Python's lock
-            filtered = beside.submit(kernels.switching_arrival, *belief, x, reward, played_at, *CHANGE_PRIOR, arrived)
+        with ThreadPoolExecutor(1) as pool:  # belief and graph are independent, and kernels release Python's lock
+            filtered = pool.submit(kernels.switching_arrival, *belief, x, reward, played_at, *CHANGE_PRIOR, arrived)
             graph = self.absorb_rounds(state.graph, rounds, played_at)
             filtered.result()
-        left = np.cumprod(fade[::-1])[::-1]  # of a pull before each round, after the last
+        left = np.cumprod(fade[::-1])[::-1]  # what is left after the last round of a pull before each round
         pending = np.append(left[1:], 1.0)[~arrived] @ x[~arrived]
         latest = state.rounds + count - x[::-1].argmax(axis=0)
         return state._replace(
@@ -247,13 +247,13 @@ def any_arrived(state: SwitchingState) -> BoolArray:
 
 
 def fading(longest_delay: Array, any_arrived: BoolArray) -> Array:
-    """What remains of a pull in flight after a round: it is dropped once it is later than any delay seen so far."""
+    """The share of a pull in flight that remains after a round: late pulls fade, faster if delays have been short."""
     expected = np.maximum(longest_delay, SOON)
     return np.asarray(np.where(any_arrived, 1.0 - 1.0 / (PATIENCE * (expected + 1.0)), 1.0))
 
 
 def observations(belief: Belief) -> Array:
-    """How many observations stand behind each mean, in expectation over the hypotheses."""
+    """The expected number of observations behind each mean, over the hypotheses."""
     probability = belief.mass.sum(axis=-1)[..., None]
     unchanged, since = belief.counts_unchanged.sum(axis=-1) - 2.0, belief.counts_since.sum(axis=-1) - 2.0
     return np.asarray((probability * (unchanged + belief.changed * (since - unchanged))).sum(axis=-2))

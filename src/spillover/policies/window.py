@@ -24,14 +24,14 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 
 
 class Window(NamedTuple):
-    """The rounds of play still in the window, in slots by round modulo its length."""
+    """The rounds of play inside the window, in slots by round modulo its length."""
 
     sums: Array  # (*batch, n)
     counts: Array  # (*batch, n)
     rewards: Array  # (*batch, window, n)
     chosen: BoolArray  # (*batch, window, n)
-    holds: IntArray  # (*batch, window): which round stands in a slot
-    oldest: IntArray  # (*batch, 1): rounds before this one are no longer in sums and counts
+    holds: IntArray  # (*batch, window): the round in each slot
+    oldest: IntArray  # (*batch, 1): sums and counts do not include rounds before this one
 
 
 class WindowState(NamedTuple):
@@ -47,9 +47,9 @@ class WindowState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SlidingWindowCUCB(ScaledPolicy):
-    """CUCB that remembers only what was played in the last `window` rounds.
+    """CUCB that uses only the outcomes of rounds played in the last `window` rounds.
 
-    The window is over rounds of play, so it must be longer than the delay for anything to be learned.
+    The window covers rounds of play, so it must be longer than the delay for the policy to learn at all.
 
     window: how many rounds count.
     knows_graph: see `spillover.policies.scale`.
@@ -85,7 +85,7 @@ class SlidingWindowCUCB(ScaledPolicy):
         )
 
     def known(self, state: WindowState) -> Averages:
-        """Sums and counts of what is in the window."""
+        """Sums and counts over the window."""
         sums, counts = kernels.window_totals(*state.window, state.rounds)
         return Averages(sums, counts, np.zeros_like(counts, np.int64))
 

@@ -156,7 +156,7 @@ def reasons(
         arms=arm_reasons,
         swaps=best_swaps(arm_reasons, explanation.chosen, allowed, swaps),
         health=health(explanation, names, s, pending, signals or {}, effort_hint),
-        plan=str(explanation.plan),
+        plan=str(np.asarray(explanation.plan)),
         quantity=quantity,
         budget=s,
         flows=expected_flows(explanation, mean),
@@ -170,7 +170,7 @@ def reasons(
 def check_arguments(explanation: Explanation, paths: int, swaps: int) -> int:
     """Check the arguments of `reasons`; returns the number of arms."""
     shape = np.shape(explanation.score)
-    accepted = "(n,): one learner's; of a batch take one with spillover.state.take_learner before it explains"
+    accepted = "(n,): one learner's; of a batch take one with spillover.state.take_replication before it explains"
     validate.require(len(shape) == 1, "shape of explanation.score", shape, accepted)
     validate.whole("paths", paths, 0)
     validate.whole("swaps", swaps, 0)

@@ -94,7 +94,7 @@ def parameters(results: Results) -> str:
 def settings(results: Results) -> str:
     """The experiment file, the changes made when it was run, and the versions that computed the results."""
     experiment = results.experiment
-    _, about = results.store.read(next(iter(results.listed.values()))[0])
+    _, about = results.store.read(next(iter(results.cell_ids.values()))[0])
     versions = ", ".join(f"{name} {version}" for name, version in sorted(about["versions"].items()))
     changes = ", ".join(f"{name} = {value}" for name, value in experiment.changes.items())
     changed = f"<p>Changed for this run: {escape(changes)}.</p>" if changes else ""

@@ -1,4 +1,4 @@
-"""From scores to a feasible set of arms: the best ones, within a budget and under constraints."""
+"""From scores to the best set of arms, within a budget and under constraints."""
 
 from spillover.set_search.exact import EFFORT, MOST_EFFORT, Answer, maximise
 from spillover.set_search.search import (

@@ -11,7 +11,7 @@ from spillover.rng import Rng
 from spillover.set_search.exact import EFFORT, MOST_EFFORT, Answer, maximise
 from spillover.types import Array, BoolArray, IntArray
 
-ONE_ARM = 1 - 1e-6  # arms are counted: a bound that is nearer than this proves the count
+ONE_ARM = 1 - 1e-6  # counts are whole numbers: a bound closer than this proves the count
 
 
 def top_arms(scores: Array, budget: int | IntArray, rng: Rng) -> BoolArray:
@@ -36,10 +36,10 @@ def best_set(
 ) -> BoolArray:
     """The feasible set with the highest total score, `(*batch, n)`; without constraints that is `top_arms`.
 
-    Arms with scores <= 0 are taken only where a constraint asks for them. Of arms with a score of +inf (never tried) as
-    many as possible come first, then the rest. Ties are broken at random: arms that can stand for each other are
-    equally likely. arms: the names of the arms, if constraints use them. effort: after so many steps the search for
-    the best set ends with the best one so far; `best_answer` also says how good it is proved to be.
+    Arms with scores <= 0 are chosen only if a constraint requires it. As many arms as possible with a score of +inf
+    (never tried) come first, then the rest. Ties are broken at random: interchangeable arms are equally likely.
+    arms: the names of the arms, if constraints use them. effort: limit on the steps of the search, which then returns
+    the best set found; `best_answer` also returns a bound on the optimum.
 
     >>> from spillover.constraints import Costs, Requires
     >>> best_set(np.array([0.9, 0.5, 0.6, 0.2]), 3, (Costs([3, 1, 2, 1], limit=4),)).astype(int)
@@ -59,9 +59,9 @@ def searched_set(
     arms: Sequence[str] | None = None,
     effort: int = EFFORT,
 ) -> tuple[BoolArray, Array]:
-    """`best_set`, and how much more another feasible set could score at most, `(*batch,)`: 0 where it is proved.
+    """`best_set`, and an upper bound on what another feasible set could add, `(*batch,)`: 0 if the set is optimal.
 
-    It is inf where another set could do better on arms with infinite scores.
+    It is inf if another set could do better on arms with infinite scores.
     """
     scores, rng = np.asarray(scores, float), rng or Rng(0)
     given = check_constraints(constraints)
@@ -96,11 +96,11 @@ def check_effort(effort: int) -> None:
 
 
 class Infeasible(ValueError):
-    """No set of arms keeps all constraints; the message names some that collide, none of which could be spared."""
+    """No set of arms satisfies all constraints; the message names a minimal set of conflicting ones."""
 
 
 def greedy(scores: Array, keys: Array, rows: Rows) -> BoolArray | None:
-    """The highest scores first, where there is room: exact when limits are on groups that are nested or apart."""
+    """The highest scores first, as far as they fit: exact if limits are on groups that are nested or disjoint."""
     single = np.count_nonzero(rows.matrix, axis=1) == 1
     always = rows.matrix[single & (rows.low == 1.0)].any(axis=0)
     never = rows.matrix[single & (rows.high == 0.0)].any(axis=0)
@@ -121,7 +121,7 @@ def best_answer(
     arms: Sequence[str] | None = None,
     effort: int = EFFORT,
 ) -> Answer:
-    """The best set of one learner, (n,), with its total and a bound that no set exceeds: equal when it is proved.
+    """The best set for one row of scores, (n,), with its total and an upper bound, equal if the set is optimal.
 
     >>> from spillover.constraints import Costs
     >>> answer = best_answer(np.array([0.9, 0.5, 0.75]), 2, (Costs([3, 1, 2], limit=4),))
@@ -129,7 +129,7 @@ def best_answer(
     (array([1, 1, 0]), 1.4, 1.4)
     """
     scores, rng = np.asarray(scores, float), rng or Rng(0)
-    validate.require(scores.ndim == 1, "shape of scores", scores.shape, "(n,): one learner")
+    validate.require(scores.ndim == 1, "shape of scores", scores.shape, "(n,): no batch")
     validate.require(not np.isnan(scores).any(), "scores", scores, "numbers, not NaN: every arm needs a score")
     check_effort(effort)
     given, names = check_constraints(constraints), None if arms is None else tuple(arms)
@@ -141,7 +141,7 @@ def best_answer(
 
 
 def best_row(scores: Array, keys: Array, rows: Rows, effort: int) -> Answer | None:
-    """The best set of one learner. The arms are shuffled first: then equal arms have equal chances."""
+    """The best set for one row of scores. Arms are shuffled first, so that equal arms have equal chances."""
     shuffle = np.argsort(keys, kind="stable")
     answer = in_tiers(scores[shuffle], rows._replace(matrix=rows.matrix[:, shuffle]), effort)
     if answer is None:
@@ -149,24 +149,24 @@ def best_row(scores: Array, keys: Array, rows: Rows, effort: int) -> Answer | No
     x = np.zeros(len(scores), np.bool_)
     x[shuffle] = answer.x
     if not rows.holds(x):
-        raise RuntimeError("the set that was found breaks a constraint")
+        raise RuntimeError("the set that was found violates a constraint")
     return answer._replace(x=x)
 
 
 def in_tiers(scores: Array, rows: Rows, effort: int) -> Answer | None:
-    """Infinite scores first: as few arms of -inf as possible, as many of +inf, then the best total of the rest."""
-    sure = True
+    """Infinite scores first: as few arms with -inf as possible, as many with +inf, then the best total of the rest."""
+    proved = True
     for worth, tier in ((-1.0, scores == -np.inf), (1.0, scores == np.inf)):
         if tier.any():
             first = maximise(np.where(tier, worth, 0.0), rows, effort=effort)
             if first is None:
                 return None
             most = float((first.x & tier).sum())
-            sure &= first.bound < first.value + ONE_ARM
-            limits = (most, np.inf) if worth > 0 else (-np.inf, most)
-            rows = with_row(rows, tier.astype(float), *limits)
+            proved &= first.bound < first.value + ONE_ARM
+            low, high = (most, np.inf) if worth > 0 else (-np.inf, most)
+            rows = with_row(rows, tier.astype(float), low, high)
     answer = maximise(np.where(np.isfinite(scores), scores, 0.0), rows, effort=effort)
-    return answer if sure or answer is None else answer._replace(bound=np.inf)
+    return answer if proved or answer is None else answer._replace(bound=np.inf)
 
 
 def with_row(rows: Rows, coefficients: Array, low: float, high: float) -> Rows:
@@ -179,7 +179,7 @@ def with_row(rows: Rows, coefficients: Array, low: float, high: float) -> Rows:
 
 
 def check_feasible(constraints: Sequence[Constraint], n: int, budget: int, arms: Sequence[str] | None = None) -> None:
-    """Raise `Infeasible`, which says what collides, unless there is a feasible set."""
+    """Raise `Infeasible`, which names the conflicting constraints, if there is no feasible set."""
     names = None if arms is None else tuple(arms)
     given = check_constraints(constraints)
     if maximise(np.zeros(n), compile_rows(given, n, budget, names)) is None:
@@ -187,9 +187,9 @@ def check_feasible(constraints: Sequence[Constraint], n: int, budget: int, arms:
 
 
 def conflicting(constraints: tuple[Constraint, ...], n: int, budget: int, arms: Any = None) -> list[int]:
-    """Positions of constraints that cannot be kept together, none of which could be spared; BUDGET for the budget.
+    """Positions of a minimal set of conflicting constraints; BUDGET stands for the budget.
 
-    A deletion filter: leave out one after another, and leave it out for good if what remains still has no set.
+    A deletion filter: drop each constraint in turn if the remaining ones are still infeasible.
     """
     rows = compile_rows(constraints, n, budget, arms)
     for owner in [*range(len(constraints)), BUDGET]:
@@ -200,14 +200,14 @@ def conflicting(constraints: tuple[Constraint, ...], n: int, budget: int, arms: 
 
 
 def conflict(constraints: tuple[Constraint, ...], n: int, budget: int, arms: Any = None) -> str:
-    """What collides, in words."""
+    """A description of the conflict."""
 
-    def shown(arm: int | str) -> str:
+    def arm_name(arm: int | str) -> str:
         return validate.quoted(arm if isinstance(arm, str) else arms[arm] if arms else f"arm {arm}")
 
     found = conflicting(constraints, n, budget, arms)
-    said = [f"at most {budget} arms (the budget)" if k == BUDGET else constraints[k].words(shown) for k in found]
-    if len(said) == 1:
-        return f"constraints: no set of arms can keep this one: {said[0]}"
-    together = f"no set of arms can keep these together: {'; '.join(said)}"
+    words = [f"at most {budget} arms (the budget)" if k == BUDGET else constraints[k].words(arm_name) for k in found]
+    if len(words) == 1:
+        return f"constraints: no set of arms can keep this one: {words[0]}"
+    together = f"no set of arms can keep these together: {'; '.join(words)}"
     return f"constraints: {together}. Without any one of them there is a set"

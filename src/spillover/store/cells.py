@@ -1,6 +1,6 @@
-"""A folder of cells: each a file that is written whole, checks itself when it is read, and is computed by one process.
+"""A folder of cells: files that are written atomically, verified when read, and computed by one process each.
 
-store.json          what the folder is: format, the experiment's text, the list of its cells
+store.json          what the folder holds: format, the experiment's text, the list of its cells
 experiment.toml     the same text, for people
 cells/ID.npz        arrays, and about.json beside them; `numpy.load` reads it
 claims/ID           exists while a process computes the cell
@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from spillover.files import write_atomically
 
 FORMAT = 1
-SEAL = b"sha256:"  # a zip file may end in a comment: ours is the hash of all that stands before it
+SEAL = b"sha256:"  # a zip file may end in a comment: ours is the hash of everything before it
 SEAL_LENGTH = len(SEAL) + 64
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}  # a file system without locks
 
 
 class Damaged(ValueError):
-    """A cell file that is not whole."""
+    """A cell file that is incomplete or was changed."""
 
 
 class CellStore:
@@ -40,10 +40,10 @@ class CellStore:
         self.claims = self.folder / "claims"
         self.held: dict[str, BaseFileLock] = {}  # cells that this process computes, with the locks on their claims
 
-    # --- what the folder is ------------------------------------------------------------------------------------------
+    # --- the folder --------------------------------------------------------------------------------------------------
 
     def about(self) -> dict[str, Any] | None:
-        """What `store.json` says; None without one."""
+        """The content of `store.json`; None if there is none."""
         path = self.folder / "store.json"
         try:
             content = json.loads(path.read_bytes())
@@ -62,19 +62,19 @@ class CellStore:
         return dict(content)
 
     def open(self, about: dict[str, Any], text: str) -> None:
-        """Make the folder if need be, and write down what it holds."""
+        """Create the folder if needed, and write `store.json`."""
         if self.about() is None and self.cells.is_dir() and any(self.cells.glob("*.npz")):
-            raise ValueError(f"{self.folder}: has cells and no store.json: not a store of this program")
+            raise ValueError(f"{self.folder}: has cells but no store.json: not a store of this program")
         self.cells.mkdir(parents=True, exist_ok=True)
         self.claims.mkdir(exist_ok=True)
         content = json.dumps({"format": FORMAT, **about}, indent=1, allow_nan=False).encode()
-        if not same(self.folder / "store.json", content):
+        if not has_content(self.folder / "store.json", content):
             write_atomically(self.folder / "store.json", content)
             write_atomically(self.folder / "experiment.toml", text.encode())
         self.sweep()
 
     def sweep(self) -> None:
-        """Remove what a killed process left half-written; a process that is still writing holds the cell's claim."""
+        """Remove incomplete files of killed processes; a process that is still writing holds the cell's claim."""
         for path in self.cells.glob(".*.npz.*"):
             cell = path.name.split(".")[1]
             if self.claim(cell):
@@ -87,17 +87,17 @@ class CellStore:
         return self.cells / f"{cell}.npz"
 
     def has(self, cell: str) -> bool:
-        """Whether there is a file; `read` tells whether it is whole."""
+        """Whether there is a file; `read` verifies it."""
         return self.path(cell).exists()
 
     def write(self, cell: str, arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> None:
         try:
             write_atomically(self.path(cell), seal(arrays, {"cell": cell, **about}))
-        except OSError as error:  # a full disk does not say for which file
+        except OSError as error:  # the error of a full disk does not name the file
             raise OSError(error.errno, error.strerror, str(self.path(cell))) from error
 
     def read(self, cell: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Arrays and what is written about them; FileNotFoundError, or Damaged if they are not what was written."""
+        """The arrays and their description; raises FileNotFoundError, or Damaged if the file has changed."""
         path = self.path(cell)
         arrays, about = unseal(path.read_bytes(), path)
         if about.get("cell") != cell:
@@ -107,20 +107,20 @@ class CellStore:
     # --- claims: two processes on one store share the work -----------------------------------------------------------
 
     def claim(self, cell: str) -> bool:
-        """Take a cell, unless another process has it. The system gives up a dead process's claims."""
+        """Claim a cell, unless another process has it. The system releases the claims of dead processes."""
         path = self.claims / cell
-        # not bound to a thread: engines hand out work in one thread and take results in another
+        # not bound to a thread: engines submit work in one thread and collect results in another
         lock = FileLock(path, thread_local=False)
         while cell not in self.held:
             try:
                 lock.acquire(blocking=False)
             except Timeout:
                 if path.exists():
-                    return False  # else its last owner removed it in between
+                    return False  # otherwise its last owner has just removed it
             except OSError as error:
                 if error.errno not in NO_LOCKS:
                     raise
-                return True  # the work may be done twice, which harms nothing
+                return True  # the work may be done twice, which is harmless
             else:
                 self.held[cell] = lock
                 return True
@@ -129,7 +129,7 @@ class CellStore:
     def release(self, cell: str) -> None:
         lock = self.held.pop(cell, None)
         if lock is not None:
-            with suppress(PermissionError):  # Windows keeps files that are open: an empty one stays
+            with suppress(PermissionError):  # Windows cannot remove an open file: an empty one stays
                 (self.claims / cell).unlink(missing_ok=True)
             lock.release()
 
@@ -138,7 +138,7 @@ class CellStore:
             self.release(cell)
 
 
-def same(path: Path, content: bytes) -> bool:
+def has_content(path: Path, content: bytes) -> bool:
     try:
         return path.read_bytes() == content
     except FileNotFoundError:
@@ -146,7 +146,7 @@ def same(path: Path, content: bytes) -> bool:
 
 
 def seal(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> bytes:
-    """An npz file with a table of its own, `about.json`, and its hash as the last bytes."""
+    """An npz file with a description, `about.json`, and its hash as the last bytes."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("about.json", json.dumps(about, allow_nan=False))
@@ -159,10 +159,10 @@ def seal(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> bytes:
 
 
 def unseal(content: bytes, path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """What `seal` was given, or Damaged."""
+    """The arguments of `seal`; raises Damaged if the hash does not match."""
     body, end = content[:-SEAL_LENGTH], content[-SEAL_LENGTH:]
     if end != SEAL + hashlib.sha256(body).hexdigest().encode():
-        raise Damaged(f"{path}: is not whole: its {len(content)} bytes do not have the hash that they should end with")
+        raise Damaged(f"{path}: is damaged: its {len(content)} bytes do not have the hash that they should end with")
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files if name != "about.json"}
         return arrays, json.loads(archive["about.json"])

@@ -6,15 +6,28 @@ from typing import Any
 
 from spillover.experiments import Experiment, ExperimentError, grids
 from spillover.experiments.search import Search
-from spillover.experiments.toml_errors import suggestion
+from spillover.registry import Registry
 from spillover.studies.beyond import BeyondStudy
 from spillover.studies.covid import CovidStudy
 from spillover.studies.experiment import ExperimentStudy, OwnExperiment, ShippedExperiment
 from spillover.studies.study import Findings, Job, Option, Request, Study, Summary
 from spillover.studies.synthetic import SyntheticStudy
+from spillover.validate import suggestion
 
 SHIPPED = (SyntheticStudy(), BeyondStudy())  # the ones that are experiment files
-STUDIES: dict[str, Study] = {study.name: study for study in (*SHIPPED, CovidStudy())}  # in the order of `reproduce`
+BUILT_IN: dict[str, Study] = {study.name: study for study in (*SHIPPED, CovidStudy())}
+STUDIES = Registry("study", "spillover.studies", Study, BUILT_IN)  # in the order of `reproduce`
+
+
+def find_study(name: str) -> Study:
+    """The study of that name or entry point, or your own as module:Class.
+
+    >>> find_study("synthetic").title
+    "The paper's synthetic study"
+    """
+    found: Any = STUDIES.find(name)
+    study: Study = found() if isinstance(found, type) else found
+    return study
 
 
 def experiment_study(path_or_name: str | Path) -> ExperimentStudy:
@@ -71,7 +84,7 @@ def check_name(path: Path, what: str, names: dict[str, Any]) -> str:
 
 def write_report(folder: str | Path) -> Path:
     """Write the page of a folder of results: that of its study, or the default one."""
-    for study in STUDIES.values():
+    for study in (find_study(name) for name in STUDIES.names()):
         if study.owns(Path(folder)):
             return study.write_report(Path(folder))
     from spillover.report.page import write_report as write_general_report
@@ -90,6 +103,7 @@ __all__ = [
     "Study",
     "Summary",
     "experiment_study",
+    "find_study",
     "load_experiment",
     "load_search",
     "shipped_searches",

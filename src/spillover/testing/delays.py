@@ -6,16 +6,16 @@ import numpy as np
 
 from spillover.contracts import Delay
 from spillover.rng import Purpose, Rng
-from spillover.testing.shared import demand, demand_equal, rows_of, run_checks
+from spillover.testing.shared import demand, demand_equal, rows_of, run_checks, type_name
 
 
 def check_delay(delay: Delay, *, seed: int = 0, rounds: int = 20, replications: int = 6) -> None:
-    """Check that a delay keeps the contract of `spillover.contracts.Delay`, in the given rounds and replications."""
+    """Check the contract of `spillover.contracts.Delay`, for so many rounds and replications."""
     run_checks(delay, DELAY_CHECKS, seed, rounds, replications)
 
 
 def drawn(delay: Any, t: int, seed: int, replication: Any) -> Any:
-    """What these replications' streams give in round t, of whatever type."""
+    """The result of `draw` for round t in these replications, unchecked."""
     return delay.draw(t, Rng(seed, replication).at(Purpose.DELAY, t), np.shape(replication))
 
 
@@ -25,16 +25,16 @@ def check_delay_values(delay: Any, seed: int, rounds: int, replications: int) ->
         for t in range(1, rounds + 1):
             found, where = drawn(delay, t, seed, rows_of(batch)), f"draw({t}) with batch {batch} gave"
             array = isinstance(found, np.ndarray | np.generic) and found.dtype == np.int64
-            kind = getattr(found, "dtype", type(found).__name__)
-            demand(array, f"{where} {kind}", "return an array of int64: .astype(np.int64); NEVER for what is lost")
-            demand(found.shape == batch, f"{where} shape {found.shape}", "return one delay for each learner")
+            remedy = "return an array of int64: .astype(np.int64); NEVER for lost outcomes"
+            demand(array, f"{where} {type_name(found)}", remedy)
+            demand(found.shape == batch, f"{where} shape {found.shape}", "return one delay for each replication")
             least = int(found.min(initial=0))
-            demand(least >= 0, f"{where} {least}", "return delays >= 0: 0 arrives at the end of its own round")
+            demand(least >= 0, f"{where} {least}", "return delays >= 0: 0 means at the end of the same round")
 
 
 def check_delay_rows(delay: Any, seed: int, rounds: int, replications: int) -> None:
-    """A learner's delays are the same alone, in a batch, in another order of rounds, and the second time."""
-    remedy = "draw from the given rng only, one number a learner, and keep no memory"
+    """A replication's delays are the same alone, in a batch, in another order of rounds, and the second time."""
+    remedy = "draw from the given rng only, one number for each replication, and keep no memory"
     batch = (replications,)
     whole = {t: np.array(drawn(delay, t, seed, rows_of(batch))) for t in range(1, rounds + 1)}
     for t in reversed(whole):

@@ -12,31 +12,31 @@ from spillover.rng import Purpose, Rng
 from spillover.testing.shared import Arrays, demand, demand_equal, demand_frozen, random_sets, rows_of, run_checks
 from spillover.types import Batch, BoolArray
 
-LEARNERS = (6,)
+BATCH = (6,)
 
 
 def check_environment(environment: Environment, *, seed: int = 0, draws: int = 400) -> None:
-    """Check that an environment and its worlds keep the contract of `spillover.contracts.ScoredWorld`.
+    """Check the contract of `spillover.contracts.ScoredWorld` for the worlds of an environment.
 
-    draws: rewards drawn for each of the rounds in which the mean payoff is compared with the expected one.
+    draws: how many rewards to draw in each round in which the mean payoff is compared with the expected one.
     """
     run_checks(environment, ENVIRONMENT_CHECKS, seed, draws)
 
 
-def place(environment: Environment, seed: int, replication: Any = None) -> tuple[ScoredWorld, Rng]:
-    """A drawn world and its streams, of a few replications or of the given ones."""
-    rows = rows_of(LEARNERS) if replication is None else replication
+def draw_world(environment: Environment, seed: int, replication: Any = None) -> tuple[ScoredWorld, Rng]:
+    """A drawn world and its streams, for a few replications or the given ones."""
+    rows = rows_of(BATCH) if replication is None else replication
     rng = Rng(seed, rows)
     return environment.draw(rng.at(Purpose.WORLD), np.shape(rows)), rng
 
 
 def key_rounds(world: ScoredWorld) -> list[int]:
-    """A few rounds that matter: the first, the last, and those on both sides of changes."""
+    """The first round, the last one, one in the middle, and those before and after changes."""
     sides = [t for change in world.changes[:3] for t in (change - 1, change)]
     return sorted({1, *sides, (1 + world.horizon) // 2, world.horizon})
 
 
-def decisions(world: ScoredWorld, t: int, count: int, batch: Batch = LEARNERS) -> BoolArray:
+def decisions(world: ScoredWorld, t: int, count: int, batch: Batch = BATCH) -> BoolArray:
     """Random feasible decisions, (count, *batch, n)."""
     return random_sets(world.problem.n_arms, world.problem.budget, (count, *batch), [t, count])
 
@@ -44,37 +44,37 @@ def decisions(world: ScoredWorld, t: int, count: int, batch: Batch = LEARNERS) -
 def check_world_form(environment: Any, seed: int, draws: int) -> None:
     """An environment is a frozen dataclass; its worlds have a problem, a horizon, changes inside it and a graph."""
     demand_frozen(environment)
-    world, _ = place(environment, seed)
+    world, _ = draw_world(environment, seed)
     demand(
         isinstance(world, ScoredWorld),
-        f"draw gave {type(world).__name__}, which is no ScoredWorld",
-        "see spillover.contracts",
+        f"draw returned {type(world).__name__}, which is not a ScoredWorld",
+        "implement all members of spillover.contracts.ScoredWorld",
     )
     validate.problem(world.problem)
     validate.whole("horizon", world.horizon, 1)
     inside = all(2 <= c <= world.horizon for c in world.changes) and bool((np.diff(world.changes) > 0).all())
     broken = f"changes are {world.changes} with a horizon of {world.horizon}"
-    demand(inside, broken, "give increasing first rounds of new periods, from 2 to the horizon")
+    demand(inside, broken, "list the first rounds of new periods in increasing order, from 2 to the horizon")
     n = world.problem.n_arms
     for t in key_rounds(world):
         a = np.asarray(world.adjacency(t))
-        shape = (*LEARNERS, n, n)
+        shape = (*BATCH, n, n)
         demand(a.shape == shape, f"adjacency({t}) has shape {a.shape}", f"return (*batch, n, n), here {shape}")
         demand(bool(np.isfinite(a).all()), f"adjacency({t}) is not finite", "return finite numbers")
         lengths = np.shape(world.weights(t))
         demand(lengths == shape[:-1], f"weights({t}) has shape {lengths}", f"return (*batch, n), here {shape[:-1]}")
         looped = np.tril(a).any() if world.problem.acyclic else np.diagonal(a, axis1=-2, axis2=-1).any()
         kind = "strictly upper triangular" if world.problem.acyclic else "without self-loops"
-        demand(not looped, f"adjacency({t}) is not {kind}", "put causes after effects, or say acyclic=False")
+        demand(not looped, f"adjacency({t}) is not {kind}", "put causes after effects, or set acyclic=False")
 
 
 def check_world_rows(environment: Any, seed: int, draws: int) -> None:
-    """A row of a batch is the world that the same replication draws alone, and draws repeat themselves."""
-    world = place(environment, seed)[0]
-    remedy = "draw from the given rng only: one stream a learner, whatever the batch"
-    whole = {t: world_arrays(*place(environment, seed), t, decisions(world, t, 1)[0]) for t in key_rounds(world)}
-    for k in range(LEARNERS[0]):
-        alone, rng = place(environment, seed, k)
+    """A row of a batch is the world that the same replication draws alone, and draws are reproducible."""
+    world = draw_world(environment, seed)[0]
+    remedy = "draw from the given rng only: it has one stream for each replication"
+    whole = {t: world_arrays(*draw_world(environment, seed), t, decisions(world, t, 1)[0]) for t in key_rounds(world)}
+    for k in range(BATCH[0]):
+        alone, rng = draw_world(environment, seed, k)
         for t in reversed(key_rounds(world)):  # another order of rounds must not matter either
             row = {name: np.asarray(value[k]) for name, value in whole[t].items()}
             one = world_arrays(alone, rng, t, decisions(world, t, 1)[0][k])
@@ -82,7 +82,7 @@ def check_world_rows(environment: Any, seed: int, draws: int) -> None:
 
 
 def world_arrays(world: ScoredWorld, rng: Rng, t: int, x: BoolArray) -> Arrays:
-    """All that a world shows in a round."""
+    """Everything observable about a round of a world."""
     outcome = world.play(t, x, rng.at(Purpose.WORLD, t))
     shown = {"z": outcome.z, "y": outcome.y, "expected": world.expected(t, x), "best": world.best(t)}
     shown |= {"matches": world.matches(t, x), "adjacency": world.adjacency(t), "weights": world.weights(t)}
@@ -90,12 +90,12 @@ def world_arrays(world: ScoredWorld, rng: Rng, t: int, x: BoolArray) -> Arrays:
 
 
 def check_best(environment: Any, seed: int, draws: int) -> None:
-    """best(t) is feasible, no decision is expected to pay more, and it matches itself entirely."""
-    world, _ = place(environment, seed)
+    """best(t) is feasible, no decision has a higher expected payoff, and matches counts all of its arms."""
+    world, _ = draw_world(environment, seed)
     problem = world.problem
     for t in key_rounds(world):
         best = world.best(t)
-        mask = best.dtype == np.bool_ and best.shape == (*LEARNERS, problem.n_arms)
+        mask = best.dtype == np.bool_ and best.shape == (*BATCH, problem.n_arms)
         demand(mask, f"best({t}) is {best.dtype} of shape {best.shape}", "return a mask (*batch, n_arms)")
         most = int(best.sum(axis=-1).max())
         demand(most <= problem.budget, f"best({t}) has {most} arms, the budget is {problem.budget}", "take fewer")
@@ -103,7 +103,7 @@ def check_best(environment: Any, seed: int, draws: int) -> None:
         for x in (*decisions(world, t, 50), *neighbours(best, problem.budget)):
             gain = world.expected(t, x) - value
             k = int(np.argmax(gain))
-            broken = f"in round {t} best is expected to pay {value[k]} and {np.flatnonzero(x[k])} {gain[k]} more"
+            broken = f"in round {t} best has expected payoff {value[k]}, and {np.flatnonzero(x[k])} has {gain[k]} more"
             demand(float(gain[k]) <= 1e-9 * max(1.0, abs(float(value[k]))), broken, "return a maximiser of expected")
         matched, full = world.matches(t, best), best.sum(axis=-1)
         broken = f"matches({t}, best({t})) is {matched} where best has {full} arms"
@@ -111,7 +111,7 @@ def check_best(environment: Any, seed: int, draws: int) -> None:
 
 
 def neighbours(best: BoolArray, budget: int) -> Iterator[BoolArray]:
-    """A decision with one arm added, dropped or exchanged, where that is feasible; the decision itself elsewhere."""
+    """A decision with one arm added, dropped or exchanged; the decision itself where that is infeasible."""
     n = best.shape[-1]
     for out in range(n):
         for into in range(n):
@@ -125,30 +125,30 @@ def neighbours(best: BoolArray, budget: int) -> Iterator[BoolArray]:
 
 
 def check_expected(environment: Any, seed: int, draws: int) -> None:
-    """The mean of the payoffs that are drawn agrees with the expected payoff."""
-    world, _ = place(environment, seed)
+    """The mean of drawn payoffs agrees with the expected payoff."""
+    world, _ = draw_world(environment, seed)
     for t in key_rounds(world):
         x = decisions(world, t, 1)[0] | world.best(t) if t % 2 else world.best(t)
         x &= np.cumsum(x, axis=-1) <= world.problem.budget
-        sources = (Rng(seed + 1 + k, rows_of(LEARNERS)).at(Purpose.WORLD, t) for k in range(draws))
-        payoff = np.array([world.play(t, x, source).y.sum(axis=-1) for source in sources])  # (draws, learners)
+        sources = (Rng(seed + 1 + k, rows_of(BATCH)).at(Purpose.WORLD, t) for k in range(draws))
+        payoff = np.array([world.play(t, x, source).y.sum(axis=-1) for source in sources])  # (draws, replications)
         gap = np.abs(payoff.mean(axis=0) - world.expected(t, x))
-        # five standard errors, and what ten rare events would add that happened never to be drawn
+        # five standard errors, and a margin for ten rare events that happened not to be drawn
         allowed = 5 * payoff.std(axis=0) / np.sqrt(draws) + 10 * np.ptp(payoff) / draws + 1e-9
         k = int(np.argmax(gap - allowed))
         broken = (
-            f"in round {t} learner {k} is paid {payoff[:, k].mean():.6g} on average over {draws} draws, "
-            f"{world.expected(t, x)[k]:.6g} is expected (allowed gap {allowed[k]:.2g})"
+            f"in round {t} the mean payoff of replication {k} over {draws} draws is {payoff[:, k].mean():.6g}, "
+            f"the expected one {world.expected(t, x)[k]:.6g} (allowed gap {allowed[k]:.2g})"
         )
-        demand(bool(gap[k] <= allowed[k]), broken, "let play and expected share one model of the rewards")
+        demand(bool(gap[k] <= allowed[k]), broken, "use the same model of the rewards in play and expected")
 
 
 def check_outcomes(environment: Any, seed: int, draws: int) -> None:
-    """z is 0 on idle arms, in range on the others, and the same whatever else is played; y is finite and in range."""
-    world, rng = place(environment, seed)
+    """z is 0 for idle arms, otherwise in range and independent of the other arms played; y is finite and in range."""
+    world, rng = draw_world(environment, seed)
     problem = world.problem
-    low, high = np.moveaxis(np.broadcast_to(problem.reward_range, (*LEARNERS, 2)), -1, 0)[..., None]
-    quiet = np.all(np.asarray(getattr(environment, "noise", 0.0)) == 0)  # a range of y holds without noise only
+    low, high = np.moveaxis(np.broadcast_to(problem.reward_range, (*BATCH, 2)), -1, 0)[..., None]
+    check_range = problem.overall_range is not None and not has_noise(world, seed)
     for t in key_rounds(world):
         first: Any = None
         for x in decisions(world, t, 12):
@@ -159,9 +159,9 @@ def check_outcomes(environment: Any, seed: int, draws: int) -> None:
             demand(idle == 0, f"in round {t} an arm that was not played has z = {idle}", "set z to 0 where x is False")
             inside = np.where(x, (z >= low) & (z <= high), True)
             broken = f"in round {t} z = {z[~inside][:1]} is outside of reward_range = {problem.reward_range}"
-            demand(bool(inside.all()), broken, "declare the range that rewards have")
+            demand(bool(inside.all()), broken, "declare the full range of the rewards")
             demand(bool(np.isfinite(y).all()), f"in round {t} y is not finite", "return finite numbers")
-            if problem.overall_range is not None and quiet:
+            if check_range:
                 demand_inside(y, problem.overall_range, t)
             first = (x, z) if first is None else first
             common = x & first[0]
@@ -169,8 +169,16 @@ def check_outcomes(environment: Any, seed: int, draws: int) -> None:
             demand_equal({"z": z[common]}, {"z": first[1][common]}, broken, "draw rewards of all arms, then mask by x")
 
 
-def demand_inside(y: NDArray[Any], limits: Any, t: int) -> None:
-    low, high = np.moveaxis(np.broadcast_to(limits, (*y.shape[:-1], 2)), -1, 0)[..., None]
+def has_noise(world: ScoredWorld, seed: int) -> bool:
+    """Whether y varies when nothing is played: noise may take it out of its range."""
+    idle = np.zeros((*BATCH, world.problem.n_arms), np.bool_)
+    streams = (Rng(seed + k, rows_of(BATCH)).at(Purpose.WORLD, 1) for k in (1, 2))
+    first, second = (world.play(1, idle, rng).y for rng in streams)
+    return not np.array_equal(first, second)
+
+
+def demand_inside(y: NDArray[Any], overall_range: Any, t: int) -> None:
+    low, high = np.moveaxis(np.broadcast_to(overall_range, (*y.shape[:-1], 2)), -1, 0)[..., None]
     slack = 1e-9 * (high - low)
     outside = (y < low - slack) | (y > high + slack)
     broken = f"in round {t} y = {y[outside][:1]} is outside of overall_range"
@@ -178,15 +186,17 @@ def demand_inside(y: NDArray[Any], limits: Any, t: int) -> None:
 
 
 def check_leading_axes(environment: Any, seed: int, draws: int) -> None:
-    """Decisions may have further axes before the world's batch: each of them meets the same world."""
-    world, rng = place(environment, seed)
+    """Decisions may have further axes before the world's batch, all of which meet the same world."""
+    world, rng = draw_world(environment, seed)
     for t in key_rounds(world):
-        x = decisions(world, t, 6).reshape(2, 3, *LEARNERS, -1)
+        x = decisions(world, t, 6).reshape(2, 3, *BATCH, -1)
         whole = world_arrays(world, rng, t, x)
         for cell in np.ndindex(2, 3):
             one = world_arrays(world, rng, t, x[cell])
             found = {name: whole[name][cell] for name in ("z", "y", "expected", "matches")}
-            broken = f"in round {t} decision {cell} of a (2, 3) array of them differs from the same one alone"
+            broken = (
+                f"in round {t} the outcome of decision {cell} of a (2, 3) array differs from that of the same one alone"
+            )
             demand_equal(found, {name: one[name] for name in found}, broken, "broadcast the world over leading axes")
 
 

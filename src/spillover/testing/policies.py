@@ -14,7 +14,16 @@ from spillover.rng import Purpose
 from spillover.simulation import problem_for, rounds
 from spillover.testing.order import check_catch_up, check_order
 from spillover.testing.shared import demand, demand_equal, demand_frozen, rows_of, run_checks, snapshot
-from spillover.testing.trial import SCATTERED, Noted, Trial, demand_same_run, enter, run_around, run_arrays, steps
+from spillover.testing.trial import (
+    SCATTERED,
+    LoggedDelay,
+    Trial,
+    demand_same_run,
+    run_around,
+    run_arrays,
+    start_trial,
+    steps,
+)
 from spillover.testing.wrappers import Explained, Feasible, Overridden, Pure, ReloadedArrays, ReloadedJSON
 from spillover.types import Batch, State
 
@@ -24,11 +33,11 @@ DELAYS = (ConstantDelay(3), UniformDelay(0, 6), SCATTERED)
 def check_policy(
     policy: AnyPolicy, *, environment: Environment | None = None, seed: int = 0, edge_shapes: bool = True
 ) -> None:
-    """Check that a policy keeps the contract of `spillover.contracts.Policy`.
+    """Check the contract of `spillover.contracts.Policy`.
 
-    environment: where to try it, with a short horizon; by default five arms of which two are played.
-    edge_shapes: also try one arm, all arms at once, no rewards at all, a single round and a graph with a cycle; False
-        for a policy that is bound to a number of arms.
+    environment: where to test it, with a short horizon; by default five arms, of which two are played.
+    edge_shapes: also test one arm, all arms at once, no rewards at all, a single round and a graph with a cycle; set
+        it to False for a policy that works with a fixed number of arms only.
     """
     usual = SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=30, changes=(12,), law="beta")
     trial = Trial(environment or usual, seed)
@@ -41,40 +50,38 @@ def check_form(policy: Any, trial: Trial) -> None:
     """A policy is a frozen dataclass of keyword-only hyperparameters with four functions."""
     demand_frozen(policy)
     remedy = "derive it from spillover.policies.Policy, or see there for the signatures of the four functions"
-    demand(isinstance(policy, FourFunctions), "it lacks one of init, select, played and update", remedy)
-    player = enter(policy, trial, 0)[0]
+    demand(isinstance(policy, FourFunctions), "it has no init, select, played or update", remedy)
+    player = start_trial(policy, trial, 0)[0]
     remedy = "set order_free = True or False in the class"
     demand(isinstance(player.order_free, bool), f"order_free is {player.order_free!r}", remedy)
     grids = [name for name in as_policy(policy).grids if np.ndim(value_of(policy, name))]
-    demand(not grids, f"{grids} hold arrays", "check one setting with plain numbers: the checks make grids of it")
+    demand(not grids, f"{grids} hold arrays", "check one setting with scalars: the checks make grids of it")
 
 
 def check_state(policy: Any, trial: Trial) -> None:
     """The state is a NamedTuple of arrays, each with the batch's axes first; types and shapes never change."""
     for batch in ((), (3,), (2, 3)):
-        player, world, rng = enter(policy, trial, rows_of(batch))
+        player, world, rng = start_trial(policy, trial, rows_of(batch))
         start = state_form(player.init(problem_for(player, world), rng.at(Purpose.START), batch), batch)
         for played in rounds(player, world, SCATTERED, rng, batch):
             now = state_form(played.state, batch)
             changed = [f"{k}: {start.get(k)} at first, {now.get(k)}" for k in start | now if start.get(k) != now.get(k)]
-            remedy = "let init make every array with the type and shape that it keeps"
+            remedy = "give every array its final type and shape in init"
             demand(not changed, f"after round {played.t} with batch {batch} the state has {'; '.join(changed)}", remedy)
 
 
 def state_form(state: State, batch: Batch, path: str = "state") -> dict[str, tuple[str, Batch]]:
-    """Type and shape of every leaf, each of them checked."""
-    named = isinstance(state, tuple) and hasattr(state, "_fields")
-    demand(named, f"{path} is a {type(state).__name__}", "make it a typing.NamedTuple of NumPy arrays")
+    """Check every leaf; returns types and shapes."""
+    is_named_tuple = isinstance(state, tuple) and hasattr(state, "_fields")
+    demand(is_named_tuple, f"{path} is a {type(state).__name__}", "make it a typing.NamedTuple of NumPy arrays")
     found: dict[str, tuple[str, Batch]] = {}
     for name, value in zip(state._fields, state, strict=True):
         place = f"{path}.{name}"
         if isinstance(value, np.ndarray | np.generic):
-            remedy = "keep numbers or booleans: files hold nothing else"
+            remedy = "use numbers or booleans: nothing else can be saved"
             demand(value.dtype.kind in "biuf", f"{place} has type {value.dtype}", remedy)
             broken = f"{place} has shape {value.shape} for a batch {batch}"
-            demand(
-                value.shape[: len(batch)] == batch, broken, f"give it the axes {batch} first, in init and ever after"
-            )
+            demand(value.shape[: len(batch)] == batch, broken, f"give it the axes {batch} first, in init and later")
             found[place] = str(value.dtype), value.shape
         else:
             found |= state_form(value, batch, place)
@@ -82,18 +89,18 @@ def state_form(state: State, batch: Batch, path: str = "state") -> dict[str, tup
 
 
 def check_feasible(policy: Any, trial: Trial) -> None:
-    """Whatever the delays, at most `budget` arms are chosen, as a boolean mask, and nothing is ever NaN."""
+    """Under all delays at most `budget` arms are chosen, as a boolean mask, and no state contains NaN."""
     for delay in DELAYS:
         run_around(Feasible, policy, trial, delay)
 
 
 def check_pure(policy: Any, trial: Trial) -> None:
-    """Nothing changes its arguments (but update its state), and equal arguments give equal results."""
+    """No function changes its arguments (except the state in update), and equal arguments give equal results."""
     run_around(Pure, policy, trial)
 
 
 def check_memory(policy: Any, trial: Trial) -> None:
-    """All that is learned is in the state: a run repeats itself, and learners in turn do not meet."""
+    """Everything learned is in the state: runs are reproducible, and interleaved runs do not affect each other."""
     before = attributes(policy)
     alone = [list(steps(policy, trial, SCATTERED, k)) for k in (0, 1)]
     changed = [name for name, value in attributes(policy).items() if before.get(name) != value]
@@ -103,11 +110,11 @@ def check_memory(policy: Any, trial: Trial) -> None:
     demand_same_run(repeated, alone[0], "a second run with the same seed differs from the first", remedy)
     turns = zip(steps(policy, trial, SCATTERED, 0), steps(policy, trial, SCATTERED, 1), strict=True)
     for run, expected in zip(zip(*turns, strict=True), alone, strict=True):
-        demand_same_run(list(run), expected, "two learners in turn differ from each alone", remedy)
+        demand_same_run(list(run), expected, "two interleaved runs differ from each alone", remedy)
 
 
 def attributes(policy: Any) -> dict[str, str]:
-    """What an object holds, as text; a cached property is no memory."""
+    """The attributes of an object as text, without cached properties."""
     return {
         name: repr(value)
         for name, value in getattr(policy, "__dict__", {}).items()
@@ -116,86 +123,86 @@ def attributes(policy: Any) -> dict[str, str]:
 
 
 def check_rows(policy: Any, trial: Trial) -> None:
-    """A live learner equals its row of a batch, bit for bit; so does a cell of a batch with several axes."""
-    remedy = "work on axis=-1, draw from the given rng only, and let no learner see another one's row"
+    """A single run equals its row of a batch, bit for bit; so does a cell of a batch with several axes."""
+    remedy = "work on axis=-1, draw from the given rng only, and keep the rows of a batch independent"
     alone = [list(steps(policy, trial, SCATTERED, k)) for k in range(6)]
     for batch, lead in (((6,), ()), ((2, 3), ()), ((3,), (2,))):
-        whole = list(steps(policy, trial, SCATTERED, rows_of(batch), lead))
+        together = list(steps(policy, trial, SCATTERED, rows_of(batch), lead))
         for cell in np.ndindex(*lead, *batch):
-            row = [{name: np.asarray(value[cell]) for name, value in step.items()} for step in whole]
-            learner = alone[int(rows_of(batch)[cell[len(lead) :]])]
-            broken = f"learner {cell} of a batch {(*lead, *batch)} differs from the same learner alone"
-            demand_same_run(row, learner, broken, remedy)
+            row = [{name: np.asarray(value[cell]) for name, value in step.items()} for step in together]
+            single = alone[int(rows_of(batch)[cell[len(lead) :]])]
+            broken = f"row {cell} of a batch {(*lead, *batch)} differs from the same replication alone"
+            demand_same_run(row, single, broken, remedy)
 
 
 def check_reload(policy: Any, trial: Trial) -> None:
-    """A state that was saved and read back, as JSON or as arrays, without pickle, continues identically."""
+    """A run continues identically after its state was saved and loaded, as JSON or as arrays, without pickle."""
     for batch in ((), (3,)):
-        plain = list(steps(policy, trial, SCATTERED, rows_of(batch)))
+        uninterrupted = list(steps(policy, trial, SCATTERED, rows_of(batch)))
         for wrapper in (ReloadedJSON, ReloadedArrays):
-            player, world, rng = enter(policy, trial, rows_of(batch))
+            player, world, rng = start_trial(policy, trial, rows_of(batch))
             played = rounds(wrapper(player), world, SCATTERED, rng, batch)
             run = [{"x": np.array(r.x)} | snapshot(r.state, "state.") for r in played]
-            kept = [{name: step[name] for name in run[0]} for step in plain]
-            remedy = "keep everything that decides in the arrays of the state"
+            kept = [{name: step[name] for name in run[0]} for step in uninterrupted]
+            remedy = "keep everything that affects decisions in the arrays of the state"
             demand_same_run(run, kept, f"a run whose state went through {wrapper.__name__[8:]} differs", remedy)
 
 
 def check_blocks(policy: Any, trial: Trial) -> None:
-    """The same seed gives the same result, in whatever blocks the replications are run."""
-    whole = run_arrays(policy, trial, 0, 6)
+    """The same seed gives the same results, however the replications are split into blocks."""
+    together = run_arrays(policy, trial, 0, 6)
     for first, count in ((0, 2), (2, 3), (5, 1)):
         block = run_arrays(policy, trial, first, count)
-        rows = {name: value[first : first + count] for name, value in whole.items()}
+        rows = {name: value[first : first + count] for name, value in together.items()}
         broken = f"simulate(first={first}, replications={count}) differs from these rows of replications=6"
-        demand_equal(block, rows, broken, "draw from the given rng only, and let no learner see another one's row")
+        demand_equal(block, rows, broken, "draw from the given rng only, and keep the rows of a batch independent")
 
 
 def check_grid(policy: Any, trial: Trial) -> None:
-    """Every cell of a grid of the hyperparameters in `grids` equals the single run."""
+    """Every cell of a grid over the hyperparameters in `grids` equals the single run."""
     values = {name: value_of(policy, name) for name in as_policy(policy).grids}
     names = [name for name, value in values.items() if isinstance(value, int | float | np.number)]
     if not names:
         return
-    # two equal values along an axis of its own for each: only the shapes are new
+    # each hyperparameter gets an axis of its own with two equal values: only the shapes are new
     axes = {name: [2 if k == j else 1 for j in range(len(names))] for k, name in enumerate(names)}
     grid = with_values(policy, {name: np.full(shape, float(values[name])) for name, shape in axes.items()})
-    whole, alone = run_arrays(grid, trial, 0, 3), run_arrays(policy, trial, 0, 3)
+    together, alone = run_arrays(grid, trial, 0, 3), run_arrays(policy, trial, 0, 3)
     for cell in np.ndindex(*(2 for _ in names)):
-        one = {name: value[cell] for name, value in whole.items()}
+        one = {name: value[cell] for name, value in together.items()}
         broken = f"cell {cell} of a grid of equal {', '.join(names)} differs from the single run"
-        demand_equal(one, alone, broken, "let arrays in `grids` broadcast over the batch, or leave them out of `grids`")
+        demand_equal(one, alone, broken, "broadcast the arrays in `grids` over the batch, or remove them from `grids`")
 
 
 def check_same_world(policy: Any, trial: Trial) -> None:
-    """A policy meets the rewards and delays that every other one would meet, and leaves the world as it was."""
-    batch, delay = (3,), Noted(SCATTERED)
-    player, world, rng = enter(policy, trial, rows_of(batch))
+    """A policy gets the same rewards and delays as any other one, and does not change the world."""
+    batch, delay = (3,), LoggedDelay(SCATTERED)
+    player, world, rng = start_trial(policy, trial, rows_of(batch))
     seen = [(r.t, np.array(r.x), r.outcome) for r in rounds(player, world, delay, rng, batch)]
-    fresh, clean = enter(Uniform(), trial, rows_of(batch))[1:]
+    fresh, clean = start_trial(Uniform(), trial, rows_of(batch))[1:]
     for t, x, outcome in seen:
         untouched = fresh.play(t, x, clean.at(Purpose.WORLD, t))
         late = SCATTERED.draw(t, clean.at(Purpose.DELAY, t), batch)
-        met = {"z": outcome.z, "y": outcome.y, "best": world.best(t), "delay": delay.notes[t - 1]}
+        met = {"z": outcome.z, "y": outcome.y, "best": world.best(t), "delay": delay.log[t - 1]}
         given = {"z": untouched.z, "y": untouched.y, "best": fresh.best(t), "delay": late}
-        broken = f"in round {t} the world is another one than an idle policy meets"
-        demand_equal(met, given, broken, "change neither the world nor the rng that you are given")
+        broken = f"in round {t} the world differs from the one that another policy meets"
+        demand_equal(met, given, broken, "change neither the world nor the given rng")
 
 
 def check_override(policy: Any, trial: Trial) -> None:
-    """A policy whose choice is overridden goes on, feasibly and without NaN."""
+    """A policy whose decisions are overridden still works, with feasible choices and without NaN."""
     run_around(Overridden, policy, trial)
 
 
 def check_explanation(policy: Any, trial: Trial) -> None:
-    """A policy that explains itself shows the choice that it then makes, and changes nothing by it."""
-    if enter(policy, trial, 0)[0].explains:
+    """Explanations show the choice that the policy then makes, and change nothing."""
+    if start_trial(policy, trial, 0)[0].explains:
         for batch in ((), (2, 3)):
             run_around(Explained, policy, trial, batch=batch)
 
 
 def check_edge_shapes(policy: Any, trial: Trial) -> None:
-    """One arm, all arms at once, no rewards at all, a single round, a graph with a cycle: all of them work."""
+    """It works with one arm, all arms at once, no rewards at all, a single round, and a graph with a cycle."""
     cycle = np.array([[0, 0.4, 0], [0, 0, 0.4], [0.4, 0, 0]])
     edges: dict[str, Environment] = {
         "one arm": SyntheticSEM(n_arms=1, budget=1, horizon=8, changes=()),

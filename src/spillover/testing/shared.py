@@ -1,7 +1,7 @@
-"""What the checks share: demands that say what is broken and how to mend it."""
+"""Shared by the checks: assertions that say what is broken and how to fix it."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def run_checks(subject: Any, checks: tuple[Callable[..., None], ...], *arguments: Any) -> None:
-    """Run checks one after another; an error of the subject's own is a broken contract too."""
+    """Run checks one after another; an exception in the tested object breaks the contract too."""
     name = type(subject).__name__
     for check in checks:
         try:
@@ -29,9 +29,14 @@ def run_checks(subject: Any, checks: tuple[Callable[..., None], ...], *arguments
 
 
 def demand(kept: bool, broken: str, remedy: str) -> None:
-    """Raise an AssertionError that says what is broken and how to mend it."""
+    """Raise an AssertionError that says what is broken and how to fix it."""
     if not kept:
-        raise AssertionError(f"{broken}. To mend it: {remedy}.")
+        raise AssertionError(f"{broken}. To fix it: {remedy}.")
+
+
+def type_name(value: Any) -> str:
+    """The dtype of an array, or the name of any other type."""
+    return str(value.dtype) if isinstance(value, np.ndarray | np.generic) else type(value).__name__
 
 
 def snapshot(state: State, prefix: str = "") -> Arrays:
@@ -40,9 +45,9 @@ def snapshot(state: State, prefix: str = "") -> Arrays:
 
 
 def difference(ours: Arrays, theirs: Arrays) -> str | None:
-    """The first difference in words, bit for bit; None when there is none."""
+    """A description of the first difference, bit for bit; None if there is none."""
     if ours.keys() != theirs.keys():
-        return f"there is {sorted(ours)} against {sorted(theirs)}"
+        return f"the names are {sorted(ours)} against {sorted(theirs)}"
     for name, one in ours.items():
         other = theirs[name]
         if one.dtype != other.dtype or one.shape != other.shape:
@@ -60,11 +65,10 @@ def demand_equal(ours: Arrays, theirs: Arrays, broken: str, remedy: str) -> None
 
 
 def demand_frozen(subject: Any) -> None:
-    """A frozen dataclass with keyword-only fields."""
-    params = getattr(type(subject), "__dataclass_params__", None)
+    """Check that an object is a frozen dataclass with keyword-only fields."""
     remedy = "decorate the class with @dataclass(frozen=True, kw_only=True)"
-    demand(params is not None, "it is not a dataclass", remedy)
-    demand(bool(params and params.frozen), "it is a dataclass that is not frozen", remedy)
+    demand(is_dataclass(subject), "it is not a dataclass", remedy)
+    demand(bool(type(subject).__dataclass_params__.frozen), "it is a dataclass that is not frozen", remedy)
     positional = [f.name for f in fields(subject) if f.init and not f.kw_only]
     demand(not positional, f"the fields {positional} are not keyword-only", remedy)
 
@@ -75,7 +79,7 @@ def rows_of(batch: Batch) -> IntArray:
 
 
 def random_sets(n_arms: int, budget: int, batch: Batch, key: list[int], least: int = 0) -> BoolArray:
-    """Sets of `least` to `budget` arms, uniform in size and then in arms."""
+    """Random sets of `least` to `budget` arms: a uniform size, then uniform arms."""
     generator = np.random.default_rng(key)
     size = generator.integers(least, budget, endpoint=True, size=(*batch, 1))
     return np.asarray(generator.permuted(np.broadcast_to(np.arange(n_arms), (*batch, n_arms)), axis=-1) < size)

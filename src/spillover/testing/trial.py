@@ -1,4 +1,4 @@
-"""Where a policy is tried, and what shows of a run."""
+"""The trial of a policy in an environment, and the record of a run."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -13,26 +13,26 @@ from spillover.testing.shared import Arrays, demand, demand_equal, rows_of, snap
 from spillover.testing.wrappers import Wrapper
 from spillover.types import Batch, IntArray
 
-SCATTERED = LossyDelay(UniformDelay(0, 6), 0.3)  # late, out of order, several at once, some never
+SCATTERED = LossyDelay(UniformDelay(0, 6), 0.3)  # outcomes are late, out of order, several at once, or lost
 
 
 class Trial(NamedTuple):
-    """Where a policy is tried."""
+    """An environment and a seed to test a policy with."""
 
     environment: Environment
     seed: int
 
 
-def enter(policy: Any, trial: Trial, replication: Any) -> tuple[Policy, ScoredWorld, Rng]:
-    """The policy (in the world, if it is a reference point), the world and the streams of these replications."""
+def start_trial(policy: Any, trial: Trial, replication: Any) -> tuple[Policy, ScoredWorld, Rng]:
+    """The policy (with access to the world, if it needs it), the world and the streams of these replications."""
     rng = Rng(trial.seed, replication)
     world = trial.environment.draw(rng.at(Purpose.WORLD), np.shape(replication))
     return as_policy(policy).with_world(world), world, rng
 
 
 def steps(policy: Any, trial: Trial, delay: Delay, replication: Any, lead: Batch = ()) -> Iterator[Arrays]:
-    """All that shows after each round: decision, outcome and state, as copies."""
-    player, world, rng = enter(policy, trial, replication)
+    """Copies of decision, outcome and state after each round."""
+    player, world, rng = start_trial(policy, trial, replication)
     for played in rounds(player, world, delay, rng, (*lead, *np.shape(replication))):
         shown = {"x": played.x, "z": played.outcome.z, "y": played.outcome.y}
         yield {name: np.array(value) for name, value in shown.items()} | snapshot(played.state, "state.")
@@ -48,11 +48,11 @@ def run_around(
     wrapper: Callable[[Policy], Wrapper], policy: Any, trial: Trial, delay: Delay = SCATTERED, batch: Batch = (3,)
 ) -> Wrapper:
     """Play to the horizon with a wrapper around the policy."""
-    player, world, rng = enter(policy, trial, rows_of(batch))
-    watched = wrapper(player)
-    for _ in rounds(watched, world, delay, rng, batch):
+    player, world, rng = start_trial(policy, trial, rows_of(batch))
+    wrapped = wrapper(player)
+    for _ in rounds(wrapped, world, delay, rng, batch):
         pass
-    return watched
+    return wrapped
 
 
 def run_arrays(policy: Any, trial: Trial, first: int, count: int) -> Arrays:
@@ -62,13 +62,13 @@ def run_arrays(policy: Any, trial: Trial, first: int, count: int) -> Arrays:
     return {name: getattr(run, name) for name in names if getattr(run, name) is not None}
 
 
-class Noted(Delay):
-    """A delay that notes what it drew."""
+class LoggedDelay(Delay):
+    """A delay that keeps a log of its draws."""
 
     def __init__(self, delay: Delay) -> None:
         self.delay = delay
-        self.notes: list[IntArray] = []
+        self.log: list[IntArray] = []
 
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
-        self.notes.append(self.delay.draw(t, rng, batch))
-        return self.notes[-1]
+        self.log.append(self.delay.draw(t, rng, batch))
+        return self.log[-1]

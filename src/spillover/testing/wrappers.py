@@ -1,4 +1,4 @@
-"""Policies around another one: they check, or change, what passes between it and the simulation."""
+"""Wrappers that check, or change, what passes between a policy and the simulation."""
 
 import io
 import tempfile
@@ -12,14 +12,14 @@ from spillover.contracts import Policy
 from spillover.policy_wrapper import PolicyWrapper
 from spillover.rng import Rng
 from spillover.state import copy_state, leaves, load_state, save_state, unflatten
-from spillover.testing.shared import Arrays, demand, demand_equal, random_sets, snapshot
+from spillover.testing.shared import Arrays, demand, demand_equal, random_sets, snapshot, type_name
 from spillover.types import Batch, BoolArray, Choice, Feedback, Problem, State
 
 SHOWN = ("mean", "count", "clock", "index", "adjacency", "gain", "weights", "score", "chosen", "planned")
 
 
 class Wrapper(PolicyWrapper):
-    """A policy around another one, which counts the rounds."""
+    """A wrapper that counts the rounds."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -42,7 +42,7 @@ class Wrapper(PolicyWrapper):
 
 
 class Feasible(Wrapper):
-    """Demands feasible choices, and no NaN."""
+    """Requires feasible choices, and no NaN."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -56,7 +56,7 @@ class Feasible(Wrapper):
         x: Any = choice.x
         where = f"select chose in round {self.played_rounds + 1}"
         mask = isinstance(x, np.ndarray) and x.dtype == np.bool_
-        demand(mask, f"{where} {getattr(x, 'dtype', type(x).__name__)}", "return an array of booleans")
+        demand(mask, f"{where} {type_name(x)}", "return an array of booleans")
         shape = (*self.batch, self.problem.n_arms)
         demand(x.shape == shape, f"{where} an array of shape {x.shape}", f"return shape (*batch, n_arms), here {shape}")
         most = int(x.sum(axis=-1).max())
@@ -67,14 +67,14 @@ class Feasible(Wrapper):
         return choice
 
     def check_carried(self, name: str, carried: Any, where: str) -> None:
-        remedy = f"a {name} is always None, or always an array (*batch, ...) of one type and shape without NaN"
+        remedy = f"make every {name} None, or every one an array (*batch, ...) of the same type and shape without NaN"
         array = isinstance(carried, np.ndarray | np.generic)
         demand(carried is None or array, f"{where} with a {name} of type {type(carried).__name__}", remedy)
         form = (carried.dtype.str, carried.shape) if array else None
         first = self.forms.setdefault(name, form)
         demand(form == first, f"{where} with a {name} {form} after {first}", remedy)
         demand(form is None or form[1][: len(self.batch)] == self.batch, f"{where} with a {name} {form}", remedy)
-        demand(not array or not (carried != carried).any(), f"{where} with a {name} that holds NaN", remedy)
+        demand(not array or not (carried != carried).any(), f"{where} with a {name} that contains NaN", remedy)
 
     def played(self, state: State, x: BoolArray) -> State:
         return self.without_nan(super().played(state, x), "played")
@@ -85,12 +85,12 @@ class Feasible(Wrapper):
     def without_nan(self, state: State, name: str) -> State:
         bad = [key for key, leaf in leaves(state).items() if leaf.dtype.kind == "f" and np.isnan(leaf).any()]
         broken = f"after {name} in round {self.played_rounds} there is NaN in {', '.join(bad)}"
-        demand(not bad, broken, "guard divisions by zero and logarithms of zero; keep a count of 0 for what is unknown")
+        demand(not bad, broken, "avoid divisions by zero and logarithms of zero; use a count of 0 for unknown values")
         return state
 
 
 class Pure(Wrapper):
-    """Demands that nothing changes its arguments, and that equal arguments give equal results."""
+    """Requires that no function changes its arguments, and that equal arguments give equal results."""
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
         before = problem_arrays(problem)
@@ -104,10 +104,9 @@ class Pure(Wrapper):
         where = f"in round {self.played_rounds + 1}"
         demand_equal(snapshot(state), before, f"select changed the state {where}", "compute on copies in select")
         again = self.policy.select(state, twin)
-        broken = f"select twice with the same state and the same rng {where} gave two choices"
-        demand_equal(
-            choice_arrays(choice), choice_arrays(again), broken, "keep no memory but the state, draw from rng alone"
-        )
+        broken = f"select with the same state and the same rng {where} gave two different choices"
+        remedy = "keep no memory besides the state, and draw from the given rng only"
+        demand_equal(choice_arrays(choice), choice_arrays(again), broken, remedy)
         return choice
 
     def played(self, state: State, x: BoolArray) -> State:
@@ -129,8 +128,9 @@ class Pure(Wrapper):
         demand_equal(snapshot(kept), before, f"update changed a copy of its state {where}", "keep arrays only")
         result = snapshot(after)
         again = snapshot(self.policy.update(twin, feedback, second))
-        broken = f"update of equal copies of a state {where} gave two results"
-        demand_equal(again, result, broken, "keep no memory but the state, draw from rng alone")
+        broken = f"update of equal copies of a state {where} gave two different results"
+        remedy = "keep no memory besides the state, and draw from the given rng only"
+        demand_equal(again, result, broken, remedy)
         return after
 
 
@@ -143,17 +143,17 @@ def choice_arrays(given: Choice | Feedback) -> Arrays:
 
 
 class Reloaded(Wrapper):
-    """Writes the state to disk and reads it back in mid-run, while feedback is in flight."""
+    """Saves the state and loads it again during a run, while feedback is in flight."""
 
     reload: Callable[[State, State], State]
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
-        self.fresh = super().init(problem, rng.restarted(), batch)
+        self.initial = super().init(problem, rng.restarted(), batch)
         return super().init(problem, rng, batch)
 
     def played(self, state: State, x: BoolArray) -> State:
         state = super().played(state, x)
-        return type(self).reload(state, self.fresh) if self.played_rounds % 9 == 4 else state
+        return type(self).reload(state, self.initial) if self.played_rounds % 9 == 4 else state
 
 
 def through_json(state: State, like: State) -> State:
@@ -164,7 +164,7 @@ def through_json(state: State, like: State) -> State:
 
 def through_arrays(state: State, like: State) -> State:
     file = io.BytesIO()
-    np.savez(file, **snapshot(state))  # type: ignore[arg-type]  # names of leaves are no keywords of savez
+    np.savez(file, **snapshot(state))  # type: ignore[arg-type]  # no leaf has the name of a parameter of savez
     file.seek(0)
     with np.load(file, allow_pickle=False) as stored:
         return unflatten(like, dict(stored))
@@ -179,7 +179,7 @@ class ReloadedArrays(Reloaded):
 
 
 class Overridden(Feasible):
-    """Plays other sets than the policy chose, the empty one among them, and keeps what was played."""
+    """Plays random sets instead of the policy's choices, also empty ones, and records them."""
 
     def __init__(self, policy: Any) -> None:
         super().__init__(policy)
@@ -192,7 +192,7 @@ class Overridden(Feasible):
 
 
 class Explained(Wrapper):
-    """Demands that what is explained is what is done."""
+    """Requires that explanations agree with the choices."""
 
     def select(self, state: State, rng: Rng) -> Choice:
         before = snapshot(state)
@@ -200,7 +200,7 @@ class Explained(Wrapper):
         where = f"explain in round {self.played_rounds + 1}"
         demand_equal(snapshot(state), before, f"{where} changed the state", "explain from copies")
         choice = super().select(state, rng)
-        remedy = "draw from the given rng alone in select and explain_choice"
+        remedy = "draw from the given rng only in select and explain_choice"
         demand_equal({"x": np.asarray(found.chosen)}, {"x": choice.x}, f"{where} shows another choice", remedy)
         for name in SHOWN:
             shape = np.shape(getattr(found, name))
@@ -209,5 +209,5 @@ class Explained(Wrapper):
                 good, f"{where} gives {name} the shape {shape}", f"give it the batch's axes first, here {self.batch}"
             )
         ranked = {"score": np.asarray(found.weights * found.index)}
-        demand_equal({"score": found.score}, ranked, f"{where} has another score", "let score be weights * index")
+        demand_equal({"score": found.score}, ranked, f"{where} has another score", "return score = weights * index")
         return choice

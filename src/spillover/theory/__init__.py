@@ -1,6 +1,6 @@
-"""Theorem 1, the regret bound of NDC-SEM: its terms, what it needs to know of a world, and Lemma 1 on recorded runs.
+"""Theorem 1, the regret bound of NDC-SEM: its terms, the constants of a world, and Lemma 1 on recorded runs.
 
-`docs/theory.md` walks through the proof: what it needs, what of it holds, and how far the numbers are from a statement.
+`docs/theory.md` goes through the proof: its assumptions, which steps hold, and how informative the bound is.
 """
 
 from spillover.theory.bound import RegretBound, regret_bound

@@ -1,4 +1,4 @@
-"""Theorem 1: the regret bound of NDC-SEM, as printed and corrected, and when it tells nothing."""
+"""Theorem 1: the regret bound of NDC-SEM, as printed and corrected, and whether it is vacuous."""
 
 import math
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from spillover.theory.terms import (
 class RegretBound:
     """Theorem 1 term by term. Terms are rounds charged to one arm; times `scale` they are regret.
 
-    Three versions differ in the tail alone. printed: as in the paper. corrected: the powers of a known A all fail by
-    the same s events, so their probabilities are not multiplied (p = 1). lean: corrected, and without the sum over
-    the counts, which the inequality behind it does not need; it is not in the paper.
+    Three versions differ only in the tail. printed: as in the paper. corrected: the powers of a known A all fail in
+    the same s events, so their probabilities are not multiplied (p = 1). lean: corrected, and without the sum over the
+    counts, which the inequality behind it does not need; it is not in the paper.
     """
 
     constants: WorldConstants
@@ -48,7 +48,7 @@ class RegretBound:
 
     @property
     def head(self) -> float:
-        """The terms before the tail; the first round of each arm is the 1."""
+        """The terms before the tail; the 1 is the first round of each arm."""
         return 1 + self.change_term + self.exploration_term + self.delay_term
 
     @property
@@ -65,23 +65,23 @@ class RegretBound:
 
     @property
     def trivial(self) -> float:
-        """T Delta_max: what no policy can exceed."""
+        """T Delta_max: the largest possible regret of any policy."""
         return self.constants.horizon * self.constants.largest_gap
 
     @property
     def vacuous(self) -> bool:
-        """Whether the corrected bound tells nothing: it allows all the regret there can be."""
+        """Whether the corrected bound is vacuous: not below the largest possible regret."""
         return self.corrected >= self.trivial
 
     @property
     def largest_count(self) -> float:
-        """The most that a delayed, discounted count can reach: gamma^D m_T, below 1 / (1 - gamma)."""
+        """The largest possible delayed, discounted count: gamma^D m_T, below 1 / (1 - gamma)."""
         log_rounds = log_discounted_rounds(self.discount, self.constants.horizon)
         return math.exp(log_rounds + self.delay * math.log(self.discount))
 
     @property
     def reachable(self) -> bool:
-        """Whether an arm can ever be observed `level` times; if not, the proof says nothing of any round."""
+        """Whether an arm can ever be observed `level` times; if not, the proof covers no round at all."""
         return self.level <= self.largest_count
 
     @property
@@ -141,8 +141,8 @@ def regret_bound(
     (True, 'tail', 75, 2128747.0)
     >>> regret_bound(constants, discount=0.985, exploration=1e-10, delay=50)
     Traceback (most recent call last):
-    ValueError: exploration = 1e-10: must be a number above 1 / (2 (s + 1)) = 0.1 (s = 4), where the proof of Theorem
-    1 begins
+    ValueError: exploration = 1e-10: must be a number above 1 / (2 (s + 1)) = 0.1 (s = 4), as the proof of Theorem 1
+    requires
     """
     given = setting if isinstance(setting, WorldConstants) else world_constants(setting)
     check_hyperparameters(discount, exploration, given.budget, given.n_arms)

@@ -1,26 +1,25 @@
-"""What Theorem 1 wants to know of a world: gaps, weights, the longest path, the longest delay."""
+"""The constants of a world in Theorem 1: gaps, weights, the longest path, the longest delay."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
-from spillover.delays import NEVER, ConstantDelay, LossyDelay, RecordedDelay, UniformDelay, as_delay
+from spillover.delays import NEVER, as_delay
 from spillover.environments.world import SEMWorld
 from spillover.types import Array
 
 
 class Gaps(NamedTuple):
-    """How far decisions fall short of the best one: the least and the most, over all that fall short."""
+    """The smallest and the largest shortfall of a suboptimal decision."""
 
     smallest: Array  # Delta_min of each row; inf where every decision is optimal
     largest: Array  # Delta_max of each row; 0 there
 
 
 class WorldConstants(NamedTuple):
-    """All that Theorem 1 uses of a world."""
+    """The constants of a world that Theorem 1 uses."""
 
     n_arms: int  # N
     budget: int  # s
@@ -35,10 +34,11 @@ class WorldConstants(NamedTuple):
 def decision_gaps(scores: Any, budget: int) -> Gaps:
     """Smallest and largest shortfall of a decision of at most `budget` arms, exactly, for each row of `scores`.
 
-    scores: (..., n), >= 0: w_i beta_i, what arm i adds to the payoff. No set is enumerated: against the best arms, a
-    decision exchanges some of them for others, or for nothing, which is an arm worth 0. Its shortfall is the sum of
-    the shortfalls of these exchanges, none negative, and each alone is a decision too. So the smallest one above 0 is
-    that of a single exchange, whatever the ties; the largest is that of choosing nothing.
+    scores: (..., n), >= 0: w_i beta_i, what arm i adds to the payoff. No sets are enumerated: relative to the best
+    arms, a decision exchanges some of them for others, or for nothing, which is an arm worth 0. Its shortfall is the
+    sum of the shortfalls of these exchanges, none of them negative, and each exchange alone is a decision too. So the
+    smallest positive shortfall is that of a single exchange, also if there are ties; the largest is that of the empty
+    decision.
 
     >>> smallest, largest = decision_gaps([3.0, 2.0, 2.0, 0.5], budget=2)
     >>> smallest.item(), largest.item()  # 3 for 2, not the tie of 2 and 2; 3 + 2 for nothing
@@ -58,7 +58,7 @@ def decision_gaps(scores: Any, budget: int) -> Gaps:
 
 
 def longest_path(adjacency: Any) -> int:
-    """p: how many edges the longest path of an acyclic graph has; A^p is the last power that is not 0.
+    """p: the number of edges on the longest path of an acyclic graph; A^p is the last power that is not 0.
 
     >>> longest_path([[0, 0.5, 0], [0, 0, 0.5], [0, 0, 0]])
     2
@@ -66,20 +66,20 @@ def longest_path(adjacency: Any) -> int:
     edges = np.asarray(adjacency) != 0
     square = edges.ndim == 2 and edges.shape[0] == edges.shape[1] and edges.size > 0
     validate.require(square, "shape of adjacency", edges.shape, "(n, n)")
-    length = np.zeros(len(edges), np.int64)  # of the longest path that starts at each arm, as far as found
+    length = np.zeros(len(edges), np.int64)  # of the longest path found so far from each arm
     for _ in range(len(edges)):
         longer = np.max(np.where(edges, length[:, None] + 1, 0), axis=0)
         if (longer == length).all():
             return int(length.max())
         length = longer
-    raise ValueError("adjacency = a graph with a cycle: must be acyclic: on a cycle paths have no greatest length")
+    raise ValueError("adjacency = a graph with a cycle: must be acyclic, or paths have no largest length")
 
 
 def world_constants(world: SEMWorld, replication: int | tuple[int, ...] | None = None) -> WorldConstants:
-    """What Theorem 1 uses of a drawn world; `replication` picks one world out of a batch.
+    """The constants of a drawn world; `replication` selects one world of a batch.
 
-    Gaps are over all decisions and all rounds. The weight is the largest of the true graph, over all arms: an upper
-    value of w_max once the graph is known, as the proof has it; `record_run` finds the one of the estimates of a run.
+    Gaps are over all decisions and all rounds. The weight is the largest one of the true graph, over all arms: an upper
+    bound on w_max once the graph is known, as in the proof; `record_run` measures w_max from the estimates of a run.
 
     >>> import spillover as sp
     >>> world_constants(sp.SyntheticSEM().draw(sp.Rng(0))).longest_path
@@ -112,7 +112,7 @@ def world_constants(world: SEMWorld, replication: int | tuple[int, ...] | None =
 
 
 def one_world(world: SEMWorld, replication: int | tuple[int, ...] | None) -> SEMWorld:
-    """The world of one learner."""
+    """The world of one replication."""
     batch = world.levels.shape[:-2]
     place = () if replication is None else replication if isinstance(replication, tuple) else (replication,)
     inside = len(place) == len(batch) and all(0 <= k < size for k, size in zip(place, batch, strict=True))
@@ -122,41 +122,31 @@ def one_world(world: SEMWorld, replication: int | tuple[int, ...] | None) -> SEM
 
 
 def check_assumptions(world: SEMWorld) -> None:
-    """What the proof takes for granted of the graph."""
-    fixed = "(): Theorem 1 takes one graph for all rounds"
+    """Check the assumptions of the proof about the graph."""
+    fixed = "(): Theorem 1 assumes one graph for all rounds"
     validate.require(world.graph_changes == (), "graph_changes of the world", world.graph_changes, fixed)
-    exact = "0: Theorem 1 takes the graph as known exactly once every arm has been observed"
+    exact = "0: Theorem 1 assumes that the graph is known exactly once every arm has been observed"
     validate.require(world.noise == 0, "noise of the world", world.noise, exact)
-    plain = "all 1: NDC-SEM weighs arms by 1'(I - A)^-1, without F, and Theorem 1 takes these weights as the true ones"
-    validate.require(bool((world.gain == 1).all()), "gain of the world", world.gain, plain)
+    unit = (
+        "all 1: NDC-SEM weights arms by 1'(I - A)^-1, without F, and Theorem 1 assumes that these are the true weights"
+    )
+    validate.require(bool((world.gain == 1).all()), "gain of the world", world.gain, unit)
 
 
 def distinct_rounds(world: SEMWorld) -> list[int]:
-    """Rounds in which all means occur: the first of each period, or every round where means glide."""
+    """Rounds that cover all values of the means: the first of each period, or every round if means are smooth."""
     return list(range(1, world.horizon + 1)) if world.smooth else [1, *world.changes]
 
 
-def lossy_maximum(delay: Any) -> int:
-    return NEVER if delay.loss > 0 else largest_delay(delay.delay)
-
-
-LARGEST: dict[type, Callable[[Any], Any]] = {
-    ConstantDelay: lambda delay: delay.rounds,
-    UniformDelay: lambda delay: delay.high,
-    RecordedDelay: lambda delay: np.nan_to_num(np.asarray(delay.delays, float), nan=np.inf).max(),
-    LossyDelay: lossy_maximum,
-}
-
-
 def largest_delay(delay: Any) -> int:
-    """D_max (Corollary 1) of whatever may stand for a delay: a number of rounds, a record, a bounded delay.
+    """D_max (Corollary 1) of a bounded delay: a number of rounds, recorded delays, or a Delay.
 
-    >>> largest_delay(50), largest_delay([3, 8, 5]), largest_delay(UniformDelay(20, 80))
+    >>> import spillover as sp
+    >>> largest_delay(50), largest_delay([3, 8, 5]), largest_delay(sp.UniformDelay(20, 80))
     (50, 8, 80)
     """
+    bound = as_delay(delay).largest
+    most = NEVER if bound is None else int(bound)
     bounded = "bounded: Corollary 1 needs a largest delay (a record of the delays that occurred has one)"
-    law = as_delay(delay)
-    validate.require(type(law) in LARGEST, "delay", delay, bounded)
-    most = LARGEST[type(law)](law)
     validate.require(most < NEVER, "delay", delay, bounded)
-    return int(most)
+    return most

@@ -1,4 +1,4 @@
-"""Lemma 1 (and Corollary 1) on recorded decisions: both sides, so that it can be checked on runs."""
+"""Both sides of Lemma 1 (and Corollary 1) on recorded decisions, to check it on runs."""
 
 import math
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from spillover.types import Array, BoolArray, IntArray, State
 
 
 class PlayedRound(Protocol):
-    """What `record_run` reads of a round of `spillover.rounds`."""
+    """The part of a round of `spillover.rounds` that `record_run` uses."""
 
     @property
     def t(self) -> int: ...
@@ -27,7 +27,7 @@ class PlayedRound(Protocol):
 
 
 class RunRecord(NamedTuple):
-    """What the theory reads off a run."""
+    """The quantities of a run that the theory uses."""
 
     decisions: BoolArray  # (T, n)
     suboptimal: BoolArray  # (T,)
@@ -35,7 +35,7 @@ class RunRecord(NamedTuple):
 
 
 def record_run(policy: Policy, world: SEMWorld, played: Iterable[PlayedRound]) -> RunRecord:
-    """Play out a run of one learner; round t counts with the graph estimated before it, the first with none.
+    """Record a run without a batch; round t counts with the graph estimated before it, the first with none.
 
     >>> import spillover as sp
     >>> world = sp.SyntheticSEM(horizon=30, changes=()).draw(sp.Rng(0))
@@ -44,7 +44,7 @@ def record_run(policy: Policy, world: SEMWorld, played: Iterable[PlayedRound]) -
     (30, 10)
     """
     batch = world.levels.shape[:-2]
-    validate.require(batch == (), "batch of the world", batch, "(): one learner at a time")
+    validate.require(batch == (), "batch of the world", batch, "(): one replication at a time")
     decisions, suboptimal, largest = [], [], 0.0
     weights = np.ones(world.levels.shape[-1])
     for row in played:
@@ -56,7 +56,7 @@ def record_run(policy: Policy, world: SEMWorld, played: Iterable[PlayedRound]) -
 
 
 def realised_delays(delay: Any, rng: Rng, horizon: int) -> IntArray:
-    """The delays of a run, (T,): the streams of `rng` give the same ones again."""
+    """The delays of a run, (T,), drawn again from the streams of `rng`."""
     law = as_delay(delay)
     return np.array([int(law.draw(t, rng.at(Purpose.DELAY, t))) for t in range(1, horizon + 1)], np.int64)
 
@@ -70,12 +70,12 @@ class LemmaSides(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the lemma as printed does."""
+        """Whether the printed lemma holds."""
         return bool((self.left <= self.printed).all())
 
 
 def observed_counts(decisions: Any, *, discount: float, delay: Any = 0) -> Array:
-    """M, (T, n): row t - 1 holds the discounted observations of each arm that round t is decided on.
+    """M, (T, n): row t - 1 holds the discounted number of observations of each arm when round t is decided.
 
     delay: rounds until an outcome arrives; one number, or one for each round.
 
@@ -92,7 +92,7 @@ def observed_counts(decisions: Any, *, discount: float, delay: Any = 0) -> Array
         if arrival < len(x):
             arriving[arrival].append(played)
     counts = np.zeros(x.shape)
-    for t in range(1, len(x)):  # round t + 1 knows what has arrived by the end of round t
+    for t in range(1, len(x)):  # round t + 1 is decided with what has arrived by the end of round t
         counts[t] = discount * counts[t - 1]
         for played in arriving[t - 1]:
             counts[t] += discount ** (t - 1 - played) * x[played]
@@ -108,7 +108,7 @@ def round_delays(delay: Any, horizon: int) -> IntArray:
 
 
 def charged_arms(decisions: BoolArray, suboptimal: BoolArray, counts: Array) -> BoolArray:
-    """I, (T, n): the proof charges each suboptimal round to the arm of the decision that has been observed least."""
+    """I, (T, n): the proof charges each suboptimal round to the least observed arm of the decision."""
     least = np.where(decisions, counts, np.inf).argmin(axis=-1)
     charged = np.zeros(decisions.shape, np.bool_)
     charged[np.arange(len(least)), least] = True

@@ -1,4 +1,4 @@
-"""The terms that the bound is made of."""
+"""The terms of the bound."""
 
 import math
 
@@ -16,7 +16,7 @@ def log_discounted_rounds(discount: float, rounds: int) -> float:
 
 
 def forgetting_time(*, discount: float, exploration: float, budget: int, n_arms: int) -> float:
-    """J(gamma): rounds after a change until the old means weigh less than the bonus covers.
+    """J(gamma): rounds after a change until the bonus covers the error from the old means.
 
     >>> round(forgetting_time(discount=0.985, exploration=0.11, budget=4, n_arms=10), 1)
     264.2
@@ -27,13 +27,13 @@ def forgetting_time(*, discount: float, exploration: float, budget: int, n_arms:
 
 
 def check_hyperparameters(discount: float, exploration: float, budget: int, n_arms: int) -> None:
-    """The domain of Theorem 1; for every gamma there is a xi in it."""
+    """Check that gamma and xi are in the domain of Theorem 1, which has a xi for every gamma."""
     validate.whole("n_arms", n_arms, 2)
     validate.whole("budget", budget, 1, n_arms)
     validate.require(np.ndim(discount) == 0, "discount", discount, BETWEEN)
     validate.number("discount", discount, BETWEEN, low=0, high=1, open_ends=True)
     low = 1 / (2 * (budget + 1))
-    above = f"a number above 1 / (2 (s + 1)) = {low:g} (s = {budget}), where the proof of Theorem 1 begins"
+    above = f"a number above 1 / (2 (s + 1)) = {low:g} (s = {budget}), as the proof of Theorem 1 requires"
     validate.require(np.ndim(exploration) == 0, "exploration", exploration, above)
     validate.number("exploration", exploration, above, low=low, high=np.inf, open_ends=True)
     validate.require(2 * exploration * (budget + 1) > 1, "exploration", exploration, above)
@@ -43,7 +43,7 @@ def check_hyperparameters(discount: float, exploration: float, budget: int, n_ar
 
 
 def check_constants(given: WorldConstants) -> None:
-    """Constants that a world can have."""
+    """Check that constants are possible for a world."""
     validate.whole("horizon", given.horizon, given.n_arms)
     validate.whole("changes", given.changes, 0, given.horizon - 1)
     validate.whole("longest_path", given.longest_path, 0, given.n_arms - 1)
@@ -54,17 +54,17 @@ def check_constants(given: WorldConstants) -> None:
 
 
 def observation_level(given: WorldConstants, discount: float, exploration: float) -> float:
-    """l: how often an arm must have been observed (discounted) before the proof rules out a mistake on its account."""
+    """l: the (discounted) number of observations of an arm from which on the proof rules out a mistake due to it."""
     ratio = given.budget * given.largest_weight / given.smallest_gap
     log_rounds = log_discounted_rounds(discount, given.horizon)
     return float(np.ceil(16 * exploration * (given.budget + 1) * log_rounds * (ratio * ratio)))
 
 
 def tail_term(given: WorldConstants, discount: float, exploration: float, path: int, *, over_counts: bool) -> float:
-    """Rounds in which an arm's mean is outside its confidence bounds; computed in logs, inf above 1e308.
+    """Rounds in which an arm's mean is outside its confidence bounds; computed in logarithms, inf above 1e308.
 
-    path: the power that the proof raises the probability to. over_counts: with the proof's sum over all values of the
-    2 s counts, which are whole numbers only without a discount.
+    path: the power to which the proof raises the probability. over_counts: include the proof's sum over all values of
+    the 2 s counts, which are whole numbers only without a discount.
     """
     s, spare = given.budget, 1 - discount
     eta = 4 * math.sqrt(1 - 1 / (2 * exploration * (s + 1)))
@@ -76,7 +76,7 @@ def tail_term(given: WorldConstants, discount: float, exploration: float, path: 
 
 
 def ceiling(value: float) -> int:
-    """Round up, but not for the rounding error of 1 - gamma: 5000 (1 - 0.985) is 75, not 76."""
+    """Round up, ignoring the rounding error of 1 - gamma: 5000 (1 - 0.985) is 75, not 76."""
     return math.ceil(value * (1 - 1e-12))
 
 

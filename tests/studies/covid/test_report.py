@@ -62,7 +62,7 @@ def test_every_section_and_figure_is_there(page) -> None:
     assert {path.stem for path in (page.parent / "figures").iterdir()} == FIGURES
     assert text.count("<img ") == len(FIGURES)
     assert "What a health authority can and cannot learn from this" in text
-    for words in ("resampled, not measured", "do not react", "change is artificial", "not causing"):
+    for words in ("resampled, not measured", "do not react", "change is artificial", "Correlation is not causation"):
         assert words in text
 
 
@@ -314,7 +314,7 @@ def test_an_interrupted_run_says_what_is_kept(offline, monkeypatch) -> None:
         patch.setattr("spillover.studies.covid.results.keep_grids", stop)
         result = call("reproduce", "covid", "--no-report")
     assert result.exit_code == 130
-    message = "stopped: 11 of 17 parts are kept in results/covid-simulated; run the same command again to resume"
+    message = "stopped: 11 of 17 parts are kept in results/covid-simulated; run the same command again to continue"
     assert result.stderr.splitlines()[-1] == f"spillover: {message}"
     assert call("reproduce", "covid", "--no-report").exit_code == 0
 

@@ -132,7 +132,7 @@ def run_study(
             return compute_study(record, plan, keep)
         except KeyboardInterrupt:
             kept = f"{keep.done} of {PARTS} parts are kept in {folder}"
-            raise KeyboardInterrupt(f"stopped: {kept}; run the same command again to resume") from None
+            raise KeyboardInterrupt(f"stopped: {kept}; run the same command again to continue") from None
 
 
 def compute_study(record: CovidRecord, plan: CovidPlan, keep: "Keeper") -> CovidResults:

@@ -44,7 +44,7 @@ class CovidStudy(Study):
         try:
             written = {"results": folder} | ({"report": self.write_report(folder)} if request.page else {})
         except KeyboardInterrupt:
-            kept = f"stopped: all results are kept in {folder}; run the same command again to resume with the report"
+            kept = f"stopped: all results are kept in {folder}; run the same command again to continue with the report"
             raise KeyboardInterrupt(kept) from None
         return {
             "experiment": self.name,
