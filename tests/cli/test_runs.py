@@ -150,7 +150,7 @@ def test_tune_writes_every_cell_and_the_best(here) -> None:
 def test_tune_refuses_the_reported_draws_unless_forced(here) -> None:
     refused(
         call("tune", "my-grid.toml", "--seed", 0),
-        "seed = 0: must be different from that of the reported results",
+        "seed = 0: must be different from",
         "--force",
     )
     assert call("tune", "my-grid.toml", "--seed", 0, "--force", "--engine", "serial").exit_code == 0
@@ -176,7 +176,7 @@ def test_tune_refuses_the_reported_draws_unless_forced(here) -> None:
         (
             "replications = 3",
             "replications = 3\nreported = 1_000_003",
-            ["seed = 1000003", "different from that of the reported results"],
+            ["seed = 1000003", "different from"],
         ),
     ],
 )
