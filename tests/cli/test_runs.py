@@ -172,6 +172,6 @@ def test_tune_refuses_the_reported_draws_unless_forced(here) -> None:
         ("replications = 3", "replications = 3\nreported = 1_000_003", ["seed = 1000003", "must be different"]),
     ],
 )
-def test_a_bad_grid_is_told(old, new, parts, here) -> None:
+def test_a_bad_grid_is_refused(old, new, parts, here) -> None:
     replace_in(here / "my-grid.toml", old, new)
     refused(call("tune", "my-grid.toml"), "my-grid.toml:", *parts)

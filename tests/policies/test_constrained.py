@@ -115,9 +115,9 @@ def test_reasons_say_when_the_set_is_not_proved_and_how_much_better_another_coul
     (signal,) = [signal for signal in found.health if signal.code == "set-not-proved"]
     assert signal.warning
     assert signal.sentence == (
-        f"The set is not proved to be the best within the limits: another could score up to "
-        f"{found.could_gain:.3f} more ({100 * found.could_gain_share:.3g}% of the total score). "
-        "A larger effort may settle it."
+        f"The set is not proved to be optimal under the constraints: another could score up to "
+        f"{found.could_gain:.3f} more "
+        f"({100 * found.could_gain_share:.3g}% of the total score). A larger effort may settle it."
     )
     assert signal.sentence in str(found)
     content = found.to_dict()
@@ -157,9 +157,9 @@ def test_of_scores_without_limit_there_is_no_total():
     total = score[learner.choose() & np.isfinite(score)].sum()
     assert 0 < found.could_gain < np.inf
     assert found.could_gain_share == pytest.approx(found.could_gain / total)
-    assert f"({100 * found.could_gain_share:.3g}% of the total of the scores that have a limit)" in str(found)
+    assert f"({100 * found.could_gain_share:.3g}% of the total of the finite scores)" in str(found)
     worse = reasons(replace(learner.explain(), could_gain=np.array(np.inf)))
-    assert "another could do better on the arms whose scores have no limit. A larger effort" in str(worse)
+    assert "another could be better on the arms with infinite scores. A larger effort" in str(worse)
     content = worse.to_dict()
     assert [content[key] for key in ("proved", "could_gain", "could_gain_share")] == [False, None, None]
 

@@ -85,11 +85,11 @@ def new() -> None:
 def add_command(kind: Kind) -> None:
     """The command `spillover new KIND`."""
     line = f"spillover new {kind.name} my-idea"
-    notes = "NAME my-idea gives my_idea.py and test_my_idea.py. Nothing is overwritten."
+    notes = "The NAME my-idea gives my_idea.py and test_my_idea.py. Nothing is overwritten."
 
     @new.command(kind.name, help=f"{kind.about}\n\n{notes}", examples=(line, f"{line} --folder ideas"))
     @click.argument("name")
-    @click.option("--folder", type=click.Path(path_type=Path), default=Path(), help="Where to write (default: here).")
+    @click.option("--folder", type=click.Path(path_type=Path), default=Path(), help="Folder to write to.")
     def write(name: str, folder: Path) -> None:
         words = spellings(kind, name)
         write_files({folder / file: text for file, text in skeleton(kind, words).items()})
@@ -103,18 +103,18 @@ for each in KINDS:
 
 
 def spellings(kind: Kind, name: str) -> dict[str, str]:
-    """my-idea as the name of a part, of a module and of a class, if all of them can be."""
+    """my-idea as the name of a part, of a module and of a class, if all three are valid."""
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise ValueError(f"name = {name!r}: must be {ACCEPTED}")
     if name in kind.taken():
         raise ValueError(f"name = {name!r}: must be new: it is the name of a built-in {kind.name}")
     module, title = name.replace("-", "_"), "".join(word.capitalize() for word in name.split("-"))
-    # a file random.py would hide Python's own from everything beside it
+    # a file random.py would hide Python's own module from all files beside it
     if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in IN_USE:
         accepted = "a name that is no keyword or module of Python, and no package that the file needs"
         raise ValueError(f"name = {name!r}: must be {accepted}")
     for word in vars(importlib.import_module(f"spillover.skeletons.{kind.name}")).keys() & {module, title}:
-        raise ValueError(f"name = {name!r}: must not become {word}, which every {kind.name} uses")
+        raise ValueError(f"name = {name!r}: must not become {word}, a name that every {kind.name} uses")
     return {"name": name, "module": module, "title": title}
 
 
@@ -139,7 +139,7 @@ def skeleton(kind: Kind, words: dict[str, str]) -> dict[str, str]:
 
 
 def write_files(contents: dict[Path, str]) -> None:
-    """Write all of them, or none where one exists already."""
+    """Write all files, or none if one of them already exists."""
     for path in contents:
         if path.exists():
             raise ValueError(f"{path}: already exists and is not overwritten: choose another name or --folder")

@@ -156,7 +156,7 @@ def reasons(
         arms=arm_reasons,
         swaps=best_swaps(arm_reasons, explanation.chosen, allowed, swaps),
         health=health(explanation, names, s, pending, signals or {}, effort_hint),
-        plan=str(explanation.plan),
+        plan=str(np.asarray(explanation.plan)),
         quantity=quantity,
         budget=s,
         flows=expected_flows(explanation, mean),

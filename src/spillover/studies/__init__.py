@@ -16,7 +16,7 @@ from spillover.validate import suggestion
 
 SHIPPED = (SyntheticStudy(), BeyondStudy())  # the ones that are experiment files
 BUILT_IN: dict[str, Study] = {study.name: study for study in (*SHIPPED, CovidStudy())}
-STUDIES = Registry("study", "spillover.studies", Study, BUILT_IN)  # in the order in which `reproduce` runs them
+STUDIES = Registry("study", "spillover.studies", Study, BUILT_IN)  # in the order of `reproduce`
 
 
 def find_study(name: str) -> Study:
