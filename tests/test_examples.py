@@ -50,7 +50,7 @@ def test_documents_show_what_the_commands_print(document, tmp_path, monkeypatch)
             printed = in_this_process(line, tmp_path)
             if printed is None or not shown:
                 continue
-            shown = re.sub(r"^Picture: .*\n", "", shown, flags=re.MULTILINE)
+            shown = re.sub(r"^Plot: .*\n", "", shown, flags=re.MULTILINE)
             assert NUMBER.sub("#", shown) == NUMBER.sub("#", printed)
             found, expected = (list(map(float, NUMBER.findall(part))) for part in (shown, printed))
             assert found == pytest.approx(expected, abs=2e-3)

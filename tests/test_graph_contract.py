@@ -305,4 +305,4 @@ def test_a_message_names_the_learner_the_numbers_the_remedy_and_the_check():
         check_graph_learner(NarrowGain())
     text = str(caught.value)
     assert text.startswith("NarrowGain: after round 0 with batch () gain has shape (1,).")
-    assert text.endswith("To mend it: return (*batch, n). [check_learner_estimates]")
+    assert text.endswith("To fix it: return (*batch, n). [check_learner_estimates]")
