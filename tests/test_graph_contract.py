@@ -243,7 +243,20 @@ class NeedsRewards(ExampleGraph):
             return np.ones_like(graph.weights) * (unsure / unsure)[..., None]
 
 
+@dataclass(frozen=True, kw_only=True)
+class SmoothedOverSolutions(ExampleGraph):
+    """Moves half of the way to the solution whenever it is solved for."""
+
+    deferrable = True
+
+    def solve(self, graph):
+        before = graph.weights.copy()
+        graph = super().solve(graph)
+        return graph._replace(weights=(before + graph.weights) / 2)
+
+
 BROKEN = [
+    (SmoothedOverSolutions, "check_learner_deferral", "solving once after many outcomes estimates something else"),
     (NotFrozen, "check_learner_form", "not frozen"),
     (NotDerived, "check_learner_form", "it is no GraphLearner"),
     (NoPromise, "check_learner_form", "order_free is None"),

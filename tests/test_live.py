@@ -154,3 +154,17 @@ def test_availability_that_collides_says_so_and_costs_nothing() -> None:
     with pytest.raises(ValueError, match=r"shape of available = \(2,\): must be \(6,\)"):
         learner.choose(available=[True, False])
     np.testing.assert_array_equal(learner.choose(), before)
+
+
+def test_memos_of_some_pending_rounds_only_are_kept(tmp_path) -> None:
+    """A history that is replayed has memos for its last rounds alone."""
+    learner = sp.Learner(sp.SwitchingSEM(), PROBLEM)
+    for _ in range(3):
+        learner.play()
+    learner.waiting[1] = learner.waiting[1]._replace(memo=None)
+    learner.save(tmp_path / "learner.json")
+    again = sp.Learner.load(tmp_path / "learner.json", sp.SwitchingSEM(), PROBLEM)
+    assert again.waiting[1].memo is None
+    for played in (2, 3):
+        np.testing.assert_array_equal(again.waiting[played].memo, learner.waiting[played].memo)
+    again.report(1, np.zeros(PROBLEM.n_arms), np.zeros(PROBLEM.n_arms))

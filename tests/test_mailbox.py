@@ -149,3 +149,21 @@ def test_a_piece_of_feedback_is_the_receivers_own():
             array[...] = 0
     for feedback, played_at in mailbox.deliver(4):
         assert feedback.z[1].min() > played_at[1]
+
+
+def test_a_negative_delay_is_refused():
+    mailbox = Mailbox(5, (2,))
+    ((t, choice, outcome),) = rounds_to_post(1, (2,), 0, False)
+    with pytest.raises(ValueError, match=r"delay of round 1 = .*must be 0 or more rounds"):
+        mailbox.post(t, choice, outcome, np.array([0, -1]))
+
+
+def test_a_memo_in_some_rounds_only_is_refused():
+    mailbox = Mailbox(5, (2,))
+    for t, choice, outcome in rounds_to_post(2, (2,), 0, True):
+        carried = choice if t == 1 else choice._replace(memo=None)
+        if t == 2:
+            with pytest.raises(ValueError, match="memo of round 2: must be arrays in every round, or in none"):
+                mailbox.post(t, carried, outcome, np.array([3, 3]))
+        else:
+            mailbox.post(t, carried, outcome, np.array([3, 3]))

@@ -53,7 +53,9 @@ broken = my_own_parts:Nothing
 my-study = my_own_parts:MyStudy
 [spillover.commands]
 greet = my_own_parts:greet
+licensed = needs_a_licence:command
 """
+LICENSED = "raise RuntimeError('no licence')"
 
 
 @pytest.fixture
@@ -73,6 +75,7 @@ def installed(own, monkeypatch):
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: my-own-parts\nVersion: 1.0\n")
     (folder / "entry_points.txt").write_text(ENTRY_POINTS)
+    (own / "needs_a_licence.py").write_text(LICENSED)
     monkeypatch.syspath_prepend(own)
     registry.entry_points_of.cache_clear()
     yield own
@@ -148,9 +151,12 @@ def test_installed_packages_are_asked_only_for_names_that_are_not_built_in(monke
     [
         ("ndcsem", r"^policy = 'ndcsem': must be one of switching-sem, .* or module:Class; did you mean ndc-sem\?$"),
         (3, "^policy = 3: must be one of switching-sem, "),
-        ("no_such_module:X", "must be module:Class of a module that imports: No module named 'no_such_module'"),
+        (
+            "no_such_module:X",
+            "must be module:Class of a module that imports: ModuleNotFoundError: No module named 'no_such_module'",
+        ),
         ("my_own_parts:Nothing", "must name a class in my_own_parts, which has no 'Nothing'"),
-        ("my_own_parts:number", r"must name a policy \(a spillover.contracts.FourFunctions\), not 3"),
+        ("my_own_parts:number", r"must name a policy, not 3"),
         ("my_own_parts:MyDelay", r"must name a policy .*, not <class 'my_own_parts.MyDelay'>"),
         (":", "must be module:Class of a module that imports"),
     ],
@@ -161,12 +167,29 @@ def test_what_is_no_part_is_refused(name, message, own):
 
 
 def test_an_entry_point_that_does_not_load_is_reported(installed):
-    with pytest.raises(ValueError, match=r"delay = 'broken': must be an entry point that loads: .*Nothing"):
+    with pytest.raises(ValueError, match=r"delay = 'broken': must be an entry point that loads.*Nothing"):
         DELAYS.find("broken")
     notes: list[str] = []
     assert "broken" not in DELAYS.loadable(notes.append)
     assert len(notes) == 1
     assert "broken" in notes[0]
+    shown = call("--help")
+    assert shown.exit_code == 0
+    assert "greet" in shown.stdout
+    assert "licensed" not in shown.stdout
+    assert "RuntimeError: no licence" in shown.stderr
+
+
+@pytest.mark.parametrize("text", ["class X(:", "undefined", "raise OSError('gone')"])
+def test_an_error_in_ones_own_file_names_the_part(text, own):
+    (own / "half_written.py").write_text(text)
+    with pytest.raises(ValueError, match=r"policy = 'half_written:X': must be module:Class of a module that imports"):
+        POLICIES.find("half_written:X")
+
+
+def test_a_misspelt_class_is_suggested(own):
+    with pytest.raises(ValueError, match=r"which has no 'MyPolice'; did you mean MyPolicy\?"):
+        POLICIES.find("my_own_parts:MyPolice")
 
 
 @pytest.mark.parametrize(

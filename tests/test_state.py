@@ -143,7 +143,7 @@ def test_another_shape_or_type_is_refused(tmp_path, like, message):
 
 def test_another_format_is_refused(tmp_path):
     (tmp_path / "state.json").write_text('{"format": 99, "arrays": {}}')
-    with pytest.raises(ValueError, match=r"state\.json: format = 99: must be 1, this version's"):
+    with pytest.raises(ValueError, match=r"state\.json: format = 99: must be 2, this version's"):
         sp.state.load_state(tmp_path / "state.json", example())
 
 

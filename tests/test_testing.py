@@ -517,6 +517,16 @@ class ExplainsOne(SoundAndOpen):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExplainsOtherScores(SoundAndOpen):
+    """Ranks by something else than what it explains."""
+
+    def explain(self, state, rng):
+        found = super().explain(state, rng)
+        index = rng.uniform(state.sums.shape[-1]) + np.zeros_like(found.index)
+        return replace(found, index=index, score=index)
+
+
+@dataclass(frozen=True, kw_only=True)
 class CatchesUpTooFast(Sound):
     """Counts every round of a history, with or without an outcome."""
 
@@ -603,6 +613,7 @@ BROKEN_POLICIES = [
     (Pretends, "check_explanation", "explain in round 1 shows another choice"),
     (ExplainLearns, "check_explanation", "explain in round 1 changed the state"),
     (ExplainsOne, "check_explanation", r"gives clock the shape \(\)"),
+    (ExplainsOtherScores, "check_explanation", "has a score of .* that is not chosen"),
     (CatchesUpTooFast, "check_catch_up", r"counts\[\d\] is .* against"),
     (NeedsTwoArms, "check_edge_shapes", "with one arm, batch .*IndexError"),
     (NeedsAnArmToSpare, "check_edge_shapes", "with a budget for all arms, batch .*ValueError"),

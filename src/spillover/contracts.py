@@ -59,7 +59,10 @@ class Policy(ABC):
 
     @property
     def randomised(self) -> bool:
-        """Whether it learns from the probabilities of its own draws, and so cannot learn from others' decisions."""
+        """Whether it learns from the probabilities of its own draws.
+
+        What it learns from other people's decisions is biased; a history, which has no others, is refused.
+        """
         return False
 
     @property
@@ -180,6 +183,8 @@ class Adapted(Policy):
 
     functions: Any
 
+    order_free = False  # nothing is promised
+
     def __repr__(self) -> str:
         return repr(self.functions)
 
@@ -209,9 +214,8 @@ def as_policy(given: Any) -> Policy:
 def require_explains(policy: Policy, purpose: str) -> None:
     """Raise a TypeError for a policy without explanations."""
     if not policy.explains:
-        raise TypeError(
-            f"policy = {policy!r}: must explain itself {purpose} (implement `explain`, set `explains = True`)"
-        )
+        how = "derive it from spillover.Policy, implement `explain` and set `explains = True`"
+        raise TypeError(f"policy = {policy!r}: must explain itself {purpose}: {how}")
 
 
 AnyPolicy: TypeAlias = Policy | FourFunctions  # what `as_policy` takes

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from spillover.rng import Purpose, Rng
 from spillover.set_search import EFFORT, check_effort
 from spillover.state import fill, leaves, load_about, load_arrays, save_arrays
 from spillover.types import BoolArray, Choice, Explanation, Feedback, Problem
+
+CARRIED = ("probability", "memo")  # what a choice may carry until its outcome arrives
 
 
 class Learner:
@@ -53,12 +55,13 @@ class Learner:
         given = as_policy(policy)
         self.policy = given.unconstrained
         self.constraints: tuple[Constraint, ...] = (*given.constraints, *check_constraints(constraints))
-        self.arms = given.arms if arms is None else tuple(arms)
+        self.arms = same_names(given.arms, arms)
         self.effort = effort if effort is not None else given.effort or EFFORT
         check_effort(self.effort)
         self.problem = problem
         self.rng = Rng(seed)
         self.unavailable: tuple[int, ...] = ()  # this round
+        self.constrained: tuple[Any, Policy] = (None, self.policy)  # what was asked of a search last, and the policy
         self.state = self.policy_this_round().init(problem, self.rng.at(Purpose.START))
         self.rounds = 0
         self.waiting: dict[int, Choice] = {}
@@ -79,7 +82,7 @@ class Learner:
         self.unavailable = missing_arms(available, self.problem.n_arms, self.arms)
         try:
             return self.decide().x
-        except ValueError:
+        except Exception:
             self.unavailable = before
             raise
 
@@ -88,24 +91,28 @@ class Learner:
 
     def policy_this_round(self) -> Policy:
         """The policy under its constraints and this round's availability."""
-        kept = self.constraints
-        if self.unavailable:
-            kept = (*kept, Unavailable(self.unavailable, label="this round"))
-        if not kept:
+        if not self.constraints and not self.unavailable:
             return self.policy
-        return Constrained(policy=self.policy, constraints=kept, arms=self.arms, effort=self.effort)
+        asked = (id(self.constraints), self.unavailable, self.arms, self.effort)
+        if self.constrained[0] != asked:
+            today = (Unavailable(self.unavailable, label="this round"),) if self.unavailable else ()
+            kept = (*self.constraints, *today)
+            policy = Constrained(policy=self.policy, constraints=kept, arms=self.arms, effort=self.effort)
+            self.constrained = asked, policy
+        return self.constrained[1]
 
     def under(
         self, constraints: Sequence[Constraint], *, arms: Sequence[str] | None = None, effort: int | None = None
     ) -> "Learner":
-        """A learner with the same state and further constraints, to ask for a decision; both share what was learned."""
+        """A learner with further constraints, to ask for a decision; it must not be updated: both share one state."""
         other = copy.copy(self)
+        other.waiting = dict(self.waiting)
         other.constraints = (*self.constraints, *check_constraints(constraints))
-        other.arms = self.arms if arms is None else tuple(arms)
+        other.arms = same_names(self.arms, arms)
         other.effort = self.effort if effort is None else effort
+        check_effort(other.effort)
         if other.constraints:
-            policy = Constrained(policy=self.policy, constraints=other.constraints, arms=other.arms)
-            policy.check(self.problem)
+            Constrained(policy=self.policy, constraints=other.constraints, arms=other.arms).check(self.problem)
         return other
 
     def play(self, x: Any = None) -> int:
@@ -163,8 +170,7 @@ class Learner:
         arrays["delay_totals"] = self.delay_totals
         arrays["pending"] = np.array(self.pending, np.int64)
         arrays["x"] = np.array([c.x for c in choices], np.bool_).reshape(-1, self.problem.n_arms)
-        for name, carried in carried_arrays(choices).items():
-            arrays[name] = carried
+        arrays |= carried_arrays(self.waiting)
         if self.unavailable:
             arrays["unavailable"] = np.array(self.unavailable, np.int64)
         save_arrays(path, arrays, self.about() | {"constraints": json.dumps(to_entries(self.constraints))})
@@ -189,9 +195,12 @@ class Learner:
 
         constraints: from now on; the saved ones by default.
         """
-        if constraints is None:
-            constraints = saved_constraints(path, problem.n_arms if arms is None else arms)
-        learner = cls(policy, problem, seed=seed, constraints=constraints, arms=arms, effort=effort)
+        given = as_policy(policy)
+        names = same_names(given.arms, arms)
+        if constraints is None:  # those of the policy are among the saved ones
+            constraints = saved_constraints(path, problem.n_arms if names is None else names)
+            given, effort = given.unconstrained, given.effort if effort is None else effort
+        learner = cls(given, problem, seed=seed, constraints=constraints, arms=names, effort=effort)
         arrays = load_arrays(path, learner.about())
         missing = {"rounds", "pending", "x"} - arrays.keys()
         validate.require(
@@ -202,17 +211,32 @@ class Learner:
         learner.rounds = int(arrays["rounds"])
         learner.delay_totals = arrays.get("delay_totals", learner.delay_totals)
         learner.unavailable = tuple(arrays.get("unavailable", np.zeros(0, np.int64)).tolist())
-        nothing = [None] * len(arrays["pending"])
-        carried = (arrays.get("probability", nothing), arrays.get("memo", nothing))
-        entries = zip(arrays["pending"].tolist(), arrays["x"], *carried, strict=True)
-        learner.waiting = {played: Choice(x, p, memo) for played, x, p, memo in entries}
+        choices = zip(arrays["pending"].tolist(), arrays["x"], strict=True)
+        learner.waiting = {played: Choice(x) for played, x in choices}
+        for name in CARRIED:
+            rounds = arrays.get(f"{name}_rounds", np.zeros(0, np.int64)).tolist()
+            for played, value in zip(rounds, arrays.get(name, []), strict=True):
+                learner.waiting[played] = learner.waiting[played]._replace(**{name: value})
         return learner
 
 
-def carried_arrays(choices: Sequence[Choice]) -> dict[str, Any]:
-    """The probabilities and memos of pending choices, for policies that use them."""
-    carried = {"probability": [c.probability for c in choices], "memo": [c.memo for c in choices]}
-    return {name: np.array(values) for name, values in carried.items() if values and values[0] is not None}
+def same_names(known: tuple[str, ...] | None, given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The names of the arms; names that are known already must not be contradicted."""
+    if given is None:
+        return known
+    accepted = f"the names that the constraints use, {known}"
+    validate.require(known is None or tuple(given) == known, "arms", tuple(given), accepted)
+    return tuple(given)
+
+
+def carried_arrays(waiting: Mapping[int, Choice]) -> dict[str, Any]:
+    """The probabilities and memos of pending choices, and the rounds that have them: not all of a history need to."""
+    arrays: dict[str, Any] = {}
+    for name in CARRIED:
+        held = {played: value for played, choice in waiting.items() if (value := getattr(choice, name)) is not None}
+        if held:
+            arrays |= {f"{name}_rounds": np.array(list(held), np.int64), name: np.array(list(held.values()))}
+    return arrays
 
 
 def missing_arms(available: Any, n: int, arms: tuple[str, ...] | None) -> tuple[int, ...]:

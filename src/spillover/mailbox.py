@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spillover import validate
 from spillover.contracts import Delay
 from spillover.rng import Purpose, Rng
 from spillover.types import Batch, Choice, Feedback, IntArray, Outcome
@@ -57,6 +58,7 @@ class Mailbox:
     def post(self, t: int, choice: Choice, outcome: Outcome, delay: IntArray) -> None:
         """Round t was played; its outcome arrives at the end of round t + delay."""
         late = delay.ravel()
+        validate.require(bool((late >= 0).all()), f"delay of round {t}", delay, "0 or more rounds")
         latest = self.horizon - t
         if (late == late[0]).all():
             parts = [(int(late[0]), self.all_rows)] if late[0] <= latest else []
@@ -77,6 +79,9 @@ class Mailbox:
         oldest = next(iter(self.in_flight), t)
         if t - oldest >= self.capacity:
             self.grow(2 * (t - oldest + 1), oldest, t)
+        absent = {name for name, array in arrays.items() if array is None}
+        if self.rings and absent != arrays.keys() - self.rings.keys():
+            raise ValueError(f"probability and memo of round {t}: must be arrays in every round, or in none")
         for name, array in arrays.items():
             if array is not None:
                 if name not in self.rings:

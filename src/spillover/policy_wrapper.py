@@ -9,7 +9,11 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 
 
 class PolicyWrapper(Policy):
-    """Delegates every method and trait of the contract to `inner`; subclasses override some of them."""
+    """Delegates the methods and traits of the contract to `inner`; subclasses override some of them.
+
+    `explain_choice` is the contract's own, so that it shows what the wrapper selects. `grids` are empty: a wrapper with
+    a field for the policy lists them under the field's name, as `Constrained` does.
+    """
 
     @property
     @abstractmethod
@@ -31,6 +35,22 @@ class PolicyWrapper(Policy):
 
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
         return self.inner.update(state, feedback, rng)
+
+    @property
+    def unconstrained(self) -> Policy:
+        return self.around(self.inner.unconstrained)
+
+    @property
+    def constraints(self) -> tuple[Any, ...]:
+        return self.inner.constraints
+
+    @property
+    def arms(self) -> tuple[str, ...] | None:
+        return self.inner.arms
+
+    @property
+    def effort(self) -> int | None:
+        return self.inner.effort
 
     @property
     def order_free(self) -> bool:

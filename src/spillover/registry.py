@@ -81,8 +81,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
             return self.built_in[name]
         found: Part = own_part(name, called) if ":" in name else load(self.installed()[name], called)
         if not self.keeps(found):
-            wanted = f"{self.base.__module__}.{self.base.__qualname__}"
-            raise ValueError(f"{called} = {name!r}: must name a {self.what} (a {wanted}), not {found!r}")
+            raise ValueError(f"{called} = {name!r}: must name a {self.what}, not {found!r}")
         return found
 
     def keeps(self, found: Any) -> bool:
@@ -103,8 +102,11 @@ def entry_points_of(group: str) -> dict[str, "EntryPoint"]:
 def load(point: "EntryPoint", called: str) -> Any:
     try:
         return point.load()
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"{called} = {point.name!r}: must be an entry point that loads: {error}") from error
+    except Exception as error:  # whatever another package does when it is imported
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(
+            f"{called} = {point.name!r}: must be an entry point that loads ({point.value}): {reason}"
+        ) from error
 
 
 def own_part(name: str, called: str) -> Any:
@@ -114,8 +116,11 @@ def own_part(name: str, called: str) -> Any:
         sys.path.append(here)  # processes that are started later look there too
     importlib.invalidate_caches()  # the file may have been written a moment ago
     try:
-        return vars(importlib.import_module(module))[inside]
-    except (ImportError, ValueError) as error:
-        raise ValueError(f"{called} = {name!r}: must be module:Class of a module that imports: {error}") from error
-    except KeyError:
-        raise ValueError(f"{called} = {name!r}: must name a class in {module}, which has no {inside!r}") from None
+        found = vars(importlib.import_module(module))
+    except Exception as error:  # an error in a file that somebody is writing
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{called} = {name!r}: must be module:Class of a module that imports: {reason}") from error
+    if inside not in found:
+        hint = suggestion(inside, (each for each in found if not each.startswith("_")))
+        raise ValueError(f"{called} = {name!r}: must name a class in {module}, which has no {inside!r}{hint}")
+    return found[inside]

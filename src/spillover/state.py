@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from spillover.files import write_atomically
 from spillover.types import State
 
-FORMAT = 1
+FORMAT = 2
 
 
 def is_nested(value: object) -> bool:

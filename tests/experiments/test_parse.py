@@ -228,3 +228,11 @@ def test_an_entry_s_policies():
     entry = small().policies["ndc-sem"]
     assert np.isclose(entry.policy("5").exploration, 1e-3)
     assert entry.policy("spread").exploration == 1e-6
+
+
+def test_a_graph_at_one_delay_keeps_what_it_does_not_change():
+    given = "graph = {sparsity = 0.1, signed = true}\nat.5.graph = {sparsity = 0.2}\n[policies.cts]"
+    text = TEXT.replace("[policies.cts]", f'[policies.mine]\nkind = "sem-ucb"\n{given}', 1)
+    entry = parse_experiment(text).policies["mine"]
+    assert (entry.policy("5").graph.sparsity, entry.policy("5").graph.signed) == (0.2, True)
+    assert entry.policy("spread").graph.sparsity == 0.1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.cli.policy_option import usable
+from spillover.cli.policy_option import usable_names
 from spillover.contracts import Adapted
 from spillover.graph import SparseGraph
 from spillover.history import History, replay_history
@@ -13,7 +13,7 @@ from spillover.policies import POLICIES
 from spillover.state import leaves
 from tests.support import sparse
 
-USABLE = [name for name, make in POLICIES.items() if usable(make())]
+USABLE = usable_names()
 
 
 def played(rounds=60, n=5, budget=2, seed=3, lost=()):

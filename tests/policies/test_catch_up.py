@@ -94,3 +94,28 @@ def test_learning_and_solving_is_updating(name):
     expected = leaves(updated(policy, policy.init(problem, sp.Rng(0)), rounds))
     for field, leaf in leaves(solved).items():
         np.testing.assert_array_equal(leaf, expected[field], err_msg=field)
+
+
+def test_an_update_of_its_own_is_refused():
+    """A history is learned by `learn`: an override of `update` would be skipped."""
+    with pytest.raises(TypeError, match=r"Clipped\.update: must not be overridden.*override that"):
+
+        class Clipped(sp.NDCSEM):
+            def update(self, state, feedback, rng):  # type: ignore[misc]
+                return state
+
+
+@pytest.mark.parametrize("graph", ["payoff", "instrument"])
+@pytest.mark.parametrize("make", [sp.SwitchingSEM, sp.NDCSEM])
+def test_a_graph_that_cannot_wait_is_solved_for_once_a_round(make, graph, monkeypatch):
+    policy, solved = make(graph=graph), []
+    kind = type(policy.graph)
+    whole = kind.solve
+
+    def counted(self, graph):
+        solved.append(graph)
+        return whole(self, graph)
+
+    monkeypatch.setattr(kind, "solve", counted)
+    sp.simulate(policy, sp.SyntheticSEM(horizon=30, changes=()), 0)
+    assert len(solved) == 30

@@ -202,3 +202,54 @@ def test_constraints_around_constraints_all_hold():
         assert x[:2].sum() == x[2:].sum() == 1
     with pytest.raises(ValueError, match=r"arms = .*'x'.*must be the names that the inner constraints use"):
         sp.Constrained(policy=inner, constraints=(Exclusive([2, 3]),), arms=list("xbcd"))
+
+
+def test_a_grid_inside_is_a_grid():
+    """Not one value for each replication."""
+    world = sp.SyntheticSEM(n_arms=5, budget=2, horizon=30, changes=())
+    constraints = (Exclusive([0, 1]),)
+
+    def run(discount):
+        policy = sp.Constrained(policy=sp.NDCSEM(discount=discount, exploration=0.1), constraints=constraints)
+        return sp.simulate(policy, world, 2, replications=2).regret
+
+    grid = run(np.array([0.5, 0.99]))
+    np.testing.assert_array_equal(grid, np.stack([run(0.5), run(0.99)]))
+
+
+def test_names_that_contradict_those_of_the_constraints_are_refused():
+    inner = sp.Constrained(policy=sp.NDCSEM(), constraints=(Include(["a"]),), arms="abc")
+    problem = sp.Problem(3, 2)
+    with pytest.raises(ValueError, match=r"arms = .*must be the names that the constraints use"):
+        sp.Learner(inner, problem, arms=tuple("cba"))
+    learner = sp.Learner(inner, problem)
+    with pytest.raises(ValueError, match=r"arms = .*must be the names that the constraints use"):
+        learner.under((Include(["b"]),), arms=tuple("cba"))
+    with pytest.raises(ValueError, match="effort = 0"):
+        learner.under((), effort=0)
+
+
+def test_constraints_of_the_policy_are_saved_once(tmp_path):
+    policy = sp.Constrained(policy=sp.NDCSEM(), constraints=(Exclusive([0, 1]),))
+    learner = sp.Learner(policy, PROBLEM)
+    for _ in range(2):
+        learner.save(tmp_path / "learner.json")
+        learner = sp.Learner.load(tmp_path / "learner.json", policy, PROBLEM)
+        assert len(learner.constraints) == 1
+
+
+def test_a_learner_under_further_constraints_leaves_the_first_one_alone():
+    learner = sp.Learner(sp.NDCSEM(), PROBLEM)
+    other = learner.under((Exclusive([0, 1]),))
+    other.play()
+    assert (learner.pending, learner.constraints) == ([], ())
+
+
+def test_what_cannot_be_searched_leaves_the_learner_usable():
+    class Silent(sp.NDCSEM):
+        explains = False
+
+    learner = sp.Learner(Silent(), PROBLEM)
+    with pytest.raises(TypeError, match="must explain itself to be constrained"):
+        learner.choose(available=[0, 1])
+    assert learner.play() == 1

@@ -15,7 +15,7 @@ OWN = TEXT.replace('name = "small"', 'name = "synthetic"')
 
 
 def test_the_registry_is_in_the_order_of_reproduce():
-    assert list(STUDIES) == ["synthetic", "beyond", "covid"]
+    assert list(STUDIES)[:3] == ["synthetic", "beyond", "covid"]
     for name, study in STUDIES.items():
         assert study.name == name
         assert study.title

@@ -62,8 +62,10 @@ def describe(name: str) -> dict[str, Any]:
 
 def part_parameters(kind: Callable[..., Any]) -> list[dict[str, Any]]:
     """The parameters of the parts that a policy has by default, named as --set and experiment files name them."""
+    if not is_dataclass(kind):
+        return []
     try:
-        policy = kind()
+        policy: Any = kind()
     except TypeError:  # it has parameters without a default
         return []
     found = []
@@ -78,7 +80,7 @@ def part_parameters(kind: Callable[..., Any]) -> list[dict[str, Any]]:
 
 def hyperparameters(kind: Callable[..., Any]) -> list[Field[Any]]:
     """The fields that users set."""
-    return [f for f in fields(kind) if f.metadata.get("set_by_user", True)]  # type: ignore[arg-type]
+    return [f for f in fields(kind) if f.metadata.get("set_by_user", True)] if is_dataclass(kind) else []
 
 
 def default_of(given: Field[Any]) -> Any:

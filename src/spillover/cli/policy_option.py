@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from spillover.cli.app import note
 from spillover.cli.catalogue import hyperparameters
 from spillover.contracts import Policy, as_policy
 from spillover.experiments.build import origin_of
@@ -16,13 +15,20 @@ from spillover.validate import suggestion
 RECOMMENDED = "switching-sem"
 
 
-def usable(policy: Policy) -> bool:
-    """Whether the policy needs nothing but a history."""
-    return not (policy.needs_world or policy.knows_graph or policy.randomised)
+def lacking(policy: Policy) -> str | None:
+    """What a policy needs and a history does not have."""
+    if policy.needs_world:
+        return "needs the true world"
+    if policy.knows_graph:
+        return "needs the true graph"
+    if policy.randomised:
+        return "needs the probabilities of past decisions"
+    return None
 
 
 def usable_names() -> list[str]:
-    return [name for name in POLICIES.loadable(note) if usable(as_policy(find_policy(name)()))]
+    """Built-in policies that need no more than a history."""
+    return [name for name, maker in POLICIES.items() if lacking(as_policy(maker())) is None]
 
 
 def build_policy(name: str, settings: Sequence[str]) -> Policy:
@@ -32,6 +38,7 @@ def build_policy(name: str, settings: Sequence[str]) -> Policy:
         raise ValueError(
             f"policy = {name!r}: must be one of {', '.join(known)} or module:Class{suggestion(name, known)}"
         )
+    maker = find_policy(name)
     given: dict[str, Any] = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
@@ -39,16 +46,23 @@ def build_policy(name: str, settings: Sequence[str]) -> Policy:
             raise ValueError(f"set = {setting!r}: must be NAME=VALUE, each name once")
         given[key] = parse_value(text)
     own = {key: value for key, value in given.items() if "." not in key}
-    check_names(name, own, [f.name for f in hyperparameters(origin_of(find_policy(name)))])
-    policy = as_policy(find_policy(name)(**own))
+    check_names(name, own, [f.name for f in hyperparameters(origin_of(maker))])
+    try:
+        policy = as_policy(maker(**own))
+    except TypeError as error:  # abstract, or with a parameter that must be given
+        raise ValueError(f"policy = {name!r}: must be a policy that these settings make: {error}") from error
     inner = {key: value for key, value in given.items() if "." in key}
     check_names(name, inner, part_names(policy))
-    if not usable(policy):
-        lacking = "needs what a file does not have, the true world or the probabilities of past decisions"
-        raise ValueError(f"policy = {name!r}: {lacking}: must be one of {', '.join(usable_names())}")
-    if not policy.explains:
-        raise ValueError(f"policy = {name!r}: must explain its decisions: an explain(state, rng), and explains = True")
+    if (missing := lacking(policy)) is not None:
+        raise ValueError(f"policy = {name!r}: {missing}, which a file does not have: must be another policy or setting")
+    require_explanations(name, policy)
     return as_policy(with_values(policy, inner))
+
+
+def require_explanations(name: str, policy: Policy) -> None:
+    if not policy.explains:
+        accepted = "derived from spillover.Policy, with an explain(state, rng) and explains = True"
+        raise ValueError(f"policy = {name!r}: must explain its decisions: {accepted}")
 
 
 def check_names(policy: str, given: dict[str, Any], accepted: list[str]) -> None:
@@ -61,7 +75,7 @@ def check_names(policy: str, given: dict[str, Any], accepted: list[str]) -> None
 
 def part_names(policy: Any) -> list[str]:
     """The parameters of a policy's parts, such as graph.sparsity."""
-    parts = {f.name: vars(policy)[f.name] for f in fields(policy)}
+    parts = {f.name: vars(policy)[f.name] for f in fields(policy)} if is_dataclass(policy) else {}
     return [f"{name}.{f.name}" for name, part in parts.items() if is_dataclass(part) for f in fields(part)]
 
 

@@ -20,7 +20,7 @@ def reachable(modules: Iterable[str], root: Path = ROOT) -> frozenset[Path]:
     """Files of these modules of the package, and of everything that they import, directly or indirectly.
 
     >>> names = {path.name for path in reachable(["spillover.mailbox"])}
-    >>> "rng.py" in names, "words.py" in names
+    >>> "rng.py" in names, "render.py" in names
     (True, False)
     """
     found: set[Path] = set()

@@ -141,9 +141,27 @@ def read_policy(file: File, key: str, given: Any, delays: list[str]) -> Entry:
         here: Place = (*place, "at", delay)
         file.known(here, "delay", delay, delays)
         file.keys(here, file.table(here, other), parameters_of(maker)[0])
-        refuse_grids(file, here, build(file, here, maker, rest | other, (), GRAPHS))
-        at[delay] = parameters(file, here, maker, rest | other, (), GRAPHS)
+        both = overridden(rest, other)
+        refuse_grids(file, here, build(file, here, maker, both, (), GRAPHS))
+        at[delay] = parameters(file, here, maker, both, (), GRAPHS)
     return Entry(label=label, kind=kind, parameters=parameters(file, place, maker, rest, extra, GRAPHS), at=at)
+
+
+def overridden(given: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Parameters with some replaced; of a part in a table only those that the other table has, if its kind is the same.
+
+    >>> overridden({"graph": {"sparsity": 0.1, "signed": True}}, {"graph": {"sparsity": 0.2}})
+    {'graph': {'sparsity': 0.2, 'signed': True}}
+    >>> overridden({"graph": "self-tuned"}, {"graph": {"row_bound": 0.5}})
+    {'graph': {'kind': 'self-tuned', 'row_bound': 0.5}}
+    """
+    merged = given | other
+    for key in given.keys() & other.keys():
+        before = {"kind": given[key]} if isinstance(given[key], str) else given[key]
+        if isinstance(before, dict) and isinstance(other[key], dict):
+            same = other[key].get("kind", before.get("kind")) == before.get("kind")
+            merged[key] = before | other[key] if same else other[key]
+    return merged
 
 
 def refuse_grids(file: File, place: Place, policy: Any) -> None:

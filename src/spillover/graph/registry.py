@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from spillover import validate
 from spillover.graph.adaptive import AdaptiveGraph
 from spillover.graph.instrument import InstrumentGraph
 from spillover.graph.learner import GraphLearner
@@ -32,9 +31,8 @@ def as_graph_learner(given: Any) -> GraphLearner:
     """
     if isinstance(given, GraphLearner):
         return given
-    accepted = f"one of {', '.join(GRAPHS)}, or a GraphLearner such as SparseGraph(sparsity=0.01)"
-    validate.require(GRAPHS.is_name(given), "graph", given, accepted)
+    maker = GRAPHS.find(given, "graph")
     try:
-        return GRAPHS.find(given)()
+        return maker()
     except TypeError as error:  # it has parameters without a default
         raise ValueError(f"graph = {given!r}: must be given with its parameters: {error}") from None

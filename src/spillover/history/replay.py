@@ -53,7 +53,7 @@ def replay_history(
         memo = player.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
         batch = between(rounds, done, stop, memo)
         state = player.catch_up(state, batch, done + 1, rng)
-        state = player.solve(state) if solved else state
+        state = player.solve(state) if solved and batch.arrived.any() else state
         for row in np.flatnonzero(~batch.arrived):
             learner.waiting[done + 1 + int(row)] = Choice(batch.x[row], memo=memo)
         if stop // EVERY > done // EVERY:

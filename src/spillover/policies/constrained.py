@@ -67,6 +67,10 @@ class Constrained(PolicyWrapper):
         return policy
 
     @property
+    def grids(self) -> tuple[str, ...]:
+        return tuple(f"policy.{name}" for name in self.inner.grids)
+
+    @property
     def inner(self) -> Policy:
         return self.unconstrained
 

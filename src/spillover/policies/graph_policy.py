@@ -38,6 +38,11 @@ class GraphPolicy(Policy):
     learns_graph = True
     own_grids: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.update is not GraphPolicy.update:
+            raise TypeError(f"{cls.__name__}.update: must not be overridden, as a history calls `learn`: override that")
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", as_graph_learner(self.graph))
 
@@ -63,6 +68,10 @@ class GraphPolicy(Policy):
     def adjacency(self, state: State) -> Array:
         return np.array(state.graph.adjacency)
 
+    @abstractmethod
+    def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        """Learn an outcome, without solving for the graph; see `absorb`."""
+
     @final
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
         return self.solve(self.learn(state, feedback, rng))
@@ -70,7 +79,8 @@ class GraphPolicy(Policy):
     def absorb(self, graph: Any, feedback: Feedback, played_at: IntArray) -> Any:
         """Add an outcome to the statistics of the graph, without solving for it yet."""
         _, z, y, _, arrived, _, memo = feedback
-        graph = self.graph.judge(graph, z, y, arrived, memo)
+        if memo is not None:
+            graph = self.graph.judge(graph, z, y, arrived, memo)
         return self.graph.absorb(graph, z, y, arrived, played_at)
 
     def absorb_rounds(self, graph: Any, rounds: Feedback, played_at: IntArray) -> Any:
@@ -124,6 +134,9 @@ class MeansOnGraph(GraphPolicy):
 
     def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:
         count = len(rounds.x)
+        if count == 1:
+            one: MeansState = super().catch_up(state, rounds, first, rng)
+            return one
         played_at = state.rounds + np.arange(1, count + 1)
         rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, played_at)
         averages = (repeat_in_place(leaf, count) for leaf in state.averages)

@@ -73,7 +73,7 @@ class NDCSEM(MeansOnGraph):
         return state._replace(pulls=pulls)
 
     def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:
-        if not self.pending:
+        if not self.pending or len(rounds.x) == 1:
             return super().catch_up(state, rounds, first, rng)
         pulls = state.pulls
         for played_at, x in enumerate(rounds.x, int(state.rounds) + 1):

@@ -189,8 +189,9 @@ class SwitchingSEM(GraphPolicy):
 
     def catch_up(self, state: SwitchingState, rounds: Feedback, first: int, rng: Rng) -> SwitchingState:
         count = len(rounds.x)
-        if not count:
-            return state
+        if count < 2:
+            few: SwitchingState = super().catch_up(state, rounds, first, rng)
+            return few
         played_at = state.rounds + np.arange(1, count + 1)
         rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, played_at)
         x, arrived = rounds.x, rounds.arrived

@@ -10,7 +10,7 @@ from spillover.registry import Registry
 from spillover.studies.beyond import BeyondStudy
 from spillover.studies.covid import CovidStudy
 from spillover.studies.experiment import ExperimentStudy, OwnExperiment, ShippedExperiment
-from spillover.studies.study import Findings, Job, Option, Request, Study, Summary
+from spillover.studies.study import Findings, Job, Option, Request, Study, Summary, to_stderr
 from spillover.studies.synthetic import SyntheticStudy
 from spillover.validate import suggestion
 
@@ -84,7 +84,7 @@ def check_name(path: Path, what: str, names: dict[str, Any]) -> str:
 
 def write_report(folder: str | Path) -> Path:
     """Write the page of a folder of results: that of its study, or the default one."""
-    for study in (find_study(name) for name in STUDIES.names()):
+    for study in (find_study(name) for name in STUDIES.loadable(to_stderr)):
         if study.owns(Path(folder)):
             return study.write_report(Path(folder))
     from spillover.report.page import write_report as write_general_report

@@ -27,6 +27,7 @@ from spillover.testing.wrappers import problem_arrays
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 LEARNERS = 6
+DEFERRAL_AGREEMENT = 1e-6  # estimates are solved for to a tolerance
 USUAL = SyntheticSEM(n_arms=5, budget=3, edge_density=0.2, horizon=40, changes=(), law="beta")
 TRAITS = ("order_free", "deferrable", "judges", "learns", "signed")
 
@@ -240,6 +241,20 @@ def check_learner_rounds(learner: Any, environment: Any, seed: int) -> None:
     agree(known[0], known[1], CATCH_UP_AGREEMENT, "rounds in one call taught something else than one by one", remedy)
 
 
+def check_learner_deferral(learner: Any, environment: Any, seed: int) -> None:
+    """A learner that says deferrable estimates the same if it is solved for once, after many outcomes."""
+    if not learner.deferrable or learner.judges:  # what is judged depends on the estimates on the way
+        return
+    rounds = rounds_of(environment, seed, (3,))
+    after_each = learn(learner, learner.init(rounds.problem, (3,)), rounds)
+    once = learner.init(rounds.problem, (3,))
+    for k in range(len(rounds.z)):
+        once = learner.absorb(once, *rounds.at(k))
+    broken = "solving once after many outcomes estimates something else than solving after each"
+    remedy = "let solve depend on the statistics only, or leave deferrable = False"
+    agree(shown(learner.solve(once)), shown(after_each), DEFERRAL_AGREEMENT, broken, remedy)
+
+
 def learn_at_once(learner: Any, graph: Any, rounds: Rounds) -> Any:
     _, z, y, arrived, played_at = rounds
     graph = learner.judge_rounds(graph, z, y, arrived, learner.remember(graph))
@@ -336,6 +351,7 @@ GRAPH_CHECKS = (
     check_learner_rows,
     check_learner_silence,
     check_learner_rounds,
+    check_learner_deferral,
     check_learner_order,
     check_learner_forget,
     check_learner_grid,

@@ -13,7 +13,7 @@ from spillover.policy_wrapper import PolicyWrapper
 from spillover.rng import Rng
 from spillover.state import copy_state, leaves, load_state, save_state, unflatten
 from spillover.testing.shared import Arrays, demand, demand_equal, random_sets, snapshot, type_name
-from spillover.types import Batch, BoolArray, Choice, Feedback, Problem, State
+from spillover.types import Batch, BoolArray, Choice, Explanation, Feedback, Problem, State
 
 SHOWN = ("mean", "count", "clock", "index", "adjacency", "gain", "weights", "score", "chosen", "planned")
 
@@ -208,6 +208,18 @@ class Explained(Wrapper):
             demand(
                 good, f"{where} gives {name} the shape {shape}", f"give it the batch's axes first, here {self.batch}"
             )
+        self.demand_ranking(found, where)
         ranked = {"score": np.asarray(found.weights * found.index)}
         demand_equal({"score": found.score}, ranked, f"{where} has another score", "return score = weights * index")
         return choice
+
+    def demand_ranking(self, found: Explanation, where: str) -> None:
+        """The chosen arms have the highest scores, unless a plan, a random draw or constraints decide."""
+        if self.randomised or self.constraints:
+            return
+        worst = np.min(found.score, axis=-1, where=found.chosen, initial=np.inf)
+        best = np.max(found.score, axis=-1, where=~found.chosen, initial=-np.inf)
+        wrong = ~found.planned & (worst < best) & found.chosen.any(axis=-1)
+        broken = f"{where} has a score of {np.max(best, where=wrong, initial=-np.inf)} that is not chosen and above"
+        remedy = "explain with the scores that select ranks by, or say in `plan` why others decide"
+        demand(not wrong.any(), f"{broken} one of {np.min(worst, where=wrong, initial=np.inf)} that is", remedy)
