@@ -1,19 +1,80 @@
-"""Links between the documents lead somewhere, and nobody forgot the picture."""
+"""Links between the documents lead somewhere, and the files, folders and names that they mention exist."""
 
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "spillover"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+# not in the repository: what readers write themselves, what runs write, and a repository of others
+ELSEWHERE = re.compile(r"(.*[./])?(my_|test_my_|harvest|NAME)|(results|cells|claims|figures|tuning|\.venv)/|pcm-dpc/")
+
+each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def code_spans(text: str) -> list[str]:
+    """The `code` in the sentences of a document, outside of its blocks."""
+    sentences = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", sentences)]
+
+
+def mentioned_paths(text: str) -> list[str]:
+    """Python files and folders: in code spans, and the files next to the calls of a ```text block."""
+    spans = [span for span in code_spans(text) if re.fullmatch(r"[\w.-]+\.py|[\w.-]+(/[\w.-]+)*/[\w.-]*", span)]
+    walks = re.findall(r"^```text\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    return spans + [path for walk in walks for path in re.findall(r"[\w/]+\.py\b", walk)]
+
+
+def mentioned_names(text: str) -> list[str]:
+    """Names such as spillover.x.y, also where they are shown as a call."""
+    found = (re.fullmatch(r"(spillover(?:\.\w+)+)(?:\(.*\))?", span) for span in code_spans(text))
+    return [match.group(1) for match in found if match]
+
+
+def path_exists(path: str) -> bool:
+    """Whether it is a path in the repository or the package, or the name of a file in any folder of the package."""
+    return any((folder / path).exists() for folder in (ROOT, PACKAGE)) or ("/" not in path and any(PACKAGE.rglob(path)))
+
+
+def name_exists(name: str) -> bool:
+    try:
+        resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+@each_document
 def test_links_lead_somewhere(document):
     links = re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8"))
     missing = [link for link in links if "://" not in link and not (document.parent / link).exists()]
     assert not missing
+
+
+@each_document
+def test_files_and_folders_exist(document):
+    paths = mentioned_paths(document.read_text(encoding="utf-8"))
+    assert [path for path in paths if not ELSEWHERE.match(path) and not path_exists(path)] == []
+
+
+@each_document
+def test_names_exist(document):
+    names = mentioned_names(document.read_text(encoding="utf-8"))
+    assert [name for name in names if not ELSEWHERE.match(name) and not name_exists(name)] == []
+
+
+def test_what_has_moved_would_be_found():
+    text = "`cli/app.py`, `cli/edge.py` and\n`studies/italy`; `spillover.cli.app`, `spillover.cli.edge.f(x)`\n"
+    text += "```text\nmain    cli/gone.py\n```\n"
+    assert [path for path in mentioned_paths(text) if not path_exists(path)] == [
+        "cli/edge.py",
+        "studies/italy",
+        "cli/gone.py",
+    ]
+    assert [name for name in mentioned_names(text) if not name_exists(name)] == ["spillover.cli.edge.f"]
 
 
 def test_every_page_is_in_the_index():
