@@ -9,6 +9,7 @@ import pytest
 
 from spillover.cli.new import KINDS
 from tests.cli.calls import call, refused
+from tests.sampling import every
 from tests.waiting import HANG
 
 STUDY = """
@@ -103,21 +104,28 @@ def test_every_kind_is_used():
     assert [kind.name for kind in KINDS] == list(USES)
 
 
-@pytest.mark.parametrize("kind", USES)
-def test_what_is_written_passes_its_own_test_and_is_used(kind, here) -> None:
-    result = call("new", kind, "my-idea2", "--folder", "ideas")
-    *written, now, use = result.stdout.splitlines()
-    names = ["my_idea2.py", *(["my_idea2.toml"] if kind == "study" else []), "test_my_idea2.py"]
-    assert written == [f"wrote {os.path.join('ideas', name)}" for name in names]
-    assert now == f"now run: pytest {os.path.join('ideas', 'test_my_idea2.py')}"
-    assert use.startswith("then use it: in ideas, ")
-    folder = here / "ideas"
-    python(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules", "-W", "error", ".")
-    for name in names:
-        text = (folder / name).read_text().lower()
-        assert "example" not in text.replace("examples", ""), name
-        assert "skeleton" not in text, name
-    USES[kind](folder)
+def test_what_is_written_passes_its_own_test(here) -> None:
+    """All kinds in one process, as most of the time goes into starting one."""
+    for kind in USES:
+        result = call("new", kind, f"my-{kind}2", "--folder", "ideas")
+        *written, now, use = result.stdout.splitlines()
+        module = f"my_{kind}2"
+        names = [f"{module}.py", *([f"{module}.toml"] if kind == "study" else []), f"test_{module}.py"]
+        assert written == [f"wrote {os.path.join('ideas', name)}" for name in names]
+        assert now == f"now run: pytest {os.path.join('ideas', f'test_{module}.py')}"
+        assert use.startswith("then use it: in ideas, ")
+        for name in names:
+            text = (here / "ideas" / name).read_text().lower()
+            assert "example" not in text.replace("examples", ""), name
+            assert "skeleton" not in text, name
+    options = ("-q", "-p", "no:cacheprovider", "--doctest-modules", "-W", "error", ".")
+    python(here / "ideas", "-m", "pytest", *options)
+
+
+@pytest.mark.parametrize("kind", every(3, USES))
+def test_what_is_written_is_used(kind, here) -> None:
+    assert call("new", kind, "my-idea2").exit_code == 0
+    USES[kind](here)
 
 
 @pytest.mark.parametrize("name", ["my_idea.py", "test_my_idea.py", "my_idea.toml"])

@@ -57,10 +57,11 @@ def test_workers_import_parts_of_the_current_folder(folder):
     assert len(run(folder, "--engine", "loky", "--jobs", "2")) == 2
 
 
-def test_a_changed_part_is_computed_again(folder):
+@pytest.mark.parametrize("kinds", [["policy"], pytest.param(list(PARTS), marks=pytest.mark.long)])
+def test_a_changed_part_is_computed_again(folder, kinds):
     stored = run(folder, "--engine", "serial")
     assert run(folder, "--engine", "serial") == stored
-    for kind in PARTS:
+    for kind in kinds:
         path = folder / f"own_{kind}.py"
         path.write_text(path.read_text() + "CHANGED = 1\n")
         now = run(folder, "--engine", "serial")
