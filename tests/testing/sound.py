@@ -1,0 +1,97 @@
+"""Sound policies that the contract must accept, and that broken ones are made from."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import spillover as sp
+from spillover.contracts import Policy
+from spillover.set_search import top_arms
+from spillover.types import Explanation
+
+SMALL = sp.SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=30, changes=(12,), law="beta")
+
+
+class GreedyState(NamedTuple):
+    rounds: Any
+    sums: Any
+    counts: Any
+    budget: Any
+    ceiling: Any
+
+
+class Greedy(Policy):
+    """A sound policy without a graph: the highest means, a little optimistic about arms that were played rarely."""
+
+    order_free: Any = True
+    grids = ("optimism",)
+    optimism: Any
+
+    def init(self, problem, rng, batch=()):
+        line = (*batch, problem.n_arms)
+        ceiling = np.broadcast_to(problem.overall_range, (*batch, 2))[..., 1].copy()
+        budget = np.full(batch, problem.budget)
+        return GreedyState(np.zeros(batch, np.int64), np.zeros(line), np.zeros(line), budget, ceiling)
+
+    def score(self, state):
+        return (state.sums + np.asarray(self.optimism)[..., None]) / (state.counts + 1.0)
+
+    def select(self, state, rng):
+        return sp.Choice(top_arms(self.score(state), state.budget, rng))
+
+    def played(self, state, x):
+        return state._replace(rounds=state.rounds + 1)
+
+    def update(self, state, feedback, rng):
+        arrived = feedback.arrived[..., None]
+        sums = state.sums + np.where(arrived, feedback.z, 0.0)
+        return state._replace(sums=sums, counts=state.counts + (arrived & feedback.x))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sound(Greedy):
+    optimism: Any = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoundAndOpen(Sound):
+    """The same with an explanation."""
+
+    explains = True
+
+    def explain(self, state, rng):
+        n = state.sums.shape[-1]
+        score = self.score(state)
+        return Explanation(
+            mean=state.sums / np.maximum(state.counts, 1.0),
+            count=state.counts.copy(),
+            clock=np.asarray(state.rounds, float),
+            index=score,
+            adjacency=np.zeros((*state.sums.shape, n)),
+            gain=np.ones_like(score),
+            weights=np.ones_like(score),
+            score=score,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoundWithMemo(Sound):
+    """The same, reminded of how sure it was."""
+
+    def select(self, state, rng):
+        return super().select(state, rng)._replace(memo=self.score(state))
+
+    def update(self, state, feedback, rng):
+        known = np.where(feedback.arrived[..., None], feedback.memo, 0.0)
+        return super().update(state, feedback, rng)._replace(ceiling=state.ceiling + known.max(axis=-1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FourFunctionsAlone:
+    """The four functions, without the base class."""
+
+    optimism: float = 0.5
+
+    init, score, select = Greedy.init, Greedy.score, Greedy.select
+    played, update = Greedy.played, Greedy.update
