@@ -24,6 +24,12 @@ class Policy(ABC):
     state.
     """
 
+    def __init_subclass__(cls) -> None:
+        """A class with its own `played` or `learn` learns a history by them, unless it has its own `catch_up` too."""
+        super().__init_subclass__()
+        if ("played" in cls.__dict__ or "learn" in cls.__dict__) and "catch_up" not in cls.__dict__:
+            cls.catch_up = Policy.catch_up  # type: ignore[method-assign]
+
     @abstractmethod
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
         """The state before the first round."""

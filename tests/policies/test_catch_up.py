@@ -119,3 +119,32 @@ def test_a_graph_that_cannot_wait_is_solved_for_once_a_round(make, graph, monkey
     monkeypatch.setattr(kind, "solve", counted)
     sp.simulate(policy, sp.SyntheticSEM(horizon=30, changes=()), 0)
     assert len(solved) == 30
+
+
+class Halved(sp.NDCSEM):
+    """Learns half of every outcome."""
+
+    def learn(self, state, feedback, rng):
+        return super().learn(state, feedback._replace(z=feedback.z / 2, y=feedback.y / 2), rng)
+
+
+class Doubtful(sp.SwitchingSEM):
+    """Plays twice what it is given, as far as it knows."""
+
+    def played(self, state, x):
+        return super().played(super().played(state, x), x)
+
+
+@pytest.mark.parametrize(("policy", "base"), [(Halved(), sp.NDCSEM()), (Doubtful(), sp.SwitchingSEM())])
+def test_a_history_is_learned_by_a_subclasses_own_functions(policy, base):
+    problem = sp.Problem(N, BUDGET, acyclic=False, reward_range=(-1.0, 3.0))
+    found, expected, others = (
+        leaves(catch_up(each.init(problem, sp.Rng(0)), rounds_of(5, 20), 1, sp.Rng(0)))
+        for each, catch_up in (
+            (policy, policy.catch_up),
+            (policy, lambda *given: Policy.catch_up(policy, *given)),
+            (base, base.catch_up),
+        )
+    )
+    assert all(np.array_equal(found[name], leaf, equal_nan=True) for name, leaf in expected.items())
+    assert any(not np.array_equal(found[name], leaf, equal_nan=True) for name, leaf in others.items())
