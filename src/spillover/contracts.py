@@ -347,6 +347,32 @@ class ScoredWorld(World, Protocol):
 
 
 @runtime_checkable
+class ScoredContextualWorld(ScoredWorld, ContextualWorld, Protocol):
+    """A world with context in which regret is defined; an oracle whose knowledge is delayed needs it."""
+
+    def scores(self, t: int, as_of: int) -> Array:
+        """Expected payoff of each arm, (*batch, n), in the context of round t with graph and means of round `as_of`."""
+
+    def best_set(self, scores: Array) -> BoolArray:
+        """The feasible decision with the highest sum of scores."""
+
+
+def require_context(world: World) -> ContextualWorld:
+    """Raise a TypeError for a world that does not tell the context that its problem has."""
+    if not isinstance(world, ContextualWorld):
+        raise TypeError(f"world = {type(world).__name__}: must have a method context(t), as its problem has context")
+    return world
+
+
+def require_contextual(world: World) -> ScoredContextualWorld:
+    """Raise a TypeError for a world that has a context but lacks the methods for it."""
+    if not isinstance(world, ScoredContextualWorld):
+        lacking = "context(t), scores(t, as_of) and best_set(scores), as its problem has context"
+        raise TypeError(f"world = {type(world).__name__}: must have the methods {lacking}")
+    return world
+
+
+@runtime_checkable
 class Environment(Protocol):
     """A family of worlds; a frozen dataclass."""
 
