@@ -291,6 +291,13 @@ def require_suits(policy: Policy, problem: Problem) -> None:
         )
 
 
+def suited(policy: "AnyPolicy", problem: Problem) -> Policy:
+    """The policy specialised to a problem; raises a ValueError if the problem does not observe what it needs."""
+    player = as_policy(policy).for_problem(problem)
+    require_suits(player, problem)
+    return player
+
+
 AnyPolicy: TypeAlias = Policy | FourFunctions  # what `as_policy` takes
 
 

@@ -17,7 +17,7 @@ from spillover.contracts import (
     as_policy,
     require_context,
     require_explains,
-    require_suits,
+    suited,
 )
 from spillover.delays import as_delay
 from spillover.hyperparameters import spread_grid
@@ -46,13 +46,6 @@ def rounds(policy: AnyPolicy, world: World, delay: Any, rng: Rng, batch: Batch) 
     delay = as_delay(delay)
     delay.check_reach(world.horizon, int(rng.keys[..., 1].max(initial=0)) + 1)
     return play_rounds(suited(policy, world.problem), world, delay, rng, batch)
-
-
-def suited(policy: AnyPolicy, problem: Problem) -> Policy:
-    """The policy specialised to a problem; raises a ValueError if the problem does not observe what it needs."""
-    player = as_policy(policy).for_problem(problem)
-    require_suits(player, problem)
-    return player
 
 
 def play_rounds(policy: Policy, world: World, delay: Delay, rng: Rng, batch: Batch) -> Iterator[Round]:
@@ -295,8 +288,10 @@ def replay(
     partial = problem.observes != "both" or player.accepts_missing
     check = validate.partial_feedback if partial else validate.feedback
     checked = check(given, shape, np.asarray(problem.reward_range, float), np.arange(1, len(log) + 1))
-    if not player.accepts_missing:
-        validate.require(not np.isnan(checked.y).any(), "y", y, "numbers: the policy does not accept missing outcomes")
+    if not player.accepts_missing and np.isnan(checked.y).any():
+        row = int(np.isnan(checked.y).any(axis=-1).argmax())
+        accepted = "numbers: the policy does not accept missing outcomes"
+        validate.require(False, f"y of round {row + 1}", checked.y[row], accepted)
     table = validate.context(context, problem.context, (len(log), len(log) + 1))
     return replay_checked(player, problem, log, Outcome(checked.z, checked.y, table), late, Rng(seed))
 

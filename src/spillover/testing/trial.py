@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.contracts import Delay, Environment, Policy, ScoredWorld, as_policy
+from spillover.contracts import Delay, Environment, Policy, ScoredWorld, as_policy, suited
 from spillover.delays import LossyDelay, UniformDelay
 from spillover.rng import Purpose, Rng
-from spillover.simulation import rounds, simulate, suited
+from spillover.simulation import rounds, simulate
 from spillover.testing.shared import Arrays, demand, demand_equal, rows_of, snapshot
 from spillover.testing.wrappers import Wrapper
 from spillover.types import Batch, IntArray
