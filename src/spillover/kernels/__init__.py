@@ -17,6 +17,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     graph,
     inversion,
     kclass,
+    payoff,
     regression,
     sets,
     switching,
