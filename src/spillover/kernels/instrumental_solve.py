@@ -4,7 +4,7 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, int64, njit
+from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
 
@@ -186,7 +186,7 @@ def solve_row(
     i, ff, qf, qq, fy, qy, rounds, coefficients, edge_variance, slope, rest_covariance, noise, probability, trust,
     allowed, rest_precision, edge_prior, mixing, signed,
 ):  # fmt: skip
-    """The coefficients of one equation and their uncertainty. mixing: 0 two stages, 1 least squares, < 0 by evidence."""
+    """The coefficients of one equation and their uncertainty; mixing: 0 two stages, 1 least squares, < 0 evidence."""
     n, d = allowed.shape[0], fy.shape[1]
     rest = d - n
     picked = np.empty(d, np.int64)
@@ -232,8 +232,8 @@ def solve_row(
     for a in range(edges):
         mean[a], variance[a] = coefficients[i, picked[a]], edge_variance[i, picked[a]]
     sparse_edges(
-        precision[:edges, :edges] - product_of(side, across), product[:edges] - applied(side, offset), mean, variance, exists,
-        math.log(edge_prior / (1.0 - edge_prior)), signed, 10 if count < EARLY else 3,
+        precision[:edges, :edges] - product_of(side, across), product[:edges] - applied(side, offset), mean, variance,
+        exists, math.log(edge_prior / (1.0 - edge_prior)), signed, 10 if count < EARLY else 3,
     )  # fmt: skip
     for a in range(edges):
         j = picked[a]
