@@ -9,7 +9,9 @@ from spillover.policies.delayed_oracle import DelayedOracle
 from spillover.policies.discounted_ts import DiscountedTS
 from spillover.policies.ftrl import FTRL
 from spillover.policies.graph_policy import GraphPolicy, MeansOnGraph, MeansState
+from spillover.policies.instrumental import InstrumentalSEM
 from spillover.policies.ndcsem import NDCSEM
+from spillover.policies.payoff_regression import PayoffRegression
 from spillover.policies.reference import Oracle, Uniform
 from spillover.policies.registry import POLICIES, find_policy
 from spillover.policies.restarts import GLRCUCB, GLRSEMUCB
@@ -33,9 +35,11 @@ __all__ = [
     "DiscountedCUCB",
     "DiscountedTS",
     "GraphPolicy",
+    "InstrumentalSEM",
     "MeansOnGraph",
     "MeansState",
     "Oracle",
+    "PayoffRegression",
     "Policy",
     "SlidingWindowCUCB",
     "SuperArmUCB",
