@@ -143,7 +143,11 @@ class Policy(ABC):
         return self
 
     def observe(self, state: State, context: Array) -> State:
-        """Take in the context of the coming round, (*batch, k), before `select`; by default it is ignored."""
+        """Take in the context of the coming round, (*batch, k), before `select`; by default it is ignored.
+
+        It is called in every round if the problem has context. If it is called again before `played`, the last context
+        counts.
+        """
         return state
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
@@ -282,13 +286,25 @@ def round_of(rounds: Feedback, row: int) -> Feedback:
 
 def require_suits(policy: Policy, problem: Problem) -> None:
     """Raise a ValueError if a problem does not observe what a policy needs."""
-    lacking = problem.observes != "both" and policy.needs_rewards
-    missing = "the instantaneous rewards z" if lacking else "the outcome of each arm"
-    if lacking or (problem.observes == "payoff" and policy.needs_outcomes):
-        raise ValueError(
-            f"policy = {policy!r}: must be one that can do without {missing}, as problem.observes is "
-            f"{problem.observes!r}"
-        )
+    payoff = problem.observes == "payoff"
+    if problem.observes != "both" and policy.needs_rewards:
+        needed = "the instantaneous rewards z"
+    elif payoff and policy.needs_outcomes:
+        needed = "the outcome of each arm"
+    else:
+        return
+    name, other = repr(policy).partition("(")[0], "PayoffRegression()" if payoff else "InstrumentalSEM()"
+    raise ValueError(
+        f"policy = {name}: must be one that does not need {needed}, such as {other}, as the problem observes "
+        f"{problem.observes!r} only"
+    )
+
+
+def suited(policy: "AnyPolicy", problem: Problem) -> Policy:
+    """The policy specialised to a problem; raises a ValueError if the problem does not observe what it needs."""
+    player = as_policy(policy).for_problem(problem)
+    require_suits(player, problem)
+    return player
 
 
 AnyPolicy: TypeAlias = Policy | FourFunctions  # what `as_policy` takes
@@ -344,6 +360,32 @@ class ScoredWorld(World, Protocol):
     def adjacency(self, t: int) -> Array: ...
     def weights(self, t: int) -> Array:
         """1'(I - A)^-1 F, (*batch, n)."""
+
+
+@runtime_checkable
+class ScoredContextualWorld(ScoredWorld, ContextualWorld, Protocol):
+    """A world with context in which regret is defined; an oracle whose knowledge is delayed needs it."""
+
+    def scores(self, t: int, as_of: int) -> Array:
+        """Expected payoff of each arm, (*batch, n), in the context of round t with graph and means of round `as_of`."""
+
+    def best_set(self, scores: Array) -> BoolArray:
+        """The feasible decision with the highest sum of scores."""
+
+
+def require_context(world: World) -> ContextualWorld:
+    """Raise a TypeError for a world that does not tell the context that its problem has."""
+    if not isinstance(world, ContextualWorld):
+        raise TypeError(f"world = {type(world).__name__}: must have a method context(t), as its problem has context")
+    return world
+
+
+def require_contextual(world: World) -> ScoredContextualWorld:
+    """Raise a TypeError for a world that has a context but lacks the methods for it."""
+    if not isinstance(world, ScoredContextualWorld):
+        lacking = "context(t), scores(t, as_of) and best_set(scores), as its problem has context"
+        raise TypeError(f"world = {type(world).__name__}: must have the methods {lacking}")
+    return world
 
 
 @runtime_checkable
