@@ -39,6 +39,8 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 
 HAZARDS = np.array([HAZARD, IDLE_HAZARD])
 LEAST_EFFECT = 1e-9  # an own effect in units of the range that spill-over can be related to
+OTHER_SCALE = 0.2  # outcomes that vary less than this share of what was assumed so far
+KEPT_ON_RESTART = -3  # parts of the belief that are about rounds, not about effects
 CONTEXT_ON = ("both", "baseline", "none")
 
 
@@ -251,7 +253,7 @@ class InstrumentalSEM(Policy):
     def solve_rows(self, state: InstrumentalState, rows: BoolArray) -> InstrumentalState:
         """Estimate the equations again in the replications of a mask, (*batch, 1)."""
         belief, equations, statistics = state.belief, state.equations, state.statistics
-        n = state.in_flight.shape[-1]
+        n, unit = state.in_flight.shape[-1], equations.pooled[..., 1].copy()
         kernels.solve_equations(
             *equations,
             belief.base,
@@ -279,7 +281,34 @@ class InstrumentalSEM(Policy):
             self.signed,
             rows[..., 0],
         )
+        misjudged = equations.pooled[..., 1] < OTHER_SCALE * unit
+        if misjudged.any():
+            self.restart(state, misjudged)
         return state._replace(solved=np.where(rows, statistics.learned, state.solved))
+
+    def restart(self, state: InstrumentalState, rows: BoolArray) -> None:
+        """Learn from now on only, where outcomes turn out to be on quite another scale than the reward range.
+
+        This happens after a few rounds, in which effects were expected to be far larger than they are.
+        """
+        n, batch, (p, q) = state.in_flight.shape[-1], rows.shape, self.sizes(state.context.shape[-1] - 1)
+        unit = state.equations.pooled[..., 1].copy()
+        equations = prior_equations(state.allowed, rest_precision(p, q), self.signed, batch)
+        variances = unit[..., None] ** 2
+        equations = equations._replace(
+            rest_covariance=equations.rest_covariance * variances[..., None, None],
+            noise=equations.noise * variances[..., None],
+            pooled=np.stack([equations.pooled[..., 0] * variances[..., 0], unit], axis=-1),
+        )
+        belief = empty_belief(n, p + q, state.prior[..., 0] * unit)
+        parts = (
+            (state.belief[:KEPT_ON_RESTART], belief[:KEPT_ON_RESTART]),
+            (state.equations, equations),
+            (state.statistics[:-2], empty_statistics(n, p + q, batch)[:-2]),
+        )
+        for leaves, fresh in parts:
+            for leaf, new in zip(leaves, fresh, strict=True):
+                leaf[rows] = new[rows]
 
     def catch_up(self, state: InstrumentalState, rounds: Feedback, first: int, rng: Rng) -> InstrumentalState:
         count = len(rounds.x)

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtri, ndtri
 
 from spillover.policies.instrumental_state import Belief, Equations, InstrumentalState, Reduced
 from spillover.types import Array, BoolArray
@@ -138,6 +137,8 @@ def rejected_arms(state: InstrumentalState, own: Array, p: int, q: int) -> BoolA
     A regression needs no graph, so where they contradict each other the graph is wrong: outcomes that add up to a
     constant, or effects that are not linear.
     """
+    from scipy.special import chdtri  # imported here, because live decisions do not need SciPy
+
     reduced, n = state.reduced, own.shape[-1]
     plain, scatter, factor = reduced_effects(reduced, state.context, p, q)
     graph = structural_effects(state, own, p)
@@ -168,6 +169,8 @@ def interval(centre: Array, variance: Array) -> Array:
 
 def edge_interval(equations: Equations, allowed: BoolArray, signed: bool) -> Array:
     """95% intervals of the edges: each edge is 0, or normal (cut off at 0 unless it may be negative)."""
+    from scipy.special import ndtri
+
     n = allowed.shape[-1]
     mean, variance = equations.coefficients[..., :n], equations.edge_variance
     exists = np.clip(equations.probability, 1e-12, 1.0)
