@@ -98,6 +98,15 @@ def test_units_do_not_matter(unit):
     assert_array_equal(scaled.chosen, found.chosen)
 
 
+@pytest.mark.parametrize("shift", [10.0, -1000.0])
+def test_a_constant_added_to_every_outcome_moves_only_the_baseline(shift):
+    history = draw_history(np.random.default_rng(5), CHAIN, 300, context=1, noise=0.3)
+    found, moved = (learn(POLICY, given)[1] for given in (history, replace(history, y=history.y + shift)))
+    assert_allclose(moved.effects, found.effects, atol=1e-6)
+    assert_allclose(moved.score, found.score, atol=1e-6)
+    assert_allclose(moved.baseline, found.baseline + shift, atol=1e-5)
+
+
 @pytest.mark.parametrize("wider", [3.0, 10.0, 100.0])
 def test_a_range_much_wider_than_the_data_gives_the_same_decision(wider):
     history = draw_history(np.random.default_rng(6), CHAIN, 300, noise=0.3)

@@ -92,6 +92,8 @@ class Reduced(NamedTuple):
     squares: Array  # (*batch, n, n): of outcomes
     rounds: Array  # (*batch, 1)
     chosen: Array  # (*batch, n): rounds with each arm
+    levels: Array  # (*batch, n + 1, n, 6): number, mean and squared deviations of each outcome and of their sum, in
+    # rounds with and without each arm
     changes: IntArray  # (*batch, 1): changes detected so far
 
 
@@ -106,6 +108,7 @@ class InstrumentalState(NamedTuple):
     longest_delay: Array  # (*batch,): of recent arrivals; old extremes decay
     context: Array  # (*batch, 1 + k): 1 and the context of the coming round
     prior: Array  # (*batch, 2): mean and deviation of an own effect
+    reference: Array  # (*batch, n, 2): first outcome of each arm, which others are compared with; 1 if there is one
     allowed: BoolArray  # (*batch, n, n): edges that may exist
     ordered: BoolArray  # (*batch,): whether the order of the arms is known
     solved: IntArray  # (*batch, 1): rounds learned when the equations were last solved
@@ -195,7 +198,7 @@ def empty_statistics(n: int, rest: int, batch: Batch) -> Statistics:
 
 def empty_reduced(n: int, p: int, q: int, batch: Batch) -> Reduced:
     size = p + n + n * q
-    shapes = ((size, size), (n, size), (n, n), (1,), (n,))
+    shapes = ((size, size), (n, size), (n, n), (1,), (n,), (n + 1, n, 6))
     sums: list[Any] = [np.zeros((*batch, *shape)) for shape in shapes]
     return Reduced(*sums, np.zeros((*batch, 1), np.int64))  # type: ignore[call-arg]
 
