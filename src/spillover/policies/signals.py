@@ -4,6 +4,7 @@ gram          (*batch, n, n)  sum of y y' of the outcomes that the graph was lea
 latest        (*batch, n)     the latest round of each arm whose outcome has arrived; 0 for none
 memory        (*batch,)       roughly how many past rounds count
 changes_seen  (*batch,)       how many changes of the world were detected
+graph_rejected (*batch, n)    arms whose effects by the graph contradict a regression on the decisions
 learns        bool            False for a policy that learns nothing
 of_sets       bool            True for a policy that learns about sets: an arm's estimate is that of its best set
 """
