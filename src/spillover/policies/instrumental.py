@@ -1,13 +1,22 @@
 """InstrumentalSEM: learns from decisions and overall outcomes, with baseline, context and hidden common causes."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import Policy
 from spillover.policies.graph_policy import scores
+from spillover.policies.instrumental_effects import (
+    edge_interval,
+    interval,
+    merged,
+    reduced_baseline,
+    reduced_effects,
+    rejected_arms,
+    structural_effects,
+)
 from spillover.policies.instrumental_feedback import Given, canonical, width, with_constant
 from spillover.policies.instrumental_state import (
     PRIOR_DEVIATION,
@@ -16,6 +25,7 @@ from spillover.policies.instrumental_state import (
     due,
     edge_prior,
     empty_belief,
+    empty_reduced,
     empty_statistics,
     growth,
     observations,
@@ -29,7 +39,19 @@ from spillover.set_search import top_arms
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 HAZARDS = np.array([HAZARD, IDLE_HAZARD])
+LEAST_EFFECT = 1e-9  # an own effect in units of the range that spill-over can be related to
+OTHER_SCALE = 0.2  # outcomes that vary less than this share of what was assumed so far
+KEPT_ON_RESTART = -3  # parts of the belief that are about rounds, not about effects
 CONTEXT_ON = ("both", "baseline", "none")
+
+
+class Judged(NamedTuple):
+    """What arms are ranked by: weights times index."""
+
+    weights: Array
+    mean: Array
+    upper: Array
+    context_effect: Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,19 +108,22 @@ class InstrumentalSEM(Policy):
             longest_delay=np.zeros(batch),
             context=context,
             prior=prior,
+            reference=np.broadcast_to([0.0, 0.0 if problem.baseline else 1.0], (*batch, n, 2)).copy(),
             allowed=np.broadcast_to(allowed, (*batch, n, n)).copy(),
-            mixing=np.full(batch, -1.0 if problem.acyclic else 0.0),
+            ordered=np.full(batch, bool(problem.acyclic)),
             solved=np.zeros((*batch, 1), np.int64),
             belief=empty_belief(n, p + q, prior[..., 0]),
             equations=prior_equations(allowed, rest_precision(p, q), self.signed, batch),
             statistics=empty_statistics(n, p + q, batch),
+            reduced=empty_reduced(n, p, q, batch),
+            rejected=np.zeros((*batch, n), np.bool_),
         )
 
     def observe(self, state: InstrumentalState, context: Array) -> InstrumentalState:
         return state._replace(context=with_constant(context, state.context.shape))
 
-    def means_and_index(self, state: InstrumentalState) -> tuple[Array, Array, Array]:
-        """Expected own effects, the same plus the value of information, and what the context adds; in units of y."""
+    def index_in_units(self, state: InstrumentalState) -> tuple[Array, Array, Array]:
+        """Expected own effects, the same plus the value of information, and what the context adds."""
         belief, equations = state.belief, state.equations
         p, q = self.sizes(state.context.shape[-1] - 1)
         mean, index, shift = kernels.instrumental_index(
@@ -129,12 +154,19 @@ class InstrumentalSEM(Policy):
             p,
             q,
         )
-        unit = width(state.reward_range)
-        return unit * mean, unit * index, unit * shift
+        return np.asarray(mean), np.asarray(index), np.asarray(shift)
+
+    def judged(self, state: InstrumentalState) -> Judged:
+        """What arms are ranked by, in units of y; where the graph is rejected, the regression on decisions decides."""
+        own, index, shift = self.index_in_units(state)
+        weights, unit = np.array(state.equations.weights), width(state.reward_range)
+        if state.rejected.any():
+            own, index, weights = without_graph(state, own, index, weights, *self.sizes(state.context.shape[-1] - 1))
+        return Judged(weights, unit * own, unit * index, unit * shift)
 
     def select(self, state: InstrumentalState, rng: Rng) -> Choice:
-        index = self.means_and_index(state)[1]
-        return Choice(top_arms(scores(state.equations.weights, index), state.budget, rng))
+        weights, _, index, _ = self.judged(state)
+        return Choice(top_arms(scores(weights, index), state.budget, rng))
 
     def played(self, state: InstrumentalState, x: BoolArray) -> InstrumentalState:
         x = validate.decision("x", x, state.in_flight.shape)
@@ -151,14 +183,15 @@ class InstrumentalSEM(Policy):
     def learn(self, state: InstrumentalState, feedback: Feedback, rng: Rng) -> InstrumentalState:
         shape = state.in_flight.shape
         checked = validate.partial_feedback(feedback, shape, state.reward_range, state.rounds)
-        given = canonical(checked, state.reward_range, state.context.shape)
+        given, reference = canonical(checked, state.reward_range, state.context.shape).from_reference(state.reference)
         fade = fading(state.longest_delay, any_arrived(state))  # before the belief is rewritten
         news = given.fresh & ~(np.isnan(given.y) & np.isnan(given.z))
         heard = given.arrived & news.any(axis=-1)
         in_flight = kernels.end_pulls(state.in_flight, given.x & news, fade, given.age, given.arrived)
         self.absorb(state, given, state.rounds - given.age)
         longest = np.where(heard, np.maximum(RECENT * state.longest_delay, given.age), state.longest_delay)
-        return self.solve_rows(state._replace(in_flight=np.asarray(in_flight), longest_delay=longest), due(state))
+        state = state._replace(in_flight=np.asarray(in_flight), longest_delay=longest, reference=reference)
+        return self.solve_rows(state, due(state))
 
     def absorb(self, state: InstrumentalState, given: Given, played_at: IntArray) -> None:
         """Update the belief and the statistics in place; one round of a batch, or rounds of one learner in order."""
@@ -178,6 +211,18 @@ class InstrumentalSEM(Policy):
             SHARES,
             SHARE_PRIOR,
             HAZARDS,
+            p,
+            q,
+            given.arrived,
+        )
+        kernels.absorb_reduced(
+            *state.reduced,
+            belief.detected,
+            given.x,
+            given.dose,
+            given.y,
+            given.context,
+            given.fresh,
             p,
             q,
             given.arrived,
@@ -202,12 +247,16 @@ class InstrumentalSEM(Policy):
         )
 
     def solve(self, state: InstrumentalState) -> InstrumentalState:
-        return self.solve_rows(state, state.statistics.learned > state.solved)
+        """Estimate the equations, and test them against a regression without a graph."""
+        state = self.solve_rows(state, state.statistics.learned > state.solved)
+        p, q = self.sizes(state.context.shape[-1] - 1)
+        own = self.index_in_units(state)[0]
+        return state._replace(rejected=rejected_arms(state, own, p, q))
 
     def solve_rows(self, state: InstrumentalState, rows: BoolArray) -> InstrumentalState:
         """Estimate the equations again in the replications of a mask, (*batch, 1)."""
         belief, equations, statistics = state.belief, state.equations, state.statistics
-        n = state.in_flight.shape[-1]
+        n, unit = state.in_flight.shape[-1], equations.pooled[..., 1].copy()
         kernels.solve_equations(
             *equations,
             belief.base,
@@ -226,15 +275,43 @@ class InstrumentalSEM(Policy):
             statistics.rounds,
             statistics.squares,
             statistics.freedom,
+            statistics.moments,
             state.allowed,
             rest_precision(*self.sizes(state.context.shape[-1] - 1)),
             state.prior,
             edge_prior(n),
-            state.mixing,
+            state.ordered,
             self.signed,
             rows[..., 0],
         )
+        misjudged = equations.pooled[..., 1] < OTHER_SCALE * unit
+        if misjudged.any():
+            self.restart(state, misjudged)
         return state._replace(solved=np.where(rows, statistics.learned, state.solved))
+
+    def restart(self, state: InstrumentalState, rows: BoolArray) -> None:
+        """Learn from now on only, where outcomes turn out to be on quite another scale than the reward range.
+
+        This happens after a few rounds, in which effects were expected to be far larger than they are.
+        """
+        n, batch, (p, q) = state.in_flight.shape[-1], rows.shape, self.sizes(state.context.shape[-1] - 1)
+        unit = state.equations.pooled[..., 1].copy()
+        equations = prior_equations(state.allowed, rest_precision(p, q), self.signed, batch)
+        variances = unit[..., None] ** 2
+        equations = equations._replace(
+            rest_covariance=equations.rest_covariance * variances[..., None, None],
+            noise=equations.noise * variances[..., None],
+            pooled=np.stack([equations.pooled[..., 0] * variances[..., 0], unit], axis=-1),
+        )
+        belief = empty_belief(n, p + q, state.prior[..., 0] * unit)
+        parts = (
+            (state.belief[:KEPT_ON_RESTART], belief[:KEPT_ON_RESTART]),
+            (state.equations, equations),
+            (state.statistics[:-2], empty_statistics(n, p + q, batch)[:-2]),
+        )
+        for leaves, fresh in parts:
+            for leaf, new in zip(leaves, fresh, strict=True):
+                leaf[rows] = new[rows]
 
     def catch_up(self, state: InstrumentalState, rounds: Feedback, first: int, rng: Rng) -> InstrumentalState:
         count = len(rounds.x)
@@ -244,6 +321,7 @@ class InstrumentalSEM(Policy):
         played_at = state.rounds + np.arange(1, count + 1)
         checked = validate.partial_feedback(rounds, rounds.x.shape, state.reward_range, played_at)
         given = canonical(checked, state.reward_range, (count, state.context.shape[-1]))
+        given, reference = given.from_first(state.reference)
         heard = given.arrived & ~(np.isnan(given.y) & np.isnan(given.z)).all(axis=-1)
         before: IntArray = np.cumsum(heard) - heard
         started = any_arrived(state)
@@ -252,7 +330,9 @@ class InstrumentalSEM(Policy):
             stop = min(done + until_due(state, given, done), count)
             here = given.between(done, stop)
             stacked = state._replace(
-                belief=repeated(state.belief, stop - done), statistics=repeated(state.statistics, stop - done)
+                belief=repeated(state.belief, stop - done),
+                statistics=repeated(state.statistics, stop - done),
+                reduced=repeated(state.reduced, stop - done),
             )
             self.absorb(stacked, here, played_at[done:stop])
             state = self.solve_rows(state, due(state))
@@ -267,6 +347,7 @@ class InstrumentalSEM(Policy):
             last_pull=np.where(given.x.any(axis=0), latest, state.last_pull),
             in_flight=np.asarray(state.in_flight * left[0] + pending),
             longest_delay=np.asarray(state.longest_delay * RECENT ** heard.sum()),
+            reference=reference,
             context=state.context if rounds.context is None else given.context[-1].copy(),
         )
 
@@ -275,13 +356,28 @@ class InstrumentalSEM(Policy):
         return np.array(state.equations.coefficients[..., :n])
 
     def signals(self, state: InstrumentalState) -> dict[str, Any]:
-        return {"latest": state.belief.seen, "changes_seen": state.belief.detected[..., 0]}
+        return {
+            "latest": state.belief.seen,
+            "changes_seen": state.belief.detected[..., 0],
+            "graph_rejected": state.rejected,
+        }
 
     def explain(self, state: InstrumentalState, rng: Rng) -> Explanation:
-        mean, index, shift = self.means_and_index(state)
-        weights, seen = np.array(state.equations.weights), state.belief.seen > 0
+        p, q = self.sizes(state.context.shape[-1] - 1)
+        n, unit = state.in_flight.shape[-1], width(state.reward_range)
+        weights, mean, index, shift = self.judged(state)
+        effects = structural_effects(state, self.index_in_units(state)[0], p)
+        if state.rejected.any():
+            effects = merged(effects, reduced_effects(state.reduced, state.context, p, q)[0], state.rejected)
+        direct = np.diagonal(effects.cells, axis1=-2, axis2=-1)
+        direct_variance = np.diagonal(effects.cell_variance, axis1=-2, axis2=-1)
+        levels = state.equations.coefficients[..., n : n + p] @ state.context[..., :p, None]
+        baseline = (state.equations.total_effects @ levels)[..., 0]
+        if state.rejected.any():
+            plain = reduced_baseline(state.reduced, state.context, p)
+            baseline = np.where(state.rejected.any(axis=-1, keepdims=True), plain, baseline)
         return Explanation(
-            mean=np.where(seen, mean, np.nan),
+            mean=np.where(state.belief.seen > 0, mean, np.nan),
             count=observations(state.belief),
             clock=np.asarray(state.rounds, float),
             index=index,
@@ -290,9 +386,37 @@ class InstrumentalSEM(Policy):
             weights=weights,
             score=scores(weights, index),
             pending=np.array(state.in_flight),
+            baseline=unit * (baseline + state.reference[..., 0]),
             context_effect=shift,
+            direct_interval=unit[..., None] * interval(direct, direct_variance),
+            spill_interval=unit[..., None] * interval(effects.spill, effects.spill_variance),
+            total_interval=unit[..., None] * interval(effects.total, effects.total_variance),
+            effects=unit[..., None] * effects.cells,
+            effects_interval=unit[..., None, None] * interval(effects.cells, effects.cell_variance),
             edge_probability=np.array(state.equations.probability),
+            edge_interval=edge_interval(state.equations, state.allowed, self.signed),
         )
+
+
+def without_graph(
+    state: InstrumentalState, own: Array, index: Array, weights: Array, p: int, q: int
+) -> tuple[Array, Array, Array]:
+    """Own effects, index and weights; those of arms whose graph is rejected come from the regression on decisions.
+
+    Their bonus is one standard error, less while pulls are in flight.
+    """
+    plain = reduced_effects(state.reduced, state.context, p, q)[0]
+    direct = np.diagonal(plain.cells, axis1=-2, axis2=-1)
+    direct = np.where(np.abs(direct) < LEAST_EFFECT, LEAST_EFFECT, direct)
+    weight = plain.total / direct
+    bonus = np.sqrt(plain.total_variance) / (1.0 + state.in_flight) ** 2
+    score = plain.total + bonus
+    upper = np.divide(score, weight, out=direct.copy(), where=weight != 0.0)
+    return (
+        np.where(state.rejected, direct, own),
+        np.where(state.rejected, upper, index),
+        np.where(state.rejected, weight, weights),
+    )
 
 
 def until_due(state: InstrumentalState, given: Given, done: int) -> int:
