@@ -126,13 +126,13 @@ class Learner:
         self.waiting[self.rounds] = choice
         return self.rounds
 
-    def report(self, round: int, z: Any, y: Any) -> None:
+    def report(self, round: int, z: Any, y: Any, context: Any = None) -> None:
         """Report the outcome of a round: instantaneous rewards of the played arms, overall rewards of all arms."""
         if round not in self.waiting:
             accepted = f"a round that was played and not reported yet: {self.pending}"
             validate.require(False, "round", round, accepted)
         x, probability, memo = self.waiting[round]
-        given = Feedback(x, z, y, np.array(self.rounds - round), np.array(True), probability, memo)
+        given = Feedback(x, z, y, np.array(self.rounds - round), np.array(True), probability, memo, context)
         reward_range = np.asarray(self.problem.reward_range, float)
         feedback = validate.feedback(given, (self.problem.n_arms,), reward_range, self.rounds)
         self.state = self.policy.update(self.state, feedback, self.rng.at(Purpose.LEARNING, round))
@@ -177,7 +177,7 @@ class Learner:
 
     def about(self) -> dict[str, str]:
         """The policy, problem and seed that a saved file must match."""
-        return {"policy": repr(self.policy), "problem": repr(self.problem), "seed": str(int(self.rng.keys[0]))}
+        return {"policy": repr(self.policy), "problem": described(self.problem), "seed": str(int(self.rng.keys[0]))}
 
     @classmethod
     def load(
@@ -218,6 +218,13 @@ class Learner:
             for played, value in zip(rounds, arrays.get(name, []), strict=True):
                 learner.waiting[played] = learner.waiting[played]._replace(**{name: value})
         return learner
+
+
+def described(problem: Problem) -> str:
+    """The problem as text; fields that older files do not have are left out where they have their defaults."""
+    added = ("observes", "context", "baseline")
+    plain = all(getattr(problem, name) == Problem._field_defaults[name] for name in added)
+    return repr(problem).partition(f", {added[0]}=")[0] + ")" if plain else repr(problem)
 
 
 def same_names(known: tuple[str, ...] | None, given: Sequence[str] | None) -> tuple[str, ...] | None:

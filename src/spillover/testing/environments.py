@@ -153,7 +153,7 @@ def check_outcomes(environment: Any, seed: int, draws: int) -> None:
         first: Any = None
         for x in decisions(world, t, 12):
             given = x.copy()
-            z, y = world.play(t, x, rng.at(Purpose.WORLD, t))
+            z, y, _ = world.play(t, x, rng.at(Purpose.WORLD, t))
             demand(np.array_equal(x, given), f"play({t}) changed the decision", "copy x first")
             idle = np.abs(np.where(x, 0.0, z)).max()
             demand(idle == 0, f"in round {t} an arm that was not played has z = {idle}", "set z to 0 where x is False")

@@ -94,7 +94,7 @@ def check_catch_up(policy: Any, trial: Trial) -> None:
     count, draw = world.horizon, np.random.default_rng([trial.seed, world.horizon])
     x = random_sets(world.problem.n_arms, world.problem.budget, (count,), [trial.seed])
     outcomes = [world.play(t, x[t - 1], rng.at(Purpose.WORLD, t)) for t in range(1, count + 1)]
-    z, y = (np.array(part) for part in zip(*outcomes, strict=True))
+    z, y = np.array([outcome.z for outcome in outcomes]), np.array([outcome.y for outcome in outcomes])
     rounds = Feedback(x, z, y, np.zeros(count, np.int64), draw.uniform(size=count) < 0.8)
     first = player.init(problem_for(player, world), rng.at(Purpose.START))
     rounds = rounds._replace(memo=player.select(first, rng.at(Purpose.CHOICE, 1)).memo)
