@@ -105,7 +105,11 @@ def gap_notes(
         f"{many} between the rounds, {where}, where {step_in_words(usual, known, kind)} is usual: "
         "only the order of rounds matters, and a gap is not a round"
     ]
-    if kind == NUMBER and isinstance(known[0], int) and all(looks_like_a_date(value) for value in (known[0], known[-1])):
+    if (
+        kind == NUMBER
+        and isinstance(known[0], int)
+        and all(looks_like_a_date(value) for value in (known[0], known[-1]))
+    ):
         notes.append(f"rounds such as {labels[0]} are read as numbers; dates must be written like {dashed(known[0])}")
     return notes
 

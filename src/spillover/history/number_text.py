@@ -13,7 +13,9 @@ from spillover.types import Array
 
 EMPTY = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
 CURRENCY = r"(?:[$€£¥₹₩₽₺]|usd|eur|gbp|chf|jpy|cny|cad|aud|sek|nok|dkk|pln|zł|kr\.?)"
-SHAPE = re.compile(rf"^(\(?)([+-]?)\s*({CURRENCY})?\s*([+-]?)\s*([\d.,' ]*\d[.,]?)\s*(%)?\s*({CURRENCY})?(\)?)$", re.IGNORECASE)
+SHAPE = re.compile(
+    rf"^(\(?)([+-]?)\s*({CURRENCY})?\s*([+-]?)\s*([\d.,' ]*\d[.,]?)\s*(%)?\s*({CURRENCY})?(\)?)$", re.IGNORECASE
+)
 SCIENTIFIC = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+$")
 PLAIN = re.compile(r"^\d+$")
 GROUPS = {sign: re.compile(rf"^[1-9]\d{{0,2}}(?:{re.escape(sign)}\d{{3}})+$") for sign in ",. '"}
@@ -30,10 +32,9 @@ class NumberText(NamedTuple):
 
 
 class Unclear(NamedTuple):
-    """Why the texts of a column are no numbers: how many of them, the first one, and what is accepted."""
+    """Why texts of a column are no numbers: which of them, and what is accepted."""
 
-    text: str
-    count: int
+    texts: tuple[str, ...]
     accepted: str
 
 
@@ -102,32 +103,36 @@ def evidence(texts: Iterable[str]) -> set[str]:
     return {point_of(part.digits) for part in parts if part is not None} & {POINT, COMMA}
 
 
-def parse_numbers(texts: Sequence[str], point: str | None = None, elsewhere: frozenset[str] = frozenset()) -> Array | Unclear:
+def parse_numbers(
+    texts: Sequence[str], point: str | None = None, elsewhere: frozenset[str] = frozenset()
+) -> Array | Unclear:
     """The numbers of a column's distinct texts, NaN for empty ones; or why they are not clear.
 
     point: the decimal sign, if it was given. elsewhere: the decimal signs that the rest of the table shows.
 
     >>> parse_numbers(["1.234", "0,5", ""])
     array([1.234e+03, 5.000e-01,       nan])
-    >>> parse_numbers(["1,234", "2,500"]).accepted
-    "clear whether it is 1234 or 1.234: say which with --decimal point or --decimal comma"
+    >>> print(parse_numbers(["1,234", "2,500"]).accepted)
+    clear whether it is 1234 or 1.234: say which with --decimal point or --decimal comma
     """
     parts = [None if is_empty(text) else take_apart(text) for text in texts]
     bad = [text for text, part in zip(texts, parts, strict=True) if part is None and not is_empty(text)]
     if bad:
-        return Unclear(bad[0], len(bad), "a finite number, or empty until it is known")
+        return Unclear(tuple(bad), "a finite number, or empty until it is known")
     known = [part for part in parts if part is not None]
-    mixed = mixed_signs(known)
-    if mixed:
-        return mixed
+    if mixed := mixed_signs(known):
+        return Unclear(texts_like(texts, parts, mixed[0]), mixed[1])
     chosen = point or decided_point(known, elsewhere)
     if chosen is None:
-        return unclear_point(known)
+        several = [part for part in known if COMMA in part.digits]
+        return Unclear(texts_like(texts, parts, several), unclear_point(several[0]))
     values = [np.nan if part is None else signed_value(part, chosen) for part in parts]
-    wrong = [text for text, value, part in zip(texts, values, parts, strict=True) if part is not None and np.isnan(value)]
+    wrong = [
+        text for text, value, part in zip(texts, values, parts, strict=True) if part is not None and np.isnan(value)
+    ]
     if wrong:
         sign = "point" if chosen == POINT else "comma"
-        return Unclear(wrong[0], len(wrong), f"a number with a decimal {sign}, as other cells have")
+        return Unclear(tuple(wrong), f"a finite number with a decimal {sign}, as other cells have")
     return np.array(values, np.float64)
 
 
@@ -138,14 +143,21 @@ def signed_value(part: NumberText, point: str) -> float:
     return (-value if part.negative else value) / (100.0 if part.percent else 1.0)
 
 
-def mixed_signs(known: Sequence[NumberText]) -> Unclear | None:
+def texts_like(texts: Sequence[str], parts: Sequence[NumberText | None], some: Sequence[NumberText]) -> tuple[str, ...]:
+    """The texts of some of the numbers."""
+    wanted = set(some)
+    return tuple(text for text, part in zip(texts, parts, strict=True) if part in wanted)
+
+
+def mixed_signs(known: Sequence[NumberText]) -> tuple[list[NumberText], str] | None:
     """Percent signs on some cells only, or several currencies: these numbers do not belong on one scale."""
     without = [part for part in known if not part.percent and part.digits.strip("0.,")]
-    if without and len(without) < len(known) and any(part.percent for part in known):
-        return Unclear(without[0].digits, len(without), "written with a percent sign, as other cells are (or all without)")
+    if without and any(part.percent for part in known):
+        return without, "written with a percent sign, as other cells are (or all without)"
     currencies = sorted({part.currency for part in known} - {""})
     if len(currencies) > 1:
-        return Unclear(currencies[1], len(known), f"in one currency; there are {' and '.join(currencies)}")
+        other = [part for part in known if part.currency == currencies[1]]
+        return other, f"in one currency; there are {' and '.join(currencies)}"
     return None
 
 
@@ -165,11 +177,6 @@ def decided_point(known: Sequence[NumberText], elsewhere: frozenset[str]) -> str
     return None if any(COMMA in part.digits for part in known) else POINT
 
 
-def unclear_point(known: Sequence[NumberText]) -> Unclear:
-    several = [part.digits for part in known if COMMA in part.digits]
-    whole, decimal = (f"{value_of(several[0], point):.10g}" for point in (POINT, COMMA))
-    return Unclear(
-        several[0],
-        len(several),
-        f"clear whether it is {whole} or {decimal}: say which with --decimal point or --decimal comma",
-    )
+def unclear_point(part: NumberText) -> str:
+    whole, decimal = (f"{value_of(part.digits, point):.10g}" for point in (POINT, COMMA))
+    return f"clear whether it is {whole} or {decimal}: say which with --decimal point or --decimal comma"

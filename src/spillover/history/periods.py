@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
+from spillover.history.cells import round_value
+
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 NUMBER, DATE, MONTH, QUARTER, WEEK = "number", "date", "month", "quarter", "week"
 DAY_FIRST, MONTH_FIRST = "day-first", "month-first"
@@ -24,8 +26,14 @@ FORMS = {
         r"(?P<month>0?[1-9]|1[0-2])/(?P<year>\d{4})",
     ),
     QUARTER: (r"(?P<year>\d{4})[-/. ]*q(?P<quarter>[1-4])", r"q(?P<quarter>[1-4])[-/. ]*(?P<year>\d{4})"),
-    WEEK: (r"(?P<year>\d{4})[-/. ]*(?:w|kw|cw)[- ]?(?P<week>\d{1,2})", r"(?:w|kw|cw|week)[-/. ]*(?P<week>\d{1,2})[-/. ,]+(?P<year>\d{4})"),
-    DATE: (rf"(?P<day>\d{{1,2}})[-/ .]+{MONTH_NAME}[-/ .,]+(?P<year>\d{{4}})", rf"{MONTH_NAME}[-/ .]+(?P<day>\d{{1,2}}),?[ ]+(?P<year>\d{{4}})"),
+    WEEK: (
+        r"(?P<year>\d{4})[-/. ]*(?:w|kw|cw)[- ]?(?P<week>\d{1,2})",
+        r"(?:w|kw|cw|week)[-/. ]*(?P<week>\d{1,2})[-/. ,]+(?P<year>\d{4})",
+    ),
+    DATE: (
+        rf"(?P<day>\d{{1,2}})[-/ .]+{MONTH_NAME}[-/ .,]+(?P<year>\d{{4}})",
+        rf"{MONTH_NAME}[-/ .]+(?P<day>\d{{1,2}}),?[ ]+(?P<year>\d{{4}})",
+    ),
 }
 COMPILED = {kind: [re.compile(form, re.IGNORECASE) for form in forms] for kind, forms in FORMS.items()}
 TWO_ORDERS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})( \d{1,2}:\d{2}(?::\d{2})?)?")
@@ -68,8 +76,6 @@ def merged(values: Sequence[Any], plain: Sequence[Any]) -> list[Any]:
 
 def plain_rounds(texts: Sequence[str]) -> Rounds:
     """Whole numbers and ISO dates."""
-    from spillover.history.cells import round_value
-
     values = [round_value(text) for text in texts]
     return Rounds(DATE if any(isinstance(value, datetime) for value in values) else NUMBER, values)
 

@@ -24,7 +24,7 @@ CHOSEN = (
 )
 OUTCOME = (
     "y outcome outcomes reward payoff target response total overall result",
-    "sales revenue clicks conversions orders units profit turnover cases deaths visits signups purchases income "
+    "sales revenue clicks conversions orders units profit turnover cases deaths visits signups purchases "
     "leads bookings demand share volume quantity sold gmv installs rides choice umsatz",
 )
 OWN = ("z own ownreward owneffect direct directreward instantaneous instantaneousreward",)
