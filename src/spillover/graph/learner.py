@@ -1,11 +1,20 @@
 """The contract of a graph learner."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+
+
+class GraphErrors(NamedTuple):
+    """What a learner knows of the errors of its estimates, and of the outcomes without any decision."""
+
+    baseline: Array  # (*batch, n): expected outcome of each arm if nothing is chosen, spill-over included
+    weights_variance: Array  # (*batch, n)
+    edge_variance: Array  # (*batch, n, n)
+    edge_probability: Array  # (*batch, n, n): that the edge exists
 
 
 class GraphLearner(ABC):
@@ -51,6 +60,11 @@ class GraphLearner(ABC):
         return True
 
     @property
+    def fits_baseline(self) -> bool:
+        """Whether it allows for outcomes that are not 0 where nothing is chosen."""
+        return False
+
+    @property
     def signed(self) -> bool:
         """Whether spill-over may hurt: edges may be negative."""
         return False
@@ -67,6 +81,22 @@ class GraphLearner(ABC):
         for row in range(len(z)):
             graph = self.absorb(graph, z[row], y[row], weight[row], played_at[row])
         return graph
+
+    def absorb_expected(
+        self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
+    ) -> Any:
+        """`absorb`, for a policy that knows what it expected of z before the outcome arrived; by default it is ignored.
+
+        expected: E[z | x, past], (*batch, n), 0 for arms that were not chosen: an instrument, because it depends on the
+        decision and on the past only.
+        """
+        return self.absorb(graph, z, y, weight, played_at)
+
+    def absorb_expected_rounds(
+        self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
+    ) -> Any:
+        """`absorb_expected` for many rounds of one history, in order along the first axis of all arguments."""
+        return self.absorb_rounds(graph, z, y, weight, played_at)
 
     def remember(self, graph: Any) -> Any:
         """What `judge` will need of the current estimates when the outcome of the next round arrives; None: nothing."""
@@ -94,3 +124,11 @@ class GraphLearner(ABC):
     def gain(self, graph: Any) -> Array:
         """The direct effects, the diagonal of F, (*batch, n); 1 if they are not estimated."""
         return np.ones_like(graph.weights)
+
+    def errors(self, graph: Any) -> GraphErrors | None:
+        """Standard errors and baselines; None if they are not estimated."""
+        return None
+
+    def signals(self, graph: Any) -> dict[str, Any]:
+        """Data for health checks, as in `spillover.policies.signals`."""
+        return {}

@@ -1,0 +1,73 @@
+"""When z is not to be trusted: a baseline, a hidden common cause, noise in the equations."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, update_evidence
+from spillover.graph.k_class import ALARM, KClassState
+from spillover.graph.regression import Regression, floor_of
+from spillover.types import Array, Batch, BoolArray, Problem
+
+NOISY = 10.0  # an equation has noise if its residuals exceed the least variance so many times
+
+
+class Doubts(NamedTuple):
+    """What speaks against the candidates that trust z."""
+
+    declared: BoolArray  # (*batch,): the problem says that there is a baseline
+    baseline: BoolArray  # (*batch,): declared, or outcomes are not 0 where z is
+    confounded: BoolArray  # (*batch,): a hidden common cause of z and y was detected
+    noisy: BoolArray  # (*batch,): the equations have noise
+    given_x: (
+        Evidence  # of payoffs predicted from what was expected of z: by k-class, and by the candidate that z favours
+    )
+
+
+def empty_doubts(problem: Problem, batch: Batch) -> Doubts:
+    declared, never = np.full(batch, bool(problem.baseline)), np.zeros(batch, np.bool_)
+    return Doubts(declared, declared.copy(), never, never.copy(), empty_evidence(2, batch))
+
+
+def z_misleads(doubts: Doubts) -> BoolArray:
+    """Whether only the k-class estimate is right, (*batch,)."""
+    return np.asarray(doubts.baseline | doubts.confounded)
+
+
+def raise_doubts(doubts: Doubts, k_class: KClassState) -> Doubts:
+    """Doubts about z itself, which stay once they are raised."""
+    return doubts._replace(
+        baseline=doubts.baseline | (k_class.constant > ALARM),
+        confounded=doubts.confounded | (k_class.confounded > ALARM),
+    )
+
+
+def note_noise(doubts: Doubts, known: Regression) -> Doubts:
+    """Whether the equations have noise, from the residuals of y on z."""
+    variance = np.diagonal(known.scatter, axis1=-2, axis2=-1).max(axis=-1) / np.maximum(known.freedom, 1.0)
+    return doubts._replace(noisy=np.asarray(variance > NOISY * floor_of(known)))
+
+
+def compare_given_x(
+    doubts: Doubts, k_class: Array, usual: Array, expected: Array, y: Array, arrived: BoolArray
+) -> Doubts:
+    """Compare a payoff with what two sets of weights predict of it from the decision alone.
+
+    A confounded graph predicts the payoff well from z, which is confounded too, but not from the decision.
+    """
+    predicted = np.stack([np.vecdot(k_class, expected), np.vecdot(usual, expected)], axis=-1)
+    return doubts._replace(given_x=update_evidence(doubts.given_x, predicted, y.sum(axis=-1), arrived))
+
+
+def prefers_k_class(doubts: Doubts) -> BoolArray:
+    """Whether the k-class estimate is used: where z misleads, or with noise unless z's favourite is clearly better."""
+    misled = z_misleads(doubts)
+    if not doubts.noisy.any():
+        return misled
+    return np.asarray(misled | (doubts.noisy & (best_candidate(doubts.given_x) == 0)))
+
+
+def forget_doubts(doubts: Doubts, rows: BoolArray) -> Doubts:
+    """The evidence of predictions starts from scratch after a change of the graph."""
+    left = [np.where(rows[(..., *[None] * (part.ndim - rows.ndim))], 0.0, part) for part in doubts.given_x]
+    return doubts._replace(given_x=Evidence(*left))
