@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,12 @@ class Frame:
     first_row: int = 1  # the number of the first row, where rows have numbers and no lines
     kept: Any = None  # the rows of the file that are not blank; None: all
 
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
     def __getitem__(self, name: str) -> Column:
-        return next(column for column in self.columns if column.name == name)
+        return self.by_name[name]
 
     @property
     def names(self) -> list[str]:
