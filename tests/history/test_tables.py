@@ -198,6 +198,15 @@ def test_arms_that_came_later_or_went_are_used_where_they_are() -> None:
     assert found.arrived.all()
 
 
+def test_a_misspelt_arm_is_named(tmp_path) -> None:
+    names = ["nroth" if k == 4 else name for k, name in enumerate(LONG["region"])]
+    path = in_format(changed(LONG, region=names), "csv", tmp_path)
+    (line,) = refused(path, "arm 'nroth' appears in 1 of 8 rounds, where 'north' is missing", "did you mean north?")
+    assert line.startswith(f"{path}:6: ")
+    later = read_history(changed(LONG, region=[*LONG["region"][:14], "north 2", "south"]))
+    assert later.arms == ("north", "north 2", "south")
+
+
 def test_single_missing_cells_are_counted_in_one_note() -> None:
     orders = [None if k in (2, 5, 6) else value for k, value in enumerate(LONG["orders"])]
     found = read_history(changed(LONG, orders=orders))
