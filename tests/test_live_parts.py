@@ -137,6 +137,10 @@ def test_a_payoff_is_one_number():
     learner.report(learner.play(), y=12.5)
     (piece,) = policy.calls("update")
     np.testing.assert_array_equal(piece.y, [12.5, 0.0, 0.0])
+    learner.play()
+    for wrong in (None, NAN, [NAN, 0.0, 0.0]):
+        with pytest.raises(ValueError, match=r"y = .*: must be a finite number, the payoff"):
+            learner.report(2, y=wrong)
 
 
 def test_it_is_saved_and_loaded_in_the_middle_of_everything(tmp_path):
@@ -171,6 +175,6 @@ def test_a_file_of_a_problem_without_the_new_fields_is_still_loaded(tmp_path):
 
 
 def test_a_policy_that_needs_z_is_refused_where_there_is_none():
-    with pytest.raises(ValueError, match=r"policy = NDCSEM\(.*must be one that can do without the instantaneous") as e:
+    with pytest.raises(ValueError, match=r"policy = NDCSEM: must be one that does not need the inst") as e:
         sp.Learner(sp.NDCSEM(), OVERALL)
     assert "\n" not in str(e.value)

@@ -143,7 +143,11 @@ class Policy(ABC):
         return self
 
     def observe(self, state: State, context: Array) -> State:
-        """Take in the context of the coming round, (*batch, k), before `select`; by default it is ignored."""
+        """Take in the context of the coming round, (*batch, k), before `select`; by default it is ignored.
+
+        It is called in every round if the problem has context. If it is called again before `played`, the last context
+        counts.
+        """
         return state
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
@@ -282,13 +286,18 @@ def round_of(rounds: Feedback, row: int) -> Feedback:
 
 def require_suits(policy: Policy, problem: Problem) -> None:
     """Raise a ValueError if a problem does not observe what a policy needs."""
-    lacking = problem.observes != "both" and policy.needs_rewards
-    missing = "the instantaneous rewards z" if lacking else "the outcome of each arm"
-    if lacking or (problem.observes == "payoff" and policy.needs_outcomes):
-        raise ValueError(
-            f"policy = {policy!r}: must be one that can do without {missing}, as problem.observes is "
-            f"{problem.observes!r}"
-        )
+    payoff = problem.observes == "payoff"
+    if problem.observes != "both" and policy.needs_rewards:
+        needed = "the instantaneous rewards z"
+    elif payoff and policy.needs_outcomes:
+        needed = "the outcome of each arm"
+    else:
+        return
+    name, other = repr(policy).partition("(")[0], "PayoffRegression()" if payoff else "InstrumentalSEM()"
+    raise ValueError(
+        f"policy = {name}: must be one that does not need {needed}, such as {other}, as the problem observes "
+        f"{problem.observes!r} only"
+    )
 
 
 def suited(policy: "AnyPolicy", problem: Problem) -> Policy:
