@@ -13,10 +13,14 @@ def codes(found):
     return {finding.code for finding in found.findings}
 
 
-def arms_of(found, code):
+def said(found, code):
     finding = found.find(code)
     assert finding is not None, found.findings
-    return finding.arms
+    return finding
+
+
+def arms_of(found, code):
+    return said(found, code).arms
 
 
 def test_a_clean_table_has_no_warning() -> None:
@@ -73,7 +77,7 @@ def test_a_constant_budget_is_noted() -> None:
     x, y, _ = table(5, budget=2)
     found = assess(x, y)
     assert found.warnings == ()
-    assert "Exactly 2 arms were chosen" in found.find("constant-budget").sentence
+    assert "Exactly 2 arms were chosen" in said(found, "constant-budget").sentence
 
 
 def test_nearly_together() -> None:
@@ -125,7 +129,7 @@ def test_constant_outcomes() -> None:
     x, y, _ = table(12)
     y[:, 1] = 3.0
     assert arms_of(assess(x, y, arms="abcd"), "constant-outcomes") == ("b",)
-    assert assess(x, np.ones_like(y)).find("constant-outcomes").warning
+    assert said(assess(x, np.ones_like(y)), "constant-outcomes").warning
 
 
 def test_common_shocks() -> None:
@@ -142,6 +146,14 @@ def test_one_outcome_for_all_arms() -> None:
     assert found.reduced.total == pytest.approx(assess(x, y).reduced.total)
     assert np.isnan(found.reduced.own).all()
     assert np.isnan(found.averages[0].own.chosen)
+
+
+def test_many_arms_get_averages_but_no_regression() -> None:
+    x, y, _ = table(18, rounds=500, arms=401)
+    found = assess(x, y)
+    assert np.isnan(found.reduced.effects).all()
+    assert found.averages[400].times == x[:, 400].sum()
+    assert codes(found) == {"too-few-rounds" if len(x) <= 402 else "few-rounds", "separable"}
 
 
 def test_nothing_known_yet() -> None:

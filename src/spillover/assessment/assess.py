@@ -17,7 +17,7 @@ from spillover.assessment.learnable import (
     size_findings,
     timing_findings,
 )
-from spillover.assessment.reduced_form import ReducedForm, reduced_form
+from spillover.assessment.reduced_form import ReducedForm, reduced_form, unknown_form
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,8 +29,8 @@ class Assessment:
     known: int  # rounds with outcomes
     unknowns: int  # of each outcome: the baseline, what the context adds, and the effect of each arm
     averages: tuple[ArmAverages, ...]
-    reduced: ReducedForm | None  # None with too many arms for it
-    groups: Groups | None
+    reduced: ReducedForm  # all NaN with too many arms for it
+    groups: Groups
     findings: tuple[Finding, ...]
 
     @property
@@ -57,15 +57,13 @@ class Assessment:
         found: dict[str, Any] = {"arm": self.arms[j], "times_chosen": averages.times}
         found |= {name: value.to_dict() for name, value in (("own", averages.own), ("others", averages.rest))}
         found["total"] = averages.total.to_dict()
-        found["least_squares"] = None
-        if self.reduced is not None:
-            estimates = {"own": (self.reduced.own, self.reduced.own_error)}
-            estimates["others"] = self.reduced.spill, self.reduced.spill_error
-            estimates["total"] = self.reduced.total, self.reduced.total_error
-            found["least_squares"] = {
-                name: {"effect": finite(effect[j]), "standard_error": finite(error[j])}
-                for name, (effect, error) in estimates.items()
-            } | {"identified": bool(self.reduced.identified[j])}
+        estimates = {"own": (self.reduced.own, self.reduced.own_error)}
+        estimates["others"] = self.reduced.spill, self.reduced.spill_error
+        estimates["total"] = self.reduced.total, self.reduced.total_error
+        found["least_squares"] = {
+            name: {"effect": finite(effect[j]), "standard_error": finite(error[j])}
+            for name, (effect, error) in estimates.items()
+        } | {"identified": bool(self.reduced.identified[j])}
         return found
 
 
@@ -110,8 +108,8 @@ def assess(
     )
     averages = arm_averages(data)
     used = data.latest()
-    reduced = reduced_form(used) if len(data.arms) <= MOST_ARMS else None
-    groups = None if reduced is None else groups_of(used, reduced)
+    reduced = reduced_form(used) if len(data.arms) <= MOST_ARMS else unknown_form(used)
+    groups = groups_of(used, reduced)
     return Assessment(
         arms=data.arms,
         rounds=len(data.x),
@@ -125,11 +123,11 @@ def assess(
 
 
 def findings_of(
-    data: Data, used: Data, averages: tuple[ArmAverages, ...], reduced: ReducedForm | None, groups: Groups | None
+    data: Data, used: Data, averages: tuple[ArmAverages, ...], reduced: ReducedForm, groups: Groups
 ) -> list[Finding]:
-    """All findings; those that need a regression only where there is one."""
+    """All findings; of a table without outcomes only that they are missing."""
     found = [*size_findings(data)]
-    if reduced is None or groups is None or not data.known.any():
+    if not data.known.any():
         return found
     return [
         *found,

@@ -39,7 +39,7 @@ def groups_of(data: Data, reduced: ReducedForm) -> Groups:
         together=together,
         opposite=opposite if constant is None or len(data.arms) > 2 else (),
         budget=constant,
-        dependent=positions(dependent) if len(x) > len(data.arms) + 1 + data.context.shape[1] else (),
+        dependent=positions(dependent) if reduced.rounds > len(data.arms) + 1 + data.context.shape[1] else (),
     )
 
 

@@ -62,7 +62,8 @@ def reduced_form(data: Data) -> ReducedForm:
     n, m = len(data.arms), len(data.outcomes)
     effects, errors = np.full((m, n), np.nan), np.full((m, n), np.nan)
     residuals, freedom = np.full(data.y.shape, np.nan), np.zeros(m, np.int64)
-    usable = np.isfinite(data.y) & np.isfinite(data.context).all(axis=1)[:, None]
+    with_context = np.asarray(np.isfinite(data.context).all(axis=1))
+    usable = np.asarray(np.isfinite(data.y) & with_context[:, None])
     for columns in alike(usable):
         design = design_of(data, np.flatnonzero(usable[:, columns[0]]))
         effects[columns], rest = fit(design, data.y[np.ix_(design.rows, columns)])
@@ -88,12 +89,33 @@ def reduced_form(data: Data) -> ReducedForm:
     )
 
 
-def alike(usable: BoolArray) -> list[list[int]]:
+def unknown_form(data: Data) -> ReducedForm:
+    """A reduced form of which nothing is known."""
+    n, m = len(data.arms), len(data.outcomes)
+    pairs, single = np.full((m, n), np.nan), np.full(n, np.nan)
+    return ReducedForm(
+        effects=pairs,
+        errors=pairs,
+        own=single,
+        own_error=single,
+        spill=single,
+        spill_error=single,
+        total=single,
+        total_error=single,
+        projector=np.zeros((n, n)),
+        freedom=np.zeros(m, np.int64),
+        residuals=np.full(data.y.shape, np.nan),
+        inflation=np.full(n, np.inf),
+        rounds=0,
+    )
+
+
+def alike(usable: BoolArray) -> list[IntArray]:
     """Groups of outcomes that are known in the same rounds: they share a design."""
     groups: dict[bytes, list[int]] = {}
     for i, column in enumerate(np.packbits(usable, axis=0).T):
         groups.setdefault(column.tobytes(), []).append(i)
-    return list(groups.values())
+    return [np.array(group, np.int64) for group in groups.values()]
 
 
 def design_of(data: Data, rows: IntArray) -> Design:
