@@ -114,8 +114,23 @@ def test_a_drift_is_no_season() -> None:
 
 def test_a_trend_in_choices() -> None:
     x, y, _ = table(10)
-    x[:, 1] = np.arange(len(x)) > 60
+    x[:, 1] = (np.arange(len(x)) > 60) ^ (np.arange(len(x)) % 30 == 0)
     assert arms_of(assess(x, y, arms="abcd"), "choices-follow-trend") == ("b",)
+
+
+def test_an_arm_that_was_switched_on_once() -> None:
+    x, y, _ = table(10)
+    x[:, 1] = np.arange(len(x)) > 80
+    found = assess(x, y, arms="abcd")
+    assert arms_of(found, "switched-once") == ("b",)
+    assert "choices-follow-trend" not in codes(found)
+
+
+def test_outcomes_that_add_up_to_one() -> None:
+    x, y, _ = table(10)
+    shares = np.exp(y) / np.exp(y).sum(axis=1, keepdims=True)
+    assert said(assess(x, shares), "constant-sum").warning
+    assert "constant-sum" not in codes(assess(x, y))
 
 
 def test_a_baseline_is_seen_where_nothing_is_chosen() -> None:

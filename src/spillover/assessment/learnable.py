@@ -10,13 +10,14 @@ from spillover.assessment.finding import FINE, NOTE, WARNING, Finding, count_of,
 from spillover.assessment.groups import Groups
 from spillover.assessment.reduced_form import ReducedForm
 from spillover.assessment.season import follows, seasons
-from spillover.types import Array
+from spillover.types import Array, BoolArray
 
 ENOUGH = 3  # rounds for each unknown, below which estimates are said to be rough
 RARE = 5  # fewer rounds with (or without) an arm than this say little of it
 INFLATED = 10.0  # a standard error more than 3 times larger than it would be with independent choices
 STRONG = 0.5  # share of the variance from which on choices follow something
 CERTAIN = 1e-3  # p-value below which a season is no accident
+LONG = 20  # rounds from which on a single switch is no accident
 TOGETHER = 0.5  # average correlation between the residuals of outcomes
 NEGLIGIBLE = 1e-9  # of the largest outcome
 
@@ -109,14 +110,29 @@ def timing_findings(data: Data) -> Iterator[Finding]:
                 "cannot be told from the season's unless it is given as context."
             )
             yield Finding("choices-follow-season", WARNING, sentence, arms)
+    once = switched_once(data.x)
+    if once.any():
+        arms = data.names(once)
+        sentence = (
+            f"Switched on or off once and never back: {join_names(arms)}. The effect cannot be told from anything "
+            "else that changed at the time, or from a trend."
+        )
+        yield Finding("switched-once", WARNING, sentence, arms)
     clock = np.arange(len(data.x), dtype=float)
     trend = np.array([correlation(column.astype(float), clock) ** 2 for column in data.x.T]) > STRONG
-    if (trend & varying).any() and len(data.x) > len(data.arms):
-        arms = data.names(trend & varying)
+    if (trend & varying & ~once).any() and len(data.x) > len(data.arms):
+        arms = data.names(trend & varying & ~once)
         sentence = (
             f"Chosen mostly early or mostly late: {join_names(arms)}. Their effects are hard to tell from a trend."
         )
         yield Finding("choices-follow-trend", NOTE, sentence, arms)
+
+
+def switched_once(x: BoolArray) -> BoolArray:
+    """Arms that were switched on (or off) once and stayed so, with enough rounds before and after."""
+    changes = (x[1:] != x[:-1]).sum(axis=0)
+    times = x.sum(axis=0)
+    return np.asarray((changes == 1) & (np.minimum(times, len(x) - times) >= RARE) & (len(x) >= LONG))
 
 
 def correlation(first: Array, second: Array) -> float:
@@ -138,6 +154,13 @@ def outcome_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
         every = "All outcomes" if constant.all() else f"The outcomes of {join_names(names)}"
         sentence = f"{every} are always the same: nothing can be learned from them."
         yield Finding("constant-outcomes", WARNING if constant.all() else NOTE, sentence, names if data.own else ())
+    total = y[data.complete].sum(axis=1)
+    if len(total) > ENOUGH and not constant.all() and y.shape[1] > 1 and np.ptp(total) <= NEGLIGIBLE * scale:
+        sentence = (
+            f"The outcomes of every round add up to the same number ({total[0]:.3g}): choosing arms can only move "
+            "shares between them, and no decision changes the sum."
+        )
+        yield Finding("constant-sum", WARNING, sentence)
     missing = int((~known[data.known]).sum())
     if missing:
         sentence = f"{count_of(missing, 'outcome')} of {known[data.known].size:,} are missing: the others are used."
