@@ -1,54 +1,54 @@
-"""The plain data of each arm next to what the policy makes of it."""
+"""The plain data of each arm as lines of text: how often it was chosen, and what came out with it and without it."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
+from spillover.assessment import Assessment
 from spillover.reasons.intervals import decimals_for, round_to, short_number
 from spillover.reasons.render import align_columns
-from spillover.recommendation.arms import ArmAnswer
-from spillover.recommendation.result import Recommendation
 
 SHOWN = 16  # arms
 NOTHING = "-"
 
 
-def data_lines(answer: Recommendation) -> list[str]:
-    """How often each arm was chosen, and what came out with it and without it."""
-    own, rest = ("its outcome", "all others'") if answer.per_arm else ("the outcome", "")
-    titles = [
-        "arm",
-        "",
-        "chosen",
-        f"{own} with it",
-        "without",
-        "difference",
-        f"{rest} difference",
-        "least squares, in all",
-    ]
-    rows = [titles, *(row_of(arm) for arm in answer.arms[:SHOWN])]
-    if not answer.per_arm:
+def data_lines(assessment: Assessment, order: Sequence[int], *, per_arm: bool, sign: float) -> list[str]:
+    """One line for each arm, in the given order."""
+    own = "its outcome with it" if per_arm else "outcome with it"
+    titles = ["arm", "", "chosen", own, "without", "difference", "others' difference", "least squares"]
+    rows = [titles, *(row_of(assessment, j, per_arm, sign) for j in order[:SHOWN])]
+    if not per_arm:
         rows = [[*row[:6], row[7]] for row in rows]
-    lines = ["Averages over all rounds, differences with 2 standard errors:", *align_columns(rows)]
-    if len(answer.arms) > SHOWN:
-        lines.append(f"... and {len(answer.arms) - SHOWN} more arms with lower scores")
-    return [*lines, ""]
+    lines = ["Averages over all rounds; differences with 2 standard errors:", *align_columns(rows)]
+    if len(order) > SHOWN:
+        lines.append(f"... and {len(order) - SHOWN} more arms")
+    meaning = "Least squares: the effect on all outcomes together, by a regression on all choices and the context"
+    compared = ", compared with the average arm" if assessment.groups.budget is not None else ""
+    return [line.rstrip() for line in [*lines, f"{meaning}{compared}."]]
 
 
-def row_of(arm: ArmAnswer) -> list[str]:
+def row_of(assessment: Assessment, j: int, per_arm: bool, sign: float) -> list[str]:
     """The cells of one arm."""
+    averages, reduced = assessment.averages[j], assessment.reduced
+    own, rest = averages.own if per_arm else averages.total, averages.rest
     return [
-        arm.arm,
+        assessment.arms[j],
         "",
-        f"{arm.times_chosen:,}",
-        short_number(arm.outcome_when_chosen),
-        short_number(arm.outcome_when_not),
-        with_error(arm.difference, arm.difference_error),
-        with_error(arm.others_difference, arm.others_difference_error),
-        with_error(arm.least_squares_total, arm.least_squares_total_error),
+        f"{averages.times:,}",
+        short_number(sign * own.chosen),
+        short_number(sign * own.others),
+        with_error(sign * own.difference, own.error),
+        with_error(sign * rest.difference, rest.error),
+        with_error(sign * float(reduced.total[j]), float(reduced.total_error[j])),
     ]
 
 
 def with_error(value: float, error: float) -> str:
-    """A difference and two standard errors, rounded to what they support."""
+    """A difference and two standard errors, rounded to what they support.
+
+    >>> with_error(0.4687, 0.02), with_error(12.0, np.nan)
+    ('0.47 ± 0.04', '12.0')
+    """
     if not np.isfinite(value):
         return NOTHING
     if not np.isfinite(error) or error == 0:

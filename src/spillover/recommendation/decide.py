@@ -107,6 +107,7 @@ def decide(
         cautions=tuple(warned(learner, history, facts, reasons)),
         assessment=facts.assessment,
         per_arm=facts.per_arm,
+        sign=facts.sign,
         without_exploration=greedy,
     )
 

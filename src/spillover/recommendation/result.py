@@ -31,6 +31,7 @@ class Recommendation:
     cautions: tuple[Finding, ...]  # warnings and notes about the estimates
     assessment: Assessment
     per_arm: bool = True  # whether each arm has an outcome of its own
+    sign: float = 1.0  # -1 where outcomes are minimised
     without_exploration: bool = False  # whether it was decided by what is known alone
     taken: tuple[str, ...] = ()  # what was taken from the data because it was not given: ranges, doses
 

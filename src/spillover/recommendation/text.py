@@ -40,7 +40,9 @@ def short_text(answer: Recommendation) -> str:
 
 def full_text(answer: Recommendation) -> str:
     """The decision and all reasons."""
-    lines = [headline(answer), "", *data_lines(answer), str(answer.reasons), "", *context_lines(answer)]
+    order = [arm.position for arm in answer.reasons.ranked()]
+    data = data_lines(answer.assessment, order, per_arm=answer.per_arm, sign=answer.sign)
+    lines = [headline(answer), "", *data, "", str(answer.reasons), "", *context_lines(answer)]
     own = [f"Warning: {finding.sentence}" for finding in answer.cautions if finding.warning]  # the health is above
     return "\n".join([*lines, *note_lines(answer), *own])
 
