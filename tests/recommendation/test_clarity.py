@@ -16,7 +16,7 @@ BEST = np.array([True, False, False])
 def why(x=None, y=None, *, sees_rewards=False, best=BEST, **options):
     if x is None:
         x, y, _ = table(0, arms=3, effects=EFFECTS)
-    found = reasons(explanation(EFFECTS, **options), arms="abc")
+    found = reasons(explanation(EFFECTS, **options), arms=list("abc"))
     return list(unclear(found, best, assess(x, y, arms="abc"), sees_rewards))
 
 

@@ -19,6 +19,8 @@ STRONG = 0.5  # share of the variance from which on choices follow something
 CERTAIN = 1e-3  # p-value below which a season is no accident
 LONG = 20  # rounds from which on a single switch is no accident
 TOGETHER = 0.5  # average correlation between the residuals of outcomes
+SURELY = 3.5  # standard errors by which a baseline differs from 0
+SMALL = 0.02  # of the usual outcome: a smaller baseline is none
 NEGLIGIBLE = 1e-9  # of the largest outcome
 
 
@@ -145,7 +147,7 @@ def correlation(first: Array, second: Array) -> float:
 def outcome_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
     """Outcomes without a choice, outcomes that never vary, and causes that all outcomes of a round share."""
     y, scale = data.y, float(np.nanmax(np.abs(data.y), initial=0.0)) if np.isfinite(data.y).any() else 0.0
-    yield from baseline_findings(data, scale)
+    yield from baseline_findings(data, reduced)
     known = np.isfinite(y)
     spread = [float(np.ptp(column[here])) if here.any() else np.nan for column, here in zip(y.T, known.T, strict=True)]
     constant = np.array(spread) <= NEGLIGIBLE * scale
@@ -169,22 +171,27 @@ def outcome_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
     yield from residual_findings(data, reduced)
 
 
-def baseline_findings(data: Data, scale: float) -> Iterator[Finding]:
+def baseline_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
     """What happens in rounds in which nothing is chosen."""
     idle = ~data.x.any(axis=1) & data.known
     if not idle.any():
         return
-    level = float(np.nanmean(np.nansum(data.y[idle], axis=1)))
-    if abs(level) > NEGLIGIBLE * scale:
+    totals = np.nansum(data.y, axis=1)
+    level, usual = float(totals[idle].mean()), float(np.abs(totals[data.known]).mean())
+    noise = reduced.residuals.sum(axis=1)
+    noise = noise[np.isfinite(noise)]
+    freedom = int(reduced.freedom.min())
+    error = float(np.sqrt((noise @ noise) / freedom / idle.sum())) if freedom > 0 else 0.0
+    rounds = count_of(int(idle.sum()), "round")
+    if abs(level) > max(SURELY * error, SMALL * usual):
         sentence = (
-            f"Outcomes without any choice: in {count_of(int(idle.sum()), 'round')} nothing was chosen, and all "
-            f"outcomes together averaged {level:.3g}. This baseline must not be counted as an effect of the arms."
+            f"Outcomes without any choice: in {rounds} nothing was chosen, and all outcomes together averaged "
+            f"{level:.3g}. This baseline must not be counted as an effect of the arms."
         )
         yield Finding("baseline", NOTE, sentence)
     else:
-        yield Finding(
-            "no-baseline", FINE, "Outcomes are 0 in rounds in which nothing was chosen: there is no baseline."
-        )
+        sentence = f"In {rounds} nothing was chosen, and outcomes were about 0: there is no baseline."
+        yield Finding("no-baseline", FINE, sentence)
 
 
 def shock_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
