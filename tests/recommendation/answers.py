@@ -31,8 +31,8 @@ def explanation(effects, *, chosen=None, half_width=0.05, known=None, **more):
         effects=effects,
         effects_interval=effects[..., None] + around,
         direct_interval=own[:, None] + around,
-        spill_interval=(total - own)[:, None] + around,
-        total_interval=total[:, None] + around,
+        spill_interval=(total - own)[:, None] + np.sqrt(n - 1) * around,
+        total_interval=total[:, None] + np.sqrt(n) * around,
         **more,
     )
 

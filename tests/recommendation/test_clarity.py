@@ -31,7 +31,7 @@ def test_intervals_that_overlap() -> None:
 
 def test_the_probability_is_that_of_two_normal_averages() -> None:
     generator = np.random.default_rng(0)
-    found = reasons(explanation(EFFECTS, half_width=0.8))
+    found = reasons(explanation(EFFECTS, half_width=0.8 / np.sqrt(3)))
     draws = np.diagonal(EFFECTS) + 0.8 / 1.96 * generator.normal(size=(200_000, 3))
     expected = (draws[:, 0] > draws[:, 1:].mean(axis=1)).mean()
     assert probability_of_better(found, BEST) == pytest.approx(expected, abs=0.005)

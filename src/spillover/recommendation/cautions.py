@@ -15,7 +15,7 @@ from spillover.recommendation.clarity import IN_AN_INTERVAL
 from spillover.types import Array
 from spillover.validate import quoted
 
-FALSE_ALARMS = 0.01  # probability of a contradiction by chance, among all comparisons of an answer
+FALSE_ALARMS = 0.002  # probability of a contradiction by chance, among all comparisons of an answer
 ERRORS = 2.0  # standard errors by which the reference must differ from 0 to contradict a sign
 MATERIAL = 0.1  # of the spread of the outcomes: a smaller estimate has no sign to speak of
 BASELINE = 0.1  # of the average outcome: a smaller baseline is not worth a word
