@@ -35,6 +35,15 @@ class History:
     has_overall: bool  # whether the file has y: without it no spill-over can be learned
     following: str | None  # the label of the next round, if the rounds have a regular step
     notes: tuple[str, ...]  # what the owner of the file should know
+    observes: str = "both"  # "both": z and y; "overall": y only; "payoff": one outcome for all arms
+    dose: Any = None  # (rounds, arms): amounts relative to each arm's reference dose; None: yes or no
+    reference_dose: Any = None  # (arms,): the average amount where it is positive, in the units of the table
+    context: Any = None  # (rounds, k), as in the table; None: no context
+    context_names: tuple[str, ...] = ()
+    next_context: Any = None  # (k,): of the round to decide
+    minimise: bool = False  # whether y and z are the negated outcomes of the table
+    taken: tuple[Any, ...] = ()  # what each column of the table was taken for, and why
+    columns_option: str = ""  # the options to paste for the same reading
 
     @property
     def pending(self) -> tuple[str, ...]:

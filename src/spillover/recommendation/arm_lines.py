@@ -25,12 +25,13 @@ def arm_sentence(answer: Recommendation, arm: ArmReason) -> str:
     if arm.total_interval is not None:
         found = next(each for each in answer.arms if each.arm == arm.arm)
         return sentence_with_intervals(answer, arm, found)
-    parts = [f"{format_part(arm.direct, arm.score)} by itself"]
+    score = answer.sign * arm.score
+    parts = [f"{format_part(answer.sign * arm.direct, score)} {'by itself' if answer.per_arm else 'expected'}"]
     if is_visible(arm.spilled_over, arm.score):
-        parts.append(f"{format_part(arm.spilled_over, arm.score)} spill-over{main_target(reasons, arm)}")
+        parts.append(f"{format_part(answer.sign * arm.spilled_over, score)} spill-over{main_target(reasons, arm)}")
     if is_visible(arm.exploration, arm.score):
-        parts.append(f"{format_part(arm.exploration, arm.score)} exploration bonus")
-    return f"{format_number(arm.score)}: {', '.join(parts)}"
+        parts.append(f"{format_part(answer.sign * arm.exploration, score)} exploration bonus")
+    return f"{format_number(score)}: {', '.join(parts)}"
 
 
 def sentence_with_intervals(answer: Recommendation, arm: ArmReason, found: ArmAnswer) -> str:
@@ -44,7 +45,9 @@ def sentence_with_intervals(answer: Recommendation, arm: ArmReason, found: ArmAn
         spilled = format_estimate(found.spill_over, found.spill_over_interval)
         parts.append(f"{spilled} spill-over{main_target(answer.reasons, arm)}")
     text = f"{total}: {', '.join(parts)}" if parts else total
-    bonus = round_to(arm.exploration, decimals_for((found.total_interval[1] - found.total_interval[0]) / 2))
+    bonus = round_to(
+        answer.sign * arm.exploration, decimals_for((found.total_interval[1] - found.total_interval[0]) / 2)
+    )
     return text if float(bonus.replace(",", "")) == 0 else f"{text}; exploration bonus {bonus}"
 
 

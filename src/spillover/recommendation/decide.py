@@ -1,6 +1,6 @@
 """From a table of past decisions and outcomes to the next decision, with reasons."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from spillover.history import History, read_history, replay_history
 from spillover.history.decision import known_signals, next_reasons
 from spillover.live import Learner
 from spillover.policies import find_policy
+from spillover.reasons.intervals import short_number
 from spillover.recommendation.arms import arm_answers
 from spillover.recommendation.cautions import cautions
 from spillover.recommendation.clarity import unclear
@@ -20,8 +21,10 @@ from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.greedy import by_knowledge
 from spillover.recommendation.result import Recommendation
 from spillover.set_search import EFFORT, check_feasible
+from spillover.validate import quoted
 
 RECOMMENDED = "switching-sem"
+LISTED_DOSES = 6
 
 
 def next_decision(
@@ -109,7 +112,26 @@ def decide(
         per_arm=facts.per_arm,
         sign=facts.sign,
         without_exploration=greedy,
+        taken=tuple(taken_from_data(learner, history, given)),
     )
+
+
+def taken_from_data(learner: Learner, history: History, given: Mapping[str, Any]) -> Iterator[str]:
+    """What was taken from the data because it was not given."""
+    low, high = np.asarray(learner.problem.reward_range, float)
+    if given["reward_range"] is None and (low, high) != (0.0, 1.0):
+        yield f"own effects are taken to be about {short_number(low)} to {short_number(high)} (from the data; --range)"
+    if history.reference_dose is not None:
+        usual = [
+            f"{quoted(arm)} {short_number(dose)}"
+            for arm, dose in zip(history.arms, history.reference_dose, strict=True)
+            if np.isfinite(dose)
+        ]
+        more = f" and {len(usual) - LISTED_DOSES} more" if len(usual) > LISTED_DOSES else ""
+        yield (
+            f"effects are those of each arm's average amount ({', '.join(usual[:LISTED_DOSES])}{more}), taken to be "
+            "proportional to it: saturation is not modelled"
+        )
 
 
 def warned(learner: Learner, history: History, facts: Facts, reasons: Any) -> list[Any]:

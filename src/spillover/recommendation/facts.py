@@ -21,6 +21,22 @@ class Facts(NamedTuple):
 
 def facts_of(history: History) -> Facts:
     """Assess a history."""
-    y = np.where(history.arrived[:, None], history.y, np.nan)
-    assessment = assess(history.x, y, arms=history.arms, rounds=history.rounds)
-    return Facts(y=y, per_arm=True, sees_rewards=True, sign=1.0, assessment=assessment)
+    per_arm = history.observes != "payoff"
+    y = np.where(history.arrived[:, None], history.y, np.nan)[:, : None if per_arm else 1]
+    assessment = assess(
+        history.x,
+        y,
+        dose=history.dose,
+        context=history.context,
+        arms=history.arms,
+        outcomes=None if per_arm else ("the outcome",),
+        context_names=history.context_names,
+        rounds=history.rounds,
+    )
+    return Facts(
+        y=y,
+        per_arm=per_arm,
+        sees_rewards=history.observes == "both",
+        sign=-1.0 if history.minimise else 1.0,
+        assessment=assessment,
+    )

@@ -1,6 +1,7 @@
 """What is in a table, what can be learned from it and what not: before any decision."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +53,9 @@ class Overview:
         return {
             "file": self.source,
             "columns": columns_of(self.history),
+            "columns_option": self.history.columns_option,
+            "minimise": self.history.minimise,
+            "context": list(self.history.context_names),
             "first_round": self.history.rounds[0] if self.history.rounds else None,
             "last_round": self.history.rounds[-1] if self.history.rounds else None,
             "pending": list(self.history.pending),
@@ -65,9 +69,18 @@ def overview(history: History, source: str) -> Overview:
 
 
 def column_lines(history: History) -> list[str]:
-    """What each column was taken for."""
-    return []
+    """What each column was taken for, and the option to paste."""
+    if not history.taken:
+        return []
+    rows = [[taken.column, taken.meaning, taken.reason] for taken in history.taken]
+    lines = ["", "Columns:", *(f"  {line}" for line in align_left(rows))]
+    return [*lines, f"The same reading: {history.columns_option}"] if history.columns_option else lines
 
 
-def columns_of(history: History) -> list[dict[str, Any]]:
-    return []
+def align_left(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def columns_of(history: History) -> list[dict[str, str]]:
+    return [{"column": taken.column, "meaning": taken.meaning, "reason": taken.reason} for taken in history.taken]

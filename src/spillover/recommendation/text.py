@@ -6,7 +6,7 @@ import numpy as np
 
 from spillover.reasons import ArmReason
 from spillover.reasons.health import join_rounds
-from spillover.reasons.intervals import decimals_for, round_to
+from spillover.reasons.intervals import decimals_for, round_to, short_number
 from spillover.reasons.render import format_number, is_visible
 from spillover.recommendation.arm_lines import arm_sentence
 from spillover.recommendation.data_table import data_lines
@@ -15,6 +15,7 @@ from spillover.set_search import best_set
 from spillover.validate import quoted
 
 LISTED_ARMS = 5  # in a line
+LISTED_CONTEXT = 6
 LISTED_WARNINGS = 5  # in the short answer
 TIE = 1e-9
 
@@ -42,7 +43,8 @@ def full_text(answer: Recommendation) -> str:
     """The decision and all reasons."""
     order = [arm.position for arm in answer.reasons.ranked()]
     data = data_lines(answer.assessment, order, per_arm=answer.per_arm, sign=answer.sign)
-    lines = [headline(answer), "", *data, "", str(answer.reasons), "", *context_lines(answer)]
+    fewer = ["Outcomes are minimised: below, positive effects are reductions.", ""] if answer.sign < 0 else []
+    lines = [headline(answer), "", *data, "", *fewer, str(answer.reasons), "", *context_lines(answer)]
     own = [f"Warning: {finding.sentence}" for finding in answer.cautions if finding.warning]  # the health is above
     return "\n".join([*lines, *note_lines(answer), *own])
 
@@ -87,22 +89,36 @@ def why_nothing(answer: Recommendation) -> str:
 
 def score_sentence(answer: Recommendation) -> str:
     """What the numbers in the lines of the arms are."""
+    dose = " at its usual amount" if answer.history.dose is not None else ""
+    fewer = " Outcomes are minimised: negative numbers are reductions." if answer.sign < 0 else ""
     if any(arm.total_interval is not None for arm in answer.chosen):
-        return "Numbers are expected effects of choosing the arm, with 95% credible intervals."
+        return f"Numbers are expected effects of choosing the arm{dose}, with 95% credible intervals.{fewer}"
     quantity = answer.reasons.quantity
     bonuses = [arm.exploration for arm in answer.chosen if arm.known and is_visible(arm.exploration, arm.score)]
     if not bonuses:
-        return f"The first number is the {quantity}."
+        return f"The first number is the {quantity}{dose}.{fewer}"
     sign = "plus" if min(bonuses) > 0 else "plus or minus"
-    return f"The first number is the score: the {quantity}, {sign} an exploration bonus."
+    return f"The first number is the score: the {quantity}{dose}, {sign} an exploration bonus.{fewer}"
 
 
 def context_lines(answer: Recommendation) -> list[str]:
     """What is known alone, how close the decision was, its constraints, and what the policy learned from."""
     lines = [f"Not yet: {reason}." for reason in answer.not_yet]
-    lines += [*known_alone(answer), *runner_up(answer)]
+    lines += [*coming_context(answer), *known_alone(answer), *runner_up(answer)]
     lines += [f"Constraint: {constraint}." for constraint in answer.constraints_in_words]
     return [*lines, learned_from(answer)]
+
+
+def coming_context(answer: Recommendation) -> Iterator[str]:
+    """The context that the decision is for."""
+    history = answer.history
+    if history.next_context is None or not history.context_names:
+        return
+    pairs = [
+        f"{name} {short_number(value)}" for name, value in zip(history.context_names, history.next_context, strict=True)
+    ]
+    more = f" and {len(pairs) - LISTED_CONTEXT} more" if len(pairs) > LISTED_CONTEXT else ""
+    yield f"Decided for the context: {', '.join(pairs[:LISTED_CONTEXT])}{more}."
 
 
 def known_alone(answer: Recommendation) -> Iterator[str]:
