@@ -18,7 +18,7 @@ def explanation(effects, *, chosen=None, half_width=0.05, known=None, **more):
     around = np.array([-half_width, half_width])
     weights = np.divide(total, own, out=np.ones(n), where=own != 0)
     mean = np.where(seen, own, np.nan)
-    return sp.Explanation(
+    given = dict(
         mean=mean,
         count=np.where(seen, 9.0, 0.0),
         clock=np.array(20.0),
@@ -33,8 +33,8 @@ def explanation(effects, *, chosen=None, half_width=0.05, known=None, **more):
         direct_interval=own[:, None] + around,
         spill_interval=(total - own)[:, None] + np.sqrt(n - 1) * around,
         total_interval=total[:, None] + np.sqrt(n) * around,
-        **more,
     )
+    return sp.Explanation(**given | more)
 
 
 def said(effects, *, truth=None, seed=0, rounds=200, level=0.0, signals=None, sign=1.0, **more):
