@@ -20,6 +20,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     instrumental_scores,
     instrumental_solve,
     inversion,
+    kclass,
     regression,
     sets,
     switching,
