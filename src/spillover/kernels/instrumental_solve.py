@@ -19,6 +19,9 @@ CHOSEN_WEIGHT: Final = 5.0  # rounds that the variance of all arms together is w
 POOLED_WEIGHT: Final = 20.0  # rounds that the prior of that variance is worth
 LARGEST_RADIUS: Final = 0.9  # a graph whose effects would not die out faster is damped
 EARLY: Final = 200  # rounds up to which more sweeps are made
+LEAST_EDGE_VARIANCE: Final = 1e-12
+LEAST_SITE: Final = 1e-6  # precision of a normal factor in place of the prior of an edge
+DAMPING: Final = 0.7  # step of these factors towards their new values
 DEPENDENT: Final = 1e-10  # a column whose remainder is a smaller part than this depends on those before it
 
 
@@ -164,27 +167,48 @@ def slab_moments(mu, s2, signed):
 
 
 @njit
-def sparse_edges(precision, product, mean, variance, probability, odds, signed, sweeps):
-    """Spike and slab, one edge at a time: each edge is 0 or from the slab."""
+def sparse_edges(precision, product, site_precision, site_product, mean, covariance, probability, odds, signed, sweeps):
+    """Spike and slab by expectation propagation: each edge is 0 or from the slab, the edges together are normal.
+
+    The prior of each edge is replaced by a normal factor, its site, so that mean and variance of the edge are those
+    under its true prior and the sites of the others.
+    """
     edges = product.shape[0]
-    for _ in range(sweeps):
+    certain = np.empty((edges, edges))
+    for sweep in range(sweeps + 1):
         for a in range(edges):
-            t = product[a]
             for b in range(edges):
-                if b != a:
-                    t -= precision[a, b] * mean[b]
-            s2 = 1.0 / (max(precision[a, a], 0.0) + 1.0 / EDGE_SCALE**2)
-            factor, m, v = slab_moments(s2 * t, s2, signed)
+                certain[a, b] = precision[a, b]
+            certain[a, a] += site_precision[a]
+        invert_symmetric(certain, covariance)
+        for a in range(edges):
+            mean[a] = 0.0
+            for b in range(edges):
+                mean[a] += covariance[a, b] * (product[b] + site_product[b])
+        if sweep == sweeps:
+            break
+        for a in range(edges):
+            if not covariance[a, a] > 0.0:
+                continue
+            without = 1.0 / covariance[a, a] - site_precision[a]
+            if not without > 0.0:
+                without = 1e-9 / covariance[a, a]
+            shifted = mean[a] / covariance[a, a] - site_product[a]
+            s2 = 1.0 / (without + 1.0 / EDGE_SCALE**2)
+            factor, m, v = slab_moments(s2 * shifted, s2, signed)
             exists = 1.0 / (1.0 + math.exp(-min(max(odds + factor, -50.0), 50.0)))
             probability[a] = exists
-            mean[a] = exists * m
-            variance[a] = max(exists * (v + m * m) - mean[a] * mean[a], 0.0)
+            centre = exists * m
+            spread = max(exists * (v + m * m) - centre * centre, LEAST_EDGE_VARIANCE)
+            wanted = max(1.0 / spread - without, LEAST_SITE)
+            site_product[a] += DAMPING * (centre * (wanted + without) - shifted - site_product[a])
+            site_precision[a] += DAMPING * (wanted - site_precision[a])
 
 
 @njit
 def solve_row(
     i, ff, qf, qq, fy, qy, rounds, coefficients, edge_variance, slope, rest_covariance, noise, probability, trust,
-    allowed, rest_precision, edge_prior, mixing, signed,
+    covariance, site_precision, site_product, allowed, rest_precision, edge_prior, mixing, signed,
 ):  # fmt: skip
     """The coefficients of one equation and their uncertainty; mixing: 0 two stages, 1 least squares, < 0 evidence."""
     n, d = allowed.shape[0], fy.shape[1]
@@ -228,16 +252,20 @@ def solve_row(
     across = product_of(inverse, precision[edges:, :edges])
     offset = applied(inverse, product[edges:])
     side = precision[:edges, edges:]
-    mean, variance, exists = np.empty(edges), np.empty(edges), np.empty(edges)
+    mean, exists, together = np.empty(edges), np.empty(edges), np.empty((edges, edges))
+    sites, shifts = np.empty(edges), np.empty(edges)
     for a in range(edges):
-        mean[a], variance[a] = coefficients[i, picked[a]], edge_variance[i, picked[a]]
+        sites[a], shifts[a] = site_precision[i, picked[a]], site_product[i, picked[a]]
     sparse_edges(
-        precision[:edges, :edges] - product_of(side, across), product[:edges] - applied(side, offset), mean, variance,
-        exists, math.log(edge_prior / (1.0 - edge_prior)), signed, 10 if count < EARLY else 3,
+        precision[:edges, :edges] - product_of(side, across), product[:edges] - applied(side, offset), sites, shifts,
+        mean, together, exists, math.log(edge_prior / (1.0 - edge_prior)), signed, 10 if count < EARLY else 3,
     )  # fmt: skip
     for a in range(edges):
         j = picked[a]
-        coefficients[i, j], edge_variance[i, j], probability[i, j] = mean[a], variance[a], exists[a]
+        coefficients[i, j], edge_variance[i, j], probability[i, j] = mean[a], together[a, a], exists[a]
+        site_precision[i, j], site_product[i, j] = sites[a], shifts[a]
+        for b in range(edges):
+            covariance[i, j, picked[b]] = together[a, b]
         for c in range(rest):
             slope[i, c, j] = across[c, a]
     for c in range(rest):
@@ -276,7 +304,7 @@ def invert(matrix, inverse):
 
 
 @njit
-def find_weights(coefficients, edge_variance, total_effects, weights, weight_variance):
+def find_weights(coefficients, covariance, total_effects, weights, weight_variance):
     """(I - A)^-1, its column sums, and their variances; a graph whose effects would not die out is damped."""
     n = weights.shape[0]
     radius = 0.0
@@ -306,8 +334,9 @@ def find_weights(coefficients, edge_variance, total_effects, weights, weight_var
         for i in range(n):
             t = 0.0
             for a in range(n):
-                t += edge_variance[i, a] * total_effects[a, j] ** 2
-            weight_variance[j] += weights[i] ** 2 * t
+                for b in range(n):
+                    t += total_effects[a, j] * covariance[i, a, b] * total_effects[b, j]
+            weight_variance[j] += weights[i] ** 2 * max(t, 0.0)
 
 
 @njit
@@ -342,25 +371,27 @@ def move_laws(
 @gufunc(
     (
         float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], float64[:, ::1], float64[::1],
-        float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], float64[::1],
+        float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[:, :, ::1],
+        float64[:, ::1], float64[:, ::1],
         float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[:, ::1],
         float64[:, :], float64[:, :, :],
         float64[:, :, :, :], float64[:, :, :, :], float64[:, :, :, :], float64[:, :, :], float64[:, :, :],
         float64[:, :], float64[:, :], float64[:, :], boolean[:, :], float64[:], float64[:], float64, float64, boolean,
         boolean, boolean[:],
     ),
-    "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(o),(n,n),(n),(n),(n,n),(n),"
+    "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(o),(n,n),(n),(n),(n,n),(n),(n,n,n),(n,n),(n,n),"
     "(k,n,m),(k,n),(k,n),(k,n),(n),(k,n),(n,m),(k,n,m),"
     "(n,t,d,d),(n,t,d,d),(n,t,d,d),(n,t,d),(n,t,d),(n,t),(n,t),(n,t),(n,n),(r),(t),(),(),(),()->()",
     writes=(
         "coefficients", "edge_variance", "slope", "rest_covariance", "noise", "pooled", "total_effects", "weights",
-        "weight_variance", "probability", "trust", "base", "base_share", "base_mean", "base_weight", "total",
+        "weight_variance", "probability", "trust", "covariance", "site_precision", "site_product", "base", "base_share", "base_mean", "base_weight", "total",
         "total_at",
     ),
 )  # fmt: skip
 def solve_equations(
     coefficients, edge_variance, slope, rest_covariance, noise, pooled, total_effects, weights, weight_variance,
-    probability, trust, base, base_share, base_mean, base_weight, total, total_at, sums, sums_at,
+    probability, trust, covariance, site_precision, site_product, base, base_share, base_mean, base_weight, total,
+    total_at, sums, sums_at,
     ff, qf, qq, fy, qy, rounds, squares, freedom, allowed, rest_precision, prior, edge_prior, mixing, signed, due, done,
 ):  # fmt: skip
     """Estimate all equations, the noise and the weights, and move the laws of the arms along."""
@@ -373,14 +404,15 @@ def solve_equations(
         if rounds[i, 0] + rounds[i, 1] > 0.0:
             solve_row(
                 i, ff[i], qf[i], qq[i], fy[i], qy[i], rounds, coefficients, edge_variance, slope, rest_covariance,
-                noise, probability, trust, allowed, rest_precision, edge_prior, mixing, signed,
+                noise, probability, trust, covariance, site_precision, site_product, allowed, rest_precision,
+                edge_prior, mixing, signed,
             )  # fmt: skip
             for kind in range(2):
                 expected = pooled[0] if kind == 1 else FIRST_ROW_NOISE
                 weight = CHOSEN_WEIGHT if kind == 1 else FIRST_ROW_WEIGHT
                 estimate = (squares[i, kind] + weight * expected) / (freedom[i, kind] + weight)
                 noise[i, kind] = max(estimate, LEAST_ROW_NOISE)
-    find_weights(coefficients, edge_variance, total_effects, weights, weight_variance)
+    find_weights(coefficients, covariance, total_effects, weights, weight_variance)
     squared, count = POOLED_WEIGHT * 2.0 * prior[1] ** 2, POOLED_WEIGHT
     for i in range(n):
         squared += noise[i, 1] * rounds[i, 1]

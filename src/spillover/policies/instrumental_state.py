@@ -59,6 +59,9 @@ class Equations(NamedTuple):
     weight_variance: Array  # (*batch, n)
     probability: Array  # (*batch, n, n): of each edge
     trust: Array  # (*batch, n): between 0, two-stage least squares, and 1, least squares
+    covariance: Array  # (*batch, n, n, n): of the edges into an arm
+    site_precision: Array  # (*batch, n, n): of the normal factor that stands for the prior of an edge
+    site_product: Array  # (*batch, n, n): its mean times this precision
 
 
 class Statistics(NamedTuple):
@@ -157,6 +160,9 @@ def prior_equations(allowed: BoolArray, precision: Array, signed: bool, batch: B
         variance_of_weights,
         probability,
         np.ones(n),
+        np.eye(n) * variance[:, None, :],
+        np.divide(1.0, variance, out=np.zeros((n, n)), where=allowed),
+        np.divide(edges, variance, out=np.zeros((n, n)), where=allowed),
     )
     return Equations(*(np.broadcast_to(value, (*batch, *value.shape)).copy() for value in values))
 
@@ -164,8 +170,8 @@ def prior_equations(allowed: BoolArray, precision: Array, signed: bool, batch: B
 def empty_statistics(n: int, rest: int, batch: Batch) -> Statistics:
     d = n + rest
     shapes = [(n, 2, d, d)] * 3 + [(n, 2, d)] * 2 + [(n, 2)] * 4
-    sums: Any = (np.zeros((*batch, *shape)) for shape in shapes)
-    return Statistics(*sums, np.zeros((*batch, 1), np.int64))
+    sums: list[Any] = [np.zeros((*batch, *shape)) for shape in shapes]
+    return Statistics(*sums, np.zeros((*batch, 1), np.int64))  # type: ignore[call-arg]
 
 
 def any_arrived(state: InstrumentalState) -> BoolArray:
