@@ -291,6 +291,13 @@ def require_suits(policy: Policy, problem: Problem) -> None:
         )
 
 
+def suited(policy: "AnyPolicy", problem: Problem) -> Policy:
+    """The policy specialised to a problem; raises a ValueError if the problem does not observe what it needs."""
+    player = as_policy(policy).for_problem(problem)
+    require_suits(player, problem)
+    return player
+
+
 AnyPolicy: TypeAlias = Policy | FourFunctions  # what `as_policy` takes
 
 
@@ -344,6 +351,32 @@ class ScoredWorld(World, Protocol):
     def adjacency(self, t: int) -> Array: ...
     def weights(self, t: int) -> Array:
         """1'(I - A)^-1 F, (*batch, n)."""
+
+
+@runtime_checkable
+class ScoredContextualWorld(ScoredWorld, ContextualWorld, Protocol):
+    """A world with context in which regret is defined; an oracle whose knowledge is delayed needs it."""
+
+    def scores(self, t: int, as_of: int) -> Array:
+        """Expected payoff of each arm, (*batch, n), in the context of round t with graph and means of round `as_of`."""
+
+    def best_set(self, scores: Array) -> BoolArray:
+        """The feasible decision with the highest sum of scores."""
+
+
+def require_context(world: World) -> ContextualWorld:
+    """Raise a TypeError for a world that does not tell the context that its problem has."""
+    if not isinstance(world, ContextualWorld):
+        raise TypeError(f"world = {type(world).__name__}: must have a method context(t), as its problem has context")
+    return world
+
+
+def require_contextual(world: World) -> ScoredContextualWorld:
+    """Raise a TypeError for a world that has a context but lacks the methods for it."""
+    if not isinstance(world, ScoredContextualWorld):
+        lacking = "context(t), scores(t, as_of) and best_set(scores), as its problem has context"
+        raise TypeError(f"world = {type(world).__name__}: must have the methods {lacking}")
+    return world
 
 
 @runtime_checkable

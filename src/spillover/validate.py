@@ -149,6 +149,10 @@ def feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any)
 
 def partial_feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any) -> Any:
     """Checked feedback in which z and y may be NaN; with doses, z may also be outside of the range."""
+    if given.dose is None and is_canonical(given, shape):
+        faults = kernels.feedback_fault(given.x, given.z, given.y, reward_range, given.arrived, given.age, rounds)
+        if not faults.any():
+            return given
     x = decision("x", given.x, shape)
     z, y = numbers("z", given.z, "numbers"), numbers("y", given.y, "numbers")
     bounds = np.asarray(reward_range, float) if given.dose is None else np.array([-np.inf, np.inf])
@@ -157,6 +161,28 @@ def partial_feedback(given: Any, shape: tuple[int, ...], reward_range: Any, roun
     filled = given._replace(x=x, z=known, y=np.where(np.isnan(y), 0.0, y))
     checked = feedback(filled, shape, bounds, rounds)
     return checked._replace(z=z, y=y)
+
+
+def observed_rewards(z: Any, observes: str, shape: tuple[int, ...]) -> Any:
+    """The instantaneous rewards as given; NaN if the problem does not observe them."""
+    if observes == "both":
+        require(z is not None, "z", z, "the instantaneous rewards, as the problem observes them")
+        return z
+    require(z is None or bool(np.isnan(numbers("z", z, "numbers")).all()), "z", z, f"None, as observes = {observes!r}")
+    return np.full(shape, np.nan)
+
+
+def context(given: Any, columns: int, rows: tuple[int, ...] = ()) -> Any:
+    """Checked context: None without columns; otherwise finite numbers, (columns,), or (r, columns) for an r of rows."""
+    if not columns:
+        require(given is None, "context", given, "None, as the problem has no context")
+        return None
+    require(given is not None, "context", given, f"the {columns} context values that the problem has")
+    values = numbers("context", given, "numbers")
+    shapes: list[tuple[int, ...]] = [(r, columns) for r in rows] or [(columns,)]
+    require(values.shape in shapes, "shape of context", values.shape, " or ".join(map(str, shapes)))
+    require(bool(np.isfinite(values).all()), "context", values, "finite numbers")
+    return values
 
 
 def is_canonical(given: Any, shape: tuple[int, ...]) -> bool:
