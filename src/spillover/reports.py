@@ -27,6 +27,14 @@ class Known(NamedTuple):
     complete: bool
 
 
+def is_whole(y: Any) -> bool:
+    """Whether no outcome is missing, as far as y consists of numbers: what does not is refused later, by name."""
+    try:
+        return not np.isnan(y).any()
+    except TypeError:
+        return True
+
+
 def reported(problem: Problem, z: Any, y: Any) -> tuple[Array, Array]:
     """z and y of a report as arrays of the right shape; the payoff may be a single number."""
     shape = (problem.n_arms,)
