@@ -41,6 +41,8 @@ def reported(problem: Problem, z: Any, y: Any) -> tuple[Array, Array]:
     given = validate.numbers("y", y, "numbers, NaN for outcomes that are not known yet")
     if problem.observes == "payoff" and given.shape == ():
         given = np.concatenate([given[None], np.zeros(problem.n_arms - 1)])
+    if problem.observes == "payoff":
+        validate.require(bool(np.isfinite(given).all()), "y", y, "a finite number, the payoff")
     rewards = validate.numbers("z", validate.observed_rewards(z, problem.observes, shape), "numbers")
     for name, value in (("z", rewards), ("y", given)):
         validate.require(value.shape == shape, f"shape of {name}", value.shape, f"{shape}")
