@@ -133,7 +133,7 @@ def test_synonyms_of_the_plain_form() -> None:
     assert (first.x == second.x).all()
     assert (first.y == second.y).all()
     assert second.observes == first.observes == "both"
-    assert first.columns_option == "--columns round=round,arm=arm,chosen=chosen,z=z,outcome=y"
+    assert first.columns_option == "--columns round=round,arm=arm,chosen=chosen,z=z,y=y"
     again = read_history(named, columns="round=day,arm=channel,chosen=active,z=own,y=outcome")
     assert (again.z == first.z).all()
 
