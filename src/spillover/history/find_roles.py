@@ -90,10 +90,11 @@ def long_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
     """Columns of a table with one row for each round and arm that may say what was chosen."""
     found = []
     for column in frame.columns:
-        if column.name in (*layout.rounds.names, layout.arm) or is_circumstance(column.name) or is_constant(column):
-            continue
         level = level_of(column.name, words.CHOSEN)
-        if not is_decision(column, level, amounts):
+        used = column.name in (*layout.rounds.names, layout.arm)
+        if used or is_circumstance(column.name) or is_outcome(column.name) or not is_decision(column, level, amounts):
+            continue
+        if level < KNOWN and is_constant(column):
             continue
         if amounts and level < KNOWN:
             continue
@@ -107,7 +108,7 @@ def wide_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
     """Columns, or groups of columns, of a table with one row for each round that may say what was chosen."""
     levels = {c.name: level_of(c.name, words.CHOSEN) for c in frame.columns}
     allowed = [c.name for c in frame.columns if is_decision(c, levels[c.name], amounts)]
-    able = [c for c in frame.columns if c.name in allowed and not is_constant(c)]
+    able = [c for c in frame.columns if c.name in allowed and (levels[c.name] >= KNOWN or not is_constant(c))]
     able_names = [c.name for c in able if c.name not in layout.rounds.names and not is_label(c)]
     groups = [
         g for g in find_groups([n for n in allowed if n not in layout.rounds.names]) if not is_circumstance(g.key)
@@ -116,21 +117,34 @@ def wide_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
     found = [
         Candidate(g.items, level_of(g.key, words.CHOSEN), reason_for(level_of(g.key, words.CHOSEN), reason))
         for g in groups
-        if set(g.columns) & set(able_names) and (not amounts or any(is_amount(frame[name]) for name in g.columns))
+        if (level_of(g.key, words.CHOSEN) >= KNOWN or set(g.columns) & set(able_names))
+        and (not amounts or any(is_amount(frame[name]) for name in g.columns))
     ]
     found = without_parts([c for c in found if c.level >= PARTLY])
     grouped = {name for c in found for name in c.columns}
-    loose = [name for name in able_names if name not in grouped and not is_circumstance(name)]
-    for name in loose:
-        level = level_of(name, words.CHOSEN)
-        if level > UNNAMED and not amounts:
-            found.append(Candidate((Item(name, name),), level, reason_for(level, reason)))
-    if not found and loose and not amounts:
-        found.append(Candidate(tuple(Item(name, name) for name in loose), UNNAMED, reason))
-        if len(loose) > 1 and layout.rounds.rank > SURE_ROUNDS:  # perhaps not even a table of rounds
-            found = found if len(loose) <= MOST_LOOSE else []
-            found += [Candidate((Item(name, name),), UNNAMED, reason) for name in loose]
-    return found or ([] if amounts else named_decisions(frame, layout))
+    if amounts:
+        return found
+    loose = [name for name in able_names if name not in grouped and not is_circumstance(name) and not is_outcome(name)]
+    levels = {name: level_of(name, words.CHOSEN) for name in loose}
+    found += [Candidate((Item(n, n),), level, BY_NAME) for n, level in levels.items() if level > UNNAMED]
+    factors = named_decisions(frame, layout)
+    return found or [one for one in factors if one.reason == BY_NAME] or loose_decisions(loose, layout) or factors
+
+
+def is_outcome(name: str) -> bool:
+    """Whether a name is that of an outcome, and not of a decision."""
+    return words.rank(name, words.OUTCOME) is not None and words.rank(name, words.CHOSEN) is None
+
+
+def loose_decisions(names: Sequence[str], layout: Layout) -> list[Candidate]:
+    """Columns of 0 and 1 whose names say nothing: all are arms; where rounds are unsure, each may be the only one."""
+    if not names:
+        return []
+    together = [Candidate(tuple(Item(name, name) for name in names), UNNAMED, YES_NO)]
+    if len(names) == 1 or layout.rounds.rank <= SURE_ROUNDS:
+        return together
+    alone = [Candidate((Item(name, name),), UNNAMED, YES_NO) for name in names]
+    return [*(together if len(names) <= MOST_LOOSE else []), *alone]
 
 
 def is_decision(column: Column, level: int, amounts: bool) -> bool:
@@ -181,7 +195,9 @@ def reason_for(level: int, content: str) -> str:
 def outcomes_of(frame: Frame, layout: Layout, decision: Candidate) -> list[Candidate]:
     """Columns that may be the outcome, given the decisions."""
     taken = decision.columns | {*layout.rounds.names, layout.arm}
-    numeric = [c for c in frame.columns if c.name not in taken and c.seems_number and not is_label(c)]
+    pending = [c.name for c in frame.columns if c.is_blank and level_of(c.name, words.OUTCOME) >= PARTLY]
+    able = [c for c in frame.columns if c.seems_number or c.name in pending]
+    numeric = [c for c in able if c.name not in taken and not is_label(c)]
     found = [] if layout.arm else [*group_outcomes(frame, decision, numeric), *factor_outcomes(frame, decision, taken)]
     for column in numeric:
         level = level_of(column.name, words.OUTCOME)

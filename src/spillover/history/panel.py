@@ -7,6 +7,7 @@ import numpy as np
 
 from spillover.history.calendar import Calendar, calendar
 from spillover.history.cells import quote_cell
+from spillover.history.check import check_spelling
 from spillover.history.column import Column
 from spillover.history.columns_option import Item
 from spillover.history.find_roles import arm_key
@@ -22,6 +23,8 @@ from spillover.history.table import MOST_ARMS, MOST_ROUNDS
 from spillover.history.words import PARTS, is_a
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.types import Array, BoolArray, IntArray
+
+NO_ARM = "none"  # in a column that names the chosen arm
 
 
 class Panel(NamedTuple):
@@ -115,6 +118,8 @@ def long_panel(
     which = position[column.codes]
     keys = place * len(arms) + which
     report_twice(frame, dates, place, arms, which, keys, problems)
+    if not problems.count and len(keys) < len(dates.labels) * len(arms):
+        check_spelling(arms, place, which, problems, may_change=True)
     shape = (len(dates.labels), len(arms))
     decision, y, z = np.full(shape, np.nan), np.full(shape, np.nan), None
     good = which >= 0
@@ -262,11 +267,11 @@ def names_arms(column: Column, arms: Sequence[str]) -> bool:
 
 
 def one_hot(column: Column, arms: Sequence[str] | None) -> dict[str, Array]:
-    """1 for the arm that a cell names, 0 for the others; NaN where it is empty."""
+    """1 for the arm that a cell names, 0 for the others ("none": for all of them); NaN where it is empty."""
     texts = [column.texts[code] if code >= 0 else "" for code in column.codes]
-    empty = np.array([is_empty(text) for text in texts])
-    names = list(dict.fromkeys(text for text in column.texts if not is_empty(text))) if arms is None else list(arms)
     keys = np.array([arm_key(text) for text in texts])
+    empty = np.array([is_empty(text) for text in texts]) & (keys != NO_ARM)
+    names = list(dict.fromkeys(text for text in column.texts if not is_empty(text))) if arms is None else list(arms)
     return {arm: np.where(empty, np.nan, (keys == arm_key(arm)).astype(float)) for arm in names}
 
 
