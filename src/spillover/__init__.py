@@ -11,6 +11,7 @@ from spillover.environments import FixedSEM, SyntheticSEM
 from spillover.graph import AdaptiveGraph, SparseGraph
 from spillover.live import Learner
 from spillover.policies import NDCSEM, SEMUCB, Constrained, InstrumentalSEM, SwitchingSEM, Uniform
+from spillover.recommendation import next_decision
 from spillover.rng import Rng
 from spillover.simulation import Run, replay, rounds, simulate
 from spillover.types import Choice, Explanation, Feedback, Outcome, Problem
@@ -47,6 +48,7 @@ __all__ = [
     "environments",
     "graph",
     "metrics",
+    "next_decision",
     "policies",
     "replay",
     "rng",

@@ -13,22 +13,22 @@ import click
 from threadpoolctl import threadpool_limits
 
 from spillover import kernels, validate
-from spillover.cli.answer import Answer, print_answer, print_full_answer
 from spillover.cli.app import Command
 from spillover.cli.constraints_option import parse_entries, parse_unavailable, read_entries
 from spillover.cli.output import json_option, print_json
-from spillover.cli.policy_option import RECOMMENDED, build_policy
+from spillover.cli.policy_option import build_policy
 from spillover.cli.progress import ProgressBar
+from spillover.cli.table_options import reading_options, table_options
 from spillover.files import write_atomically
-from spillover.history import History, HistoryError, read_history, replay_history
-from spillover.history.decision import next_reasons
+from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file
-from spillover.history.header import read_columns
 from spillover.reasons import Reasons
-from spillover.set_search import EFFORT, MOST_EFFORT, check_effort, check_feasible
+from spillover.recommendation import RECOMMENDED, decide
+from spillover.set_search import EFFORT, MOST_EFFORT, check_effort
 
 LISTED_SIGNS = 8  # missing from the font, in a message
 MORE_EFFORT = 10  # times the effort to suggest where it was not enough
+DEFAULT = f"{RECOMMENDED}, or instrumental-sem without z"
 FILE = click.Path(path_type=Path)
 EXAMPLES = (
     "spillover next --example                       # write history.csv, a file to start from",
@@ -42,15 +42,16 @@ EXAMPLES = (
 @click.command(cls=Command, examples=EXAMPLES, short_help="Choose the next arms from a file of past rounds.")
 @click.argument("file", type=FILE, required=False)
 @click.option("--budget", type=int, help="How many arms may be chosen, at most.")
-@click.option("--policy", default=RECOMMENDED, show_default=True, help="Policy that decides; see `spillover policies`.")
+@click.option("--policy", show_default=DEFAULT, help="Policy that decides; see `spillover policies`.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the policy; repeatable.")
 @click.option("--range", "reward_range", type=float, nargs=2, metavar="LOW HIGH", help="Range of z (default: 0 to 1).")
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="Range of y (default: any).")
-@click.option("--columns", metavar="PAIRS", help="Other column names: round=day,arm=region; y= if there is no y.")
+@table_options
 @click.option("--limits", type=FILE, help="TOML file of constraints: costs, groups, exclusions ...")
 @click.option("--effort", type=int, show_default=str(EFFORT), help="Maximal number of search steps under constraints.")
 @click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms not available this time; repeatable.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of ties and random draws.")
+@click.option("--greedy", is_flag=True, help="Choose by what is known alone, without exploration.")
 @click.option("--explain", is_flag=True, help="Print all reasons: every arm, paths, swaps, health.")
 @click.option("--plot", type=FILE, help="Draw the decision to a .png, .pdf or .svg file.")
 @click.option("--example", type=FILE, is_flag=False, flag_value=Path("history.csv"), help="Write a file to start from.")
@@ -60,16 +61,14 @@ EXAMPLES = (
 def next_decision(file: Path | None, example: Path | None, force: bool, **options: Any) -> None:
     """Read past decisions and their outcomes from FILE; print what to choose next, and why.
 
-    FILE is CSV (also .csv.gz) or Parquet with one row for each round and arm, in any order:
+    FILE is CSV (also .csv.gz), Parquet, Excel, or - for standard input, in one of two forms:
 
     \b
-        round    a whole number or a date; only the order matters
-        arm      a name
-        chosen   1 or 0, yes or no
-        z        the arm's own reward if it was chosen, else empty
-        y        the arm's total reward, including spill-over from other arms
+        one row for each round: what was chosen and what came out, a column for each arm (or one outcome for all)
+        one row for each round and arm: round, arm, chosen, y (the outcome), and z (its own reward) if it is known
 
-    Leave z and y empty until the outcome is known: the round is pending. The order of the rows does not matter.
+    Columns are found by their names and content; `spillover check FILE` says what they were taken for, and what can be
+    learned. Leave outcomes empty until they are known: the round is pending. The order of the rows does not matter.
     """
     context = click.get_current_context()
     if example is not None:
@@ -109,26 +108,27 @@ def answer_from(
     file: Path,
     *,
     budget: int | None,
-    policy: str,
+    policy: str | None,
     settings: tuple[str, ...],
     reward_range: tuple[float, float] | None,
     overall_range: tuple[float, float] | None,
-    columns: str | None,
     limits: Path | None,
     effort: int | None,
     unavailable: tuple[str, ...],
     seed: int,
+    greedy: bool,
     explain: bool,
     plot: Path | None,
     quiet: bool,
     as_json: bool,
+    **reading: Any,
 ) -> None:
     """Check all options before the file is read, and the whole file before anything is learned."""
-    built = build_policy(policy, settings)
+    built = build_policy(policy or RECOMMENDED, settings)
     for name, given in (("range", reward_range), ("overall-range", overall_range)):
         if given is not None:
             validate.value_range(name, given)
-    renamed = read_columns(columns) if columns is not None else {}
+    options = reading_options(reading)
     if budget is not None:
         validate.whole("budget", budget, 1)
     if built.needs_overall_range and overall_range is None:
@@ -141,26 +141,31 @@ def answer_from(
         check_plot(plot)
     ranges = {"reward_range": reward_range, "overall_range": overall_range}
     with ProgressBar(quiet) as bar:
-        history = read_or_report(file, columns=renamed, progress=bar.for_reading(file), **ranges)
-        checked = check_budget(budget, history)
+        history = read_or_report(file, progress=bar.for_reading(file), **ranges, **options)
         constraints = parse_entries(limits or Path(), text, entries, history.arms)
         constraints += parse_unavailable(unavailable, history.arms)
-        check_feasible(constraints, len(history.arms), checked, history.arms)
-        given_ranges = {name: given for name, given in ranges.items() if given is not None}
         kernels.preload_numba()
-        learner = replay_history(
-            built, history, budget=checked, seed=seed, progress=bar.for_learning(len(history.rounds)), **given_ranges
+        answer = decide(
+            history,
+            budget=budget,
+            policy=built if policy or settings else None,
+            name=policy or RECOMMENDED,
+            source=str(file),
+            constraints=constraints,
+            greedy=greedy,
+            effort=steps,
+            effort_hint=effort_hint(steps),
+            seed=seed,
+            progress=bar.for_learning(len(history.rounds)),
+            reward_range=reward_range,
+            overall_range=overall_range,
         )
-    reasons = next_reasons(learner, history, constraints, steps, effort_hint=effort_hint(steps))
-    answer = Answer(file=file, policy=policy, budget=checked, history=history, constraints=constraints, reasons=reasons)
     if plot is not None:
-        save_plot(reasons, plot)
+        save_plot(answer.reasons, plot)
     if as_json:
-        print_json(answer.content())
-    elif explain:
-        print_full_answer(answer)
+        print_json(answer.to_dict())
     else:
-        print_answer(answer)
+        click.echo(answer.explain() if explain else str(answer))
     if plot is not None and not as_json:
         click.echo(f"Plot: {plot}")
 
@@ -208,21 +213,8 @@ def save_plot(reasons: Reasons, path: Path) -> None:
 def read_or_report(file: Path, **options: Any) -> History:
     """The history; or an error, after one line on stderr for every problem of the file."""
     try:
-        return read_history(file, **options)
+        return read_history(str(file), **options)
     except HistoryError as error:
         for line in error.lines:
             click.echo(f"spillover: {line}", err=True)
         raise
-
-
-def check_budget(budget: int | None, history: History) -> int:
-    """The budget, if there are that many arms; a missing one is asked for, with the numbers chosen so far."""
-    sizes = history.x.sum(axis=1)
-    arms = len(history.arms)
-    if budget is None:
-        raise ValueError(
-            f"budget is missing: give the number of the {arms} arms that may be chosen with --budget "
-            f"(so far {sizes.min()} to {sizes.max()} per round)"
-        )
-    validate.require(budget <= arms, "budget", budget, f"at most {arms}, the number of arms")
-    return budget

@@ -1,0 +1,51 @@
+"""What an assessment and an answer need of a history."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover.assessment import Assessment, assess
+from spillover.history import History
+from spillover.types import Array
+
+MOST_ROUNDS = 200_000  # the latest ones, in averages: of more rounds, older ones would cost memory and say little
+
+
+class Facts(NamedTuple):
+    """The outcomes in the sign of the table, and the assessment of them."""
+
+    y: Array  # (rounds, outcomes); NaN where not known; one column where there is one outcome for all arms
+    per_arm: bool  # whether outcome j is that of arm j
+    sees_rewards: bool  # whether the table has each arm's own reward z
+    sign: float  # -1 where outcomes are minimised: the policy maximises their negatives
+    assessment: Assessment
+
+
+def facts_of(history: History) -> Facts:
+    """Assess a history."""
+    per_arm = history.observes != "payoff"
+    sign = -1.0 if history.minimise else 1.0
+    latest = slice(max(len(history.x) - MOST_ROUNDS, 0), None)
+    outcomes = history.y[latest, : None if per_arm else 1]
+    y = np.where(history.arrived[latest, None], sign * outcomes + 0.0, np.nan)
+    found = assess(
+        history.x[latest],
+        y,
+        dose=None if history.dose is None else history.dose[latest],
+        context=None if history.context is None else history.context[latest],
+        arms=history.arms,
+        outcomes=None if per_arm else ("the outcome",),
+        context_names=history.context_names,
+        rounds=history.rounds[latest],
+    )
+    times = history.x.sum(axis=0).tolist()
+    averages = tuple(arm._replace(times=count) for arm, count in zip(found.averages, times, strict=True))
+    assessment = replace(found, averages=averages, rounds=len(history.x), known=int(history.arrived.sum()))
+    return Facts(
+        y=y,
+        per_arm=per_arm,
+        sees_rewards=history.observes == "both",
+        sign=sign,
+        assessment=assessment,
+    )
