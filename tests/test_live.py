@@ -13,7 +13,7 @@ PROBLEM = sp.Problem(n_arms=6, budget=2, overall_range=(0.0, 6.0))
 WORLD = sp.SyntheticSEM(n_arms=6, budget=2, edge_density=0.2, horizon=60, changes=(30,))
 
 
-def outcome(world: sp.environments.SEMWorld, t: int, x: np.ndarray, rng: sp.Rng) -> tuple[np.ndarray, np.ndarray]:
+def outcome(world: sp.environments.SEMWorld, t: int, x: np.ndarray, rng: sp.Rng) -> sp.Outcome:
     return world.play(t, x, rng.at(Purpose.WORLD, t))
 
 
@@ -55,7 +55,7 @@ def test_saved_and_loaded_it_goes_on_as_before(name: str, tmp_path) -> None:
     learner.save(tmp_path / "learner.json")
     again = sp.Learner.load(tmp_path / "learner.json", policy, world.problem, seed=8)
     assert again.pending == learner.pending == [18, 19, 20]
-    for t, (z, y) in outcomes.items():
+    for t, (z, y, _) in outcomes.items():
         learner.report(t, z, y)
         again.report(t, z, y)
     for leaf, other in zip(sp.state.leaves(learner.state).values(), sp.state.leaves(again.state).values(), strict=True):

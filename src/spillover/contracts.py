@@ -97,6 +97,36 @@ class Policy(ABC):
         return False
 
     @property
+    def needs_rewards(self) -> bool:
+        """Whether it needs the instantaneous rewards z; if not, decisions and overall rewards are enough."""
+        return True
+
+    @property
+    def needs_outcomes(self) -> bool:
+        """Whether it needs the outcome of each arm; if not, their sum (`Problem.observes = "payoff"`) is enough."""
+        return True
+
+    @property
+    def uses_context(self) -> bool:
+        """Whether its decisions depend on the context of the coming round; see `observe`."""
+        return False
+
+    @property
+    def fits_baseline(self) -> bool:
+        """Whether it estimates the outcomes that there are without any decision (`Problem.baseline`)."""
+        return False
+
+    @property
+    def accepts_missing(self) -> bool:
+        """Whether z and y of feedback may contain NaN; if not, the policy gets a round once it is complete."""
+        return False
+
+    @property
+    def accepts_doses(self) -> bool:
+        """Whether it learns from amounts (`Feedback.dose`) instead of yes or no."""
+        return False
+
+    @property
     def deferrable(self) -> bool:
         """Whether `learn` may be called for many outcomes of a history before `solve`."""
         return True
@@ -107,6 +137,14 @@ class Policy(ABC):
         return False
 
     # --- optional: what it can do -------------------------------------------------------------------------------
+
+    def for_problem(self, problem: Problem) -> "Policy":
+        """The policy specialised to a problem, before `init`; by default itself."""
+        return self
+
+    def observe(self, state: State, context: Array) -> State:
+        """Take in the context of the coming round, (*batch, k), before `select`; by default it is ignored."""
+        return state
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
         """Learn an outcome; anything that only decisions need can be left to `solve`."""
@@ -122,11 +160,11 @@ class Policy(ABC):
         rounds: the rounds in order, along the first axis. first: the number of the first one. Call `solve` afterwards.
         """
         for row, x in enumerate(rounds.x):
+            if rounds.context is not None:
+                state = self.observe(state, rounds.context[row])
             state = self.played(state, x)
             if rounds.arrived[row]:
-                z, y, age, arrived = rounds.z[row], rounds.y[row], rounds.age[row], rounds.arrived[row]
-                here = Feedback(x, z, y, np.array(age), np.array(arrived), rounds.probability, rounds.memo)
-                state = self.learn(state, here, rng.at(Purpose.LEARNING, first + row))
+                state = self.learn(state, round_of(rounds, row), rng.at(Purpose.LEARNING, first + row))
         return state
 
     def explain(self, state: State, rng: Rng) -> Explanation:
@@ -224,6 +262,42 @@ def require_explains(policy: Policy, purpose: str) -> None:
         raise TypeError(f"policy = {policy!r}: must explain itself {purpose}: {how}")
 
 
+def round_of(rounds: Feedback, row: int) -> Feedback:
+    """One round of a history; probability and memo are shared by all of its rounds."""
+    x, z, y, age, arrived, probability, memo, context, fresh, complete, dose = rounds
+    return Feedback(
+        x[row],
+        z[row],
+        y[row],
+        np.array(age[row]),
+        np.array(arrived[row]),
+        probability,
+        memo,
+        None if context is None else context[row],
+        None if fresh is None else fresh[row],
+        None if complete is None else np.array(complete[row]),
+        None if dose is None else dose[row],
+    )
+
+
+def require_suits(policy: Policy, problem: Problem) -> None:
+    """Raise a ValueError if a problem does not observe what a policy needs."""
+    lacking = problem.observes != "both" and policy.needs_rewards
+    missing = "the instantaneous rewards z" if lacking else "the outcome of each arm"
+    if lacking or (problem.observes == "payoff" and policy.needs_outcomes):
+        raise ValueError(
+            f"policy = {policy!r}: must be one that can do without {missing}, as problem.observes is "
+            f"{problem.observes!r}"
+        )
+
+
+def suited(policy: "AnyPolicy", problem: Problem) -> Policy:
+    """The policy specialised to a problem; raises a ValueError if the problem does not observe what it needs."""
+    player = as_policy(policy).for_problem(problem)
+    require_suits(player, problem)
+    return player
+
+
 AnyPolicy: TypeAlias = Policy | FourFunctions  # what `as_policy` takes
 
 
@@ -251,11 +325,22 @@ class World(Protocol):
 
 
 @runtime_checkable
+class ContextualWorld(World, Protocol):
+    """A world with context; worlds whose problem has `context = 0` need no such method."""
+
+    def context(self, t: int) -> Array | None:
+        """The context of round t, (*batch, k), known before it is played; None if the problem has none."""
+
+
+@runtime_checkable
 class ScoredWorld(World, Protocol):
-    """A world that knows the expected payoff of every decision, so that regret is defined."""
+    """A world that knows the expected payoff of every decision, so that regret is defined.
+
+    The values of round t are those under the context of round t.
+    """
 
     def expected(self, t: int, x: BoolArray) -> Array:
-        """Expected payoff of a decision, (*batch,)."""
+        """Expected payoff of a decision, (*batch,), without the baseline."""
 
     def best(self, t: int) -> BoolArray:
         """An optimal decision."""
@@ -266,6 +351,32 @@ class ScoredWorld(World, Protocol):
     def adjacency(self, t: int) -> Array: ...
     def weights(self, t: int) -> Array:
         """1'(I - A)^-1 F, (*batch, n)."""
+
+
+@runtime_checkable
+class ScoredContextualWorld(ScoredWorld, ContextualWorld, Protocol):
+    """A world with context in which regret is defined; an oracle whose knowledge is delayed needs it."""
+
+    def scores(self, t: int, as_of: int) -> Array:
+        """Expected payoff of each arm, (*batch, n), in the context of round t with graph and means of round `as_of`."""
+
+    def best_set(self, scores: Array) -> BoolArray:
+        """The feasible decision with the highest sum of scores."""
+
+
+def require_context(world: World) -> ContextualWorld:
+    """Raise a TypeError for a world that does not tell the context that its problem has."""
+    if not isinstance(world, ContextualWorld):
+        raise TypeError(f"world = {type(world).__name__}: must have a method context(t), as its problem has context")
+    return world
+
+
+def require_contextual(world: World) -> ScoredContextualWorld:
+    """Raise a TypeError for a world that has a context but lacks the methods for it."""
+    if not isinstance(world, ScoredContextualWorld):
+        lacking = "context(t), scores(t, as_of) and best_set(scores), as its problem has context"
+        raise TypeError(f"world = {type(world).__name__}: must have the methods {lacking}")
+    return world
 
 
 @runtime_checkable
@@ -286,6 +397,11 @@ class Delay(ABC):
     def constant(self) -> int | None:
         """The delay of every round, if it is the same for all of them."""
         return None
+
+    @property
+    def per_arm(self) -> bool:
+        """Whether `draw` returns a delay for each arm, (*batch, n), instead of one for each replication."""
+        return False
 
     @property
     def largest(self) -> int | None:

@@ -133,9 +133,13 @@ class LossyDelay(Delay):
         validate.require(isinstance(given, Delay) and not isinstance(given, type), "delay", given, accepted)
         validate.number("loss", self.loss, "a probability, from 0 to 1", low=0, high=1)
 
+    @property
+    def per_arm(self) -> bool:
+        return self.delay.per_arm
+
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
         lost = np.broadcast_to(rng.uniform(1)[..., 0], batch) < self.loss
-        return np.where(lost, NEVER, self.delay.draw(t, rng, batch))
+        return np.where(lost[..., None] if self.per_arm else lost, NEVER, self.delay.draw(t, rng, batch))
 
     @property
     def largest(self) -> int | None:
@@ -143,6 +147,42 @@ class LossyDelay(Delay):
 
     def check_reach(self, horizon: int, replications: int) -> None:
         self.delay.check_reach(horizon, replications)
+
+
+@dataclass(frozen=True)
+class ArmDelays(Delay):
+    """A delay for each arm: the arms of a round report at different times.
+
+    delays: one for each arm, each a number of rounds, a record of delays, or a Delay. A policy that accepts missing
+    outcomes learns each arm's outcome when it arrives, others learn a round when all of its arms have reported.
+
+    >>> ArmDelays((0, 3, GeometricDelay(0.0))).draw(1, Rng(0))
+    array([0, 3, 0])
+    """
+
+    delays: tuple[Any, ...]
+
+    per_arm = True
+
+    def __post_init__(self) -> None:
+        accepted = "a delay for each arm, such as (0, 3, UniformDelay(1, 5))"
+        given: Any = self.delays
+        validate.require(isinstance(given, list | tuple) and len(given) > 0, "delays", given, accepted)
+        each = tuple(as_delay(delay) for delay in given)
+        validate.require(not any(delay.per_arm for delay in each), "delays", given, accepted)
+        object.__setattr__(self, "delays", each)
+
+    def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
+        return np.stack([delay.draw(t, rng, batch) for delay in self.delays], axis=-1)
+
+    @property
+    def largest(self) -> int | None:
+        longest = [delay.largest for delay in self.delays]
+        return None if None in longest else max(each for each in longest if each is not None)
+
+    def check_reach(self, horizon: int, replications: int) -> None:
+        for delay in self.delays:
+            delay.check_reach(horizon, replications)
 
 
 def as_delay(delay: Any) -> Delay:
@@ -163,5 +203,6 @@ BUILT_IN: dict[str, Callable[..., Delay]] = {
     "geometric": GeometricDelay,
     "recorded": RecordedDelay,
     "lossy": LossyDelay,
+    "per-arm": ArmDelays,
 }
 DELAYS = Registry("delay", "spillover.delays", Delay, BUILT_IN)

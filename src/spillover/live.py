@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,17 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint, Unavailable, check_constraints, finder, parse, to_entries
-from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
+from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains, suited
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
+from spillover.reports import Details, Known, dose_of, from_arrays, merged, reported, same_or_new, to_arrays
 from spillover.rng import Purpose, Rng
 from spillover.set_search import EFFORT, check_effort
 from spillover.state import fill, leaves, load_about, load_arrays, save_arrays
 from spillover.types import BoolArray, Choice, Explanation, Feedback, Problem
 
 CARRIED = ("probability", "memo")  # what a choice may carry until its outcome arrives
+SAVED = {"context": "context", "dose": "dose", "z": "reported_z", "y": "reported_y"}  # details of pending rounds
 
 
 class Learner:
@@ -36,6 +38,8 @@ class Learner:
     >>> learner.explain().mean
     array([nan, 1. , 0.5])
 
+    If the problem has context, `choose` (or `play`) takes that of the coming round. Outcomes may be reported in parts.
+
     constraints: on its decisions, besides the budget (`spillover.constraints`). They may change when a saved learner is
     loaded: the state does not depend on them. arms: the names of the arms, if constraints use them.
     effort: limit on the steps of the search for the best set under constraints; `reasons` says so if the best set
@@ -52,7 +56,8 @@ class Learner:
         arms: Sequence[str] | None = None,
         effort: int | None = None,
     ) -> None:
-        given = as_policy(policy)
+        validate.problem(problem)
+        given = suited(policy, problem)
         self.policy = given.unconstrained
         self.constraints: tuple[Constraint, ...] = (*given.constraints, *check_constraints(constraints))
         self.arms = same_names(given.arms, arms)
@@ -65,6 +70,8 @@ class Learner:
         self.state = self.policy_this_round().init(problem, self.rng.at(Purpose.START))
         self.rounds = 0
         self.waiting: dict[int, Choice] = {}
+        self.details: dict[int, Details] = {}  # of pending rounds that have any
+        self.context: Any = None  # of the coming round
         self.delay_totals = np.zeros(3, np.int64)  # number of reported rounds, sum of their delays, longest delay
 
     @property
@@ -72,12 +79,21 @@ class Learner:
         """Rounds played whose outcomes have not been reported."""
         return list(self.waiting)
 
-    def choose(self, available: Any = None) -> BoolArray:
+    def observe(self, context: Any) -> None:
+        """Take in the context of the coming round, k numbers; another call replaces it."""
+        known = validate.context(context, self.problem.context)
+        if known is not None:
+            self.state = self.policy.observe(self.state, known)
+        self.context = known
+
+    def choose(self, available: Any = None, context: Any = None) -> BoolArray:
         """The decision for the next round, as a mask; repeated calls give the same one.
 
         available: the arms that can be played in this round, as a mask, positions or names; all by default. `play` and
-        `explain` refer to the last call.
+        `explain` refer to the last call. context: of this round, if the problem has context; see `observe`.
         """
+        if context is not None:
+            self.observe(context)
         before = self.unavailable
         self.unavailable = missing_arms(available, self.problem.n_arms, self.arms)
         try:
@@ -87,7 +103,14 @@ class Learner:
             raise
 
     def decide(self) -> Choice:
+        self.require_context()
         return self.policy_this_round().select(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
+
+    def require_context(self) -> None:
+        """Raise a ValueError if the context of the coming round is not known."""
+        if self.problem.context and self.context is None:
+            accepted = f"the {self.problem.context} context values of the coming round, as in choose(context=...)"
+            validate.require(False, "context", None, accepted)
 
     def policy_this_round(self) -> Policy:
         """The policy under its constraints and this round's availability."""
@@ -106,7 +129,7 @@ class Learner:
     ) -> "Learner":
         """A learner with further constraints, to ask for a decision; it must not be updated: both share one state."""
         other = copy.copy(self)
-        other.waiting = dict(self.waiting)
+        other.waiting, other.details = dict(self.waiting), dict(self.details)
         other.constraints = (*self.constraints, *check_constraints(constraints))
         other.arms = same_names(self.arms, arms)
         other.effort = self.effort if effort is None else effort
@@ -115,35 +138,77 @@ class Learner:
             Constrained(policy=self.policy, constraints=other.constraints, arms=other.arms).check(self.problem)
         return other
 
-    def play(self, x: Any = None) -> int:
-        """Record the decision of a round: the policy's own, or x instead (any set). Returns the number of the round."""
+    def play(self, x: Any = None, *, context: Any = None, dose: Any = None) -> int:
+        """Record the decision of a round: the policy's own, or x instead (any set). Returns the number of the round.
+
+        context: as in `choose`. dose: amounts for the chosen arms, relative to each arm's reference dose, if they are
+        not all 1 (only for policies that accept doses); `report` takes them too.
+        """
+        if context is not None:
+            self.observe(context)
         choice = self.decide()
         if x is not None:
             choice = choice._replace(x=validate.decision("x", x, (self.problem.n_arms,)))
+        details = Details(self.context, dose_of(dose, choice.x, self.policy.accepts_doses))
         self.state = self.policy.played(self.state, choice.x)
         self.rounds += 1
-        self.unavailable = ()
+        self.unavailable, self.context = (), None
         self.waiting[self.rounds] = choice
+        if any(part is not None for part in details):
+            self.details[self.rounds] = details
         return self.rounds
 
-    def report(self, round: int, z: Any, y: Any) -> None:
-        """Report the outcome of a round: instantaneous rewards of the played arms, overall rewards of all arms."""
+    def report(self, round: int, z: Any = None, y: Any = None, context: Any = None, *, dose: Any = None) -> None:
+        """Report the outcome of a round: instantaneous rewards of the played arms, overall rewards of all arms.
+
+        z: not given if the problem does not observe it. y: NaN for outcomes that are not known yet, which later reports
+        of the same round add; a policy that does not accept missing outcomes learns the round when it is complete. If
+        only the payoff is observed, y may be a single number. context, dose: if `play` was not given them.
+        """
         if round not in self.waiting:
             accepted = f"a round that was played and not reported yet: {self.pending}"
             validate.require(False, "round", round, accepted)
-        x, probability, memo = self.waiting[round]
-        given = Feedback(x, z, y, np.array(self.rounds - round), np.array(True), probability, memo)
-        reward_range = np.asarray(self.problem.reward_range, float)
-        feedback = validate.feedback(given, (self.problem.n_arms,), reward_range, self.rounds)
-        self.state = self.policy.update(self.state, feedback, self.rng.at(Purpose.LEARNING, round))
+        x, before = self.waiting[round].x, self.details.get(round, Details())
+        amounts = same_or_new("dose", before.dose, dose_of(dose, x, self.policy.accepts_doses))
+        given = before if context is None else self.with_context(before, context)
+        rewards, outcomes = reported(self.problem, z, y)
+        whole = before.y is None and not np.isnan(outcomes).any()
+        known = Known(rewards, outcomes, None, True) if whole else merged(before, rewards, outcomes, self.problem)
+        now = given._replace(dose=amounts, z=known.z, y=known.y)
+        feedback = self.checked(round, now, known)
+        if known.complete or self.policy.accepts_missing:
+            self.state = self.policy.update(self.state, feedback, self.rng.at(Purpose.LEARNING, round))
+        if not known.complete:
+            self.details[round] = now
+            return
         del self.waiting[round]
+        self.details.pop(round, None)
         age = self.rounds - round
-        reported, total, longest = self.delay_totals
-        self.delay_totals = np.array([reported + 1, total + age, max(longest, age)])
+        number, total, longest = self.delay_totals
+        self.delay_totals = np.array([number + 1, total + age, max(longest, age)])
+
+    def with_context(self, before: Details, context: Any) -> Details:
+        checked = validate.context(context, self.problem.context)
+        return before._replace(context=same_or_new("context", before.context, checked))
+
+    def checked(self, round: int, now: Details, known: Known) -> Feedback:
+        """The feedback after a report; outcomes that are not known are NaN."""
+        x, probability, memo = self.waiting[round]
+        in_parts = known.fresh is not None and self.policy.accepts_missing
+        fresh, complete = (known.fresh, np.array(known.complete)) if in_parts else (None, None)
+        age, arrived = np.array(self.rounds - round), np.array(True)
+        carried = (probability, memo, now.context, fresh, complete, now.dose)
+        given = Feedback(x, known.z, known.y, age, arrived, *carried)
+        strict = known.complete and self.problem.observes == "both" and now.dose is None
+        check = validate.feedback if strict else validate.partial_feedback
+        reward_range = np.asarray(self.problem.reward_range, float)
+        feedback: Feedback = check(given, (self.problem.n_arms,), reward_range, self.rounds)
+        return feedback
 
     def explain(self) -> Explanation:
         """The next decision and the estimates behind it."""
         require_explains(self.policy, "to give reasons")
+        self.require_context()
         return self.policy_this_round().explain_choice(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
 
     def reasons(self, arms: Sequence[str] | None = None, **options: Any) -> Reasons:
@@ -170,14 +235,25 @@ class Learner:
         arrays["delay_totals"] = self.delay_totals
         arrays["pending"] = np.array(self.pending, np.int64)
         arrays["x"] = np.array([c.x for c in choices], np.bool_).reshape(-1, self.problem.n_arms)
-        arrays |= carried_arrays(self.waiting)
+        arrays |= to_arrays(self.carried())
+        if self.context is not None:
+            arrays["coming_context"] = self.context
         if self.unavailable:
             arrays["unavailable"] = np.array(self.unavailable, np.int64)
         save_arrays(path, arrays, self.about() | {"constraints": json.dumps(to_entries(self.constraints))})
 
+    def carried(self) -> dict[str, dict[int, Any]]:
+        """What pending rounds have besides their decisions, by name and round: not all of a history need to."""
+        held: dict[str, dict[int, Any]] = {}
+        for name in CARRIED:
+            held[name] = {played: getattr(choice, name) for played, choice in self.waiting.items()}
+        for name, saved in SAVED.items():
+            held[saved] = {played: getattr(details, name) for played, details in self.details.items()}
+        return {name: {t: value for t, value in values.items() if value is not None} for name, values in held.items()}
+
     def about(self) -> dict[str, str]:
         """The policy, problem and seed that a saved file must match."""
-        return {"policy": repr(self.policy), "problem": repr(self.problem), "seed": str(int(self.rng.keys[0]))}
+        return {"policy": repr(self.policy), "problem": described(self.problem), "seed": str(int(self.rng.keys[0]))}
 
     @classmethod
     def load(
@@ -214,10 +290,21 @@ class Learner:
         choices = zip(arrays["pending"].tolist(), arrays["x"], strict=True)
         learner.waiting = {played: Choice(x) for played, x in choices}
         for name in CARRIED:
-            rounds = arrays.get(f"{name}_rounds", np.zeros(0, np.int64)).tolist()
-            for played, value in zip(rounds, arrays.get(name, []), strict=True):
+            for played, value in from_arrays(arrays, name).items():
                 learner.waiting[played] = learner.waiting[played]._replace(**{name: value})
+        for name, saved in SAVED.items():
+            for played, value in from_arrays(arrays, saved).items():
+                before = learner.details.get(played, Details())
+                learner.details[played] = before._replace(**{name: value})
+        learner.context = arrays.get("coming_context")
         return learner
+
+
+def described(problem: Problem) -> str:
+    """The problem as text; fields that older files do not have are left out where they have their defaults."""
+    added = ("observes", "context", "baseline")
+    plain = all(getattr(problem, name) == Problem._field_defaults[name] for name in added)
+    return repr(problem).partition(f", {added[0]}=")[0] + ")" if plain else repr(problem)
 
 
 def same_names(known: tuple[str, ...] | None, given: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -227,16 +314,6 @@ def same_names(known: tuple[str, ...] | None, given: Sequence[str] | None) -> tu
     accepted = f"the names that the constraints use, {known}"
     validate.require(known is None or tuple(given) == known, "arms", tuple(given), accepted)
     return tuple(given)
-
-
-def carried_arrays(waiting: Mapping[int, Choice]) -> dict[str, Any]:
-    """The probabilities and memos of pending choices, and the rounds that have them: not all of a history need to."""
-    arrays: dict[str, Any] = {}
-    for name in CARRIED:
-        held = {played: value for played, choice in waiting.items() if (value := getattr(choice, name)) is not None}
-        if held:
-            arrays |= {f"{name}_rounds": np.array(list(held), np.int64), name: np.array(list(held.values()))}
-    return arrays
 
 
 def missing_arms(available: Any, n: int, arms: tuple[str, ...] | None) -> tuple[int, ...]:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from spillover import validate
 from spillover.contracts import Delay
+from spillover.delays import NEVER
 from spillover.rng import Purpose, Rng
-from spillover.types import Batch, Choice, Feedback, IntArray, Outcome
+from spillover.types import Batch, BoolArray, Choice, Feedback, IntArray, Outcome
 
 
 class ConstantMailbox:
@@ -31,10 +32,9 @@ class ConstantMailbox:
         """What arrives at the end of round t, with its round of play."""
         if self.queue and self.queue[0][0] + self.delay == t:
             played, choice, outcome = self.queue.popleft()
-            yield (
-                Feedback(choice.x, outcome.z, outcome.y, self.age, self.arrived, choice.probability, choice.memo),
-                played,
-            )
+            x, probability, memo = choice
+            z, y, context = outcome
+            yield Feedback(x, z, y, self.age, self.arrived, probability, memo, context), played
 
 
 class Mailbox:
@@ -57,23 +57,33 @@ class Mailbox:
 
     def post(self, t: int, choice: Choice, outcome: Outcome, delay: IntArray) -> None:
         """Round t was played; its outcome arrives at the end of round t + delay."""
-        late = delay.ravel()
-        validate.require(bool((late >= 0).all()), f"delay of round {t}", delay, "0 or more rounds")
+        validate.require(bool((delay >= 0).all()), f"delay of round {t}", delay, "0 or more rounds")
         latest = self.horizon - t
-        if (late == late[0]).all():
-            parts = [(int(late[0]), self.all_rows)] if late[0] <= latest else []
-        else:
-            order = np.argsort(late, kind="stable")
-            cuts = np.flatnonzero(np.diff(late[order])) + 1
-            groups = ((int(late[rows[0]]), rows) for rows in np.split(order, cuts))
-            parts = [(rounds, rows) for rounds, rows in groups if rounds <= latest]
+        parts = [(rounds, rows) for rounds, rows in self.arrivals(delay) if rounds <= latest]
         if not parts:
             return
-        carried = {"probability": choice.probability, "memo": choice.memo}
-        self.store(t, {"x": choice.x, "z": outcome.z, "y": outcome.y} | carried)
+        carried = {"probability": choice.probability, "memo": choice.memo, "context": outcome.context}
+        self.store(t, {"x": choice.x, "z": outcome.z, "y": outcome.y} | carried | self.extra(t, delay))
         self.in_flight[t] = sum(len(rows) for _, rows in parts)
         for rounds, rows in parts:
             self.due.setdefault(t + rounds, []).append((t, rows))
+
+    def arrivals(self, delay: IntArray) -> list[tuple[int, IntArray]]:
+        """The rows in which something arrives after so many rounds, for each such number."""
+        late = delay.ravel()
+        if (late == late[0]).all():
+            return [(int(late[0]), self.all_rows)]
+        order = np.argsort(late, kind="stable")
+        cuts = np.flatnonzero(np.diff(late[order])) + 1
+        return [(int(late[rows[0]]), rows) for rows in np.split(order, cuts)]
+
+    def extra(self, t: int, delay: IntArray) -> dict[str, Any]:
+        """What is stored of round t besides decision and outcome."""
+        return {}
+
+    def feedback(self, t: int, found: dict[str, Any], age: IntArray, arrived: BoolArray) -> Feedback:
+        """The stored arrays as feedback at the end of round t."""
+        return Feedback(**found, age=age, arrived=arrived)
 
     def store(self, t: int, arrays: dict[str, Any]) -> None:
         oldest = next(iter(self.in_flight), t)
@@ -81,7 +91,7 @@ class Mailbox:
             self.grow(2 * (t - oldest + 1), oldest, t)
         absent = {name for name, array in arrays.items() if array is None}
         if self.rings and absent != arrays.keys() - self.rings.keys():
-            raise ValueError(f"probability and memo of round {t}: must be arrays in every round, or in none")
+            raise ValueError(f"context, probability and memo of round {t}: must be arrays in every round, or in none")
         for name, array in arrays.items():
             if array is not None:
                 if name not in self.rings:
@@ -117,7 +127,7 @@ class Mailbox:
         for name, ring in self.rings.items():
             found[name] = ring[played % self.capacity].reshape(*self.batch, *ring.shape[2:]).copy()
         age, played_at = np.full(self.batch, t - played), np.full(self.batch, played)
-        return Feedback(**found, age=age, arrived=np.ones(self.batch, np.bool_)), played_at
+        return self.feedback(t, found, age, np.ones(self.batch, np.bool_)), played_at
 
     def in_turns(self, t: int, arrivals: list[tuple[int, IntArray]]) -> Iterator[tuple[Feedback, IntArray]]:
         """The first arrival of each row, then the second of those that have one, and so on."""
@@ -140,16 +150,46 @@ class Mailbox:
             values[row] = ring[played % self.capacity, row]
             found[name] = values.reshape(*self.batch, *ring.shape[2:])
         age = np.where(arrived, t - played_at, 0).reshape(self.batch)
-        return Feedback(**found, age=age, arrived=arrived.reshape(self.batch)), played_at.reshape(self.batch)
+        return self.feedback(t, found, age, arrived.reshape(self.batch)), played_at.reshape(self.batch)
+
+
+class ArmMailbox(Mailbox):
+    """A mailbox for outcomes whose arms report at different times.
+
+    A round is delivered whenever one of its arms reports, with all outcomes that are known by then; the others are NaN.
+    """
+
+    def arrivals(self, delay: IntArray) -> list[tuple[int, IntArray]]:
+        late = delay.reshape(self.size, -1)
+        if (late == late[0]).all():
+            return [(int(rounds), self.all_rows) for rounds in np.unique(late[0])]
+        return [(int(rounds), np.flatnonzero((late == rounds).any(axis=-1))) for rounds in np.unique(late)]
+
+    def extra(self, t: int, delay: IntArray) -> dict[str, Any]:
+        """The round in which each outcome arrives; NEVER if it is lost."""
+        return {"arrival": np.where(delay > NEVER - t, NEVER, np.minimum(delay, NEVER - t) + t)}
+
+    def feedback(self, t: int, found: dict[str, Any], age: IntArray, arrived: BoolArray) -> Feedback:
+        arrival, here = found.pop("arrival"), arrived[..., None]
+        unknown = here & (arrival > t)
+        for name in ("z", "y"):
+            found[name][unknown] = np.nan
+        outstanding = (arrival > t) & (arrival < NEVER)
+        complete = arrived & ~outstanding.any(axis=-1)
+        return Feedback(**found, age=age, arrived=arrived, fresh=here & (arrival == t), complete=complete)
 
 
 class FeedbackQueue:
-    """Takes the outcome of each round and returns what arrives at its end, for any delay."""
+    """Takes the outcome of each round and returns what arrives at its end, for any delay.
 
-    def __init__(self, delay: Delay, horizon: int, rng: Rng, batch: Batch) -> None:
+    in_parts: whether the arms of a round may be delivered at different times; otherwise it arrives with the last one.
+    """
+
+    def __init__(self, delay: Delay, horizon: int, rng: Rng, batch: Batch, in_parts: bool = False) -> None:
         self.delay, self.rng, self.batch = delay, rng, batch
         self.same = None if delay.constant is None else ConstantMailbox(delay.constant, batch)
-        self.mailbox = Mailbox(horizon, batch)
+        self.mailbox = ArmMailbox(horizon, batch) if delay.per_arm and in_parts else Mailbox(horizon, batch)
+        self.with_last = delay.per_arm and not in_parts
 
     def exchange(self, t: int, choice: Choice, outcome: Outcome) -> Iterator[tuple[Feedback, Any]]:
         """Post the outcome of round t; yields what arrives at its end, with the rounds of play."""
@@ -157,5 +197,9 @@ class FeedbackQueue:
             self.same.post(t, choice, outcome)
             return self.same.deliver(t)
         late = self.delay.draw(t, self.rng.at(Purpose.DELAY, t), self.batch)
+        if self.delay.per_arm:
+            validate.require(late.shape == choice.x.shape, "shape of delays", late.shape, f"{choice.x.shape}, as x has")
+        if self.with_last:
+            late = late.max(axis=-1)
         self.mailbox.post(t, choice, outcome, late)
         return self.mailbox.deliver(t)

@@ -85,12 +85,43 @@ class PolicyWrapper(Policy):
         return self.inner.explains
 
     @property
+    def needs_rewards(self) -> bool:
+        return self.inner.needs_rewards
+
+    @property
+    def needs_outcomes(self) -> bool:
+        return self.inner.needs_outcomes
+
+    @property
+    def uses_context(self) -> bool:
+        return self.inner.uses_context
+
+    @property
+    def fits_baseline(self) -> bool:
+        return self.inner.fits_baseline
+
+    @property
+    def accepts_missing(self) -> bool:
+        return self.inner.accepts_missing
+
+    @property
+    def accepts_doses(self) -> bool:
+        return self.inner.accepts_doses
+
+    @property
     def deferrable(self) -> bool:
         return self.inner.deferrable
 
     @property
     def reuses_memo(self) -> bool:
         return self.inner.reuses_memo
+
+    def for_problem(self, problem: Problem) -> Policy:
+        inner = self.inner.for_problem(problem)
+        return self if inner is self.inner else self.around(inner)
+
+    def observe(self, state: State, context: Array) -> State:
+        return self.inner.observe(state, context)
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
         return self.inner.learn(state, feedback, rng)

@@ -22,6 +22,7 @@ class Purpose(IntEnum):
     START = 2  # a policy's init
     CHOICE = 3  # a policy's select
     LEARNING = 4  # a policy's update, by the round that was played
+    SURROUNDINGS = 5  # a world's baseline, context and hidden causes
 
 
 class Rng:

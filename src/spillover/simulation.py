@@ -1,13 +1,24 @@
 """The game protocol: one loop for a single run, for thousands of replications, and for a recorded log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import AnyPolicy, Delay, Environment, Policy, ScoredWorld, World, as_policy, require_explains
+from spillover.contracts import (
+    AnyPolicy,
+    Delay,
+    Environment,
+    Policy,
+    ScoredWorld,
+    World,
+    as_policy,
+    require_context,
+    require_explains,
+    suited,
+)
 from spillover.delays import as_delay
 from spillover.hyperparameters import spread_grid
 from spillover.mailbox import FeedbackQueue
@@ -34,20 +45,39 @@ def rounds(policy: AnyPolicy, world: World, delay: Any, rng: Rng, batch: Batch) 
     """Play a policy in a world to its horizon; `rng` has the world's batch, and `batch` ends with the same axes."""
     delay = as_delay(delay)
     delay.check_reach(world.horizon, int(rng.keys[..., 1].max(initial=0)) + 1)
-    return play_rounds(as_policy(policy), world, delay, rng, batch)
+    return play_rounds(suited(policy, world.problem), world, delay, rng, batch)
 
 
 def play_rounds(policy: Policy, world: World, delay: Delay, rng: Rng, batch: Batch) -> Iterator[Round]:
-    own = rng.spread(batch)
-    queue = FeedbackQueue(delay, world.horizon, own, batch)
-    state = policy.init(problem_for(policy, world), own.at(Purpose.START), batch)
+    own, problem = rng.spread(batch), problem_for(policy, world)
+    queue = FeedbackQueue(delay, world.horizon, own, batch, takes_parts(policy, problem))
+    context_of = known_context(world, batch)
+    state = policy.init(problem, own.at(Purpose.START), batch)
     for t in range(1, world.horizon + 1):
+        if (context := context_of(t)) is not None:
+            state = policy.observe(state, context)
         choice = policy.select(state, own.at(Purpose.CHOICE, t))
         state = policy.played(state, choice.x)
         outcome = world.play(t, choice.x, rng.at(Purpose.WORLD, t))
+        if context is not None:
+            outcome = outcome._replace(context=context)
         for feedback, played_at in queue.exchange(t, choice, outcome):
             state = policy.update(state, feedback, own.at(Purpose.LEARNING, played_at))
         yield Round(t, choice.x, outcome, state)
+
+
+def takes_parts(policy: Policy, problem: Problem) -> bool:
+    """Whether the policy learns each arm's outcome when it arrives; a payoff is known when all have arrived."""
+    return policy.accepts_missing and problem.observes != "payoff"
+
+
+def known_context(world: World, batch: Batch) -> Callable[[int], Array | None]:
+    """The context of a round, (*batch, k), as a function of the round; None without context."""
+    columns = world.problem.context
+    if not columns:
+        return lambda t: None
+    shape, source = (*batch, columns), require_context(world)
+    return lambda t: np.broadcast_to(np.asarray(source.context(t), float), shape)
 
 
 def problem_for(policy: Policy, world: World) -> Problem:
@@ -159,7 +189,7 @@ def simulate(
     delay = as_delay(delay)
     rng = Rng(seed, np.arange(first, first + replications))
     world = require_scored(environment.draw(rng.at(Purpose.WORLD), (replications,)))
-    player = player.with_world(world)
+    player = suited(player.with_world(world), world.problem)
     horizon = world.horizon
     recorded = rounds_to_record(record, horizon)
     batch = (*grid, replications)
@@ -229,38 +259,61 @@ def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
 
 
 def replay(
-    policy: AnyPolicy, problem: Problem, x: Any, z: Any, y: Any, *, delay: Any = 0, seed: int = 0
+    policy: AnyPolicy,
+    problem: Problem,
+    x: Any,
+    z: Any,
+    y: Any,
+    *,
+    context: Any = None,
+    delay: Any = 0,
+    seed: int = 0,
 ) -> Iterator[Explanation]:
     """Let a policy learn a recorded log; yields its explanations of rounds 1 to T + 1.
 
-    x, z, y: the recorded decisions and outcomes, `(T, n)`. They are checked before the first round.
+    x, z, y: the recorded decisions and outcomes, `(T, n)`. They are checked before the first round. z is None if the
+    problem does not observe it. Outcomes may be NaN if the policy accepts missing ones.
+    context: `(T + 1, k)`, the last row that of the coming round; with `(T, k)` the explanations end with round T.
     """
     validate.problem(problem)
-    player = as_policy(policy)
+    player = suited(policy, problem)
     require_explains(player, "to be replayed")
     late = as_delay(delay)
     decisions = np.asarray(x)
     shape = (len(decisions) if decisions.ndim else 0, problem.n_arms)
     log = validate.decision("x", decisions, shape)
     late.check_reach(len(log), 1)
-    given = Feedback(log, z, y, np.zeros(len(log), np.int64), np.ones(len(log), np.bool_))
-    reward_range = np.asarray(problem.reward_range, float)
-    checked = validate.feedback(given, shape, reward_range, np.arange(1, len(log) + 1))
-    return replay_checked(player, problem, log, Outcome(checked.z, checked.y), late, Rng(seed))
+    rewards = validate.observed_rewards(z, problem.observes, shape)
+    given = Feedback(log, rewards, y, np.zeros(len(log), np.int64), np.ones(len(log), np.bool_))
+    partial = problem.observes != "both" or player.accepts_missing
+    check = validate.partial_feedback if partial else validate.feedback
+    checked = check(given, shape, np.asarray(problem.reward_range, float), np.arange(1, len(log) + 1))
+    if not player.accepts_missing and np.isnan(checked.y).any():
+        row = int(np.isnan(checked.y).any(axis=-1).argmax())
+        accepted = "numbers: the policy does not accept missing outcomes"
+        validate.require(False, f"y of round {row + 1}", checked.y[row], accepted)
+    table = validate.context(context, problem.context, (len(log), len(log) + 1))
+    return replay_checked(player, problem, log, Outcome(checked.z, checked.y, table), late, Rng(seed))
 
 
 def replay_checked(
     policy: Policy, problem: Problem, log: BoolArray, outcome: Outcome, delay: Delay, rng: Rng
 ) -> Iterator[Explanation]:
-    queue = FeedbackQueue(delay, len(log), rng, ())
+    queue = FeedbackQueue(delay, len(log), rng, (), takes_parts(policy, problem))
     state = policy.init(problem, rng.at(Purpose.START))
-    for t in range(1, len(log) + 1):
+    z, y, table = outcome
+    last = len(log) + 1 if table is None else len(table)
+    for t in range(1, last + 1):
+        context = None if table is None else table[t - 1]
+        if context is not None:
+            state = policy.observe(state, context)
         yield policy.explain_choice(state, rng.at(Purpose.CHOICE, t))
+        if t > len(log):
+            return
         choice = policy.select(state, rng.at(Purpose.CHOICE, t))._replace(x=log[t - 1])
         state = policy.played(state, choice.x)
-        for feedback, played_at in queue.exchange(t, choice, Outcome(outcome.z[t - 1], outcome.y[t - 1])):
+        for feedback, played_at in queue.exchange(t, choice, Outcome(z[t - 1], y[t - 1], context)):
             state = policy.update(state, feedback, rng.at(Purpose.LEARNING, played_at))
-    yield policy.explain_choice(state, rng.at(Purpose.CHOICE, len(log) + 1))
 
 
 __all__ = ["Round", "Run", "replay", "rounds", "simulate"]

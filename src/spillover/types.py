@@ -26,6 +26,9 @@ class Problem(NamedTuple):
     reward_range: Any = (0.0, 1.0)  # of the instantaneous rewards z; (2,) or (*batch, 2)
     overall_range: Any = None  # of the overall rewards y, if it is known; (2,) or (*batch, 2)
     weights: Any = None  # 1'(I-A)^-1 F, for policies that know the graph; (n,) or (*batch, n)
+    observes: str = "both"  # "both": z and y; "overall": y only; "payoff": only the sum of y, in y[..., 0]
+    context: int = 0  # number of context columns that are known before each decision
+    baseline: bool = False  # whether outcomes may differ from 0 where nothing is chosen
 
 
 class Choice(NamedTuple):
@@ -39,12 +42,18 @@ class Choice(NamedTuple):
 class Outcome(NamedTuple):
     """The result of a round: instantaneous rewards of the played arms, overall rewards of all arms."""
 
-    z: Array  # (*batch, n)
+    z: Array  # (*batch, n); NaN if the problem does not observe it
     y: Array  # (*batch, n)
+    context: Any = None  # (*batch, k): the context of the round, if there is one
 
 
 class Feedback(NamedTuple):
-    """The outcome of an earlier round, in each replication in which one has arrived."""
+    """The outcome of an earlier round, in each replication in which one has arrived.
+
+    A round whose arms report at different times is delivered several times, each time with everything that is known of
+    it so far; `fresh` marks what is new. z and y are NaN where an outcome is not known (yet): only policies with the
+    trait `accepts_missing` get such feedback. z is NaN everywhere if the problem does not observe it.
+    """
 
     x: BoolArray  # (*batch, n): the decision
     z: Array  # (*batch, n)
@@ -53,11 +62,19 @@ class Feedback(NamedTuple):
     arrived: BoolArray  # (*batch,): False in replications in which nothing has arrived
     probability: Any = None  # of the choice in that round
     memo: Any = None  # of the choice in that round
+    context: Any = None  # (*batch, k): of that round; None without context
+    fresh: Any = None  # (*batch, n) bool: the outcomes that are new; None: all of them
+    complete: Any = None  # (*batch,) bool: nothing more of that round will arrive; None: True
+    dose: Any = None  # (*batch, n): amounts of the chosen arms, relative to each arm's reference dose; None: 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explanation:
-    """The estimates behind a decision."""
+    """The estimates behind a decision.
+
+    Fields from `baseline` on are optional (None: not estimated). They are about the coming round, in the units of y;
+    intervals are 95% credible intervals, their last axis (low, high).
+    """
 
     mean: Array  # estimated instantaneous reward; NaN for an arm never observed
     count: Array  # the (discounted) number of observations behind it
@@ -71,6 +88,15 @@ class Explanation:
     chosen: Any = None  # (*batch, n): the decision, as a mask; `Policy.explain_choice` fills it in
     pending: Any = None  # (*batch, n): the (discounted) number of pulls in flight, if the policy counts them
     could_gain: Any = None  # (*batch,): upper bound on what another feasible set could add; NaN: a plan decided
+    baseline: Any = None  # (*batch, n): expected outcome of each arm if nothing is chosen, spill-over included
+    context_effect: Any = None  # (*batch, n): the part of `mean` that the context adds
+    direct_interval: Any = None  # (*batch, n, 2): of the effect of choosing an arm on its own outcome
+    spill_interval: Any = None  # (*batch, n, 2): of its effect on the outcomes of all other arms together
+    total_interval: Any = None  # (*batch, n, 2): of its effect on the sum of all outcomes
+    effects: Any = None  # (*batch, n, n): effects[i, j] is the effect of choosing arm j on the outcome of arm i
+    effects_interval: Any = None  # (*batch, n, n, 2)
+    edge_probability: Any = None  # (*batch, n, n): posterior probability that the edge exists
+    edge_interval: Any = None  # (*batch, n, n, 2): of the edge's weight
 
     @property
     def planned(self) -> BoolArray:

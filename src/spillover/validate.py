@@ -56,6 +56,9 @@ def whole(name: str, value: object, low: int, high: int | None = None) -> None:
     require(good and value >= low and (high is None or value <= high), name, value, accepted)  # type: ignore[operator]
 
 
+OBSERVES = ("both", "overall", "payoff")
+
+
 def problem(given: Any) -> None:
     """Check the fields of a problem."""
     whole("n_arms", given.n_arms, 1)
@@ -69,6 +72,9 @@ def problem(given: Any) -> None:
         weights = numbers("weights", given.weights, "numbers, one for each arm")
         good = weights.shape[-1:] == (given.n_arms,) and bool(np.isfinite(weights).all())
         require(good, "weights", given.weights, f"finite numbers, one for each of the {given.n_arms} arms")
+    require(given.observes in OBSERVES, "observes", given.observes, f"one of {', '.join(map(repr, OBSERVES))}")
+    whole("context", given.context, 0)
+    require(isinstance(given.baseline, bool | np.bool_), "baseline", given.baseline, "True or False")
 
 
 def numbers(name: str, value: Any, accepted: str) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -139,6 +145,44 @@ def feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any)
     if faults.any():
         explain_fault(faults, x, z, y, reward_range, age, rounds)
     return given._replace(x=x, z=z, y=y, arrived=arrived, age=age)
+
+
+def partial_feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any) -> Any:
+    """Checked feedback in which z and y may be NaN; with doses, z may also be outside of the range."""
+    if given.dose is None and is_canonical(given, shape):
+        faults = kernels.feedback_fault(given.x, given.z, given.y, reward_range, given.arrived, given.age, rounds)
+        if not faults.any():
+            return given
+    x = decision("x", given.x, shape)
+    z, y = numbers("z", given.z, "numbers"), numbers("y", given.y, "numbers")
+    bounds = np.asarray(reward_range, float) if given.dose is None else np.array([-np.inf, np.inf])
+    harmless = np.where(x, np.clip(0.0, bounds[..., :1], bounds[..., 1:]), 0.0)  # stands in for NaN
+    known = z if z.shape != shape else np.where(np.isnan(z), harmless, z)
+    filled = given._replace(x=x, z=known, y=np.where(np.isnan(y), 0.0, y))
+    checked = feedback(filled, shape, bounds, rounds)
+    return checked._replace(z=z, y=y)
+
+
+def observed_rewards(z: Any, observes: str, shape: tuple[int, ...]) -> Any:
+    """The instantaneous rewards as given; NaN if the problem does not observe them."""
+    if observes == "both":
+        require(z is not None, "z", z, "the instantaneous rewards, as the problem observes them")
+        return z
+    require(z is None or bool(np.isnan(numbers("z", z, "numbers")).all()), "z", z, f"None, as observes = {observes!r}")
+    return np.full(shape, np.nan)
+
+
+def context(given: Any, columns: int, rows: tuple[int, ...] = ()) -> Any:
+    """Checked context: None without columns; otherwise finite numbers, (columns,), or (r, columns) for an r of rows."""
+    if not columns:
+        require(given is None, "context", given, "None, as the problem has no context")
+        return None
+    require(given is not None, "context", given, f"the {columns} context values that the problem has")
+    values = numbers("context", given, "numbers")
+    shapes: list[tuple[int, ...]] = [(r, columns) for r in rows] or [(columns,)]
+    require(values.shape in shapes, "shape of context", values.shape, " or ".join(map(str, shapes)))
+    require(bool(np.isfinite(values).all()), "context", values, "finite numbers")
+    return values
 
 
 def is_canonical(given: Any, shape: tuple[int, ...]) -> bool:

@@ -71,7 +71,7 @@ def test_ndcsem_tends_to_it(law):
     one, other = SEMUCB(graph=sparse(0.1)), sp.NDCSEM(discount=1 - 1e-9, exploration=0.25, graph=sparse(0.1))
     twin = other.init(world.problem, sp.Rng(2).at(sp.rng.Purpose.START))
     for t, x, outcome, state in sp.rounds(one, world, 0, sp.Rng(2), ()):
-        piece = feedback(x, *outcome)
+        piece = feedback(x, outcome.z, outcome.y)
         twin = other.update(other.played(twin, x), piece, sp.Rng(0))
         mine, theirs = explained(one, state), explained(other, twin)
         np.testing.assert_allclose(mine.index, theirs.index, rtol=1e-6, err_msg=f"round {t}")

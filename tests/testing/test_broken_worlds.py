@@ -16,7 +16,7 @@ from spillover.testing.environments import ENVIRONMENT_CHECKS
 from tests.testing.sound import SMALL
 
 
-def world_with(**methods: Any) -> Callable[[], Any]:
+def world_with(fields_of_world: dict[str, Any] | None = None, **methods: Any) -> Callable[[], Any]:
     """An environment whose worlds have other methods."""
     kind = type("BrokenWorld", (SEMWorld,), methods)
 
@@ -26,7 +26,10 @@ def world_with(**methods: Any) -> Callable[[], Any]:
             world = super().draw(rng, batch)
             return kind(**{f.name: getattr(world, f.name) for f in fields(world)})
 
-    return lambda: Broken(n_arms=5, budget=2, edge_density=0.2, horizon=30, changes=(12,))
+    return lambda: Broken(n_arms=5, budget=2, edge_density=0.2, horizon=30, changes=(12,), **(fields_of_world or {}))
+
+
+CONTEXT: dict[str, Any] = {"context": 2, "baseline": True}
 
 
 def play_with(change: Callable[..., Any]) -> Any:
@@ -137,6 +140,33 @@ BROKEN_ENVIRONMENTS = [
         "check_expected",
         r"mean payoff .* over 400 draws is .*, the expected one",
     ),
+    (world_with(CONTEXT, context=lambda self, t: np.zeros(2)), "check_context", r"context\(1\) has shape \(2,\)"),
+    (world_with(CONTEXT, context=lambda self, t: np.full((6, 2), np.nan)), "check_context", "is not finite"),
+    (
+        world_with(CONTEXT, play=play_with(lambda x, z, y: sp.Outcome(z, y, np.zeros((6, 2))))),
+        "check_context",
+        "the context of round 1 differs in the outcome",
+    ),
+    (
+        world_with(CONTEXT, expected=lambda self, t, x: 1.1 * SEMWorld.expected(self, t, x)),
+        "check_context",
+        r"scores\(1, 1\) are not the expected payoffs",
+    ),
+    (
+        world_with(CONTEXT, expected=lambda self, t, x: SEMWorld.expected(self, t, x) + 5.0),
+        "check_expected",
+        "the expected one",
+    ),
+    (
+        world_with({"observes": "overall"}, play=play_with(lambda x, z, y: sp.Outcome(np.zeros_like(z), y))),
+        "check_outcomes",
+        "z is not NaN",
+    ),
+    (
+        world_with({"observes": "payoff"}, play=play_with(lambda x, z, y: sp.Outcome(z, y + 1.0))),
+        "check_outcomes",
+        "y shows more than the payoff",
+    ),
     (world_with(expected=refuse_axes), "check_leading_axes", "raised ValueError: too many axes"),
     (world_with(expected=average_over_axes), "check_leading_axes", r"decision \(0, 0\) of a \(2, 3\) array"),
 ]
@@ -189,6 +219,7 @@ BROKEN_DELAYS = [
     (lambda t, rng, batch: np.full(batch, 2.0), "check_delay_values", r"draw\(1\) with batch \(\) gave float64"),
     (lambda t, rng, batch: 3, "check_delay_values", "gave int"),
     (lambda t, rng, batch: np.full(batch, 5 - t), "check_delay_values", r"draw\(6\) with batch \(\) gave -1"),
+    (lambda t, rng, batch: np.ones((*batch, 3), np.int64), "check_delay_values", r"with batch \(\) gave shape \(3,\)"),
     (lambda t, rng, batch: np.array(1), "check_delay_values", r"with batch \(6,\) gave shape \(\)"),
     (lambda t, rng, batch: GLOBAL.integers(0, 100, batch), "check_delay_rows", "a second draw of round"),
     (one_more_each_time([]), "check_delay_rows", "a second draw of round"),

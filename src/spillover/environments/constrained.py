@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spillover.constraints import check_constraints
-from spillover.contracts import ScoredWorld
+from spillover.contracts import ScoredWorld, require_contextual
 from spillover.rng import Rng
 from spillover.set_search import best_set, check_feasible
 from spillover.types import Array, Batch, BoolArray, IntArray, Outcome, Problem
@@ -75,7 +75,16 @@ class ConstrainedWorld:
     def weights(self, t: int) -> Array:
         return self.world.weights(t)
 
-    def scores(self, t: int) -> Array:
+    def context(self, t: int) -> Array | None:
+        return require_contextual(self.world).context(t)
+
+    def scores(self, t: int, as_of: int) -> Array:
+        return require_contextual(self.world).scores(t, as_of)
+
+    def best_set(self, scores: Array) -> BoolArray:
+        return best_set(scores, self.world.problem.budget, self.constraints, Rng(0), arms=self.arms)
+
+    def payoffs(self, t: int) -> Array:
         """The expected payoff of each arm, (*batch, n): the payoff is linear in the decision."""
         n, batch = self.world.problem.n_arms, self.world.best(t).shape[:-1]
         alone = np.eye(n, dtype=np.bool_).reshape(n, *(1 for _ in batch), n)
@@ -83,11 +92,10 @@ class ConstrainedWorld:
 
     def best(self, t: int) -> BoolArray:
         if self.cache.get("t") != t:
-            scores = self.scores(t)
+            scores = self.payoffs(t)
             # search again only if the scores have changed
             if not np.array_equal(self.cache.get("scores", ()), scores):
-                x = best_set(scores, self.world.problem.budget, self.constraints, Rng(0), arms=self.arms)
-                self.cache.update(scores=scores, best=x)
+                self.cache.update(scores=scores, best=self.best_set(scores))
             self.cache["t"] = t
         best: BoolArray = self.cache["best"]
         return best

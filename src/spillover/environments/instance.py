@@ -25,4 +25,5 @@ class Instance:
     def draw(self, rng: Rng, batch: Batch = ()) -> SEMWorld:
         one = self.of.draw(Rng(self.seed).at(Purpose.WORLD))
         graphs, gain, levels = (np.broadcast_to(v, (*batch, *v.shape)) for v in (one.graphs, one.gain, one.levels))
-        return replace(one, graphs=graphs, gain=gain, levels=levels, cache={})
+        around = one.surroundings.spread(batch) if one.surroundings is not None else None
+        return replace(one, graphs=graphs, gain=gain, levels=levels, surroundings=around, cache={})

@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
+from spillover.environments.surroundings import Surroundings, draw_surroundings
 from spillover.environments.world import LAWS, SEMWorld
 from spillover.rng import Rng
 from spillover.types import Array, Batch
+
+USUAL_BASELINE = (0.5, 2.0)  # with baseline=True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +26,13 @@ class SyntheticSEM:
     (the paper folds F into the rewards; NDC-SEM's graph problem assumes F = 1, so other gains mislead it).
     noise: standard deviation of normal noise in each structural equation.
     harmful: probability that an edge is negative: spill-over that hurts.
+    baseline: the range of the outcomes that there are without any decision, drawn uniformly for each arm; True is
+    (0.5, 2). context: number of context columns, which are known before each decision: a weekly sine, then random walks
+    in [-1.5, 1.5]. They move the baselines (coefficients normal with deviation `context_on_baseline`) and the means
+    (deviation `context_effect`; means are clipped to [0, 1]).
+    confounding: standard deviation of a hidden common cause, which acts on the rewards and the equations of half of the
+    arms, and is cut off at four deviations. observes: what policies see, "both" (z and y), "overall" (only y) or
+    "payoff" (only the sum of y).
 
     >>> from spillover import Rng
     >>> world = SyntheticSEM().draw(Rng(seed=0))
@@ -44,6 +54,12 @@ class SyntheticSEM:
     gain_range: tuple[float, float] = (1.0, 1.0)
     noise: float = 0.0
     harmful: float = 0.0
+    baseline: bool | tuple[float, float] = False
+    context: int = 0
+    context_effect: float = 0.3
+    context_on_baseline: float = 0.5
+    confounding: float = 0.0
+    observes: str = "both"
 
     def __post_init__(self) -> None:
         validate.whole("n_arms", self.n_arms, 1)
@@ -65,6 +81,16 @@ class SyntheticSEM:
         validate.number("harmful", self.harmful, "a probability from 0 to 1", low=0, high=1)
         check_pair("gain_range", self.gain_range, zero=False)
         check_course(self.horizon, self.changes, self.graph_changes, self.law, self.concentration, self.noise)
+        check_pair("baseline", self.baseline_range or (0.0, 0.0), least=-np.inf)
+        validate.whole("context", self.context, 0)
+        for name in ("context_effect", "context_on_baseline", "confounding"):
+            validate.number(name, getattr(self, name), "a finite number >= 0", low=0, high=np.inf)
+        check_observes(self.observes)
+
+    @property
+    def baseline_range(self) -> tuple[float, float] | None:
+        """The range that baselines are drawn from; None without baselines."""
+        return (USUAL_BASELINE if self.baseline is True else self.baseline) or None
 
     @property
     def edges(self) -> int:
@@ -87,6 +113,24 @@ class SyntheticSEM:
             noise=self.noise,
             acyclic=True,
             arms=tuple(str(i + 1) for i in range(self.n_arms)),
+            surroundings=self.draw_surroundings(rng, batch),
+            observes=self.observes,
+        )
+
+    def draw_surroundings(self, rng: Rng, batch: Batch) -> Surroundings | None:
+        """Baselines, context and the arms of the hidden cause; None if there is nothing of the kind."""
+        if not (self.baseline_range or self.context or self.confounding):
+            return None
+        return draw_surroundings(
+            rng,
+            batch,
+            self.n_arms,
+            self.horizon,
+            baseline=self.baseline_range,
+            columns=self.context,
+            context_on_baseline=self.context_on_baseline,
+            context_effect=self.context_effect,
+            confounding=self.confounding,
         )
 
     def draw_graph(self, rng: Rng, batch: Batch) -> Array:
@@ -115,14 +159,20 @@ class SyntheticSEM:
         return levels
 
 
-def check_pair(name: str, given: Any, *, zero: bool) -> None:
+def check_pair(name: str, given: Any, *, zero: bool = True, least: float = 0.0) -> None:
     """Check a range to draw from uniformly."""
-    bound = "0 <= low" if zero else "0 < low"
-    accepted = f"a pair (low, high) with {bound} <= high"
-    validate.number(name, given, accepted, low=0, high=np.inf)
+    bound = "" if least < 0 else "0 <= " if zero else "0 < "
+    accepted = f"a pair (low, high) with {bound}low <= high"
+    validate.number(name, given, accepted, low=least, high=np.inf)
     pair = np.asarray(given, float)
     good = pair.shape == (2,) and bool(pair[0] <= pair[1]) and (zero or bool(pair[0] > 0))
     validate.require(good, name, given, accepted)
+
+
+def check_observes(observes: Any) -> None:
+    """Check what is seen of an outcome."""
+    accepted = f"one of {', '.join(validate.OBSERVES)}"
+    validate.require(isinstance(observes, str) and observes in validate.OBSERVES, "observes", observes, accepted)
 
 
 def check_course(

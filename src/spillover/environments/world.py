@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.environments.surroundings import LARGEST_CAUSE, Surroundings
 from spillover.rng import Rng
 from spillover.types import Array, BoolArray, IntArray, Outcome, Problem
 
@@ -28,7 +29,8 @@ class Optimum(NamedTuple):
 class SEMWorld:
     """Graph, means and change points are fixed; every round draws the rewards of all arms, played or not.
 
-    x may have further batch axes before those of the world: all cells of a grid meet the same world.
+    x may have further batch axes before those of the world: all cells of a grid meet the same world. Expected payoffs
+    are those of the decision, in the context of the round: the baseline is not part of them.
     """
 
     graphs: Array  # (*batch, graph periods, n, n): adjacency matrices
@@ -44,6 +46,8 @@ class SEMWorld:
     noise: float
     acyclic: bool
     arms: tuple[str, ...]
+    surroundings: Surroundings | None = None  # baseline, context and hidden causes, if there are any
+    observes: str = "both"  # what is seen of an outcome, see `Problem`
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -60,10 +64,16 @@ class SEMWorld:
     def problem(self) -> Problem:
         """What a policy knows: neither graph nor means; the range of y covers all feasible decisions."""
         columns = np.sort(self.total, axis=-1)
-        largest = columns[..., -self.budget :].sum(axis=-1).max(axis=(-1, -2))
-        least = np.minimum(columns[..., : self.budget], 0.0).sum(axis=-1).min(axis=(-1, -2))  # where spill-over hurts
-        overall = np.stack([least, largest], axis=-1)
-        return Problem(self.graphs.shape[-1], self.budget, self.acyclic, (0.0, 1.0), overall)
+        largest = columns[..., -self.budget :].sum(axis=-1)
+        least = np.minimum(columns[..., : self.budget], 0.0).sum(axis=-1)  # where spill-over hurts
+        n, around = self.graphs.shape[-1], self.surroundings
+        if around is None:
+            overall = np.stack([least.min(axis=(-1, -2)), largest.max(axis=(-1, -2))], axis=-1)
+            return Problem(n, self.budget, self.acyclic, (0.0, 1.0), overall, observes=self.observes)
+        overall = outcome_range(self, around, least, largest)
+        rewards = reward_range(around) if self.observes == "both" else (0.0, 1.0)
+        problem = Problem(n, self.budget, self.acyclic, rewards, overall, observes=self.observes)
+        return problem._replace(context=around.columns, baseline=around.has_baseline)
 
     def period(self, t: int) -> int:
         """Which stationary period round t (from 1) is in."""
@@ -79,8 +89,28 @@ class SEMWorld:
         """w = 1'(I - A)^-1 F."""
         return np.asarray(self.total[..., self.graph_period(t), :, :].sum(axis=-2))
 
+    def context(self, t: int) -> Array | None:
+        """The context of round t, (*batch, k); None without context."""
+        around = self.surroundings
+        return around.context(t) if around is not None and around.columns else None
+
+    @cached_property
+    def moved_by_context(self) -> bool:
+        """Whether the means depend on the context."""
+        return self.surroundings is not None and self.surroundings.moves_effects
+
     def means(self, t: int) -> Array:
-        """beta_t: constant in a period, or along half a cosine from one level to the next."""
+        """The mean rewards in round t, in its context."""
+        return self.in_context(t, self.effectiveness(t))
+
+    def in_context(self, t: int, level: Array) -> Array:
+        """Mean rewards in the context of round t, from those without context."""
+        if not self.moved_by_context or self.surroundings is None:
+            return level
+        return np.clip(level + self.surroundings.added_effect(t), 0.0, 1.0)
+
+    def effectiveness(self, t: int) -> Array:
+        """beta_t: constant in a period, or along half a cosine from one level to the next; without context."""
         k = self.period(t)
         if not self.smooth:
             return self.levels[..., k, :]
@@ -89,16 +119,26 @@ class SEMWorld:
         share = (1.0 - np.cos(np.pi * part)) / 2.0
         return np.asarray((1.0 - share) * self.levels[..., k, :] + share * self.levels[..., k + 1, :])
 
+    def scores(self, t: int, as_of: int) -> Array:
+        """Expected payoff of each arm in the context of round t, with the graph and effectiveness of round `as_of`."""
+        means = self.means(t) if as_of == t else self.in_context(t, self.effectiveness(as_of))
+        return np.asarray(self.weights(as_of) * means)
+
+    def best_set(self, scores: Array) -> BoolArray:
+        """The feasible decision with the highest sum of scores."""
+        order = np.argsort(-scores, axis=-1, kind="stable")
+        best = np.zeros(scores.shape, np.bool_)
+        np.put_along_axis(best, order[..., : self.budget], True, axis=-1)
+        return best & (scores > 0)
+
     def optimum(self, t: int) -> "Optimum":
-        key = t if self.smooth else (self.period(t), self.graph_period(t))
+        every_round_differs = self.smooth or self.moved_by_context
+        key = t if every_round_differs else (self.period(t), self.graph_period(t))
         if key not in self.cache:
-            if self.smooth:
-                self.cache.clear()  # every round differs, so only the last is worth keeping
-            scores = self.weights(t) * self.means(t)
-            order = np.argsort(-scores, axis=-1, kind="stable")
-            best = np.zeros(scores.shape, np.bool_)
-            np.put_along_axis(best, order[..., : self.budget], True, axis=-1)
-            best &= scores > 0
+            if every_round_differs:
+                self.cache.clear()  # so only the last is worth keeping
+            scores = self.scores(t, t)
+            best = self.best_set(scores)
             lowest = np.min(scores, axis=-1, where=best, initial=np.inf)[..., None]
             tied = bool((~best & (scores == lowest)).any())
             self.cache[key] = Optimum(scores, best, lowest, tied, np.vecdot(scores, best))
@@ -115,7 +155,7 @@ class SEMWorld:
     def matches(self, t: int, x: BoolArray) -> IntArray:
         scores, best, lowest, tied, _ = self.optimum(t)
         if not tied:
-            return np.asarray(np.vecdot(best.view(np.int8), x))
+            return np.asarray(np.vecdot(best.view(np.int8), x, dtype=np.int64))
         level = scores == lowest
         above = (x & (scores > lowest)).sum(axis=-1)
         return np.asarray(above + np.minimum((x & level).sum(axis=-1), (best & level).sum(axis=-1)))
@@ -132,9 +172,48 @@ class SEMWorld:
         return np.where(means <= 0, 0.0, np.where(means >= 1, 1.0, draws))
 
     def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
-        k = self.graph_period(t)
-        z, y = kernels.play(self.total[..., k, :, :], self.rewards(t, rng), x)
+        k, around = self.graph_period(t), self.surroundings
+        rewards = self.rewards(t, rng)
+        hidden = around.hidden_cause(t, rng) if around is not None and around.confounds else 0.0
+        z, y = kernels.play(self.total[..., k, :, :], rewards + hidden, x)
         if self.noise > 0:
             shocks = self.noise * rng.normal(x.shape[-1])
             y = y + np.matmul(self.spread[..., k, :, :], shocks[..., None])[..., 0]
-        return Outcome(z, y)
+        if around is not None:
+            own = around.without_decision(t) + hidden
+            y = y + np.matmul(self.spread[..., k, :, :], own[..., None])[..., 0]
+        return observed(Outcome(z, y, self.context(t)), self.observes)
+
+
+def observed(outcome: Outcome, observes: str) -> Outcome:
+    """What is seen of an outcome: z is NaN if it is not observed, y[..., 0] is the sum of y if only that is."""
+    if observes == "both":
+        return outcome
+    y = outcome.y
+    if observes == "payoff":
+        y = np.zeros_like(outcome.y)
+        y[..., 0] = outcome.y.sum(axis=-1)
+    return outcome._replace(z=np.full_like(outcome.z, np.nan), y=y)
+
+
+def reward_range(around: Surroundings) -> tuple[float, float]:
+    """The range of z: that of the rewards, widened by the hidden cause."""
+    most = LARGEST_CAUSE * float(np.abs(around.loading).max())
+    return (0.0 - most, 1.0 + most)
+
+
+def outcome_range(world: SEMWorld, around: Surroundings, least: Array, largest: Array) -> Array:
+    """The range of y, (*batch, 2): of every decision, context and hidden cause, and of four deviations of noise.
+
+    least, largest: (*batch, graph periods, n), what the rewards of feasible decisions bring to each arm.
+    """
+    spread, total, share = world.spread, np.sort(np.abs(world.total), axis=-1), np.abs(around.loading)
+    still = (spread @ around.baseline[..., None, :, None])[..., 0]  # (*batch, graph periods, n)
+    moved = spread @ around.on_baseline[..., None, :, :]  # (*batch, graph periods, n, k)
+    ends = [moved * edge[..., None, None, :] for edge in (around.table.min(axis=-2), around.table.max(axis=-2))]
+    cause = np.abs(spread @ around.loading[..., None, :, None])[..., 0]
+    cause = cause + total[..., -world.budget :].sum(axis=-1) * share.max(axis=-1)[..., None, None]
+    wide = LARGEST_CAUSE * (cause + world.noise * np.sqrt((spread**2).sum(axis=-1)))
+    low = still + np.minimum(*ends).sum(axis=-1) + least - wide
+    high = still + np.maximum(*ends).sum(axis=-1) + largest + wide
+    return np.stack([low.min(axis=(-1, -2)), high.max(axis=(-1, -2))], axis=-1)

@@ -74,9 +74,9 @@ def checked_rounds(history: History, problem: Problem) -> Feedback:
 
 def between(rounds: Feedback, start: int, stop: int, memo: Any) -> Feedback:
     """The rounds from `start` to `stop`, with the memo that they share."""
-    x, z, y, age, arrived, _, _ = rounds
     here = slice(start, stop)
-    return Feedback(x[here], z[here], y[here], age[here], arrived[here], memo=memo)
+    parts: Any = (None if values is None else values[here] for values in rounds._replace(probability=None, memo=None))
+    return Feedback(*parts)._replace(memo=memo)
 
 
 class RoundBatch(NamedTuple):

@@ -78,15 +78,15 @@ class GraphPolicy(Policy):
 
     def absorb(self, graph: Any, feedback: Feedback, played_at: IntArray) -> Any:
         """Add an outcome to the statistics of the graph, without solving for it yet."""
-        _, z, y, _, arrived, _, memo = feedback
-        if memo is not None:
-            graph = self.graph.judge(graph, z, y, arrived, memo)
+        z, y, arrived = feedback.z, feedback.y, feedback.arrived
+        if feedback.memo is not None:
+            graph = self.graph.judge(graph, z, y, arrived, feedback.memo)
         return self.graph.absorb(graph, z, y, arrived, played_at)
 
     def absorb_rounds(self, graph: Any, rounds: Feedback, played_at: IntArray) -> Any:
         """`absorb` for many rounds of one history, along the first axis."""
-        _, z, y, _, arrived, _, memo = rounds
-        graph = self.graph.judge_rounds(graph, z, y, arrived, memo)
+        z, y, arrived = rounds.z, rounds.y, rounds.arrived
+        graph = self.graph.judge_rounds(graph, z, y, arrived, rounds.memo)
         return self.graph.absorb_rounds(graph, z, y, arrived, played_at)
 
 

@@ -1,6 +1,6 @@
-"""Reference points: the uniform random policy, the oracle, and an oracle whose knowledge is delayed like feedback."""
+"""Reference points: the uniform random policy and the oracle; see also `delayed_oracle`."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ class CountState(NamedTuple):
     """The number of rounds played, and the latest round whose outcome has arrived."""
 
     rounds: IntArray  # (*batch,)
-    latest: IntArray  # (*batch,): 0 while nothing has arrived
+    latest: IntArray  # (*batch,), or (*batch, n) for each arm: 0 while nothing has arrived
     shape: IntArray  # (*batch, 2): number of arms, budget
 
     @property
@@ -28,6 +28,9 @@ class Counting(Policy):
     """Base of the reference points, which keep track of the rounds and learn nothing else."""
 
     explains = True
+    needs_rewards = False
+    needs_outcomes = False
+    accepts_missing = True
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CountState:
         validate.problem(problem)
@@ -41,7 +44,7 @@ class Counting(Policy):
 
     def update(self, state: CountState, feedback: Feedback, rng: Rng) -> CountState:
         shape = (*state.rounds.shape, int(state.shape.flat[0]))
-        feedback = validate.feedback(feedback, shape, np.array([-np.inf, np.inf]), state.rounds)
+        feedback = validate.partial_feedback(feedback, shape, np.array([-np.inf, np.inf]), state.rounds)
         played_at = np.where(feedback.arrived, state.rounds - feedback.age, 0)
         return state._replace(latest=np.maximum(state.latest, played_at))
 
@@ -106,46 +109,13 @@ class Oracle(Counting):
         return true_explanation(require_world(self.world, self), int(state.rounds.flat[0]) + 1, state)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DelayedOracle(Counting):
-    """Plays the set that was best in the latest round whose outcome has arrived; random sets before the first.
-
-    With a constant delay D that is the best set of round t - 1 - D: its regret is the cost of the delay alone. It is a
-    reference point, not a bound: drift can be extrapolated, and before the first arrival arms with many descendants
-    are better than random ones.
-    """
-
-    world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` sets it
-
-    needs_world = True
-
-    def with_world(self, world: ScoredWorld) -> Policy:
-        return replace(self, world=world)
-
-    def select(self, state: CountState, rng: Rng) -> Choice:
-        world = require_world(self.world, self)
-        x = random_set(state, rng)
-        for t in np.unique(state.latest[state.latest > 0]):
-            known = np.broadcast_to(world.best(int(t)), x.shape)
-            x = np.where((state.latest == t)[..., None], known, x)
-        return Choice(x)
-
-    def explain(self, state: CountState, rng: Rng) -> Explanation:
-        """The true values of the latest round whose outcome has arrived; random ranks before the first."""
-        world, found = require_world(self.world, self), random_explanation(state, rng)
-        for t in np.unique(state.latest[state.latest > 0]):
-            found = where_rows(state.latest == t, true_explanation(world, int(t), state), found)
-        return found
-
-
 def true_explanation(world: ScoredWorld, t: int, state: CountState) -> Explanation:
     """The true values of round t, from the world's expected payoffs, weights and edges."""
     n = int(state.shape.flat[0])
     shape = (*state.rounds.shape, n)
     weights = np.broadcast_to(world.weights(t), shape)
     adjacency = np.broadcast_to(world.adjacency(t), (*shape, n)).copy()
-    alone = np.eye(n, dtype=np.bool_)
-    payoff = np.stack([world.expected(t, np.broadcast_to(arm, shape)) for arm in alone], axis=-1)
+    payoff = payoffs(world, t, shape)
     mean = np.divide(payoff, weights, out=np.zeros(shape), where=weights != 0)
     found = graph_free_explanation(
         mean=mean,
@@ -158,23 +128,18 @@ def true_explanation(world: ScoredWorld, t: int, state: CountState) -> Explanati
     return replace(found, gain=direct_effects(adjacency, found.weights))
 
 
+def payoffs(world: ScoredWorld, t: int, shape: Batch) -> Array:
+    """The expected payoff of each arm in round t, (*batch, n), for any scored world: payoffs are linear."""
+    alone = np.eye(shape[-1], dtype=np.bool_)
+    return np.stack([world.expected(t, np.broadcast_to(arm, shape)) for arm in alone], axis=-1)
+
+
 def direct_effects(adjacency: Array, weights: Array) -> Array:
     """The diagonal of F, as the weights are 1'(I - A)^-1 F."""
     n = adjacency.shape[-1]
     spread = np.linalg.inv(np.eye(n) - adjacency).sum(axis=-2)
     gain: Array = np.divide(weights, spread, out=np.ones_like(weights), where=spread != 0)
     return gain
-
-
-def where_rows(here: BoolArray, one: Explanation, other: Explanation) -> Explanation:
-    """One explanation for some rows of a batch, the other for the rest."""
-    merged = {}
-    for each in fields(Explanation):
-        first, second = getattr(one, each.name), getattr(other, each.name)
-        if first is None:  # reference points do not fill it in
-            continue
-        merged[each.name] = np.where(here.reshape(here.shape + (1,) * (first.ndim - here.ndim)), first, second)
-    return Explanation(**merged)
 
 
 def require_world(world: ScoredWorld | None, policy: object) -> ScoredWorld:

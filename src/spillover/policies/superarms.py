@@ -103,8 +103,9 @@ class SuperArmUCB(Policy):
 
     def update(self, state: SuperArmState, feedback: Feedback, rng: Rng) -> SuperArmState:
         shape = (*state.rounds.shape, state.members.shape[-1])
-        x, _, y, age, arrived, _, _ = validate.feedback(feedback, shape, state.reward_range, state.rounds)
-        which = (state.members == x[..., None, :]).all(axis=-1)  # no set, if another number of arms was played
+        feedback = validate.feedback(feedback, shape, state.reward_range, state.rounds)
+        y, age, arrived = feedback.y, feedback.age, feedback.arrived
+        which = (state.members == feedback.x[..., None, :]).all(axis=-1)  # no set, if another number of arms was played
         payoff = np.where(which, y.sum(axis=-1)[..., None], 0.0)
         averages = learn(state.averages, which, payoff, state.rounds - age, self.discount, arrived)
         return state._replace(averages=averages)

@@ -20,14 +20,17 @@ def drawn(delay: Any, t: int, seed: int, replication: Any) -> Any:
 
 
 def check_delay_values(delay: Any, seed: int, rounds: int, replications: int) -> None:
-    """Delays are whole numbers >= 0 or NEVER, as int64 in the shape of the batch."""
+    """Delays are whole numbers >= 0 or NEVER, as int64 in the shape of the batch, with an axis for arms if per_arm."""
+    first = drawn(delay, 1, seed, 0)
+    arms = np.shape(first)[-1:] if delay.per_arm else ()
     for batch in ((), (replications,), (2, replications // 2)):
         for t in range(1, rounds + 1):
             found, where = drawn(delay, t, seed, rows_of(batch)), f"draw({t}) with batch {batch} gave"
             array = isinstance(found, np.ndarray | np.generic) and found.dtype == np.int64
             remedy = "return an array of int64: .astype(np.int64); NEVER for lost outcomes"
             demand(array, f"{where} {type_name(found)}", remedy)
-            demand(found.shape == batch, f"{where} shape {found.shape}", "return one delay for each replication")
+            remedy = f"return shape {(*batch, *arms)}: a delay for each replication, and each arm if per_arm = True"
+            demand(found.shape == (*batch, *arms), f"{where} shape {found.shape}", remedy)
             least = int(found.min(initial=0))
             demand(least >= 0, f"{where} {least}", "return delays >= 0: 0 means at the end of the same round")
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillover import validate
-from spillover.contracts import Environment, ScoredWorld
+from spillover.contracts import Environment, ScoredWorld, require_contextual
 from spillover.rng import Purpose, Rng
 from spillover.testing.shared import Arrays, demand, demand_equal, demand_frozen, random_sets, rows_of, run_checks
 from spillover.types import Batch, BoolArray
@@ -86,6 +86,8 @@ def world_arrays(world: ScoredWorld, rng: Rng, t: int, x: BoolArray) -> Arrays:
     outcome = world.play(t, x, rng.at(Purpose.WORLD, t))
     shown = {"z": outcome.z, "y": outcome.y, "expected": world.expected(t, x), "best": world.best(t)}
     shown |= {"matches": world.matches(t, x), "adjacency": world.adjacency(t), "weights": world.weights(t)}
+    if world.problem.context:
+        shown["context"] = np.asarray(require_contextual(world).context(t))
     return {name: np.array(value) for name, value in shown.items()}
 
 
@@ -125,13 +127,19 @@ def neighbours(best: BoolArray, budget: int) -> Iterator[BoolArray]:
 
 
 def check_expected(environment: Any, seed: int, draws: int) -> None:
-    """The mean of drawn payoffs agrees with the expected payoff."""
+    """The mean of drawn payoffs agrees with the expected payoff, which does not contain the baseline."""
     world, _ = draw_world(environment, seed)
+    nothing = np.zeros((*BATCH, world.problem.n_arms), np.bool_)
     for t in key_rounds(world):
         x = decisions(world, t, 1)[0] | world.best(t) if t % 2 else world.best(t)
         x &= np.cumsum(x, axis=-1) <= world.problem.budget
-        sources = (Rng(seed + 1 + k, rows_of(BATCH)).at(Purpose.WORLD, t) for k in range(draws))
-        payoff = np.array([world.play(t, x, source).y.sum(axis=-1) for source in sources])  # (draws, replications)
+        sources = [Rng(seed + 1 + k, rows_of(BATCH)).at(Purpose.WORLD, t) for k in range(draws)]
+        if world.problem.baseline:  # compared with doing nothing, on the same draws
+            idle = [world.play(t, nothing, source.restarted()).y.sum(axis=-1) for source in sources]
+        else:
+            idle = [np.zeros(BATCH)] * draws
+        played = [world.play(t, x, source).y.sum(axis=-1) for source in sources]
+        payoff = np.array(played) - np.array(idle)  # (draws, replications)
         gap = np.abs(payoff.mean(axis=0) - world.expected(t, x))
         # five standard errors, and a margin for ten rare events that happened not to be drawn
         allowed = 5 * payoff.std(axis=0) / np.sqrt(draws) + 10 * np.ptp(payoff) / draws + 1e-9
@@ -144,16 +152,22 @@ def check_expected(environment: Any, seed: int, draws: int) -> None:
 
 
 def check_outcomes(environment: Any, seed: int, draws: int) -> None:
-    """z is 0 for idle arms, otherwise in range and independent of the other arms played; y is finite and in range."""
+    """z is 0 for idle arms, otherwise in range and independent of the other arms played; y is finite and in range.
+
+    z is NaN if the problem does not observe it, and y holds the payoff alone if only that is observed.
+    """
     world, rng = draw_world(environment, seed)
     problem = world.problem
+    if problem.observes != "both":
+        check_observed(world, rng)
+        return
     low, high = np.moveaxis(np.broadcast_to(problem.reward_range, (*BATCH, 2)), -1, 0)[..., None]
     check_range = problem.overall_range is not None and not has_noise(world, seed)
     for t in key_rounds(world):
         first: Any = None
         for x in decisions(world, t, 12):
             given = x.copy()
-            z, y = world.play(t, x, rng.at(Purpose.WORLD, t))
+            z, y, _ = world.play(t, x, rng.at(Purpose.WORLD, t))
             demand(np.array_equal(x, given), f"play({t}) changed the decision", "copy x first")
             idle = np.abs(np.where(x, 0.0, z)).max()
             demand(idle == 0, f"in round {t} an arm that was not played has z = {idle}", "set z to 0 where x is False")
@@ -167,6 +181,41 @@ def check_outcomes(environment: Any, seed: int, draws: int) -> None:
             common = x & first[0]
             broken = f"in round {t} the reward of an arm depends on what else is played"
             demand_equal({"z": z[common]}, {"z": first[1][common]}, broken, "draw rewards of all arms, then mask by x")
+
+
+def check_observed(world: ScoredWorld, rng: Rng) -> None:
+    """Outcomes of a problem that does not observe everything."""
+    for t in key_rounds(world):
+        for x in decisions(world, t, 12):
+            z, y, _ = world.play(t, x, rng.at(Purpose.WORLD, t))
+            demand(bool(np.isnan(z).all()), f"in round {t} z is not NaN", "return NaN for what is not observed")
+            demand(bool(np.isfinite(y).all()), f"in round {t} y is not finite", "return finite numbers")
+            hidden = world.problem.observes == "payoff" and y[..., 1:].any()
+            remedy = "put the sum of y into y[..., 0] and 0 elsewhere"
+            demand(not hidden, f"in round {t} y shows more than the payoff", remedy)
+
+
+def check_context(environment: Any, seed: int, draws: int) -> None:
+    """The context of a round is finite, the same whenever it is asked for, and comes with the outcome."""
+    world, rng = draw_world(environment, seed)
+    columns = world.problem.context
+    if not columns:
+        return
+    contextual = require_contextual(world)
+    for t in key_rounds(world):
+        found = np.asarray(contextual.context(t))
+        shape = (*BATCH, columns)
+        demand(found.shape == shape, f"context({t}) has shape {found.shape}", f"return (*batch, k), here {shape}")
+        demand(bool(np.isfinite(found).all()), f"context({t}) is not finite", "return finite numbers")
+        outcome = world.play(t, decisions(world, t, 1)[0], rng.at(Purpose.WORLD, t))
+        later = {"after the round": contextual.context(t), "in the outcome": outcome.context}
+        for name, value in ((name, np.asarray(value)) for name, value in later.items()):
+            broken = f"the context of round {t} differs {name}"
+            demand_equal({"context": value}, {"context": found}, broken, "return the context of round t, also in play")
+        now, alone = contextual.scores(t, t), np.eye(world.problem.n_arms, dtype=np.bool_)
+        each = [world.expected(t, np.broadcast_to(arm, (*BATCH, len(arm)))) for arm in alone]
+        broken = f"scores({t}, {t}) are not the expected payoffs of the arms"
+        demand(np.allclose(now, np.stack(each, -1)), broken, "return expected(t, x) of each arm alone")
 
 
 def has_noise(world: ScoredWorld, seed: int) -> bool:
@@ -205,6 +254,7 @@ ENVIRONMENT_CHECKS = (
     check_world_rows,
     check_best,
     check_outcomes,
+    check_context,
     check_expected,
     check_leading_axes,
 )

@@ -64,7 +64,7 @@ def rounds_of(environment: Environment, seed: int, batch: Batch) -> Rounds:
     n, budget, horizon = world.problem.n_arms, world.problem.budget, world.horizon
     x = random_sets(n, budget, (horizon, LEARNERS), [seed], least=1)[:, rows]
     outcomes = [world.play(t, x[t - 1], rng.at(Purpose.WORLD, t)) for t in range(1, horizon + 1)]
-    z, y = (np.array(part) for part in zip(*outcomes, strict=True))
+    z, y = np.array([outcome.z for outcome in outcomes]), np.array([outcome.y for outcome in outcomes])
     arrived = np.random.default_rng([seed, horizon]).uniform(size=(horizon, LEARNERS))[:, rows] < 0.8
     played_at = np.broadcast_to(np.arange(1, horizon + 1)[(..., *[None] * len(batch))], (horizon, *batch))
     return Rounds(world.problem, z, y, arrived, np.array(played_at))

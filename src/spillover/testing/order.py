@@ -33,7 +33,9 @@ def check_order(policy: Any, trial: Trial) -> None:
     wrapped = Overridden(player)
     outcomes = [played.outcome for played in rounds(wrapped, world, ConstantDelay(0), rng, batch)]
     log = [
-        Feedback(choice.x, outcome.z, outcome.y, np.zeros(batch, np.int64), np.ones(batch, np.bool_), *choice[1:])
+        Feedback(
+            choice.x, outcome.z, outcome.y, np.zeros(batch, np.int64), np.ones(batch, np.bool_), *choice[1:]
+        )._replace(context=outcome.context)
         for choice, outcome in zip(wrapped.script, outcomes, strict=True)
     ]
     known: dict[str, Any] = {}
@@ -68,6 +70,8 @@ def learn(player: Policy, world: World, rng: Rng, log: list[Feedback], arrivals:
     own = rng.spread(batch)
     state = player.init(problem_for(player, world), own.at(Purpose.START), batch)
     for t, arriving in enumerate(arrivals, 1):
+        if log[t - 1].context is not None:
+            state = player.observe(state, log[t - 1].context)
         state = player.played(state, log[t - 1].x)
         for played_at in arriving:
             feedback = log[played_at - 1]._replace(age=np.full(batch, t - played_at))
@@ -94,9 +98,11 @@ def check_catch_up(policy: Any, trial: Trial) -> None:
     count, draw = world.horizon, np.random.default_rng([trial.seed, world.horizon])
     x = random_sets(world.problem.n_arms, world.problem.budget, (count,), [trial.seed])
     outcomes = [world.play(t, x[t - 1], rng.at(Purpose.WORLD, t)) for t in range(1, count + 1)]
-    z, y = (np.array(part) for part in zip(*outcomes, strict=True))
-    rounds = Feedback(x, z, y, np.zeros(count, np.int64), draw.uniform(size=count) < 0.8)
+    z, y = np.array([outcome.z for outcome in outcomes]), np.array([outcome.y for outcome in outcomes])
+    context = np.array([outcome.context for outcome in outcomes]) if world.problem.context else None
+    rounds = Feedback(x, z, y, np.zeros(count, np.int64), draw.uniform(size=count) < 0.8, context=context)
     first = player.init(problem_for(player, world), rng.at(Purpose.START))
+    first = first if context is None else player.observe(first, context[0])
     rounds = rounds._replace(memo=player.select(first, rng.at(Purpose.CHOICE, 1)).memo)
     known = []
     for catch_up in (player.catch_up, partial(Policy.catch_up, player)):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.contracts import Delay, Environment, Policy, ScoredWorld, as_policy
+from spillover.contracts import Delay, Environment, Policy, ScoredWorld, as_policy, suited
 from spillover.delays import LossyDelay, UniformDelay
 from spillover.rng import Purpose, Rng
 from spillover.simulation import rounds, simulate
@@ -27,7 +27,7 @@ def start_trial(policy: Any, trial: Trial, replication: Any) -> tuple[Policy, Sc
     """The policy (with access to the world, if it needs it), the world and the streams of these replications."""
     rng = Rng(trial.seed, replication)
     world = trial.environment.draw(rng.at(Purpose.WORLD), np.shape(replication))
-    return as_policy(policy).with_world(world), world, rng
+    return suited(as_policy(policy).with_world(world), world.problem), world, rng
 
 
 def steps(policy: Any, trial: Trial, delay: Delay, replication: Any, lead: Batch = ()) -> Iterator[Arrays]:

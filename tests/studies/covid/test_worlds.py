@@ -170,7 +170,7 @@ def test_the_literal_world_shows_the_record_whatever_is_chosen():
     world = literal_world(data)
     x = np.zeros((2, 21), bool)
     x[1, :5] = True
-    z, y = world.play(50, x, sp.Rng(0))
+    z, y, _ = world.play(50, x, sp.Rng(0))
     np.testing.assert_array_equal(y, np.stack([data.overall[49]] * 2))
     np.testing.assert_array_equal(z[1], np.where(x[1], data.specific[49], 0))
     assert not z[0].any()
@@ -206,7 +206,7 @@ def test_the_semi_synthetic_world_generates_cases_from_its_graph():
     np.testing.assert_array_equal(world.adjacency(60), a)
     for t in (1, 39, 40, 80):
         x = sp.Rng(t).permutation(21) < 5
-        z, y = world.play(t, x, sp.Rng(0))
+        z, y, _ = world.play(t, x, sp.Rng(0))
         np.testing.assert_array_equal(z, np.where(x, data.specific[t - 1], 0))
         np.testing.assert_allclose(y - a @ y, z, atol=1e-9)
         scores = np.linalg.solve((np.eye(21) - a).T, np.ones(21)) * data.expected[t - 1]

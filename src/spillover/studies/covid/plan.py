@@ -8,8 +8,9 @@ import numpy as np
 
 from spillover import validate
 from spillover.graph import HELD_OUT_EVERY, HELD_OUT_PHASE
+from spillover.policies.delayed_oracle import DelayedOracle
 from spillover.policies.ndcsem import NDCSEM
-from spillover.policies.reference import DelayedOracle, Uniform
+from spillover.policies.reference import Uniform
 from spillover.policies.semucb import SEMUCB
 from spillover.types import IntArray
 

@@ -1,0 +1,131 @@
+"""What moves the outcomes of a world besides its decisions: a baseline, known context and a hidden common cause."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, Batch
+
+WEEK = 7  # rounds: the period of the first context column
+STEP, REACH = 0.1, 1.5  # of the random walks: standard deviation of a step, and where they are reflected
+LARGEST_CAUSE = 4.0  # the hidden cause is a standard normal cut off here, so that rewards have a finite range
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """Drawn once for each replication, except the hidden cause, which is drawn in every round.
+
+    The equation of arm i gets baseline + on_baseline' c + loading h, its reward on_effect' c (see `SEMWorld.means`) and
+    loading h, where c is the context and h the hidden cause of the round.
+    """
+
+    baseline: Array  # (*batch, n)
+    table: Array  # (*batch, rounds, k): the context of each round
+    on_baseline: Array  # (*batch, n, k)
+    on_effect: Array  # (*batch, n, k)
+    loading: Array  # (*batch, n): how strongly the hidden cause acts on an arm
+
+    @property
+    def columns(self) -> int:
+        return int(self.table.shape[-1])
+
+    @property
+    def moves_effects(self) -> bool:
+        """Whether context changes what a decision is worth."""
+        return bool(self.on_effect.any())
+
+    @property
+    def has_baseline(self) -> bool:
+        """Whether outcomes are expected to differ from 0 where nothing is chosen."""
+        return bool(self.baseline.any() or self.on_baseline.any())
+
+    @property
+    def confounds(self) -> bool:
+        return bool(self.loading.any())
+
+    def context(self, t: int) -> Array:
+        """(*batch, k): of round t, from 1; after the last round of the table that of the last one."""
+        return self.table[..., min(t, self.table.shape[-2]) - 1, :]
+
+    def added_effect(self, t: int) -> Array:
+        """(*batch, n): what context adds to each arm's mean reward in round t."""
+        return np.asarray(np.vecdot(self.on_effect, self.context(t)[..., None, :]))
+
+    def without_decision(self, t: int) -> Array:
+        """(*batch, n): what each equation has in round t if nothing is chosen, without noise."""
+        return np.asarray(self.baseline + np.vecdot(self.on_baseline, self.context(t)[..., None, :]))
+
+    def hidden_cause(self, t: int, rng: Rng) -> Array:
+        """(*batch, n): what the hidden cause of round t adds to an arm's reward, and to its equation."""
+        drawn = rng.at(Purpose.SURROUNDINGS, t).normal(1)
+        return np.asarray(self.loading * np.clip(drawn, -LARGEST_CAUSE, LARGEST_CAUSE))
+
+    def spread(self, batch: Batch) -> "Surroundings":
+        """The same surroundings for every replication of a batch."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(self, **{name: np.broadcast_to(v, (*batch, *v.shape)) for name, v in given.items()})
+
+
+def draw_surroundings(
+    rng: Rng,
+    batch: Batch,
+    n_arms: int,
+    horizon: int,
+    *,
+    baseline: tuple[float, float] | None,
+    columns: int,
+    context_on_baseline: float,
+    context_effect: float,
+    confounding: float,
+) -> Surroundings:
+    """Draw from streams of their own, always in the same order: nothing that a world drew before is changed."""
+    own = rng.at(Purpose.SURROUNDINGS)
+    low, high = baseline or (0.0, 0.0)
+    level, effect, moved = own.uniform(n_arms), own.normal(n_arms * columns), own.normal(n_arms * columns)
+    touched = own.permutation(n_arms) < (n_arms + 1) // 2
+    square = (*batch, n_arms, columns)
+    return Surroundings(
+        baseline=np.broadcast_to(low + (high - low) * level, (*batch, n_arms)),
+        table=draw_context(own, batch, horizon, columns),
+        on_baseline=np.broadcast_to(context_on_baseline * moved, (*batch, n_arms * columns)).reshape(square),
+        on_effect=np.broadcast_to(context_effect * effect, (*batch, n_arms * columns)).reshape(square),
+        loading=np.broadcast_to(confounding * touched, (*batch, n_arms)),
+    )
+
+
+def draw_context(rng: Rng, batch: Batch, horizon: int, columns: int) -> Array:
+    """(*batch, horizon, columns): first a weekly sine, then random walks from 0 that are reflected at +-1.5."""
+    table = np.empty((*batch, horizon, columns))
+    for column in range(columns):
+        if column == 0:
+            table[..., column] = np.sin(2.0 * np.pi * np.arange(horizon) / WEEK)
+        else:
+            table[..., column] = reflected(STEP * np.cumsum(rng.normal(horizon), axis=-1), REACH)
+    return table
+
+
+def reflected(free: Array, reach: float) -> Array:
+    """A free path folded into [-reach, reach]: as if it were reflected at the ends.
+
+    >>> reflected(np.array([0.5, 1.4, 1.6, 3.1, -1.7]), 1.5).round(3).tolist()
+    [0.5, 1.4, 1.4, -0.1, -1.3]
+    """
+    position = np.mod(free + reach, 4.0 * reach)
+    return np.minimum(position, 4.0 * reach - position) - reach
+
+
+def given_surroundings(
+    n_arms: int, horizon: int, baseline: Any, table: Any, on_baseline: Any, on_effect: Any, loading: Any
+) -> Surroundings:
+    """Surroundings of a single world from arrays; None stands for nothing of the kind."""
+    columns = 0 if table is None else np.shape(table)[-1]
+    square = np.zeros((n_arms, columns))
+    return Surroundings(
+        baseline=np.zeros(n_arms) if baseline is None else baseline,
+        table=np.zeros((horizon, 0)) if table is None else table,
+        on_baseline=square if on_baseline is None else on_baseline,
+        on_effect=square if on_effect is None else on_effect,
+        loading=np.zeros(n_arms) if loading is None else loading,
+    )
