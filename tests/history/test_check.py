@@ -46,8 +46,8 @@ def test_other_missing_rows_are_reported_too(tmp_path) -> None:
 
 def test_a_new_arm_with_a_similar_name_is_not_misspelt(tmp_path) -> None:
     found = lines(tmp_path, [*rows_of(5), "5,radio 2,0,,0"])
-    assert len(found) == 4
-    assert all("has no row for 'radio 2'" in line for line in found)
+    words = "round 1 has no row for 'radio 2': must have one for each of the 4 arms (4 like this)"
+    assert found == [f": {words}"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.history.cells import round_value
+from spillover.history.periods import DATE, NUMBER, parse_rounds, period_label
 from spillover.types import IntArray
 
 FEWEST = 3  # dates needed to recognise a regular step
@@ -22,36 +22,46 @@ class Calendar(NamedTuple):
     labels: tuple[str, ...]  # in order
     following: str | None  # the label of the next round, if the rounds have a regular step
     notes: tuple[str, ...]
+    kind: str = NUMBER  # how the rounds are written: numbers, dates, months, quarters or weeks
+    values: tuple[Any, ...] = ()  # in order: numbers (running ones for months, quarters and weeks) or dates
+    next_value: Any = None  # of the next round
 
 
-def calendar(texts: Sequence[str]) -> Calendar:
+def calendar(texts: Sequence[str], dates: str | None = None) -> Calendar:
     """Sort rounds; one that is written in two ways (1 and 1.0) counts once.
+
+    dates: the order of day and month, "day-first" or "month-first", where the rounds do not settle it.
 
     >>> calendar(["3", "1", "2", "1.0"])[:3]
     (array([2, 0, 1, 0]), ('1', '2', '3'), '4')
     >>> calendar(["2026-01-31", "2026-02-28", "2026-03-31"]).following
     '2026-04-30'
+    >>> calendar(["Nov 2026", "Dec 2026"]).following
+    '2027-01'
     """
-    values = [round_value(text) for text in texts]
+    kind, values = parse_rounds(texts, dates)
     known: list[Any] = sorted({value for value in values if value is not None})
     place = {value: k for k, value in enumerate(known)}
     rank = np.array([place.get(value, -1) for value in values], np.int64)
-    labels = tuple(round_labels(known))
+    labels = tuple(round_labels(known, kind))
     if len(known) < 2:
-        return Calendar(rank, labels, str(known[0] + 1) if known and isinstance(known[0], int) else None, ())
+        following = known[0] + 1 if known and isinstance(known[0], int) else None
+        next_label = None if following is None else period_label(kind, following)
+        return Calendar(rank, labels, next_label, (), kind, tuple(known), following)
     steps: list[Any] = monthly(known) or [later - earlier for earlier, later in pairwise(known)]
     usual = Counter(steps).most_common(1)[0][0]
     gaps = [k for k, step in enumerate(steps) if step != usual]
     regular = isinstance(known[0], int) or (not gaps and len(known) >= FEWEST)
     following = after(known[-1], usual, known) if regular else None
-    next_label = None if following is None else round_labels([*known, following])[-1]
-    return Calendar(rank, labels, next_label, tuple(gap_notes(known, labels, usual, gaps)))
+    next_label = None if following is None else round_labels([*known, following], kind)[-1]
+    notes = tuple(gap_notes(known, labels, usual, gaps, kind))
+    return Calendar(rank, labels, next_label, notes, kind, tuple(known), following)
 
 
-def round_labels(known: Sequence[Any]) -> list[str]:
+def round_labels(known: Sequence[Any], kind: str = DATE) -> list[str]:
     """Numbers and dates as text; without the time of day if all are at midnight."""
     if all(isinstance(value, int) for value in known):
-        return [str(value) for value in known]
+        return [period_label(kind, value) for value in known]
     if all(value.time() == time() and value.tzinfo is None for value in known):
         return [value.date().isoformat() for value in known]
     return [value.isoformat(" ") for value in known]
@@ -82,7 +92,9 @@ def after(latest: Any, step: Any, known: Sequence[Any]) -> Any:
         return None
 
 
-def gap_notes(known: Sequence[Any], labels: Sequence[str], usual: Any, gaps: Sequence[int]) -> list[str]:
+def gap_notes(
+    known: Sequence[Any], labels: Sequence[str], usual: Any, gaps: Sequence[int], kind: str = NUMBER
+) -> list[str]:
     """Notes on rounds that are not evenly spaced."""
     if not gaps:
         return []
@@ -90,17 +102,21 @@ def gap_notes(known: Sequence[Any], labels: Sequence[str], usual: Any, gaps: Seq
     many = f"{len(gaps):,} gaps" if len(gaps) > 1 else "a gap"
     where = f"{'the first ' if len(gaps) > 1 else ''}from {labels[first]} to {labels[first + 1]}"
     notes = [
-        f"{many} between the rounds, {where}, where {step_in_words(usual, known)} is usual: "
+        f"{many} between the rounds, {where}, where {step_in_words(usual, known, kind)} is usual: "
         "only the order of rounds matters, and a gap is not a round"
     ]
-    if isinstance(known[0], int) and all(looks_like_a_date(value) for value in (known[0], known[-1])):
+    if (
+        kind == NUMBER
+        and isinstance(known[0], int)
+        and all(looks_like_a_date(value) for value in (known[0], known[-1]))
+    ):
         notes.append(f"rounds such as {labels[0]} are read as numbers; dates must be written like {dashed(known[0])}")
     return notes
 
 
-def step_in_words(step: Any, known: Sequence[Any]) -> str:
+def step_in_words(step: Any, known: Sequence[Any], kind: str = NUMBER) -> str:
     if isinstance(known[0], int):
-        return f"a step of {step}"
+        return f"a step of {step}" if kind in (NUMBER, DATE) else f"{step} {kind}{'s' if step != 1 else ''}"
     if isinstance(step, timedelta):
         return f"{step.days} day{'s' if step.days != 1 else ''}" if not step.seconds else str(step)
     return f"{step} month{'s' if step != 1 else ''}"

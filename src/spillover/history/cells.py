@@ -136,7 +136,7 @@ def report_cells(wrong: Any, column: Any, name: str, problems: Problems, first: 
     def describe(row: int) -> str:
         return f"{name} {quote_cell(column[row - first].as_py())}: must be a finite number, or empty until it is known"
 
-    problems.add("number", np.flatnonzero(wrong) + first, describe)
+    problems.add(f"number {name}", np.flatnonzero(wrong) + first, describe)
 
 
 def quote_cell(value: object) -> str:

@@ -1,6 +1,6 @@
 """Whether rows make a history: each arm once in each round, rewards where they belong and within their range."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from spillover.history.calendar import Calendar
 from spillover.history.cells import ROUND, quote_cell
-from spillover.history.header import did_you_mean
+from spillover.history.naming import did_you_mean
 from spillover.history.problems import Problems
 from spillover.history.table import Table
 from spillover.kernels import LARGEST_OUTCOME
@@ -98,8 +98,13 @@ def check_spelling(
         misspelt.add(k)
         seen = f"appears in {often[k]:,} of {int(rank.max()) + 1:,} rounds"
         text = f"arm {names[k]!r} {seen}, where {names[meant]!r} is missing: must be one of the arms"
-        problems.add("spelling", here, lambda row, text=text, name=names[meant]: f"{text}; did you mean {name}?")  # type: ignore[misc]
+        problems.add(f"spelling {names[k]}", here, described(f"{text}; did you mean {names[meant]}?"))
     return column, misspelt
+
+
+def described(text: str) -> Callable[[int], str]:
+    """The same text for every row."""
+    return lambda row: text
 
 
 def check_complete(

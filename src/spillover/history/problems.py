@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-SHOWN = 20  # problems of each kind; the rest is counted
+SHOWN = 5  # places of each kind of problem; all are counted
 
 
 class Problem(NamedTuple):
@@ -16,15 +16,20 @@ class Problem(NamedTuple):
 
 
 class HistoryError(ValueError):
-    """A file with problems; `lines` has one line for each of them, up to a limit for each kind."""
+    """A table with problems; `lines` has one line for each cause, with the number of cells and where the first are."""
 
-    def __init__(self, name: str, lines: list[str], count: int) -> None:
+    def __init__(self, name: str, lines: list[str], count: int, kinds: Sequence[str] = ()) -> None:
         super().__init__(f"{name}: {count:,} problem{'s' if count > 1 else ''}; no decision was made")
-        self.lines = lines
+        self.name, self.lines, self.count, self.kinds = name, lines, count, tuple(kinds)
+
+    def renamed(self, old: str, new: str) -> "HistoryError":
+        """The same error under another name of the file."""
+        lines = [line.replace(old, new) for line in self.lines]
+        return HistoryError(self.name.replace(old, new), lines, self.count, self.kinds)
 
 
 class Problems:
-    """Collects problems by kind while a file is read.
+    """Collects problems by kind while a file is read; a kind is one cause, and becomes one line.
 
     >>> problems = Problems()
     >>> problems.add("number", [4, 9], lambda k: f"z of row {k}: must be a number")
@@ -57,11 +62,12 @@ class Problems:
         if len(self.of_kind(kind)) < SHOWN:
             self.found.setdefault(kind, []).append(Problem(None, text, line))
 
-    def add_hint(self, kind: str, pattern: re.Pattern[str], hint: str) -> None:
-        """Add a hint to the problems of a kind whose text contains the pattern."""
-        for k, problem in enumerate(self.of_kind(kind)):
-            if pattern.search(problem.text):
-                self.found[kind][k] = problem._replace(text=f"{problem.text}; {hint}")
+    def add_hint(self, start: str, pattern: re.Pattern[str], hint: str) -> None:
+        """Add a hint to the problems of the kinds with this start whose text contains the pattern."""
+        for kind in [kind for kind in self.found if kind.startswith(start)]:
+            for k, problem in enumerate(self.of_kind(kind)):
+                if pattern.search(problem.text):
+                    self.found[kind][k] = problem._replace(text=f"{problem.text}; {hint}")
 
     def error(self, name: str, places: Callable[[list[int]], Sequence[int | None]], word: str = "") -> HistoryError:
         """The error with all problems; `places` gives the lines of some rows of data."""
@@ -69,9 +75,22 @@ class Problems:
         where = dict(zip(rows, places(rows), strict=True)) if rows else {}
         lines = []
         for kind, found in self.found.items():
-            for row, text, line in found:
-                place = line if row is None else where[row]
-                lines.append(f"{name}: {text}" if place is None else f"{name}:{word}{place}: {text}")
-            if (more := self.counts[kind] - len(found)) > 0:
-                lines.append(f"{name}: and {more:,} more like it")
-        return HistoryError(name, lines, self.count)
+            places_of_kind = [line if row is None else where[row] for row, _, line in found]
+            place, count = places_of_kind[0], self.counts[kind]
+            text = found[0].text + also(places_of_kind, count, word)
+            lines.append(f"{name}: {text}" if place is None else f"{name}:{word}{place}: {text}")
+        return HistoryError(name, lines, self.count, [kind.partition(" ")[0] for kind in self.found])
+
+
+def also(places: Sequence[int | None], count: int, word: str) -> str:
+    """How many problems of a kind there are, and where the first of them are.
+
+    >>> also([2, 3, 4, 5, 6], 50, "")
+    ' (50 like this: lines 2, 3, 4, 5, 6, ...)'
+    """
+    if count == 1:
+        return ""
+    some = [str(place) for place in places if place is not None]
+    more = ", ..." if count > len(some) else ""
+    where = f": {word.strip() or 'line'}s {', '.join(some)}{more}" if some else ""
+    return f" ({count:,} like this{where})"

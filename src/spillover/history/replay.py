@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import AnyPolicy, Policy, as_policy
+from spillover.contracts import AnyPolicy, Policy, as_policy, require_suits
+from spillover.history import ranges
 from spillover.history.record import History
+from spillover.history.standard import StandardContext, standard_context
 from spillover.live import Learner
 from spillover.rng import Purpose
 from spillover.types import BoolArray, Choice, Feedback, Problem
@@ -23,7 +25,7 @@ def replay_history(
     history: History,
     *,
     budget: int,
-    reward_range: tuple[float, float] = (0.0, 1.0),
+    reward_range: tuple[float, float] | None = None,
     overall_range: tuple[float, float] | None = None,
     seed: int = 0,
     progress: Callable[[int], None] = lambda rounds: None,
@@ -33,20 +35,23 @@ def replay_history(
 
     Each outcome is learned as if it had arrived in its own round: a file in which late outcomes were filled in gives
     the same learner as one that had them from the start. The graph may have cycles.
+
+    The policy is specialised to what the table has (`Policy.for_problem`). Context is standardised; the learner knows
+    that of the coming round. A policy that does not accept missing outcomes learns from the rounds that have all.
+    reward_range: declared range of own effects; it matters where it is narrower than what the data show (`ranges`).
     """
     given_policy = as_policy(policy)
     accepted = "one that learns from any decision, not only from its own draws with known probabilities"
     validate.require(not given_policy.randomised, "policy", given_policy, accepted)
-    problem = Problem(
-        n_arms=len(history.arms),
-        budget=budget,
-        acyclic=False,
-        reward_range=reward_range,
-        overall_range=overall_range,
-    )
-    learner = Learner(policy, problem, seed=seed, **given)
+    context = standard_context(history)
+    problem = problem_of(history, budget, reward_range, overall_range, context)
+    suited = given_policy.for_problem(problem)
+    require_suits(suited, problem)
+    accepted = "one that learns from amounts, as the table has doses"
+    validate.require(history.dose is None or suited.accepts_doses, "policy", suited, accepted)
+    learner = Learner(suited, problem, seed=seed, **given)
     player, state, rng = learner.policy, learner.state, learner.rng
-    rounds = checked_rounds(history, problem)
+    rounds = checked_rounds(history, problem, context, player.accepts_missing)
     memo = player.select(state, rng.at(Purpose.CHOICE, 1)).memo
     done = 0
     for stop, judged, solved in batches(player, memo is not None, rounds.arrived):
@@ -59,16 +64,57 @@ def replay_history(
         if stop // EVERY > done // EVERY:
             progress(stop)
         done = stop
-    learner.state = state
+    learner.state = state if context is None else player.observe(state, context.following)
     learner.rounds = done
     return learner
 
 
-def checked_rounds(history: History, problem: Problem) -> Feedback:
+def problem_of(
+    history: History,
+    budget: int,
+    declared: tuple[float, float] | None,
+    overall_range: tuple[float, float] | None,
+    context: StandardContext | None,
+) -> Problem:
+    """The problem that a history is about; a table in the plain form has rewards from 0 to 1 unless declared."""
+    plain = history.observes == "both" and not history.has_baseline and history.context is None and history.dose is None
+    flipped = (-1.0, 0.0) if history.minimise else (0.0, 1.0)
+    return Problem(
+        n_arms=len(history.arms),
+        budget=budget,
+        acyclic=False,
+        reward_range=flipped if plain and declared is None else ranges.reward_range(history, declared),
+        overall_range=ranges.flipped(overall_range) if history.minimise and overall_range else overall_range,
+        observes=history.observes,
+        context=0 if context is None else len(context.names),
+        baseline=history.has_baseline,
+    )
+
+
+def checked_rounds(
+    history: History, problem: Problem, context: StandardContext | None, accepts_missing: bool
+) -> Feedback:
     """All rounds of the history as feedback, the first axis, each outcome in its own round."""
     count, reward_range = len(history.x), np.asarray(problem.reward_range, float)
-    rounds = Feedback(history.x, history.z, history.y, np.zeros(count, np.int64), history.arrived)
-    checked: Feedback = validate.feedback(rounds, rounds.x.shape, reward_range, np.arange(1, count + 1))
+    z = np.full(history.x.shape, np.nan) if history.z is None else history.z
+    y, arrived = history.y, history.arrived
+    partly = np.isnan(y).any(axis=1) | (np.isnan(z).any(axis=1) & (history.observes == "both"))
+    if not accepts_missing and partly.any():
+        arrived = arrived & ~partly
+        y = np.where(arrived[:, None], y, 0.0)
+        z = np.where(arrived[:, None] | (history.z is None), z, 0.0)
+    rounds = Feedback(
+        history.x,
+        z,
+        y,
+        np.zeros(count, np.int64),
+        arrived,
+        context=None if context is None else context.values,
+        dose=history.dose,
+    )
+    missing = history.z is None or partly.any() or history.dose is not None
+    check = validate.partial_feedback if missing else validate.feedback
+    checked: Feedback = check(rounds, rounds.x.shape, reward_range, np.arange(1, count + 1))
     return checked
 
 

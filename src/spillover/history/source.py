@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,12 +10,13 @@ from spillover.history.header import MEANINGS, Columns, cells_of, match_columns,
 from spillover.history.lines import Layout, open_bytes, report_broken
 from spillover.history.parquet_types import as_text, check_types
 from spillover.history.problems import Problems
+from spillover.history.sheet import sheet_table
 
 BLOCK = 4 << 20  # bytes of CSV at a time
 LONGEST_HEADER = 1 << 16
-SHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
+SHEETS = (".xlsx", ".xlsm")
+OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 MAGIC = {  # first bytes of files that are easily taken for tables
-    b"PK\x03\x04": "a spreadsheet",
     b"\xd0\xcf\x11\xe0": "a spreadsheet",
     b"%PDF": "a PDF",
     b"\xff\xfe": "UTF-16",
@@ -23,12 +24,26 @@ MAGIC = {  # first bytes of files that are easily taken for tables
 }
 
 
+class Opened(NamedTuple):
+    """A table of which the names of the columns are known."""
+
+    path: Path  # or what it is called in messages
+    names: list[str]
+    layout: Layout | None = None  # of a CSV file
+    table: Any = None  # an arrow table in memory: a data frame or a sheet; None for a file
+    first_row: int = 1  # the number of the first row, where rows have numbers and no lines
+
+
 class Source(NamedTuple):
-    """A file that can be read, and its columns."""
+    """A table that can be read, and its columns."""
 
     path: Path
     columns: Columns
     layout: Layout | None = None  # of a CSV file; None for Parquet
+    table: Any = None  # an arrow table in memory; None for a file
+    names: tuple[str, ...] = ()  # of all columns
+    given: tuple[str, ...] = ()  # meanings whose columns were given
+    first_row: int = 1
 
 
 class Batch(NamedTuple):
@@ -38,21 +53,46 @@ class Batch(NamedTuple):
     read: int
 
 
-def open_source(path: Path, renamed: Mapping[str, str], problems: Problems) -> Source | None:
-    """Read the header of a file; None, with problems, if its columns are not those of a history."""
+def open_table(path: Path, wanted: Sequence[str]) -> Opened:
+    """Read the header of a file. wanted: names that may be there, to tell the separator."""
     start = first_bytes(path)
     if start[:4] == b"PAR1":
-        return open_parquet(path, renamed, problems)
+        return Opened(path, parquet_names(path))
+    if start[:4] == b"PK\x03\x04" or path.suffix.lower() in SHEETS:
+        return open_sheet(path)
     check_is_table(path, start)
     lines = header_lines(path, start)
     if not lines:
         raise ValueError(f"{path}: is empty: must have a line of column names ({', '.join(MEANINGS)}) and rows below")
-    skip = len(lines)
     declared = lines[0][4:5] if lines[0].lower().startswith("sep=") else ""  # as spreadsheets write it
-    separator = declared or separator_of(lines[-1], [renamed.get(name, name) for name in MEANINGS])
+    separator = declared or separator_of(lines[-1], wanted)
     header = cells_of(lines[-1], separator)
-    columns = match_columns(header, renamed, problems)
-    return None if columns is None else Source(path, columns, Layout(path, skip, len(header), separator))
+    return Opened(path, header, Layout(path, len(lines), len(header), separator))
+
+
+def open_sheet(path: Path) -> Opened:
+    """The first sheet of an Excel workbook that has cells."""
+    table = sheet_table(str(path), path.read_bytes())
+    return Opened(path, table.column_names, table=table, first_row=2)
+
+
+def plain_source(opened: Opened, renamed: Mapping[str, str], problems: Problems) -> Source | None:
+    """The columns round, arm, chosen, z and y; None, with problems, if they are not there."""
+    columns = match_columns(opened.names, renamed, problems)
+    if columns is None:
+        return None
+    if opened.layout is None:
+        check_types(opened.path, schema_of(opened), columns)
+        own = [name for name in columns.ignored if not name.startswith("__index_level_")]  # pandas' row labels
+        columns = columns._replace(ignored=own)
+    names, given = tuple(opened.names), tuple(renamed)
+    return Source(opened.path, columns, opened.layout, opened.table, names, given, opened.first_row)
+
+
+def schema_of(opened: Opened) -> Any:
+    import pyarrow.parquet as parquet
+
+    return parquet.read_schema(opened.path) if opened.table is None else opened.table.schema
 
 
 def first_bytes(path: Path) -> bytes:
@@ -77,7 +117,7 @@ def first_bytes(path: Path) -> bytes:
 def check_is_table(path: Path, start: bytes) -> None:
     """Reject files that are neither CSV nor Parquet."""
     for magic, kind in MAGIC.items():
-        if start.startswith(magic) or (kind == "a spreadsheet" and path.suffix.lower() in SHEETS):
+        if start.startswith(magic) or (kind == "a spreadsheet" and path.suffix.lower() in OTHER_SHEETS):
             advice = "save it as CSV (in UTF-8) and use that file"
             raise ValueError(f"{path}: is {kind}, which cannot be read: {advice}")
     if b"\0" in start:
@@ -102,20 +142,14 @@ def not_utf8(path: Path, line: int) -> str:
     return f"{path}:{line}: must be UTF-8 text: save it as CSV UTF-8"
 
 
-def open_parquet(path: Path, renamed: Mapping[str, str], problems: Problems) -> Source | None:
+def parquet_names(path: Path) -> list[str]:
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
     try:
-        schema = parquet.read_schema(path)
+        return list(parquet.read_schema(path).names)
     except (pa.ArrowInvalid, OSError) as error:
         raise ValueError(f"{path}: must be a complete Parquet file: {error}") from None
-    columns = match_columns(schema.names, renamed, problems)
-    if columns is None:
-        return None
-    check_types(path, schema, columns)
-    own = [name for name in columns.ignored if not name.startswith("__index_level_")]  # pandas' row labels
-    return Source(path, columns._replace(ignored=own))
 
 
 class NotPlain(Exception):
@@ -124,7 +158,14 @@ class NotPlain(Exception):
 
 def batches(source: Source, problems: Problems, point: str | None) -> Iterator[Batch]:
     """The rows in order; point: the decimal point of numbers in a CSV file, None to read them as text."""
+    if source.table is not None:
+        return memory_batches(source)
     return parquet_batches(source) if source.layout is None else csv_batches(source, source.layout, problems, point)
+
+
+def memory_batches(source: Source) -> Iterator[Batch]:
+    for batch in source.table.to_batches(1 << 18):
+        yield Batch({meaning: batch.column(place) for meaning, place in source.columns.places.items()}, 0)
 
 
 def parquet_batches(source: Source) -> Iterator[Batch]:
@@ -181,23 +222,23 @@ def csv_batches(source: Source, layout: Layout, problems: Problems, point: str |
             raise NotPlain from None
         no_rows = "Empty CSV file", "Could not skip initial"  # only a header: reported where rows are counted
         if not any(words in str(error) for words in no_rows):
-            raise unreadable(source, error) from None
+            raise unreadable_text(source.path, error) from None
     finally:
         raw.close()
     if broken:
         report_broken(layout, problems)
 
 
-def unreadable(source: Source, error: Exception) -> ValueError:
+def unreadable_text(path: Path, error: Exception) -> ValueError:
     """The reason why the text could not be read: almost always its encoding."""
     number = 0
-    with open_bytes(source.path) as file:
+    with open_bytes(path) as file:
         try:
             for line in file:
                 number += 1
                 line.decode()
         except UnicodeDecodeError:
-            return ValueError(not_utf8(source.path, number))
+            return ValueError(not_utf8(path, number))
         except (OSError, EOFError) as damage:
-            return ValueError(f"{source.path}: must be a complete gzip file: {damage}")
-    return ValueError(f"{source.path}: must be valid CSV: {error}")
+            return ValueError(f"{path}: must be a complete gzip file: {damage}")
+    return ValueError(f"{path}: must be valid CSV: {error}")

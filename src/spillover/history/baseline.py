@@ -1,0 +1,35 @@
+"""Signs of a baseline in a history with own rewards z: outcomes that no decision explains."""
+
+import numpy as np
+
+from spillover.types import Array, BoolArray
+
+ROUNDS_FOR_EACH_ARM = 5  # rounds that are looked at, the last ones; at least FEWEST
+FEWEST = 1_000
+SURE = 5.0  # standard errors from which on an intercept is no chance
+EXACT = 1e-9  # share of the largest outcome below which an intercept is rounding
+
+
+def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool:
+    """Whether outcomes differ from 0 where nothing is chosen, or would by extrapolation.
+
+    Without a baseline y is a linear function of z: the intercept of a regression of y on z is 0 for every arm.
+    """
+    known = np.flatnonzero(arrived)[-max(FEWEST, ROUNDS_FOR_EACH_ARM * x.shape[1]) :]
+    nothing = known[~x[known].any(axis=1)]
+    if len(nothing) and bool((y[nothing] != 0.0).any()):
+        return True
+    count, n = len(known), x.shape[1]
+    used = np.flatnonzero(x[known].any(axis=0))
+    if count <= len(used) + 1 or not len(used):
+        return False
+    design = np.column_stack([np.ones(count), z[np.ix_(known, used)]])
+    gram = design.T @ design
+    inverse = np.linalg.pinv(gram, rcond=1e-12, hermitian=True)
+    if abs(float(inverse[0] @ gram[:, 0]) - 1.0) > 1e-6:  # rewards of constant sum: the intercept cannot be told
+        return False
+    weights = inverse @ (design.T @ y[known])
+    residual = y[known] - design @ weights
+    error = np.sqrt(np.maximum(inverse[0, 0] * (residual**2).sum(axis=0) / max(count - len(used) - 1, 1), 0.0))
+    size = np.abs(y[known]).max(axis=0, initial=0.0)
+    return bool((np.abs(weights[0]) > np.maximum(SURE * error, EXACT * size)).any() and n > 0)

@@ -1,0 +1,170 @@
+"""A column of a table, and what its cells can be read as: yes or no, numbers, rounds, names."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spillover.history.cells import as_floats, encoded, not_null
+from spillover.history.flags import NO, YES, parse_flags
+from spillover.history.number_text import Unclear, evidence, is_empty, parse_numbers, take_apart
+from spillover.history.periods import AskOrder, Rounds, parse_rounds
+from spillover.types import Array, BoolArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Style:
+    """How the cells of a table are written, where a cell alone does not tell."""
+
+    point: str | None = None  # the decimal sign, if it was given
+    dates: str | None = None  # "day-first" or "month-first", if it was given
+    elsewhere: frozenset[str] = frozenset()  # the decimal signs that some cells of the table allow only
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A named column; everything else is derived from its cells when it is needed."""
+
+    name: str
+    cells: Any  # an arrow array of texts, numbers, truth values or dates
+    style: Style = Style()
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @cached_property
+    def encoded(self) -> tuple[IntArray, list[str]]:
+        """For every row the position of its text, -1 where it is empty; and the distinct texts."""
+        return encoded(self.cells)
+
+    @property
+    def texts(self) -> list[str]:
+        return self.encoded[1]
+
+    @cached_property
+    def is_typed(self) -> bool:
+        """Whether the cells are numbers or truth values, not texts that may be some."""
+        from pyarrow import types
+
+        kind = self.cells.type
+        return bool(
+            types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_decimal(kind)
+        )
+
+    @cached_property
+    def numbers(self) -> Array | Unclear:
+        """The number in every row, NaN where it is empty; or why they are none."""
+        quick = self.quick_numbers
+        if quick is not None:
+            return quick
+        found = parse_numbers(self.texts, self.style.point, self.style.elsewhere)
+        return np.append(found, np.nan)[self.encoded[0]] if isinstance(found, np.ndarray) else found
+
+    @cached_property
+    def quick_numbers(self) -> Array | None:
+        """Cells that arrow reads as finite numbers; None if there are others."""
+        import pyarrow as pa
+
+        if pa.types.is_temporal(self.cells.type):
+            return None
+        try:
+            plain = (
+                self.cells.cast(self.cells.type.value_type) if pa.types.is_dictionary(self.cells.type) else self.cells
+            )
+            found = as_floats(plain.cast(pa.float64()))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None
+        commas = self.style.point == "," or "," in self.style.elsewhere  # then 1.234 is not 1 and a bit
+        clear = not np.isinf(found).any() and (self.is_typed or not commas)
+        return found if clear else None
+
+    @property
+    def is_number(self) -> bool:
+        return isinstance(self.numbers, np.ndarray) and not self.is_blank
+
+    @cached_property
+    def seems_number(self) -> bool:
+        """Whether most distinct cells are numbers: the others are mistakes, to be reported."""
+        found = self.numbers
+        if isinstance(found, np.ndarray):
+            return not self.is_blank
+        bad = [text for text in found.texts if take_apart(text) is None]
+        return 2 * len(bad) < sum(not is_empty(text) for text in set(self.texts))
+
+    @cached_property
+    def seems_flag(self) -> bool:
+        """Whether most distinct cells are yes or no: the others are mistakes, to be reported."""
+        if self.flags is not None or self.is_typed:
+            return self.flags is not None
+        filled = {text.casefold() for text in self.texts if not is_empty(text)}
+        return 2 * len(filled - YES - NO) < len(filled)
+
+    @cached_property
+    def shows(self) -> set[str]:
+        """The decimal signs that some cells allow only."""
+        return set() if self.quick_numbers is not None or self.is_typed else evidence(self.texts)
+
+    @cached_property
+    def flags(self) -> NDArray[np.int8] | None:
+        """1 for yes, 0 for no, -1 for empty; None if the cells are none of these."""
+        if self.is_typed:
+            values = self.quick_numbers
+            good = (
+                values is not None and not self.is_blank and bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
+            )
+            return np.where(np.isnan(values), -1, values).astype(np.int8) if good and values is not None else None
+        found = parse_flags([*self.texts, ""])
+        return None if found is None else found[self.encoded[0]]
+
+    @cached_property
+    def rounds(self) -> Rounds | None:
+        """The distinct texts as rounds; None if some are none, or the order of day and month is not clear."""
+        filled = [text for text in self.texts if text]
+        if not filled:
+            return None
+        try:
+            found = parse_rounds(filled, self.style.dates)
+        except AskOrder:
+            return None
+        whole = all(value is not None for value in found.values)
+        return found if whole and len({type(value) for value in found.values}) == 1 else None
+
+    @cached_property
+    def asks_order(self) -> bool:
+        """Whether these are dates whose order of day and month is not clear."""
+        try:
+            parse_rounds([text for text in self.texts if text], self.style.dates)
+        except AskOrder:
+            return True
+        return False
+
+    @cached_property
+    def filled(self) -> BoolArray:
+        """Which cells have a value."""
+        if self.is_typed:
+            values = self.quick_numbers
+            return not_null(self.cells) if values is None else ~np.isnan(values)
+        empty = np.array([is_empty(text) for text in self.texts] + [True], np.bool_)
+        return np.asarray(~empty[self.encoded[0]])
+
+    @property
+    def is_blank(self) -> bool:
+        return not bool(self.filled.any())
+
+    @cached_property
+    def codes(self) -> IntArray:
+        """For every row the number of its text, the same for equal texts; -1 where it is empty."""
+        place, texts = self.encoded
+        own = np.array([k if text else -1 for k, text in enumerate(texts)] + [-1], np.int64)
+        first: dict[str, int] = {}
+        for k, text in enumerate(texts):
+            if text:
+                own[k] = first.setdefault(text, k)
+        return np.asarray(own[place])
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no two rows have the same text, and none is empty."""
+        return len(np.unique(self.codes)) == len(self.codes) and bool((self.codes >= 0).all())

@@ -1,0 +1,226 @@
+"""Context: what is known of a round before the decision, as columns of numbers.
+
+Numbers are taken as they are. A column of a few texts becomes one column of 0 and 1 for each value but the commonest.
+`month`, `weekday`, `season` and `trend` are computed from the rounds if the table has no such column:
+
+    month    0 or 1 for each month but the first one that occurs
+    weekday  0 or 1 for each weekday but the first one that occurs
+    season   sine and cosine of the position in the year
+    trend    0, 1, 2, ...: the number of rounds before
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from math import cos, pi, sin
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover.history.column import Column
+from spillover.history.number_text import is_empty
+from spillover.types import Array, IntArray
+
+MOST_VALUES = 24  # of a column of texts that is used as context
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+DAYS = 365.2425
+
+
+class Part(NamedTuple):
+    """A few columns of context that belong together: those of one column of the table, or of a built-in."""
+
+    source: str  # the column, or the built-in
+    names: tuple[str, ...]
+    values: Array  # (rounds, columns); NaN where it is missing
+    encode: Callable[[str], list[float]]  # a value that the user gives for the next round
+
+
+def built_in(name: str, moments: Sequence[datetime | None]) -> Part:
+    """Context that is computed from the dates of all rounds, the one to decide included."""
+    count = len(moments)
+    if name == "trend":
+        return Part(name, ("trend",), np.arange(count, dtype=float)[:, None], lambda text: [float(text)])
+    dates = [moment for moment in moments if moment is not None]
+    if len(dates) < count - 1 or not dates:
+        raise ValueError(f"context = {name!r}: must be computed from dates, but the rounds of the table are numbers")
+    found = from_dates(name, dates)
+    unknown = np.full((count - len(dates), len(found.names)), np.nan)  # the date of the round to decide
+    return found._replace(values=np.concatenate([found.values, unknown]))
+
+
+def from_dates(name: str, dates: Sequence[datetime]) -> Part:
+    count = len(dates)
+    if name == "season":
+        angles = [2 * pi * (moment.timetuple().tm_yday - 1) / DAYS for moment in dates]
+        values = np.array([[sin(angle), cos(angle)] for angle in angles]).reshape(count, 2)
+        return Part(name, ("season (sine)", "season (cosine)"), values, refuse_given(name))
+    if name == "month":
+        return indicators(name, [f"{moment.month}" for moment in dates], sorted({moment.month for moment in dates}))
+    present = [WEEKDAYS[day] for day in sorted({moment.weekday() for moment in dates})]
+    return indicators(name, [WEEKDAYS[moment.weekday()] for moment in dates], present)
+
+
+BUILT_IN = ("month", "weekday", "season", "trend")
+
+
+def refuse_given(name: str) -> Callable[[str], list[float]]:
+    def refuse(text: str) -> list[float]:
+        raise ValueError(f"next_context: {name} = {text!r}: must be left out, as it is computed from the dates")
+
+    return refuse
+
+
+def indicators(name: str, cells: Sequence[str], values: Sequence[object]) -> Part:
+    """0 or 1 for each value but the first; NaN where a cell is empty."""
+    kept = [str(value) for value in values][1:]
+    known = [str(value) for value in values]
+
+    def encode(text: str) -> list[float]:
+        if text not in known:
+            raise ValueError(f"{name} = {text!r}: must be a value that past rounds have: {', '.join(known)}")
+        return [float(text == value) for value in kept]
+
+    table = [[np.nan] * len(kept) if is_empty(cell) else encode(cell) for cell in cells]
+    return Part(
+        name, tuple(f"{name}={value}" for value in kept), np.array(table).reshape(len(cells), len(kept)), encode
+    )
+
+
+def number_part(name: str, values: Array) -> Part:
+    def encode(text: str) -> list[float]:
+        try:
+            return [float(text)]
+        except ValueError:
+            raise ValueError(f"{name} = {text!r}: must be a number") from None
+
+    return Part(name, (name,), values[:, None], encode)
+
+
+def column_parts(column: Column, place: IntArray, count: int, arms: Sequence[tuple[str, IntArray]]) -> list[Part]:
+    """The context in a column. place: the round of every row. arms: of each arm its name and rows, for a long table.
+
+    If the cells of a round differ, there is one column of context for each arm.
+    """
+    if column.flags is None and not column.is_number:
+        texts = [column.texts[code] if code >= 0 else "" for code in column.codes]
+        return [text_part(column.name, texts, place, count)]
+    found = column.numbers if column.flags is None else np.where(column.flags < 0, np.nan, column.flags)
+    values = np.asarray(found, float)
+    together = per_round(values, place, count)
+    if together is not None:
+        return [number_part(column.name, together)]
+    parts = []
+    for arm, rows in arms:
+        own = np.full(count, np.nan)
+        own[place[rows]] = values[rows]
+        parts.append(number_part(f"{column.name}.{arm}", own))
+    return parts
+
+
+def per_round(values: Array, rounds: IntArray, count: int) -> Array | None:
+    """The value of each round, NaN if it has none; None if rows of one round differ."""
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    known = ~np.isnan(values)
+    np.minimum.at(low, rounds[known], values[known])
+    np.maximum.at(high, rounds[known], values[known])
+    if (low < high).any():
+        return None
+    return np.where(np.isfinite(low), low, np.nan)
+
+
+def text_part(name: str, texts: Sequence[str], rounds: IntArray, count: int) -> Part:
+    """A column of texts, the same in all rows of a round."""
+    cells = [""] * count
+    for text, t in zip(texts, rounds.tolist(), strict=True):
+        if not is_empty(text):
+            if cells[t] not in ("", text):
+                raise ValueError(
+                    f"context = {name!r}: must have one text for all rows of a round, but has {cells[t]!r} and {text!r}"
+                )
+            cells[t] = text
+    often = Counter(cell for cell in cells if cell)
+    if len(often) > MOST_VALUES:
+        raise ValueError(
+            f"context = {name!r}: must be numbers, or texts with at most {MOST_VALUES} values; there are {len(often):,}"
+        )
+    commonest: list[str] = sorted(often, key=lambda value: (-often[value], value))
+    return indicators(name, cells, commonest)
+
+
+class Context(NamedTuple):
+    """The context of all rounds that were played, and of the round to decide."""
+
+    names: tuple[str, ...]
+    values: Array  # (rounds, k)
+    following: Array  # (k,)
+    notes: list[str]
+
+
+def whole_context(parts: Sequence[Part], played: int, given: Mapping[str, object], absent: set[str]) -> Context:
+    """Put the parts together. played: the number of rounds that were played; the row after them is the one to decide.
+
+    given: values for the round to decide. absent: columns that belong to one arm, and are empty where it has no row.
+    """
+    names = [name for part in parts for name in part.names]
+    values = np.concatenate([part.values for part in parts], axis=1) if parts else np.zeros((played + 1, 0))
+    past, following = (
+        values[:played].copy(),
+        values[played].copy() if len(values) > played else np.full(len(names), np.nan),
+    )
+    notes = fill_absent(past, names, absent)
+    refuse_missing(past, parts)
+    used, place = set(), 0
+    for part in parts:
+        if part.source in given:
+            following[place : place + len(part.names)] = part.encode(str(given[part.source]).strip())
+            used.add(part.source)
+        place += len(part.names)
+    if unknown := [name for name in given if name not in used]:
+        accepted = ", ".join(part.source for part in parts) or "none: give columns with context"
+        raise ValueError(f"next_context: {unknown[0]!r}: must be one of the context columns: {accepted}")
+    unsaid = [part.source for part, lacks in zip(parts, lacking(parts, following), strict=True) if lacks]
+    if unsaid:
+        example = ",".join(f"{name}=..." for name in unsaid[:3])
+        notes.append(
+            f"{', '.join(unsaid)}: not known for the coming round, so the average of past rounds is taken: "
+            f"give it with --next-context {example}, or in a row whose decision is empty"
+        )
+        following = np.where(np.isnan(following), past.mean(axis=0) if played else 0.0, following)
+    return Context(tuple(names), past, following, notes)
+
+
+def lacking(parts: Sequence[Part], following: Array) -> list[bool]:
+    found, place = [], 0
+    for part in parts:
+        found.append(bool(np.isnan(following[place : place + len(part.names)]).any()))
+        place += len(part.names)
+    return found
+
+
+def fill_absent(past: Array, names: Sequence[str], absent: set[str]) -> list[str]:
+    """An arm's own context in rounds without it: its average, as nothing depends on it there."""
+    filled = 0
+    for k, name in enumerate(names):
+        gaps = np.isnan(past[:, k])
+        if name in absent and gaps.any() and not gaps.all():
+            past[gaps, k] = past[~gaps, k].mean()
+            filled += int(gaps.sum())
+    return (
+        [f"{filled:,} values of context are missing for arms that are not in a round: their average is taken"]
+        if filled
+        else []
+    )
+
+
+def refuse_missing(past: Array, parts: Sequence[Part]) -> None:
+    """Context that is missing is not made up: a filled-in value would be learned from like a real one."""
+    place, found = 0, []
+    for part in parts:
+        missing = int(np.isnan(past[:, place : place + len(part.names)]).any(axis=1).sum())
+        if missing:
+            found.append(f"{part.source} in {missing:,} of {len(past):,} rounds")
+        place += len(part.names)
+    if found:
+        raise ValueError(
+            f"context is missing for {', '.join(found)}: fill it in, or leave out the column or the rounds"
+        )

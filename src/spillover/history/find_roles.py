@@ -1,0 +1,235 @@
+"""Which columns are the decisions and the outcomes: candidates with how sure each is, and why.
+
+A candidate's level is what counts: candidates of the same level are equally plausible, and then the user is asked.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover.history import words
+from spillover.history.column import Column
+from spillover.history.columns_option import Item
+from spillover.history.find_rounds import Layout, joint_codes
+from spillover.history.frame import Frame
+from spillover.history.groups import find_groups
+from spillover.history.reading import BY_NAME
+
+NAMED, KNOWN, PARTLY, UNNAMED = 30, 20, 10, 0  # levels of names
+PER_ARM = 5  # an outcome for each arm tells more than one for all
+YES_NO = "by its content: only 0 and 1 (or yes and no)"
+AMOUNTS = "by its content: amounts, some of them 0"
+ONLY_NUMBER = "by its content: the only column of numbers left"
+ARM_NAMES = "by its content: its values are the arms"
+DECISION_NAMES = "by its name; its values are the arms, one chosen in each round"
+CALENDAR = (
+    "jan feb mar apr may jun jul aug sep oct nov dec january february march april june july august september october "
+    "november december mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday spring "
+    "summer autumn fall winter spr sum q1 q2 q3 q4 christmas xmas easter"
+)
+SURE_ROUNDS = 3  # rank up to which rounds are named as such, or are dates
+MOST_FACTOR = 200  # values of a column that names the chosen arm
+
+
+class Candidate(NamedTuple):
+    """Columns that may have a meaning."""
+
+    items: tuple[Item, ...]
+    level: int
+    reason: str
+
+    @property
+    def columns(self) -> set[str]:
+        return {item.name for item in self.items}
+
+
+def level_of(name: str, some: Sequence[str]) -> int:
+    """How sure a name is: the whole name is known, or a part of it."""
+    position = words.rank(name, some)
+    if position is not None:
+        return NAMED if position == 0 else KNOWN
+    return (
+        PARTLY if parts_of(name) & set(" ".join(some).split()) - {"on", "x", "t", "y", "s", "ad", "open"} else UNNAMED
+    )
+
+
+def parts_of(name: str) -> set[str]:
+    """The words in a name."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return {part for part in re.split(r"[\W_\d]+", spaced.casefold()) if part}
+
+
+def is_circumstance(name: str) -> bool:
+    """Whether a name is that of a season, a holiday, a price: something that nobody chooses, or context at best."""
+    known = set(words.CONTEXT[0].split())
+    return bool(parts_of(name) & (known | set(CALENDAR.split()))) or words.plain(name) in known
+
+
+def is_label(column: Column) -> bool:
+    """Whether a column numbers or names something: an identifier, a year, a row number."""
+    some = parts_of(column.name)
+    named = words.rank(column.name, words.ROW_NUMBER) is not None or words.rank(column.name, words.ROUND) is not None
+    return named or bool(some & {"id", "hid", "code", "uid", "uuid"})
+
+
+def varies_between_arms(frame: Frame, column: Column, rounds: Sequence[str]) -> bool:
+    """Whether the cells of a round differ in some round."""
+    together = joint_codes(frame, rounds)
+    both = np.unique(np.stack([together, column.codes], axis=1), axis=0)
+    return len(both) > len(np.unique(together))
+
+
+def long_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidate]:
+    """Columns of a table with one row for each round and arm that may say what was chosen."""
+    found = []
+    for column in frame.columns:
+        if column.name in (*layout.rounds.names, layout.arm) or is_circumstance(column.name) or is_constant(column):
+            continue
+        level = level_of(column.name, words.CHOSEN)
+        if not is_decision(column, level, amounts):
+            continue
+        if amounts and level < KNOWN:
+            continue
+        if not varies_between_arms(frame, column, layout.rounds.names) and frame.rows > 1:
+            level -= NAMED  # the same for all arms: probably not a decision about one of them
+        found.append(Candidate((Item(column.name),), level, reason_for(level, AMOUNTS if amounts else YES_NO)))
+    return found
+
+
+def wide_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidate]:
+    """Columns, or groups of columns, of a table with one row for each round that may say what was chosen."""
+    levels = {c.name: level_of(c.name, words.CHOSEN) for c in frame.columns}
+    allowed = [c.name for c in frame.columns if is_decision(c, levels[c.name], amounts)]
+    able = [c for c in frame.columns if c.name in allowed and not is_constant(c)]
+    able_names = [c.name for c in able if c.name not in layout.rounds.names and not is_label(c)]
+    groups = [
+        g for g in find_groups([n for n in allowed if n not in layout.rounds.names]) if not is_circumstance(g.key)
+    ]
+    reason = AMOUNTS if amounts else YES_NO
+    found = [
+        Candidate(g.items, level_of(g.key, words.CHOSEN), reason_for(level_of(g.key, words.CHOSEN), reason))
+        for g in groups
+        if set(g.columns) & set(able_names)
+    ]
+    found = without_parts([c for c in found if c.level >= PARTLY])
+    grouped = {name for c in found for name in c.columns}
+    loose = [name for name in able_names if name not in grouped and not is_circumstance(name)]
+    for name in loose:
+        level = level_of(name, words.CHOSEN)
+        if level > UNNAMED and not amounts:
+            found.append(Candidate((Item(name, name),), level, reason_for(level, reason)))
+    if not found and loose and not amounts:
+        found.append(Candidate(tuple(Item(name, name) for name in loose), UNNAMED, reason))
+        if len(loose) > 1 and layout.rounds.rank > SURE_ROUNDS:  # perhaps not even a table of rounds
+            found += [Candidate((Item(name, name),), UNNAMED, reason) for name in loose]
+    return found or ([] if amounts else named_decisions(frame, layout))
+
+
+def is_decision(column: Column, level: int, amounts: bool) -> bool:
+    """Whether the cells can be decisions; where the name says so, a few mistakes are reported later."""
+    if amounts:
+        return is_amount(column)
+    return column.flags is not None or (level >= PARTLY and column.seems_flag)
+
+
+def without_parts(found: Sequence[Candidate]) -> list[Candidate]:
+    """Without candidates that are part of another one that is as sure."""
+    return [
+        one for one in found if not any(one.columns < other.columns and one.level <= other.level for other in found)
+    ]
+
+
+def named_decisions(frame: Frame, layout: Layout) -> list[Candidate]:
+    """Columns that name the arm chosen in each round."""
+    found = []
+    for column in frame.columns:
+        level = max(level_of(column.name, words.ARM), level_of(column.name, words.CHOSEN))
+        few = not column.is_number and 2 <= len(set(column.texts) - {""}) <= MOST_FACTOR
+        if few and level >= KNOWN and column.name not in layout.rounds.names:
+            found.append(Candidate((Item(column.name),), level, DECISION_NAMES))
+    return found
+
+
+def is_constant(column: Column) -> bool:
+    """Whether all cells that have a value have the same one."""
+    return len(np.unique(column.codes[column.filled])) <= 1 and column.flags is not None and not has_marks(column)
+
+
+def has_marks(column: Column) -> bool:
+    """Whether both yes and no are there, with empty cells for no."""
+    return column.flags is not None and len(np.unique(column.flags[column.flags >= 0])) > 1
+
+
+def is_amount(column: Column) -> bool:
+    """Whether a column holds amounts: numbers from 0 on, some of them 0."""
+    values = column.numbers
+    if not isinstance(values, np.ndarray) or column.is_blank or column.flags is not None:
+        return False
+    known = values[~np.isnan(values)]
+    return bool((known >= 0).all() and (known > 0).any())
+
+
+def reason_for(level: int, content: str) -> str:
+    return BY_NAME if level >= PARTLY else content
+
+
+def outcomes_of(frame: Frame, layout: Layout, decision: Candidate) -> list[Candidate]:
+    """Columns that may be the outcome, given the decisions."""
+    taken = decision.columns | {*layout.rounds.names, layout.arm}
+    numeric = [c for c in frame.columns if c.name not in taken and c.seems_number and not is_label(c)]
+    found = [] if layout.arm else [*group_outcomes(frame, decision, numeric), *factor_outcomes(frame, decision, taken)]
+    for column in numeric:
+        level = level_of(column.name, words.OUTCOME)
+        if level >= KNOWN or (not is_circumstance(column.name) and (column.flags is None or level > UNNAMED)):
+            found.append(Candidate((Item(column.name),), level, reason_for(level, ONLY_NUMBER)))
+    return without_parts(found)
+
+
+def group_outcomes(frame: Frame, decision: Candidate, numeric: Sequence[Column]) -> list[Candidate]:
+    """An outcome for each arm, in columns named after the arms."""
+    arms = {arm_key(item.label or item.name) for item in decision.items}
+    if len(arms) < 2:
+        return []
+    names = [column.name for column in numeric]
+    found = []
+    for group in find_groups(names):
+        level = level_of(group.key, words.OUTCOME)
+        if arms <= {arm_key(arm) for arm in group.arms} and not is_circumstance(group.key):
+            own = tuple(item for item in group.items if arm_key(item.label or "") in arms)
+            items = group.items if level >= PARTLY else own
+            reason = BY_NAME if level >= PARTLY else "by its name: columns named after the arms"
+            found.append(Candidate(items, max(level, PARTLY) + PER_ARM, reason))
+    same = tuple(Item(name, name) for name in names if arm_key(name) in arms)
+    if {arm_key(item.name) for item in same} == arms:
+        found.append(Candidate(same, KNOWN + PER_ARM, "by its name: columns named after the arms"))
+    return found
+
+
+def arm_key(name: str) -> str:
+    return name.strip().casefold()
+
+
+def factor_outcomes(frame: Frame, decision: Candidate, taken: set[str | None]) -> list[Candidate]:
+    """A column whose values are the arms: the outcome is 1 for the arm that it names, 0 for the others."""
+    arms = {arm_key(item.label or item.name) for item in decision.items}
+    found = []
+    for column in frame.columns:
+        values = {arm_key(text) for text in column.texts if text}
+        if column.name not in taken and len(values) > 1 and values <= arms:
+            found.append(Candidate((Item(column.name),), NAMED + PER_ARM, ARM_NAMES))
+    return found
+
+
+def own_rewards(frame: Frame, layout: Layout, decision: Candidate, taken: set[str]) -> tuple[Item, ...]:
+    """The arms' own rewards, found by name only."""
+    left = [c.name for c in frame.columns if c.seems_number and c.name not in taken]
+    if layout.arm is not None:
+        named = [name for name in left if words.rank(name, words.OWN) is not None]
+        return (Item(named[0]),) if len(named) == 1 else ()
+    arms = {arm_key(item.label or item.name) for item in decision.items}
+    for group in find_groups(left):
+        if words.rank(group.key, words.OWN) is not None and {arm_key(arm) for arm in group.arms} == arms:
+            return group.items
+    return ()

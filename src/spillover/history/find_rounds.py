@@ -1,0 +1,178 @@
+"""Which columns are the rounds and the arms: by their names, by their content, and by what makes rows distinct."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover.history import words
+from spillover.history.column import Column
+from spillover.history.frame import Frame
+from spillover.history.periods import NUMBER
+from spillover.history.reading import BY_NAME, GIVEN
+from spillover.history.table import MOST_ARMS
+from spillover.types import IntArray
+
+DATES = "by its content: dates"
+ROW_NUMBERS = "by its content: it numbers the rows"
+NAMES = "by its content: names that appear once in each round"
+MOST_SPELT_OUT = 3  # columns of a round: year, month, day
+
+
+class RoundColumns(NamedTuple):
+    """Columns that may be the rounds."""
+
+    names: tuple[str, ...]
+    reason: str
+    rank: int  # the smaller, the surer
+
+
+class Layout(NamedTuple):
+    """The columns of rounds and arms; without arms there is one row for each round."""
+
+    rounds: RoundColumns
+    arm: str | None = None
+    reason: str = ""
+
+
+def round_candidates(frame: Frame) -> list[RoundColumns]:
+    """Columns that may be the rounds, the surest first."""
+    found = spelt_out(frame)
+    parts = {name for candidate in found for name in candidate.names}
+    for column in frame.columns:
+        if column.name in parts:
+            continue
+        named = words.rank(column.name, words.ROUND)
+        if column.name == "index" and not column.is_typed and column.rounds:
+            named = 0
+        if column.asks_order:
+            ask_order(frame, column)
+        if named is not None and (column.rounds or is_mostly_rounds(column)):
+            found.append(RoundColumns((column.name,), BY_NAME, 2 * named))
+        elif column.rounds and column.rounds.kind != NUMBER:
+            found.append(RoundColumns((column.name,), DATES, 3))
+        elif words.rank(column.name, words.ROW_NUMBER) is not None and column.rounds and column.is_unique:
+            found.append(RoundColumns((column.name,), ROW_NUMBERS, 4))
+    return sorted(found, key=lambda candidate: (candidate.rank, -len(candidate.names)))
+
+
+def is_mostly_rounds(column: Column) -> bool:
+    """Whether at least half of the distinct cells are rounds: the others are mistakes, to be reported."""
+    from spillover.history.periods import parse_rounds
+
+    values = parse_rounds([text for text in column.texts if text], column.style.dates).values
+    return 2 * sum(value is not None for value in values) >= max(len(values), 1)
+
+
+def ask_order(frame: Frame, column: Column) -> None:
+    text = next(text for text in column.texts if text)
+    question = "may have the day first or the month first, and no value of the column settles it"
+    raise ValueError(
+        f"{frame.name}: {column.name} = {text!r} {question}: say which with --dates day-first or --dates month-first"
+    )
+
+
+def spelt_out(frame: Frame) -> list[RoundColumns]:
+    """Rounds in two or three columns: year and month (or quarter, or week), and the day."""
+    year = one_named(frame, words.YEAR[0])
+    for kind in words.PARTS:
+        part = one_named(frame, words.PARTS[kind])
+        if year and part and is_whole(frame[year]) and is_part(frame[part], kind):
+            day = one_named(frame, words.DAY) if kind == "month" else None
+            if day and is_whole(frame[day]):
+                return [RoundColumns((year, part, day), BY_NAME, 1)]
+            return [RoundColumns((year, part), BY_NAME, 1)]
+    return []
+
+
+def one_named(frame: Frame, some: str) -> str | None:
+    found = [name for name in frame.names if words.is_a(name, some)]
+    return found[0] if len(found) == 1 else None
+
+
+def is_whole(column: Column) -> bool:
+    """Whether the cells are whole numbers."""
+    values = column.numbers
+    return isinstance(values, np.ndarray) and not column.is_blank and bool((values[~np.isnan(values)] % 1 == 0).all())
+
+
+def is_part(column: Column, kind: str) -> bool:
+    """Whether the cells are months, quarters or weeks of a year."""
+    most = {"month": 12, "quarter": 4, "week": 53}[kind]
+    return is_whole(column) and bool(np.nanmin(column.numbers) >= 1 and np.nanmax(column.numbers) <= most)
+
+
+def joint_codes(frame: Frame, names: Sequence[str]) -> IntArray:
+    """For every row a number, the same for rows that are equal in all these columns."""
+    codes = np.zeros(frame.rows, np.int64)
+    for name in names:
+        _, own = np.unique(frame[name].codes, return_inverse=True)
+        _, codes = np.unique(codes * (int(own.max(initial=0)) + 1) + own, return_inverse=True)
+    return codes
+
+
+def are_distinct(frame: Frame, names: Sequence[str]) -> bool:
+    codes = joint_codes(frame, names)
+    return len(np.unique(codes)) == len(codes)
+
+
+def arm_candidates(frame: Frame, rounds: Sequence[str]) -> list[tuple[str, str]]:
+    """Columns that name the arm, given the rounds, with reasons: rows must be distinct by round and arm."""
+    named, others = [], []
+    for column in frame.columns:
+        if column.name in rounds or column.is_blank or not 1 <= len(column.texts) <= MOST_ARMS:
+            continue
+        position = words.rank(column.name, words.ARM)
+        if position is not None and are_distinct(frame, [*rounds, column.name]):
+            named.append((position, column.name))
+        elif not column.is_number and column.rounds is None and are_distinct(frame, [*rounds, column.name]):
+            others.append((column.name, NAMES))
+    best = min((position for position, _ in named), default=0)
+    found = [(name, BY_NAME) for position, name in named if position == best] or others
+    return found[:1] if one_to_one(frame, [name for name, _ in found]) else found
+
+
+def one_to_one(frame: Frame, names: Sequence[str]) -> bool:
+    """Whether columns say the same: each value of one belongs to one value of the other."""
+    count = len(np.unique(joint_codes(frame, names)))
+    return all(len(np.unique(frame[name].codes)) == count for name in names)
+
+
+def find_layouts(frame: Frame, rounds: Sequence[str] | None, arm: str | None) -> list[Layout]:
+    """The layouts that fit equally well; usually one. rounds, arm: columns that were given."""
+    given = None if rounds is None else [RoundColumns(tuple(rounds), GIVEN, 0)]
+    candidates = given if given is not None else round_candidates(frame)
+    if arm is not None:
+        fitting = [c for c in candidates if c.names and are_distinct(frame, [*c.names, arm])]
+        best = (fitting or candidates or [RoundColumns((), "", 9)])[0]
+        return [Layout(best, arm, GIVEN)]
+    for candidate in candidates:
+        if not candidate.names or are_distinct(frame, candidate.names):
+            return [Layout(candidate, only_arm(frame), BY_NAME)]
+        arms = arm_candidates(frame, candidate.names)
+        if arms:
+            return [Layout(candidate, name, reason) for name, reason in arms]
+    if candidates:
+        refuse_repeated(frame, candidates[0])
+    return [Layout(RoundColumns((), "no column of rounds: the rows are taken in their order", 9))]
+
+
+def only_arm(frame: Frame) -> str | None:
+    """A column that names the arm, the same one in every row."""
+    constant = [column.name for column in frame.columns if len(set(column.codes.tolist()) - {-1}) == 1]
+    return next((name for name in constant if words.rank(name, words.ARM) is not None), None)
+
+
+def refuse_repeated(frame: Frame, rounds: RoundColumns) -> None:
+    """Several rows for a round, and no column that tells them apart."""
+    codes = joint_codes(frame, rounds.names)
+    most = int(np.bincount(codes).max())
+    named = [name for name in frame.names if words.rank(name, words.ARM) is not None and name not in rounds.names]
+    together = " and ".join(rounds.names)
+    if named:
+        reason = f"there are up to {most:,} rows for one {together}, and {named[0]} does not tell them apart"
+        fix = f"add up the rows of each {together} and {named[0]}, or name the arm's column with --columns arm=NAME"
+    else:
+        reason = f"there are up to {most:,} rows for one {together}, and no column names the arm"
+        fix = "name it with --columns arm=NAME, or take each row as a round with --columns round="
+    raise ValueError(f"{frame.name}: {reason}: {fix}")

@@ -1,0 +1,153 @@
+"""How to read a table: what each column means, found by name and by content; several good answers are a question."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spillover.history.columns_option import Item, Wanted
+from spillover.history.find_roles import (
+    UNNAMED,
+    Candidate,
+    is_amount,
+    long_decisions,
+    outcomes_of,
+    own_rewards,
+    wide_decisions,
+)
+from spillover.history.find_rounds import Layout, find_layouts
+from spillover.history.frame import Frame
+from spillover.history.groups import collapsed, find_groups
+from spillover.history.naming import quote_names
+from spillover.history.problems import HistoryError
+from spillover.history.reading import GIVEN, Reading, option_line, resolve
+
+LISTED = 8  # readings in a question
+STAR_SHOWN = str.maketrans({"\0": "*"})
+
+
+def find_reading(frame: Frame, wanted: Wanted, *, doses: bool = False, further: Sequence[str] = ()) -> Reading:
+    """The reading of a table; given columns are taken as they are, the others are found.
+
+    doses: columns may hold amounts. further: other options, for the lines to paste.
+    """
+    given = resolve(frame, wanted)
+    if "chosen" in given and "dose" in given:
+        raise ValueError("columns: must have chosen= (yes or no) or dose= (amounts), not both")
+    amounts = doses or "dose" in given
+    decided = given.get("dose", given.get("chosen"))
+    rounds = tuple(item.name for item in given["round"]) if "round" in given else None
+    arm = given["arm"][0].name if "arm" in given else None
+    if arm is None and decided is not None and is_wide(frame, decided):
+        layouts = [Layout(layout.rounds) for layout in find_layouts(frame, rounds, None)[:1]]
+    else:
+        layouts = find_layouts(frame, rounds, arm)
+    found = [
+        reading
+        for layout in layouts
+        for decision in decision_candidates(frame, layout, decided, amounts)
+        for reading in readings(frame, layout, decision, given, amounts)
+    ]
+    if not found:
+        raise ValueError(f"{frame.name}: {nothing_found(frame, layouts[0], decided, amounts)}")
+    if len(found) > 1:
+        raise question(frame, found, further)
+    return found[0]
+
+
+def is_wide(frame: Frame, decided: Sequence[Item]) -> bool:
+    """Whether given decisions are one column for each arm."""
+    return len(decided) > 1 or any(item.label is not None for item in decided)
+
+
+def decision_candidates(frame: Frame, layout: Layout, decided: Sequence[Item] | None, amounts: bool) -> list[Candidate]:
+    """The decisions that were given, or the surest ones."""
+    if decided is not None:
+        items = tuple(decided) if layout.arm is not None else tuple(labelled(frame, item) for item in decided)
+        return [Candidate(items, UNNAMED, GIVEN)]
+    found = (wide_decisions if layout.arm is None else long_decisions)(frame, layout, amounts)
+    return surest(found)
+
+
+def labelled(frame: Frame, item: Item) -> Item:
+    """A column with its arm: its own name, unless its values are the arms."""
+    column = frame[item.name]
+    names_arms = item.label is None and column.flags is None and not column.is_number
+    return item if item.label is not None or names_arms else Item(item.name, item.name)
+
+
+def surest(found: Sequence[Candidate]) -> list[Candidate]:
+    best = max((candidate.level for candidate in found), default=0)
+    return [candidate for candidate in found if candidate.level == best]
+
+
+def readings(frame: Frame, layout: Layout, decision: Candidate, given: Wanted, amounts: bool) -> list[Reading]:
+    """The readings with this decision, one for each outcome that is as sure as any other."""
+    own = given.get("z")
+    taken = decision.columns | {*layout.rounds.names} | {layout.arm or ""}
+    own = own_rewards(frame, layout, decision, taken) if own is None else own
+    if "outcome" in given:
+        outcomes = [Candidate(given["outcome"], UNNAMED, GIVEN)]
+    else:
+        hidden = replace(frame, columns=tuple(c for c in frame.columns if c.name not in {item.name for item in own}))
+        outcomes = surest(outcomes_of(hidden, layout, decision))
+        if not outcomes and own:  # the arms' own rewards alone
+            outcomes = [Candidate((), UNNAMED, GIVEN)]
+    reasons = {"round": layout.rounds.reason, "arm": layout.reason, "chosen": decision.reason}
+    return [
+        Reading(
+            round=layout.rounds.names,
+            arm=layout.arm,
+            chosen=decision.items,
+            amounts=amounts,
+            outcome=outcome.items,
+            own=tuple(own),
+            reasons=reasons | {"outcome": outcome.reason, "z": GIVEN if "z" in given else "by its name"},
+        )
+        for outcome in outcomes
+    ]
+
+
+def question(frame: Frame, found: Sequence[Reading], further: Sequence[str]) -> HistoryError:
+    """The readings that are equally plausible, each with the line to paste."""
+    unclear = []
+    for role, about in (("arm", "the arm"), ("chosen", "what was chosen"), ("outcome", "the outcome")):
+        values = dict.fromkeys(shown(frame, reading, role) for reading in found)
+        if len(values) > 1:
+            some = list(values)[:LISTED]
+            more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
+            unclear.append(f"{about} may be {', '.join(some)}{more}")
+    lines = [f"{frame.name}: {'; '.join(unclear)}: say which, with one of these options"]
+    lines += [f"{frame.name}:   {option_line(r.columns(frame.names), further)}" for r in found[:LISTED]]
+    if len(found) > LISTED:
+        lines.append(f"{frame.name}:   (and {len(found) - LISTED} more, likewise)")
+    return HistoryError(frame.name, lines, 1)
+
+
+def shown(frame: Frame, reading: Reading, role: str) -> str:
+    """The columns of a role in a few words."""
+    if role == "arm":
+        return reading.arm or "no column"
+    items = reading.chosen if role == "chosen" else reading.outcome
+    short = collapsed([item.name for item in items], frame.names)
+    return " with ".join(short[:4]).translate(STAR_SHOWN) + (" ..." if len(short) > 4 else "")
+
+
+def nothing_found(frame: Frame, layout: Layout, decided: Sequence[Item] | None, amounts: bool) -> str:
+    """Why a table cannot be read, and what to do."""
+    there = f"there are: {quote_names(frame.names)}"
+    decisions = decision_candidates(frame, layout, decided, amounts)
+    if decisions:
+        names = ", ".join(sorted(decisions[0].columns)[:4])
+        return f"no column of outcomes beside {names}: name it with --columns outcome=NAME; {there}"
+    groups = find_groups([column.name for column in frame.columns if is_amount(column)])
+    likely = wide_decisions(frame, layout, True) if layout.arm is None else long_decisions(frame, layout, True)
+    if not amounts and likely:
+        best = surest(likely)[0]
+        some = ", ".join(item.name for item in best.items[:3]) + (" ..." if len(best.items) > 3 else "")
+        return (
+            f"no column says what was chosen with yes or no; {some} may be amounts: add --doses to take them as such, "
+            f"or name the columns with --columns dose=NAME;NAME; {there}"
+        )
+    kind = "amounts" if amounts else "0 and 1, or yes and no"
+    example = "dose=NAME;NAME" if amounts else "chosen=NAME"
+    more = f" (such as dose={groups[0].pattern.translate(STAR_SHOWN)})" if amounts and groups else ""
+    return f"no column says what was chosen ({kind}): name it with --columns {example}{more}; {there}"

@@ -1,0 +1,190 @@
+"""A whole table in memory, from a file, standard input, a data frame or columns of values."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spillover.history.cells import not_null
+from spillover.history.column import Column, Style
+from spillover.history.lines import Layout, lines_of, report_broken
+from spillover.history.parquet_types import is_bytes
+from spillover.history.problems import HistoryError, Problems
+from spillover.history.sheet import typed_cells
+from spillover.history.source import unreadable_text
+
+INDEX = re.compile(r"__index_level_\d+__")
+MOST_CELLS = 400_000_000  # of a table that is read as a whole
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Columns of equal length, and where their rows are in the file."""
+
+    name: str  # of the file, for messages
+    columns: tuple[Column, ...]
+    rows: int
+    layout: Layout | None = None  # of a CSV file
+    first_row: int = 1  # the number of the first row, where rows have numbers and no lines
+    kept: Any = None  # the rows of the file that are not blank; None: all
+
+    def __getitem__(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    def places(self, rows: list[int]) -> Sequence[int | None]:
+        """The lines, or numbers, of some rows in increasing order."""
+        there = rows if self.kept is None else self.kept[rows].tolist()
+        return lines_of(self.layout, there) if self.layout else [row + self.first_row for row in there]
+
+    def error(self, problems: Problems) -> HistoryError:
+        return problems.error(self.name, self.places, "" if self.layout else "row ")
+
+    def styled(self, style: Style) -> "Frame":
+        """The table with what the cells of all columns say about how they are written."""
+        shown: set[str] = set().union(*(column.shows for column in self.columns)) if self.columns else set()
+        known = replace(style, elsewhere=frozenset(shown))
+        return replace(self, columns=tuple(replace(column, style=known) for column in self.columns))
+
+
+def frame_of(table: Any, name: str, *, layout: Layout | None = None, first_row: int = 1) -> Frame:
+    """An arrow table as a frame; rows without any value are left out."""
+    import pyarrow as pa
+
+    table, kept = without_blank_rows(table)
+    names = clear_names(table.column_names, table)
+    columns = []
+    for place, label in enumerate(names):
+        cells = table.column(place)
+        whole = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+        if isinstance(whole, pa.ChunkedArray):  # too large for one array
+            raise ValueError(f"{name}: column {label!r} is too large: keep the latest rounds: old ones hardly matter")
+        if label is not None:
+            columns.append(Column(label, readable_cells(name, label, whole)))
+    if table.num_rows * max(len(columns), 1) > MOST_CELLS:
+        raise ValueError(f"{name}: more than {MOST_CELLS:,} cells: must be at most that many (keep the latest rounds)")
+    doubled = {label for label in names if label is not None and names.count(label) > 1}
+    if doubled:
+        label = min(doubled)
+        raise ValueError(f"{name}: column {label!r} appears {names.count(label)} times: must appear once")
+    return Frame(name, tuple(columns), table.num_rows, layout, first_row, kept)
+
+
+def without_blank_rows(table: Any) -> tuple[Any, Any]:
+    """The rows in which some cell has a value, and their positions (None if there are no others)."""
+    if not table.num_columns or any(column.null_count == 0 for column in table.columns):
+        return table, None
+    filled = np.zeros(table.num_rows, np.bool_)
+    for column in table.columns:
+        filled |= np.concatenate([np.zeros(0, np.bool_), *(not_null(chunk) for chunk in column.chunks)])
+    kept = np.flatnonzero(filled)
+    return (table, None) if len(kept) == table.num_rows else (table.take(kept), kept)
+
+
+def clear_names(names: Sequence[str], table: Any) -> list[str | None]:
+    """Names without blanks around them; None for row labels of pandas that only count the rows."""
+    import pyarrow as pa
+
+    found: list[str | None] = []
+    for place, name in enumerate(names):
+        text = str(name).strip()
+        if INDEX.fullmatch(text):
+            text = "index" if not pa.types.is_integer(table.schema.field(place).type) else ""
+            found.append(text or None)
+        else:
+            found.append(text or ("rownames" if place == 0 else f"column {place + 1}"))
+    return found
+
+
+def readable_cells(name: str, label: str, cells: Any) -> Any:
+    """Cells as texts, numbers, truth values or dates; other types become texts."""
+    import pyarrow as pa
+
+    kind = cells.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.array([None if text in ("NaT", "<NA>", "nan") else text for text in map(str, cells.to_pandas())])
+    if pa.types.is_dictionary(kind):
+        cells, kind = cells.cast(kind.value_type), kind.value_type
+    try:
+        if is_bytes(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
+            return cells.cast(pa.string())
+        if pa.types.is_string(kind):
+            cells.validate(full=True)
+    except pa.ArrowInvalid:
+        raise ValueError(f"{name}: column {label!r} is not all UTF-8: must be UTF-8 text") from None
+    if pa.types.is_null(kind):
+        return cells.cast(pa.string())
+    if pa.types.is_nested(kind) or pa.types.is_duration(kind):
+        return pa.array([None if one is None else str(one) for one in cells.to_pylist()], pa.string())
+    return cells
+
+
+def frame_from_csv(
+    path: Path, name: str, layout: Layout, header: Sequence[str], progress: Callable[[int], None]
+) -> Frame:
+    """All cells of a CSV file as texts; lines with too many or too few values are refused."""
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    names = [str(k) for k in range(layout.width)]
+    broken: list[int] = []
+
+    def skip(row: Any) -> str:
+        broken.append(row.actual_columns)
+        return "skip"
+
+    raw = pa.OSFile(str(path))
+    file = pa.CompressedInputStream(raw, "gzip") if path.suffix == ".gz" else raw
+    try:
+        table = arrow_csv.read_csv(
+            file,
+            arrow_csv.ReadOptions(column_names=names, skip_rows=layout.skip),
+            arrow_csv.ParseOptions(delimiter=layout.separator, invalid_row_handler=skip, newlines_in_values=True),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
+            ),
+        )
+    except (pa.ArrowInvalid, OSError, EOFError) as error:
+        no_rows = "Empty CSV file", "Could not skip initial"
+        if not any(words in str(error) for words in no_rows):
+            raise unreadable_text(path, error) from None
+        table = pa.table({name: pa.array([], pa.string()) for name in names})
+    finally:
+        raw.close()
+    progress(path.stat().st_size)
+    frame = frame_of(table.rename_columns(list(header)), name, layout=layout)
+    if broken:
+        problems = Problems()
+        report_broken(layout, problems)
+        raise frame.error(problems)
+    return frame
+
+
+def table_of(given: Any) -> Any:
+    """A data frame (pandas, Polars, Arrow: whatever streams Arrow data) or a mapping to columns, as an arrow table."""
+    import pyarrow as pa
+
+    accepted = (
+        'a path, "-" for standard input, a data frame (pandas, Polars, Arrow) or a mapping from names to columns of '
+        "equal length"
+    )
+    if isinstance(given, Mapping):
+        try:
+            return pa.table({str(name): typed_cells(list(values)) for name, values in given.items()})
+        except (pa.ArrowInvalid, TypeError) as error:
+            raise ValueError(f"source = {type(given).__name__}: must be {accepted}: {error}") from None
+    try:
+        return pa.table(given)
+    except (TypeError, ValueError, pa.ArrowException):
+        pass
+    try:  # pandas, with columns of mixed types, such as numbers and texts
+        whole = given.reset_index()
+        return pa.table({str(name): typed_cells(list(whole[name])) for name in whole.columns})
+    except (AttributeError, TypeError, ValueError, KeyError, pa.ArrowException):
+        raise ValueError(f"source = {type(given).__name__}: must be {accepted}") from None

@@ -1,0 +1,185 @@
+"""Rounds as people write them: whole numbers, dates in several forms, months, quarters and weeks.
+
+How a column is written is decided for all of it: every cell must be of the same kind.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any, NamedTuple
+
+from spillover.history.cells import round_value
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+NUMBER, DATE, MONTH, QUARTER, WEEK = "number", "date", "month", "quarter", "week"
+DAY_FIRST, MONTH_FIRST = "day-first", "month-first"
+ACCEPTED = (
+    "a whole number, or a date such as 2026-03-31, 31.3.2026 or 31 Mar 2026, a month (2026-03), a quarter (2026Q1) "
+    "or a week (2026-W05)"
+)
+MONTH_NAME = r"(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+FORMS = {
+    MONTH: (
+        r"(?P<year>\d{4})[-/. ]?m?(?P<month>0[1-9]|1[0-2]|(?<=[mM])[1-9])",
+        rf"{MONTH_NAME}[-/ .,]*(?P<year>\d{{4}})",
+        rf"(?P<year>\d{{4}})[-/ .,]*{MONTH_NAME}",
+        r"(?P<month>0?[1-9]|1[0-2])/(?P<year>\d{4})",
+    ),
+    QUARTER: (r"(?P<year>\d{4})[-/. ]*q(?P<quarter>[1-4])", r"q(?P<quarter>[1-4])[-/. ]*(?P<year>\d{4})"),
+    WEEK: (
+        r"(?P<year>\d{4})[-/. ]*(?:w|kw|cw)[- ]?(?P<week>\d{1,2})",
+        r"(?:w|kw|cw|week)[-/. ]*(?P<week>\d{1,2})[-/. ,]+(?P<year>\d{4})",
+    ),
+    DATE: (
+        rf"(?P<day>\d{{1,2}})[-/ .]+{MONTH_NAME}[-/ .,]+(?P<year>\d{{4}})",
+        rf"{MONTH_NAME}[-/ .]+(?P<day>\d{{1,2}}),?[ ]+(?P<year>\d{{4}})",
+    ),
+}
+COMPILED = {kind: [re.compile(form, re.IGNORECASE) for form in forms] for kind, forms in FORMS.items()}
+TWO_ORDERS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})( \d{1,2}:\d{2}(?::\d{2})?)?")
+YEAR_FIRST = re.compile(r"(\d{4})[./](\d{1,2})[./](\d{1,2})")
+
+
+class AskOrder(ValueError):
+    """Dates that are valid with the day first and with the month first."""
+
+
+class Rounds(NamedTuple):
+    """The rounds of a column: values in one order, and how they were written."""
+
+    kind: str
+    values: list[Any]  # int (also for months, quarters and weeks: a running number) or datetime; None: unreadable
+
+
+def parse_rounds(texts: Sequence[str], dates: str | None = None) -> Rounds:
+    """The distinct texts of a column as rounds of one kind; the kind that reads most of them.
+
+    dates: "day-first" or "month-first", where that is not clear from the column.
+
+    >>> parse_rounds(["2026-01", "2026-02"]).kind, parse_rounds(["Q1 2026"]).values
+    ('month', [8104])
+    >>> parse_rounds(["31/01/2026", "05/02/2026"]).values[1]
+    datetime.datetime(2026, 2, 5, 0, 0)
+    """
+    found = plain_rounds(texts)
+    if all(value is not None for value in found.values):
+        return found
+    readings = [found, slashed_dates(texts, dates), *(of_kind(kind, texts) for kind in FORMS)]
+    best = max(readings, key=lambda reading: sum(value is not None for value in reading.values))
+    return best if best.kind != DATE else Rounds(DATE, merged(best.values, found.values))
+
+
+def merged(values: Sequence[Any], plain: Sequence[Any]) -> list[Any]:
+    """Dates in one form, and ISO dates among them."""
+    return [p if v is None and not isinstance(p, int) else v for v, p in zip(values, plain, strict=True)]
+
+
+def plain_rounds(texts: Sequence[str]) -> Rounds:
+    """Whole numbers and ISO dates."""
+    values = [round_value(text) for text in texts]
+    return Rounds(DATE if any(isinstance(value, datetime) for value in values) else NUMBER, values)
+
+
+def of_kind(kind: str, texts: Sequence[str]) -> Rounds:
+    return Rounds(kind, [value_of_kind(kind, text) for text in texts])
+
+
+def value_of_kind(kind: str, text: str) -> Any:
+    """One month, quarter, week or date with the name of its month; None if the text is none."""
+    for form in COMPILED[kind]:
+        if match := form.fullmatch(text.strip()):
+            return ordinal(kind, match.groupdict())
+    return None
+
+
+def ordinal(kind: str, parts: dict[str, str | None]) -> Any:
+    """The running number of a month, quarter or week; a datetime for a date; None if there is no such day."""
+    year = int(parts["year"] or 0)
+    name = parts.get("name")
+    month = MONTHS.index(name.casefold()) + 1 if name else int(parts.get("month") or 1)
+    try:
+        if kind == MONTH:
+            return 12 * year + month - 1 if year else None
+        if kind == QUARTER:
+            return 4 * year + int(parts["quarter"] or 1) - 1 if year else None
+        if kind == WEEK:
+            return date.fromisocalendar(year, int(parts["week"] or 1), 1).toordinal() // 7
+        return datetime(year, month, int(parts["day"] or 1))
+    except ValueError:
+        return None
+
+
+def slashed_dates(texts: Sequence[str], dates: str | None) -> Rounds:
+    """05/01/2026 and 5.1.2026: the order of day and month is that of the whole column, if some value settles it."""
+    found = [TWO_ORDERS.fullmatch(text.strip()) for text in texts]
+    years = [YEAR_FIRST.fullmatch(text.strip()) for text in texts]
+    pairs = [(int(match[1]), int(match[3])) for match in found if match]
+    if not pairs:
+        return Rounds(DATE, [day_of(match, 1, 2, 3) if match else None for match in years])
+    order = dates or settled_order(pairs, {match[2] for match in found if match})
+    day, month = (1, 3) if order == DAY_FIRST else (3, 1)
+    values = [day_of(match, 4, month, day, match[5]) if match else None for match in found]
+    return Rounds(DATE, values)
+
+
+def settled_order(pairs: Sequence[tuple[int, int]], signs: set[str]) -> str:
+    """The order of day and month, from values above 12; with points the day comes first everywhere."""
+    if any(first > 12 for first, _ in pairs):
+        return DAY_FIRST
+    if any(second > 12 for _, second in pairs):
+        return MONTH_FIRST
+    if signs == {"."} or all(first == second for first, second in pairs):
+        return DAY_FIRST
+    raise AskOrder
+
+
+def day_of(match: re.Match[str], year: int, month: int, day: int, time: str | None = None) -> datetime | None:
+    try:
+        whole = datetime(four_digits(match[year]), int(match[month]), int(match[day]))
+        clock = [int(part) for part in time.strip().split(":")] if time else []
+        return whole.replace(**dict(zip(("hour", "minute", "second"), clock, strict=False)))  # type: ignore[arg-type]
+    except ValueError:
+        return None
+
+
+def four_digits(year: str) -> int:
+    """A year; one of two digits is from 1970 to 2069."""
+    return int(year) if len(year) == 4 else int(year) + (1900 if int(year) >= 70 else 2000)
+
+
+def period_label(kind: str, value: int) -> str:
+    """The label of a running number.
+
+    >>> period_label("month", 24312), period_label("quarter", 8104), period_label("week", 105663)
+    ('2026-01', '2026Q1', '2026-W05')
+    """
+    if kind == MONTH:
+        return f"{value // 12:04d}-{value % 12 + 1:02d}"
+    if kind == QUARTER:
+        return f"{value // 4:04d}Q{value % 4 + 1}"
+    if kind == WEEK:
+        year, week, _ = monday(value).isocalendar()
+        return f"{year:04d}-W{week:02d}"
+    return str(value)
+
+
+def monday(week: int) -> date:
+    return date.fromordinal(7 * week + 1)
+
+
+def moment(kind: str, value: Any) -> datetime | None:
+    """The first moment of a round; None if rounds are numbers."""
+    if kind == DATE:
+        return value if isinstance(value, datetime) else None
+    if kind == WEEK:
+        return datetime.combine(monday(value), datetime.min.time())
+    if kind in (MONTH, QUARTER):
+        months = 1 if kind == MONTH else 3
+        return datetime(value * months // 12, value * months % 12 + 1, 1)
+    return None
+
+
+def joined_periods(years: Sequence[int], parts: Sequence[int], kind: str) -> list[str]:
+    """Labels of rounds that are written in two columns: the year, and the month, quarter or week in it."""
+    forms = {MONTH: "{:04d}-{:02d}", QUARTER: "{:04d}Q{}", WEEK: "{:04d}-W{:02d}"}
+    return [forms[kind].format(year, part) for year, part in zip(years, parts, strict=True)]

@@ -1,0 +1,208 @@
+"""`read_history`: a table as people have it, from a file, standard input or a data frame."""
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spillover import validate
+from spillover.history.assemble import assemble
+from spillover.history.column import Style
+from spillover.history.columns_option import SYNONYMS, Item, Wanted, as_items, as_wanted, plain_names, read_names
+from spillover.history.finder import find_reading
+from spillover.history.frame import Frame, frame_from_csv, frame_of, table_of
+from spillover.history.header import MEANINGS, NEEDED
+from spillover.history.number_text import is_empty
+from spillover.history.plain_form import read_plain
+from spillover.history.problems import HistoryError, Problems
+from spillover.history.record import History
+from spillover.history.source import Opened, open_table, plain_source
+from spillover.history.table import Progress
+
+POINTS = {"point": ".", "comma": ",", ".": ".", ",": ","}
+ORDERS = ("day-first", "month-first")
+CELLS = ("number", "chosen")  # kinds of problems that other ways of writing may explain
+
+
+class Options(NamedTuple):
+    """How a table is to be read."""
+
+    wanted: Wanted
+    context: tuple[Item, ...]
+    next_context: Mapping[str, object]
+    minimise: bool
+    doses: bool
+    style: Style
+    reward_range: tuple[float, float] | None
+    overall_range: tuple[float, float] | None
+    progress: Progress
+
+    @property
+    def further(self) -> list[str]:
+        """The other options of the command that say how cells are read."""
+        dates = [f"--dates {self.style.dates}"] if self.style.dates else []
+        points = {".": "point", ",": "comma"}
+        return dates + ([f"--decimal {points[self.style.point]}"] if self.style.point else [])
+
+
+def read_history(
+    source: Any,
+    *,
+    columns: str | Mapping[str, Any] | None = None,
+    context: str | Sequence[str] | None = None,
+    next_context: Mapping[str, object] | None = None,
+    minimise: bool = False,
+    doses: bool = False,
+    dates: str | None = None,
+    decimal: str | None = None,
+    reward_range: tuple[float, float] | None = None,
+    overall_range: tuple[float, float] | None = None,
+    progress: Progress = lambda read: None,
+) -> History:
+    """Read past decisions and their outcomes from a table.
+
+    source: a path (CSV, also .gz; Parquet; Excel), "-" for standard input, a data frame (pandas, Polars, Arrow) or a
+        mapping from names to columns; one row for each round and arm, or one row for each round.
+    columns: what columns mean, as for `--columns`: "round=week,chosen=promo.*,outcome=sales.*", or a mapping from
+        round, arm, chosen, dose, z, outcome and context to names. What is not given is found by name and content.
+    context: columns known before each decision, or month, weekday, season, trend. next_context: their values in the
+        round to decide, by column.
+    minimise: smaller outcomes are better. doses: decisions are amounts.
+    dates: "day-first" or "month-first"; decimal: "point" or "comma"; needed only where the table does not settle it.
+    reward_range, overall_range: ranges of z and y to check, for a table with z.
+    A table that cannot be read is a ValueError, with a line for each problem if it is a HistoryError.
+    """
+    validate.require(dates is None or dates in ORDERS, "dates", dates, f"one of {', '.join(ORDERS)}")
+    validate.require(decimal is None or decimal in POINTS, "decimal", decimal, "one of point, comma")
+    wanted = as_wanted(columns)
+    named = read_names(context) if isinstance(context, str) else as_items(context)
+    options = Options(
+        wanted={role: items for role, items in wanted.items() if role != "context"},
+        context=tuple(dict.fromkeys((*wanted.get("context", ()), *named))),
+        next_context=next_context or {},
+        minimise=minimise,
+        doses=doses,
+        style=Style(POINTS[decimal] if decimal else None, dates),
+        reward_range=reward_range,
+        overall_range=overall_range,
+        progress=progress,
+    )
+    if isinstance(source, str) and source == "-":
+        return read_standard_input(options)
+    if isinstance(source, str | Path):
+        return read_opened(open_table(Path(source), wanted_names(options)), options)
+    table = table_of(source)
+    return read_opened(Opened(Path("table"), table.column_names, table=table), options)
+
+
+def read_standard_input(options: Options) -> History:
+    """Standard input, kept in a file, as it is read more than once; messages call it stdin."""
+    content = sys.stdin.buffer.read()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ("stdin.gz" if content[:2] == b"\x1f\x8b" else "stdin")
+        path.write_bytes(content)
+        try:
+            return read_opened(open_table(path, wanted_names(options)), options)
+        except HistoryError as error:
+            raise error.renamed(str(path), "stdin") from None
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(path), "stdin")) from None
+
+
+def wanted_names(options: Options) -> list[str]:
+    """Names that the header may have, to tell its separator."""
+    renamed = plain_names(options.wanted) or {}
+    return [renamed.get(name, name) for name in MEANINGS]
+
+
+def read_opened(opened: Opened, options: Options) -> History:
+    """A table in the plain form is read as such; any other by what its columns seem to be."""
+    renamed = plain_names(options.wanted)
+    special = bool(options.context or options.doses or options.next_context or options.style.point)
+    there = 0 if renamed is None or special else plain_columns(opened.names, renamed)
+    if renamed is None or not there:
+        return read_any(opened, options)
+    if there == len(NEEDED):
+        return read_plain_or_any(opened, renamed, options)
+    try:  # one name is not as in the plain form: a synonym, or a misspelling
+        found = read_any(opened, options)
+    except ValueError:
+        found = None
+    if found is None or any(column.reason.startswith("by its content") for column in found.taken):
+        return read_as_plain(opened, renamed, options)
+    return found
+
+
+def plain_columns(names: Sequence[str], renamed: Mapping[str, str]) -> int:
+    """How many of the columns of the plain form are there; 0 if z is not, or more than one other is missing."""
+    folded = {name.casefold() for name in names}
+    found = [name for name in NEEDED if renamed.get(name, name).casefold() in folded]
+    return len(found) if "z" in found and len(found) >= len(NEEDED) - 1 else 0
+
+
+def read_plain_or_any(opened: Opened, renamed: Mapping[str, str], options: Options) -> History:
+    """The plain form; numbers that are written in other ways (45%, 1,234.5) are read as in any table."""
+    try:
+        return read_as_plain(opened, renamed, options)
+    except HistoryError as error:
+        if not error.kinds or not set(error.kinds) <= set(CELLS):
+            raise
+        try:
+            columns: Wanted = {
+                SYNONYMS.get(name, name): (Item(renamed.get(name, name)),) for name in named_there(opened, renamed)
+            }
+            return read_any(opened, options._replace(wanted=columns), only_blank=True)
+        except ValueError:
+            raise error from None
+
+
+def named_there(opened: Opened, renamed: Mapping[str, str]) -> list[str]:
+    """Which columns of the plain form the table has."""
+    folded = {name.casefold() for name in opened.names}
+    return [name for name in MEANINGS if renamed.get(name, name).casefold() in folded]
+
+
+def read_as_plain(opened: Opened, renamed: Mapping[str, str], options: Options) -> History:
+    problems = Problems()
+    source = plain_source(opened, renamed, problems)
+    if source is None:
+        raise problems.error(str(opened.path), lambda rows: [])
+    ranges = {"reward_range": options.reward_range, "overall_range": options.overall_range}
+    found = read_plain(source, problems, dates=options.style.dates, progress=options.progress, **ranges)
+    found = replace(found, columns_option=" ".join([found.columns_option, *options.further]))
+    return replace(found, y=-found.y, z=-found.z, minimise=True) if options.minimise else found
+
+
+def read_any(opened: Opened, options: Options, *, only_blank: bool = False) -> History:
+    """A table of any form. only_blank: cells such as NA are no way to say that a value is missing."""
+    frame = whole_frame(opened, options.progress).styled(options.style)
+    if not frame.rows:
+        problems = Problems()
+        if plain_source(opened, plain_names(options.wanted) or {}, problems) is None:
+            raise problems.error(str(opened.path), lambda rows: [])
+        raise ValueError(f"{opened.path}: has column names but no rows: must have one row for each round and arm")
+    reading = find_reading(frame, options.wanted, doses=options.doses, further=options.further)
+    if only_blank and any(is_empty(text) and text for name in reading.used for text in frame[name].texts):
+        raise ValueError("a cell says that a value is missing")
+    return assemble(
+        frame,
+        reading,
+        context=options.context,
+        next_context=options.next_context,
+        minimise=options.minimise,
+        further=options.further,
+    )
+
+
+def whole_frame(opened: Opened, progress: Progress) -> Frame:
+    """All columns of a table in memory."""
+    name = str(opened.path)
+    if opened.layout is not None:
+        return frame_from_csv(opened.path, name, opened.layout, opened.names, progress)
+    if opened.table is not None:
+        return frame_of(opened.table, name, first_row=opened.first_row)
+    import pyarrow.parquet as parquet
+
+    return frame_of(parquet.read_table(opened.path), name)
