@@ -10,7 +10,8 @@ from spillover.delays import ConstantDelay, GeometricDelay, LossyDelay, Recorded
 from spillover.environments import FixedSEM, SyntheticSEM
 from spillover.graph import AdaptiveGraph, SparseGraph
 from spillover.live import Learner
-from spillover.policies import NDCSEM, SEMUCB, Constrained, SwitchingSEM, Uniform
+from spillover.policies import NDCSEM, SEMUCB, Constrained, InstrumentalSEM, SwitchingSEM, Uniform
+from spillover.recommendation import next_decision
 from spillover.rng import Rng
 from spillover.simulation import Run, replay, rounds, simulate
 from spillover.types import Choice, Explanation, Feedback, Outcome, Problem
@@ -28,6 +29,7 @@ __all__ = [
     "Feedback",
     "FixedSEM",
     "GeometricDelay",
+    "InstrumentalSEM",
     "Learner",
     "LossyDelay",
     "Outcome",
@@ -46,6 +48,7 @@ __all__ = [
     "environments",
     "graph",
     "metrics",
+    "next_decision",
     "policies",
     "replay",
     "rng",

@@ -211,10 +211,13 @@ class Learner:
         self.require_context()
         return self.policy_this_round().explain_choice(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
 
-    def reasons(self, arms: Sequence[str] | None = None, **options: Any) -> Reasons:
+    def reasons(
+        self, arms: Sequence[str] | None = None, *, explanation: Explanation | None = None, **options: Any
+    ) -> Reasons:
         """The reasons for the next decision: how each score comes about, what a swap would change, and warnings.
 
-        arms: their names, if the learner does not have them. options: passed on to `spillover.reasons.reasons`.
+        arms: their names, if the learner does not have them. explanation: that of another decision (default: that of
+        the next one, see `explain`). options: passed on to `spillover.reasons.reasons`.
         """
         waiting = {played: choice.x for played, choice in self.waiting.items()}
         reported, total, longest = self.delay_totals.tolist()
@@ -225,7 +228,8 @@ class Learner:
             "signals": self.policy.signals(self.state),
             "quantity": self.policy.quantity,
         }
-        return reasons(self.explain(), arms=self.arms if arms is None else arms, **given | options)
+        decision = self.explain() if explanation is None else explanation
+        return reasons(decision, arms=self.arms if arms is None else arms, **given | options)
 
     def save(self, path: str | Path) -> None:
         """Write the state and the pending rounds to a file, atomically."""

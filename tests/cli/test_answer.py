@@ -6,11 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from spillover.cli.answer import main_target
-from spillover.cli.constraints_option import describe_constraints
 from spillover.constraints import Costs
 from spillover.history.example import example_file
 from spillover.reasons import reasons
+from spillover.recommendation.arm_lines import main_target
+from spillover.recommendation.constraints_in_words import describe_constraints
 from tests.cli.calls import call, refused
 from tests.reasons.examples import made_up
 

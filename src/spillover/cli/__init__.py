@@ -10,6 +10,7 @@ from spillover import __version__
 from spillover.cli.app import Command, Group, note
 from spillover.cli.bound import bound
 from spillover.cli.catalogue import policies
+from spillover.cli.check import check
 from spillover.cli.completion import completion
 from spillover.cli.new import new
 from spillover.cli.next import next_decision
@@ -51,9 +52,9 @@ def main(traceback: bool) -> None:
     """
 
 
-for command in (reproduce, run, tune, report, policies, bound, new, completion):
-    main.add_command(command)
 main.add_command(next_decision, "next")
+for command in (check, reproduce, run, tune, report, policies, bound, new, completion):
+    main.add_command(command)
 
 # what a command of one's own is written with: `spillover new command`
 __all__ = ["Command", "json_option", "main", "print_json", "print_table"]

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from spillover.constraints import Constraint, Costs, Unavailable, parse
+from spillover.constraints import Constraint, Unavailable, parse
 from spillover.experiments.toml_errors import dotted, line_of
-from spillover.reasons.health import join_names
-from spillover.validate import quoted, suggestion
+from spillover.validate import suggestion
 
 KEY = "limits"
 
@@ -53,17 +52,3 @@ def parse_unavailable(texts: Sequence[str], arms: Sequence[str]) -> tuple[Constr
         if name not in arms:
             raise ValueError(f"unavailable = {name!r}: must be one of the arms of the file{suggestion(name, arms)}")
     return (Unavailable(names),) if names else ()
-
-
-def describe_constraints(constraints: Sequence[Constraint], chosen: Sequence[str], arms: Sequence[str]) -> list[str]:
-    """Each constraint in words; for costs, how much is spent and which arms are free because they have no cost."""
-    found = []
-    for constraint in constraints:
-        text = constraint.words(quoted)
-        if isinstance(constraint, Costs):
-            costs = dict(constraint.costs) if constraint.by_arm else dict(zip(arms, constraint.costs, strict=True))
-            text += f", {sum(costs.get(name, 0.0) for name in chosen):g} spent"
-            free = [name for name in arms if name not in costs]
-            text += f"; no cost given, so free: {join_names(free)}" if free else ""
-        found.append(text)
-    return found

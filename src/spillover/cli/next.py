@@ -13,19 +13,18 @@ import click
 from threadpoolctl import threadpool_limits
 
 from spillover import kernels, validate
-from spillover.cli.answer import Answer, print_answer, print_full_answer
 from spillover.cli.app import Command
 from spillover.cli.constraints_option import parse_entries, parse_unavailable, read_entries
 from spillover.cli.output import json_option, print_json
-from spillover.cli.policy_option import RECOMMENDED, build_policy
+from spillover.cli.policy_option import build_policy
 from spillover.cli.progress import ProgressBar
 from spillover.files import write_atomically
-from spillover.history import History, HistoryError, read_history, replay_history
-from spillover.history.decision import next_reasons
+from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file
 from spillover.history.header import read_columns
 from spillover.reasons import Reasons
-from spillover.set_search import EFFORT, MOST_EFFORT, check_effort, check_feasible
+from spillover.recommendation import RECOMMENDED, decide
+from spillover.set_search import EFFORT, MOST_EFFORT, check_effort
 
 LISTED_SIGNS = 8  # missing from the font, in a message
 MORE_EFFORT = 10  # times the effort to suggest where it was not enough
@@ -51,6 +50,7 @@ EXAMPLES = (
 @click.option("--effort", type=int, show_default=str(EFFORT), help="Maximal number of search steps under constraints.")
 @click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms not available this time; repeatable.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of ties and random draws.")
+@click.option("--greedy", is_flag=True, help="Choose by what is known alone, without exploration.")
 @click.option("--explain", is_flag=True, help="Print all reasons: every arm, paths, swaps, health.")
 @click.option("--plot", type=FILE, help="Draw the decision to a .png, .pdf or .svg file.")
 @click.option("--example", type=FILE, is_flag=False, flag_value=Path("history.csv"), help="Write a file to start from.")
@@ -118,6 +118,7 @@ def answer_from(
     effort: int | None,
     unavailable: tuple[str, ...],
     seed: int,
+    greedy: bool,
     explain: bool,
     plot: Path | None,
     quiet: bool,
@@ -142,25 +143,30 @@ def answer_from(
     ranges = {"reward_range": reward_range, "overall_range": overall_range}
     with ProgressBar(quiet) as bar:
         history = read_or_report(file, columns=renamed, progress=bar.for_reading(file), **ranges)
-        checked = check_budget(budget, history)
         constraints = parse_entries(limits or Path(), text, entries, history.arms)
         constraints += parse_unavailable(unavailable, history.arms)
-        check_feasible(constraints, len(history.arms), checked, history.arms)
-        given_ranges = {name: given for name, given in ranges.items() if given is not None}
         kernels.preload_numba()
-        learner = replay_history(
-            built, history, budget=checked, seed=seed, progress=bar.for_learning(len(history.rounds)), **given_ranges
+        answer = decide(
+            history,
+            budget=budget,
+            policy=built,
+            name=policy,
+            source=str(file),
+            constraints=constraints,
+            greedy=greedy,
+            effort=steps,
+            effort_hint=effort_hint(steps),
+            seed=seed,
+            progress=bar.for_learning(len(history.rounds)),
+            reward_range=reward_range,
+            overall_range=overall_range,
         )
-    reasons = next_reasons(learner, history, constraints, steps, effort_hint=effort_hint(steps))
-    answer = Answer(file=file, policy=policy, budget=checked, history=history, constraints=constraints, reasons=reasons)
     if plot is not None:
-        save_plot(reasons, plot)
+        save_plot(answer.reasons, plot)
     if as_json:
-        print_json(answer.content())
-    elif explain:
-        print_full_answer(answer)
+        print_json(answer.to_dict())
     else:
-        print_answer(answer)
+        click.echo(answer.explain() if explain else str(answer))
     if plot is not None and not as_json:
         click.echo(f"Plot: {plot}")
 
@@ -213,16 +219,3 @@ def read_or_report(file: Path, **options: Any) -> History:
         for line in error.lines:
             click.echo(f"spillover: {line}", err=True)
         raise
-
-
-def check_budget(budget: int | None, history: History) -> int:
-    """The budget, if there are that many arms; a missing one is asked for, with the numbers chosen so far."""
-    sizes = history.x.sum(axis=1)
-    arms = len(history.arms)
-    if budget is None:
-        raise ValueError(
-            f"budget is missing: give the number of the {arms} arms that may be chosen with --budget "
-            f"(so far {sizes.min()} to {sizes.max()} per round)"
-        )
-    validate.require(budget <= arms, "budget", budget, f"at most {arms}, the number of arms")
-    return budget

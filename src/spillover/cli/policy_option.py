@@ -12,8 +12,6 @@ from spillover.hyperparameters import with_values
 from spillover.policies import POLICIES, find_policy
 from spillover.validate import suggestion
 
-RECOMMENDED = "switching-sem"
-
 
 def lacking(policy: Policy) -> str | None:
     """What a policy needs and a history does not have."""

@@ -2,6 +2,7 @@
 
 from spillover.graph.adaptive import CANDIDATES, AdaptiveGraph, AdaptiveState, EvidenceSummary, evidence
 from spillover.graph.instrument import InstrumentGraph, InstrumentState
+from spillover.graph.k_class import KClassGraph, KClassState
 from spillover.graph.learner import GraphLearner
 from spillover.graph.none import EmptyGraph, NoGraph
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
@@ -31,6 +32,8 @@ __all__ = [
     "GraphLearner",
     "InstrumentGraph",
     "InstrumentState",
+    "KClassGraph",
+    "KClassState",
     "NoGraph",
     "PayoffGraph",
     "PayoffWeights",

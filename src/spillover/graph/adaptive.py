@@ -14,8 +14,18 @@ from spillover.graph.change_detection import (
     record_alarm,
     weight_since_change,
 )
+from spillover.graph.doubts import (
+    Doubts,
+    compare_given_x,
+    empty_doubts,
+    forget_doubts,
+    prefers_k_class,
+    raise_doubts,
+    z_misleads,
+)
 from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, predicted_payoff, update_evidence
 from spillover.graph.instrument import InstrumentGraph, InstrumentState, add_information, information_in
+from spillover.graph.k_class import KClassGraph, KClassState
 from spillover.graph.learner import GraphLearner
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.regression import summed
@@ -23,7 +33,10 @@ from spillover.graph.sparse import ROW_BOUND, SparseGraph
 from spillover.graph.tuned import SelfTunedGraph
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
-CANDIDATES = ("sparse", "instrument", "full-history", "none")
+CANDIDATES = ("sparse", "instrument", "full-history", "none", "k-class")
+K_CLASS = CANDIDATES.index("k-class")
+TRUSTING = CANDIDATES[:K_CLASS]  # they take z for what an arm does by itself
+COMPARED = 300  # the last rounds of a history, from which predictions given x are compared
 
 
 class AdaptiveState(NamedTuple):
@@ -36,11 +49,14 @@ class AdaptiveState(NamedTuple):
     changes: ChangeEvidence
     used: IntArray  # (*batch,): position in CANDIDATES
     weights: Array  # (*batch, n): of the candidate in use
+    k_class: KClassState
+    doubts: Doubts
 
     @property
     def adjacency(self) -> Array:
-        learned = self.instrument.adjacency
-        return pick(self.used, [self.sparse.adjacency, learned, self.full_history.adjacency, np.zeros_like(learned)])
+        learned, empty = self.instrument.adjacency, np.zeros_like(self.instrument.adjacency)
+        full_history, k_class = self.full_history.adjacency, self.k_class.adjacency
+        return pick(self.used, [self.sparse.adjacency, learned, full_history, empty, k_class])
 
     @property
     def alarms(self) -> IntArray:
@@ -60,18 +76,22 @@ def pick(used: IntArray, choices: list[Array]) -> Array:
 
 
 class EvidenceSummary(NamedTuple):
-    """How well each candidate predicts."""
+    """How well each candidate predicts, and whether z is to be trusted."""
 
     candidates: tuple[str, ...]
-    errors: Array  # (*batch, candidates): discounted mean squared error of the predicted payoff; NaN before any
+    errors: Array  # (*batch, 4): discounted mean squared error of the payoff predicted from z; NaN before any
     with_graph: Array  # (*batch,): the lowest error of the candidates with a graph
     without: Array  # (*batch,): the error without a graph
     used: IntArray  # (*batch,): position in candidates
+    confounded: BoolArray  # (*batch,): whether a hidden common cause of z and y was detected
+    baseline: BoolArray  # (*batch,): whether outcomes are not 0 where nothing is chosen: declared, or detected
+    log_confounding: Array  # (*batch,): log Bayes factor of a hidden common cause
+    log_baseline: Array  # (*batch,): log Bayes factor of a baseline
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveGraph(GraphLearner):
-    """The paper's sparse graph, the instrument estimate, full-history weights or no graph: whichever predicts best.
+    """The sparse graph, the instrument estimate, full-history weights, no graph, or k-class: whichever predicts best.
 
     A candidate predicts the payoff of a round with the weights it had when the round was played, so an outdated graph
     does not win by fitting past outcomes. The sparse graph is the default; another candidate replaces it if its error
@@ -79,6 +99,10 @@ class AdaptiveGraph(GraphLearner):
     Residuals reveal a change of the graph; the candidates then restart from the rounds played since. Only the
     full-history weights, a regression of the payoff on z, do not restart: if the graph changes all the time, they
     capture what its versions have in common.
+
+    Where z misleads, because outcomes have a baseline (declared or detected) or hidden common causes with z (detected),
+    the k-class estimate is used. With noise in the equations it is used too, unless another candidate predicts the
+    payoff clearly better from the decision alone.
 
     sparsity: of the sparse graph, for rewards of at most 1; "auto" chooses it online (`SelfTunedGraph`).
     row_bound, required, forbidden, signed: as in `SparseGraph`.
@@ -119,6 +143,10 @@ class AdaptiveGraph(GraphLearner):
     def full_history(self) -> PayoffWeights:
         return PayoffWeights(signed=self.signed)
 
+    @cached_property
+    def k_class(self) -> KClassGraph:
+        return KClassGraph(signed=self.signed, required=self.required, forbidden=self.forbidden)
+
     def init(self, problem: Problem, batch: Batch = ()) -> AdaptiveState:
         n = problem.n_arms
         learner: Any = self.sparse
@@ -130,10 +158,12 @@ class AdaptiveGraph(GraphLearner):
             sparse=sparse,
             instrument=self.instrument.init(problem, batch),
             full_history=self.full_history.init(problem, batch),
-            evidence=empty_evidence(len(CANDIDATES), batch),
+            evidence=empty_evidence(len(TRUSTING), batch),
             changes=empty_change_evidence(n, batch),
             used=np.zeros(batch, np.int64),
             weights=np.ones((*batch, n)),
+            k_class=self.k_class.init(problem, batch),
+            doubts=empty_doubts(problem, batch),
         )
 
     def remember(self, graph: AdaptiveState) -> Array:
@@ -156,35 +186,75 @@ class AdaptiveGraph(GraphLearner):
     def absorb(
         self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
     ) -> AdaptiveState:
+        return self.absorb_expected(graph, z, y, weight, played_at, z)
+
+    def absorb_expected(
+        self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
+    ) -> AdaptiveState:
         current = weight_since_change(graph.changes, weight, played_at)
-        tested = learn_tested(graph.changes, graph.instrument.regression, z, y, current)
+        trusted = current * ~z_misleads(graph.doubts)
+        tested = learn_tested(graph.changes, graph.instrument.regression, z, y, trusted)
+        graph = self.compare(graph, y, np.asarray(trusted > 0.0), expected)
         graph = graph._replace(
             instrument=add_information(graph.instrument, information_in(tested.certainty)),
             full_history=self.full_history.absorb(graph.full_history, z, y, weight, played_at),
+            k_class=self.k_class.absorb_expected(graph.k_class, z, y, current, played_at, expected),
         )
         if tested.alarm.any():
-            graph = self.restart(graph, tested.alarm, played_at)
-            first = self.instrument.absorb(graph.instrument, z, y, current * tested.alarm, played_at)
-            graph = graph._replace(instrument=first)
-        return graph._replace(sparse=self.sparse.absorb(graph.sparse, z, y, current, played_at))
+            graph, changed = self.explain_alarm(graph, tested.alarm)
+            graph = self.restart(graph, changed, played_at)
+            first, first_weight = self.instrument.absorb, current * changed
+            graph = graph._replace(
+                instrument=first(graph.instrument, z, y, first_weight, played_at),
+                k_class=self.k_class.absorb_expected(graph.k_class, z, y, first_weight, played_at, expected),
+            )
+        return graph._replace(sparse=self.sparse.absorb(graph.sparse, z, y, trusted, played_at))
+
+    def compare(self, graph: AdaptiveState, y: Array, arrived: BoolArray, expected: Array) -> AdaptiveState:
+        """Compare the k-class estimate with the candidate that z favours, where the equations have noise."""
+        noisy = arrived & graph.doubts.noisy
+        if not noisy.any():
+            return graph
+        usual = self.trusting_weights(graph, best_candidate(graph.evidence))
+        return graph._replace(doubts=compare_given_x(graph.doubts, graph.k_class.weights, usual, expected, y, noisy))
+
+    def explain_alarm(self, graph: AdaptiveState, alarm: BoolArray) -> tuple[AdaptiveState, BoolArray]:
+        """Rows in which an alarm is a change of the graph: it is none if a baseline or a hidden cause explains it."""
+        k_class = self.k_class.test(graph.k_class, alarm)
+        doubts = raise_doubts(graph.doubts, k_class, graph.instrument.regression)
+        return graph._replace(k_class=k_class, doubts=doubts), alarm & ~z_misleads(doubts)
 
     def absorb_rounds(
         self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
     ) -> AdaptiveState:
-        start, full_history = 0, graph.full_history
+        return self.absorb_expected_rounds(graph, z, y, weight, played_at, z)
+
+    def absorb_expected_rounds(
+        self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
+    ) -> AdaptiveState:
+        start, full_history, doubted = 0, graph.full_history, bool(z_misleads(graph.doubts))
+        for row in range(max(len(z) - COMPARED, 0), len(z)):
+            graph = self.compare(graph, y[row], np.asarray(weight[row] > 0), expected[row])
         while start < len(z):
             current = weight_since_change(graph.changes, weight[start:], played_at[start:])
-            tested = learn_tested_rounds(graph.changes, graph.instrument.regression, z[start:], y[start:], current)
+            trusted = current * ~z_misleads(graph.doubts)
+            tested = learn_tested_rounds(graph.changes, graph.instrument.regression, z[start:], y[start:], trusted)
             stop = start + int(tested.alarm.argmax()) if tested.alarm.any() else len(z)
-            rows, quiet = slice(start, stop), current[: stop - start]
+            rows, seen = slice(start, stop), stop - start
+            both = (z[rows], y[rows])
             graph = graph._replace(
-                sparse=self.sparse.absorb_rounds(graph.sparse, z[rows], y[rows], quiet, played_at[rows]),
+                sparse=self.sparse.absorb_rounds(graph.sparse, *both, trusted[:seen], played_at[rows]),
                 instrument=add_information(graph.instrument, information_in(tested.certainty).sum(axis=0)),
+                k_class=self.k_class.absorb_expected_rounds(
+                    graph.k_class, *both, current[:seen], played_at[rows], expected[rows]
+                ),
             )
             if stop < len(z):  # the round that revealed a change is the first of the new graph
-                graph = self.restart(graph, np.array(True), played_at[stop])
+                graph, changed = self.explain_alarm(graph, np.array(True))
+                graph = self.restart(graph, changed, played_at[stop])
+                doubted |= not changed
             start = stop
-        if graph.alarms or not len(z):
+        if graph.alarms or doubted or not len(z):
             learned = self.full_history.absorb_rounds(full_history, z, y, weight, played_at)
             return graph._replace(full_history=learned)
         # without a restart the regression of the payoff is the sum of those of the outcomes
@@ -192,30 +262,55 @@ class AdaptiveGraph(GraphLearner):
 
     def restart(self, graph: AdaptiveState, alarm: BoolArray, played_at: IntArray) -> AdaptiveState:
         """Forget everything but the full-history weights in the rows in which a round revealed a change."""
+        if not alarm.any():
+            return graph
         return graph._replace(
             sparse=self.sparse.forget(graph.sparse, alarm),
             instrument=self.instrument.forget(graph.instrument, alarm),
+            k_class=self.k_class.forget(graph.k_class, alarm),
+            doubts=forget_doubts(graph.doubts, alarm),
             changes=record_alarm(graph.changes, alarm, played_at),
         )
 
     def solve(self, graph: AdaptiveState) -> AdaptiveState:
-        sparse, instrument = self.sparse.solve(graph.sparse), self.instrument.solve(graph.instrument)
-        full_history, used = self.full_history.solve(graph.full_history), best_candidate(graph.evidence)
-        weights = pick(used, [sparse.weights, instrument.weights, full_history.weights, np.ones_like(graph.weights)])
-        return graph._replace(
-            sparse=sparse, instrument=instrument, full_history=full_history, used=used, weights=weights
+        graph = graph._replace(
+            sparse=self.sparse.solve(graph.sparse),
+            instrument=self.instrument.solve(graph.instrument),
+            full_history=self.full_history.solve(graph.full_history),
+            k_class=self.k_class.solve(graph.k_class),
         )
+        doubts = raise_doubts(graph.doubts, graph.k_class, graph.instrument.regression)
+        used, weights = best_candidate(graph.evidence), graph.k_class.weights
+        k_class = prefers_k_class(doubts)
+        if not k_class.all():
+            weights = np.where(k_class[..., None], weights, self.trusting_weights(graph, used))
+        return graph._replace(doubts=doubts, used=np.where(k_class, K_CLASS, used), weights=weights)
+
+    def trusting_weights(self, graph: AdaptiveState, used: IntArray) -> Array:
+        """The weights of a candidate that trusts z."""
+        ones = np.ones_like(graph.weights)
+        return pick(used, [graph.sparse.weights, graph.instrument.weights, graph.full_history.weights, ones])
 
     def gram(self, graph: AdaptiveState) -> Array | None:
         return self.sparse.gram(graph.sparse)
 
     def gain(self, graph: AdaptiveState) -> Array:
         ones = np.ones_like(graph.weights)
-        return pick(graph.used, [ones, graph.instrument.gain, ones, ones])
+        return pick(graph.used, [ones, graph.instrument.gain, ones, ones, ones])
 
 
 def evidence(graph: AdaptiveState) -> EvidenceSummary:
     """How well each candidate predicts the payoff, compared with no graph."""
     held, count = graph.evidence, graph.evidence.observed[..., None]
     errors = np.divide(held.errors, count, out=np.full_like(held.errors, np.nan), where=count > 0)
-    return EvidenceSummary(CANDIDATES, errors, errors[..., :-1].min(axis=-1), errors[..., -1], np.array(graph.used))
+    return EvidenceSummary(
+        candidates=CANDIDATES,
+        errors=errors,
+        with_graph=errors[..., :-1].min(axis=-1),
+        without=errors[..., -1],
+        used=np.array(graph.used),
+        confounded=np.array(graph.doubts.confounded),
+        baseline=np.array(graph.doubts.baseline),
+        log_confounding=np.array(graph.k_class.confounded),
+        log_baseline=np.array(graph.k_class.constant),
+    )

@@ -68,6 +68,22 @@ class GraphLearner(ABC):
             graph = self.absorb(graph, z[row], y[row], weight[row], played_at[row])
         return graph
 
+    def absorb_expected(
+        self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
+    ) -> Any:
+        """`absorb`, for a policy that knows what it expected of z before the outcome arrived; by default it is ignored.
+
+        expected: E[z | x, past], (*batch, n), 0 for arms that were not chosen: an instrument, because it depends on the
+        decision and on the past only.
+        """
+        return self.absorb(graph, z, y, weight, played_at)
+
+    def absorb_expected_rounds(
+        self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
+    ) -> Any:
+        """`absorb_expected` for many rounds of one history, in order along the first axis of all arguments."""
+        return self.absorb_rounds(graph, z, y, weight, played_at)
+
     def remember(self, graph: Any) -> Any:
         """What `judge` will need of the current estimates when the outcome of the next round arrives; None: nothing."""
         return None

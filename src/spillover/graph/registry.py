@@ -5,6 +5,7 @@ from typing import Any
 
 from spillover.graph.adaptive import AdaptiveGraph
 from spillover.graph.instrument import InstrumentGraph
+from spillover.graph.k_class import KClassGraph
 from spillover.graph.learner import GraphLearner
 from spillover.graph.none import NoGraph
 from spillover.graph.payoff import PayoffWeights
@@ -19,6 +20,7 @@ BUILT_IN: dict[str, Callable[..., GraphLearner]] = {
     "instrument": InstrumentGraph,
     "adaptive": AdaptiveGraph,
     "none": NoGraph,
+    "k-class": KClassGraph,
 }
 GRAPHS = Registry("graph", "spillover.graphs", GraphLearner, BUILT_IN)
 

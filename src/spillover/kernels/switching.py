@@ -196,7 +196,7 @@ def weigh_reward(
 
 @njit
 def note_spread(mass, counts_unchanged, counts_since, changed, arm, reward, spread):
-    """Add to the sums that the variance of the rewards is estimated from; the means are those before the round."""
+    """Add to the sums that the variance of the rewards is estimated from; returns the arm's mean before the round."""
     mean, total = 0.0, 0.0
     for k in range(mass.shape[0]):
         weight = mass[k].sum()
@@ -208,6 +208,7 @@ def note_spread(mass, counts_unchanged, counts_since, changed, arm, reward, spre
     mean /= total
     spread[0] += mean * (1.0 - mean)
     spread[1] += reward * (1.0 - reward)
+    return mean
 
 
 @njit
@@ -274,9 +275,9 @@ def note_change(change_round, mass, detected):
         float64,
         float64,
         boolean,
-        boolean[:],
+        float64[:],
     ),
-    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(t),(t),(n),(n),(),(g),(g),(),(),()->()",
+    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(t),(t),(n),(n),(),(g),(g),(),(),()->(n)",
     writes=(
         "change_round",
         "mass",
@@ -311,16 +312,20 @@ def switching_arrival(
     hazard,
     idle_hazard,
     arrived,
-    taken,
+    expected,
 ):
-    """Update all hypotheses with the rewards of a round, however late it arrives."""
-    taken[0] = arrived
+    """Update all hypotheses with the rewards of a round, however late it arrives.
+
+    Returns what they expected of the chosen arms before they learned from it; 0 for the others.
+    """
+    for i in range(x.shape[0]):
+        expected[i] = 0.0
     if not arrived:
         return
     precision = precision_of(spread)
     for i in range(x.shape[0]):
         if x[i]:
-            note_spread(mass, counts_unchanged, counts_since, changed, i, reward[i], spread)
+            expected[i] = note_spread(mass, counts_unchanged, counts_since, changed, i, reward[i], spread)
     if played_at > latest[0]:
         if latest[0] > 0:
             elapsed = played_at - latest[0]

@@ -9,6 +9,7 @@ from spillover.policies.delayed_oracle import DelayedOracle
 from spillover.policies.discounted_ts import DiscountedTS
 from spillover.policies.ftrl import FTRL
 from spillover.policies.graph_policy import GraphPolicy, MeansOnGraph, MeansState
+from spillover.policies.instrumental import InstrumentalSEM
 from spillover.policies.ndcsem import NDCSEM
 from spillover.policies.reference import Oracle, Uniform
 from spillover.policies.registry import POLICIES, find_policy
@@ -33,6 +34,7 @@ __all__ = [
     "DiscountedCUCB",
     "DiscountedTS",
     "GraphPolicy",
+    "InstrumentalSEM",
     "MeansOnGraph",
     "MeansState",
     "Oracle",

@@ -76,18 +76,25 @@ class GraphPolicy(Policy):
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
         return self.solve(self.learn(state, feedback, rng))
 
-    def absorb(self, graph: Any, feedback: Feedback, played_at: IntArray) -> Any:
-        """Add an outcome to the statistics of the graph, without solving for it yet."""
+    def absorb(self, graph: Any, feedback: Feedback, played_at: IntArray, expected: Array | None = None) -> Any:
+        """Add an outcome to the statistics of the graph, without solving for it yet.
+
+        expected: what the policy expected of z, if it knows; see `GraphLearner.absorb_expected`.
+        """
         z, y, arrived = feedback.z, feedback.y, feedback.arrived
         if feedback.memo is not None:
             graph = self.graph.judge(graph, z, y, arrived, feedback.memo)
-        return self.graph.absorb(graph, z, y, arrived, played_at)
+        if expected is None:
+            return self.graph.absorb(graph, z, y, arrived, played_at)
+        return self.graph.absorb_expected(graph, z, y, arrived, played_at, expected)
 
-    def absorb_rounds(self, graph: Any, rounds: Feedback, played_at: IntArray) -> Any:
+    def absorb_rounds(self, graph: Any, rounds: Feedback, played_at: IntArray, expected: Array | None = None) -> Any:
         """`absorb` for many rounds of one history, along the first axis."""
         z, y, arrived = rounds.z, rounds.y, rounds.arrived
         graph = self.graph.judge_rounds(graph, z, y, arrived, rounds.memo)
-        return self.graph.absorb_rounds(graph, z, y, arrived, played_at)
+        if expected is None:
+            return self.graph.absorb_rounds(graph, z, y, arrived, played_at)
+        return self.graph.absorb_expected_rounds(graph, z, y, arrived, played_at, expected)
 
 
 class MeansState(NamedTuple):

@@ -10,6 +10,7 @@ from spillover.policies.cucb import CUCB, DiscountedCUCB
 from spillover.policies.delayed_oracle import DelayedOracle
 from spillover.policies.discounted_ts import DiscountedTS
 from spillover.policies.ftrl import FTRL
+from spillover.policies.instrumental import InstrumentalSEM
 from spillover.policies.ndcsem import NDCSEM
 from spillover.policies.reference import Oracle, Uniform
 from spillover.policies.restarts import GLRCUCB, GLRSEMUCB
@@ -21,6 +22,7 @@ from spillover.registry import Registry
 
 BUILT_IN: dict[str, Callable[..., Policy]] = {
     "switching-sem": SwitchingSEM,
+    "instrumental-sem": InstrumentalSEM,
     "ndc-sem": NDCSEM,
     "sem-ucb": SEMUCB,
     "glr-sem-ucb": GLRSEMUCB,

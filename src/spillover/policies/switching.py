@@ -1,6 +1,5 @@
 """SwitchingSEM: a filter for means that switch, on a learned graph; it counts pulls in flight and has no tuning."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -178,13 +177,13 @@ class SwitchingSEM(GraphPolicy):
         reward, played_at = rewards(state.reward_range, x, feedback.z), state.rounds - age
         fade = fading(state.longest_delay, any_arrived(state))  # before the belief is rewritten
         in_flight = kernels.end_pulls(state.in_flight, x, fade, age, arrived)
-        kernels.switching_arrival(*state.belief, x, reward, played_at, *CHANGE_PRIOR, arrived)
+        expected = kernels.switching_arrival(*state.belief, x, reward, played_at, *CHANGE_PRIOR, arrived)
         longest = np.where(arrived, np.maximum(RECENT * state.longest_delay, age), state.longest_delay)
         return state._replace(
             in_flight=np.asarray(in_flight),
             longest_delay=longest,
             rewards_seen=state.rewards_seen + np.where(x & arrived[..., None], reward, 0.0),
-            graph=self.absorb(state.graph, feedback, played_at),
+            graph=self.absorb(state.graph, feedback, played_at, rescaled(state.reward_range, x, expected)),
         )
 
     def catch_up(self, state: SwitchingState, rounds: Feedback, first: int, rng: Rng) -> SwitchingState:
@@ -199,10 +198,8 @@ class SwitchingSEM(GraphPolicy):
         before: IntArray = np.cumsum(arrived) - arrived
         fade = fading(state.longest_delay * RECENT**before, any_arrived(state) | (before > 0))
         belief = (repeat_in_place(leaf, count) for leaf in state.belief)
-        with ThreadPoolExecutor(1) as pool:  # belief and graph are independent, and kernels release Python's lock
-            filtered = pool.submit(kernels.switching_arrival, *belief, x, reward, played_at, *CHANGE_PRIOR, arrived)
-            graph = self.absorb_rounds(state.graph, rounds, played_at)
-            filtered.result()
+        expected = kernels.switching_arrival(*belief, x, reward, played_at, *CHANGE_PRIOR, arrived)
+        graph = self.absorb_rounds(state.graph, rounds, played_at, rescaled(state.reward_range, x, expected))
         left = np.cumprod(fade[::-1])[::-1]  # what is left after the last round of a pull before each round
         pending = np.append(left[1:], 1.0)[~arrived] @ x[~arrived]
         latest = state.rounds + count - x[::-1].argmax(axis=0)
@@ -239,6 +236,12 @@ def rewards(reward_range: Array, x: BoolArray, z: Array) -> Array:
     """Rewards of the chosen arms, in units of the range."""
     low, high = reward_range[..., :1], reward_range[..., 1:]
     return np.where(x, np.clip((z - low) / (high - low), 0.0, 1.0), 0.0)
+
+
+def rescaled(reward_range: Array, x: BoolArray, share: Array) -> Array:
+    """Rewards of the chosen arms from their position in the range."""
+    low, high = reward_range[..., :1], reward_range[..., 1:]
+    return np.where(x, low + (high - low) * share, 0.0)
 
 
 def any_arrived(state: SwitchingState) -> BoolArray:

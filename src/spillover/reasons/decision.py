@@ -12,6 +12,7 @@ from spillover.constraints import Constraint, compile_rows
 from spillover.contracts import EXPECTED_EFFECT
 from spillover.reasons import render
 from spillover.reasons.health import EFFORT_HINT, Pending, Signal, health, unproved
+from spillover.reasons.intervals import Interval, interval_of
 from spillover.reasons.paths import Network, Ways, solvable, ways_of
 from spillover.types import Array, BoolArray, Explanation
 
@@ -33,6 +34,16 @@ class ArmReason:
     exploration_share: float  # |exploration| over the sum of the sizes of the three parts, 0 to 1
     gap: float  # from a chosen arm to the best arm not chosen, from any other arm to the worst chosen one
     ways: Ways
+    direct_interval: Interval | None = None  # 95% credible intervals; None where the policy has none
+    spill_interval: Interval | None = None
+    total_interval: Interval | None = None  # of direct + spilled_over
+    baseline: float = np.nan  # expected outcome of the arm if nothing is chosen; NaN: not estimated
+    context_effect: float = np.nan  # the part of the mean that the context adds; NaN: not estimated
+
+    @property
+    def total(self) -> float:
+        """The expected effect on the sum of all outcomes, without exploration."""
+        return self.direct + self.spilled_over
 
 
 class Swap(NamedTuple):
@@ -59,6 +70,10 @@ class Reasons:
     could_gain: float = np.nan  # how much more another feasible set could score at most; NaN: nothing was searched
     could_gain_share: float = np.nan  # the same as a share of the sum of the chosen arms' finite scores
     constrained: bool = False  # whether there are constraints; if so, the highest scores need not be chosen
+    effects: Any = None  # (n, n): [i, j] is the effect of choosing j on the outcome of i; None: not estimated
+    effects_interval: Any = None  # (n, n, 2)
+    edge_probability: Any = None  # (n, n): posterior probability that an edge exists
+    edge_interval: Any = None  # (n, n, 2)
 
     def __str__(self) -> str:
         return render.to_text(self)
@@ -147,6 +162,11 @@ def reasons(
             exploration_share=exploration_share(direct[j], spilled[j], bonus[j]),
             gap=float(gaps[j]),
             ways=ways_of(network, j, float(explanation.gain[j]), float(mean[j]), float(spilled[j]), paths),
+            direct_interval=interval_of(explanation.direct_interval, j),
+            spill_interval=interval_of(explanation.spill_interval, j),
+            total_interval=interval_of(explanation.total_interval, j),
+            baseline=value_of(explanation.baseline, j),
+            context_effect=value_of(explanation.context_effect, j),
         )
         for j in range(n)
     )
@@ -164,7 +184,16 @@ def reasons(
         could_gain=more,
         could_gain_share=part,
         constrained=bool(constraints) or feasible is not None,
+        effects=explanation.effects,
+        effects_interval=explanation.effects_interval,
+        edge_probability=explanation.edge_probability,
+        edge_interval=explanation.edge_interval,
     )
+
+
+def value_of(values: Array | None, j: int) -> float:
+    """One value of an optional field; NaN where there is none."""
+    return np.nan if values is None else float(values[j])
 
 
 def check_arguments(explanation: Explanation, paths: int, swaps: int) -> int:

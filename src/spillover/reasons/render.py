@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spillover.reasons.intervals import Interval, decimals_for, format_estimate, interval_of, round_to
 from spillover.validate import quoted
 
 if TYPE_CHECKING:
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 FORMAT = 1
 SHOWN_OTHERS = 8  # arms in the text that were not chosen
 TITLES = ("arm", "", "effect on itself", "spills over", "exploration", "score", "ahead by")
+MORE_TITLES = {"context_effect": "context adds", "baseline": "baseline"}  # where they are estimated
+INTERVALS = ("direct_interval", "spill_interval", "total_interval")
+LISTED_EDGES = 12
+PROBABLE = 0.5  # from which probability on an edge is listed
 SWAP_TITLES = ("swap out", "swap in", "changes the score by", "without exploration by")
 
 
@@ -61,10 +66,29 @@ def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def arm_row(arm: "ArmReason") -> list[str]:
-    learned = [format_number(arm.direct), format_number(arm.spilled_over)] if arm.known else ["no data yet", ""]
-    rest = [format_number(value) for value in (arm.exploration, arm.score, arm.gap)]
-    return [arm.arm, "chosen" if arm.chosen else "", *learned, *rest]
+def arm_row(arm: "ArmReason", more: Sequence[str]) -> list[str]:
+    """The cells of an arm: the parts of its score, and the further columns."""
+    learned = ["no data yet", ""]
+    if arm.known:
+        learned = [
+            format_with(arm.direct, arm.direct_interval),
+            format_with(arm.spilled_over, arm.spill_interval),
+        ]
+    rest = [format_like(value, arm.total_interval) for value in (arm.exploration, arm.score, arm.gap)]
+    added = [format_like(getattr(arm, name), arm.total_interval) for name in more]
+    return [arm.arm, "chosen" if arm.chosen else "", *learned, *rest[:2], *added, rest[2]]
+
+
+def format_with(value: float, interval: Interval | None) -> str:
+    """A number with its interval, if there is one."""
+    return format_number(value) if interval is None else format_estimate(value, interval)
+
+
+def format_like(value: float, interval: Interval | None) -> str:
+    """A number with the digits that an interval of the same arm supports."""
+    if interval is None:
+        return format_number(value)
+    return round_to(value, decimals_for((interval[1] - interval[0]) / 2))
 
 
 def to_text(reasons: "Reasons") -> str:
@@ -78,13 +102,15 @@ def to_text(reasons: "Reasons") -> str:
         lines.append(f"A plan decided this round, not the scores: {reasons.plan}.")
     lines += [f"Score: {reasons.quantity}, including exploration.", ""]
     # under constraints an arm with a lower score may be chosen, so there is no "ahead by"
-    columns = len(TITLES) - reasons.constrained
-    rows = [list(TITLES), *(arm_row(arm) for arm in chosen + others[:SHOWN_OTHERS])]
-    lines += align_columns([row[:columns] for row in rows])
+    more = [name for name in MORE_TITLES if any(np.isfinite(getattr(arm, name)) for arm in ranked)]
+    titles = [*TITLES[:-1], *(MORE_TITLES[name] for name in more), TITLES[-1]]
+    rows = [titles, *(arm_row(arm, more) for arm in chosen + others[:SHOWN_OTHERS])]
+    lines += align_columns([row[: len(titles) - reasons.constrained] for row in rows])
     if len(others) > SHOWN_OTHERS:
         lines.append(f"... and {len(others) - SHOWN_OTHERS} more arms with lower scores")
     for arm in chosen:
         lines += spill_lines(reasons, arm)
+    lines += edge_lines(reasons)
     lines += swap_lines(reasons)
     if reasons.health:
         lines += ["", "Health:"]
@@ -105,6 +131,25 @@ def spill_lines(reasons: "Reasons", arm: "ArmReason") -> list[str]:
     width = max(len(format_number(amount)) for amount, _ in amounts)
     lines = [f"  {format_number(amount).rjust(width)}  {path}" for amount, path in amounts]
     return ["", f"{arm.arm} spills over to", *lines]
+
+
+def edge_lines(reasons: "Reasons") -> list[str]:
+    """The edges that probably exist, strongest first, where the policy says how sure they are."""
+    if reasons.edge_probability is None and reasons.edge_interval is None:
+        return []
+    probability = reasons.edge_probability
+    likely = np.ones_like(reasons.adjacency) if probability is None else np.asarray(probability)
+    edges = [(i, j) for i, j in np.argwhere((reasons.adjacency != 0) & (likely >= PROBABLE)).tolist()]
+    edges.sort(key=lambda edge: -abs(reasons.adjacency[edge]))
+    rows = []
+    for i, j in edges[:LISTED_EDGES]:
+        weight = format_with(reasons.adjacency[i, j], interval_of(reasons.edge_interval, i, j))
+        sure = "" if probability is None else f"probability {likely[i, j]:.2f}"
+        rows.append([f"{reasons.names[j]} -> {reasons.names[i]}", "", weight, sure])
+    if not rows:
+        return ["", f"Edges: none has a probability of {PROBABLE} or more."]
+    left = f"... and {len(edges) - LISTED_EDGES} weaker ones" if len(edges) > LISTED_EDGES else None
+    return ["", "Edges:", *(f"  {line}" for line in align_columns(rows)), *([f"  {left}"] if left else [])]
 
 
 def swap_lines(reasons: "Reasons") -> list[str]:
@@ -184,7 +229,13 @@ def arm_dict(reasons: "Reasons", arm: "ArmReason") -> dict[str, Any]:
         for path in arm.ways.paths
     ]
     rests = {f"{name}_ways": finite_or_none(getattr(arm.ways, name)) for name in ("other", "longer", "unknown")}
-    return labels | {name: finite_or_none(getattr(arm, name)) for name in numbers} | {"paths": paths} | rests
+    intervals = {name: list_or_none(getattr(arm, name)) for name in INTERVALS}
+    values = {name: finite_or_none(getattr(arm, name)) for name in (*numbers, *MORE_TITLES)}
+    return labels | values | intervals | {"paths": paths} | rests
+
+
+def list_or_none(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else list(interval)
 
 
 def graph_dict(reasons: "Reasons") -> dict[str, Any]:
@@ -195,10 +246,27 @@ def graph_dict(reasons: "Reasons") -> dict[str, Any]:
             "to": reasons.names[i],
             "weight": finite_or_none(reasons.adjacency[i, j]),
             "flow": finite_or_none(reasons.flows[i, j]),
+            "probability": None if reasons.edge_probability is None else finite_or_none(reasons.edge_probability[i, j]),
+            "interval": list_or_none(interval_of(reasons.edge_interval, i, j)),
         }
         for i, j in (np.argwhere(reasons.adjacency != 0) if known else ())
     ]
-    return {"known": known, "edges": edges}
+    return {"known": known, "edges": edges, "effects": effect_dicts(reasons)}
+
+
+def effect_dicts(reasons: "Reasons") -> list[dict[str, Any]] | None:
+    """What choosing each arm does to the outcome of each, where it is estimated."""
+    if reasons.effects is None:
+        return None
+    return [
+        {
+            "from": reasons.names[j],
+            "to": reasons.names[i],
+            "effect": finite_or_none(reasons.effects[i, j]),
+            "interval": list_or_none(interval_of(reasons.effects_interval, i, j)),
+        }
+        for i, j in np.ndindex(*np.shape(reasons.effects))
+    ]
 
 
 def to_json(reasons: "Reasons", indent: int | None) -> str:

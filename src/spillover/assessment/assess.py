@@ -1,0 +1,138 @@
+"""The assessment of a table: counts, averages, the reduced form, and findings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spillover.assessment.averages import ArmAverages, arm_averages
+from spillover.assessment.data import MOST_ARMS, Data, checked_data
+from spillover.assessment.finding import Finding
+from spillover.assessment.groups import Groups, groups_of
+from spillover.assessment.learnable import (
+    choice_findings,
+    design_findings,
+    outcome_findings,
+    size_findings,
+    timing_findings,
+)
+from spillover.assessment.reduced_form import ReducedForm, reduced_form, unknown_form
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Assessment:
+    """What a table shows before any model of it."""
+
+    arms: tuple[str, ...]
+    rounds: int
+    known: int  # rounds with outcomes
+    unknowns: int  # of each outcome: the baseline, what the context adds, and the effect of each arm
+    averages: tuple[ArmAverages, ...]
+    reduced: ReducedForm  # all NaN with too many arms for it
+    groups: Groups
+    findings: tuple[Finding, ...]
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.warning)
+
+    def find(self, code: str) -> Finding | None:
+        """The first finding of that code."""
+        return next((finding for finding in self.findings if finding.code == code), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Lists, dictionaries, texts, numbers and None."""
+        return {
+            "rounds": self.rounds,
+            "rounds_with_outcomes": self.known,
+            "unknowns": self.unknowns,
+            "arms": [self.arm_dict(j) for j in range(len(self.arms))],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def arm_dict(self, j: int) -> dict[str, Any]:
+        """The averages and the reduced form of one arm."""
+        averages = self.averages[j]
+        found: dict[str, Any] = {"arm": self.arms[j], "times_chosen": averages.times}
+        found |= {name: value.to_dict() for name, value in (("own", averages.own), ("others", averages.rest))}
+        found["total"] = averages.total.to_dict()
+        estimates = {"own": (self.reduced.own, self.reduced.own_error)}
+        estimates["others"] = self.reduced.spill, self.reduced.spill_error
+        estimates["total"] = self.reduced.total, self.reduced.total_error
+        found["least_squares"] = {
+            name: {"effect": finite(effect[j]), "standard_error": finite(error[j])}
+            for name, (effect, error) in estimates.items()
+        } | {"identified": bool(self.reduced.identified[j])}
+        return found
+
+
+def finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def assess(
+    x: Any,
+    y: Any,
+    *,
+    dose: Any = None,
+    context: Any = None,
+    arms: Sequence[str] | None = None,
+    outcomes: Sequence[str] | None = None,
+    context_names: Sequence[str] | None = None,
+    rounds: Sequence[str] | None = None,
+) -> Assessment:
+    """Look at past decisions and outcomes, before any model of them.
+
+    x: (rounds, arms), what was chosen. y: (rounds, arms), the outcomes; NaN where one is not known.
+    dose: (rounds, arms), amounts of the chosen arms. context: (rounds, k), numbers known before each decision.
+    arms: their names. outcomes: names of the columns of y, if they are not those of the arms, such as one total.
+    rounds: their labels in order; dates tell the season.
+
+    >>> found = assess([[1, 0], [0, 1], [1, 1], [0, 0]] * 3, [[2, 1], [0, 3], [2, 4], [0, 0]] * 3)
+    >>> found.reduced.effects.round(2) + 0.0
+    array([[2., 0.],
+           [1., 3.]])
+    >>> [finding.code for finding in found.findings]
+    ['enough-rounds', 'separable', 'no-baseline']
+    """
+    data = checked_data(
+        x,
+        y,
+        dose=dose,
+        context=context,
+        arms=arms,
+        outcomes=outcomes,
+        context_names=context_names,
+        rounds=rounds,
+    )
+    averages = arm_averages(data)
+    used = data.latest()
+    reduced = reduced_form(used) if len(data.arms) <= MOST_ARMS else unknown_form(used)
+    groups = groups_of(used, reduced)
+    return Assessment(
+        arms=data.arms,
+        rounds=len(data.x),
+        known=int(data.known.sum()),
+        unknowns=1 + data.context.shape[1] + len(data.arms),
+        averages=averages,
+        reduced=reduced,
+        groups=groups,
+        findings=tuple(findings_of(data, used, averages, reduced, groups)),
+    )
+
+
+def findings_of(
+    data: Data, used: Data, averages: tuple[ArmAverages, ...], reduced: ReducedForm, groups: Groups
+) -> list[Finding]:
+    """All findings; of a table without outcomes only that they are missing."""
+    found = [*size_findings(data)]
+    if not data.known.any():
+        return found
+    return [
+        *found,
+        *choice_findings(used, groups, averages),
+        *design_findings(used, groups, reduced),
+        *timing_findings(used),
+        *outcome_findings(used, reduced),
+    ]

@@ -1,0 +1,107 @@
+"""The arrays that an assessment looks at, checked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spillover import validate
+from spillover.types import Array, BoolArray
+
+MOST_ROUNDS = 50_000  # the latest ones are enough for a regression, and cost no time
+MOST_ARMS = 400  # with more, only counts and averages: the regression would take longer than the decision
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Data:
+    """Rounds in order along the first axis."""
+
+    arms: tuple[str, ...]
+    x: BoolArray  # (rounds, arms)
+    amounts: Array  # (rounds, arms): x times the dose
+    y: Array  # (rounds, outcomes); NaN where it is not known
+    own: bool  # whether outcome j is that of arm j; otherwise outcomes are not those of arms
+    outcomes: tuple[str, ...]
+    context: Array  # (rounds, k)
+    context_names: tuple[str, ...]
+    rounds: tuple[str, ...]  # labels
+
+    @cached_property
+    def known(self) -> BoolArray:
+        """Rounds with at least one outcome."""
+        return np.asarray(np.isfinite(self.y).any(axis=1))
+
+    @cached_property
+    def complete(self) -> BoolArray:
+        """Rounds with all outcomes and all of the context."""
+        return np.asarray(np.isfinite(self.y).all(axis=1) & np.isfinite(self.context).all(axis=1))
+
+    def names(self, mask: BoolArray) -> tuple[str, ...]:
+        return tuple(name for name, here in zip(self.arms, mask.tolist(), strict=True) if here)
+
+    def latest(self, most: int = MOST_ROUNDS) -> "Data":
+        """The same with only the latest rounds that have outcomes."""
+        rows = np.flatnonzero(self.known)[-most:]
+        if len(rows) == len(self.x):
+            return self
+        return Data(
+            arms=self.arms,
+            x=self.x[rows],
+            amounts=self.amounts[rows],
+            y=self.y[rows],
+            own=self.own,
+            outcomes=self.outcomes,
+            context=self.context[rows],
+            context_names=self.context_names,
+            rounds=tuple(self.rounds[row] for row in rows),
+        )
+
+
+def checked_data(
+    x: Any,
+    y: Any,
+    *,
+    dose: Any = None,
+    context: Any = None,
+    arms: Sequence[str] | None = None,
+    outcomes: Sequence[str] | None = None,
+    context_names: Sequence[str] | None = None,
+    rounds: Sequence[str] | None = None,
+) -> Data:
+    """The arrays as `Data`; see `assess` for the arguments."""
+    chosen = np.asarray(x, np.bool_)
+    validate.require(chosen.ndim == 2, "shape of x", chosen.shape, "(rounds, arms)")
+    count, n = chosen.shape
+    values = np.asarray(y, float)
+    m = n if outcomes is None else len(outcomes)
+    validate.require(values.shape == (count, m), "shape of y", values.shape, f"({count}, {m}): (rounds, outcomes)")
+    amounts = chosen.astype(float)
+    if dose is not None:
+        given = np.asarray(dose, float)
+        validate.require(given.shape == chosen.shape, "shape of dose", given.shape, f"{chosen.shape}, as x")
+        amounts = np.where(chosen, given, 0.0)
+    added = np.zeros((count, 0)) if context is None else np.asarray(context, float)
+    validate.require(
+        added.ndim == 2 and len(added) == count, "shape of context", added.shape, f"({count}, k): (rounds, columns)"
+    )
+    return Data(
+        arms=labels("arms", arms, n, "arm"),
+        x=chosen,
+        amounts=amounts,
+        y=values,
+        own=outcomes is None,
+        outcomes=labels("arms", arms, n, "arm") if outcomes is None else tuple(outcomes),
+        context=added,
+        context_names=labels("context_names", context_names, added.shape[1], "context"),
+        rounds=labels("rounds", rounds, count, ""),
+    )
+
+
+def labels(name: str, given: Sequence[str] | None, count: int, noun: str) -> tuple[str, ...]:
+    """The names given, or numbers."""
+    if given is None:
+        return tuple(f"{noun} {k + 1}".strip() for k in range(count))
+    validate.require(len(given) == count, f"length of {name}", len(given), str(count))
+    return tuple(given)

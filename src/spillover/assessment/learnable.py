@@ -1,0 +1,224 @@
+"""What can be learned from a table and what not, as findings."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from spillover.assessment.averages import ArmAverages
+from spillover.assessment.data import Data
+from spillover.assessment.finding import FINE, NOTE, WARNING, Finding, count_of, join_names
+from spillover.assessment.groups import Groups
+from spillover.assessment.reduced_form import ReducedForm
+from spillover.assessment.season import follows, seasons
+from spillover.types import Array, BoolArray
+
+ENOUGH = 3  # rounds for each unknown, below which estimates are said to be rough
+RARE = 5  # fewer rounds with (or without) an arm than this say little of it
+INFLATED = 10.0  # a standard error more than 3 times larger than it would be with independent choices
+STRONG = 0.5  # share of the variance from which on choices follow something
+CERTAIN = 1e-3  # p-value below which a season is no accident
+LONG = 20  # rounds from which on a single switch is no accident
+TOGETHER = 0.5  # average correlation between the residuals of outcomes
+SURELY = 3.5  # standard errors by which a baseline differs from 0
+SMALL = 0.02  # of the usual outcome: a smaller baseline is none
+NEGLIGIBLE = 1e-9  # of the largest outcome
+
+
+def size_findings(data: Data) -> Iterator[Finding]:
+    """Rounds against unknowns."""
+    rounds, unknowns = int(data.known.sum()), 1 + data.context.shape[1] + len(data.arms)
+    what = f"{count_of(unknowns, 'unknown')} of each outcome (the baseline"
+    what += f", {count_of(data.context.shape[1], 'context column')}" if data.context.shape[1] else ""
+    what += f" and the effects of {count_of(len(data.arms), 'arm')})"
+    if rounds <= unknowns:
+        sentence = f"{count_of(rounds, 'round')} with outcomes are too few for {what}."
+        yield Finding("too-few-rounds", WARNING, sentence)
+    elif rounds < ENOUGH * unknowns:
+        sentence = f"{count_of(rounds, 'round')} with outcomes are few for {what}: expect wide intervals."
+        yield Finding("few-rounds", NOTE, sentence)
+    else:
+        yield Finding("enough-rounds", FINE, f"{count_of(rounds, 'round')} with outcomes for {what}.")
+
+
+def choice_findings(data: Data, groups: Groups, averages: tuple[ArmAverages, ...]) -> Iterator[Finding]:
+    """Arms that were chosen never, always, or hardly ever."""
+
+    def named(places: tuple[int, ...]) -> tuple[str, ...]:
+        return tuple(data.arms[j] for j in places)
+
+    if groups.never:
+        arms = named(groups.never)
+        sentence = f"Never chosen in a round with outcomes: {join_names(arms)}. Nothing is known of their effect."
+        yield Finding("never-chosen", WARNING, sentence, arms)
+    if groups.always:
+        arms = named(groups.always)
+        sentence = f"Chosen in every round: {join_names(arms)}. Their effect cannot be told from the baseline."
+        yield Finding("always-chosen", WARNING, sentence, arms)
+    rounds = int(data.known.sum())
+    times = np.array([arm.times_known for arm in averages])
+    rare = (np.minimum(times, rounds - times) < RARE) & (times > 0) & (times < rounds)
+    if rare.any():
+        arms = data.names(rare)
+        sentence = f"Chosen, or left out, in fewer than {RARE} rounds: {join_names(arms)}. Little is known of them."
+        yield Finding("rarely-varied", NOTE, sentence, arms)
+
+
+def design_findings(data: Data, groups: Groups, reduced: ReducedForm) -> Iterator[Finding]:
+    """Arms that cannot be told apart, by the rank and the condition of the design."""
+    for group in groups.together:
+        arms = tuple(data.arms[j] for j in group)
+        sentence = f"Always chosen together: {join_names(arms)}. Only the sum of their effects can be learned."
+        yield Finding("always-together", WARNING, sentence, arms)
+    for pair in groups.opposite:
+        arms = tuple(data.arms[j] for j in pair)
+        sentence = f"Always one or the other: {join_names(arms)}. Only the difference of their effects can be learned."
+        yield Finding("always-opposite", WARNING, sentence, arms)
+    if groups.budget is not None:
+        sentence = (
+            f"Exactly {count_of(groups.budget, 'arm')} {'was' if groups.budget == 1 else 'were'} chosen in every "
+            "round: differences between arms can be learned, but choices alone cannot tell a baseline from an effect "
+            "that all arms share. Rounds with fewer arms would."
+        )
+        yield Finding("constant-budget", NOTE, sentence)
+    if groups.dependent:
+        arms = tuple(data.arms[j] for j in groups.dependent)
+        sentence = f"Choices that follow from other choices or from the context: {join_names(arms)}. "
+        yield Finding("arms-dependent", WARNING, sentence + "Their effects cannot be told apart.", arms)
+    inflated = np.isfinite(reduced.inflation) & (reduced.inflation > INFLATED)
+    if inflated.any():
+        arms = data.names(inflated)
+        worst = float(reduced.inflation[inflated].max())
+        sentence = (
+            f"Chosen nearly in step with other arms or the context: {join_names(arms)}. Their effects are hard to "
+            f"tell apart: standard errors are up to {np.sqrt(worst):.0f} times larger."
+        )
+        yield Finding("nearly-together", WARNING, sentence, arms)
+    if not (groups.together or groups.opposite or groups.dependent or groups.always or inflated.any()):
+        yield Finding("separable", FINE, "The arms were chosen in enough different combinations to tell them apart.")
+
+
+def timing_findings(data: Data) -> Iterator[Finding]:
+    """Whether choices move with the season or a trend, so that effects cannot be told from it."""
+    found = seasons(data.rounds)
+    times = data.x.sum(axis=0)
+    varying = (times > 0) & (times < len(data.x))
+    for season in found:
+        tests = [follows(column.astype(float), season) for column in data.x.T]
+        mask = np.array([test.share > STRONG and test.p_value < CERTAIN for test in tests]) & varying
+        if mask.any():
+            arms = data.names(mask)
+            sentence = (
+                f"Choices that follow the {season.name}: {join_names(arms)}. Their effects, spill-over above all, "
+                "cannot be told from the season's unless it is given as context."
+            )
+            yield Finding("choices-follow-season", WARNING, sentence, arms)
+    once = switched_once(data.x)
+    if once.any():
+        arms = data.names(once)
+        sentence = (
+            f"Switched on or off once and never back: {join_names(arms)}. The effect cannot be told from anything "
+            "else that changed at the time, or from a trend."
+        )
+        yield Finding("switched-once", WARNING, sentence, arms)
+    clock = np.arange(len(data.x), dtype=float)
+    trend = np.array([correlation(column.astype(float), clock) ** 2 for column in data.x.T]) > STRONG
+    if (trend & varying & ~once).any() and len(data.x) > len(data.arms):
+        arms = data.names(trend & varying & ~once)
+        sentence = (
+            f"Chosen mostly early or mostly late: {join_names(arms)}. Their effects are hard to tell from a trend."
+        )
+        yield Finding("choices-follow-trend", NOTE, sentence, arms)
+
+
+def switched_once(x: BoolArray) -> BoolArray:
+    """Arms that were switched on (or off) once and stayed so, with enough rounds before and after."""
+    changes = (x[1:] != x[:-1]).sum(axis=0)
+    times = x.sum(axis=0)
+    return np.asarray((changes == 1) & (np.minimum(times, len(x) - times) >= RARE) & (len(x) >= LONG))
+
+
+def correlation(first: Array, second: Array) -> float:
+    """0 where one of the two does not vary."""
+    first, second = first - first.mean(), second - second.mean()
+    size = float(np.sqrt((first @ first) * (second @ second)))
+    return float(first @ second) / size if size > 0 else 0.0
+
+
+def outcome_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
+    """Outcomes without a choice, outcomes that never vary, and causes that all outcomes of a round share."""
+    y, scale = data.y, float(np.nanmax(np.abs(data.y), initial=0.0)) if np.isfinite(data.y).any() else 0.0
+    yield from baseline_findings(data, reduced)
+    known = np.isfinite(y)
+    spread = [float(np.ptp(column[here])) if here.any() else np.nan for column, here in zip(y.T, known.T, strict=True)]
+    constant = np.array(spread) <= NEGLIGIBLE * scale
+    if constant.any():
+        names = tuple(name for name, here in zip(data.outcomes, constant.tolist(), strict=True) if here)
+        every = "All outcomes" if constant.all() else f"The outcomes of {join_names(names)}"
+        sentence = f"{every} are always the same: nothing can be learned from them."
+        yield Finding("constant-outcomes", WARNING if constant.all() else NOTE, sentence, names if data.own else ())
+    total = y[data.complete].sum(axis=1)
+    if len(total) > ENOUGH and not constant.all() and y.shape[1] > 1 and np.ptp(total) <= NEGLIGIBLE * scale:
+        sentence = (
+            f"The outcomes of every round add up to the same number ({total[0]:.3g}): choosing arms can only move "
+            "shares between them, and no decision changes the sum."
+        )
+        yield Finding("constant-sum", WARNING, sentence)
+    missing = int((~known[data.known]).sum())
+    if missing:
+        sentence = f"{count_of(missing, 'outcome')} of {known[data.known].size:,} are missing: the others are used."
+        yield Finding("missing-outcomes", NOTE, sentence)
+    yield from shock_findings(data, reduced)
+    yield from residual_findings(data, reduced)
+
+
+def baseline_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
+    """What happens in rounds in which nothing is chosen."""
+    idle = ~data.x.any(axis=1) & data.known
+    if not idle.any():
+        return
+    totals = np.nansum(data.y, axis=1)
+    level, usual = float(totals[idle].mean()), float(np.abs(totals[data.known]).mean())
+    noise = reduced.residuals.sum(axis=1)
+    noise = noise[np.isfinite(noise)]
+    freedom = int(reduced.freedom.min())
+    error = float(np.sqrt((noise @ noise) / freedom / idle.sum())) if freedom > 0 else 0.0
+    rounds = count_of(int(idle.sum()), "round")
+    if abs(level) > max(SURELY * error, SMALL * usual):
+        sentence = (
+            f"Outcomes without any choice: in {rounds} nothing was chosen, and all outcomes together averaged "
+            f"{level:.3g}. This baseline must not be counted as an effect of the arms."
+        )
+        yield Finding("baseline", NOTE, sentence)
+    else:
+        sentence = f"In {rounds} nothing was chosen, and outcomes were about 0: there is no baseline."
+        yield Finding("no-baseline", FINE, sentence)
+
+
+def shock_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
+    """Whether outcomes move together from round to round beyond what choices and context explain."""
+    rest = reduced.residuals[np.isfinite(reduced.residuals).all(axis=1)]
+    moving = rest.std(axis=0) > NEGLIGIBLE if len(rest) > 2 else np.zeros(rest.shape[1], np.bool_)
+    count = int(moving.sum())
+    if count < 2 or (reduced.freedom < ENOUGH).any():
+        return
+    between = np.corrcoef(rest[:, moving].T)
+    average = float((between.sum() - count) / (count * (count - 1)))
+    if average > TOGETHER:
+        sentence = (
+            f"Outcomes of a round rise and fall together whatever is chosen (average correlation {average:.2f}): a "
+            "common cause that is not in the table. Spill-over to everybody alike is hard to tell from it."
+        )
+        yield Finding("common-shock", NOTE, sentence)
+
+
+def residual_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
+    """Whether what choices and context leave unexplained follows a season."""
+    for season in seasons(data.rounds):
+        tests = [follows(column, season) for column in reduced.residuals.T]
+        smallest = min((test.p_value for test in tests), default=1.0)
+        if smallest * len(tests) < CERTAIN:
+            sentence = (
+                f"What choices and context leave unexplained follows the {season.name}: "
+                "give the season as context, or its ups and downs are taken for effects."
+            )
+            yield Finding("season-in-residuals", WARNING, sentence)

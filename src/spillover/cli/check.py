@@ -1,0 +1,41 @@
+"""`spillover check`: what a table has, what can be learned from it and what not, before any decision."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from threadpoolctl import threadpool_limits
+
+from spillover.cli.app import Command
+from spillover.cli.next import read_or_report
+from spillover.cli.output import json_option, print_json
+from spillover.cli.progress import ProgressBar
+from spillover.history.header import read_columns
+from spillover.recommendation.overview import overview
+
+EXAMPLES = (
+    "spillover next --example           # write history.csv, a file to start from",
+    "spillover check history.csv        # what is in it, what can be learned and what not",
+    "spillover check history.csv --json",
+)
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Say what can be learned from a file of past rounds.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--columns", metavar="PAIRS", help="Other column names: round=day,arm=region; y= if there is no y.")
+@click.option("--quiet", is_flag=True, help="Show no progress on stderr.")
+@json_option
+def check(file: Path, columns: str | None, quiet: bool, as_json: bool) -> None:
+    """Read past decisions and outcomes from FILE; say what there is and what can be learned from it.
+
+    How often each arm was chosen, what came out with it and without it, which arms cannot be told apart, whether
+    there are enough rounds, and whether effects can be told from a season, a trend or a common cause.
+    """
+    renamed: dict[str, Any] = read_columns(columns) if columns is not None else {}
+    with threadpool_limits(1), ProgressBar(quiet) as bar:
+        history = read_or_report(file, columns=renamed, progress=bar.for_reading(file), reward_range=(-1e40, 1e40))
+        found = overview(history, str(file))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        click.echo(str(found))

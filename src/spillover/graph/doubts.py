@@ -1,0 +1,66 @@
+"""When z is not to be trusted: a baseline, a hidden common cause, noise in the equations."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, update_evidence
+from spillover.graph.k_class import KClassState
+from spillover.graph.regression import Regression, floor_of
+from spillover.types import Array, Batch, BoolArray, Problem
+
+ALARM = float(np.log(1000.0))  # log Bayes factor: by Ville's inequality false with probability 0.001 over all rounds
+NOISY = 10.0  # an equation has noise if its residuals exceed the least variance so many times
+
+
+class Doubts(NamedTuple):
+    """What speaks against the candidates that trust z."""
+
+    baseline: BoolArray  # (*batch,): declared, or outcomes are not 0 where z is
+    confounded: BoolArray  # (*batch,): a hidden common cause of z and y was detected
+    noisy: BoolArray  # (*batch,): the equations have noise
+    given_x: (
+        Evidence  # of payoffs predicted from what was expected of z: by k-class, and by the candidate that z favours
+    )
+
+
+def empty_doubts(problem: Problem, batch: Batch) -> Doubts:
+    never = np.zeros(batch, np.bool_)
+    return Doubts(np.full(batch, problem.baseline), never, never.copy(), empty_evidence(2, batch))
+
+
+def z_misleads(doubts: Doubts) -> BoolArray:
+    """Whether only the k-class estimate is right, (*batch,)."""
+    return np.asarray(doubts.baseline | doubts.confounded)
+
+
+def raise_doubts(doubts: Doubts, k_class: KClassState, known: Regression) -> Doubts:
+    """The doubts after new outcomes; those about z itself stay once they are raised."""
+    variance = np.diagonal(known.scatter, axis1=-2, axis2=-1).max(axis=-1) / np.maximum(known.freedom, 1.0)
+    return doubts._replace(
+        baseline=doubts.baseline | (k_class.constant > ALARM),
+        confounded=doubts.confounded | (k_class.confounded > ALARM),
+        noisy=np.asarray(variance > NOISY * floor_of(known)),
+    )
+
+
+def compare_given_x(
+    doubts: Doubts, k_class: Array, usual: Array, expected: Array, y: Array, arrived: BoolArray
+) -> Doubts:
+    """Compare a payoff with what two sets of weights predict of it from the decision alone.
+
+    A confounded graph predicts the payoff well from z, which is confounded too, but not from the decision.
+    """
+    predicted = np.stack([np.vecdot(k_class, expected), np.vecdot(usual, expected)], axis=-1)
+    return doubts._replace(given_x=update_evidence(doubts.given_x, predicted, y.sum(axis=-1), arrived))
+
+
+def prefers_k_class(doubts: Doubts) -> BoolArray:
+    """Whether the k-class estimate is used: where z misleads, or with noise unless z's favourite is clearly better."""
+    return np.asarray(z_misleads(doubts) | (doubts.noisy & (best_candidate(doubts.given_x) == 0)))
+
+
+def forget_doubts(doubts: Doubts, rows: BoolArray) -> Doubts:
+    """The evidence of predictions starts from scratch after a change of the graph."""
+    left = [np.where(rows[(..., *[None] * (part.ndim - rows.ndim))], 0.0, part) for part in doubts.given_x]
+    return doubts._replace(given_x=Evidence(*left))

@@ -1,0 +1,193 @@
+"""The graph by k-class regression: it is right with baselines, noise and hidden common causes."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import kernels, validate
+from spillover.graph.learner import GraphLearner
+from spillover.graph.sparse import impossible_edges
+from spillover.state import repeat_in_place
+from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+
+SUSPICION = 2.0  # log Bayes factor of a hidden common cause from which z is no longer an instrument, without an order
+MORE_ROUNDS = 1.03  # the graph is estimated again when there are so many times the rounds of the last estimate
+LARGEST_RADIUS = 0.9  # a graph with a larger spectral radius is damped, so that spill-over dies out
+BY_EVIDENCE = -1.0
+NOISE_PRIOR = 0.02  # variance of a row's error before any outcome, in squared units of the largest reward
+
+
+class KClassState(NamedTuple):
+    """Sums over the rounds, and the estimates from them."""
+
+    moments: Array  # (*batch, 3n + 1, 3n + 1): of (y, z, expected z, 1)
+    solved: Array  # (*batch,): rounds in the last estimate
+    possible: BoolArray  # (*batch, n, n)
+    ordered: BoolArray  # (*batch,): causes come before effects
+    unit: Array  # (*batch,): the square of the largest reward
+    noise: Array  # (*batch, n): variance of each row's error
+    adjacency: Array  # (*batch, n, n): posterior mean
+    variance: Array  # (*batch, n, n): of each edge
+    probability: Array  # (*batch, n, n): that each edge exists
+    own_baseline: Array  # (*batch, n): the constant of each row
+    own_baseline_variance: Array  # (*batch, n)
+    trust: Array  # (*batch, n): in what the instruments do not explain; 1: least squares, 0: two-stage least squares
+    confounded: Array  # (*batch,): log Bayes factor of a hidden common cause of z and y
+    constant: Array  # (*batch,): log Bayes factor of outcomes that are not 0 where z is
+    weights: Array  # (*batch, n)
+    weights_variance: Array  # (*batch, n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KClassGraph(GraphLearner):
+    """The graph, with a baseline for each arm, where z and y may have hidden common causes.
+
+    In row i, y_i - z_i is regressed on the y of its possible causes and on a constant. The instruments are what the
+    policy expected of z when it chose: they depend on the decision and the past only, so no hidden cause moves them.
+    The estimate is between two-stage least squares, which is right whatever is hidden, and the more precise least
+    squares (without a known order: z as instruments), by the evidence that the two agree. Edges are then 0, or positive
+    (any sign if `signed`), by a spike-and-slab prior. Direct effects are taken to be 1.
+
+    signed: edges may be negative. required, forbidden: (n, n) masks of edges known to exist and to be impossible.
+    trust: in least squares, from 0 to 1; None: by the evidence.
+
+    >>> import spillover as sp
+    >>> learner = KClassGraph()
+    >>> graph = learner.init(sp.Problem(n_arms=2, budget=1))
+    >>> for t in range(40):  # arm 1 affects arm 0 by 0.5; baselines of 1 and 2
+    ...     z = np.array([t % 2, (t + 1) % 2], float)
+    ...     y = np.array([z[0] + 0.5 * (z[1] + 2.0) + 1.0, z[1] + 2.0])
+    ...     graph = learner.solve(learner.absorb(graph, z, y, np.array(1.0), np.array(t + 1)))
+    >>> graph.adjacency.round(2)[0, 1], graph.own_baseline.round(2)
+    (np.float64(0.5), array([1., 2.]))
+    """
+
+    signed: bool = False
+    required: Any = None
+    forbidden: Any = None
+    trust: float | None = None
+
+    order_free = False  # the graph is estimated when there are enough new rounds
+
+    def __post_init__(self) -> None:
+        validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")
+        if self.trust is not None:
+            validate.number("trust", self.trust, "a number from 0 to 1, or None", low=0, high=1)
+
+    def init(self, problem: Problem, batch: Batch = ()) -> KClassState:
+        n = problem.n_arms
+        size = np.abs(np.asarray(problem.reward_range, float)).max(axis=-1)
+        line, square = (*batch, n), (*batch, n, n)
+        possible = ~impossible_edges(problem, self.required, self.forbidden)
+        unit = np.broadcast_to(size**2, batch).copy()
+        return KClassState(
+            moments=np.zeros((*batch, 3 * n + 1, 3 * n + 1)),
+            solved=np.zeros(batch),
+            possible=np.broadcast_to(possible, square).copy(),
+            ordered=np.full(batch, problem.acyclic),
+            unit=unit,
+            noise=np.broadcast_to(NOISE_PRIOR * unit[..., None], line).copy(),
+            adjacency=np.zeros(square),
+            variance=np.zeros(square),
+            probability=np.zeros(square),
+            own_baseline=np.zeros(line),
+            own_baseline_variance=np.zeros(line),
+            trust=np.ones(line),
+            confounded=np.zeros(batch),
+            constant=np.zeros(batch),
+            weights=np.ones(line),
+            weights_variance=np.zeros(line),
+        )
+
+    def absorb(
+        self, graph: KClassState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
+    ) -> KClassState:
+        return self.absorb_expected(graph, z, y, weight, played_at, z)
+
+    def absorb_rounds(
+        self, graph: KClassState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
+    ) -> KClassState:
+        return self.absorb_expected_rounds(graph, z, y, weight, played_at, z)
+
+    def absorb_expected(
+        self, graph: KClassState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
+    ) -> KClassState:
+        y, z, expected = (np.ascontiguousarray(part) for part in (y, z, expected))
+        kernels.absorb_moments(graph.moments, y, z, expected, weight)
+        return graph
+
+    def absorb_expected_rounds(
+        self, graph: KClassState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
+    ) -> KClassState:
+        y, z, expected = (np.ascontiguousarray(part) for part in (y, z, expected))
+        kernels.absorb_moments(repeat_in_place(graph.moments, len(z)), y, z, expected, weight)
+        return graph
+
+    def solve(self, graph: KClassState) -> KClassState:
+        """Test and estimate again where there are enough new rounds; rewrites its argument."""
+        rounds = graph.moments[..., -1, -1]
+        due: BoolArray = np.greater(rounds, MORE_ROUNDS * graph.solved)
+        if not due.any():
+            return graph
+        graph = self.test(graph, due)
+        adjacency, noise = (np.ascontiguousarray(part[due]) for part in (graph.adjacency, graph.noise))
+        variance, probability, baseline, doubt, trust = kernels.k_class(
+            graph.moments[due],
+            graph.possible[due],
+            graph.ordered[due],
+            self.signed,
+            graph.unit[due],
+            self.trust_in_z(graph)[due],
+            adjacency,
+            noise,
+        )
+        adjacency = damped(adjacency)
+        weights, weights_variance = total_effects(adjacency, variance)
+        graph.adjacency[due], graph.variance[due], graph.probability[due] = adjacency, variance, probability
+        graph.own_baseline[due], graph.own_baseline_variance[due] = baseline, doubt
+        graph.noise[due], graph.trust[due] = noise, trust
+        graph.weights[due], graph.weights_variance[due] = weights, weights_variance
+        return graph._replace(solved=np.where(due, rounds, graph.solved))
+
+    def test(self, graph: KClassState, rows: BoolArray) -> KClassState:
+        """Test for hidden common causes and for a baseline in the rows of a mask; rewrites its argument."""
+        arms = np.ones(graph.weights.shape[-1], np.bool_)
+        graph.confounded[rows], graph.constant[rows] = kernels.doubts(graph.moments[rows], arms, graph.unit[rows])
+        return graph
+
+    def trust_in_z(self, graph: KClassState) -> Array:
+        """How much of what the instruments do not explain is used, (*batch,); negative: by the evidence, row by row.
+
+        Without an order z serves as an instrument until a hidden cause is suspected.
+        """
+        if self.trust is not None:
+            return np.full(graph.confounded.shape, float(self.trust))
+        return np.where(graph.ordered, BY_EVIDENCE, np.where(graph.confounded > SUSPICION, 0.0, 1.0))
+
+    def gram(self, graph: KClassState) -> Array:
+        n = graph.weights.shape[-1]
+        return graph.moments[..., :n, :n]
+
+    def forget(self, graph: KClassState, rows: BoolArray) -> KClassState:
+        for part in (graph.moments, graph.adjacency, graph.variance, graph.probability, graph.weights_variance):
+            part[rows] = 0.0
+        for part in (graph.own_baseline, graph.own_baseline_variance, graph.confounded, graph.constant):
+            part[rows] = 0.0
+        graph.noise[rows] = NOISE_PRIOR * graph.unit[rows][..., None]
+        graph.trust[rows], graph.weights[rows] = 1.0, 1.0
+        return graph._replace(solved=np.where(rows, 0.0, graph.solved))
+
+
+def damped(adjacency: Array) -> Array:
+    """A graph whose spill-over dies out: scaled down where its spectral radius is too large."""
+    radius = np.abs(np.linalg.eigvals(np.abs(adjacency))).max(axis=-1)
+    return np.asarray(adjacency * np.minimum(LARGEST_RADIUS / np.maximum(radius, 1e-12), 1.0)[..., None, None])
+
+
+def total_effects(adjacency: Array, variance: Array) -> tuple[Array, Array]:
+    """Weights 1'(I - A)^-1 and their variances, to first order."""
+    n = adjacency.shape[-1]
+    reach = np.linalg.inv(np.eye(n) - adjacency)
+    weights = reach.sum(axis=-2)
+    return weights, np.asarray(((weights**2)[..., None, :] @ (variance @ reach**2))[..., 0, :])

@@ -1,0 +1,304 @@
+"""InstrumentalSEM: learns from decisions and overall outcomes, with baseline, context and hidden common causes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spillover import kernels, validate
+from spillover.contracts import Policy
+from spillover.policies.graph_policy import scores
+from spillover.policies.instrumental_feedback import Given, canonical, width, with_constant
+from spillover.policies.instrumental_state import (
+    PRIOR_DEVIATION,
+    InstrumentalState,
+    any_arrived,
+    due,
+    edge_prior,
+    empty_belief,
+    empty_statistics,
+    growth,
+    observations,
+    prior_equations,
+    repeated,
+    rest_precision,
+)
+from spillover.policies.switching import HAZARD, HORIZON, IDLE_HAZARD, RECENT, SHARE_PRIOR, SHARES, fading
+from spillover.rng import Rng
+from spillover.set_search import top_arms
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+
+HAZARDS = np.array([HAZARD, IDLE_HAZARD])
+CONTEXT_ON = ("both", "baseline", "none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstrumentalSEM(Policy):
+    """Learns from what was chosen and what came out; the arms' own rewards z are used where they are known.
+
+    The outcome of an arm is a baseline, moved by context, plus spill-over from other arms, plus the arm's own effect if
+    it is chosen, which may depend on context and switches now and then. Decisions are made before the errors of a
+    round, so they serve as instruments: hidden common causes of several arms do not mislead the graph. Arms may report
+    at different times, and outcomes may be missing. See docs/instrumental.md for the model.
+
+    signed: whether edges may be negative. context_on: what the context may move, "both" (baselines and effects),
+        "baseline", or "none".
+    """
+
+    signed: bool = False
+    context_on: str = "both"
+
+    order_free = False
+    explains = True
+    learns_graph = True
+    needs_rewards = False
+    uses_context = True
+    fits_baseline = True
+    accepts_missing = True
+    accepts_doses = True
+
+    def __post_init__(self) -> None:
+        validate.require(isinstance(self.signed, bool | np.bool_), "signed", self.signed, "True or False")
+        validate.require(
+            self.context_on in CONTEXT_ON, "context_on", self.context_on, f"one of {', '.join(CONTEXT_ON)}"
+        )
+
+    def sizes(self, context: int) -> tuple[int, int]:
+        """The number of coefficients of the baseline, p, and of the effect, q."""
+        moved = {"both": (1 + context, context), "baseline": (1 + context, 0), "none": (1, 0)}
+        return moved[self.context_on]
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> InstrumentalState:
+        validate.problem(problem)
+        n, (p, q) = problem.n_arms, self.sizes(problem.context)
+        reward_range = validate.spread("reward_range", problem.reward_range, (*batch, 2))
+        low, high = reward_range[..., 0], reward_range[..., 1]
+        prior = np.stack([0.5 * (low + high) / (high - low), np.full(batch, PRIOR_DEVIATION)], axis=-1)
+        allowed = ~np.tri(n, dtype=np.bool_) if problem.acyclic else ~np.eye(n, dtype=np.bool_)
+        context = np.zeros((*batch, 1 + problem.context))
+        context[..., 0] = 1.0
+        return InstrumentalState(
+            rounds=np.zeros(batch, np.int64),
+            budget=np.full(batch, problem.budget, np.int64),
+            reward_range=reward_range,
+            last_pull=np.zeros((*batch, n), np.int64),
+            in_flight=np.zeros((*batch, n)),
+            longest_delay=np.zeros(batch),
+            context=context,
+            prior=prior,
+            allowed=np.broadcast_to(allowed, (*batch, n, n)).copy(),
+            mixing=np.full(batch, -1.0 if problem.acyclic else 0.0),
+            solved=np.zeros((*batch, 1), np.int64),
+            belief=empty_belief(n, p + q, prior[..., 0]),
+            equations=prior_equations(allowed, rest_precision(p, q), self.signed, batch),
+            statistics=empty_statistics(n, p + q, batch),
+        )
+
+    def observe(self, state: InstrumentalState, context: Array) -> InstrumentalState:
+        return state._replace(context=with_constant(context, state.context.shape))
+
+    def means_and_index(self, state: InstrumentalState) -> tuple[Array, Array, Array]:
+        """Expected own effects, the same plus the value of information, and what the context adds; in units of y."""
+        belief, equations = state.belief, state.equations
+        p, q = self.sizes(state.context.shape[-1] - 1)
+        mean, index, shift = kernels.instrumental_index(
+            belief.mass,
+            belief.base_mean,
+            belief.base_weight,
+            belief.total,
+            belief.total_at,
+            belief.weight,
+            belief.weight_at,
+            belief.changed,
+            equations.coefficients,
+            equations.edge_variance,
+            equations.slope,
+            equations.rest_covariance,
+            equations.noise,
+            equations.pooled,
+            equations.weights,
+            equations.weight_variance,
+            state.last_pull,
+            state.in_flight,
+            state.rounds,
+            state.budget,
+            state.context,
+            state.prior,
+            IDLE_HAZARD,
+            HORIZON,
+            p,
+            q,
+        )
+        unit = width(state.reward_range)
+        return unit * mean, unit * index, unit * shift
+
+    def select(self, state: InstrumentalState, rng: Rng) -> Choice:
+        index = self.means_and_index(state)[1]
+        return Choice(top_arms(scores(state.equations.weights, index), state.budget, rng))
+
+    def played(self, state: InstrumentalState, x: BoolArray) -> InstrumentalState:
+        x = validate.decision("x", x, state.in_flight.shape)
+        rounds = state.rounds + 1
+        return state._replace(
+            rounds=rounds,
+            last_pull=np.where(x, rounds[..., None], state.last_pull),
+            in_flight=state.in_flight * fading(state.longest_delay, any_arrived(state))[..., None] + x,
+        )
+
+    def update(self, state: InstrumentalState, feedback: Feedback, rng: Rng) -> InstrumentalState:
+        return self.learn(state, feedback, rng)
+
+    def learn(self, state: InstrumentalState, feedback: Feedback, rng: Rng) -> InstrumentalState:
+        shape = state.in_flight.shape
+        checked = validate.partial_feedback(feedback, shape, state.reward_range, state.rounds)
+        given = canonical(checked, state.reward_range, state.context.shape)
+        fade = fading(state.longest_delay, any_arrived(state))  # before the belief is rewritten
+        news = given.fresh & ~(np.isnan(given.y) & np.isnan(given.z))
+        heard = given.arrived & news.any(axis=-1)
+        in_flight = kernels.end_pulls(state.in_flight, given.x & news, fade, given.age, given.arrived)
+        self.absorb(state, given, state.rounds - given.age)
+        longest = np.where(heard, np.maximum(RECENT * state.longest_delay, given.age), state.longest_delay)
+        return self.solve_rows(state._replace(in_flight=np.asarray(in_flight), longest_delay=longest), due(state))
+
+    def absorb(self, state: InstrumentalState, given: Given, played_at: IntArray) -> None:
+        """Update the belief and the statistics in place; one round of a batch, or rounds of one learner in order."""
+        belief, equations, statistics = state.belief, state.equations, state.statistics
+        p, q = self.sizes(state.context.shape[-1] - 1)
+        yhat, centre, count = kernels.instrumental_arrival(
+            *belief,
+            *equations[:7],
+            given.x,
+            given.dose,
+            given.z,
+            given.y,
+            given.fresh,
+            given.context,
+            played_at,
+            state.prior,
+            SHARES,
+            SHARE_PRIOR,
+            HAZARDS,
+            p,
+            q,
+            given.arrived,
+        )
+        kernels.absorb_equations(
+            *statistics,
+            *equations[:5],
+            state.allowed,
+            given.x,
+            given.dose,
+            given.z,
+            given.y,
+            given.fresh,
+            given.complete,
+            given.context,
+            yhat,
+            centre,
+            count,
+            p,
+            q,
+            given.arrived,
+        )
+
+    def solve(self, state: InstrumentalState) -> InstrumentalState:
+        return self.solve_rows(state, state.statistics.learned > state.solved)
+
+    def solve_rows(self, state: InstrumentalState, rows: BoolArray) -> InstrumentalState:
+        """Estimate the equations again in the replications of a mask, (*batch, 1)."""
+        belief, equations, statistics = state.belief, state.equations, state.statistics
+        n = state.in_flight.shape[-1]
+        kernels.solve_equations(
+            *equations,
+            belief.base,
+            belief.base_share,
+            belief.base_mean,
+            belief.base_weight,
+            belief.total,
+            belief.total_at,
+            belief.sums,
+            belief.sums_at,
+            statistics.ff,
+            statistics.qf,
+            statistics.qq,
+            statistics.fy,
+            statistics.qy,
+            statistics.rounds,
+            statistics.squares,
+            statistics.freedom,
+            state.allowed,
+            rest_precision(*self.sizes(state.context.shape[-1] - 1)),
+            state.prior,
+            edge_prior(n),
+            state.mixing,
+            self.signed,
+            rows[..., 0],
+        )
+        return state._replace(solved=np.where(rows, statistics.learned, state.solved))
+
+    def catch_up(self, state: InstrumentalState, rounds: Feedback, first: int, rng: Rng) -> InstrumentalState:
+        count = len(rounds.x)
+        if count < 2 or rounds.fresh is not None or rounds.complete is not None:
+            some: InstrumentalState = super().catch_up(state, rounds, first, rng)
+            return some
+        played_at = state.rounds + np.arange(1, count + 1)
+        checked = validate.partial_feedback(rounds, rounds.x.shape, state.reward_range, played_at)
+        given = canonical(checked, state.reward_range, (count, state.context.shape[-1]))
+        heard = given.arrived & ~(np.isnan(given.y) & np.isnan(given.z)).all(axis=-1)
+        before: IntArray = np.cumsum(heard) - heard
+        started = any_arrived(state)
+        done = 0
+        while done < count:
+            stop = min(done + until_due(state, given, done), count)
+            here = given.between(done, stop)
+            stacked = state._replace(
+                belief=repeated(state.belief, stop - done), statistics=repeated(state.statistics, stop - done)
+            )
+            self.absorb(stacked, here, played_at[done:stop])
+            state = self.solve_rows(state, due(state))
+            done = stop
+        fade = fading(state.longest_delay * RECENT**before, started | (before > 0))
+        left = np.cumprod(fade[::-1])[::-1]  # what is left after the last round of a pull before each round
+        unknown = given.x & ~(given.arrived[:, None] & ~(np.isnan(given.y) & np.isnan(given.z)))
+        pending = np.append(left[1:], 1.0) @ unknown
+        latest = state.rounds + count - given.x[::-1].argmax(axis=0)
+        return state._replace(
+            rounds=state.rounds + count,
+            last_pull=np.where(given.x.any(axis=0), latest, state.last_pull),
+            in_flight=np.asarray(state.in_flight * left[0] + pending),
+            longest_delay=np.asarray(state.longest_delay * RECENT ** heard.sum()),
+            context=state.context if rounds.context is None else given.context[-1].copy(),
+        )
+
+    def adjacency(self, state: InstrumentalState) -> Array:
+        n = state.in_flight.shape[-1]
+        return np.array(state.equations.coefficients[..., :n])
+
+    def signals(self, state: InstrumentalState) -> dict[str, Any]:
+        return {"latest": state.belief.seen, "changes_seen": state.belief.detected[..., 0]}
+
+    def explain(self, state: InstrumentalState, rng: Rng) -> Explanation:
+        mean, index, shift = self.means_and_index(state)
+        weights, seen = np.array(state.equations.weights), state.belief.seen > 0
+        return Explanation(
+            mean=np.where(seen, mean, np.nan),
+            count=observations(state.belief),
+            clock=np.asarray(state.rounds, float),
+            index=index,
+            adjacency=self.adjacency(state),
+            gain=np.ones_like(weights),
+            weights=weights,
+            score=scores(weights, index),
+            pending=np.array(state.in_flight),
+            context_effect=shift,
+            edge_probability=np.array(state.equations.probability),
+        )
+
+
+def until_due(state: InstrumentalState, given: Given, done: int) -> int:
+    """The number of rounds from `done` on after which the equations are to be solved again."""
+    counted = given.arrived[done:] & ~np.isnan(given.y[done:]).all(axis=-1)
+    learned = int(state.statistics.learned[0]) + np.cumsum(counted)
+    solved, more = int(state.solved[0]), 1.0 + growth(state.in_flight.shape[-1])
+    reached = np.flatnonzero(counted & (learned > solved) & (learned >= more * solved))
+    return int(reached[0]) + 1 if len(reached) else len(counted)

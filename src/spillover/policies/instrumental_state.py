@@ -1,0 +1,201 @@
+"""What InstrumentalSEM has learned: its belief about own effects, the structural equations and their statistics."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover.policies.switching import HYPOTHESES, SHARES
+from spillover.state import repeat_in_place
+from spillover.types import Array, Batch, BoolArray, IntArray
+
+PRIOR_DEVIATION = 1.0 / np.sqrt(12.0)  # of an own effect, in units of the range: as if uniform on the range
+BASELINE_DEVIATION = 10.0  # prior of baselines, in units of the range
+SLOPE_DEVIATION = 0.5  # prior of what a unit of context does to an effect, in units of the range
+EDGE_SCALE = 0.5  # as in kernels/instrumental_solve.py
+FIRST_NOISE = 0.02  # prior variance of an equation's error while its arm is not chosen
+GROWTH = 0.005  # the graph is solved again when the rounds learned have grown by this share
+LARGE = 20  # with more arms, rarer: the cost grows with the fourth power
+RAREST = 0.25
+
+
+class Belief(NamedTuple):
+    """The posterior over the hypotheses "the last change was at round r", with sums of what was observed.
+
+    An observation is a vector of m = 2 n + p + q + 1 numbers: the regressors (outcomes of all arms, 1 and context,
+    context again for the effects), the arm's own outcome, and the expected outcomes of all arms.
+    """
+
+    change_round: IntArray  # (*batch, k): r; 0 for the hypothesis that nothing has ever changed
+    mass: Array  # (*batch, k, shares): joint probability of r and of the share of arms that changed at r
+    base: Array  # (*batch, k, n, m): average observation before r
+    base_share: Array  # (*batch, k, n): the share of the prior in what was known before r
+    base_mean: Array  # (*batch, k, n): the own effect before r, under the present graph
+    base_weight: Array  # (*batch, k, n): observations that this is worth
+    sums: Array  # (*batch, n, m): of all observations of an arm
+    sums_at: Array  # (*batch, k, n, m): the same at r
+    total: Array  # (*batch, n): sum of the own effects, under the present graph
+    total_at: Array  # (*batch, k, n)
+    weight: Array  # (*batch, n): number of observations
+    weight_at: Array  # (*batch, k, n)
+    ratio: Array  # (*batch, k, n): likelihood ratio of the observations since r, changed against unchanged
+    idle_prior: Array  # (*batch, k, n): prior probability of each arm, if the change was of one idle arm
+    changed: Array  # (*batch, k, n): probability under r that the arm changed at r
+    seen: IntArray  # (*batch, n): latest round of play with an observation of the arm
+    latest: IntArray  # (*batch, 1): latest round of play of which an outcome has arrived
+    detected: IntArray  # (*batch, 2): changes detected so far, and the likeliest round of the last one
+
+
+class Equations(NamedTuple):
+    """Estimates of the structural equations, with d = n + p + q coefficients each."""
+
+    coefficients: Array  # (*batch, n, d): edges, baseline and what context does to it, what context does to the effect
+    edge_variance: Array  # (*batch, n, n)
+    slope: Array  # (*batch, n, p + q, n): by how much a larger edge lowers the other coefficients
+    rest_covariance: Array  # (*batch, n, p + q, p + q): of the other coefficients, given the edges
+    noise: Array  # (*batch, n, 2): variance of an equation's error, while its arm is not chosen and while it is
+    pooled: Array  # (*batch, 1): variance of an observed effect, over all arms
+    total_effects: Array  # (*batch, n, n): (I - A)^-1
+    weights: Array  # (*batch, n): its column sums
+    weight_variance: Array  # (*batch, n)
+    probability: Array  # (*batch, n, n): of each edge
+    trust: Array  # (*batch, n): between 0, two-stage least squares, and 1, least squares
+    covariance: Array  # (*batch, n, n, n): of the edges into an arm
+    site_precision: Array  # (*batch, n, n): of the normal factor that stands for the prior of an edge
+    site_product: Array  # (*batch, n, n): its mean times this precision
+
+
+class Statistics(NamedTuple):
+    """Sums of products for each equation, for rounds in which its arm was not chosen and in which it was.
+
+    f are the regressors, q the instruments (expected outcomes in place of outcomes), y the outcome.
+    """
+
+    ff: Array  # (*batch, n, 2, d, d)
+    qf: Array
+    qq: Array
+    fy: Array  # (*batch, n, 2, d)
+    qy: Array
+    yy: Array  # (*batch, n, 2)
+    rounds: Array  # (*batch, n, 2): their number
+    squares: Array  # (*batch, n, 2): of the residuals
+    freedom: Array  # (*batch, n, 2): their number, uncertain ones counted less
+    learned: IntArray  # (*batch, 1): rounds learned
+
+
+class InstrumentalState(NamedTuple):
+    """What InstrumentalSEM has learned; outcomes are in units of the width of the reward range."""
+
+    rounds: IntArray  # (*batch,): rounds played
+    budget: IntArray  # (*batch,)
+    reward_range: Array  # (*batch, 2): of z
+    last_pull: IntArray  # (*batch, n): its round
+    in_flight: Array  # (*batch, n): pulls whose outcome is still expected
+    longest_delay: Array  # (*batch,): of recent arrivals; old extremes decay
+    context: Array  # (*batch, 1 + k): 1 and the context of the coming round
+    prior: Array  # (*batch, 2): mean and deviation of an own effect
+    allowed: BoolArray  # (*batch, n, n): edges that may exist
+    mixing: Array  # (*batch,): 0, two-stage least squares; -1, by the evidence for hidden common causes
+    solved: IntArray  # (*batch, 1): rounds learned when the equations were last solved
+    belief: Belief
+    equations: Equations
+    statistics: Statistics
+
+
+def rest_precision(p: int, q: int) -> Array:
+    """The prior precision of baselines and of what context does."""
+    return np.append(np.full(p, 1.0 / BASELINE_DEVIATION**2), np.full(q, 1.0 / SLOPE_DEVIATION**2))
+
+
+def edge_prior(n_arms: int) -> float:
+    """The prior probability of an edge: about one cause for each arm."""
+    return min(1.0 / n_arms, 0.5)
+
+
+def empty_belief(n: int, rest: int, prior_mean: Array) -> Belief:
+    batch, m = prior_mean.shape, 2 * n + rest + 1
+    by_arm = (*batch, HYPOTHESES, n)
+    mass = np.zeros((*batch, HYPOTHESES, len(SHARES)))
+    mass[..., 0, 0] = 1.0  # no change so far
+    return Belief(
+        change_round=np.zeros((*batch, HYPOTHESES), np.int64),
+        mass=mass,
+        base=np.zeros((*by_arm, m)),
+        base_share=np.ones(by_arm),
+        base_mean=np.broadcast_to(prior_mean[..., None, None], by_arm).copy(),
+        base_weight=np.full(by_arm, 2.0),
+        sums=np.zeros((*batch, n, m)),
+        sums_at=np.zeros((*by_arm, m)),
+        total=np.zeros((*batch, n)),
+        total_at=np.zeros(by_arm),
+        weight=np.zeros((*batch, n)),
+        weight_at=np.zeros(by_arm),
+        ratio=np.ones(by_arm),
+        idle_prior=np.zeros(by_arm),
+        changed=np.zeros(by_arm),
+        seen=np.zeros((*batch, n), np.int64),
+        latest=np.zeros((*batch, 1), np.int64),
+        detected=np.zeros((*batch, 2), np.int64),
+    )
+
+
+def prior_equations(allowed: BoolArray, precision: Array, signed: bool, batch: Batch) -> Equations:
+    """Before any outcome: each edge that may exist has its prior mean, unless it may be negative."""
+    n, rest = len(allowed), len(precision)
+    probability = np.where(allowed, edge_prior(n), 0.0)
+    edges = probability * (0.0 if signed else EDGE_SCALE * np.sqrt(2.0 / np.pi))
+    total_effects = np.linalg.inv(np.eye(n) - edges)
+    weights = total_effects.sum(axis=0)
+    variance = probability * EDGE_SCALE**2 - edges**2
+    variance_of_weights = weights**2 @ (variance @ total_effects**2)
+    observed = 2.0 * PRIOR_DEVIATION**2
+    values = (
+        np.hstack([edges, np.zeros((n, rest))]),
+        variance,
+        np.zeros((n, rest, n)),
+        np.broadcast_to(np.diag(1.0 / precision), (n, rest, rest)),
+        np.broadcast_to([FIRST_NOISE, observed], (n, 2)),
+        np.array([observed]),
+        total_effects,
+        weights,
+        variance_of_weights,
+        probability,
+        np.ones(n),
+        np.eye(n) * variance[:, None, :],
+        np.divide(1.0, variance, out=np.zeros((n, n)), where=allowed),
+        np.divide(edges, variance, out=np.zeros((n, n)), where=allowed),
+    )
+    return Equations(*(np.broadcast_to(value, (*batch, *value.shape)).copy() for value in values))
+
+
+def empty_statistics(n: int, rest: int, batch: Batch) -> Statistics:
+    d = n + rest
+    shapes = [(n, 2, d, d)] * 3 + [(n, 2, d)] * 2 + [(n, 2)] * 4
+    sums: list[Any] = [np.zeros((*batch, *shape)) for shape in shapes]
+    return Statistics(*sums, np.zeros((*batch, 1), np.int64))  # type: ignore[call-arg]
+
+
+def any_arrived(state: InstrumentalState) -> BoolArray:
+    """Whether anything has arrived yet."""
+    return np.asarray(state.belief.latest[..., 0] > 0)
+
+
+def growth(n_arms: int) -> float:
+    return float(min(GROWTH * max(n_arms / LARGE, 1.0) ** 2, RAREST))
+
+
+def due(state: InstrumentalState) -> BoolArray:
+    """Whether so much was learned that the equations should be solved again, (*batch, 1)."""
+    learned, more = state.statistics.learned, 1.0 + growth(state.in_flight.shape[-1])
+    return np.asarray((learned > state.solved) & (learned >= more * state.solved))
+
+
+def repeated(part: Any, times: int) -> Any:
+    return type(part)(*(repeat_in_place(leaf, times) for leaf in part))
+
+
+def observations(belief: Belief) -> Array:
+    """The expected number of observations behind each own effect, over the hypotheses."""
+    probability = belief.mass.sum(axis=-1)[..., None]
+    since = belief.weight[..., None, :] - belief.weight_at
+    unchanged = since + belief.base_weight * (1.0 - belief.base_share)
+    return np.asarray((probability * (unchanged + belief.changed * (since - unchanged))).sum(axis=-2))

@@ -1,0 +1,85 @@
+"""One line of reasons for an arm."""
+
+import numpy as np
+
+from spillover.reasons import ArmReason, Reasons
+from spillover.reasons.intervals import decimals_for, format_estimate, round_to
+from spillover.reasons.paths import solvable
+from spillover.reasons.render import format_number, format_part, is_visible
+from spillover.recommendation.arms import ArmAnswer
+from spillover.recommendation.result import Recommendation
+from spillover.types import Array
+from spillover.validate import quoted
+
+MOSTLY = 0.5  # share of the spill-over from which on one arm gets most of it
+SMALL = 0.01  # share of the spill-over that is not worth a word
+
+
+def arm_sentence(answer: Recommendation, arm: ArmReason) -> str:
+    """Why this arm, in one line."""
+    reasons = answer.reasons
+    if reasons.planned:
+        return f"{reasons.plan}{'' if arm.known else '; no outcome of it yet'}"
+    if not arm.known:
+        return why_without_data(answer, arm)
+    if arm.total_interval is not None:
+        found = next(each for each in answer.arms if each.arm == arm.arm)
+        return sentence_with_intervals(answer, arm, found)
+    score = answer.sign * arm.score
+    parts = [f"{format_part(answer.sign * arm.direct, score)} {'by itself' if answer.per_arm else 'expected'}"]
+    if is_visible(arm.spilled_over, arm.score):
+        parts.append(f"{format_part(answer.sign * arm.spilled_over, score)} spill-over{main_target(reasons, arm)}")
+    if is_visible(arm.exploration, arm.score):
+        parts.append(f"{format_part(answer.sign * arm.exploration, score)} exploration bonus")
+    return f"{format_number(score)}: {', '.join(parts)}"
+
+
+def sentence_with_intervals(answer: Recommendation, arm: ArmReason, found: ArmAnswer) -> str:
+    """The total effect and its parts with their intervals, each rounded to what its interval supports."""
+    assert found.total_interval is not None
+    total = format_estimate(found.total, found.total_interval)
+    parts = []
+    if answer.per_arm and found.effect_interval is not None:
+        parts.append(f"{format_estimate(found.effect, found.effect_interval)} by itself")
+    if answer.per_arm and found.spill_over_interval is not None:
+        spilled = format_estimate(found.spill_over, found.spill_over_interval)
+        parts.append(f"{spilled} spill-over{main_target(answer.reasons, arm)}")
+    text = f"{total}: {', '.join(parts)}" if parts else total
+    bonus = round_to(
+        answer.sign * arm.exploration, decimals_for((found.total_interval[1] - found.total_interval[0]) / 2)
+    )
+    return text if float(bonus.replace(",", "")) == 0 else f"{text}; exploration bonus {bonus}"
+
+
+def why_without_data(answer: Recommendation, arm: ArmReason) -> str:
+    """Why an arm is chosen that the policy has no data on."""
+    history = answer.history
+    if not history.observed[arm.position]:
+        return "tried, but no outcome has arrived yet" if history.x[:, arm.position].any() else "not tried yet"
+    codes = {signal.code for signal in answer.reasons.health if arm.arm in signal.arms}
+    if "arms-forgotten" in codes:
+        return "the policy has forgotten its outcomes"
+    return "in a set that has not been tried yet" if "arms-unknown" in codes else "drawn at random"
+
+
+def main_target(reasons: Reasons, arm: ArmReason) -> str:
+    """Which arm gets most of the spill-over along all paths, where the graph is known."""
+    if not solvable(reasons.adjacency):
+        return ""
+    reached = reached_by(reasons, arm)
+    total = float(np.abs(reached).sum()) + abs(arm.ways.unknown)
+    others = np.where(np.arange(len(reached)) == arm.position, 0.0, reached * np.sign(arm.spilled_over))
+    most = int(np.argmax(others))
+    if others[most] <= 0:
+        return ""
+    target, share = quoted(reasons.names[most]), others[most] / total
+    if share > 1 - SMALL:
+        return f" to {target}"
+    return f", mostly to {target}" if share >= MOSTLY else f" to {target} and others"
+
+
+def reached_by(reasons: Reasons, arm: ArmReason) -> Array:
+    """What every arm gets from this one along all paths; for the arm itself, only what comes back to it."""
+    direct = np.zeros(len(reasons.arms))
+    direct[arm.position] = arm.direct
+    return np.asarray(np.linalg.solve(np.eye(len(direct)) - reasons.adjacency, direct)) - direct

@@ -1,0 +1,226 @@
+"""Warnings next to a decision: estimates that cannot be, or that the plain data contradict."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from spillover.assessment import Assessment
+from spillover.assessment.finding import NOTE, WARNING, Finding, join_names
+from spillover.reasons import Reasons
+from spillover.reasons.intervals import Interval, interval_of, short_number
+from spillover.reasons.paths import solvable
+from spillover.recommendation.clarity import IN_AN_INTERVAL
+from spillover.types import Array
+from spillover.validate import quoted
+
+FALSE_ALARMS = 0.002  # probability of a contradiction by chance, among all comparisons of an answer
+ERRORS = 2.0  # standard errors by which the reference must differ from 0 to contradict a sign
+MATERIAL = 0.1  # of the spread of the outcomes: a smaller estimate has no sign to speak of
+BASELINE = 0.1  # of the average outcome: a smaller baseline is not worth a word
+FROM_TABLE = ("season-in-residuals", "choices-follow-season", "switched-once", "constant-sum", "always-together")
+LISTED = 3  # contradictions in one sentence
+
+
+class Claim(NamedTuple):
+    """An estimate of the policy and what the reference regression says of the same quantity."""
+
+    words: str
+    arm: int
+    estimate: float
+    deviation: float  # standard deviation of the estimate; 0 where the policy has no interval
+    reference: float
+    error: float  # standard error of the reference
+    scale: float  # of the outcomes concerned
+
+
+def cautions(
+    reasons: Reasons, assessment: Assessment, y: Array, signals: dict[str, Any], *, sign: float, sees_rewards: bool
+) -> list[Finding]:
+    """All warnings and notes of an answer, the warnings first.
+
+    y: (rounds, outcomes), NaN where not known. signals: the policy's. sign: -1 where outcomes are minimised.
+    """
+    found = [
+        *impossible(reasons, y, sign),
+        *contradictions(reasons, assessment, y, sign),
+        *confounding(signals, reasons.names),
+        *changes(signals),
+        *baseline(reasons, assessment, y, sign),
+        *[finding for finding in assessment.findings if finding.code in FROM_TABLE],
+        *few_rounds(assessment, sees_rewards),
+    ]
+    return sorted(found, key=lambda finding: not finding.warning)
+
+
+def few_rounds(assessment: Assessment, sees_rewards: bool) -> Iterator[Finding]:
+    """Too few rounds to tell effects apart by choices alone."""
+    finding = assessment.find("too-few-rounds")
+    if finding is not None and not sees_rewards:
+        yield finding
+
+
+def impossible(reasons: Reasons, y: Array, sign: float) -> Iterator[Finding]:
+    """Spill-over that is larger than all that was ever seen of the other arms' outcomes."""
+    if y.shape[1] != len(reasons.arms) or not np.isfinite(y).any():
+        return
+    total = y.sum(axis=1)
+    for arm in reasons.arms:
+        others = total - y[:, arm.position]
+        others = others[np.isfinite(others)]
+        if not arm.known or not len(others):
+            continue
+        largest = float(max(np.abs(others).max(), np.ptp(others)))
+        if abs(arm.spilled_over) > largest:
+            sentence = (
+                f"The spill-over of {quoted(arm.arm)}, {short_number(sign * arm.spilled_over)}, is larger than the "
+                f"largest outcome of all other arms together ({short_number(largest)}): do not rely on it."
+            )
+            yield Finding("impossible-spill-over", WARNING, sentence, (arm.arm,))
+
+
+def contradictions(reasons: Reasons, assessment: Assessment, y: Array, sign: float) -> Iterator[Finding]:
+    """Effects whose sign the reference regression contradicts, by more than chance among all comparisons."""
+    claims = [*claims_of_sums(reasons, assessment, y), *claims_of_pairs(reasons, assessment, y)]
+    comparisons = len(reasons.arms) * (len(reasons.arms) + 1)
+    limit = max(ERRORS, float(ndtri(1.0 - FALSE_ALARMS / (2 * comparisons))))
+    against = [claim for claim in claims if contradicted(claim, limit)]
+    if not against:
+        return
+    against.sort(key=lambda claim: -abs(claim.estimate - claim.reference) / claim.error)
+    parts = [
+        f"{claim.words} {short_number(sign * claim.estimate)}, but least squares on the choices gives "
+        f"{short_number(sign * claim.reference)} (standard error {short_number(claim.error)})"
+        for claim in against[:LISTED]
+    ]
+    more = f"; and {len(against) - LISTED} more" if len(against) > LISTED else ""
+    arms = tuple(dict.fromkeys(reasons.names[claim.arm] for claim in against))
+    yield Finding("contradicted", WARNING, f"The data contradict the estimates: {'; '.join(parts)}{more}.", arms)
+
+
+def contradicted(claim: Claim, limit: float) -> bool:
+    """Whether signs differ, both numbers matter, and their distance is more than chance."""
+    if not (np.isfinite(claim.estimate) and np.isfinite(claim.reference) and claim.error > 0):
+        return False
+    opposite = claim.estimate * claim.reference < 0
+    material = abs(claim.estimate) > MATERIAL * claim.scale and abs(claim.reference) > ERRORS * claim.error
+    distance = abs(claim.estimate - claim.reference)
+    return bool(opposite and material and distance > limit * np.hypot(claim.error, claim.deviation))
+
+
+def claims_of_sums(reasons: Reasons, assessment: Assessment, y: Array) -> Iterator[Claim]:
+    """Effects on an arm's own outcome and on all others together.
+
+    The reference knows only some combinations of effects where the design is singular (row j of its projector), so
+    the same combinations of the estimates are compared.
+    """
+    reduced = assessment.reduced
+    known = np.array([arm.known for arm in reasons.arms])
+    direct, spilled = (np.array([getattr(arm, name) for arm in reasons.arms]) for name in ("direct", "spilled_over"))
+    total = y.sum(axis=1)
+    whole = reduced.projector @ np.where(known, direct + spilled, 0.0)
+    effects = estimated_effects(reasons)
+    for arm in reasons.arms:
+        j, name = arm.position, quoted(arm.arm)
+        if not known[reduced.projector[j] != 0].all():
+            continue
+        if y.shape[1] != len(reasons.arms):
+            references = float(reduced.total[j]), float(reduced.total_error[j])
+            deviation = deviation_of(arm.total_interval)
+            yield Claim(f"{name} is said to add", j, float(whole[j]), deviation, *references, spread_of(total))
+        elif effects is not None:
+            own = float(reduced.projector[j] @ effects[j])
+            references = float(reduced.own[j]), float(reduced.own_error[j])
+            deviation, scale = deviation_of(arm.direct_interval), spread_of(y[:, j])
+            yield Claim(f"{name} is said to add to itself", j, own, deviation, *references, scale)
+            references = float(reduced.spill[j]), float(reduced.spill_error[j])
+            deviation, scale = deviation_of(arm.spill_interval), spread_of(total - y[:, j])
+            yield Claim(f"{name} is said to spill over", j, float(whole[j]) - own, deviation, *references, scale)
+
+
+def claims_of_pairs(reasons: Reasons, assessment: Assessment, y: Array) -> Iterator[Claim]:
+    """Effects of each arm on the outcome of each other, where the signs differ."""
+    effects, reduced = estimated_effects(reasons), assessment.reduced
+    if effects is None or y.shape[1] != len(reasons.arms):
+        return
+    known = np.array([arm.known for arm in reasons.arms])
+    comparable = ~((reduced.projector != 0) & ~known).any(axis=1)
+    if not np.isfinite(y).all():  # outcomes may differ in what their rounds identify
+        comparable &= reduced.identified
+    seen = effects @ reduced.projector
+    for i, j in np.argwhere((seen * reduced.effects < 0) & comparable).tolist():
+        if i != j:
+            yield Claim(
+                words=f"choosing {quoted(reasons.names[j])} is said to move {quoted(reasons.names[i])} by",
+                arm=j,
+                estimate=float(seen[i, j]),
+                deviation=deviation_of(interval_of(reasons.effects_interval, i, j)),
+                reference=float(reduced.effects[i, j]),
+                error=float(reduced.errors[i, j]),
+                scale=spread_of(y[:, i]),
+            )
+
+
+def estimated_effects(reasons: Reasons) -> Array | None:
+    """effects[i, j]: what choosing j does to the outcome of i, as the policy gives it or as its graph implies."""
+    if reasons.effects is not None:
+        return np.asarray(np.nan_to_num(reasons.effects), float)
+    if not solvable(reasons.adjacency):
+        return None
+    pushed = np.diag([arm.direct if arm.known else 0.0 for arm in reasons.arms])
+    return np.asarray(np.linalg.solve(np.eye(len(pushed)) - reasons.adjacency, pushed))
+
+
+def deviation_of(interval: Interval | None) -> float:
+    """The standard deviation that a 95% interval implies; 0 without one."""
+    return 0.0 if interval is None else (interval[1] - interval[0]) / IN_AN_INTERVAL
+
+
+def spread_of(values: Array) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.std()) if len(known) else np.nan
+
+
+def confounding(signals: dict[str, Any], names: tuple[str, ...]) -> Iterator[Finding]:
+    """Hidden common causes that the policy has noticed."""
+    noticed = signals.get("confounded")
+    if noticed is None or not np.any(noticed):
+        return
+    mask = np.asarray(noticed, np.bool_)
+    arms = tuple(name for name, here in zip(names, mask.tolist(), strict=True) if here) if mask.ndim else ()
+    where = f" of {join_names(arms)}" if arms else ""
+    sentence = (
+        f"Rewards and outcomes{where} have a hidden common cause: what moves them is not in the table. Effects are "
+        "estimated from the choices instead."
+    )
+    yield Finding("confounded", WARNING, sentence, arms)
+
+
+def changes(signals: dict[str, Any]) -> Iterator[Finding]:
+    """Changes of the world that the policy has noticed."""
+    times = int(np.max(signals.get("changes_seen", 0)))
+    if times > 0:
+        many = "A change of the arms' effects was" if times == 1 else f"{times} changes of the arms' effects were"
+        sentence = f"{many} noticed: estimates are of the time since, averages of all rounds mix before and after."
+        yield Finding("changes", WARNING, sentence)
+
+
+def baseline(reasons: Reasons, assessment: Assessment, y: Array, sign: float) -> Iterator[Finding]:
+    """Outcomes without any choice: fitted, and said; a warning where the policy does not fit them."""
+    fitted = np.array([arm.baseline for arm in reasons.arms])
+    totals = np.abs(y).sum(axis=1)
+    usual = float(totals[np.isfinite(totals)].mean()) if np.isfinite(totals).any() else 0.0
+    if np.isfinite(fitted).any():
+        level = float(np.nansum(fitted))
+        if abs(level) > BASELINE * usual:
+            sentence = (
+                f"Outcomes do not start from 0: with nothing chosen, {short_number(sign * level)} in all is expected. "
+                "Effects are what comes on top of this baseline."
+            )
+            yield Finding("baseline", NOTE, sentence)
+        return
+    seen = assessment.find("baseline")
+    if seen is not None:
+        sentence = f"{seen.sentence} This policy does not fit a baseline: its effects may contain it."
+        yield Finding("baseline", WARNING, sentence)

@@ -1,0 +1,79 @@
+"""Whether the data can tell yet which arms are best."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import ndtr
+
+from spillover.assessment import Assessment
+from spillover.assessment.finding import count_of, join_names
+from spillover.reasons import Reasons
+from spillover.types import Array, BoolArray
+
+SURE = 0.9  # probability from which on the best arms count as better than the others
+IN_AN_INTERVAL = 2 * 1.959964  # standard deviations in a 95% interval
+
+
+def unclear(reasons: Reasons, best: BoolArray, assessment: Assessment, sees_rewards: bool) -> Iterator[str]:
+    """Why the data cannot tell yet; nothing if they can.
+
+    best: the arms that are chosen by what is known alone. sees_rewards: whether each arm's own reward (z) is in the
+    table; then arms can be told apart however they were chosen.
+    """
+    known = np.array([arm.known for arm in reasons.arms])
+    if not known.any():
+        yield "no arm has an outcome yet"
+        return
+    constant = assessment.find("constant-outcomes")
+    if constant is not None and constant.warning:
+        yield "all outcomes are the same"
+    if not sees_rewards:
+        yield from design_problems(reasons, best, assessment)
+    sure = probability_of_better(reasons, best)
+    if sure < SURE:
+        yield (
+            f"the best {count_of(max(int(best.sum()), 1), 'arm')} by what is known alone "
+            f"{'is' if best.sum() < 2 else 'are'} better than the others with a probability of only {sure:.2f}"
+        )
+
+
+def design_problems(reasons: Reasons, best: BoolArray, assessment: Assessment) -> Iterator[str]:
+    """Too few rounds, or arms among the best that cannot be told from others."""
+    if assessment.known <= assessment.unknowns:
+        yield f"{count_of(assessment.known, 'round')} with outcomes for {count_of(assessment.unknowns, 'unknown')}"
+        return
+    groups = assessment.groups
+    for group in groups.together:
+        inside = best[list(group)]
+        if inside.any() and not inside.all():
+            names = join_names([reasons.names[j] for j in group])
+            yield f"{names} were always chosen together, so which of them works is not known"
+    always = [reasons.names[j] for j in groups.always if best[j]]
+    if always:
+        yield f"{join_names(always)} {'was' if len(always) == 1 else 'were'} chosen in every round"
+
+
+def probability_of_better(reasons: Reasons, best: BoolArray) -> float:
+    """How probably the average arm among the best has a larger total effect than the average of the others.
+
+    By the credible intervals of the total effects, taken as independent; 1 where the policy has none. Where all arms
+    are among the best, they are compared with choosing nothing.
+    """
+    intervals = [arm.total_interval for arm in reasons.arms]
+    have = np.array([interval is not None and arm.known for interval, arm in zip(intervals, reasons.arms, strict=True)])
+    inside, outside = best & have, ~best & have
+    if not inside.any():
+        return 1.0
+    total = np.array([arm.total for arm in reasons.arms])
+    width = np.array([0.0 if interval is None else interval[1] - interval[0] for interval in intervals])
+    variance = (width / IN_AN_INTERVAL) ** 2
+    gain, spread = average(total, variance, inside)
+    if outside.any():
+        other, more = average(total, variance, outside)
+        gain, spread = gain - other, spread + more
+    return float(ndtr(gain / np.sqrt(spread))) if spread > 0 else float(gain > 0)
+
+
+def average(total: Array, variance: Array, some: BoolArray) -> tuple[float, float]:
+    """The average of some effects, and its variance."""
+    return float(total[some].mean()), float(variance[some].sum() / some.sum() ** 2)

@@ -1,0 +1,153 @@
+"""From a table of past decisions and outcomes to the next decision, with reasons."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spillover import validate
+from spillover.constraints import Constraint, Unavailable
+from spillover.contracts import AnyPolicy, as_policy
+from spillover.history import History, read_history, replay_history
+from spillover.history.decision import known_signals, next_reasons
+from spillover.live import Learner
+from spillover.policies import find_policy
+from spillover.reasons.intervals import short_number
+from spillover.recommendation.arms import arm_answers
+from spillover.recommendation.cautions import cautions
+from spillover.recommendation.clarity import unclear
+from spillover.recommendation.facts import Facts, facts_of
+from spillover.recommendation.greedy import by_knowledge
+from spillover.recommendation.result import Recommendation
+from spillover.set_search import EFFORT, check_feasible
+from spillover.validate import quoted
+
+RECOMMENDED = "switching-sem"
+LISTED_DOSES = 6
+
+
+def next_decision(
+    table: Any,
+    *,
+    budget: int | None = None,
+    policy: str | AnyPolicy = RECOMMENDED,
+    reward_range: tuple[float, float] | None = None,
+    overall_range: tuple[float, float] | None = None,
+    constraints: Sequence[Constraint] = (),
+    unavailable: Sequence[str] = (),
+    greedy: bool = False,
+    effort: int = EFFORT,
+    seed: int = 0,
+    **reading: Any,
+) -> Recommendation:
+    """Read past decisions and outcomes, and recommend the next decision.
+
+    table: a path, or a table in memory. budget: how many arms may be chosen, at most.
+    policy: its name, or the policy itself. reward_range, overall_range: of z and y.
+    constraints: on this decision. unavailable: arms that cannot be chosen this time.
+    greedy: choose by what is known alone, without exploration. reading: further options of `read_history`.
+    """
+    history = read_history(table, reward_range=reward_range, overall_range=overall_range, **reading)
+    return decide(
+        history,
+        budget=budget,
+        policy=as_policy(find_policy(policy)()) if isinstance(policy, str) else as_policy(policy),
+        name=policy if isinstance(policy, str) else type(policy).__name__,
+        source=str(table) if isinstance(table, str | Path) else "",
+        constraints=constraints,
+        unavailable=unavailable,
+        greedy=greedy,
+        effort=effort,
+        seed=seed,
+        reward_range=reward_range,
+        overall_range=overall_range,
+    )
+
+
+def decide(
+    history: History,
+    *,
+    budget: int | None,
+    policy: AnyPolicy,
+    name: str,
+    source: str = "",
+    constraints: Sequence[Constraint] = (),
+    unavailable: Sequence[str] = (),
+    greedy: bool = False,
+    effort: int = EFFORT,
+    effort_hint: str | None = None,
+    seed: int = 0,
+    reward_range: tuple[float, float] | None = None,
+    overall_range: tuple[float, float] | None = None,
+    progress: Callable[[int], None] = lambda rounds: None,
+) -> Recommendation:
+    """The next decision after a history; see `next_decision`. name: of the policy, in the answer."""
+    most = check_budget(budget, history)
+    limits = (*constraints, *((Unavailable(list(unavailable)),) if unavailable else ()))
+    check_feasible(limits, len(history.arms), most, history.arms)
+    given = {"reward_range": reward_range, "overall_range": overall_range}
+    ranges = {key: value for key, value in given.items() if value is not None}
+    learner = replay_history(policy, history, budget=most, seed=seed, progress=progress, **ranges)
+    bound = learner.under(limits, arms=history.arms, effort=effort) if limits else learner
+    explanation = bound.explain()
+    alone = by_knowledge(explanation, most, limits, arms=history.arms, effort=effort)
+    facts = facts_of(history)
+    decision = alone if greedy else explanation
+    hint = {} if effort_hint is None else {"effort_hint": effort_hint}
+    reasons = next_reasons(learner, history, limits, effort, explanation=decision, **hint)
+    best = [history.arms[j] for j in np.argsort(-alone.score, kind="stable") if alone.chosen[j]]
+    return Recommendation(
+        source=source,
+        policy=name,
+        budget=most,
+        history=history,
+        constraints=limits,
+        reasons=reasons,
+        greedy=tuple(best),
+        not_yet=tuple(unclear(reasons, np.asarray(alone.chosen), facts.assessment, facts.sees_rewards)),
+        arms=arm_answers(reasons, facts.assessment, set(best), facts.sign, facts.per_arm),
+        cautions=tuple(warned(learner, history, facts, reasons)),
+        assessment=facts.assessment,
+        per_arm=facts.per_arm,
+        sign=facts.sign,
+        without_exploration=greedy,
+        taken=tuple(taken_from_data(learner, history, given)),
+    )
+
+
+def taken_from_data(learner: Learner, history: History, given: Mapping[str, Any]) -> Iterator[str]:
+    """What was taken from the data because it was not given."""
+    low, high = np.asarray(learner.problem.reward_range, float)
+    if given["reward_range"] is None and (low, high) != (0.0, 1.0):
+        yield f"own effects are taken to be about {short_number(low)} to {short_number(high)} (from the data; --range)"
+    if history.reference_dose is not None:
+        usual = [
+            f"{quoted(arm)} {short_number(dose)}"
+            for arm, dose in zip(history.arms, history.reference_dose, strict=True)
+            if np.isfinite(dose)
+        ]
+        more = f" and {len(usual) - LISTED_DOSES} more" if len(usual) > LISTED_DOSES else ""
+        yield (
+            f"effects are those of each arm's average amount ({', '.join(usual[:LISTED_DOSES])}{more}), taken to be "
+            "proportional to it: saturation is not modelled"
+        )
+
+
+def warned(learner: Learner, history: History, facts: Facts, reasons: Any) -> list[Any]:
+    signals = known_signals(learner, history)
+    return cautions(reasons, facts.assessment, facts.y, signals, sign=facts.sign, sees_rewards=facts.sees_rewards)
+
+
+def check_budget(budget: int | None, history: History) -> int:
+    """The budget, if there are that many arms; a missing one is asked for, with the numbers chosen so far."""
+    sizes = history.x.sum(axis=1)
+    arms = len(history.arms)
+    if budget is None:
+        raise ValueError(
+            f"budget is missing: give the number of the {arms} arms that may be chosen with --budget "
+            f"(so far {sizes.min()} to {sizes.max()} per round)"
+        )
+    validate.whole("budget", budget, 1)
+    validate.require(budget <= arms, "budget", budget, f"at most {arms}, the number of arms")
+    return budget

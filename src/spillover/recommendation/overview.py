@@ -1,0 +1,86 @@
+"""What is in a table, what can be learned from it and what not: before any decision."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spillover.assessment.finding import FINE, NOTE, WARNING, count_of
+from spillover.history import History
+from spillover.recommendation.data_table import data_lines
+from spillover.recommendation.facts import Facts, facts_of
+
+HEADINGS = {FINE: "Can be learned:", NOTE: "Good to know:", WARNING: "Cannot be learned, or misleads:"}
+SIGNS = {FINE: "+", NOTE: "-", WARNING: "!"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Overview:
+    """The check of a table: `print` it, or see `to_dict`."""
+
+    source: str
+    history: History
+    facts: Facts
+
+    def __str__(self) -> str:
+        history, assessment = self.history, self.facts.assessment
+        lines = [f"{self.source}: {self.size()}.", *column_lines(history), ""]
+        lines += data_lines(assessment, range(len(history.arms)), per_arm=self.facts.per_arm, sign=self.facts.sign)
+        for severity, heading in HEADINGS.items():
+            found = [finding for finding in assessment.findings if finding.severity == severity]
+            if found:
+                lines += ["", heading, *(f"  {SIGNS[severity]} {finding.sentence}" for finding in found)]
+        lines += ["", *(f"Note: {note}." for note in history.notes), self.next_step()]
+        return "\n".join(lines)
+
+    def size(self) -> str:
+        """How many rounds, arms and outcomes there are."""
+        history, assessment = self.history, self.facts.assessment
+        rounds = count_of(assessment.rounds, "round")
+        span = f" ({history.rounds[0]} to {history.rounds[-1]})" if len(history.rounds) > 1 else ""
+        arms = count_of(len(history.arms), "arm")
+        each = "" if self.facts.per_arm else ", with one outcome for all of them"
+        return f"{rounds}{span}, {arms}{each}; {count_of(assessment.known, 'round')} with outcomes"
+
+    def next_step(self) -> str:
+        """The command to run next, with the usual number of arms as the budget."""
+        sizes = self.history.x.sum(axis=1)
+        usual = max(int(sorted(sizes)[len(sizes) // 2]), 1) if len(sizes) else 1
+        return f"Next: spillover next {shlex.quote(self.source)} --budget {usual}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        return {
+            "file": self.source,
+            "columns": columns_of(self.history),
+            "columns_option": self.history.columns_option,
+            "minimise": self.history.minimise,
+            "context": list(self.history.context_names),
+            "first_round": self.history.rounds[0] if self.history.rounds else None,
+            "last_round": self.history.rounds[-1] if self.history.rounds else None,
+            "pending": list(self.history.pending),
+            "notes": list(self.history.notes),
+        } | self.facts.assessment.to_dict()
+
+
+def overview(history: History, source: str) -> Overview:
+    """The check of a history that was read from `source`."""
+    return Overview(source=source, history=history, facts=facts_of(history))
+
+
+def column_lines(history: History) -> list[str]:
+    """What each column was taken for, and the option to paste."""
+    if not history.taken:
+        return []
+    rows = [[taken.column, taken.meaning, taken.reason] for taken in history.taken]
+    lines = ["", "Columns:", *(f"  {line}" for line in align_left(rows))]
+    return [*lines, f"The same reading: {history.columns_option}"] if history.columns_option else lines
+
+
+def align_left(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def columns_of(history: History) -> list[dict[str, str]]:
+    return [{"column": taken.column, "meaning": taken.meaning, "reason": taken.reason} for taken in history.taken]

@@ -1,0 +1,121 @@
+"""The recommendation: what to choose next, and why; printable, and as plain values."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spillover.assessment import Assessment, Finding
+from spillover.constraints import Constraint
+from spillover.history import History
+from spillover.reasons import ArmReason, Reasons
+from spillover.reasons.health import join_rounds
+from spillover.recommendation.arms import ArmAnswer
+from spillover.recommendation.constraints_in_words import describe_constraints
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recommendation:
+    """What to choose next: `print` it, or see `choose`, `greedy`, `arms`, `warnings`, `to_frame` and `to_dict`."""
+
+    source: str  # the name of the file; "" for a table in memory
+    policy: str
+    budget: int
+    history: History
+    constraints: tuple[Constraint, ...]
+    reasons: Reasons
+    greedy: tuple[str, ...]  # the arms to choose by what is known alone, the best first
+    not_yet: tuple[str, ...]  # why the data cannot tell yet which arms are best; empty if they can
+    arms: tuple[ArmAnswer, ...]  # the chosen arms, then the others, each by decreasing score
+    cautions: tuple[Finding, ...]  # warnings and notes about the estimates
+    assessment: Assessment
+    per_arm: bool = True  # whether each arm has an outcome of its own
+    sign: float = 1.0  # -1 where outcomes are minimised
+    without_exploration: bool = False  # whether it was decided by what is known alone
+    taken: tuple[str, ...] = ()  # what was taken from the data because it was not given: ranges, doses
+
+    def __str__(self) -> str:
+        from spillover.recommendation.text import short_text
+
+        return short_text(self)
+
+    def explain(self) -> str:
+        """All reasons as text."""
+        from spillover.recommendation.text import full_text
+
+        return full_text(self)
+
+    @property
+    def chosen(self) -> list[ArmReason]:
+        """The arms to choose, the best first."""
+        return [arm for arm in self.reasons.ranked() if arm.chosen]
+
+    @property
+    def choose(self) -> list[str]:
+        """The names of the arms to choose, the best first."""
+        return [arm.arm for arm in self.chosen]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Everything that needs attention, in sentences."""
+        health = [signal.sentence for signal in self.reasons.health if signal.warning]
+        return [finding.sentence for finding in self.cautions if finding.warning] + health
+
+    @property
+    def notes(self) -> list[str]:
+        """What the owner of the table should know."""
+        own = [*over_budget(self.history, self.budget), *overlooked(self.history)]
+        said = [finding.sentence.rstrip(".") for finding in self.cautions if not finding.warning]
+        return [*self.history.notes, *own, *self.taken, *said]
+
+    @property
+    def constraints_in_words(self) -> list[str]:
+        return describe_constraints(self.constraints, self.choose, self.history.arms)
+
+    def to_frame(self) -> Any:
+        """The arms as a pandas table, in the order of `arms`."""
+        import pandas as pd
+
+        return pd.DataFrame([arm.to_dict() for arm in self.arms]).set_index("arm")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain values; the same as `spillover next --json`."""
+        return {
+            "file": self.source,
+            "policy": self.policy,
+            "budget": self.budget,
+            "round": self.history.following,
+            "choose": self.choose,
+            "greedy": list(self.greedy),
+            "without_exploration": self.without_exploration,
+            "not_yet": list(self.not_yet),
+            "warnings": self.warnings,
+            "arms": [arm.to_dict() for arm in self.arms],
+            "limits": self.constraints_in_words,
+            "rounds": len(self.history.rounds),
+            "pending": list(self.history.pending),
+            "notes": self.notes,
+            "findings": [finding.to_dict() for finding in (*self.cautions, *self.assessment.findings)],
+            "reasons": self.reasons.to_dict(),
+        }
+
+
+def over_budget(history: History, budget: int) -> Iterator[str]:
+    """Past rounds that chose more arms than the budget allows."""
+    sizes = history.x.sum(axis=1)
+    over = np.flatnonzero(sizes > budget)
+    if len(over):
+        rounds, first, outcomes = "one round", "", "its outcome is"
+        if len(over) > 1:
+            rounds, first, outcomes = f"{len(over):,} rounds", "first ", "their outcomes are"
+        example = f"{first}{history.rounds[over[0]]}, with {sizes[over[0]]}"
+        yield f"{rounds} chose more arms than the budget of {budget} ({example}); {outcomes} used all the same"
+
+
+def overlooked(history: History) -> Iterator[str]:
+    """Rounds without outcomes before rounds with outcomes: somebody may have forgotten to fill them in."""
+    known = np.flatnonzero(history.arrived)
+    late = np.flatnonzero(~history.arrived[: known[-1]]) if len(known) else known
+    if len(late):
+        yield f"pending although later rounds have outcomes: {join_rounds([history.rounds[t] for t in late])}"

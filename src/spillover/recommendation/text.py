@@ -1,0 +1,187 @@
+"""The recommendation as it is printed: in a few lines, or in full."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from spillover.reasons import ArmReason
+from spillover.reasons.health import join_rounds
+from spillover.reasons.intervals import decimals_for, round_to, short_number
+from spillover.reasons.render import format_number, is_visible
+from spillover.recommendation.arm_lines import arm_sentence
+from spillover.recommendation.data_table import data_lines
+from spillover.recommendation.result import Recommendation
+from spillover.set_search import best_set
+from spillover.validate import quoted
+
+LISTED_ARMS = 5  # in a line
+LISTED_CONTEXT = 6
+LISTED_WARNINGS = 5  # in the short answer
+TIE = 1e-9
+
+
+def short_text(answer: Recommendation) -> str:
+    """The decision, one line of reasons for each arm, and warnings."""
+    reasons, history = answer.reasons, answer.history
+    lines = [headline(answer), ""]
+    width = max((len(arm.arm) for arm in answer.chosen), default=0)
+    lines += [f"  {arm.arm.ljust(width)}  {arm_sentence(answer, arm)}" for arm in answer.chosen]
+    if answer.chosen:
+        lines.append("")
+    if not reasons.planned and any(arm.known for arm in answer.chosen):
+        lines.append(score_sentence(answer))
+    lines += context_lines(answer)
+    if history.pending:
+        lines.append(f"Pending: {join_rounds(history.pending)}.")
+    lines += note_lines(answer)
+    lines += warning_lines(answer, LISTED_WARNINGS)
+    lines.append("More: --explain (every arm, paths, swaps), --plot why.png, --json.")
+    return "\n".join(lines)
+
+
+def full_text(answer: Recommendation) -> str:
+    """The decision and all reasons."""
+    order = [arm.position for arm in answer.reasons.ranked()]
+    data = data_lines(answer.assessment, order, per_arm=answer.per_arm, sign=answer.sign)
+    fewer = ["Outcomes are minimised: below, positive effects are reductions.", ""] if answer.sign < 0 else []
+    lines = [headline(answer), "", *data, "", *fewer, str(answer.reasons), "", *context_lines(answer)]
+    own = [f"Warning: {finding.sentence}" for finding in answer.cautions if finding.warning]  # the health is above
+    return "\n".join([*lines, *note_lines(answer), *own])
+
+
+def warning_lines(answer: Recommendation, most: int) -> list[str]:
+    """The first warnings, and how many more there are."""
+    found = answer.warnings
+    lines = [f"Warning: {sentence}" for sentence in found[:most]]
+    if len(found) > most:
+        lines.append(f"And {len(found) - most} more warnings: see --explain.")
+    return lines
+
+
+def note_lines(answer: Recommendation) -> list[str]:
+    return [f"Note: {note}." for note in answer.notes]
+
+
+def headline(answer: Recommendation) -> str:
+    """What to choose; where the data cannot tell yet, that it is to learn."""
+    label = f" ({answer.history.following})" if answer.history.following else ""
+    names = all_names(answer.choose) if answer.chosen else f"nothing: {why_nothing(answer)}"
+    if not answer.not_yet:
+        return f"Next round{label}: choose {names}."
+    if answer.without_exploration or not answer.chosen:
+        return f"Next round{label}: not yet clear which arms are best; by what is known alone choose {names}."
+    return f"Next round{label}: not yet clear which arms are best; choose {names} to learn most."
+
+
+def all_names(names: Sequence[str]) -> str:
+    some = [quoted(name) for name in names]
+    return " and ".join([", ".join(some[:-1]), some[-1]] if len(some) > 1 else some)
+
+
+def why_nothing(answer: Recommendation) -> str:
+    """Whether the constraints or the scores leave nothing to choose."""
+    if not answer.constraints:
+        return "no arm is worth choosing"
+    arms = answer.history.arms
+    any_allowed = best_set(np.ones(len(arms)), answer.budget, answer.constraints, arms=arms).any()
+    return "no arm that the constraints allow is worth choosing" if any_allowed else "the constraints allow no arm"
+
+
+def score_sentence(answer: Recommendation) -> str:
+    """What the numbers in the lines of the arms are."""
+    dose = " at its usual amount" if answer.history.dose is not None else ""
+    fewer = " Outcomes are minimised: negative numbers are reductions." if answer.sign < 0 else ""
+    if any(arm.total_interval is not None for arm in answer.chosen):
+        return f"Numbers are expected effects of choosing the arm{dose}, with 95% credible intervals.{fewer}"
+    quantity = answer.reasons.quantity
+    bonuses = [arm.exploration for arm in answer.chosen if arm.known and is_visible(arm.exploration, arm.score)]
+    if not bonuses:
+        return f"The first number is the {quantity}{dose}.{fewer}"
+    sign = "plus" if min(bonuses) > 0 else "plus or minus"
+    return f"The first number is the score: the {quantity}{dose}, {sign} an exploration bonus.{fewer}"
+
+
+def context_lines(answer: Recommendation) -> list[str]:
+    """What is known alone, how close the decision was, its constraints, and what the policy learned from."""
+    lines = [f"Not yet: {reason}." for reason in answer.not_yet]
+    lines += [*coming_context(answer), *known_alone(answer), *runner_up(answer)]
+    lines += [f"Constraint: {constraint}." for constraint in answer.constraints_in_words]
+    return [*lines, learned_from(answer)]
+
+
+def coming_context(answer: Recommendation) -> Iterator[str]:
+    """The context that the decision is for."""
+    history = answer.history
+    if history.next_context is None or not history.context_names:
+        return
+    pairs = [
+        f"{name} {short_number(value)}" for name, value in zip(history.context_names, history.next_context, strict=True)
+    ]
+    more = f" and {len(pairs) - LISTED_CONTEXT} more" if len(pairs) > LISTED_CONTEXT else ""
+    yield f"Decided for the context: {', '.join(pairs[:LISTED_CONTEXT])}{more}."
+
+
+def known_alone(answer: Recommendation) -> Iterator[str]:
+    """The decision without exploration, where exploration could have changed it."""
+    if answer.without_exploration or not any(arm.known for arm in answer.reasons.arms):
+        return
+    if set(answer.greedy) == set(answer.choose):
+        yield "By what is known alone: the same."
+    else:
+        yield f"By what is known alone: {all_names(answer.greedy) or 'nothing'} (--greedy)."
+
+
+def learned_from(answer: Recommendation) -> str:
+    """How much data there was."""
+    history = answer.history
+    arrived, rounds, arms = int(history.arrived.sum()), len(history.rounds), len(history.arms)
+    if history.nothing_chosen:
+        where = f"the {arrived:,} of {rounds:,} rounds with outcomes"
+        return f"{answer.policy} learned nothing: none of the {arms:,} arms was chosen in {where}."
+    return f"{answer.policy} learned from {arrived:,} of {rounds:,} rounds with {arms:,} arms."
+
+
+def gap_number(answer: Recommendation, gap: float, arm: ArmReason) -> str:
+    """A distance between scores, with the digits that the intervals support."""
+    if arm.total_interval is None:
+        return format_number(gap)
+    decimals = decimals_for((arm.total_interval[1] - arm.total_interval[0]) / 2)
+    text = round_to(gap, decimals)
+    return text if float(text.replace(",", "")) != 0 else f"less than {round_to(10.0**-decimals, decimals)}"
+
+
+def runner_up(answer: Recommendation) -> Iterator[str]:
+    """How close the decision was. Under constraints another set may be closer than any swap of one arm."""
+    reasons = answer.reasons
+    chosen, others = answer.chosen, [arm for arm in reasons.ranked() if not arm.chosen]
+    if reasons.planned or not others:
+        return
+    if answer.constraints:
+        yield from left_out(answer, chosen, others)
+    if not chosen or not reasons.swaps:
+        return
+    best = reasons.swaps[0]  # without constraints: the best arm not chosen for the worst chosen one
+    last = next(arm for arm in chosen if arm.arm == best.out)
+    if not np.isfinite(best.change) or best.change > TIE * abs(last.score):  # better: a policy that draws its sets
+        return
+    tie = best.change >= -TIE * abs(last.score)
+    gap = gap_number(answer, -best.change, last)
+    if answer.constraints:
+        less = "a tie, broken at random" if tie else f"{gap} less"
+        yield f"Closest swap of one arm: {quoted(best.into)} for {quoted(best.out)}, {less}."
+        return
+    ahead = quoted(best.out)
+    behind = f"tied with {ahead}; the tie was broken at random" if tie else f"{gap} behind {ahead}"
+    yield f"Next best: {quoted(best.into)}, {behind}."
+
+
+def left_out(answer: Recommendation, chosen: Sequence[ArmReason], others: Sequence[ArmReason]) -> Iterator[str]:
+    """The arms that would be chosen by their scores if there were no constraints."""
+    by_chance = any(swap.change > 0 for swap in answer.reasons.swaps)  # allowed, and better: drawn by the policy
+    least = chosen[-1].score if len(chosen) >= answer.budget else 0.0
+    first = sorted(answer.reasons.arms, key=lambda arm: (-arm.score, not arm.chosen))[: answer.budget]
+    better = [arm for arm in others if arm in first and arm.score > least + TIE * abs(least)]
+    if better and not by_chance:
+        names = ", ".join(f"{quoted(arm.arm)} (score {format_number(arm.score)})" for arm in better[:LISTED_ARMS])
+        more = f" and {len(better) - LISTED_ARMS:,} more" if len(better) > LISTED_ARMS else ""
+        yield f"Left out because of the constraints: {names}{more}."

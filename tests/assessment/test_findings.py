@@ -1,0 +1,225 @@
+"""Each finding where it must be, and not where it must not."""
+
+import re
+
+import numpy as np
+import pytest
+
+from spillover.assessment import assess
+from tests.assessment.worlds import days, months, table
+
+
+def codes(found):
+    return {finding.code for finding in found.findings}
+
+
+def said(found, code):
+    finding = found.find(code)
+    assert finding is not None, found.findings
+    return finding
+
+
+def arms_of(found, code):
+    return said(found, code).arms
+
+
+def test_a_clean_table_has_no_warning() -> None:
+    x, y, c = table(0, context=1)
+    found = assess(x, y, context=c, rounds=days(len(x)))
+    assert found.warnings == ()
+    assert codes(found) >= {"enough-rounds", "separable"}
+
+
+def test_averages_are_those_of_the_rounds_with_and_without() -> None:
+    x, y, _ = table(1)
+    y[3, 0] = np.nan
+    found = assess(x, y).averages[0]
+    known = np.isfinite(y[:, 0])
+    inside, outside = y[known & x[:, 0], 0], y[known & ~x[:, 0], 0]
+    assert found.times == x[:, 0].sum()
+    assert found.own[:3] == pytest.approx((inside.mean(), outside.mean(), inside.mean() - outside.mean()))
+    error = np.sqrt(inside.var(ddof=1) / len(inside) + outside.var(ddof=1) / len(outside))
+    assert found.own.error == pytest.approx(error)
+    assert found.rest.chosen == pytest.approx(y[known & x[:, 0], 1:].sum(axis=1).mean())
+
+
+def test_arms_never_always_and_rarely_chosen() -> None:
+    x, y, _ = table(2, arms=5)
+    x[:, 0], x[:, 1], x[:, 2] = False, True, False
+    x[4, 2] = True
+    found = assess(x, y, arms="abcde")
+    assert arms_of(found, "never-chosen") == ("a",)
+    assert arms_of(found, "always-chosen") == ("b",)
+    assert arms_of(found, "rarely-varied") == ("c",)
+
+
+def test_arms_together_opposite_and_dependent() -> None:
+    x, y, _ = table(3, arms=6)
+    x[:, 1], x[:, 3] = x[:, 0], ~x[:, 2]
+    found = assess(x, y, arms="abcdef")
+    assert arms_of(found, "always-together") == ("a", "b")
+    assert arms_of(found, "always-opposite") == ("c", "d")
+    assert "separable" not in codes(found)
+    x, y, _ = table(3, arms=4)
+    x[:, 2] = x[:, 0] & x[:, 1]
+    x[:, 3] = x[:, 0] | x[:, 1]  # a + b = c + d
+    assert arms_of(assess(x, y, arms="abcd"), "arms-dependent") == ("a", "b", "c", "d")
+
+
+def test_choices_that_follow_from_the_context() -> None:
+    x, y, _ = table(4)
+    holiday = x[:, [1]].astype(float)
+    found = assess(x, y, context=holiday, arms="abcd")
+    assert arms_of(found, "arms-dependent") == ("b",)
+
+
+def test_a_constant_budget_is_noted() -> None:
+    x, y, _ = table(5, budget=2)
+    found = assess(x, y)
+    assert found.warnings == ()
+    assert "Exactly 2 arms were chosen" in said(found, "constant-budget").sentence
+
+
+def test_nearly_together() -> None:
+    x, y, _ = table(6, rounds=400)
+    x[:, 1] = x[:, 0]
+    x[::80, 1] ^= True
+    assert arms_of(assess(x, y, arms="abcd"), "nearly-together") == ("a", "b")
+
+
+def test_rounds_against_unknowns() -> None:
+    x, y, c = table(7, rounds=300, context=2)
+    assert "too-few-rounds" in codes(assess(x[:7], y[:7], context=c[:7]))
+    assert "few-rounds" in codes(assess(x[:15], y[:15], context=c[:15]))
+    assert "enough-rounds" in codes(assess(x, y, context=c))
+
+
+@pytest.mark.parametrize(("labels", "cycle"), [(days(364), 7), (months(120), 12)])
+def test_seasons_in_choices_and_residuals(labels, cycle) -> None:
+    x, y, _ = table(8, rounds=len(labels))
+    season = np.sin(2 * np.pi * np.arange(len(labels)) / cycle)
+    found = assess(x, y + 0.5 * season[:, None], rounds=labels, arms="abcd")
+    assert {finding.code for finding in found.warnings} == {"season-in-residuals"}
+    x[:, 2] = season > 0.3
+    found = assess(x, y, rounds=labels, arms="abcd")
+    assert arms_of(found, "choices-follow-season") == ("c",)
+
+
+def test_a_drift_is_no_season() -> None:
+    x, y, _ = table(9, rounds=120)
+    walk = np.cumsum(np.random.default_rng(1).normal(size=120))
+    found = assess(x, y + walk[:, None], rounds=months(120))
+    assert found.warnings == ()
+
+
+def test_a_trend_in_choices() -> None:
+    x, y, _ = table(10)
+    x[:, 1] = (np.arange(len(x)) > 60) ^ (np.arange(len(x)) % 30 == 0)
+    assert arms_of(assess(x, y, arms="abcd"), "choices-follow-trend") == ("b",)
+
+
+def test_an_arm_that_was_switched_on_once() -> None:
+    x, y, _ = table(10)
+    x[:, 1] = np.arange(len(x)) > 80
+    found = assess(x, y, arms="abcd")
+    assert arms_of(found, "switched-once") == ("b",)
+    assert "choices-follow-trend" not in codes(found)
+
+
+def test_outcomes_that_add_up_to_one() -> None:
+    x, y, _ = table(10)
+    shares = np.exp(y) / np.exp(y).sum(axis=1, keepdims=True)
+    assert said(assess(x, shares), "constant-sum").warning
+    assert "constant-sum" not in codes(assess(x, y))
+
+
+def test_a_baseline_is_seen_where_nothing_is_chosen() -> None:
+    x, y, _ = table(11, baseline=2.0, share=0.3)
+    assert "baseline" in codes(assess(x, y))
+    x, y, _ = table(11, noise=0.0, share=0.3)
+    assert "no-baseline" in codes(assess(x, y))
+
+
+def test_constant_outcomes() -> None:
+    x, y, _ = table(12)
+    y[:, 1] = 3.0
+    assert arms_of(assess(x, y, arms="abcd"), "constant-outcomes") == ("b",)
+    assert said(assess(x, np.ones_like(y)), "constant-outcomes").warning
+
+
+def test_common_shocks() -> None:
+    x, y, _ = table(13)
+    shock = np.random.default_rng(2).normal(size=(len(y), 1))
+    assert "common-shock" in codes(assess(x, y + shock))
+    assert "common-shock" not in codes(assess(x, y))
+
+
+def test_one_outcome_for_all_arms() -> None:
+    x, y, _ = table(14)
+    total = y.sum(axis=1, keepdims=True)
+    found = assess(x, total, outcomes=["sales"])
+    assert found.reduced.total == pytest.approx(assess(x, y).reduced.total)
+    assert np.isnan(found.reduced.own).all()
+    assert np.isnan(found.averages[0].own.chosen)
+
+
+def test_many_arms_get_averages_but_no_regression() -> None:
+    x, y, _ = table(18, rounds=500, arms=401)
+    found = assess(x, y)
+    assert np.isnan(found.reduced.effects).all()
+    assert found.averages[400].times == x[:, 400].sum()
+    assert codes(found) == {"too-few-rounds" if len(x) <= 402 else "few-rounds", "separable"}
+
+
+def test_nothing_known_yet() -> None:
+    x, y, _ = table(15, rounds=3)
+    found = assess(x, np.full_like(y, np.nan))
+    assert codes(found) == {"too-few-rounds"}
+    assert assess(np.zeros((0, 2)), np.zeros((0, 2))).known == 0
+
+
+def test_units_and_order_do_not_matter() -> None:
+    x, y, c = table(16, context=1, baseline=1.0)
+    found, scaled = assess(x, y, context=c, arms="abcd"), assess(x, 1e6 * y, context=1e-3 * c, arms="abcd")
+    assert codes(found) == codes(scaled)
+    assert scaled.reduced.effects == pytest.approx(1e6 * found.reduced.effects)
+    order = [2, 0, 3, 1]
+    turned = assess(x[:, order], y[:, order], context=c, arms="cadb")
+    assert turned.reduced.total == pytest.approx(found.reduced.total[order])
+    shuffled = np.random.default_rng(0).permutation(len(x))
+    assert assess(x[shuffled], y[shuffled], context=c[shuffled]).reduced.errors == pytest.approx(found.reduced.errors)
+
+
+def test_content_for_programs_has_plain_values() -> None:
+    x, y, _ = table(17)
+    content = assess(x, y, arms="abcd").to_dict()
+    assert [arm["arm"] for arm in content["arms"]] == list("abcd")
+    assert content["arms"][0]["least_squares"]["identified"] is True
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"y": np.zeros((4, 3))}, "shape of y = (4, 3): must be (5, 2)"),
+        ({"dose": np.zeros(5)}, "shape of dose"),
+        ({"context": np.zeros(5)}, "shape of context"),
+        ({"rounds": ["1"]}, "length of rounds = 1: must be 5"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(given, words) -> None:
+    arguments = {"x": np.zeros((5, 2)), "y": np.zeros((5, 2))} | given
+    with pytest.raises(ValueError, match=re.escape(words)):
+        assess(**arguments)
+
+
+@pytest.mark.long
+def test_false_alarms_are_rare() -> None:
+    """On 200 clean tables of daily and monthly rounds, with and without a drift of the baseline."""
+    alarms = []
+    for seed in range(200):
+        labels = days(200) if seed % 2 else months(120)
+        x, y, c = table(seed, rounds=len(labels), context=seed % 3)
+        drift = np.cumsum(0.1 * np.random.default_rng(seed).normal(size=len(x))) if seed % 4 < 2 else np.zeros(len(x))
+        found = assess(x, y + drift[:, None], context=c, rounds=labels)
+        alarms.append({finding.code for finding in found.warnings})
+    assert sum(map(bool, alarms)) <= 2

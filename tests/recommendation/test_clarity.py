@@ -1,0 +1,56 @@
+"""Whether the data can tell yet which arms are best."""
+
+import numpy as np
+import pytest
+
+from spillover.assessment import assess
+from spillover.reasons import reasons
+from spillover.recommendation.clarity import probability_of_better, unclear
+from tests.assessment.worlds import table
+from tests.recommendation.answers import explanation
+
+EFFECTS = np.diag([1.0, 0.5, 0.4])
+BEST = np.array([True, False, False])
+
+
+def why(x=None, y=None, *, sees_rewards=False, best=BEST, **options):
+    if x is None:
+        x, y, _ = table(0, arms=3, effects=EFFECTS)
+    found = reasons(explanation(EFFECTS, **options), arms=list("abc"))
+    return list(unclear(found, best, assess(x, y, arms="abc"), sees_rewards))
+
+
+def test_clear_where_the_best_is_known_to_be_better() -> None:
+    assert why() == []
+
+
+def test_intervals_that_overlap() -> None:
+    (reason,) = why(half_width=2.0)
+    assert reason.startswith("the best 1 arm by what is known alone is better than the others with a probability of ")
+
+
+def test_the_probability_is_that_of_two_normal_averages() -> None:
+    generator = np.random.default_rng(0)
+    found = reasons(explanation(EFFECTS, half_width=0.8 / np.sqrt(3)))
+    draws = np.diagonal(EFFECTS) + 0.8 / 1.96 * generator.normal(size=(200_000, 3))
+    expected = (draws[:, 0] > draws[:, 1:].mean(axis=1)).mean()
+    assert probability_of_better(found, BEST) == pytest.approx(expected, abs=0.005)
+    everything = (draws.mean(axis=1) > 0).mean()
+    assert probability_of_better(found, np.ones(3, bool)) == pytest.approx(everything, abs=0.005)
+
+
+def test_too_few_rounds_arms_together_and_constant_outcomes() -> None:
+    x, y, _ = table(1, arms=3, effects=EFFECTS)
+    assert why(x[:4], y[:4]) == ["4 rounds with outcomes for 4 unknowns"]
+    assert why(x[:4], y[:4], sees_rewards=True) == []
+    x[:, 1] = x[:, 0]
+    (reason,) = why(x, y)
+    assert reason == "a and b were always chosen together, so which of them works is not known"
+    assert why(x, y, best=np.array([True, True, False])) == []
+    x[:, 0] = True
+    assert "a was chosen in every round" in why(x, y)
+    assert why(x, np.ones_like(y))[0] == "all outcomes are the same"
+
+
+def test_nothing_is_known_without_outcomes() -> None:
+    assert why(known=[False] * 3) == ["no arm has an outcome yet"]

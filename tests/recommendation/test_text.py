@@ -1,0 +1,108 @@
+"""What is printed: numbers with intervals, what is known alone, and the sign and the units of the table."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spillover.recommendation.overview import overview
+from tests.recommendation.histories import EFFECTS, answer, history
+
+
+def lines(found):
+    return str(found).splitlines()
+
+
+def test_numbers_have_the_digits_that_their_intervals_support() -> None:
+    first = lines(answer(half_width=0.2))
+    assert first[0] == "Next round (2020-05-01): choose a."
+    assert first[2].startswith("  a  1.5 (1.2 to 1.8): 1.00 (0.80 to 1.20) by itself, 0.50 (0.22 to 0.78) spill-over")
+    assert "Numbers are expected effects of choosing the arm, with 95% credible intervals." in first
+
+
+def test_what_is_known_alone_is_said_where_exploration_decides() -> None:
+    found = answer(index=np.array([1.0, 0.9, 2.0]), score=np.array([1.0, 0.9, 2.0]))
+    assert found.choose == ["c"]
+    assert found.greedy == ("a",)
+    assert "By what is known alone: a (--greedy)." in lines(found)
+    alone = answer(index=np.array([1.0, 0.9, 2.0]), score=np.array([1.0, 0.9, 2.0]), greedy=True)
+    assert alone.choose == ["a"]
+    assert not any("By what is known alone" in line for line in lines(alone))
+    assert all(arm.exploration == 0 for arm in alone.arms)
+
+
+def test_an_answer_that_is_not_clear_yet() -> None:
+    found = answer(half_width=5.0)
+    assert lines(found)[0] == "Next round (2020-05-01): not yet clear which arms are best; choose a to learn most."
+    assert any(line.startswith("Not yet: the best 1 arm by what is known alone is better") for line in lines(found))
+    assert found.to_dict()["not_yet"]
+
+
+def test_minimised_outcomes_are_reported_in_their_own_sign() -> None:
+    past = history()
+    found = answer(replace(past, minimise=True), half_width=0.2)
+    assert "  a  -1.5 (-1.8 to -1.2): -1.00 (-1.20 to -0.80) by itself" in str(found)
+    assert "Outcomes are minimised: negative numbers are reductions." in str(found)
+    arm = found.arms[0]
+    assert (arm.total, arm.effect) == pytest.approx((-1.5, -1.0))
+    assert arm.outcome_when_chosen == pytest.approx(-past.y[past.x[:, 0], 0].mean())
+    assert arm.least_squares_effect == pytest.approx(-1.0, abs=0.2)
+    assert "Outcomes are minimised: below, positive effects are reductions." in found.explain()
+
+
+def test_one_outcome_for_all_arms() -> None:
+    past = history()
+    total = np.zeros_like(past.y)
+    total[:, 0] = past.y.sum(axis=1)
+    found = answer(replace(past, observes="payoff", y=total), half_width=0.2)
+    assert lines(found)[2].startswith("  a  1.5 (1.2 to 1.8)")
+    assert "by itself" not in str(found)
+    assert found.arms[0].outcome_when_chosen == pytest.approx(total[past.x[:, 0], 0].mean())
+    assert found.warnings == []
+    assert "others' difference" not in found.explain()
+
+
+def test_amounts_and_context_are_said() -> None:
+    past = history()
+    dose = np.where(past.x, 1.0, 0.0)
+    context = np.random.default_rng(0).normal(size=(len(past.x), 1))
+    past = replace(
+        past,
+        dose=dose,
+        reference_dose=np.array([1200.0, 3.0, 0.5]),
+        context=context,
+        context_names=("price",),
+        next_context=np.array([1.25]),
+    )
+    found = answer(past, context_effect=np.array([0.1, 0.0, 0.0]), baseline=np.full(3, 0.2))
+    assert "effects of choosing the arm at its usual amount" in str(found)
+    assert "Decided for the context: price 1.25." in lines(found)
+    assert any("average amount (a 1,200, b 3.00, c 0.500)" in note for note in found.notes)
+    assert "context adds  baseline" in found.explain()
+    assert found.arms[0].context_effect == pytest.approx(0.1)
+
+
+def test_warnings_are_few_in_the_short_answer() -> None:
+    wrong = EFFECTS.copy()
+    wrong[1, 0] *= -1
+    found = answer(history(), effects=wrong, budget=1)
+    assert sum(line.startswith("Warning: ") for line in lines(found)) == 1
+    assert "choosing a is said to move b by -0.500" in found.warnings[0]
+
+
+def test_the_table_of_arms() -> None:
+    found = answer()
+    frame = found.to_frame()
+    assert list(frame.index) == [arm.arm for arm in found.arms]
+    content = found.to_dict()
+    assert [arm["arm"] for arm in content["arms"]] == list(frame.index)
+    assert content["arms"][0]["total_interval"] == pytest.approx([1.5 - 0.05 * 3**0.5, 1.5 + 0.05 * 3**0.5])
+    assert content["arms"][0]["times_chosen"] == history().x[:, 0].sum()
+
+
+def test_an_overview_of_a_table() -> None:
+    words = str(overview(history(), "sales.csv"))
+    assert words.startswith("sales.csv: 120 rounds (2020-01-01 to 2020-04-29), 3 arms; 120 rounds with outcomes.")
+    assert words.endswith("Next: spillover next sales.csv --budget 1")
+    assert "Can be learned:" in words
+    assert "Cannot" not in words
