@@ -391,6 +391,13 @@ class NeedsAnOrder(Sound):
         return super().init(problem, rng, batch)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ForgetsToLook(Sound):
+    """Accepts missing outcomes, and adds them up."""
+
+    accepts_missing = True
+
+
 BROKEN_POLICIES = [
     (NotFrozen, "check_form", "not frozen"),
     (NotADataclass, "check_form", "not a dataclass"),
@@ -435,6 +442,7 @@ BROKEN_POLICIES = [
     (ExplainsOne, "check_explanation", r"gives clock the shape \(\)"),
     (ExplainsOtherScores, "check_explanation", "has a score of .* that is not chosen"),
     (CatchesUpTooFast, "check_catch_up", r"counts\[\d\] is .* against"),
+    (ForgetsToLook, "check_parts", "after update in round .* there is NaN in sums"),
     (NeedsTwoArms, "check_edge_shapes", "with one arm, batch .*IndexError"),
     (NeedsAnArmToSpare, "check_edge_shapes", "with a budget for all arms, batch .*ValueError"),
     (NeedsRewards, "check_edge_shapes", "with rewards that are all zero, batch .*NaN in ceiling"),

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
-from spillover.environments.synthetic import check_course
+from spillover.environments.surroundings import Surroundings, given_surroundings
+from spillover.environments.synthetic import check_course, check_observes
 from spillover.environments.world import SEMWorld
 from spillover.rng import Rng
 from spillover.types import Array, Batch
@@ -22,6 +23,11 @@ class FixedSEM:
     `acyclic=False` and a spectral radius below 1, and keeps its order.
     means: (n,), or (periods, n) with one row for each stationary period; `changes` are the first rounds of the later
     ones. gain: the diagonal of F.
+    baseline: (n,), the outcomes that there are without any decision (before spill-over).
+    context: (rounds, k), a row for each round, known before the decision. context_effect, context_on_baseline: (n, k),
+    what a unit of each column adds to an arm's mean (which stays in [0, 1]) and to its baseline.
+    confounding: a number or (n,), how strongly a hidden common cause, a standard normal in each round cut off at four
+    deviations, acts on an arm's reward and on its equation. observes: "both", "overall" or "payoff"; see `Problem`.
 
     >>> world = FixedSEM(adjacency=[[0, 0], [0.5, 0]], means=[0.9, 0.2], budget=1)
     >>> world.order, world.arms  # arm 0 acts on arm 1, so it comes last
@@ -39,6 +45,12 @@ class FixedSEM:
     gain: Any = None
     noise: float = 0.0
     acyclic: bool = True
+    baseline: Any = None
+    context: Any = None
+    context_effect: Any = None
+    context_on_baseline: Any = None
+    confounding: Any = None
+    observes: str = "both"
 
     def __post_init__(self) -> None:
         a = self.matrix()
@@ -59,6 +71,8 @@ class FixedSEM:
             self.gain,
             f"{n} finite numbers > 0",
         )
+        check_observes(self.observes)
+        _ = self.surroundings()
         if self.acyclic:
             _ = self.order
         else:
@@ -111,6 +125,56 @@ class FixedSEM:
             return np.ones(len(self.matrix()))
         return self.by_name("gain", self.gain)
 
+    def surroundings(self) -> Surroundings | None:
+        """Baseline, context and hidden cause in the user's order, checked; None if there is nothing of the kind."""
+        names = ("baseline", "context", "context_effect", "context_on_baseline", "confounding")
+        if all(getattr(self, name) is None for name in names):
+            return None
+        return given_surroundings(
+            len(self.matrix()),
+            self.horizon,
+            self.each_arm("baseline"),
+            self.table(),
+            self.coefficients("context_on_baseline"),
+            self.coefficients("context_effect"),
+            self.each_arm("confounding"),
+        )
+
+    def each_arm(self, name: str) -> Array | None:
+        """A finite number for each arm, in the user's order; None if it is not given."""
+        given = getattr(self, name)
+        if given is None:
+            return None
+        n = len(self.matrix())
+        values = self.by_name(name, given)
+        values = np.full(n, values) if values.ndim == 0 else values
+        good = values.shape == (n,) and bool(np.isfinite(values).all())
+        validate.require(good, name, given, f"a finite number, or {n} of them, one for each arm")
+        return values
+
+    def table(self) -> Array | None:
+        """The context, (rounds, k)."""
+        if self.context is None:
+            return None
+        values = validate.numbers("context", self.context, "numbers, (rounds, k)")
+        good = values.ndim == 2 and len(values) >= self.horizon and values.shape[1] > 0
+        shape = f"(rounds, k) with at least {self.horizon} rounds, the horizon"
+        validate.require(good, "shape of context", values.shape, shape)
+        validate.require(bool(np.isfinite(values).all()), "context", self.context, "finite numbers")
+        return values
+
+    def coefficients(self, name: str) -> Array | None:
+        """What the context columns do to each arm, (n, k), in the user's order."""
+        given = getattr(self, name)
+        if given is None:
+            return None
+        validate.require(self.context is not None, name, given, "None, as there is no context")
+        values = validate.numbers(name, given, "numbers, (n, k)")
+        shape = (len(self.matrix()), np.shape(self.context)[1])
+        good = values.shape == shape and bool(np.isfinite(values).all())
+        validate.require(good, name, given, f"finite numbers of shape {shape}: (arms, context columns)")
+        return values
+
     def by_name(self, name: str, given: Any) -> Array:
         """Values for the arms, by position, or by name if they have labels."""
         labels = given.columns if hasattr(given, "columns") else given.index if hasattr(given, "index") else None
@@ -138,6 +202,7 @@ class FixedSEM:
 
     def draw(self, rng: Rng, batch: Batch = ()) -> SEMWorld:
         order = list(self.order)
+        around = self.surroundings()
         a, levels, gain = self.matrix()[np.ix_(order, order)], self.levels()[:, order], self.gains()[order]
         return SEMWorld(
             graphs=np.broadcast_to(a, (*batch, 1, *a.shape)),
@@ -153,6 +218,8 @@ class FixedSEM:
             noise=self.noise,
             acyclic=self.acyclic,
             arms=self.arms,
+            surroundings=None if around is None else around.of_arms(order).spread(batch),
+            observes=self.observes,
         )
 
 

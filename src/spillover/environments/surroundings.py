@@ -62,6 +62,11 @@ class Surroundings:
         drawn = rng.at(Purpose.SURROUNDINGS, t).normal(1)
         return np.asarray(self.loading * np.clip(drawn, -LARGEST_CAUSE, LARGEST_CAUSE))
 
+    def of_arms(self, order: list[int]) -> "Surroundings":
+        """The same surroundings with the arms in another order."""
+        moved = {"on_baseline": self.on_baseline[..., order, :], "on_effect": self.on_effect[..., order, :]}
+        return replace(self, baseline=self.baseline[..., order], loading=self.loading[..., order], **moved)
+
     def spread(self, batch: Batch) -> "Surroundings":
         """The same surroundings for every replication of a batch."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}

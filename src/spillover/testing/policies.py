@@ -1,12 +1,13 @@
 """The contract of a policy."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from spillover.contracts import AnyPolicy, Environment, FourFunctions, as_policy
-from spillover.delays import ConstantDelay, UniformDelay
+from spillover.contracts import AnyPolicy, Environment, FourFunctions, Policy, as_policy
+from spillover.delays import ArmDelays, ConstantDelay, LossyDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM
 from spillover.hyperparameters import value_of, with_values
 from spillover.policies import Uniform
@@ -35,15 +36,47 @@ def check_policy(
 ) -> None:
     """Check the contract of `spillover.contracts.Policy`.
 
-    environment: where to test it, with a short horizon; by default five arms, of which two are played.
+    environment: where to test it, with a short horizon; by default five arms, of which two are played. A policy that
+        uses context, fits a baseline or does without z is also tested where there is context, a baseline or no z.
     edge_shapes: also test one arm, all arms at once, no rewards at all, a single round and a graph with a cycle; set
         it to False for a policy that works with a fixed number of arms only.
     """
     usual = SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=30, changes=(12,), law="beta")
     trial = Trial(environment or usual, seed)
     run_checks(policy, POLICY_CHECKS, trial)
+    if environment is None:
+        for demanding in demanding_worlds(as_policy(policy), usual):
+            run_checks(policy, DEMANDING_CHECKS, Trial(demanding, seed))
     if edge_shapes:
         run_checks(policy, (check_edge_shapes,), trial)
+
+
+def demanding_worlds(player: Policy, usual: SyntheticSEM) -> list[SyntheticSEM]:
+    """Worlds with what the policy says that it can handle, and without what it says that it does not need."""
+    found = []
+    context, baseline = 2 if player.uses_context else 0, player.fits_baseline
+    if context or baseline or not player.needs_rewards:
+        observes = "both" if player.needs_rewards else "overall"
+        found.append(replace(usual, context=context, baseline=baseline, observes=observes, noise=0.1))
+    if not player.needs_outcomes and not player.needs_rewards:
+        found.append(replace(usual, context=context, baseline=baseline, observes="payoff"))
+    return found
+
+
+def check_parts(policy: Any, trial: Trial) -> None:
+    """A policy that accepts missing outcomes works with arms that report at different times, row by row."""
+    player, world, _ = start_trial(policy, trial, 0)
+    if not player.accepts_missing:
+        return
+    n = world.problem.n_arms
+    late = ArmDelays(tuple(LossyDelay(UniformDelay(0, 1 + arm), 0.1) for arm in range(n)))
+    run_around(Feasible, policy, trial, late)
+    run_around(Pure, policy, trial, late)
+    together = list(steps(policy, trial, late, rows_of((3,))))
+    for row in range(3):
+        whole = [{name: np.asarray(value[row]) for name, value in step.items()} for step in together]
+        broken = f"with outcomes in parts row {row} of a batch (3,) differs from the same replication alone"
+        demand_same_run(whole, list(steps(policy, trial, late, row)), broken, "keep the rows of a batch independent")
 
 
 def check_form(policy: Any, trial: Trial) -> None:
@@ -234,4 +267,17 @@ POLICY_CHECKS = (
     check_order,
     check_catch_up,
     check_explanation,
+    check_parts,
+)
+# where there is context, a baseline or no z; the others would only repeat what they have found already
+DEMANDING_CHECKS = (
+    check_state,
+    check_feasible,
+    check_pure,
+    check_rows,
+    check_reload,
+    check_override,
+    check_catch_up,
+    check_explanation,
+    check_parts,
 )

@@ -13,7 +13,7 @@ from spillover.policy_wrapper import PolicyWrapper
 from spillover.rng import Rng
 from spillover.state import copy_state, leaves, load_state, save_state, unflatten
 from spillover.testing.shared import Arrays, demand, demand_equal, random_sets, snapshot, type_name
-from spillover.types import Batch, BoolArray, Choice, Explanation, Feedback, Problem, State
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, Problem, State
 
 SHOWN = ("mean", "count", "clock", "index", "adjacency", "gain", "weights", "score", "chosen", "planned")
 
@@ -76,6 +76,9 @@ class Feasible(Wrapper):
         demand(form is None or form[1][: len(self.batch)] == self.batch, f"{where} with a {name} {form}", remedy)
         demand(not array or not (carried != carried).any(), f"{where} with a {name} that contains NaN", remedy)
 
+    def observe(self, state: State, context: Array) -> State:
+        return self.without_nan(super().observe(state, context), "observe")
+
     def played(self, state: State, x: BoolArray) -> State:
         return self.without_nan(super().played(state, x), "played")
 
@@ -108,6 +111,15 @@ class Pure(Wrapper):
         remedy = "keep no memory besides the state, and draw from the given rng only"
         demand_equal(choice_arrays(choice), choice_arrays(again), broken, remedy)
         return choice
+
+    def observe(self, state: State, context: Array) -> State:
+        before, given = snapshot(state), {"context": np.array(context)}
+        after = super().observe(state, context)
+        where = f"in round {self.played_rounds + 1}"
+        demand_equal({"context": np.asarray(context)}, given, f"observe changed the context {where}", "copy it first")
+        remedy = "return state._replace(...) with new arrays: only update may rewrite them"
+        demand_equal(snapshot(state), before, f"observe changed the state {where}", remedy)
+        return after
 
     def played(self, state: State, x: BoolArray) -> State:
         before, given = snapshot(state), {"x": np.array(x)}
