@@ -1,11 +1,12 @@
 """From the cells of a table to a history: what is missing is counted and said, rounds to decide are set apart."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from spillover.history.columns_option import Item
+from spillover.history.columns_option import STAR, Item, write_item
 from spillover.history.context import BUILT_IN, Context, Part, built_in, column_parts, whole_context
 from spillover.history.frame import Frame
 from spillover.history.groups import collapsed
@@ -241,11 +242,12 @@ def unused_notes(frame: Frame, reading: Reading, panel: Panel) -> list[str]:
     notes = []
     if offered:
         free = [name for name in frame.names if name not in reading.used]
-        short = [name.replace("\0", "*") for name in collapsed(offered, free)]
-        said = ", ".join(map(quoted, short[:LISTED])) + (
+        short = collapsed(offered, free)
+        said = ", ".join(quoted(name.replace(STAR, "*")) for name in short[:LISTED]) + (
             f" and {len(short) - LISTED} more" if len(short) > LISTED else ""
         )
-        notes.append(f"not used, but could be context: {said} (--context {','.join(map(quoted, short[:LISTED]))})")
+        option = shlex.quote(",".join(write_item(Item(name)) for name in short[:LISTED]))
+        notes.append(f"not used, but could be context if known before the decision: {said} (--context {option})")
     if ignored:
         notes.append(f"columns not used: {', '.join(map(quoted, ignored))}")
     return notes

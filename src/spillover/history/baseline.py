@@ -7,6 +7,7 @@ from spillover.types import Array, BoolArray
 ROUNDS_FOR_EACH_ARM = 5  # rounds that are looked at, the last ones; at least FEWEST
 FEWEST = 1_000
 SURE = 5.0  # standard errors from which on an intercept is no chance
+SINGULAR = 1e-5  # of the scaled design, from which on its columns count as dependent
 EXACT = 1e-9  # share of the largest outcome below which an intercept is rounding
 
 
@@ -24,10 +25,16 @@ def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool
     if count <= len(used) + 1 or not len(used):
         return False
     design = np.column_stack([np.ones(count), z[np.ix_(known, used)]])
-    gram = design.T @ design
-    inverse = np.linalg.pinv(gram, rcond=1e-12, hermitian=True)
-    if abs(float(inverse[0] @ gram[:, 0]) - 1.0) > 1e-6:  # rewards of constant sum: the intercept cannot be told
+    scale = np.sqrt((design**2).sum(axis=0))
+    gram = (design / scale).T @ (design / scale)
+    try:
+        root = np.linalg.cholesky(gram)
+    except np.linalg.LinAlgError:
         return False
+    if root.diagonal().min() < SINGULAR:  # such as rewards of constant sum: the intercept cannot be told
+        return False
+    inverse = np.linalg.inv(root)
+    inverse = (inverse.T @ inverse) / np.outer(scale, scale)
     weights = inverse @ (design.T @ y[known])
     residual = y[known] - design @ weights
     error = np.sqrt(np.maximum(inverse[0, 0] * (residual**2).sum(axis=0) / max(count - len(used) - 1, 1), 0.0))

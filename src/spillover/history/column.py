@@ -14,7 +14,7 @@ from spillover.history.periods import AskOrder, Rounds, parse_rounds
 from spillover.types import Array, BoolArray, IntArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Style:
     """How the cells of a table are written, where a cell alone does not tell."""
 
@@ -167,4 +167,6 @@ class Column:
     @property
     def is_unique(self) -> bool:
         """Whether no two rows have the same text, and none is empty."""
-        return len(np.unique(self.codes)) == len(self.codes) and bool((self.codes >= 0).all())
+        return (
+            len(self.texts) >= len(self) and len(np.unique(self.codes)) == len(self) and bool((self.codes >= 0).all())
+        )

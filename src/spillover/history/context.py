@@ -1,6 +1,7 @@
 """Context: what is known of a round before the decision, as columns of numbers.
 
-Numbers are taken as they are. A column of a few texts becomes one column of 0 and 1 for each value but the commonest.
+Numbers are taken as they are. A column of a few texts becomes one column of 0 and 1 for each value but the commonest;
+an empty text is a value too (no event, no holiday).
 `month`, `weekday`, `season` and `trend` are computed from the rounds if the table has no such column:
 
     month    0 or 1 for each month but the first one that occurs
@@ -22,6 +23,7 @@ from spillover.history.number_text import is_empty
 from spillover.types import Array, IntArray
 
 MOST_VALUES = 24  # of a column of texts that is used as context
+NO_TEXT = "none"  # the value of an empty cell in a column of texts
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAYS = 365.2425
 
@@ -80,7 +82,7 @@ def indicators(name: str, cells: Sequence[str], values: Sequence[object]) -> Par
             raise ValueError(f"{name} = {text!r}: must be a value that past rounds have: {', '.join(known)}")
         return [float(text == value) for value in kept]
 
-    table = [[np.nan] * len(kept) if is_empty(cell) else encode(cell) for cell in cells]
+    table = [[np.nan] * len(kept) if cell == "" else encode(cell) for cell in cells]
     return Part(
         name, tuple(f"{name}={value}" for value in kept), np.array(table).reshape(len(cells), len(kept)), encode
     )
@@ -132,8 +134,10 @@ def text_part(name: str, texts: Sequence[str], rounds: IntArray, count: int) -> 
     """A column of texts, the same in all rows of a round."""
     cells = [""] * count
     for text, t in zip(texts, rounds.tolist(), strict=True):
-        if not is_empty(text):
-            if cells[t] not in ("", text):
+        if is_empty(text):
+            cells[t] = cells[t] or NO_TEXT
+        else:
+            if cells[t] not in ("", NO_TEXT, text):
                 raise ValueError(
                     f"context = {name!r}: must have one text for all rows of a round, but has {cells[t]!r} and {text!r}"
                 )

@@ -12,7 +12,7 @@ import numpy as np
 from spillover.history import words
 from spillover.history.column import Column
 from spillover.history.columns_option import Item
-from spillover.history.find_rounds import Layout, joint_codes
+from spillover.history.find_rounds import Layout, distinct, joint_codes
 from spillover.history.frame import Frame
 from spillover.history.groups import find_groups
 from spillover.history.reading import BY_NAME
@@ -76,9 +76,8 @@ def is_label(column: Column) -> bool:
 
 def varies_between_arms(frame: Frame, column: Column, rounds: Sequence[str]) -> bool:
     """Whether the cells of a round differ in some round."""
-    together = joint_codes(frame, rounds)
-    both = np.unique(np.stack([together, column.codes], axis=1), axis=0)
-    return len(both) > len(np.unique(together))
+    together = distinct(joint_codes(frame, rounds))
+    return distinct(joint_codes(frame, [*rounds, column.name])) > together
 
 
 def long_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidate]:
@@ -153,13 +152,9 @@ def named_decisions(frame: Frame, layout: Layout) -> list[Candidate]:
 
 
 def is_constant(column: Column) -> bool:
-    """Whether all cells that have a value have the same one."""
-    return len(np.unique(column.codes[column.filled])) <= 1 and column.flags is not None and not has_marks(column)
-
-
-def has_marks(column: Column) -> bool:
-    """Whether both yes and no are there, with empty cells for no."""
-    return column.flags is not None and len(np.unique(column.flags[column.flags >= 0])) > 1
+    """Whether all cells that are yes or no are the same."""
+    flags = column.flags
+    return flags is not None and not bool((flags == 1).any() and (flags == 0).any())
 
 
 def is_amount(column: Column) -> bool:

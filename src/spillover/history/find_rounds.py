@@ -16,7 +16,7 @@ from spillover.types import IntArray
 DATES = "by its content: dates"
 ROW_NUMBERS = "by its content: it numbers the rows"
 NAMES = "by its content: names that appear once in each round"
-MOST_SPELT_OUT = 3  # columns of a round: year, month, day
+MANY = 20  # codes for each row up to which they are counted without sorting
 
 
 class RoundColumns(NamedTuple):
@@ -40,20 +40,26 @@ def round_candidates(frame: Frame) -> list[RoundColumns]:
     found = spelt_out(frame)
     parts = {name for candidate in found for name in candidate.names}
     for column in frame.columns:
-        if column.name in parts:
-            continue
-        named = words.rank(column.name, words.ROUND)
-        if column.name == "index" and not column.is_typed and column.rounds:
-            named = 0
-        if column.asks_order:
-            ask_order(frame, column)
-        if named is not None and (column.rounds or is_mostly_rounds(column)):
-            found.append(RoundColumns((column.name,), BY_NAME, 2 * named))
-        elif column.rounds and column.rounds.kind != NUMBER:
-            found.append(RoundColumns((column.name,), DATES, 3))
-        elif words.rank(column.name, words.ROW_NUMBER) is not None and column.rounds and column.is_unique:
-            found.append(RoundColumns((column.name,), ROW_NUMBERS, 4))
+        candidate = None if column.name in parts or column.is_blank else round_candidate(frame, column)
+        found += [candidate] if candidate else []
     return sorted(found, key=lambda candidate: (candidate.rank, -len(candidate.names)))
+
+
+def round_candidate(frame: Frame, column: Column) -> RoundColumns | None:
+    """A column as rounds, if its name or its content says so."""
+    named = words.rank(column.name, words.ROUND)
+    counts = words.rank(column.name, words.ROW_NUMBER) is not None
+    if column.quick_numbers is not None and named is None and not counts:
+        return None  # numbers are no dates
+    if column.asks_order:
+        ask_order(frame, column)
+    if named is not None and (column.rounds or is_mostly_rounds(column)):
+        return RoundColumns((column.name,), BY_NAME, 2 * named)
+    if column.rounds and column.rounds.kind != NUMBER:
+        return RoundColumns((column.name,), DATES, 3)
+    if counts and column.rounds and column.is_unique:
+        return RoundColumns((column.name,), ROW_NUMBERS, 4)
+    return None
 
 
 def is_mostly_rounds(column: Column) -> bool:
@@ -103,17 +109,25 @@ def is_part(column: Column, kind: str) -> bool:
 
 
 def joint_codes(frame: Frame, names: Sequence[str]) -> IntArray:
-    """For every row a number, the same for rows that are equal in all these columns."""
+    """For every row a number from 0 on, the same for rows that are equal in all these columns."""
     codes = np.zeros(frame.rows, np.int64)
     for name in names:
-        _, own = np.unique(frame[name].codes, return_inverse=True)
-        _, codes = np.unique(codes * (int(own.max(initial=0)) + 1) + own, return_inverse=True)
+        column = frame[name]
+        codes = codes * (len(column.texts) + 1) + column.codes + 1
+        if int(codes.max(initial=0)) > MANY * frame.rows:
+            codes = np.unique(codes, return_inverse=True)[1]
     return codes
 
 
+def distinct(codes: IntArray) -> int:
+    """The number of different codes."""
+    if int(codes.max(initial=0)) <= MANY * len(codes):
+        return int(np.count_nonzero(np.bincount(codes)))  # quicker than sorting
+    return len(np.unique(codes))
+
+
 def are_distinct(frame: Frame, names: Sequence[str]) -> bool:
-    codes = joint_codes(frame, names)
-    return len(np.unique(codes)) == len(codes)
+    return distinct(joint_codes(frame, names)) == frame.rows
 
 
 def arm_candidates(frame: Frame, rounds: Sequence[str]) -> list[tuple[str, str]]:
@@ -134,8 +148,8 @@ def arm_candidates(frame: Frame, rounds: Sequence[str]) -> list[tuple[str, str]]
 
 def one_to_one(frame: Frame, names: Sequence[str]) -> bool:
     """Whether columns say the same: each value of one belongs to one value of the other."""
-    count = len(np.unique(joint_codes(frame, names)))
-    return all(len(np.unique(frame[name].codes)) == count for name in names)
+    count = distinct(joint_codes(frame, names))
+    return all(distinct(joint_codes(frame, [name])) == count for name in names)
 
 
 def find_layouts(frame: Frame, rounds: Sequence[str] | None, arm: str | None) -> list[Layout]:
@@ -159,8 +173,8 @@ def find_layouts(frame: Frame, rounds: Sequence[str] | None, arm: str | None) ->
 
 def only_arm(frame: Frame) -> str | None:
     """A column that names the arm, the same one in every row."""
-    constant = [column.name for column in frame.columns if len(set(column.codes.tolist()) - {-1}) == 1]
-    return next((name for name in constant if words.rank(name, words.ARM) is not None), None)
+    named = [column for column in frame.columns if words.rank(column.name, words.ARM) is not None]
+    return next((column.name for column in named if len(np.unique(column.codes)) == 1), None)
 
 
 def refuse_repeated(frame: Frame, rounds: RoundColumns) -> None:

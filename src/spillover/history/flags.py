@@ -11,6 +11,7 @@ MARKS = frozenset({"x", "✓", "✔"})  # with these an empty cell means no
 YES = frozenset({"1", "1.0", "true", "yes", "y", "t", "on", "treated", "treatment", "chosen"}) | MARKS
 NO = frozenset({"0", "0.0", "false", "no", "n", "f", "off", "control", "untreated", "not chosen"})
 MISSING = -1
+MOST_SPELLINGS = 100  # distinct cells of a column, case included
 ACCEPTED = "1 or 0, yes or no, true or false, Y or N, x or empty"
 
 
@@ -22,6 +23,8 @@ def parse_flags(texts: Sequence[str]) -> NDArray[np.int8] | None:
     >>> parse_flags(["Y", "n", ""]), parse_flags(["x", ""]), parse_flags(["1", "2"])
     (array([ 1,  0, -1], dtype=int8), array([1, 0], dtype=int8), None)
     """
+    if len(texts) > MOST_SPELLINGS:
+        return None
     folded = [text.casefold() for text in texts]
     filled = {text for text in folded if not is_empty(text)}
     if not filled or not filled <= YES | NO:

@@ -50,6 +50,8 @@ class Frame:
         """The table with what the cells of all columns say about how they are written."""
         shown: set[str] = set().union(*(column.shows for column in self.columns)) if self.columns else set()
         known = replace(style, elsewhere=frozenset(shown))
+        if known == Style():
+            return self
         return replace(self, columns=tuple(replace(column, style=known) for column in self.columns))
 
 

@@ -61,6 +61,10 @@ def parse_rounds(texts: Sequence[str], dates: str | None = None) -> Rounds:
     >>> parse_rounds(["31/01/2026", "05/02/2026"]).values[1]
     datetime.datetime(2026, 2, 5, 0, 0)
     """
+    if texts and value_of_kind(WEEK, texts[0]) is not None:  # which is an ISO date too: the Monday
+        weeks = of_kind(WEEK, texts)
+        if all(value is not None for value in weeks.values):
+            return weeks
     found = plain_rounds(texts)
     if all(value is not None for value in found.values):
         return found
