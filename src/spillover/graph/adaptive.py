@@ -19,6 +19,7 @@ from spillover.graph.doubts import (
     compare_given_x,
     empty_doubts,
     forget_doubts,
+    note_noise,
     prefers_k_class,
     raise_doubts,
     z_misleads,
@@ -194,7 +195,7 @@ class AdaptiveGraph(GraphLearner):
         current = weight_since_change(graph.changes, weight, played_at)
         trusted = current * ~z_misleads(graph.doubts)
         tested = learn_tested(graph.changes, graph.instrument.regression, z, y, trusted)
-        graph = self.compare(graph, y, np.asarray(trusted > 0.0), expected)
+        graph = self.compare(graph, y, (trusted > 0.0) & ~tested.alarm, expected)
         graph = graph._replace(
             instrument=add_information(graph.instrument, information_in(tested.certainty)),
             full_history=self.full_history.absorb(graph.full_history, z, y, weight, played_at),
@@ -221,7 +222,7 @@ class AdaptiveGraph(GraphLearner):
     def explain_alarm(self, graph: AdaptiveState, alarm: BoolArray) -> tuple[AdaptiveState, BoolArray]:
         """Rows in which an alarm is a change of the graph: it is none if a baseline or a hidden cause explains it."""
         k_class = self.k_class.test(graph.k_class, alarm)
-        doubts = raise_doubts(graph.doubts, k_class, graph.instrument.regression)
+        doubts = raise_doubts(graph.doubts, k_class)
         return graph._replace(k_class=k_class, doubts=doubts), alarm & ~z_misleads(doubts)
 
     def absorb_rounds(
@@ -233,14 +234,14 @@ class AdaptiveGraph(GraphLearner):
         self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
     ) -> AdaptiveState:
         start, full_history, doubted = 0, graph.full_history, bool(z_misleads(graph.doubts))
-        for row in range(max(len(z) - COMPARED, 0), len(z)):
-            graph = self.compare(graph, y[row], np.asarray(weight[row] > 0), expected[row])
         while start < len(z):
             current = weight_since_change(graph.changes, weight[start:], played_at[start:])
             trusted = current * ~z_misleads(graph.doubts)
             tested = learn_tested_rounds(graph.changes, graph.instrument.regression, z[start:], y[start:], trusted)
             stop = start + int(tested.alarm.argmax()) if tested.alarm.any() else len(z)
             rows, seen = slice(start, stop), stop - start
+            for row in range(max(seen - COMPARED, 0), seen):
+                graph = self.compare(graph, y[start + row], trusted[row] > 0.0, expected[start + row])
             both = (z[rows], y[rows])
             graph = graph._replace(
                 sparse=self.sparse.absorb_rounds(graph.sparse, *both, trusted[:seen], played_at[rows]),
@@ -279,11 +280,11 @@ class AdaptiveGraph(GraphLearner):
             full_history=self.full_history.solve(graph.full_history),
             k_class=self.k_class.solve(graph.k_class),
         )
-        doubts = raise_doubts(graph.doubts, graph.k_class, graph.instrument.regression)
-        used, weights = best_candidate(graph.evidence), graph.k_class.weights
-        k_class = prefers_k_class(doubts)
-        if not k_class.all():
-            weights = np.where(k_class[..., None], weights, self.trusting_weights(graph, used))
+        doubts = note_noise(raise_doubts(graph.doubts, graph.k_class), graph.instrument.regression)
+        used, k_class = best_candidate(graph.evidence), prefers_k_class(doubts)
+        weights = self.trusting_weights(graph, used)
+        if k_class.any():
+            weights = np.where(k_class[..., None], graph.k_class.weights, weights)
         return graph._replace(doubts=doubts, used=np.where(k_class, K_CLASS, used), weights=weights)
 
     def trusting_weights(self, graph: AdaptiveState, used: IntArray) -> Array:

@@ -34,14 +34,18 @@ def z_misleads(doubts: Doubts) -> BoolArray:
     return np.asarray(doubts.baseline | doubts.confounded)
 
 
-def raise_doubts(doubts: Doubts, k_class: KClassState, known: Regression) -> Doubts:
-    """The doubts after new outcomes; those about z itself stay once they are raised."""
-    variance = np.diagonal(known.scatter, axis1=-2, axis2=-1).max(axis=-1) / np.maximum(known.freedom, 1.0)
+def raise_doubts(doubts: Doubts, k_class: KClassState) -> Doubts:
+    """Doubts about z itself, which stay once they are raised."""
     return doubts._replace(
         baseline=doubts.baseline | (k_class.constant > ALARM),
         confounded=doubts.confounded | (k_class.confounded > ALARM),
-        noisy=np.asarray(variance > NOISY * floor_of(known)),
     )
+
+
+def note_noise(doubts: Doubts, known: Regression) -> Doubts:
+    """Whether the equations have noise, from the residuals of y on z."""
+    variance = np.diagonal(known.scatter, axis1=-2, axis2=-1).max(axis=-1) / np.maximum(known.freedom, 1.0)
+    return doubts._replace(noisy=np.asarray(variance > NOISY * floor_of(known)))
 
 
 def compare_given_x(

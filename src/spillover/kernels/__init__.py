@@ -21,6 +21,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     instrumental_solve,
     inversion,
     kclass,
+    payoff,
     regression,
     sets,
     switching,
