@@ -10,9 +10,10 @@ from spillover.cli.app import Command
 from spillover.cli.next import read_or_report
 from spillover.cli.output import json_option, print_json
 from spillover.cli.progress import ProgressBar
-from spillover.history.header import read_columns
+from spillover.cli.table_options import reading_options, table_options
 from spillover.recommendation.overview import overview
 
+ANY = (-1e40, 1e40)  # a check has no opinion about the range of rewards
 EXAMPLES = (
     "spillover next --example           # write history.csv, a file to start from",
     "spillover check history.csv        # what is in it, what can be learned and what not",
@@ -22,18 +23,18 @@ EXAMPLES = (
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Say what can be learned from a file of past rounds.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--columns", metavar="PAIRS", help="Other column names: round=day,arm=region; y= if there is no y.")
+@table_options
 @click.option("--quiet", is_flag=True, help="Show no progress on stderr.")
 @json_option
-def check(file: Path, columns: str | None, quiet: bool, as_json: bool) -> None:
+def check(file: Path, quiet: bool, as_json: bool, **reading: Any) -> None:
     """Read past decisions and outcomes from FILE; say what there is and what can be learned from it.
 
     How often each arm was chosen, what came out with it and without it, which arms cannot be told apart, whether
     there are enough rounds, and whether effects can be told from a season, a trend or a common cause.
     """
-    renamed: dict[str, Any] = read_columns(columns) if columns is not None else {}
+    options = reading_options(reading)
     with threadpool_limits(1), ProgressBar(quiet) as bar:
-        history = read_or_report(file, columns=renamed, progress=bar.for_reading(file), reward_range=(-1e40, 1e40))
+        history = read_or_report(file, progress=bar.for_reading(file), reward_range=ANY, **options)
         found = overview(history, str(file))
     if as_json:
         print_json(found.to_dict())

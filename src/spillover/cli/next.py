@@ -18,10 +18,10 @@ from spillover.cli.constraints_option import parse_entries, parse_unavailable, r
 from spillover.cli.output import json_option, print_json
 from spillover.cli.policy_option import build_policy
 from spillover.cli.progress import ProgressBar
+from spillover.cli.table_options import reading_options, table_options
 from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file
-from spillover.history.header import read_columns
 from spillover.reasons import Reasons
 from spillover.recommendation import RECOMMENDED, decide
 from spillover.set_search import EFFORT, MOST_EFFORT, check_effort
@@ -45,7 +45,7 @@ EXAMPLES = (
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the policy; repeatable.")
 @click.option("--range", "reward_range", type=float, nargs=2, metavar="LOW HIGH", help="Range of z (default: 0 to 1).")
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="Range of y (default: any).")
-@click.option("--columns", metavar="PAIRS", help="Other column names: round=day,arm=region; y= if there is no y.")
+@table_options
 @click.option("--limits", type=FILE, help="TOML file of constraints: costs, groups, exclusions ...")
 @click.option("--effort", type=int, show_default=str(EFFORT), help="Maximal number of search steps under constraints.")
 @click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms not available this time; repeatable.")
@@ -60,16 +60,14 @@ EXAMPLES = (
 def next_decision(file: Path | None, example: Path | None, force: bool, **options: Any) -> None:
     """Read past decisions and their outcomes from FILE; print what to choose next, and why.
 
-    FILE is CSV (also .csv.gz) or Parquet with one row for each round and arm, in any order:
+    FILE is CSV (also .csv.gz), Parquet, Excel, or - for standard input, in one of two forms:
 
     \b
-        round    a whole number or a date; only the order matters
-        arm      a name
-        chosen   1 or 0, yes or no
-        z        the arm's own reward if it was chosen, else empty
-        y        the arm's total reward, including spill-over from other arms
+        one row for each round: what was chosen and what came out, a column for each arm (or one outcome for all)
+        one row for each round and arm: round, arm, chosen, y (the outcome), and z (its own reward) if it is known
 
-    Leave z and y empty until the outcome is known: the round is pending. The order of the rows does not matter.
+    Columns are found by their names and content; `spillover check FILE` says what they were taken for, and what can be
+    learned. Leave outcomes empty until they are known: the round is pending. The order of the rows does not matter.
     """
     context = click.get_current_context()
     if example is not None:
@@ -113,7 +111,6 @@ def answer_from(
     settings: tuple[str, ...],
     reward_range: tuple[float, float] | None,
     overall_range: tuple[float, float] | None,
-    columns: str | None,
     limits: Path | None,
     effort: int | None,
     unavailable: tuple[str, ...],
@@ -123,13 +120,14 @@ def answer_from(
     plot: Path | None,
     quiet: bool,
     as_json: bool,
+    **reading: Any,
 ) -> None:
     """Check all options before the file is read, and the whole file before anything is learned."""
     built = build_policy(policy, settings)
     for name, given in (("range", reward_range), ("overall-range", overall_range)):
         if given is not None:
             validate.value_range(name, given)
-    renamed = read_columns(columns) if columns is not None else {}
+    options = reading_options(reading)
     if budget is not None:
         validate.whole("budget", budget, 1)
     if built.needs_overall_range and overall_range is None:
@@ -142,7 +140,7 @@ def answer_from(
         check_plot(plot)
     ranges = {"reward_range": reward_range, "overall_range": overall_range}
     with ProgressBar(quiet) as bar:
-        history = read_or_report(file, columns=renamed, progress=bar.for_reading(file), **ranges)
+        history = read_or_report(file, progress=bar.for_reading(file), **ranges, **options)
         constraints = parse_entries(limits or Path(), text, entries, history.arms)
         constraints += parse_unavailable(unavailable, history.arms)
         kernels.preload_numba()
@@ -214,7 +212,7 @@ def save_plot(reasons: Reasons, path: Path) -> None:
 def read_or_report(file: Path, **options: Any) -> History:
     """The history; or an error, after one line on stderr for every problem of the file."""
     try:
-        return read_history(file, **options)
+        return read_history(str(file), **options)
     except HistoryError as error:
         for line in error.lines:
             click.echo(f"spillover: {line}", err=True)

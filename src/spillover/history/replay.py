@@ -64,8 +64,10 @@ def replay_history(
         if stop // EVERY > done // EVERY:
             progress(stop)
         done = stop
-    learner.state = state if context is None else player.observe(state, context.following)
+    learner.state = state
     learner.rounds = done
+    if context is not None:
+        learner.observe(context.following)
     return learner
 
 

@@ -83,12 +83,13 @@ def decide(
     progress: Callable[[int], None] = lambda rounds: None,
 ) -> Recommendation:
     """The next decision after a history; see `next_decision`. name: of the policy, in the answer."""
+    used = as_policy(policy)
     most = check_budget(budget, history)
     limits = (*constraints, *((Unavailable(list(unavailable)),) if unavailable else ()))
     check_feasible(limits, len(history.arms), most, history.arms)
     given = {"reward_range": reward_range, "overall_range": overall_range}
     ranges = {key: value for key, value in given.items() if value is not None}
-    learner = replay_history(policy, history, budget=most, seed=seed, progress=progress, **ranges)
+    learner = replay_history(used, history, budget=most, seed=seed, progress=progress, **ranges)
     bound = learner.under(limits, arms=history.arms, effort=effort) if limits else learner
     explanation = bound.explain()
     alone = by_knowledge(explanation, most, limits, arms=history.arms, effort=effort)
@@ -99,7 +100,7 @@ def decide(
     best = [history.arms[j] for j in np.argsort(-alone.score, kind="stable") if alone.chosen[j]]
     return Recommendation(
         source=source,
-        policy=name,
+        policy=name if learner.policy is used.unconstrained else f"{name} (as {type(learner.policy).__name__})",
         budget=most,
         history=history,
         constraints=limits,
