@@ -171,6 +171,6 @@ def test_a_file_of_a_problem_without_the_new_fields_is_still_loaded(tmp_path):
 
 
 def test_a_policy_that_needs_z_is_refused_where_there_is_none():
-    with pytest.raises(ValueError, match=r"policy = NDCSEM\(.*must be one that can do without the instantaneous") as e:
+    with pytest.raises(ValueError, match=r"policy = NDCSEM: must be one that does not need the inst") as e:
         sp.Learner(sp.NDCSEM(), OVERALL)
     assert "\n" not in str(e.value)

@@ -282,13 +282,18 @@ def round_of(rounds: Feedback, row: int) -> Feedback:
 
 def require_suits(policy: Policy, problem: Problem) -> None:
     """Raise a ValueError if a problem does not observe what a policy needs."""
-    lacking = problem.observes != "both" and policy.needs_rewards
-    missing = "the instantaneous rewards z" if lacking else "the outcome of each arm"
-    if lacking or (problem.observes == "payoff" and policy.needs_outcomes):
-        raise ValueError(
-            f"policy = {policy!r}: must be one that can do without {missing}, as problem.observes is "
-            f"{problem.observes!r}"
-        )
+    payoff = problem.observes == "payoff"
+    if problem.observes != "both" and policy.needs_rewards:
+        needed = "the instantaneous rewards z"
+    elif payoff and policy.needs_outcomes:
+        needed = "the outcome of each arm"
+    else:
+        return
+    name, other = repr(policy).partition("(")[0], "PayoffRegression()" if payoff else "InstrumentalSEM()"
+    raise ValueError(
+        f"policy = {name}: must be one that does not need {needed}, such as {other}, as the problem observes "
+        f"{problem.observes!r} only"
+    )
 
 
 def suited(policy: "AnyPolicy", problem: Problem) -> Policy:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import as_policy
+from spillover.contracts import as_policy, suited
 from spillover.delays import DELAYS
 from spillover.environments import ENVIRONMENTS
 from spillover.experiments.build import build, make, parameters, parameters_of
@@ -209,10 +209,14 @@ def try_out(file: File, experiment: Experiment) -> None:
         try:
             drawn = experiment.worlds[world].draw(rng.at(Purpose.WORLD), (1,))
             place = ("delays", delay)
-            experiment.delays[delay].draw(drawn.horizon, rng.at(Purpose.DELAY, drawn.horizon), (1,))
+            late = experiment.delays[delay]
+            shape = late.draw(drawn.horizon, rng.at(Purpose.DELAY, drawn.horizon), (1,)).shape
+            accepted = f"{drawn.problem.n_arms}, one for each arm"
+            good = not late.per_arm or shape[-1] == drawn.problem.n_arms
+            validate.require(good, "number of delays", shape[-1] if late.per_arm else 1, accepted)
             place = ("policies", policy)
             player = experiment.policies[policy].policy(delay)
-            player = as_policy(player).with_world(drawn)
+            player = suited(as_policy(player).with_world(drawn), drawn.problem)
             player.init(problem_for(player, drawn), rng.at(Purpose.START), (1,))
         except (ValueError, TypeError) as error:
             file.refuse(place, f"{policy} in {world} at delay {delay}: {error}")
