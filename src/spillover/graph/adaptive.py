@@ -26,8 +26,8 @@ from spillover.graph.doubts import (
 )
 from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, predicted_payoff, update_evidence
 from spillover.graph.instrument import InstrumentGraph, InstrumentState, add_information, information_in
-from spillover.graph.k_class import KClassGraph, KClassState
-from spillover.graph.learner import GraphLearner
+from spillover.graph.k_class import KClassGraph, KClassState, clear_baseline
+from spillover.graph.learner import GraphErrors, GraphLearner
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.regression import summed
 from spillover.graph.sparse import ROW_BOUND, SparseGraph
@@ -124,6 +124,7 @@ class AdaptiveGraph(GraphLearner):
     order_free = False
     deferrable = True
     judges = True
+    fits_baseline = True
     grids = ("sparsity",)
 
     def __post_init__(self) -> None:
@@ -234,13 +235,14 @@ class AdaptiveGraph(GraphLearner):
         self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
     ) -> AdaptiveState:
         start, full_history, doubted = 0, graph.full_history, bool(z_misleads(graph.doubts))
+        skipped = 0  # an arrival that raised an alarm is not compared
         while start < len(z):
             current = weight_since_change(graph.changes, weight[start:], played_at[start:])
             trusted = current * ~z_misleads(graph.doubts)
             tested = learn_tested_rounds(graph.changes, graph.instrument.regression, z[start:], y[start:], trusted)
             stop = start + int(tested.alarm.argmax()) if tested.alarm.any() else len(z)
             rows, seen = slice(start, stop), stop - start
-            for row in range(max(seen - COMPARED, 0), seen):
+            for row in range(max(seen - COMPARED, skipped), seen):
                 graph = self.compare(graph, y[start + row], trusted[row] > 0.0, expected[start + row])
             both = (z[rows], y[rows])
             graph = graph._replace(
@@ -254,7 +256,7 @@ class AdaptiveGraph(GraphLearner):
                 graph, changed = self.explain_alarm(graph, np.array(True))
                 graph = self.restart(graph, changed, played_at[stop])
                 doubted |= not changed
-            start = stop
+            start, skipped = stop, 1
         if graph.alarms or doubted or not len(z):
             learned = self.full_history.absorb_rounds(full_history, z, y, weight, played_at)
             return graph._replace(full_history=learned)
@@ -298,6 +300,16 @@ class AdaptiveGraph(GraphLearner):
     def gain(self, graph: AdaptiveState) -> Array:
         ones = np.ones_like(graph.weights)
         return pick(graph.used, [ones, graph.instrument.gain, ones, ones, ones])
+
+    def errors(self, graph: AdaptiveState) -> GraphErrors:
+        """Those of the k-class estimate; there is no baseline where the candidate in use fits none."""
+        found = self.k_class.errors(graph.k_class)
+        return found._replace(baseline=np.where((graph.used == K_CLASS)[..., None], found.baseline, 0.0))
+
+    def signals(self, graph: AdaptiveState) -> dict[str, Any]:
+        """A baseline is a signal where nobody declared it."""
+        undeclared = graph.doubts.baseline & ~graph.doubts.declared & clear_baseline(graph.k_class)
+        return {"confounded": graph.doubts.confounded, "baseline": undeclared}
 
 
 def evidence(graph: AdaptiveState) -> EvidenceSummary:

@@ -5,17 +5,17 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, update_evidence
-from spillover.graph.k_class import KClassState
+from spillover.graph.k_class import ALARM, KClassState
 from spillover.graph.regression import Regression, floor_of
 from spillover.types import Array, Batch, BoolArray, Problem
 
-ALARM = float(np.log(1000.0))  # log Bayes factor: by Ville's inequality false with probability 0.001 over all rounds
 NOISY = 10.0  # an equation has noise if its residuals exceed the least variance so many times
 
 
 class Doubts(NamedTuple):
     """What speaks against the candidates that trust z."""
 
+    declared: BoolArray  # (*batch,): the problem says that there is a baseline
     baseline: BoolArray  # (*batch,): declared, or outcomes are not 0 where z is
     confounded: BoolArray  # (*batch,): a hidden common cause of z and y was detected
     noisy: BoolArray  # (*batch,): the equations have noise
@@ -25,8 +25,8 @@ class Doubts(NamedTuple):
 
 
 def empty_doubts(problem: Problem, batch: Batch) -> Doubts:
-    never = np.zeros(batch, np.bool_)
-    return Doubts(np.full(batch, problem.baseline), never, never.copy(), empty_evidence(2, batch))
+    declared, never = np.full(batch, bool(problem.baseline)), np.zeros(batch, np.bool_)
+    return Doubts(declared, declared.copy(), never, never.copy(), empty_evidence(2, batch))
 
 
 def z_misleads(doubts: Doubts) -> BoolArray:
@@ -61,7 +61,10 @@ def compare_given_x(
 
 def prefers_k_class(doubts: Doubts) -> BoolArray:
     """Whether the k-class estimate is used: where z misleads, or with noise unless z's favourite is clearly better."""
-    return np.asarray(z_misleads(doubts) | (doubts.noisy & (best_candidate(doubts.given_x) == 0)))
+    misled = z_misleads(doubts)
+    if not doubts.noisy.any():
+        return misled
+    return np.asarray(misled | (doubts.noisy & (best_candidate(doubts.given_x) == 0)))
 
 
 def forget_doubts(doubts: Doubts, rows: BoolArray) -> Doubts:

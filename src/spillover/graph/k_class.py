@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph.learner import GraphLearner
+from spillover.graph.learner import GraphErrors, GraphLearner
 from spillover.graph.sparse import impossible_edges
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
+ALARM = float(np.log(1000.0))  # log Bayes factor: by Ville's inequality false with probability 0.001 over all rounds
+CLEAR = 4.0  # standard errors from 0 of a clear baseline
 SUSPICION = 2.0  # log Bayes factor of a hidden common cause from which z is no longer an instrument, without an order
 MORE_ROUNDS = 1.03  # the graph is estimated again when there are so many times the rounds of the last estimate
 LARGEST_RADIUS = 0.9  # a graph with a larger spectral radius is damped, so that spill-over dies out
@@ -69,6 +71,7 @@ class KClassGraph(GraphLearner):
     trust: float | None = None
 
     order_free = False  # the graph is estimated when there are enough new rounds
+    fits_baseline = True
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")
@@ -165,6 +168,19 @@ class KClassGraph(GraphLearner):
             return np.full(graph.confounded.shape, float(self.trust))
         return np.where(graph.ordered, BY_EVIDENCE, np.where(graph.confounded > SUSPICION, 0.0, 1.0))
 
+    def errors(self, graph: KClassState) -> GraphErrors:
+        n = graph.weights.shape[-1]
+        baseline = np.linalg.solve(np.eye(n) - graph.adjacency, graph.own_baseline[..., None])[..., 0]
+        return GraphErrors(
+            baseline=np.asarray(baseline, np.float64),
+            weights_variance=graph.weights_variance.copy(),
+            edge_variance=graph.variance.copy(),
+            edge_probability=graph.probability.copy(),
+        )
+
+    def signals(self, graph: KClassState) -> dict[str, Any]:
+        return {"confounded": graph.confounded > ALARM, "baseline": clear_baseline(graph)}
+
     def gram(self, graph: KClassState) -> Array:
         n = graph.weights.shape[-1]
         return graph.moments[..., :n, :n]
@@ -177,6 +193,12 @@ class KClassGraph(GraphLearner):
         graph.noise[rows] = NOISE_PRIOR * graph.unit[rows][..., None]
         graph.trust[rows], graph.weights[rows] = 1.0, 1.0
         return graph._replace(solved=np.where(rows, 0.0, graph.solved))
+
+
+def clear_baseline(graph: KClassState) -> BoolArray:
+    """Whether the outcomes of some arm are clearly not 0 where nothing is chosen, (*batch,)."""
+    far: BoolArray = np.abs(graph.own_baseline) > CLEAR * np.sqrt(graph.own_baseline_variance)
+    return np.asarray((graph.constant > ALARM) & far.any(axis=-1))
 
 
 def damped(adjacency: Array) -> Array:

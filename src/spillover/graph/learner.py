@@ -1,11 +1,20 @@
 """The contract of a graph learner."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+
+
+class GraphErrors(NamedTuple):
+    """What a learner knows of the errors of its estimates, and of the outcomes without any decision."""
+
+    baseline: Array  # (*batch, n): expected outcome of each arm if nothing is chosen, spill-over included
+    weights_variance: Array  # (*batch, n)
+    edge_variance: Array  # (*batch, n, n)
+    edge_probability: Array  # (*batch, n, n): that the edge exists
 
 
 class GraphLearner(ABC):
@@ -49,6 +58,11 @@ class GraphLearner(ABC):
     def learns(self) -> bool:
         """Whether weights can differ from 1."""
         return True
+
+    @property
+    def fits_baseline(self) -> bool:
+        """Whether it allows for outcomes that are not 0 where nothing is chosen."""
+        return False
 
     @property
     def signed(self) -> bool:
@@ -110,3 +124,11 @@ class GraphLearner(ABC):
     def gain(self, graph: Any) -> Array:
         """The direct effects, the diagonal of F, (*batch, n); 1 if they are not estimated."""
         return np.ones_like(graph.weights)
+
+    def errors(self, graph: Any) -> GraphErrors | None:
+        """Standard errors and baselines; None if they are not estimated."""
+        return None
+
+    def signals(self, graph: Any) -> dict[str, Any]:
+        """Data for health checks, as in `spillover.policies.signals`."""
+        return {}

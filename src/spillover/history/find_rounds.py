@@ -27,6 +27,9 @@ class RoundColumns(NamedTuple):
     rank: int  # the smaller, the surer
 
 
+NO_ROUNDS = RoundColumns((), "no column of rounds: the rows are taken in their order", 9)
+
+
 class Layout(NamedTuple):
     """The columns of rounds and arms; without arms there is one row for each round."""
 
@@ -158,7 +161,7 @@ def find_layouts(frame: Frame, rounds: Sequence[str] | None, arm: str | None) ->
     candidates = given if given is not None else round_candidates(frame)
     if arm is not None:
         fitting = [c for c in candidates if c.names and are_distinct(frame, [*c.names, arm])]
-        best = (fitting or candidates or [RoundColumns((), "", 9)])[0]
+        best = (fitting or candidates or [NO_ROUNDS])[0]
         return [Layout(best, arm, GIVEN)]
     for candidate in candidates:
         if not candidate.names or are_distinct(frame, candidate.names):
@@ -168,7 +171,16 @@ def find_layouts(frame: Frame, rounds: Sequence[str] | None, arm: str | None) ->
             return [Layout(candidate, name, reason) for name, reason in arms]
     if candidates:
         refuse_repeated(frame, candidates[0])
-    return [Layout(RoundColumns((), "no column of rounds: the rows are taken in their order", 9))]
+    return [Layout(NO_ROUNDS)]
+
+
+def wide_layout(frame: Frame, rounds: Sequence[str] | None) -> Layout:
+    """The rounds of a table that is known to have one row for each."""
+    if rounds is not None:
+        return Layout(RoundColumns(tuple(rounds), GIVEN, 0))
+    candidates = round_candidates(frame)
+    fitting = [candidate for candidate in candidates if are_distinct(frame, candidate.names)]
+    return Layout((fitting or candidates or [NO_ROUNDS])[0])
 
 
 def only_arm(frame: Frame) -> str | None:

@@ -13,7 +13,7 @@ from spillover.history.find_roles import (
     own_rewards,
     wide_decisions,
 )
-from spillover.history.find_rounds import Layout, find_layouts
+from spillover.history.find_rounds import Layout, find_layouts, wide_layout
 from spillover.history.frame import Frame
 from spillover.history.groups import collapsed, find_groups
 from spillover.history.naming import quote_names
@@ -37,7 +37,7 @@ def find_reading(frame: Frame, wanted: Wanted, *, doses: bool = False, further: 
     rounds = tuple(item.name for item in given["round"]) if "round" in given else None
     arm = given["arm"][0].name if "arm" in given else None
     if arm is None and decided is not None and is_wide(frame, decided):
-        layouts = [Layout(layout.rounds) for layout in find_layouts(frame, rounds, None)[:1]]
+        layouts = [wide_layout(frame, rounds)]
     else:
         layouts = find_layouts(frame, rounds, arm)
     found = [

@@ -16,7 +16,7 @@ CURRENCY = r"(?:[$€£¥₹₩₽₺]|usd|eur|gbp|chf|jpy|cny|cad|aud|sek|nok|d
 SHAPE = re.compile(
     rf"^(\(?)([+-]?)\s*({CURRENCY})?\s*([+-]?)\s*([\d.,' ]*\d[.,]?)\s*(%)?\s*({CURRENCY})?(\)?)$", re.IGNORECASE
 )
-SCIENTIFIC = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+$")
+SCIENTIFIC = re.compile(r"^[+-]?(\d+[.,]?\d*|[.,]\d+)[eE][+-]?\d+$")
 PLAIN = re.compile(r"^\d+$")
 GROUPS = {sign: re.compile(rf"^[1-9]\d{{0,2}}(?:{re.escape(sign)}\d{{3}})+$") for sign in ",. '"}
 POINT, COMMA = ".", ","
@@ -60,7 +60,7 @@ def take_apart(text: str) -> NumberText | None:
     if not found:
         return None
     opened, sign, before, inner, digits, percent, after, closed = found.groups()
-    if bool(opened) != bool(closed) or (sign and inner) or (before and after):
+    if bool(opened) != bool(closed) or (sign and inner) or (before and after) or point_of(digits.strip()) == "?":
         return None
     negative = bool(opened) or "-" in (sign, inner)
     return NumberText(digits.strip(), negative, bool(percent), (before or after or "").casefold())
@@ -72,29 +72,22 @@ def point_of(digits: str) -> str:
     >>> [point_of(text) for text in ("1234", "0.5", "1,5", "1,234", "1,234.5", "1.234.567", "1.2.3")]
     ['', '.', ',', '', '.', ',', '?']
     """
-    if "e" in digits.casefold():
-        return POINT
     fits = [sign for sign in (POINT, COMMA) if value_of(digits, sign) is not None]
     return "" if len(fits) == 2 else fits[0] if fits else "?"
 
 
 def value_of(digits: str, point: str) -> float | None:
     """The number that the digits mean with this decimal sign; None if they do not fit it."""
-    if "e" in digits.casefold():
-        return float(digits) if point == POINT else None
-    if digits.count(point) > 1:
-        return None
-    whole, _, fraction = digits.partition(point)
+    mantissa, _, exponent = digits.casefold().partition("e")
+    whole, _, fraction = mantissa.partition(point)
     if fraction and not PLAIN.match(fraction):
         return None
-    if not whole and fraction:
-        return float(f"0.{fraction}")
-    if not PLAIN.match(whole):
+    if whole and not PLAIN.match(whole):
         used = {sign for sign in whole if not sign.isdigit()}
         if len(used) != 1 or not GROUPS[used.pop()].match(whole):
             return None
         whole = re.sub(r"\D", "", whole)
-    return float(f"{whole}.{fraction or 0}")
+    return float(f"{whole or 0}.{fraction or 0}e{exponent or 0}") if whole or fraction else None
 
 
 def evidence(texts: Iterable[str]) -> set[str]:

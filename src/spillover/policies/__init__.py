@@ -11,6 +11,7 @@ from spillover.policies.ftrl import FTRL
 from spillover.policies.graph_policy import GraphPolicy, MeansOnGraph, MeansState
 from spillover.policies.instrumental import InstrumentalSEM
 from spillover.policies.ndcsem import NDCSEM
+from spillover.policies.payoff_regression import PayoffRegression
 from spillover.policies.reference import Oracle, Uniform
 from spillover.policies.registry import POLICIES, find_policy
 from spillover.policies.restarts import GLRCUCB, GLRSEMUCB
@@ -38,6 +39,7 @@ __all__ = [
     "MeansOnGraph",
     "MeansState",
     "Oracle",
+    "PayoffRegression",
     "Policy",
     "SlidingWindowCUCB",
     "SuperArmUCB",

@@ -7,6 +7,7 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import Policy
+from spillover.policies.intervals import around
 from spillover.policies.switching import HAZARD, HORIZON, IDLE_HAZARD, RECENT, fading
 from spillover.rng import Rng
 from spillover.set_search import top_arms
@@ -133,6 +134,8 @@ class PayoffRegression(Policy):
         )
 
     def update(self, state: PayoffState, feedback: Feedback, rng: Rng) -> PayoffState:
+        anything = np.array([-np.inf, np.inf])  # z is not used
+        feedback = validate.partial_feedback(feedback, state.in_flight.shape, anything, state.rounds)
         x, age, arrived = feedback.x, feedback.age, feedback.arrived
         played_at = state.rounds - age
         fade = fading(state.longest_delay, state.latest[..., 0] > 0)
@@ -168,7 +171,6 @@ class PayoffRegression(Policy):
     def explain(self, state: PayoffState, rng: Rng) -> Explanation:
         effect, deviation, index = self.effects(state)
         seen, n = state.seen > 0, effect.shape[-1]
-        width = 1.96 * deviation[..., None] * np.array([-1.0, 1.0])
         return Explanation(
             mean=np.where(seen, effect, np.nan),
             count=np.array(state.pulls),
@@ -179,13 +181,13 @@ class PayoffRegression(Policy):
             weights=np.ones_like(effect),
             score=index,
             pending=np.array(state.in_flight),
-            total_interval=effect[..., None] + width,
+            total_interval=around(effect, deviation**2),
         )
 
 
 def design(x: BoolArray, dose: Any, context: Any, like: Array) -> Array:
-    """The regressors of rounds: the amounts of the chosen arms, the same times each context column, 1 and the context."""
+    """The regressors: the amounts of the chosen arms, the same times each context column, 1 and the context."""
     amount = x.astype(float) if dose is None else np.where(x, dose, 0.0)
     given = np.zeros(like.shape) if context is None else np.broadcast_to(np.asarray(context, float), like.shape)
-    moved = [amount * given[..., k, None] for k in range(given.shape[-1])]
+    moved = [amount * given[..., k : k + 1] for k in range(given.shape[-1])]
     return np.concatenate([amount, *moved, np.ones((*given.shape[:-1], 1)), given], axis=-1)

@@ -12,6 +12,7 @@ from spillover.policies.discounted_ts import DiscountedTS
 from spillover.policies.ftrl import FTRL
 from spillover.policies.instrumental import InstrumentalSEM
 from spillover.policies.ndcsem import NDCSEM
+from spillover.policies.payoff_regression import PayoffRegression
 from spillover.policies.reference import Oracle, Uniform
 from spillover.policies.restarts import GLRCUCB, GLRSEMUCB
 from spillover.policies.semucb import SEMUCB
@@ -23,6 +24,7 @@ from spillover.registry import Registry
 BUILT_IN: dict[str, Callable[..., Policy]] = {
     "switching-sem": SwitchingSEM,
     "instrumental-sem": InstrumentalSEM,
+    "payoff-regression": PayoffRegression,
     "ndc-sem": NDCSEM,
     "sem-ucb": SEMUCB,
     "glr-sem-ucb": GLRSEMUCB,

@@ -4,6 +4,8 @@ gram          (*batch, n, n)  sum of y y' of the outcomes that the graph was lea
 latest        (*batch, n)     the latest round of each arm whose outcome has arrived; 0 for none
 memory        (*batch,)       roughly how many past rounds count
 changes_seen  (*batch,)       how many changes of the world were detected
+confounded    (*batch,)       whether z and y were found to have hidden common causes
+baseline      (*batch,)       whether outcomes were found not to be 0 where nothing is chosen, although none is declared
 learns        bool            False for a policy that learns nothing
 of_sets       bool            True for a policy that learns about sets: an arm's estimate is that of its best set
 """
@@ -20,7 +22,7 @@ def graph_signals(learner: GraphLearner, graph: Any, latest: IntArray, discount:
     """The signals of a policy that learns a graph."""
     rate = 1.0 - np.asarray(discount, float)
     memory = np.divide(1.0, rate, out=np.full(rate.shape, np.inf), where=rate > 0)
-    return {"latest": latest} | gram_signal(learner.gram(graph)) | {"memory": memory}
+    return {"latest": latest} | gram_signal(learner.gram(graph)) | {"memory": memory} | learner.signals(graph)
 
 
 def gram_signal(gram: Array | None) -> dict[str, Any]:

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts import Policy
 from spillover.hyperparameters import check_grid
 from spillover.policies.graph_policy import GraphPolicy, scores
+from spillover.policies.intervals import intervals
 from spillover.policies.signals import gram_signal
 from spillover.rng import Rng
 from spillover.set_search import top_arms
@@ -213,22 +215,40 @@ class SwitchingSEM(GraphPolicy):
         )
 
     def signals(self, state: SwitchingState) -> dict[str, Any]:
-        found = {"latest": state.belief.seen, "changes_seen": state.belief.detected[..., 0]}
-        return found | gram_signal(self.graph.gram(state.graph))
+        found: dict[str, Any] = {"latest": state.belief.seen, "changes_seen": state.belief.detected[..., 0]}
+        of_graph: dict[str, Any] = self.graph.signals(state.graph)
+        return found | gram_signal(self.graph.gram(state.graph)) | of_graph
+
+    @property
+    def fits_baseline(self) -> bool:
+        return bool(self.graph.fits_baseline)
+
+    def for_problem(self, problem: Problem) -> Policy:
+        """Itself if z is observed and there is no context; otherwise the policy for what is observed."""
+        from spillover.policies.instrumental import InstrumentalSEM  # both derive their filter from this file
+        from spillover.policies.payoff_regression import PayoffRegression
+
+        if problem.observes == "payoff":
+            return PayoffRegression()
+        if problem.observes == "overall" or problem.context > 0:
+            return InstrumentalSEM(signed=bool(self.graph.signed))
+        return self
 
     def explain(self, state: SwitchingState, rng: Rng) -> Explanation:
         weights, mean, index = self.means_and_index(state)
-        seen = state.belief.seen > 0
+        seen, gain = state.belief.seen > 0, np.array(self.graph.gain(state.graph))
+        deviation = belief_deviation(state.belief) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
         return Explanation(
             mean=np.where(seen, mean, np.nan),
             count=np.where(seen, observations(state.belief), 0.0),
             clock=np.asarray(state.rounds, float),
             index=index,
             adjacency=np.array(state.graph.adjacency),
-            gain=np.array(self.graph.gain(state.graph)),
+            gain=gain,
             weights=weights,
             score=scores(weights, index),
             pending=np.array(state.in_flight),
+            **intervals(state.graph.adjacency, weights, gain, mean, deviation, self.graph.errors(state.graph)),
         )
 
 
@@ -260,3 +280,14 @@ def observations(belief: Belief) -> Array:
     probability = belief.mass.sum(axis=-1)[..., None]
     unchanged, since = belief.counts_unchanged.sum(axis=-1) - 2.0, belief.counts_since.sum(axis=-1) - 2.0
     return np.asarray((probability * (unchanged + belief.changed * (since - unchanged))).sum(axis=-2))
+
+
+def belief_deviation(belief: Belief) -> Array:
+    """Standard deviation of each arm's mean, over the hypotheses, in units of the range."""
+    probability = belief.mass.sum(axis=-1)[..., None]
+    mean, square = np.zeros(belief.seen.shape), np.zeros(belief.seen.shape)
+    for counts, share in ((belief.counts_unchanged, 1.0 - belief.changed), (belief.counts_since, belief.changed)):
+        ones, total = counts[..., 0], counts.sum(axis=-1)
+        mean += (probability * share * ones / total).sum(axis=-2)
+        square += (probability * share * ones * (ones + 1.0) / (total * (total + 1.0))).sum(axis=-2)
+    return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))

@@ -74,6 +74,7 @@ def health(
         *proof_signals(explanation, signals, effort_hint),
         *unknown_arms(explanation, names, pending, signals),
         *graph_signals(signals, names),
+        *doubt_signals(signals),
         *exploration_signals(explanation),
         *idle_signals(signals, names, budget, pending),
         *change_signals(signals, pending),
@@ -193,6 +194,21 @@ def dimensions(gram: Array) -> tuple[int, list[tuple[int, ...]]]:
     for k, row in enumerate(np.abs(correlation) > 1.0 - SAME):
         groups.setdefault(int(np.argmax(row)), []).append(int(varying[k]))
     return rank, [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def doubt_signals(signals: Mapping[str, Any]) -> list[Signal]:
+    """Whether the rewards mislead about the graph, and a baseline that nobody declared."""
+    found = []
+    if bool(signals.get("confounded", False)):
+        sentence = (
+            "Rewards and outcomes have a hidden common cause: they move together more than spill-over explains. "
+            "Spill-over is therefore estimated from the decisions."
+        )
+        found.append(Signal("confounded", True, sentence))
+    if bool(signals.get("baseline", False)):
+        sentence = "Outcomes are not 0 where nothing is chosen: a baseline was fitted for each arm."
+        found.append(Signal("baseline", True, sentence))
+    return found
 
 
 def exploration_signals(explanation: Explanation) -> list[Signal]:
