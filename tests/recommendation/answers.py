@@ -43,4 +43,5 @@ def said(effects, *, truth=None, seed=0, rounds=200, level=0.0, signals=None, si
     x, y, _ = table(seed, rounds=rounds, arms=len(effects), effects=effects if truth is None else truth, baseline=level)
     names = tuple("abcdefgh"[: len(effects)])
     found = reasons(explanation(effects, **more), arms=names)
+    y = sign * y
     return cautions(found, assess(x, y, arms=names), y, signals or {}, sign=sign, sees_rewards=False)

@@ -10,6 +10,7 @@ from spillover.assessment.finding import FINE, NOTE, WARNING, Finding, count_of,
 from spillover.assessment.groups import Groups
 from spillover.assessment.reduced_form import ReducedForm
 from spillover.assessment.season import follows, seasons
+from spillover.reasons.intervals import short_number
 from spillover.types import Array, BoolArray
 
 ENOUGH = 3  # rounds for each unknown, below which estimates are said to be rough
@@ -109,7 +110,7 @@ def timing_findings(data: Data) -> Iterator[Finding]:
             arms = data.names(mask)
             sentence = (
                 f"Choices that follow the {season.name}: {join_names(arms)}. Their effects, spill-over above all, "
-                "cannot be told from the season's unless it is given as context."
+                f"cannot be told from those of the season unless the {season.name.split()[0]} is given as context."
             )
             yield Finding("choices-follow-season", WARNING, sentence, arms)
     once = switched_once(data.x)
@@ -159,8 +160,8 @@ def outcome_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
     total = y[data.complete].sum(axis=1)
     if len(total) > ENOUGH and not constant.all() and y.shape[1] > 1 and np.ptp(total) <= NEGLIGIBLE * scale:
         sentence = (
-            f"The outcomes of every round add up to the same number ({total[0]:.3g}): choosing arms can only move "
-            "shares between them, and no decision changes the sum."
+            f"The outcomes of every round add up to the same number ({short_number(float(total[0]))}): choosing arms "
+            "can only move shares between them, and no decision changes the sum."
         )
         yield Finding("constant-sum", WARNING, sentence)
     missing = int((~known[data.known]).sum())
@@ -186,7 +187,7 @@ def baseline_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
     if abs(level) > max(SURELY * error, SMALL * usual):
         sentence = (
             f"Outcomes without any choice: in {rounds} nothing was chosen, and all outcomes together averaged "
-            f"{level:.3g}. This baseline must not be counted as an effect of the arms."
+            f"{short_number(level)}. This baseline must not be counted as an effect of the arms."
         )
         yield Finding("baseline", NOTE, sentence)
     else:
@@ -219,6 +220,6 @@ def residual_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
         if smallest * len(tests) < CERTAIN:
             sentence = (
                 f"What choices and context leave unexplained follows the {season.name}: "
-                "give the season as context, or its ups and downs are taken for effects."
+                f"give the {season.name.split()[0]} as context, or its ups and downs are taken for effects."
             )
             yield Finding("season-in-residuals", WARNING, sentence)

@@ -13,6 +13,7 @@ from spillover.types import Array, BoolArray, IntArray
 
 DIMENSION = 1e-9  # eigenvalues below this share of the largest add no dimension
 IDENTIFIED = 1e-6  # an effect is identified if its direction is in the row space up to this
+ROUNDING = 1e-12  # of the largest outcome: a smaller effect is rounding
 MOST_LEVERAGE = 0.99  # a round that alone decides an effect has no residual to judge it by
 
 
@@ -157,7 +158,8 @@ def fit(design: Design, y: Array) -> tuple[Array, Array]:
     """The effects on outcomes (rows, m), as (m, arms), and the residuals (rows, m)."""
     effects = y.T @ design.estimator
     rest = y - design.fixed @ (design.fixed.T @ y) - design.choices @ effects.T
-    return np.where(design.seen, effects, np.nan), rest
+    size = ROUNDING * np.abs(y).max(axis=0, initial=0.0)[:, None]
+    return np.where(design.seen, np.where(np.abs(effects) > size, effects, 0.0), np.nan), rest
 
 
 def inflated_squares(design: Design, residual: Array) -> Array:
@@ -167,7 +169,7 @@ def inflated_squares(design: Design, residual: Array) -> Array:
 
 def robust_errors(design: Design, residual: Array) -> Array:
     """Standard errors, (m, arms), that allow for noise of a different size in each round."""
-    errors = np.sqrt(inflated_squares(design, residual).T @ design.estimator**2)
+    errors = np.sqrt(inflated_squares(design, residual).T @ design.estimator**2)  # 0 for a perfect fit
     return np.where(design.seen & (len(design.rows) > design.rank), errors, np.nan)
 
 

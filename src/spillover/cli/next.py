@@ -28,6 +28,7 @@ from spillover.set_search import EFFORT, MOST_EFFORT, check_effort
 
 LISTED_SIGNS = 8  # missing from the font, in a message
 MORE_EFFORT = 10  # times the effort to suggest where it was not enough
+DEFAULT = f"{RECOMMENDED}, or instrumental-sem without z"
 FILE = click.Path(path_type=Path)
 EXAMPLES = (
     "spillover next --example                       # write history.csv, a file to start from",
@@ -41,7 +42,7 @@ EXAMPLES = (
 @click.command(cls=Command, examples=EXAMPLES, short_help="Choose the next arms from a file of past rounds.")
 @click.argument("file", type=FILE, required=False)
 @click.option("--budget", type=int, help="How many arms may be chosen, at most.")
-@click.option("--policy", default=RECOMMENDED, show_default=True, help="Policy that decides; see `spillover policies`.")
+@click.option("--policy", show_default=DEFAULT, help="Policy that decides; see `spillover policies`.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the policy; repeatable.")
 @click.option("--range", "reward_range", type=float, nargs=2, metavar="LOW HIGH", help="Range of z (default: 0 to 1).")
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="Range of y (default: any).")
@@ -107,7 +108,7 @@ def answer_from(
     file: Path,
     *,
     budget: int | None,
-    policy: str,
+    policy: str | None,
     settings: tuple[str, ...],
     reward_range: tuple[float, float] | None,
     overall_range: tuple[float, float] | None,
@@ -123,7 +124,7 @@ def answer_from(
     **reading: Any,
 ) -> None:
     """Check all options before the file is read, and the whole file before anything is learned."""
-    built = build_policy(policy, settings)
+    built = build_policy(policy or RECOMMENDED, settings)
     for name, given in (("range", reward_range), ("overall-range", overall_range)):
         if given is not None:
             validate.value_range(name, given)
@@ -147,8 +148,8 @@ def answer_from(
         answer = decide(
             history,
             budget=budget,
-            policy=built,
-            name=policy,
+            policy=built if policy or settings else None,
+            name=policy or RECOMMENDED,
             source=str(file),
             constraints=constraints,
             greedy=greedy,

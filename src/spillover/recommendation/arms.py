@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from spillover.assessment import Assessment, Comparison
+from spillover.assessment import Assessment
 from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.intervals import Interval
 
@@ -57,9 +57,10 @@ def plain(value: Any) -> Any:
 def arm_answers(
     reasons: Reasons, assessment: Assessment, known_best: set[str], sign: float, per_arm: bool
 ) -> tuple[ArmAnswer, ...]:
-    """The arms in the order of `Reasons.ranked`; sign: -1 where outcomes are minimised.
+    """The arms in the order of `Reasons.ranked`.
 
-    per_arm: whether each arm has an outcome of its own.
+    sign: -1 where outcomes are minimised; the assessment has the sign of the table. per_arm: whether each arm has an
+    outcome of its own.
     """
     return tuple(arm_answer(arm, assessment, arm.arm in known_best, sign, per_arm) for arm in reasons.ranked())
 
@@ -67,7 +68,7 @@ def arm_answers(
 def arm_answer(arm: ArmReason, assessment: Assessment, best: bool, sign: float, per_arm: bool) -> ArmAnswer:
     """One arm's answer."""
     averages, reduced, j = assessment.averages[arm.position], assessment.reduced, arm.position
-    own, rest = signed(averages.own if per_arm else averages.total, sign), signed(averages.rest, sign)
+    own, rest = averages.own if per_arm else averages.total, averages.rest
     effect, error = (reduced.own, reduced.own_error) if per_arm else (reduced.total, reduced.total_error)
     known = np.nan if not arm.known else 1.0
     return ArmAnswer(
@@ -93,17 +94,13 @@ def arm_answer(arm: ArmReason, assessment: Assessment, best: bool, sign: float, 
         score=arm.score,
         baseline=sign * arm.baseline,
         context_effect=sign * arm.context_effect,
-        least_squares_effect=sign * float(effect[j]),
+        least_squares_effect=float(effect[j]),
         least_squares_effect_error=float(error[j]),
-        least_squares_spill_over=sign * float(reduced.spill[j]),
+        least_squares_spill_over=float(reduced.spill[j]),
         least_squares_spill_over_error=float(reduced.spill_error[j]),
-        least_squares_total=sign * float(reduced.total[j]),
+        least_squares_total=float(reduced.total[j]),
         least_squares_total_error=float(reduced.total_error[j]),
     )
-
-
-def signed(averages: Comparison, sign: float) -> Comparison:
-    return Comparison(sign * averages.chosen, sign * averages.others, sign * averages.difference, averages.error)
 
 
 def signed_interval(interval: Interval | None, sign: float) -> Interval | None:

@@ -36,18 +36,26 @@ class Claim(NamedTuple):
 
 
 def cautions(
-    reasons: Reasons, assessment: Assessment, y: Array, signals: dict[str, Any], *, sign: float, sees_rewards: bool
+    reasons: Reasons,
+    assessment: Assessment,
+    y: Array,
+    signals: dict[str, Any],
+    *,
+    sign: float,
+    sees_rewards: bool,
+    fits_baseline: bool = False,
 ) -> list[Finding]:
     """All warnings and notes of an answer, the warnings first.
 
-    y: (rounds, outcomes), NaN where not known. signals: the policy's. sign: -1 where outcomes are minimised.
+    y: (rounds, outcomes), NaN where not known. signals: the policy's. sign: -1 where outcomes are minimised; y and the
+    assessment have the sign of the table. fits_baseline: whether the policy estimates a baseline.
     """
     found = [
         *impossible(reasons, y, sign),
         *contradictions(reasons, assessment, y, sign),
         *confounding(signals, reasons.names),
         *changes(signals),
-        *baseline(reasons, assessment, y, sign),
+        *baseline(reasons, assessment, y, sign, fits_baseline),
         *[finding for finding in assessment.findings if finding.code in FROM_TABLE],
         *few_rounds(assessment, sees_rewards),
     ]
@@ -82,7 +90,7 @@ def impossible(reasons: Reasons, y: Array, sign: float) -> Iterator[Finding]:
 
 def contradictions(reasons: Reasons, assessment: Assessment, y: Array, sign: float) -> Iterator[Finding]:
     """Effects whose sign the reference regression contradicts, by more than chance among all comparisons."""
-    claims = [*claims_of_sums(reasons, assessment, y), *claims_of_pairs(reasons, assessment, y)]
+    claims = [*claims_of_sums(reasons, assessment, y, sign), *claims_of_pairs(reasons, assessment, y, sign)]
     comparisons = len(reasons.arms) * (len(reasons.arms) + 1)
     limit = max(ERRORS, float(ndtri(1.0 - FALSE_ALARMS / (2 * comparisons))))
     against = [claim for claim in claims if contradicted(claim, limit)]
@@ -90,8 +98,8 @@ def contradictions(reasons: Reasons, assessment: Assessment, y: Array, sign: flo
         return
     against.sort(key=lambda claim: -abs(claim.estimate - claim.reference) / claim.error)
     parts = [
-        f"{claim.words} {short_number(sign * claim.estimate)}, but least squares on the choices gives "
-        f"{short_number(sign * claim.reference)} (standard error {short_number(claim.error)})"
+        f"{claim.words} {short_number(claim.estimate)}, but least squares on the choices gives "
+        f"{short_number(claim.reference)} (standard error {short_number(claim.error)})"
         for claim in against[:LISTED]
     ]
     more = f"; and {len(against) - LISTED} more" if len(against) > LISTED else ""
@@ -109,7 +117,7 @@ def contradicted(claim: Claim, limit: float) -> bool:
     return bool(opposite and material and distance > limit * np.hypot(claim.error, claim.deviation))
 
 
-def claims_of_sums(reasons: Reasons, assessment: Assessment, y: Array) -> Iterator[Claim]:
+def claims_of_sums(reasons: Reasons, assessment: Assessment, y: Array, sign: float) -> Iterator[Claim]:
     """Effects on an arm's own outcome and on all others together.
 
     The reference knows only some combinations of effects where the design is singular (row j of its projector), so
@@ -119,7 +127,7 @@ def claims_of_sums(reasons: Reasons, assessment: Assessment, y: Array) -> Iterat
     known = np.array([arm.known for arm in reasons.arms])
     direct, spilled = (np.array([getattr(arm, name) for arm in reasons.arms]) for name in ("direct", "spilled_over"))
     total = y.sum(axis=1)
-    whole = reduced.projector @ np.where(known, direct + spilled, 0.0)
+    whole = reduced.projector @ np.where(known, sign * (direct + spilled), 0.0)
     effects = estimated_effects(reasons)
     for arm in reasons.arms:
         j, name = arm.position, quoted(arm.arm)
@@ -130,7 +138,7 @@ def claims_of_sums(reasons: Reasons, assessment: Assessment, y: Array) -> Iterat
             deviation = deviation_of(arm.total_interval)
             yield Claim(f"{name} is said to add", j, float(whole[j]), deviation, *references, spread_of(total))
         elif effects is not None:
-            own = float(reduced.projector[j] @ effects[j])
+            own = sign * float(reduced.projector[j] @ effects[j])
             references = float(reduced.own[j]), float(reduced.own_error[j])
             deviation, scale = deviation_of(arm.direct_interval), spread_of(y[:, j])
             yield Claim(f"{name} is said to add to itself", j, own, deviation, *references, scale)
@@ -139,7 +147,7 @@ def claims_of_sums(reasons: Reasons, assessment: Assessment, y: Array) -> Iterat
             yield Claim(f"{name} is said to spill over", j, float(whole[j]) - own, deviation, *references, scale)
 
 
-def claims_of_pairs(reasons: Reasons, assessment: Assessment, y: Array) -> Iterator[Claim]:
+def claims_of_pairs(reasons: Reasons, assessment: Assessment, y: Array, sign: float) -> Iterator[Claim]:
     """Effects of each arm on the outcome of each other, where the signs differ."""
     effects, reduced = estimated_effects(reasons), assessment.reduced
     if effects is None or y.shape[1] != len(reasons.arms):
@@ -148,7 +156,7 @@ def claims_of_pairs(reasons: Reasons, assessment: Assessment, y: Array) -> Itera
     comparable = ~((reduced.projector != 0) & ~known).any(axis=1)
     if not np.isfinite(y).all():  # outcomes may differ in what their rounds identify
         comparable &= reduced.identified
-    seen = effects @ reduced.projector
+    seen = sign * effects @ reduced.projector
     for i, j in np.argwhere((seen * reduced.effects < 0) & comparable).tolist():
         if i != j:
             yield Claim(
@@ -206,7 +214,7 @@ def changes(signals: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("changes", WARNING, sentence)
 
 
-def baseline(reasons: Reasons, assessment: Assessment, y: Array, sign: float) -> Iterator[Finding]:
+def baseline(reasons: Reasons, assessment: Assessment, y: Array, sign: float, fits_baseline: bool) -> Iterator[Finding]:
     """Outcomes without any choice: fitted, and said; a warning where the policy does not fit them."""
     fitted = np.array([arm.baseline for arm in reasons.arms])
     totals = np.abs(y).sum(axis=1)
@@ -221,6 +229,8 @@ def baseline(reasons: Reasons, assessment: Assessment, y: Array, sign: float) ->
             yield Finding("baseline", NOTE, sentence)
         return
     seen = assessment.find("baseline")
-    if seen is not None:
+    if seen is not None and fits_baseline:
+        yield seen
+    elif seen is not None:
         sentence = f"{seen.sentence} This policy does not fit a baseline: its effects may contain it."
         yield Finding("baseline", WARNING, sentence)

@@ -27,6 +27,8 @@ def unclear(reasons: Reasons, best: BoolArray, assessment: Assessment, sees_rewa
     constant = assessment.find("constant-outcomes")
     if constant is not None and constant.warning:
         yield "all outcomes are the same"
+    if assessment.find("constant-sum"):
+        yield "the outcomes of every round add up to the same number"
     if not sees_rewards:
         yield from design_problems(reasons, best, assessment)
     sure = probability_of_better(reasons, best)

@@ -10,13 +10,14 @@ from spillover.reasons.render import align_columns
 
 SHOWN = 16  # arms
 NOTHING = "-"
+EXACT = 1e-9  # a standard error of this share of the number is rounding
 
 
-def data_lines(assessment: Assessment, order: Sequence[int], *, per_arm: bool, sign: float) -> list[str]:
+def data_lines(assessment: Assessment, order: Sequence[int], *, per_arm: bool) -> list[str]:
     """One line for each arm, in the given order."""
     own = "its outcome with it" if per_arm else "outcome with it"
     titles = ["arm", "", "chosen", own, "without", "difference", "others' difference", "least squares"]
-    rows = [titles, *(row_of(assessment, j, per_arm, sign) for j in order[:SHOWN])]
+    rows = [titles, *(row_of(assessment, j, per_arm) for j in order[:SHOWN])]
     if not per_arm:
         rows = [[*row[:6], row[7]] for row in rows]
     lines = ["Averages over all rounds; differences with 2 standard errors:", *align_columns(rows)]
@@ -27,7 +28,7 @@ def data_lines(assessment: Assessment, order: Sequence[int], *, per_arm: bool, s
     return [line.rstrip() for line in [*lines, f"{meaning}{compared}."]]
 
 
-def row_of(assessment: Assessment, j: int, per_arm: bool, sign: float) -> list[str]:
+def row_of(assessment: Assessment, j: int, per_arm: bool) -> list[str]:
     """The cells of one arm."""
     averages, reduced = assessment.averages[j], assessment.reduced
     own, rest = averages.own if per_arm else averages.total, averages.rest
@@ -35,11 +36,11 @@ def row_of(assessment: Assessment, j: int, per_arm: bool, sign: float) -> list[s
         assessment.arms[j],
         "",
         f"{averages.times:,}",
-        short_number(sign * own.chosen),
-        short_number(sign * own.others),
-        with_error(sign * own.difference, own.error),
-        with_error(sign * rest.difference, rest.error),
-        with_error(sign * float(reduced.total[j]), float(reduced.total_error[j])),
+        short_number(own.chosen),
+        short_number(own.others),
+        with_error(own.difference, own.error),
+        with_error(rest.difference, rest.error),
+        with_error(float(reduced.total[j]), float(reduced.total_error[j])),
     ]
 
 
@@ -51,7 +52,7 @@ def with_error(value: float, error: float) -> str:
     """
     if not np.isfinite(value):
         return NOTHING
-    if not np.isfinite(error) or error == 0:
+    if not np.isfinite(error) or error <= EXACT * abs(value) or value == 0:
         return short_number(value)
     decimals = decimals_for(2 * error)
     return f"{round_to(value, decimals)} ± {round_to(2 * error, decimals)}"

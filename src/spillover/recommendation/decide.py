@@ -8,11 +8,11 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint, Unavailable
-from spillover.contracts import AnyPolicy, as_policy
+from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history import History, read_history, replay_history
 from spillover.history.decision import known_signals, next_reasons
 from spillover.live import Learner
-from spillover.policies import find_policy
+from spillover.policies import InstrumentalSEM, SwitchingSEM, find_policy
 from spillover.reasons.intervals import short_number
 from spillover.recommendation.arms import arm_answers
 from spillover.recommendation.cautions import cautions
@@ -27,11 +27,21 @@ RECOMMENDED = "switching-sem"
 LISTED_DOSES = 6
 
 
+def recommended_policy(history: History) -> tuple[str, Policy]:
+    """The policy for a table, and its name: one that needs no more than the table has.
+
+    Without own rewards, arms may take outcomes from each other (shares, cannibalisation), so effects may be negative.
+    """
+    if history.observes == "overall" or (history.observes == "both" and history.context is not None):
+        return "instrumental-sem", InstrumentalSEM(signed=True)
+    return RECOMMENDED, SwitchingSEM()
+
+
 def next_decision(
     table: Any,
     *,
     budget: int | None = None,
-    policy: str | AnyPolicy = RECOMMENDED,
+    policy: str | AnyPolicy | None = None,
     reward_range: tuple[float, float] | None = None,
     overall_range: tuple[float, float] | None = None,
     constraints: Sequence[Constraint] = (),
@@ -44,7 +54,8 @@ def next_decision(
     """Read past decisions and outcomes, and recommend the next decision.
 
     table: a path, or a table in memory. budget: how many arms may be chosen, at most.
-    policy: its name, or the policy itself. reward_range, overall_range: of z and y.
+    policy: its name, or the policy itself; by default one that suits the table.
+    reward_range, overall_range: of z and y.
     constraints: on this decision. unavailable: arms that cannot be chosen this time.
     greedy: choose by what is known alone, without exploration. reading: further options of `read_history`.
     """
@@ -52,8 +63,8 @@ def next_decision(
     return decide(
         history,
         budget=budget,
-        policy=as_policy(find_policy(policy)()) if isinstance(policy, str) else as_policy(policy),
-        name=policy if isinstance(policy, str) else type(policy).__name__,
+        policy=as_policy(find_policy(policy)()) if isinstance(policy, str) else policy,
+        name=policy if isinstance(policy, str) else "" if policy is None else type(policy).__name__,
         source=str(table) if isinstance(table, str | Path) else "",
         constraints=constraints,
         unavailable=unavailable,
@@ -69,8 +80,8 @@ def decide(
     history: History,
     *,
     budget: int | None,
-    policy: AnyPolicy,
-    name: str,
+    policy: AnyPolicy | None = None,
+    name: str = "",
     source: str = "",
     constraints: Sequence[Constraint] = (),
     unavailable: Sequence[str] = (),
@@ -83,7 +94,7 @@ def decide(
     progress: Callable[[int], None] = lambda rounds: None,
 ) -> Recommendation:
     """The next decision after a history; see `next_decision`. name: of the policy, in the answer."""
-    used = as_policy(policy)
+    name, used = recommended_policy(history) if policy is None else (name, as_policy(policy))
     most = check_budget(budget, history)
     limits = (*constraints, *((Unavailable(list(unavailable)),) if unavailable else ()))
     check_feasible(limits, len(history.arms), most, history.arms)
@@ -137,7 +148,15 @@ def taken_from_data(learner: Learner, history: History, given: Mapping[str, Any]
 
 def warned(learner: Learner, history: History, facts: Facts, reasons: Any) -> list[Any]:
     signals = known_signals(learner, history)
-    return cautions(reasons, facts.assessment, facts.y, signals, sign=facts.sign, sees_rewards=facts.sees_rewards)
+    return cautions(
+        reasons,
+        facts.assessment,
+        facts.y,
+        signals,
+        sign=facts.sign,
+        sees_rewards=facts.sees_rewards,
+        fits_baseline=learner.policy.fits_baseline,
+    )
 
 
 def check_budget(budget: int | None, history: History) -> int:

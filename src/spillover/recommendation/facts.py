@@ -10,19 +10,20 @@ from spillover.types import Array
 
 
 class Facts(NamedTuple):
-    """The outcomes as the table has them (negated where they are minimised), and the assessment of them."""
+    """The outcomes in the sign of the table, and the assessment of them."""
 
     y: Array  # (rounds, outcomes); NaN where not known; one column where there is one outcome for all arms
     per_arm: bool  # whether outcome j is that of arm j
     sees_rewards: bool  # whether the table has each arm's own reward z
-    sign: float  # -1 where outcomes are minimised
+    sign: float  # -1 where outcomes are minimised: the policy maximises their negatives
     assessment: Assessment
 
 
 def facts_of(history: History) -> Facts:
     """Assess a history."""
     per_arm = history.observes != "payoff"
-    y = np.where(history.arrived[:, None], history.y, np.nan)[:, : None if per_arm else 1]
+    sign = -1.0 if history.minimise else 1.0
+    y = sign * np.where(history.arrived[:, None], history.y, np.nan)[:, : None if per_arm else 1] + 0.0
     assessment = assess(
         history.x,
         y,
@@ -37,6 +38,6 @@ def facts_of(history: History) -> Facts:
         y=y,
         per_arm=per_arm,
         sees_rewards=history.observes == "both",
-        sign=-1.0 if history.minimise else 1.0,
+        sign=sign,
         assessment=assessment,
     )

@@ -25,7 +25,7 @@ class Overview:
     def __str__(self) -> str:
         history, assessment = self.history, self.facts.assessment
         lines = [f"{self.source}: {self.size()}.", *column_lines(history), ""]
-        lines += data_lines(assessment, range(len(history.arms)), per_arm=self.facts.per_arm, sign=self.facts.sign)
+        lines += data_lines(assessment, range(len(history.arms)), per_arm=self.facts.per_arm)
         for severity, heading in HEADINGS.items():
             found = [finding for finding in assessment.findings if finding.severity == severity]
             if found:

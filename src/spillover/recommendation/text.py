@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from spillover.assessment.finding import count_of
 from spillover.reasons import ArmReason
 from spillover.reasons.health import join_rounds
 from spillover.reasons.intervals import decimals_for, round_to, short_number
@@ -42,7 +43,7 @@ def short_text(answer: Recommendation) -> str:
 def full_text(answer: Recommendation) -> str:
     """The decision and all reasons."""
     order = [arm.position for arm in answer.reasons.ranked()]
-    data = data_lines(answer.assessment, order, per_arm=answer.per_arm, sign=answer.sign)
+    data = data_lines(answer.assessment, order, per_arm=answer.per_arm)
     fewer = ["Outcomes are minimised: below, positive effects are reductions.", ""] if answer.sign < 0 else []
     lines = [headline(answer), "", *data, "", *fewer, str(answer.reasons), "", *context_lines(answer)]
     own = [f"Warning: {finding.sentence}" for finding in answer.cautions if finding.warning]  # the health is above
@@ -66,6 +67,8 @@ def headline(answer: Recommendation) -> str:
     """What to choose; where the data cannot tell yet, that it is to learn."""
     label = f" ({answer.history.following})" if answer.history.following else ""
     names = all_names(answer.choose) if answer.chosen else f"nothing: {why_nothing(answer)}"
+    if answer.assessment.find("constant-sum"):
+        return f"Next round{label}: no choice changes the sum of the outcomes; to move shares, choose {names}."
     if not answer.not_yet:
         return f"Next round{label}: choose {names}."
     if answer.without_exploration or not answer.chosen:
@@ -138,7 +141,7 @@ def learned_from(answer: Recommendation) -> str:
     if history.nothing_chosen:
         where = f"the {arrived:,} of {rounds:,} rounds with outcomes"
         return f"{answer.policy} learned nothing: none of the {arms:,} arms was chosen in {where}."
-    return f"{answer.policy} learned from {arrived:,} of {rounds:,} rounds with {arms:,} arms."
+    return f"{answer.policy} learned from {arrived:,} of {count_of(rounds, 'round')} with {count_of(arms, 'arm')}."
 
 
 def gap_number(answer: Recommendation, gap: float, arm: ArmReason) -> str:
