@@ -137,6 +137,10 @@ def test_a_payoff_is_one_number():
     learner.report(learner.play(), y=12.5)
     (piece,) = policy.calls("update")
     np.testing.assert_array_equal(piece.y, [12.5, 0.0, 0.0])
+    learner.play()
+    for wrong in (None, NAN, [NAN, 0.0, 0.0]):
+        with pytest.raises(ValueError, match=r"y = .*: must be a finite number, the payoff"):
+            learner.report(2, y=wrong)
 
 
 def test_it_is_saved_and_loaded_in_the_middle_of_everything(tmp_path):

@@ -13,12 +13,13 @@ from spillover.constraints import Constraint, Unavailable, check_constraints, fi
 from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains, suited
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
-from spillover.reports import Details, Known, dose_of, from_arrays, merged, reported, same_or_new, to_arrays
+from spillover.reports import Details, Known, dose_of, from_arrays, is_whole, merged, reported, same_or_new, to_arrays
 from spillover.rng import Purpose, Rng
 from spillover.set_search import EFFORT, check_effort
 from spillover.state import fill, leaves, load_about, load_arrays, save_arrays
 from spillover.types import BoolArray, Choice, Explanation, Feedback, Problem
 
+UNKNOWN = Details()  # of a round of which only the decision is known
 CARRIED = ("probability", "memo")  # what a choice may carry until its outcome arrives
 SAVED = {"context": "context", "dose": "dose", "z": "reported_z", "y": "reported_y"}  # details of pending rounds
 
@@ -168,13 +169,7 @@ class Learner:
         if round not in self.waiting:
             accepted = f"a round that was played and not reported yet: {self.pending}"
             validate.require(False, "round", round, accepted)
-        x, before = self.waiting[round].x, self.details.get(round, Details())
-        amounts = same_or_new("dose", before.dose, dose_of(dose, x, self.policy.accepts_doses))
-        given = before if context is None else self.with_context(before, context)
-        rewards, outcomes = reported(self.problem, z, y)
-        whole = before.y is None and not np.isnan(outcomes).any()
-        known = Known(rewards, outcomes, None, True) if whole else merged(before, rewards, outcomes, self.problem)
-        now = given._replace(dose=amounts, z=known.z, y=known.y)
+        now, known = self.known_after(round, z, y, context, dose)
         feedback = self.checked(round, now, known)
         if known.complete or self.policy.accepts_missing:
             self.state = self.policy.update(self.state, feedback, self.rng.at(Purpose.LEARNING, round))
@@ -186,6 +181,19 @@ class Learner:
         age = self.rounds - round
         number, total, longest = self.delay_totals
         self.delay_totals = np.array([number + 1, total + age, max(longest, age)])
+
+    def known_after(self, round: int, z: Any, y: Any, context: Any, dose: Any) -> tuple[Details, Known]:
+        """What is known of a round after a report."""
+        before = self.details.get(round, UNKNOWN)
+        plain = before is UNKNOWN and context is None and dose is None and self.problem.observes == "both"
+        if plain and z is not None and is_whole(y):
+            return UNKNOWN, Known(z, y, None, True)
+        amounts = same_or_new("dose", before.dose, dose_of(dose, self.waiting[round].x, self.policy.accepts_doses))
+        given = before if context is None else self.with_context(before, context)
+        rewards, outcomes = reported(self.problem, z, y)
+        whole = before.y is None and is_whole(outcomes)
+        known = Known(rewards, outcomes, None, True) if whole else merged(before, rewards, outcomes, self.problem)
+        return given._replace(dose=amounts, z=known.z, y=known.y), known
 
     def with_context(self, before: Details, context: Any) -> Details:
         checked = validate.context(context, self.problem.context)
@@ -298,7 +306,7 @@ class Learner:
                 learner.waiting[played] = learner.waiting[played]._replace(**{name: value})
         for name, saved in SAVED.items():
             for played, value in from_arrays(arrays, saved).items():
-                before = learner.details.get(played, Details())
+                before = learner.details.get(played, UNKNOWN)
                 learner.details[played] = before._replace(**{name: value})
         learner.context = arrays.get("coming_context")
         return learner

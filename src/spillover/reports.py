@@ -27,12 +27,22 @@ class Known(NamedTuple):
     complete: bool
 
 
+def is_whole(y: Any) -> bool:
+    """Whether no outcome is missing, as far as y consists of numbers: what does not is refused later, by name."""
+    try:
+        return not np.isnan(y).any()
+    except TypeError:
+        return True
+
+
 def reported(problem: Problem, z: Any, y: Any) -> tuple[Array, Array]:
     """z and y of a report as arrays of the right shape; the payoff may be a single number."""
     shape = (problem.n_arms,)
     given = validate.numbers("y", y, "numbers, NaN for outcomes that are not known yet")
     if problem.observes == "payoff" and given.shape == ():
         given = np.concatenate([given[None], np.zeros(problem.n_arms - 1)])
+    if problem.observes == "payoff":
+        validate.require(bool(np.isfinite(given).all()), "y", y, "a finite number, the payoff")
     rewards = validate.numbers("z", validate.observed_rewards(z, problem.observes, shape), "numbers")
     for name, value in (("z", rewards), ("y", given)):
         validate.require(value.shape == shape, f"shape of {name}", value.shape, f"{shape}")
