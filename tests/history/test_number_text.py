@@ -63,11 +63,14 @@ def test_other_texts_are_no_numbers(text) -> None:
     assert isinstance(parse_numbers([text]), Unclear), take_apart(text)
 
 
-def test_the_rest_of_the_table_or_the_user_settles_what_a_comma_means() -> None:
-    assert parse_numbers(["1,234"], ".").tolist() == [1234.0]
-    assert parse_numbers(["1,234"], ",").tolist() == [1.234]
-    assert parse_numbers(["1,234"], None, frozenset({","})).tolist() == [1.234]
-    assert parse_numbers(["1.234"], None, frozenset({","})).tolist() == [1234.0]
+@pytest.mark.parametrize(
+    ("text", "point", "elsewhere", "value"),
+    [("1,234", ".", "", 1234.0), ("1,234", ",", "", 1.234), ("1,234", None, ",", 1.234), ("1.234", None, ",", 1234.0)],
+)
+def test_the_rest_of_the_table_or_the_user_settles_what_a_comma_means(text, point, elsewhere, value) -> None:
+    found = parse_numbers([text], point, frozenset(elsewhere))
+    assert isinstance(found, np.ndarray)
+    assert found.tolist() == [value]
 
 
 @given(st.lists(st.floats(-1e9, 1e9).map(lambda v: round(v, 2)), min_size=1), st.sampled_from("., '"), st.booleans())

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from spillover.history import HistoryError, read_history
 from tests.history.tables import csv_text, in_format
 
 WEEKS = [f"2026-W{k:02d}" for k in range(1, 9)]
-WIDE = {
+WIDE: dict[str, list[Any]] = {
     "week": WEEKS,
     "promo_north": [1, 0, 1, 0, 1, 0, 0, 1],
     "promo_south": [0, 0, 1, 1, 0, 1, 0, 1],
@@ -19,13 +20,13 @@ WIDE = {
     "sales_south": [2.0, 2.0, 4.0, 5.0, 2.5, 4.5, 2.0, 4.5],
     "temp": [1, 2, 3, 4, 5, 6, 7, 8],
 }
-PAYOFF = {
+PAYOFF: dict[str, list[Any]] = {
     "date": [f"2026-01-{k:02d}" for k in range(1, 9)],
     "tv": WIDE["promo_north"],
     "radio": WIDE["promo_south"],
     "revenue": [5.0, 1.0, 6.0, 2.0, 5.5, 1.5, 1.0, 6.5],
 }
-LONG = {
+LONG: dict[str, list[Any]] = {
     "date": [day for day in PAYOFF["date"] for _ in "ns"],
     "region": ["north", "south"] * 8,
     "treated": [cell for pair in zip(WIDE["promo_north"], WIDE["promo_south"], strict=True) for cell in pair],

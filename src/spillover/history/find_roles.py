@@ -110,7 +110,7 @@ def wide_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
     found = [
         Candidate(g.items, level_of(g.key, words.CHOSEN), reason_for(level_of(g.key, words.CHOSEN), reason))
         for g in groups
-        if set(g.columns) & set(able_names)
+        if set(g.columns) & set(able_names) and (not amounts or any(is_amount(frame[name]) for name in g.columns))
     ]
     found = without_parts([c for c in found if c.level >= PARTLY])
     grouped = {name for c in found for name in c.columns}
@@ -129,7 +129,7 @@ def wide_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
 def is_decision(column: Column, level: int, amounts: bool) -> bool:
     """Whether the cells can be decisions; where the name says so, a few mistakes are reported later."""
     if amounts:
-        return is_amount(column)
+        return is_amount(column) or (column.flags is not None and column.is_number)
     return column.flags is not None or (level >= PARTLY and column.seems_flag)
 
 

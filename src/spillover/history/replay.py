@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import AnyPolicy, Policy, as_policy, require_suits
+from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history import ranges
 from spillover.history.record import History
 from spillover.history.standard import StandardContext, standard_context
@@ -45,13 +45,13 @@ def replay_history(
     validate.require(not given_policy.randomised, "policy", given_policy, accepted)
     context = standard_context(history)
     problem = problem_of(history, budget, reward_range, overall_range, context)
-    suited = given_policy.for_problem(problem)
-    require_suits(suited, problem)
-    accepted = "one that learns from amounts, as the table has doses"
-    validate.require(history.dose is None or suited.accepts_doses, "policy", suited, accepted)
-    learner = Learner(suited, problem, seed=seed, **given)
+    learner = Learner(policy, problem, seed=seed, **given)
     player, state, rng = learner.policy, learner.state, learner.rng
+    accepted = "one that learns from amounts, as the table has doses"
+    validate.require(history.dose is None or player.accepts_doses, "policy", player, accepted)
     rounds = checked_rounds(history, problem, context, player.accepts_missing)
+    if context is not None:
+        state = player.observe(state, context.values[0])
     memo = player.select(state, rng.at(Purpose.CHOICE, 1)).memo
     done = 0
     for stop, judged, solved in batches(player, memo is not None, rounds.arrived):
