@@ -360,7 +360,7 @@ def missing_variance(i, known, coefficients, edge_variance, noise):
         float64[:], float64[:, :], float64[:],
     ),
     "(k),(k,g),(k,n,m),(k,n),(k,n),(k,n),(n,m),(k,n,m),(n),(k,n),(n),(k,n),(k,n),(k,n),(k,n),(n),(o),(t),"
-    "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(o),(n,n),(n),(n),(n),(n),(n),(c),(),(t),(g),(g),(t),(),(),()->(n),(n,m),(n)",
+    "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(t),(n,n),(n),(n),(n),(n),(n),(c),(),(t),(g),(g),(t),(),(),()->(n),(n,m),(n)",
     writes=(
         "change_round", "mass", "base", "base_share", "base_mean", "base_weight", "sums", "sums_at", "total",
         "total_at", "weight", "weight_at", "ratio", "idle_prior", "changed", "seen", "latest", "detected",
@@ -388,8 +388,8 @@ def instrumental_arrival(
         return
     variances, means = np.empty(n), np.empty(n)
     for i in range(n):
-        variances[i] = max(max(pooled[0], noise[i, 1]), LEAST_NOISE)
-    prior_mean, prior_weight = prior[0], max(pooled[0] / prior[1] ** 2, 1e-6)
+        variances[i] = max(max(pooled[0], noise[i, 1]), LEAST_NOISE * pooled[1] ** 2)
+    prior_mean, prior_weight = prior[0] * pooled[1], max(pooled[0] / (prior[1] * pooled[1]) ** 2, 1e-6)
     mixture_means(
         mass, base_mean, base_weight, total, total_at, weight, weight_at, changed, prior_mean, prior_weight, means
     )

@@ -82,18 +82,76 @@ def is_learned(i, known, fresh, complete, allowed):
 
 @gufunc(
     (
+        float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], int64[::1], int64[:],
+        boolean[:], float64[:], float64[:], float64[:], boolean[:], int64, int64, boolean, boolean[:],
+    ),
+    "(s,s),(n,s),(n,n),(o),(n),(o),(t),(n),(n),(n),(c),(n),(),(),()->()",
+    writes=("gram", "products", "squares", "rounds", "chosen", "changes"),
+)  # fmt: skip
+def absorb_reduced(
+    gram, products, squares, rounds, chosen, changes, detected, x, dose, y, context, fresh, p, q, arrived, taken
+):  # fmt: skip
+    """Add a round to the regression of all outcomes on decisions and context; it starts again after a change.
+
+    Regressors: 1 and context, the dose of each arm, and for each arm its dose times the context.
+    """
+    taken[0] = False
+    if not arrived:
+        return
+    n, size = products.shape
+    if detected[0] > changes[0]:
+        changes[0] = detected[0]
+        gram[:] = 0.0
+        products[:] = 0.0
+        squares[:] = 0.0
+        rounds[0] = 0.0
+        chosen[:] = 0.0
+    news = False
+    for i in range(n):
+        if math.isnan(y[i]):
+            return
+        news |= fresh[i]
+    if not news:
+        return
+    taken[0] = True
+    values, places = np.empty(size), np.empty(size, np.int64)
+    count = 0
+    for c in range(p):
+        values[count], places[count] = context[c], c
+        count += 1
+    for j in range(n):
+        if x[j]:
+            chosen[j] += 1.0
+            values[count], places[count] = dose[j], p + j
+            count += 1
+            for c in range(q):
+                values[count], places[count] = dose[j] * context[1 + c], p + n + j * q + c
+                count += 1
+    for a in range(count):
+        for b in range(count):
+            gram[places[a], places[b]] += values[a] * values[b]
+        for i in range(n):
+            products[i, places[a]] += y[i] * values[a]
+    for i in range(n):
+        for j in range(n):
+            squares[i, j] += y[i] * y[j]
+    rounds[0] += 1.0
+
+
+@gufunc(
+    (
         float64[:, :, :, ::1], float64[:, :, :, ::1], float64[:, :, :, ::1], float64[:, :, ::1], float64[:, :, ::1],
-        float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1],
+        float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1],
         float64[:, :], float64[:, :], float64[:, :, :], float64[:, :, :], float64[:, :], boolean[:, :],
         boolean[:], float64[:], float64[:], float64[:], boolean[:], boolean, float64[:],
         float64[:], float64[:, :], float64[:], int64, int64, boolean, boolean[:],
     ),
-    "(n,t,d,d),(n,t,d,d),(n,t,d,d),(n,t,d),(n,t,d),(n,t),(n,t),(n,t),(n,t),(o),"
+    "(n,t,d,d),(n,t,d,d),(n,t,d,d),(n,t,d),(n,t,d),(n,t),(n,t),(n,t),(n,t),(n,h),(o),"
     "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(n,n),(n),(n),(n),(n),(n),(),(c),(n),(n,m),(n),(),(),()->()",
-    writes=("ff", "qf", "qq", "fy", "qy", "yy", "rounds", "squares", "freedom", "learned"),
+    writes=("ff", "qf", "qq", "fy", "qy", "yy", "rounds", "squares", "freedom", "moments", "learned"),
 )  # fmt: skip
 def absorb_equations(
-    ff, qf, qq, fy, qy, yy, rounds, squares, freedom, learned,
+    ff, qf, qq, fy, qy, yy, rounds, squares, freedom, moments, learned,
     coefficients, edge_variance, slope, rest_covariance, noise, allowed,
     x, dose, z, y, fresh, complete, context, yhat, centre, count, p, q, arrived, taken,
 ):  # fmt: skip
@@ -109,6 +167,11 @@ def absorb_equations(
     f, g = np.zeros(d), np.zeros(d)
     for i in range(n):
         rewarded = x[i] and not math.isnan(z[i])
+        if known[i] and fresh[i]:
+            moments[i, 0] += 1.0
+            gap = y[i] - moments[i, 1]
+            moments[i, 1] += gap / moments[i, 0]
+            moments[i, 2] += gap * (y[i] - moments[i, 1])
         if is_learned(i, known, fresh, complete, allowed):
             taken[0] = True
             for j in range(n):

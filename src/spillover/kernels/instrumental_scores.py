@@ -31,7 +31,7 @@ def excess(mean, deviation, level):
         float64[:], float64[:], int64[:], float64[:], int64, int64, float64[:], float64[:], float64, float64, int64,
         int64, float64[:], float64[:], float64[:],
     ),
-    "(k,g),(k,n),(k,n),(n),(k,n),(n),(k,n),(k,n),(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(o),(n),(n),(n),(n),(),(),(c),(t),"
+    "(k,g),(k,n),(k,n),(n),(k,n),(n),(k,n),(k,n),(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(t),(n),(n),(n),(n),(),(),(c),(t),"
     "(),(),(),()->(n),(n),(n)",
 )  # fmt: skip
 def instrumental_index(
@@ -48,7 +48,7 @@ def instrumental_index(
     is divided by (1 + pulls in flight)^2, because the outcomes of those pulls will arrive without another try.
     """
     hypotheses, n = mass.shape[0], weights.shape[0]
-    prior_mean, prior_deviation = prior[0], prior[1]
+    prior_mean, prior_deviation = prior[0] * pooled[1], prior[1] * pooled[1]
     prior_weight = max(pooled[0] / prior_deviation**2, 1e-6)
     sharpened = np.empty(hypotheses)
     squares = 0.0
@@ -93,7 +93,7 @@ def instrumental_index(
         afresh = prior_mean + shift[i]
         deviation = math.sqrt(weights[i] ** 2 * prior_deviation**2 + afresh**2 * weight_variance[i])
         missed = idle[i] * excess(sign * weights[i] * afresh, deviation, sign * rival)
-        variance = max(max(pooled[0], noise[i, 1]), LEAST_NOISE)
+        variance = max(max(pooled[0], noise[i, 1]), LEAST_NOISE * pooled[1] ** 2)
         for k in range(hypotheses):
             gained = weight[i] - weight_at[k, i]
             for side in range(2):

@@ -12,12 +12,16 @@ EDGE_SCALE: Final = 0.5  # an edge that exists is half normal (normal if signed)
 EDGE_DEVIATION: Final = 0.3  # prior deviation of an edge in the test for confounding
 SHARED: Final = 0.3  # prior correlation between the error of an equation and its regressors ...
 SHARED_WEIGHT: Final = 300.0  # ... and the rounds that this prior is worth
+DOUBTFUL: Final = 2.0  # standard deviations of the evidence from all equations at which it is believed by half ...
+STEEPNESS: Final = 2.0  # ... and how fast belief grows beyond
 LEAST_ROW_NOISE: Final = 1e-7  # variance of an equation's error, in squared units of the range
 FIRST_ROW_NOISE: Final = 0.02  # its prior value while the arm is not chosen ...
 FIRST_ROW_WEIGHT: Final = 0.5  # ... and the rounds that this is worth
 CHOSEN_WEIGHT: Final = 5.0  # rounds that the variance of all arms together is worth for one arm
 POOLED_WEIGHT: Final = 20.0  # rounds that the prior of that variance is worth
 LARGEST_RADIUS: Final = 0.9  # a graph whose effects would not die out faster is damped
+ENOUGH: Final = 5.0  # outcomes of an arm from which their variance counts
+LEAST_UNIT: Final = 1e-9
 EARLY: Final = 200  # rounds up to which more sweeps are made
 LEAST_EDGE_VARIANCE: Final = 1e-12
 LEAST_SITE: Final = 1e-6  # precision of a normal factor in place of the prior of an edge
@@ -115,7 +119,10 @@ def two_stages(ff, qf, qq, fy, qy):
 
 @njit
 def confounding(precision, product, rest_precision, rest_product, prior, edges, rounds):
-    """The share of the variation between errors and regressors that is common (a Hausman test, with a prior)."""
+    """The share of the variation between errors and regressors that is common (a Hausman test, with a prior).
+
+    Returns also by how much the statistic exceeds its expectation without common causes, and this expectation.
+    """
     size = product.shape[0]
     certain = precision.copy()
     for a in range(size):
@@ -147,7 +154,17 @@ def confounding(precision, product, rest_precision, rest_product, prior, edges, 
             statistic += gap[a] * inverse[a, b] * gap[b]
             information += r[a, b] * inverse[b, a]
     found = max(statistic - rank, 0.0) + SHARED_WEIGHT * SHARED**2
-    return min(found / (rounds * max(information, 0.0) + SHARED_WEIGHT), 1.0)
+    return min(found / (rounds * max(information, 0.0) + SHARED_WEIGHT), 1.0), statistic - rank, rank
+
+
+@njit
+def unconfounded(evidence):
+    """How plausible it is that no equation has hidden common causes, by the evidence from all of them: 1 to 0."""
+    excess, rank = 0.0, 0.0
+    for i in range(evidence.shape[0]):
+        excess += evidence[i, 0]
+        rank += evidence[i, 1]
+    return 1.0 / (1.0 + math.exp(min(STEEPNESS * (excess / math.sqrt(2.0 * max(rank, 1.0)) - DOUBTFUL), 50.0)))
 
 
 @njit
@@ -207,10 +224,11 @@ def sparse_edges(precision, product, site_precision, site_product, mean, covaria
 
 @njit
 def solve_row(
-    i, ff, qf, qq, fy, qy, rounds, coefficients, edge_variance, slope, rest_covariance, noise, probability, trust,
-    covariance, site_precision, site_product, allowed, rest_precision, edge_prior, mixing, signed,
+    i, unit, ff, qf, qq, fy, qy, rounds, coefficients, edge_variance, slope, rest_covariance, noise, probability, trust,
+    covariance, site_precision, site_product, evidence, total_effects, allowed, rest_precision, edge_prior, trusted,
+    signed,
 ):  # fmt: skip
-    """The coefficients of one equation and their uncertainty; mixing: 0 two stages, 1 least squares, < 0 evidence."""
+    """The coefficients of one equation and their uncertainty; trusted: least squares, from 0 (not at all) to 1."""
     n, d = allowed.shape[0], fy.shape[1]
     rest = d - n
     picked = np.empty(d, np.int64)
@@ -228,17 +246,19 @@ def solve_row(
     for a in range(size):
         first[a] = fy[0, picked[a]] / noise[i, 0] + fy[1, picked[a]] / noise[i, 1]
         second[a] = qy[0, picked[a]] / noise[i, 0] + qy[1, picked[a]] / noise[i, 1]
-        prior[a] = 1.0 / EDGE_DEVIATION**2 if a < edges else rest_precision[a - edges]
+        prior[a] = 1.0 / EDGE_DEVIATION**2 if a < edges else rest_precision[a - edges] / unit**2
     count = rounds[i, 0] + rounds[i, 1]
     precision, product, rest_of_precision, rest_of_product = two_stages(
         weighted(ff, picked, noise[i]), weighted(qf, picked, noise[i]), weighted(qq, picked, noise[i]), first, second
     )
-    rho = mixing
-    if mixing < 0.0:
-        rho = 1.0
-        if edges > 0:
-            shared = confounding(precision, product, rest_of_precision, rest_of_product, prior, edges, count)
-            rho = 1.0 / (1.0 + count * shared)
+    rho = 1.0
+    if edges > 0:
+        for a in range(edges):  # an outcome contains the error of any arm that affects it
+            rest_of_product[a] -= count * total_effects[picked[a], i]
+        shared, evidence[i, 0], evidence[i, 1] = confounding(
+            precision, product, rest_of_precision, rest_of_product, prior, edges, count
+        )
+        rho = trusted / (1.0 + count * shared)
     trust[i] = rho
     precision += rho * rest_of_precision
     product += rho * rest_of_product
@@ -340,6 +360,19 @@ def find_weights(coefficients, covariance, total_effects, weights, weight_varian
 
 
 @njit
+def data_unit(moments):
+    """The unit of all priors: that of the reward range, or less if the outcomes vary much less."""
+    squares, count = 0.0, 0.0
+    for i in range(moments.shape[0]):
+        if moments[i, 0] >= ENOUGH:
+            squares += moments[i, 2] / moments[i, 0]
+            count += 1.0
+    if count == 0.0:
+        return 1.0
+    return min(max(math.sqrt(6.0 * squares / count), LEAST_UNIT), 1.0)
+
+
+@njit
 def effect_of(vector, coefficients):
     """own - a'o of a vector (o, own, ...)."""
     d = coefficients.shape[0]
@@ -372,53 +405,57 @@ def move_laws(
     (
         float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], float64[:, ::1], float64[::1],
         float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[:, :, ::1],
-        float64[:, ::1], float64[:, ::1],
+        float64[:, ::1], float64[:, ::1], float64[:, ::1],
         float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[:, ::1],
         float64[:, :], float64[:, :, :],
         float64[:, :, :, :], float64[:, :, :, :], float64[:, :, :, :], float64[:, :, :], float64[:, :, :],
-        float64[:, :], float64[:, :], float64[:, :], boolean[:, :], float64[:], float64[:], float64, float64, boolean,
+        float64[:, :], float64[:, :], float64[:, :], float64[:, :], boolean[:, :], float64[:], float64[:], float64,
+        boolean, boolean,
         boolean, boolean[:],
     ),
-    "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(o),(n,n),(n),(n),(n,n),(n),(n,n,n),(n,n),(n,n),"
+    "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(t),(n,n),(n),(n),(n,n),(n),(n,n,n),(n,n),(n,n),(n,t),"
     "(k,n,m),(k,n),(k,n),(k,n),(n),(k,n),(n,m),(k,n,m),"
-    "(n,t,d,d),(n,t,d,d),(n,t,d,d),(n,t,d),(n,t,d),(n,t),(n,t),(n,t),(n,n),(r),(t),(),(),(),()->()",
+    "(n,t,d,d),(n,t,d,d),(n,t,d,d),(n,t,d),(n,t,d),(n,t),(n,t),(n,t),(n,h),(n,n),(r),(t),(),(),(),()->()",
     writes=(
         "coefficients", "edge_variance", "slope", "rest_covariance", "noise", "pooled", "total_effects", "weights",
-        "weight_variance", "probability", "trust", "covariance", "site_precision", "site_product", "base", "base_share", "base_mean", "base_weight", "total",
-        "total_at",
+        "weight_variance", "probability", "trust", "covariance", "site_precision", "site_product", "evidence",
+        "base", "base_share", "base_mean", "base_weight", "total", "total_at",
     ),
 )  # fmt: skip
 def solve_equations(
     coefficients, edge_variance, slope, rest_covariance, noise, pooled, total_effects, weights, weight_variance,
-    probability, trust, covariance, site_precision, site_product, base, base_share, base_mean, base_weight, total,
-    total_at, sums, sums_at,
-    ff, qf, qq, fy, qy, rounds, squares, freedom, allowed, rest_precision, prior, edge_prior, mixing, signed, due, done,
+    probability, trust, covariance, site_precision, site_product, evidence, base, base_share, base_mean, base_weight,
+    total, total_at, sums, sums_at,
+    ff, qf, qq, fy, qy, rounds, squares, freedom, moments, allowed, rest_precision, prior, edge_prior, ordered,
+    signed, due, done,
 ):  # fmt: skip
     """Estimate all equations, the noise and the weights, and move the laws of the arms along."""
     done[0] = due
     if not due:
         return
     n = weights.shape[0]
-    before = pooled[0]
+    before = pooled[0] / pooled[1] ** 2
+    pooled[1] = data_unit(moments)
+    trusted = 1.0 if ordered else unconfounded(evidence)
     for i in range(n):
         if rounds[i, 0] + rounds[i, 1] > 0.0:
             solve_row(
-                i, ff[i], qf[i], qq[i], fy[i], qy[i], rounds, coefficients, edge_variance, slope, rest_covariance,
-                noise, probability, trust, covariance, site_precision, site_product, allowed, rest_precision,
-                edge_prior, mixing, signed,
+                i, pooled[1], ff[i], qf[i], qq[i], fy[i], qy[i], rounds, coefficients, edge_variance, slope,
+                rest_covariance, noise, probability, trust, covariance, site_precision, site_product, evidence,
+                total_effects, allowed, rest_precision, edge_prior, trusted, signed,
             )  # fmt: skip
             for kind in range(2):
-                expected = pooled[0] if kind == 1 else FIRST_ROW_NOISE
+                expected = pooled[0] if kind == 1 else FIRST_ROW_NOISE * pooled[1] ** 2
                 weight = CHOSEN_WEIGHT if kind == 1 else FIRST_ROW_WEIGHT
                 estimate = (squares[i, kind] + weight * expected) / (freedom[i, kind] + weight)
-                noise[i, kind] = max(estimate, LEAST_ROW_NOISE)
+                noise[i, kind] = max(estimate, LEAST_ROW_NOISE * pooled[1] ** 2)
     find_weights(coefficients, covariance, total_effects, weights, weight_variance)
-    squared, count = POOLED_WEIGHT * 2.0 * prior[1] ** 2, POOLED_WEIGHT
+    squared, count = POOLED_WEIGHT * 2.0 * (prior[1] * pooled[1]) ** 2, POOLED_WEIGHT
     for i in range(n):
         squared += noise[i, 1] * rounds[i, 1]
         count += rounds[i, 1]
     pooled[0] = squared / count
     move_laws(
-        base, base_share, base_mean, base_weight, sums, sums_at, total, total_at, coefficients, pooled[0] / before,
-        prior[0],
+        base, base_share, base_mean, base_weight, sums, sums_at, total, total_at, coefficients,
+        pooled[0] / pooled[1] ** 2 / before, prior[0] * pooled[1],
     )  # fmt: skip

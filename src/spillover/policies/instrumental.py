@@ -1,13 +1,21 @@
 """InstrumentalSEM: learns from decisions and overall outcomes, with baseline, context and hidden common causes."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import Policy
 from spillover.policies.graph_policy import scores
+from spillover.policies.instrumental_effects import (
+    edge_interval,
+    interval,
+    merged,
+    reduced_effects,
+    rejected_arms,
+    structural_effects,
+)
 from spillover.policies.instrumental_feedback import Given, canonical, width, with_constant
 from spillover.policies.instrumental_state import (
     PRIOR_DEVIATION,
@@ -16,6 +24,7 @@ from spillover.policies.instrumental_state import (
     due,
     edge_prior,
     empty_belief,
+    empty_reduced,
     empty_statistics,
     growth,
     observations,
@@ -29,7 +38,17 @@ from spillover.set_search import top_arms
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 HAZARDS = np.array([HAZARD, IDLE_HAZARD])
+LEAST_EFFECT = 1e-9  # an own effect in units of the range that spill-over can be related to
 CONTEXT_ON = ("both", "baseline", "none")
+
+
+class Judged(NamedTuple):
+    """What arms are ranked by: weights times index."""
+
+    weights: Array
+    mean: Array
+    upper: Array
+    context_effect: Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,18 +106,20 @@ class InstrumentalSEM(Policy):
             context=context,
             prior=prior,
             allowed=np.broadcast_to(allowed, (*batch, n, n)).copy(),
-            mixing=np.full(batch, -1.0 if problem.acyclic else 0.0),
+            ordered=np.full(batch, bool(problem.acyclic)),
             solved=np.zeros((*batch, 1), np.int64),
             belief=empty_belief(n, p + q, prior[..., 0]),
             equations=prior_equations(allowed, rest_precision(p, q), self.signed, batch),
             statistics=empty_statistics(n, p + q, batch),
+            reduced=empty_reduced(n, p, q, batch),
+            rejected=np.zeros((*batch, n), np.bool_),
         )
 
     def observe(self, state: InstrumentalState, context: Array) -> InstrumentalState:
         return state._replace(context=with_constant(context, state.context.shape))
 
-    def means_and_index(self, state: InstrumentalState) -> tuple[Array, Array, Array]:
-        """Expected own effects, the same plus the value of information, and what the context adds; in units of y."""
+    def index_in_units(self, state: InstrumentalState) -> tuple[Array, Array, Array]:
+        """Expected own effects, the same plus the value of information, and what the context adds."""
         belief, equations = state.belief, state.equations
         p, q = self.sizes(state.context.shape[-1] - 1)
         mean, index, shift = kernels.instrumental_index(
@@ -129,12 +150,19 @@ class InstrumentalSEM(Policy):
             p,
             q,
         )
-        unit = width(state.reward_range)
-        return unit * mean, unit * index, unit * shift
+        return np.asarray(mean), np.asarray(index), np.asarray(shift)
+
+    def judged(self, state: InstrumentalState) -> Judged:
+        """What arms are ranked by, in units of y; where the graph is rejected, the regression on decisions decides."""
+        own, index, shift = self.index_in_units(state)
+        weights, unit = np.array(state.equations.weights), width(state.reward_range)
+        if state.rejected.any():
+            own, index, weights = without_graph(state, own, index, weights, *self.sizes(state.context.shape[-1] - 1))
+        return Judged(weights, unit * own, unit * index, unit * shift)
 
     def select(self, state: InstrumentalState, rng: Rng) -> Choice:
-        index = self.means_and_index(state)[1]
-        return Choice(top_arms(scores(state.equations.weights, index), state.budget, rng))
+        weights, _, index, _ = self.judged(state)
+        return Choice(top_arms(scores(weights, index), state.budget, rng))
 
     def played(self, state: InstrumentalState, x: BoolArray) -> InstrumentalState:
         x = validate.decision("x", x, state.in_flight.shape)
@@ -182,6 +210,18 @@ class InstrumentalSEM(Policy):
             q,
             given.arrived,
         )
+        kernels.absorb_reduced(
+            *state.reduced,
+            belief.detected,
+            given.x,
+            given.dose,
+            given.y,
+            given.context,
+            given.fresh,
+            p,
+            q,
+            given.arrived,
+        )
         kernels.absorb_equations(
             *statistics,
             *equations[:5],
@@ -202,7 +242,11 @@ class InstrumentalSEM(Policy):
         )
 
     def solve(self, state: InstrumentalState) -> InstrumentalState:
-        return self.solve_rows(state, state.statistics.learned > state.solved)
+        """Estimate the equations, and test them against a regression without a graph."""
+        state = self.solve_rows(state, state.statistics.learned > state.solved)
+        p, q = self.sizes(state.context.shape[-1] - 1)
+        own = self.index_in_units(state)[0]
+        return state._replace(rejected=rejected_arms(state, own, p, q))
 
     def solve_rows(self, state: InstrumentalState, rows: BoolArray) -> InstrumentalState:
         """Estimate the equations again in the replications of a mask, (*batch, 1)."""
@@ -226,11 +270,12 @@ class InstrumentalSEM(Policy):
             statistics.rounds,
             statistics.squares,
             statistics.freedom,
+            statistics.moments,
             state.allowed,
             rest_precision(*self.sizes(state.context.shape[-1] - 1)),
             state.prior,
             edge_prior(n),
-            state.mixing,
+            state.ordered,
             self.signed,
             rows[..., 0],
         )
@@ -252,7 +297,9 @@ class InstrumentalSEM(Policy):
             stop = min(done + until_due(state, given, done), count)
             here = given.between(done, stop)
             stacked = state._replace(
-                belief=repeated(state.belief, stop - done), statistics=repeated(state.statistics, stop - done)
+                belief=repeated(state.belief, stop - done),
+                statistics=repeated(state.statistics, stop - done),
+                reduced=repeated(state.reduced, stop - done),
             )
             self.absorb(stacked, here, played_at[done:stop])
             state = self.solve_rows(state, due(state))
@@ -275,13 +322,24 @@ class InstrumentalSEM(Policy):
         return np.array(state.equations.coefficients[..., :n])
 
     def signals(self, state: InstrumentalState) -> dict[str, Any]:
-        return {"latest": state.belief.seen, "changes_seen": state.belief.detected[..., 0]}
+        return {
+            "latest": state.belief.seen,
+            "changes_seen": state.belief.detected[..., 0],
+            "graph_rejected": state.rejected,
+        }
 
     def explain(self, state: InstrumentalState, rng: Rng) -> Explanation:
-        mean, index, shift = self.means_and_index(state)
-        weights, seen = np.array(state.equations.weights), state.belief.seen > 0
+        p, q = self.sizes(state.context.shape[-1] - 1)
+        n, unit = state.in_flight.shape[-1], width(state.reward_range)
+        weights, mean, index, shift = self.judged(state)
+        effects = structural_effects(state, self.index_in_units(state)[0], p)
+        if state.rejected.any():
+            effects = merged(effects, reduced_effects(state.reduced, state.context, p, q)[0], state.rejected)
+        direct = np.diagonal(effects.cells, axis1=-2, axis2=-1)
+        direct_variance = np.diagonal(effects.cell_variance, axis1=-2, axis2=-1)
+        levels = state.equations.coefficients[..., n : n + p] @ state.context[..., :p, None]
         return Explanation(
-            mean=np.where(seen, mean, np.nan),
+            mean=np.where(state.belief.seen > 0, mean, np.nan),
             count=observations(state.belief),
             clock=np.asarray(state.rounds, float),
             index=index,
@@ -290,9 +348,37 @@ class InstrumentalSEM(Policy):
             weights=weights,
             score=scores(weights, index),
             pending=np.array(state.in_flight),
+            baseline=unit * (state.equations.total_effects @ levels)[..., 0],
             context_effect=shift,
+            direct_interval=unit[..., None] * interval(direct, direct_variance),
+            spill_interval=unit[..., None] * interval(effects.spill, effects.spill_variance),
+            total_interval=unit[..., None] * interval(effects.total, effects.total_variance),
+            effects=unit[..., None] * effects.cells,
+            effects_interval=unit[..., None, None] * interval(effects.cells, effects.cell_variance),
             edge_probability=np.array(state.equations.probability),
+            edge_interval=edge_interval(state.equations, state.allowed, self.signed),
         )
+
+
+def without_graph(
+    state: InstrumentalState, own: Array, index: Array, weights: Array, p: int, q: int
+) -> tuple[Array, Array, Array]:
+    """Own effects, index and weights; those of arms whose graph is rejected come from the regression on decisions.
+
+    Their bonus is one standard error, less while pulls are in flight.
+    """
+    plain = reduced_effects(state.reduced, state.context, p, q)[0]
+    direct = np.diagonal(plain.cells, axis1=-2, axis2=-1)
+    direct = np.where(np.abs(direct) < LEAST_EFFECT, LEAST_EFFECT, direct)
+    weight = plain.total / direct
+    bonus = np.sqrt(plain.total_variance) / (1.0 + state.in_flight) ** 2
+    score = plain.total + bonus
+    upper = np.divide(score, weight, out=direct.copy(), where=weight != 0.0)
+    return (
+        np.where(state.rejected, direct, own),
+        np.where(state.rejected, upper, index),
+        np.where(state.rejected, weight, weights),
+    )
 
 
 def until_due(state: InstrumentalState, given: Given, done: int) -> int:

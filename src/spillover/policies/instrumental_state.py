@@ -53,7 +53,7 @@ class Equations(NamedTuple):
     slope: Array  # (*batch, n, p + q, n): by how much a larger edge lowers the other coefficients
     rest_covariance: Array  # (*batch, n, p + q, p + q): of the other coefficients, given the edges
     noise: Array  # (*batch, n, 2): variance of an equation's error, while its arm is not chosen and while it is
-    pooled: Array  # (*batch, 1): variance of an observed effect, over all arms
+    pooled: Array  # (*batch, 2): variance of an observed effect, over all arms; the unit of all priors, from the data
     total_effects: Array  # (*batch, n, n): (I - A)^-1
     weights: Array  # (*batch, n): its column sums
     weight_variance: Array  # (*batch, n)
@@ -62,6 +62,7 @@ class Equations(NamedTuple):
     covariance: Array  # (*batch, n, n, n): of the edges into an arm
     site_precision: Array  # (*batch, n, n): of the normal factor that stands for the prior of an edge
     site_product: Array  # (*batch, n, n): its mean times this precision
+    evidence: Array  # (*batch, n, 2): for hidden common causes, beyond what is expected without; this expectation
 
 
 class Statistics(NamedTuple):
@@ -79,7 +80,19 @@ class Statistics(NamedTuple):
     rounds: Array  # (*batch, n, 2): their number
     squares: Array  # (*batch, n, 2): of the residuals
     freedom: Array  # (*batch, n, 2): their number, uncertain ones counted less
+    moments: Array  # (*batch, n, 3): number, mean and sum of squared deviations of each arm's outcomes
     learned: IntArray  # (*batch, 1): rounds learned
+
+
+class Reduced(NamedTuple):
+    """Sums of the regression of all outcomes on decisions and context, without a graph, since the last change."""
+
+    gram: Array  # (*batch, s, s): regressors (1 and context, dose of each arm, dose times context)
+    products: Array  # (*batch, n, s): of outcomes and regressors
+    squares: Array  # (*batch, n, n): of outcomes
+    rounds: Array  # (*batch, 1)
+    chosen: Array  # (*batch, n): rounds with each arm
+    changes: IntArray  # (*batch, 1): changes detected so far
 
 
 class InstrumentalState(NamedTuple):
@@ -94,11 +107,13 @@ class InstrumentalState(NamedTuple):
     context: Array  # (*batch, 1 + k): 1 and the context of the coming round
     prior: Array  # (*batch, 2): mean and deviation of an own effect
     allowed: BoolArray  # (*batch, n, n): edges that may exist
-    mixing: Array  # (*batch,): 0, two-stage least squares; -1, by the evidence for hidden common causes
+    ordered: BoolArray  # (*batch,): whether the order of the arms is known
     solved: IntArray  # (*batch, 1): rounds learned when the equations were last solved
     belief: Belief
     equations: Equations
     statistics: Statistics
+    reduced: Reduced
+    rejected: BoolArray  # (*batch, n): arms whose effects by the graph contradict the regression on decisions
 
 
 def rest_precision(p: int, q: int) -> Array:
@@ -154,7 +169,7 @@ def prior_equations(allowed: BoolArray, precision: Array, signed: bool, batch: B
         np.zeros((n, rest, n)),
         np.broadcast_to(np.diag(1.0 / precision), (n, rest, rest)),
         np.broadcast_to([FIRST_NOISE, observed], (n, 2)),
-        np.array([observed]),
+        np.array([observed, 1.0]),
         total_effects,
         weights,
         variance_of_weights,
@@ -163,15 +178,23 @@ def prior_equations(allowed: BoolArray, precision: Array, signed: bool, batch: B
         np.eye(n) * variance[:, None, :],
         np.divide(1.0, variance, out=np.zeros((n, n)), where=allowed),
         np.divide(edges, variance, out=np.zeros((n, n)), where=allowed),
+        np.zeros((n, 2)),
     )
     return Equations(*(np.broadcast_to(value, (*batch, *value.shape)).copy() for value in values))
 
 
 def empty_statistics(n: int, rest: int, batch: Batch) -> Statistics:
     d = n + rest
-    shapes = [(n, 2, d, d)] * 3 + [(n, 2, d)] * 2 + [(n, 2)] * 4
+    shapes = [(n, 2, d, d)] * 3 + [(n, 2, d)] * 2 + [(n, 2)] * 4 + [(n, 3)]
     sums: list[Any] = [np.zeros((*batch, *shape)) for shape in shapes]
     return Statistics(*sums, np.zeros((*batch, 1), np.int64))  # type: ignore[call-arg]
+
+
+def empty_reduced(n: int, p: int, q: int, batch: Batch) -> Reduced:
+    size = p + n + n * q
+    shapes = ((size, size), (n, size), (n, n), (1,), (n,))
+    sums: list[Any] = [np.zeros((*batch, *shape)) for shape in shapes]
+    return Reduced(*sums, np.zeros((*batch, 1), np.int64))  # type: ignore[call-arg]
 
 
 def any_arrived(state: InstrumentalState) -> BoolArray:

@@ -1,0 +1,186 @@
+"""What choosing an arm does to each outcome, with its uncertainty: by the structural equations, and without a graph."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import chdtri, ndtri
+
+from spillover.policies.instrumental_state import Belief, Equations, InstrumentalState, Reduced
+from spillover.types import Array, BoolArray
+
+SIDE = 1.959963984540054  # standard deviations on each side of a 95% interval
+REJECTED = 1e-3  # level of the test of the graph against the regression on decisions
+ENOUGH = 20  # rounds beyond the number of coefficients from which the test is made
+
+
+class Effects(NamedTuple):
+    """Effects and their variances, in units of the range."""
+
+    cells: Array  # (*batch, n, n): of choosing arm j on the outcome of arm i
+    cell_variance: Array
+    spill: Array  # (*batch, n): on all other outcomes together
+    spill_variance: Array
+    total: Array  # (*batch, n): on all outcomes together
+    total_variance: Array
+
+
+class OwnEffect(NamedTuple):
+    """The law of each arm's own effect, over all hypotheses."""
+
+    variance: Array  # (*batch, n): given the equation
+    average: Array  # (*batch, n, m): the observation that it is the average of
+
+
+def own_effect(belief: Belief, noise: Array, prior_mean: Array, prior_weight: Array) -> OwnEffect:
+    """Mixture of the laws of all hypotheses; noise, prior_weight: (*batch, n) and (*batch, 1)."""
+    weight = belief.mass.sum(axis=-1)[..., None]  # (*batch, k, 1)
+    gained = belief.weight[..., None, :] - belief.weight_at
+    added = belief.total[..., None, :] - belief.total_at
+    vectors = belief.sums[..., None, :, :] - belief.sums_at
+    strengths = (belief.base_weight + gained, prior_weight[..., None] + gained)
+    means = (
+        (belief.base_weight * belief.base_mean + added) / strengths[0],
+        ((prior_weight * prior_mean)[..., None] + added) / strengths[1],
+    )
+    observed = (
+        (belief.base_weight[..., None] * belief.base + vectors) / strengths[0][..., None],
+        vectors / strengths[1][..., None],
+    )
+    parts = (weight * (1.0 - belief.changed), weight * belief.changed)
+    mean = sum((p * m).sum(axis=-2) for p, m in zip(parts, means, strict=True))
+    average = sum((p[..., None] * o).sum(axis=-3) for p, o in zip(parts, observed, strict=True))
+    spread = sum(
+        (p * (noise[..., None, :] / s + (m - np.asarray(mean)[..., None, :]) ** 2)).sum(axis=-2)
+        for p, m, s in zip(parts, means, strengths, strict=True)
+    )
+    return OwnEffect(np.asarray(spread), np.asarray(average))
+
+
+def structural_effects(state: InstrumentalState, own: Array, p: int) -> Effects:
+    """Effects by the graph, with variances by linearisation; own: own effects at the coming context, (*batch, n)."""
+    equations, n = state.equations, own.shape[-1]
+    unit = equations.pooled[..., 1:]
+    prior_weight = np.maximum(equations.pooled[..., :1] / (state.prior[..., 1:] * unit) ** 2, 1e-6)
+    law = own_effect(state.belief, equations.noise[..., 1], state.prior[..., :1] * unit, prior_weight)
+    d = equations.coefficients.shape[-1]
+    gap = law.average[..., :d].copy()
+    gap[..., n + p :] -= state.context[..., None, 1 : 1 + d - n - p]
+    rest = gap[..., n:]
+    edges = gap[..., :n] - np.einsum("...rcj,...rc->...rj", equations.slope, rest)
+    total_effects, covariance = equations.total_effects, equations.covariance
+    along = np.einsum("...aj,...rab->...rbj", total_effects, covariance)
+    row = np.einsum("...rbj,...bj->...rj", along, total_effects)  # variance of a_r' m_j
+    shared = -np.einsum("...jbj,...jb->...j", along, edges)  # covariance of a_j' m_j with the own effect of j
+    variance = (
+        law.variance
+        + np.einsum("...ra,...rab,...rb->...r", edges, covariance, edges)
+        + np.einsum("...rc,...rcb,...rb->...r", rest, equations.rest_covariance, rest)
+    )
+
+    def spread(weights: Array) -> Array:
+        """Variance of sum_i weights_ij effects_ij; weights M'v for each arm: (*batch, r, j)."""
+        mine = np.diagonal(weights, axis1=-2, axis2=-1)
+        from_edges = own**2 * (weights**2 * row).sum(axis=-2)
+        return np.asarray(np.maximum(from_edges + mine**2 * (variance + 2.0 * own * shared), 0.0))
+
+    weights = total_effects.sum(axis=-2)
+    cell_variance = np.stack(
+        [spread(np.broadcast_to(total_effects[..., i, :, None], total_effects.shape)) for i in range(n)], axis=-2
+    )
+    all_of = np.broadcast_to(weights[..., :, None], total_effects.shape)
+    others = all_of - np.swapaxes(total_effects, -1, -2)
+    cells = total_effects * own[..., None, :]
+    total = cells.sum(axis=-2)
+    direct = np.diagonal(cells, axis1=-2, axis2=-1)
+    return Effects(cells, cell_variance, total - direct, spread(others), total, spread(all_of))
+
+
+def reduced_effects(reduced: Reduced, context: Array, p: int, q: int) -> tuple[Effects, Array, Array]:
+    """Effects by regression of all outcomes on decisions and context, without a graph.
+
+    Returns also the covariance of the residuals and the factor of each arm, (*batch, n): the covariance of column j
+    of the effects is their product.
+    """
+    gram, products = reduced.gram, reduced.products
+    n, size = products.shape[-2], gram.shape[-1]
+    top = np.maximum(np.trace(gram, axis1=-2, axis2=-1) / size, 1e-300)[..., None, None]
+    inverse = np.linalg.inv(gram + 1e-9 * top * np.eye(size))
+    coefficients = products @ inverse  # (*batch, n, size)
+    freedom = np.maximum(reduced.rounds[..., None] - size, 1.0)
+    scatter = (reduced.squares - coefficients @ np.swapaxes(products, -1, -2)) / freedom
+    scatter = 0.5 * (scatter + np.swapaxes(scatter, -1, -2))
+    batch = gram.shape[:-2]
+    pick = np.zeros((*batch, size, n))
+    for j in range(n):
+        pick[..., p + j, j] = 1.0
+        pick[..., p + n + j * q : p + n + (j + 1) * q, j] = context[..., 1 : 1 + q]
+    factor = np.einsum("...aj,...ab,...bj->...j", pick, inverse, pick)
+    cells = coefficients @ pick
+    noise = np.maximum(np.diagonal(scatter, axis1=-2, axis2=-1), 0.0)
+    whole = np.maximum(scatter.sum(axis=(-2, -1)), 0.0)[..., None]
+    of_others = np.maximum(whole - 2.0 * scatter.sum(axis=-1) + noise, 0.0)
+    total = cells.sum(axis=-2)
+    direct = np.diagonal(cells, axis1=-2, axis2=-1)
+    found = Effects(
+        cells,
+        noise[..., :, None] * factor[..., None, :],
+        total - direct,
+        of_others * factor,
+        total,
+        whole * factor,
+    )
+    return found, scatter, factor
+
+
+def rejected_arms(state: InstrumentalState, own: Array, p: int, q: int) -> BoolArray:
+    """Arms whose effects by the graph contradict the regression on decisions, (*batch, n).
+
+    A regression needs no graph, so where they contradict each other the graph is wrong: outcomes that add up to a
+    constant, or effects that are not linear.
+    """
+    reduced, n = state.reduced, own.shape[-1]
+    plain, scatter, factor = reduced_effects(reduced, state.context, p, q)
+    graph = structural_effects(state, own, p)
+    gap = np.swapaxes(graph.cells - plain.cells, -1, -2)  # (*batch, arm, outcome)
+    scale = np.trace(scatter, axis1=-2, axis2=-1)[..., None, None] / n
+    inverse = np.linalg.inv(scatter + (1e-6 * scale + 1e-300) * np.eye(n))
+    statistic = np.einsum("...ja,...ab,...jb->...j", gap, inverse, gap) / np.maximum(factor, 1e-300)
+    chosen = reduced.chosen >= ENOUGH
+    enough = reduced.rounds >= reduced.gram.shape[-1] + ENOUGH
+    return np.asarray(enough & chosen & (statistic > chdtri(n, REJECTED)))
+
+
+def merged(graph: Effects, plain: Effects, rejected: BoolArray) -> Effects:
+    """Effects by the graph, but by regression for arms whose graph is rejected."""
+    return Effects(
+        *(
+            np.where(rejected[..., None, :] if one.ndim > rejected.ndim else rejected, other, one)
+            for one, other in zip(graph, plain, strict=True)
+        )
+    )
+
+
+def interval(centre: Array, variance: Array) -> Array:
+    """95% intervals, low and high along a new last axis."""
+    side = SIDE * np.sqrt(variance)
+    return np.stack([centre - side, centre + side], axis=-1)
+
+
+def edge_interval(equations: Equations, allowed: BoolArray, signed: bool) -> Array:
+    """95% intervals of the edges: each edge is 0, or normal (cut off at 0 unless it may be negative)."""
+    n = allowed.shape[-1]
+    mean, variance = equations.coefficients[..., :n], equations.edge_variance
+    exists = np.clip(equations.probability, 1e-12, 1.0)
+    centre = mean / exists
+    deviation = np.sqrt(np.maximum((variance + mean**2) / exists - centre**2, 0.0))
+    bounds = []
+    for level in (0.025, 0.975):
+        if signed:
+            below = np.clip(level / exists, 1e-300, 1.0 - 1e-16)
+            above = np.clip((level - 1.0 + exists) / exists, 1e-300, 1.0 - 1e-16)
+            low, high = centre + deviation * ndtri(below), centre + deviation * ndtri(above)
+            bounds.append(np.where(low < 0.0, low, np.where(high > 0.0, high, 0.0)))
+        else:
+            part = np.clip((level - 1.0 + exists) / exists, 1e-300, 1.0 - 1e-16)
+            bounds.append(np.maximum(np.where(level > 1.0 - exists, centre + deviation * ndtri(part), 0.0), 0.0))
+    return np.where(allowed[..., None], np.stack(bounds, axis=-1), 0.0)
