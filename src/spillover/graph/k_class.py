@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.graph.learner import GraphErrors, GraphLearner
-from spillover.graph.sparse import impossible_edges
+from spillover.graph.sparse import edge_mask, impossible_edges
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
@@ -26,6 +26,7 @@ class KClassState(NamedTuple):
     moments: Array  # (*batch, 3n + 1, 3n + 1): of (y, z, expected z, 1)
     solved: Array  # (*batch,): rounds in the last estimate
     possible: BoolArray  # (*batch, n, n)
+    required: BoolArray  # (*batch, n, n)
     ordered: BoolArray  # (*batch,): causes come before effects
     unit: Array  # (*batch,): the square of the largest reward
     noise: Array  # (*batch, n): variance of each row's error
@@ -88,6 +89,7 @@ class KClassGraph(GraphLearner):
             moments=np.zeros((*batch, 3 * n + 1, 3 * n + 1)),
             solved=np.zeros(batch),
             possible=np.broadcast_to(possible, square).copy(),
+            required=np.broadcast_to(edge_mask("required", self.required, n), square).copy(),
             ordered=np.full(batch, problem.acyclic),
             unit=unit,
             noise=np.broadcast_to(NOISE_PRIOR * unit[..., None], line).copy(),
@@ -138,6 +140,7 @@ class KClassGraph(GraphLearner):
         variance, probability, baseline, doubt, trust = kernels.k_class(
             graph.moments[due],
             graph.possible[due],
+            graph.required[due],
             graph.ordered[due],
             self.signed,
             graph.unit[due],

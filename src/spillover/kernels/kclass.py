@@ -15,6 +15,7 @@ from spillover.kernels.build import gufunc
 PIVOT: Final = 1e-10  # a column with less than this share of its square left depends on those before it
 EDGE_SCALE: Final = 0.5  # an edge that exists is half normal with this scale (normal if signed)
 EDGE_ODDS: Final = 1.0 / 9.0  # prior odds that an edge exists
+FLAT: Final = 1e-9  # precision of the prior of an edge that is known to exist
 LOOSE: Final = 0.3  # prior deviation of an edge where instruments and least squares are compared
 BASELINE_SCALE: Final = 10.0  # prior deviation of a baseline, in units of the largest reward
 NOISE_PRIOR: Final = 0.02  # prior variance of a row's error, in squared units; it counts as half a round
@@ -137,9 +138,12 @@ def all_moments(moments, n, result):
 
 
 @njit
-def edge_posterior(precision, pull, signed):
-    """Probability, mean and variance of an edge with likelihood exp(pull a - precision a^2 / 2): 0, or half normal."""
-    s2 = 1.0 / (max(precision, 0.0) + 1.0 / EDGE_SCALE**2)
+def edge_posterior(precision, pull, signed, required):
+    """Probability, mean and variance of an edge with likelihood exp(pull a - precision a^2 / 2).
+
+    The edge is 0, or half normal; one that is required has a flat prior instead.
+    """
+    s2 = 1.0 / (max(precision, 0.0) + (FLAT if required else 1.0 / EDGE_SCALE**2))
     mu, deviation = s2 * pull, math.sqrt(s2)
     z = mu / deviation
     evidence = 0.5 * math.log(s2 / EDGE_SCALE**2)
@@ -155,7 +159,7 @@ def edge_posterior(precision, pull, signed):
         evidence -= math.log(-z * 1.2533141373155)
         mean, variance = deviation / -z, s2 / (z * z)
     odds = min(max(math.log(EDGE_ODDS) + evidence, -50.0), 50.0)
-    probability = 1.0 / (1.0 + math.exp(-odds))
+    probability = 1.0 if required else 1.0 / (1.0 + math.exp(-odds))
     return probability, mean, variance
 
 
@@ -209,7 +213,7 @@ def shared_error(strong, pull_strong, rest, pull_rest, edges, rounds, noise, uni
 
 
 @njit
-def fit_edges(gram, pull, edges, noise, unit, signed, mean, variance, probability):
+def fit_edges(gram, pull, edges, noise, unit, signed, required, mean, variance, probability):
     """Spike and slab, edge by edge; the baseline, last, is eliminated exactly. Returns its mean and variance."""
     level = gram[edges, edges] / noise + 1.0 / (BASELINE_SCALE**2 * unit)
     for _ in range(SWEEPS):
@@ -220,7 +224,7 @@ def fit_edges(gram, pull, edges, noise, unit, signed, mean, variance, probabilit
                 if b != a:
                     t -= (gram[a, b] - own * gram[edges, b]) / noise * mean[b]
             precision = (gram[a, a] - own * gram[edges, a]) / noise
-            probability[a], m, v = edge_posterior(precision, t, signed)
+            probability[a], m, v = edge_posterior(precision, t, signed, required[a])
             mean[a] = probability[a] * m
             variance[a] = probability[a] * (v + m * m) - mean[a] * mean[a]
     baseline, doubt = pull[edges] / (noise * level), 1.0 / level
@@ -248,6 +252,7 @@ def squared_residuals(whole, pull, energy, edges, mean, baseline):
     (
         float64[:, :],
         boolean[:, :],
+        boolean[:, :],
         boolean,
         boolean,
         float64,
@@ -260,12 +265,13 @@ def squared_residuals(whole, pull, energy, edges, mean, baseline):
         float64[:],
         float64[:],
     ),
-    "(m,m),(n,n),(),(),(),(),(n,n),(n)->(n,n),(n,n),(n),(n),(n)",
+    "(m,m),(n,n),(n,n),(),(),(),(),(n,n),(n)->(n,n),(n,n),(n),(n),(n)",
     writes=("adjacency", "noise"),
 )
 def k_class(
     moments,
     possible,
+    required,
     ordered,
     signed,
     unit,
@@ -293,12 +299,12 @@ def k_class(
     else:
         projected_moments(moments, n, n, whole)
     for i in range(n):
-        places = np.empty(n + 1, np.int64)
+        places, needed = np.empty(n + 1, np.int64), np.zeros(n, np.bool_)
         edges = 0
         for j in range(n):
             variance[i, j], probability[i, j] = 0.0, 0.0
             if possible[i, j]:
-                places[edges] = j
+                places[edges], needed[edges] = j, required[i, j]
                 edges += 1
         places[edges] = n
         size = edges + 1
@@ -330,7 +336,7 @@ def k_class(
                 for b in range(size):
                     gram[a, b] = gram_s[a, b] + trust[i] * gram_r[a, b]
             baseline[i], baseline_variance[i] = fit_edges(
-                gram, pull, edges, noise[i], unit, signed, mean, doubt, chance
+                gram, pull, edges, noise[i], unit, signed, needed, mean, doubt, chance
             )
             free = rounds
             for a in range(edges):

@@ -1,4 +1,4 @@
-"""Regression of the payoff on the decision, with effects that switch: Bayesian linear regression since the last change."""
+"""Bayesian linear regression of the payoff on the decision, with effects that switch."""
 
 import math
 from typing import Final

@@ -103,7 +103,7 @@ class PayoffRegression(Policy):
         return state._replace(context=np.broadcast_to(np.asarray(context, float), state.context.shape).copy())
 
     def effects(self, state: PayoffState) -> tuple[Array, Array, Array]:
-        """The expected effect of each arm on the payoff, its deviation, and the effect plus the value of information."""
+        """The expected effects on the payoff, their deviations, and the effects plus the value of information."""
         effect, deviation, index = kernels.payoff_index(
             state.mass,
             state.mean,
@@ -188,6 +188,6 @@ class PayoffRegression(Policy):
 def design(x: BoolArray, dose: Any, context: Any, like: Array) -> Array:
     """The regressors: the amounts of the chosen arms, the same times each context column, 1 and the context."""
     amount = x.astype(float) if dose is None else np.where(x, dose, 0.0)
-    given = np.zeros(like.shape) if context is None else np.broadcast_to(np.asarray(context, float), like.shape)
+    given: Array = np.zeros(like.shape) if context is None else np.broadcast_to(np.asarray(context, float), like.shape)
     moved = [amount * given[..., k : k + 1] for k in range(given.shape[-1])]
     return np.concatenate([amount, *moved, np.ones((*given.shape[:-1], 1)), given], axis=-1)
