@@ -54,28 +54,45 @@ def test_no_target_is_named_in_an_unknown_graph() -> None:
     assert main_target(found, found.arms[0]) == ""
 
 
+NO_INTERVALS = ("--policy", "ndc-sem", "--set", "exploration=1e-6")
+
+
 def test_the_first_number_is_the_score_where_exploration_is_in_it() -> None:
-    content = json.loads(printed("--budget", 2, "--json"))["reasons"]
-    for options in (("--budget", 2), ("--budget", 2, "--unavailable", "search,radio")):
-        words = printed(*options)
+    content = json.loads(printed("--budget", 2, *NO_INTERVALS, "--json"))["reasons"]
+    for options in (("--budget", 2), ("--budget", 2, "--unavailable", "search,radio"), ("--budget", 2, "--greedy")):
+        words = printed(*options, *NO_INTERVALS)
         explored = "exploration bonus" in words.partition("The first number")[0]
         assert ("The first number is the score: " in words) == explored
         assert (f"The first number is the {content['quantity']}." in words) == (not explored)
 
 
-@pytest.mark.parametrize(
-    "options", [("--budget", 6), ("--budget", 3, "--policy", "ndc-sem", "--set", "exploration=1e-6")]
-)
-def test_the_parts_that_are_printed_add_up_to_the_score(options) -> None:
-    words = printed(*options)
+@pytest.mark.parametrize("budget", [3, 6])
+def test_the_parts_that_are_printed_add_up_to_the_score(budget) -> None:
+    words = printed("--budget", budget, *NO_INTERVALS)
     lines = [line for line in words.splitlines() if " by itself" in line]
-    assert len(lines) == options[1]
+    assert len(lines) == budget
     for line in lines:
         score, *parts = map(float, re.findall(r"-?\d+\.\d+(?:e-\d+)?", line))
         assert sum(parts) == pytest.approx(score, abs=2e-3)
         assert all(parts)
     explored = any("exploration bonus" in line for line in lines)
     assert ("The first number is the score: " in words) == explored
+
+
+def test_printed_effects_lie_in_their_intervals_and_add_up() -> None:
+    words = printed("--budget", 6)
+    lines = [line for line in words.splitlines() if " by itself" in line]
+    assert len(lines) == 6
+    for line in lines:
+        triples = [tuple(map(float, found)) for found in re.findall(r"(-?[\d.]+) \((-?[\d.]+) to (-?[\d.]+)\)", line)]
+        assert all(low <= value <= high for value, low, high in triples)
+        (total, low, high), *parts = triples
+        assert sum(value for value, _, _ in parts) == pytest.approx(total, abs=(high - low) / 4)
+    assert "with 95% credible intervals" in words
+    content = json.loads(printed("--budget", 6, "--json"))
+    for arm in content["arms"]:
+        assert arm["effect"] + arm["spill_over"] == pytest.approx(arm["total"])
+        assert arm["total"] + arm["exploration"] == pytest.approx(arm["score"])
 
 
 def test_under_constraints_the_closest_swap_is_a_feasible_one() -> None:
@@ -85,7 +102,8 @@ def test_under_constraints_the_closest_swap_is_a_feasible_one() -> None:
     assert "Next best" not in bound
     content = json.loads(printed("--budget", 2, "--unavailable", free, "--json"))
     swap = content["reasons"]["swaps"][0]
-    assert f"Closest swap of one arm: {swap['in']} for {swap['out']}, {-swap['change']:.3f} less." in bound
+    (less,) = re.findall(rf"Closest swap of one arm: {swap['in']} for {swap['out']}, ([\d.]+) less\.", bound)
+    assert float(less) == pytest.approx(-swap["change"], abs=0.5 * 10.0 ** -len(less.partition(".")[2]))
     everything = ",".join(arm["arm"] for arm in content["reasons"]["arms"])
     rest = everything.split(",")
     only = printed("--budget", 1, "--unavailable", ",".join(rest[1:]))

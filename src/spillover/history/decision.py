@@ -32,8 +32,11 @@ def next_reasons(
 
 
 def known_signals(learner: Learner, history: History) -> dict[str, Any]:
-    """The policy's signals; none about the graph if the file has no y (z stood in for it) or no arm was observed."""
+    """The policy's signals; none about what identifies the graph where that is not a sum of y y'.
+
+    That is so if the table has no y (z stood in for it) or a baseline, and if no arm was observed.
+    """
     signals = learner.policy.signals(learner.state)
-    if history.has_overall and not history.nothing_chosen:
+    if history.has_overall and not history.has_baseline and not history.nothing_chosen:
         return signals
     return {name: value for name, value in signals.items() if name != "gram"}

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from spillover.assessment import Assessment
-from spillover.assessment.finding import NOTE, WARNING, Finding, join_names
+from spillover.assessment.finding import NOTE, WARNING, Finding
 from spillover.reasons import Reasons
 from spillover.reasons.intervals import Interval, interval_of, short_number
 from spillover.reasons.paths import solvable
@@ -53,7 +53,6 @@ def cautions(
     found = [
         *impossible(reasons, y, sign),
         *contradictions(reasons, assessment, y, sign),
-        *confounding(signals, reasons.names),
         *changes(signals),
         *baseline(reasons, assessment, y, sign, fits_baseline),
         *[finding for finding in assessment.findings if finding.code in FROM_TABLE],
@@ -188,21 +187,6 @@ def deviation_of(interval: Interval | None) -> float:
 def spread_of(values: Array) -> float:
     known = values[np.isfinite(values)]
     return float(known.std()) if len(known) else np.nan
-
-
-def confounding(signals: dict[str, Any], names: tuple[str, ...]) -> Iterator[Finding]:
-    """Hidden common causes that the policy has noticed."""
-    noticed = signals.get("confounded")
-    if noticed is None or not np.any(noticed):
-        return
-    mask = np.asarray(noticed, np.bool_)
-    arms = tuple(name for name, here in zip(names, mask.tolist(), strict=True) if here) if mask.ndim else ()
-    where = f" of {join_names(arms)}" if arms else ""
-    sentence = (
-        f"Rewards and outcomes{where} have a hidden common cause: what moves them is not in the table. Effects are "
-        "estimated from the choices instead."
-    )
-    yield Finding("confounded", WARNING, sentence, arms)
 
 
 def changes(signals: dict[str, Any]) -> Iterator[Finding]:

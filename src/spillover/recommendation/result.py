@@ -59,7 +59,8 @@ class Recommendation:
     @property
     def warnings(self) -> list[str]:
         """Everything that needs attention, in sentences."""
-        health = [signal.sentence for signal in self.reasons.health if signal.warning]
+        said = {finding.code for finding in self.cautions}
+        health = [signal.sentence for signal in self.reasons.health if signal.warning and signal.code not in said]
         return [finding.sentence for finding in self.cautions if finding.warning] + health
 
     @property

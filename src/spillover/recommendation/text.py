@@ -18,6 +18,7 @@ from spillover.validate import quoted
 LISTED_ARMS = 5  # in a line
 LISTED_CONTEXT = 6
 LISTED_WARNINGS = 5  # in the short answer
+LISTED_NOTES = 4
 TIE = 1e-9
 
 
@@ -34,7 +35,10 @@ def short_text(answer: Recommendation) -> str:
     lines += context_lines(answer)
     if history.pending:
         lines.append(f"Pending: {join_rounds(history.pending)}.")
-    lines += note_lines(answer)
+    notes = note_lines(answer)
+    lines += notes[:LISTED_NOTES]
+    if len(notes) > LISTED_NOTES:
+        lines.append(f"And {count_of(len(notes) - LISTED_NOTES, 'more note')}: see --explain.")
     lines += warning_lines(answer, LISTED_WARNINGS)
     lines.append("More: --explain (every arm, paths, swaps), --plot why.png, --json.")
     return "\n".join(lines)
@@ -55,7 +59,7 @@ def warning_lines(answer: Recommendation, most: int) -> list[str]:
     found = answer.warnings
     lines = [f"Warning: {sentence}" for sentence in found[:most]]
     if len(found) > most:
-        lines.append(f"And {len(found) - most} more warnings: see --explain.")
+        lines.append(f"And {count_of(len(found) - most, 'more warning')}: see --explain.")
     return lines
 
 

@@ -1,0 +1,94 @@
+"""What must not change an answer: a generous range, order, names, units, outcomes that came late; and a baseline."""
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from tests.recommendation.tables import ARMS, TABLES, example, wide
+
+each_table = pytest.mark.parametrize("name", TABLES)
+
+
+def decide(name, frame=None, **options):
+    table, given = TABLES[name]
+    return sp.next_decision(table if frame is None else frame, budget=2, **given | options)
+
+
+def numbers(found):
+    return np.array(
+        [[arm.effect, arm.spill_over, arm.total, arm.score] for arm in sorted(found.arms, key=lambda a: a.arm)]
+    )
+
+
+def size_of(frame):
+    return float(np.abs(frame.select_dtypes("number").drop(columns=["chosen"], errors="ignore").max().max()))
+
+
+@each_table
+def test_a_generous_range_changes_nothing(name) -> None:
+    size = 2 * size_of(TABLES[name][0])  # effects are taken to be no larger than outcomes vary
+    found = [decide(name, reward_range=(-factor * size, factor * size)) for factor in (1, 3, 10, 30, 100)]
+    for other in found[1:]:
+        assert other.choose == found[0].choose
+        assert numbers(other) == pytest.approx(numbers(found[0]))
+    assert decide(name).choose == found[0].choose
+
+
+@each_table
+def test_order_of_rows_and_columns_changes_nothing(name) -> None:
+    frame = TABLES[name][0]
+    turned = frame.sample(frac=1, random_state=1)[frame.columns[::-1]]
+    found, again = decide(name), decide(name, turned)
+    assert again.choose == found.choose
+    assert numbers(again) == pytest.approx(numbers(found), rel=1e-6, abs=1e-9)
+
+
+@each_table
+def test_units_change_nothing_but_the_numbers(name) -> None:
+    frame = TABLES[name][0]
+    columns = [column for column in frame if column in ("z", "y") or column.startswith("sales")]
+    scaled = frame.copy()
+    scaled[columns] *= 1000.0
+    found = decide(name, reward_range=(-1e9, 1e9)) if "z" in columns else decide(name)
+    again = decide(name, scaled, reward_range=(-1e9, 1e9)) if "z" in columns else decide(name, scaled)
+    assert again.choose == found.choose
+    assert numbers(again) == pytest.approx(1000.0 * numbers(found), rel=1e-3, abs=1e-3)
+
+
+def test_names_in_the_same_order_change_nothing() -> None:
+    frame = wide(1)
+    renamed = frame.rename(columns=lambda name: name.replace("radio", "rundfunk"))
+    found, again = (sp.next_decision(table, budget=2) for table in (frame, renamed))
+    assert [arm.replace("rundfunk", "radio") for arm in again.choose] == found.choose
+    assert again.greedy == tuple(arm.replace("radio", "rundfunk") for arm in found.greedy)
+
+
+def test_outcomes_that_were_filled_in_late_change_nothing(tmp_path) -> None:
+    frame = wide(2)
+    half = frame.copy()
+    half.loc[half.index % 3 == 0, [f"sales_{arm}" for arm in ARMS]] = np.nan
+    path = tmp_path / "t.csv"
+    half.to_csv(path, index=False)
+    sp.next_decision(path, budget=2)
+    frame.to_csv(path, index=False)
+    late = sp.next_decision(path, budget=2)
+    assert numbers(late) == pytest.approx(numbers(sp.next_decision(frame, budget=2)))
+
+
+@pytest.mark.parametrize("with_z", [True, False])
+def test_a_baseline_is_not_taken_for_spill_over(with_z) -> None:
+    plain, shifted = (sp.next_decision(example(shift, with_z), budget=2) for shift in (0.0, 0.3))
+    first, second = ({arm.arm: arm.spill_over for arm in found.arms}["video"] for found in (plain, shifted))
+    assert second == pytest.approx(first, abs=0.05)
+    assert shifted.choose == plain.choose
+    (note,) = [note for note in shifted.notes if "Outcomes do not start from 0" in note]
+    assert float(note.partition("nothing chosen, ")[2].partition(" ")[0]) == pytest.approx(1.8, abs=0.3)
+    assert not any("Outcomes do not start from 0" in note for note in plain.notes)
+
+
+def test_the_command_prints_what_the_function_returns(tmp_path, monkeypatch) -> None:
+    from tests.cli.calls import call
+
+    monkeypatch.chdir(tmp_path)
+    wide(1).to_csv("t.csv", index=False)
+    assert call("next", "t.csv", "--budget", 2).stdout == f"{sp.next_decision('t.csv', budget=2)}\n"
