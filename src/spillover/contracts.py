@@ -143,7 +143,11 @@ class Policy(ABC):
         return self
 
     def observe(self, state: State, context: Array) -> State:
-        """Take in the context of the coming round, (*batch, k), before `select`; by default it is ignored."""
+        """Take in the context of the coming round, (*batch, k), before `select`; by default it is ignored.
+
+        It is called in every round if the problem has context. If it is called again before `played`, the last context
+        counts.
+        """
         return state
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:

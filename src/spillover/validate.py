@@ -124,12 +124,18 @@ FAULTS = {
 }
 
 
-def feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any) -> Any:
-    """Checked feedback: right shapes, finite, in range, of arms and rounds that were played."""
+def feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any, *, rewards: bool = True) -> Any:
+    """Checked feedback: right shapes, finite, in range, of arms and rounds that were played.
+
+    rewards: whether z is needed; if not, it may be NaN as a whole, where a problem does not observe it.
+    """
     if is_canonical(given, shape):
         faults = kernels.feedback_fault(given.x, given.z, given.y, reward_range, given.arrived, given.age, rounds)
         if not faults.any():
             return given
+        if not rewards and bool(np.isnan(given.z[given.arrived]).all()):
+            anything = np.array([-np.inf, np.inf])
+            return feedback(given._replace(z=np.zeros(shape)), shape, anything, rounds)._replace(z=given.z)
     x = decision("x", given.x, shape)
     z, y = numbers("z", given.z, "numbers"), numbers("y", given.y, "numbers")
     for name, value in (("z", z), ("y", y)):

@@ -79,7 +79,9 @@ class CTS(ScaledPolicy):
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state: CTSState, feedback: Feedback, rng: Rng) -> CTSState:
-        feedback = validate.feedback(feedback, state.weights.shape, state.reward_range, state.rounds)
+        feedback = validate.feedback(
+            feedback, state.weights.shape, state.reward_range, state.rounds, rewards=self.needs_rewards
+        )
         scale, amount = amounts_above_low(state.scale, feedback, self.knows_graph)
         reward = amount / unit_or_one(scale)[..., None]
         seen = feedback.x & feedback.arrived[..., None]

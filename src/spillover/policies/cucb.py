@@ -107,7 +107,9 @@ class CUCB(ScaledPolicy):
         return state._replace(rounds=state.rounds + 1, clock=self.discount * state.clock + 1.0)
 
     def update(self, state: CUCBState, feedback: Feedback, rng: Rng) -> CUCBState:
-        feedback = validate.feedback(feedback, state.weights.shape, state.reward_range, state.rounds)
+        feedback = validate.feedback(
+            feedback, state.weights.shape, state.reward_range, state.rounds, rewards=self.needs_rewards
+        )
         return learn_cucb(state, feedback, self.discount, self.knows_graph)
 
     def explain(self, state: CUCBState, rng: Rng) -> Explanation:

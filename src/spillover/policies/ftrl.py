@@ -96,7 +96,9 @@ class FTRL(ScaledPolicy):
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state: FTRLState, feedback: Feedback, rng: Rng) -> FTRLState:
-        feedback = validate.feedback(feedback, state.losses.shape, state.reward_range, state.rounds)
+        feedback = validate.feedback(
+            feedback, state.losses.shape, state.reward_range, state.rounds, rewards=self.needs_rewards
+        )
         seen = feedback.x & feedback.arrived[..., None]
         weight = np.where(seen, 2.0 / probabilities(feedback.probability, seen), 0.0)
         scale, amount = amounts_above_low(state.scale, feedback, self.knows_graph)

@@ -158,7 +158,8 @@ class GLRCUCB(ScaledPolicy):
         return state._replace(base=state.base._replace(rounds=state.base.rounds + 1))
 
     def update(self, state: GLRCUCBState, feedback: Feedback, rng: Rng) -> GLRCUCBState:
-        feedback = validate.feedback(feedback, state.base.weights.shape, state.base.reward_range, state.base.rounds)
+        shape, reward_range, rounds = state.base.weights.shape, state.base.reward_range, state.base.rounds
+        feedback = validate.feedback(feedback, shape, reward_range, rounds, rewards=self.needs_rewards)
         base = learn_cucb(state.base, feedback, 1.0, self.knows_graph)
         _, reward = amounts_above_low(base.scale, feedback, self.knows_graph)
         unit = unit_or_one(base.scale)

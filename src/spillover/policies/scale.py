@@ -29,6 +29,10 @@ class ScaledPolicy(Policy):
         validate.require(isinstance(self.knows_graph, bool), "knows_graph", self.knows_graph, "True or False")
 
     @property
+    def needs_rewards(self) -> bool:
+        return self.knows_graph
+
+    @property
     def quantity(self) -> str:
         own = "expected overall reward of the arm itself, on a scale from 0 to 1"
         return EXPECTED_EFFECT if self.knows_graph else own

@@ -51,6 +51,8 @@ class SuperArmUCB(Policy):
     exploration: Any = 1e-10
 
     explains = True
+    needs_rewards = False
+    needs_outcomes = False
     quantity = "payoff of the best set with the arm, on the scale of the largest possible payoff"
     grids = ("discount", "exploration")
 
@@ -103,7 +105,7 @@ class SuperArmUCB(Policy):
 
     def update(self, state: SuperArmState, feedback: Feedback, rng: Rng) -> SuperArmState:
         shape = (*state.rounds.shape, state.members.shape[-1])
-        feedback = validate.feedback(feedback, shape, state.reward_range, state.rounds)
+        feedback = validate.feedback(feedback, shape, state.reward_range, state.rounds, rewards=False)
         y, age, arrived = feedback.y, feedback.age, feedback.arrived
         which = (state.members == feedback.x[..., None, :]).all(axis=-1)  # no set, if another number of arms was played
         payoff = np.where(which, y.sum(axis=-1)[..., None], 0.0)

@@ -103,7 +103,9 @@ class SlidingWindowCUCB(ScaledPolicy):
         return state._replace(rounds=state.rounds + 1)
 
     def update(self, state: WindowState, feedback: Feedback, rng: Rng) -> WindowState:
-        feedback = validate.feedback(feedback, state.weights.shape, state.reward_range, state.rounds)
+        feedback = validate.feedback(
+            feedback, state.weights.shape, state.reward_range, state.rounds, rewards=self.needs_rewards
+        )
         scale, reward = amounts_above_low(state.scale, feedback, self.knows_graph)
         played_at = state.rounds - feedback.age
         kernels.window_arrival(*state.window, feedback.x, reward, played_at, state.rounds, feedback.arrived)
