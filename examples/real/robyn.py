@@ -19,8 +19,7 @@ plain = regression(revenue, doses, months_apart)
 seasonal = regression(revenue, pd.concat([doses, calendar], axis=1), months_apart)
 controlled = regression(revenue, pd.concat([doses, calendar, table[OTHERS]], axis=1), months_apart)
 
-written = pd.concat([table[["DATE", *CHANNELS, "revenue", *OTHERS]], calendar.drop(columns="week").round(4)], axis=1)
-written.to_csv("robyn.csv", index=False)
+table[["DATE", *CHANNELS, "revenue", *OTHERS]].to_csv("robyn.csv", index=False)
 
 
 def in_thousands(estimate: Estimate) -> str:

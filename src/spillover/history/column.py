@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from spillover.history.cells import as_floats, encoded, not_null
 from spillover.history.flags import NO, YES, parse_flags
 from spillover.history.number_text import Unclear, evidence, is_empty, parse_numbers, take_apart
-from spillover.history.periods import AskOrder, Rounds, parse_rounds
+from spillover.history.periods import TWO_ORDERS, AskOrder, Rounds, parse_rounds
 from spillover.types import Array, BoolArray, IntArray
+
+SAMPLE = 50  # distinct cells that show whether a column may hold rounds
 
 
 @dataclass(frozen=True)
@@ -82,14 +84,24 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        return isinstance(self.numbers, np.ndarray) and not self.is_blank
+        return self.seems_number and isinstance(self.numbers, np.ndarray)
+
+    @cached_property
+    def may_be_number(self) -> bool:
+        """Whether some of the first cells are numbers: most columns of texts are ruled out quickly."""
+        if self.quick_numbers is not None:
+            return True
+        some = [text for text in self.texts[: 2 * SAMPLE] if not is_empty(text)]
+        return any(take_apart(text) is not None for text in some)
 
     @cached_property
     def seems_number(self) -> bool:
         """Whether most distinct cells are numbers: the others are mistakes, to be reported."""
+        if self.is_blank or not self.may_be_number:
+            return False
         found = self.numbers
         if isinstance(found, np.ndarray):
-            return not self.is_blank
+            return True
         bad = [text for text in found.texts if take_apart(text) is None]
         return 2 * len(bad) < sum(not is_empty(text) for text in set(self.texts))
 
@@ -104,7 +116,8 @@ class Column:
     @cached_property
     def shows(self) -> set[str]:
         """The decimal signs that some cells allow only."""
-        return set() if self.quick_numbers is not None or self.is_typed else evidence(self.texts)
+        plain = self.quick_numbers is not None or self.is_typed
+        return set() if plain or not self.may_be_number else evidence(self.texts)
 
     @cached_property
     def flags(self) -> NDArray[np.int8] | None:
@@ -119,23 +132,33 @@ class Column:
         return None if found is None else found[self.encoded[0]]
 
     @cached_property
-    def rounds(self) -> Rounds | None:
-        """The distinct texts as rounds; None if some are none, or the order of day and month is not clear."""
+    def parsed_rounds(self) -> Rounds | None:
+        """The distinct texts as rounds, some perhaps unreadable; None if few of them are, or their order is unclear."""
         filled = [text for text in self.texts if text]
-        if not filled:
-            return None
         try:
-            found = parse_rounds(filled, self.style.dates)
+            for some in (filled[:SAMPLE], filled):  # most columns are no rounds, and may be long
+                found = parse_rounds(some, self.style.dates)
+                if 2 * sum(value is not None for value in found.values) < max(len(some), 1):
+                    return None
         except AskOrder:
             return None
-        whole = all(value is not None for value in found.values)
-        return found if whole and len({type(value) for value in found.values}) == 1 else None
+        return found
+
+    @cached_property
+    def rounds(self) -> Rounds | None:
+        """The distinct texts as rounds of one kind; None if some of them are none."""
+        found = self.parsed_rounds
+        whole = found is not None and all(value is not None for value in found.values)
+        return found if found and whole and len({type(value) for value in found.values}) == 1 else None
 
     @cached_property
     def asks_order(self) -> bool:
         """Whether these are dates whose order of day and month is not clear."""
+        filled = [text for text in self.texts if text]
+        if not TWO_ORDERS.fullmatch(filled[0].strip() if filled else ""):
+            return False
         try:
-            parse_rounds([text for text in self.texts if text], self.style.dates)
+            parse_rounds(filled, self.style.dates)
         except AskOrder:
             return True
         return False

@@ -71,8 +71,10 @@ def check_distinct(found: Wanted, given: object) -> None:
     """Refuse names that give one column two meanings; those of rounds, arms and z may not be those of others."""
     meanings: dict[str, list[str]] = {}
     for role in PLAIN:
-        for item in found.get(role, ()):
-            meanings.setdefault(item.name.casefold(), []).append(SHORT.get(role, role))
+        names = [item.name for item in found.get(role, ())]
+        several = [name.casefold() for name in names] if len(set(names)) < len(names) else {*map(str.casefold, names)}
+        for name in several:
+            meanings.setdefault(name, []).append(SHORT.get(role, role))
     for role in ("round", "arm", "z"):
         for item in found.get(role, ()):
             for other in PLAIN:

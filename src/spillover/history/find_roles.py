@@ -5,6 +5,7 @@ A candidate's level is what counts: candidates of the same level are equally pla
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,9 @@ CALENDAR = (
     "november december mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday spring "
     "summer autumn fall winter spr sum q1 q2 q3 q4 christmas xmas easter"
 )
+FROM_CONTENT = frozenset({YES_NO, AMOUNTS, ONLY_NUMBER, DECISION_NAMES})  # weak, if nothing else supports them
 SURE_ROUNDS = 3  # rank up to which rounds are named as such, or are dates
+MOST_LOOSE = 12  # columns of 0 and 1 that may all be arms although nothing says so
 MOST_FACTOR = 200  # values of a column that names the chosen arm
 
 
@@ -45,7 +48,8 @@ class Candidate(NamedTuple):
         return {item.name for item in self.items}
 
 
-def level_of(name: str, some: Sequence[str]) -> int:
+@lru_cache(65536)
+def level_of(name: str, some: tuple[str, ...]) -> int:
     """How sure a name is: the whole name is known, or a part of it."""
     position = words.rank(name, some)
     if position is not None:
@@ -55,12 +59,14 @@ def level_of(name: str, some: Sequence[str]) -> int:
     )
 
 
-def parts_of(name: str) -> set[str]:
+@lru_cache(65536)
+def parts_of(name: str) -> frozenset[str]:
     """The words in a name."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return {part for part in re.split(r"[\W_\d]+", spaced.casefold()) if part}
+    return frozenset(part for part in re.split(r"[\W_\d]+", spaced.casefold()) if part)
 
 
+@lru_cache(65536)
 def is_circumstance(name: str) -> bool:
     """Whether a name is that of a season, a holiday, a price: something that nobody chooses, or context at best."""
     known = set(words.CONTEXT[0].split())
@@ -122,6 +128,7 @@ def wide_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
     if not found and loose and not amounts:
         found.append(Candidate(tuple(Item(name, name) for name in loose), UNNAMED, reason))
         if len(loose) > 1 and layout.rounds.rank > SURE_ROUNDS:  # perhaps not even a table of rounds
+            found = found if len(loose) <= MOST_LOOSE else []
             found += [Candidate((Item(name, name),), UNNAMED, reason) for name in loose]
     return found or ([] if amounts else named_decisions(frame, layout))
 
@@ -147,7 +154,8 @@ def named_decisions(frame: Frame, layout: Layout) -> list[Candidate]:
         level = max(level_of(column.name, words.ARM), level_of(column.name, words.CHOSEN))
         few = not column.is_number and 2 <= len(set(column.texts) - {""}) <= MOST_FACTOR
         if few and level >= KNOWN and column.name not in layout.rounds.names:
-            found.append(Candidate((Item(column.name),), level, DECISION_NAMES))
+            named = words.rank(column.name, words.CHOSEN) == 0 or words.plain(column.name) in ("arm", "action")
+            found.append(Candidate((Item(column.name),), level, BY_NAME if named else DECISION_NAMES))
     return found
 
 
@@ -159,8 +167,8 @@ def is_constant(column: Column) -> bool:
 
 def is_amount(column: Column) -> bool:
     """Whether a column holds amounts: numbers from 0 on, some of them 0."""
-    values = column.numbers
-    if not isinstance(values, np.ndarray) or column.is_blank or column.flags is not None:
+    values = column.numbers if column.is_number else None
+    if not isinstance(values, np.ndarray) or column.flags is not None:
         return False
     known = values[~np.isnan(values)]
     return bool((known >= 0).all() and (known > 0).any())
@@ -211,8 +219,9 @@ def factor_outcomes(frame: Frame, decision: Candidate, taken: set[str | None]) -
     arms = {arm_key(item.label or item.name) for item in decision.items}
     found = []
     for column in frame.columns:
-        values = {arm_key(text) for text in column.texts if text}
-        if column.name not in taken and len(values) > 1 and values <= arms:
+        few = column.name not in taken and len(column.texts) <= 2 * len(arms) + 1
+        values = {arm_key(text) for text in column.texts if text} if few else set()
+        if len(values) > 1 and values <= arms:
             found.append(Candidate((Item(column.name),), NAMED + PER_ARM, ARM_NAMES))
     return found
 

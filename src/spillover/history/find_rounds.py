@@ -1,5 +1,6 @@
 """Which columns are the rounds and the arms: by their names, by their content, and by what makes rows distinct."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -56,21 +57,13 @@ def round_candidate(frame: Frame, column: Column) -> RoundColumns | None:
         return None  # numbers are no dates
     if column.asks_order:
         ask_order(frame, column)
-    if named is not None and (column.rounds or is_mostly_rounds(column)):
+    if named is not None and column.parsed_rounds:  # a few mistakes are reported later
         return RoundColumns((column.name,), BY_NAME, 2 * named)
     if column.rounds and column.rounds.kind != NUMBER:
         return RoundColumns((column.name,), DATES, 3)
     if counts and column.rounds and column.is_unique:
         return RoundColumns((column.name,), ROW_NUMBERS, 4)
     return None
-
-
-def is_mostly_rounds(column: Column) -> bool:
-    """Whether at least half of the distinct cells are rounds: the others are mistakes, to be reported."""
-    from spillover.history.periods import parse_rounds
-
-    values = parse_rounds([text for text in column.texts if text], column.style.dates).values
-    return 2 * sum(value is not None for value in values) >= max(len(values), 1)
 
 
 def ask_order(frame: Frame, column: Column) -> None:
@@ -142,11 +135,18 @@ def arm_candidates(frame: Frame, rounds: Sequence[str]) -> list[tuple[str, str]]
         position = words.rank(column.name, words.ARM)
         if position is not None and are_distinct(frame, [*rounds, column.name]):
             named.append((position, column.name))
-        elif not column.is_number and column.rounds is None and are_distinct(frame, [*rounds, column.name]):
+        elif names_units(column) and are_distinct(frame, [*rounds, column.name]):
             others.append((column.name, NAMES))
     best = min((position for position, _ in named), default=0)
     found = [(name, BY_NAME) for position, name in named if position == best] or others
     return found[:1] if one_to_one(frame, [name for name, _ in found]) else found
+
+
+def names_units(column: Column) -> bool:
+    """Whether a column holds names, or numbers that are called identifiers."""
+    if column.quick_numbers is not None:
+        return bool(re.search(r"(^|[_. ])[a-z]{0,4}id$", column.name.casefold())) and is_whole(column)
+    return not column.is_number and column.rounds is None
 
 
 def one_to_one(frame: Frame, names: Sequence[str]) -> bool:

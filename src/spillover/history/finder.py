@@ -5,6 +5,8 @@ from dataclasses import replace
 
 from spillover.history.columns_option import Item, Wanted
 from spillover.history.find_roles import (
+    FROM_CONTENT,
+    SURE_ROUNDS,
     UNNAMED,
     Candidate,
     is_amount,
@@ -21,6 +23,7 @@ from spillover.history.problems import HistoryError
 from spillover.history.reading import GIVEN, Reading, option_line, resolve
 
 LISTED = 8  # readings in a question
+MOST_ASKED = 20  # decisions that are looked at, if that many are equally plausible
 STAR_SHOWN = str.maketrans({"\0": "*"})
 
 
@@ -43,14 +46,20 @@ def find_reading(frame: Frame, wanted: Wanted, *, doses: bool = False, further: 
     found = [
         reading
         for layout in layouts
-        for decision in decision_candidates(frame, layout, decided, amounts)
+        for decision in decision_candidates(frame, layout, decided, amounts)[:MOST_ASKED]
         for reading in readings(frame, layout, decision, given, amounts)
     ]
     if not found:
         raise ValueError(f"{frame.name}: {nothing_found(frame, layouts[0], decided, amounts)}")
-    if len(found) > 1:
+    if len(found) > 1 or is_weak(found[0], layouts[0]):
         raise question(frame, found, further)
     return found[0]
+
+
+def is_weak(reading: Reading, layout: Layout) -> bool:
+    """Whether content alone suggests a reading: then it is offered, not taken."""
+    guessed = sum(reading.reasons[role] in FROM_CONTENT for role in ("chosen", "outcome"))
+    return guessed > (0 if layout.rounds.rank > SURE_ROUNDS and layout.rounds.reason != GIVEN else 1)
 
 
 def is_wide(frame: Frame, decided: Sequence[Item]) -> bool:
@@ -115,7 +124,9 @@ def question(frame: Frame, found: Sequence[Reading], further: Sequence[str]) -> 
             some = list(values)[:LISTED]
             more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
             unclear.append(f"{about} may be {', '.join(some)}{more}")
-    lines = [f"{frame.name}: {'; '.join(unclear)}: say which, with one of these options"]
+    one = "only the content of columns suggests how to read this table: confirm it with this option, or name others"
+    asked = f"{'; '.join(unclear)}: say which, with one of these options" if unclear else one
+    lines = [f"{frame.name}: {asked}"]
     lines += [f"{frame.name}:   {option_line(r.columns(frame.names), further)}" for r in found[:LISTED]]
     if len(found) > LISTED:
         lines.append(f"{frame.name}:   (and {len(found) - LISTED} more, likewise)")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,12 @@ class Frame:
     first_row: int = 1  # the number of the first row, where rows have numbers and no lines
     kept: Any = None  # the rows of the file that are not blank; None: all
 
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
     def __getitem__(self, name: str) -> Column:
-        return next(column for column in self.columns if column.name == name)
+        return self.by_name[name]
 
     @property
     def names(self) -> list[str]:
@@ -135,19 +140,13 @@ def frame_from_csv(
     import pyarrow.csv as arrow_csv
 
     names = [str(k) for k in range(layout.width)]
-    broken: list[int] = []
-
-    def skip(row: Any) -> str:
-        broken.append(row.actual_columns)
-        return "skip"
-
     raw = pa.OSFile(str(path))
     file = pa.CompressedInputStream(raw, "gzip") if path.suffix == ".gz" else raw
     try:
         table = arrow_csv.read_csv(
             file,
             arrow_csv.ReadOptions(column_names=names, skip_rows=layout.skip),
-            arrow_csv.ParseOptions(delimiter=layout.separator, invalid_row_handler=skip, newlines_in_values=True),
+            arrow_csv.ParseOptions(delimiter=layout.separator, newlines_in_values=True),
             arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
             ),
@@ -155,17 +154,20 @@ def frame_from_csv(
     except (pa.ArrowInvalid, OSError, EOFError) as error:
         no_rows = "Empty CSV file", "Could not skip initial"
         if not any(words in str(error) for words in no_rows):
-            raise unreadable_text(path, error) from None
+            raise csv_error(path, name, layout, error) from None
         table = pa.table({name: pa.array([], pa.string()) for name in names})
     finally:
         raw.close()
     progress(path.stat().st_size)
-    frame = frame_of(table.rename_columns(list(header)), name, layout=layout)
-    if broken:
-        problems = Problems()
+    return frame_of(table.rename_columns(list(header)), name, layout=layout)
+
+
+def csv_error(path: Path, name: str, layout: Layout, error: Exception) -> ValueError:
+    """Why a CSV file cannot be read: lines with too many or too few values, or its encoding."""
+    problems = Problems()
+    if re.search(r"Expected \d+ columns", str(error)):
         report_broken(layout, problems)
-        raise frame.error(problems)
-    return frame
+    return problems.error(name, lambda rows: []) if problems.count else unreadable_text(path, error)
 
 
 def table_of(given: Any) -> Any:

@@ -26,17 +26,22 @@ class Columns(NamedTuple):
     ignored: list[str]  # names of columns that are not used
 
 
-def separator_of(line: str, wanted: Sequence[str]) -> str:
-    """The separator that gives most of the wanted names, then most names; a comma if there is a tie.
+def separator_of(line: str, wanted: Sequence[str], rows: Sequence[str] = ()) -> str:
+    """The separator that gives most of the wanted names, then rows that fit the header, then most names.
+
+    rows: the lines below. A comma if there is a tie.
 
     >>> separator_of("Datum;Kanal;Wert", ["round", "arm", "chosen"])
     ';'
+    >>> separator_of("a;b,c;d", [], ["1,2"])
+    ','
     """
     names = {name.casefold() for name in wanted}
 
-    def fit(separator: str) -> tuple[int, int]:
+    def fit(separator: str) -> tuple[int, int, int]:
         cells = cells_of(line, separator)
-        return len(names & {cell.casefold() for cell in cells}), len(cells)
+        fitting = sum(len(cells_of(row, separator)) == len(cells) > 1 for row in rows)
+        return len(names & {cell.casefold() for cell in cells}), fitting, len(cells)
 
     return max(SEPARATORS, key=fit)  # the first of the best
 

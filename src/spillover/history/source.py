@@ -14,6 +14,7 @@ from spillover.history.sheet import sheet_table
 
 BLOCK = 4 << 20  # bytes of CSV at a time
 LONGEST_HEADER = 1 << 16
+SAMPLED = 20  # lines that tell the separator
 SHEETS = (".xlsx", ".xlsm")
 OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 MAGIC = {  # first bytes of files that are easily taken for tables
@@ -65,9 +66,15 @@ def open_table(path: Path, wanted: Sequence[str]) -> Opened:
     if not lines:
         raise ValueError(f"{path}: is empty: must have a line of column names ({', '.join(MEANINGS)}) and rows below")
     declared = lines[0][4:5] if lines[0].lower().startswith("sep=") else ""  # as spreadsheets write it
-    separator = declared or separator_of(lines[-1], wanted)
+    separator = declared or separator_of(lines[-1], wanted, rows_below(start, len(lines)))
     header = cells_of(lines[-1], separator)
     return Opened(path, header, Layout(path, len(lines), len(header), separator))
+
+
+def rows_below(start: bytes, skip: int) -> list[str]:
+    """The first lines below the header, to tell the separator."""
+    lines = re.split(rb"\r\n|\n|\r", start)[skip : skip + SAMPLED]
+    return [line.decode(errors="replace") for line in lines if line.strip()]
 
 
 def open_sheet(path: Path) -> Opened:

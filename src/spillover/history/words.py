@@ -1,7 +1,7 @@
 """Names of columns that people give to rounds, arms, decisions and outcomes."""
 
 import re
-from collections.abc import Collection
+from functools import lru_cache
 
 # The better the rank of a name (from 0), the surer it is. Names are compared without case, blanks and punctuation.
 ROUND = (
@@ -38,6 +38,7 @@ PARTS = {"month": "month mon monat mo", "quarter": "quarter qtr q quartal", "wee
 DAY = "day dom dayofmonth mday"
 
 
+@lru_cache(4096)
 def plain(name: str) -> str:
     """A name without case, blanks and punctuation.
 
@@ -47,7 +48,8 @@ def plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.casefold())
 
 
-def rank(name: str, words: Collection[str]) -> int | None:
+@lru_cache(65536)
+def rank(name: str, words: tuple[str, ...]) -> int | None:
     """How sure a name is, from 0 (most sure); None if it is not among the words."""
     folded = plain(name)
     for position, some in enumerate(words):
