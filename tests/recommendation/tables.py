@@ -1,6 +1,7 @@
 """Ten tables of different kinds, as data frames, and the options to read them with."""
 
 import io
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,7 +40,7 @@ def wide(seed, *, one_outcome=False, context=0, doses=False, level=0.0, rounds=7
     return frame
 
 
-TABLES = {
+TABLES: dict[str, tuple[pd.DataFrame, dict[str, Any]]] = {
     "example": (example(), {}),
     "example with a baseline": (example(shift=0.3), {}),
     "example without z": (example(with_z=False), {}),

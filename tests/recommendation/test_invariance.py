@@ -46,7 +46,7 @@ def test_order_of_rows_and_columns_changes_nothing(name) -> None:
 @each_table
 def test_units_change_nothing_but_the_numbers(name) -> None:
     frame = TABLES[name][0]
-    columns = [column for column in frame if column in ("z", "y") or column.startswith("sales")]
+    columns = [str(column) for column in frame if column in ("z", "y") or str(column).startswith("sales")]
     scaled = frame.copy()
     scaled[columns] *= 1000.0
     found = decide(name, reward_range=(-1e9, 1e9)) if "z" in columns else decide(name)

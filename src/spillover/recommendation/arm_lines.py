@@ -12,6 +12,7 @@ from spillover.types import Array
 from spillover.validate import quoted
 
 MOSTLY = 0.5  # share of the spill-over from which on one arm gets most of it
+MATERIAL = 0.05  # share of the total effect from which on possible spill-over is mentioned
 SMALL = 0.01  # share of the spill-over that is not worth a word
 
 
@@ -41,14 +42,22 @@ def sentence_with_intervals(answer: Recommendation, arm: ArmReason, found: ArmAn
     parts = []
     if answer.per_arm and found.effect_interval is not None:
         parts.append(f"{format_estimate(found.effect, found.effect_interval)} by itself")
-    if answer.per_arm and found.spill_over_interval is not None:
+    if answer.per_arm and found.spill_over_interval is not None and worth_a_word(found):
         spilled = format_estimate(found.spill_over, found.spill_over_interval)
-        parts.append(f"{spilled} spill-over{main_target(answer.reasons, arm)}")
+        low, high = found.spill_over_interval
+        parts.append(f"{spilled} spill-over{main_target(answer.reasons, arm) if low * high > 0 else ''}")
     text = f"{total}: {', '.join(parts)}" if parts else total
     bonus = round_to(
         answer.sign * arm.exploration, decimals_for((found.total_interval[1] - found.total_interval[0]) / 2)
     )
     return text if float(bonus.replace(",", "")) == 0 else f"{text}; exploration bonus {bonus}"
+
+
+def worth_a_word(arm: ArmAnswer) -> bool:
+    """Whether there may be spill-over: an interval around 0 that is small next to the total effect says no."""
+    assert arm.spill_over_interval is not None
+    low, high = arm.spill_over_interval
+    return low * high > 0 or max(-low, high) > MATERIAL * abs(arm.total)
 
 
 def why_without_data(answer: Recommendation, arm: ArmReason) -> str:

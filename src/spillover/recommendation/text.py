@@ -148,8 +148,8 @@ def learned_from(answer: Recommendation) -> str:
     return f"{answer.policy} learned from {arrived:,} of {count_of(rounds, 'round')} with {count_of(arms, 'arm')}."
 
 
-def gap_number(answer: Recommendation, gap: float, arm: ArmReason) -> str:
-    """A distance between scores, with the digits that the intervals support."""
+def gap_number(gap: float, arm: ArmReason) -> str:
+    """A score or a distance between scores, with the digits that the interval of an arm supports."""
     if arm.total_interval is None:
         return format_number(gap)
     decimals = decimals_for((arm.total_interval[1] - arm.total_interval[0]) / 2)
@@ -172,7 +172,7 @@ def runner_up(answer: Recommendation) -> Iterator[str]:
     if not np.isfinite(best.change) or best.change > TIE * abs(last.score):  # better: a policy that draws its sets
         return
     tie = best.change >= -TIE * abs(last.score)
-    gap = gap_number(answer, -best.change, last)
+    gap = gap_number(-best.change, last)
     if answer.constraints:
         less = "a tie, broken at random" if tie else f"{gap} less"
         yield f"Closest swap of one arm: {quoted(best.into)} for {quoted(best.out)}, {less}."
@@ -189,6 +189,6 @@ def left_out(answer: Recommendation, chosen: Sequence[ArmReason], others: Sequen
     first = sorted(answer.reasons.arms, key=lambda arm: (-arm.score, not arm.chosen))[: answer.budget]
     better = [arm for arm in others if arm in first and arm.score > least + TIE * abs(least)]
     if better and not by_chance:
-        names = ", ".join(f"{quoted(arm.arm)} (score {format_number(arm.score)})" for arm in better[:LISTED_ARMS])
+        names = ", ".join(f"{quoted(arm.arm)} (score {gap_number(arm.score, arm)})" for arm in better[:LISTED_ARMS])
         more = f" and {len(better) - LISTED_ARMS:,} more" if len(better) > LISTED_ARMS else ""
         yield f"Left out because of the constraints: {names}{more}."
