@@ -38,10 +38,11 @@ def separator_of(line: str, wanted: Sequence[str], rows: Sequence[str] = ()) -> 
     """
     names = {name.casefold() for name in wanted}
 
-    def fit(separator: str) -> tuple[int, int, int]:
+    def fit(separator: str) -> tuple[int, int, int, int]:
         cells = cells_of(line, separator)
+        known = len(names & {cell.casefold() for cell in cells})
         fitting = sum(len(cells_of(row, separator)) == len(cells) > 1 for row in rows)
-        return len(names & {cell.casefold() for cell in cells}), fitting, len(cells)
+        return known if known > 1 else 0, fitting, known, len(cells)
 
     return max(SEPARATORS, key=fit)  # the first of the best
 
