@@ -20,9 +20,12 @@ FIRST_ROW_WEIGHT: Final = 0.5  # ... and the rounds that this is worth
 CHOSEN_WEIGHT: Final = 5.0  # rounds that the variance of all arms together is worth for one arm
 POOLED_WEIGHT: Final = 20.0  # rounds that the prior of that variance is worth
 LARGEST_RADIUS: Final = 0.9  # a graph whose effects would not die out faster is damped
-ENOUGH: Final = 5.0  # outcomes of an arm from which their variance counts
+ENOUGH: Final = 3.0  # outcomes of an arm from which their variance counts
 LEAST_UNIT: Final = 1e-9
-EARLY: Final = 200  # rounds up to which more sweeps are made
+EARLY: Final = 200  # rounds up to which more sweeps are made, ...
+LARGE: Final = 30  # ... unless there are more arms
+MANY_SWEEPS: Final = 10
+FEW_SWEEPS: Final = 3
 LEAST_EDGE_VARIANCE: Final = 1e-12
 LEAST_SITE: Final = 1e-6  # precision of a normal factor in place of the prior of an edge
 DAMPING: Final = 0.7  # step of these factors towards their new values
@@ -31,37 +34,41 @@ DEPENDENT: Final = 1e-10  # a column whose remainder is a smaller part than this
 
 @njit
 def invert_symmetric(matrix, inverse):
-    """The inverse of a symmetric matrix; a column that depends on those before it is left out (zeros)."""
+    """The inverse of a symmetric matrix; a column that depends on those before it is left out (zeros).
+
+    A Cholesky decomposition U'U, the rows of U'^-1, and their products: every inner loop runs along a row.
+    """
     d = matrix.shape[0]
-    root = np.zeros((d, d))
-    used = np.ones(d, np.bool_)
+    work, rows = matrix.copy(), np.zeros((d, d))
+    used = np.empty(d, np.bool_)
     for j in range(d):
-        t = matrix[j, j]
-        for k in range(j):
-            t -= root[j, k] * root[j, k]
-        if not t > DEPENDENT * matrix[j, j] or not matrix[j, j] > 0.0:
-            used[j] = False
-            root[j, j] = 1.0
-            for k in range(j):
-                root[j, k] = 0.0
-            continue
-        root[j, j] = math.sqrt(t)
+        used[j] = work[j, j] > DEPENDENT * matrix[j, j] and matrix[j, j] > 0.0
+        scale = 1.0 / math.sqrt(work[j, j]) if used[j] else 0.0
+        for k in range(j, d):
+            work[j, k] *= scale
         for i in range(j + 1, d):
-            t = matrix[i, j]
-            for k in range(j):
-                t -= root[i, k] * root[j, k]
-            root[i, j] = t / root[j, j]
-    for c in range(d):
-        for i in range(d):
-            t = 1.0 if i == c and used[c] else 0.0
-            for k in range(c, i):
-                t -= root[i, k] * inverse[k, c]
-            inverse[i, c] = t / root[i, i] if used[i] and i >= c else 0.0
-        for i in range(d - 1, -1, -1):
-            t = inverse[i, c]
-            for k in range(i + 1, d):
-                t -= root[k, i] * inverse[k, c]
-            inverse[i, c] = t / root[i, i] if used[i] else 0.0
+            if work[j, i] != 0.0:
+                factor = work[j, i]
+                for k in range(i, d):
+                    work[i, k] -= factor * work[j, k]
+    for i in range(d):
+        if used[i]:
+            rows[i, i] = 1.0
+            for k in range(i):
+                if work[k, i] != 0.0:
+                    factor = work[k, i]
+                    for j in range(k + 1):
+                        rows[i, j] -= factor * rows[k, j]
+            scale = 1.0 / work[i, i]
+            for j in range(i + 1):
+                rows[i, j] *= scale
+    inverse[:] = 0.0
+    for k in range(d):
+        for i in range(k + 1):
+            if rows[k, i] != 0.0:
+                factor = rows[k, i]
+                for j in range(k + 1):
+                    inverse[i, j] += factor * rows[k, j]
 
 
 @njit
@@ -278,7 +285,8 @@ def solve_row(
         sites[a], shifts[a] = site_precision[i, picked[a]], site_product[i, picked[a]]
     sparse_edges(
         precision[:edges, :edges] - product_of(side, across), product[:edges] - applied(side, offset), sites, shifts,
-        mean, together, exists, math.log(edge_prior / (1.0 - edge_prior)), signed, 10 if count < EARLY else 3,
+        mean, together, exists, math.log(edge_prior / (1.0 - edge_prior)), signed,
+        MANY_SWEEPS if count < EARLY and n <= LARGE else FEW_SWEEPS,
     )  # fmt: skip
     for a in range(edges):
         j = picked[a]

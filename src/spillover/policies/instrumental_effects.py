@@ -9,7 +9,7 @@ from spillover.policies.instrumental_state import Belief, Equations, Instrumenta
 from spillover.types import Array, BoolArray
 
 SIDE = 1.959963984540054  # standard deviations on each side of a 95% interval
-REJECTED = 1e-3  # level of the test of the graph against the regression on decisions
+REJECTED = 1e-4  # level of the test of the graph against the regression on decisions
 ENOUGH = 20  # rounds beyond the number of coefficients from which the test is made
 
 

@@ -15,7 +15,7 @@ EDGE_SCALE = 0.5  # as in kernels/instrumental_solve.py
 FIRST_NOISE = 0.02  # prior variance of an equation's error while its arm is not chosen
 GROWTH = 0.005  # the graph is solved again when the rounds learned have grown by this share
 LARGE = 20  # with more arms, rarer: the cost grows with the fourth power
-RAREST = 0.25
+RAREST = 1.0
 
 
 class Belief(NamedTuple):
@@ -203,7 +203,7 @@ def any_arrived(state: InstrumentalState) -> BoolArray:
 
 
 def growth(n_arms: int) -> float:
-    return float(min(GROWTH * max(n_arms / LARGE, 1.0) ** 2, RAREST))
+    return float(min(GROWTH * max(n_arms / LARGE, 1.0) ** 3, RAREST))
 
 
 def due(state: InstrumentalState) -> BoolArray:
