@@ -58,6 +58,8 @@ def test_who_learns_a_graph_shows_one(name):
     if name.endswith("known-graph") and "ftrl" not in name:
         assert np.isnan(shown.adjacency).all()
         assert (shown.weights > 1).any()
+    elif name == "payoff-regression":  # the payoff alone does not identify the graph
+        assert np.isnan(shown.adjacency).all()
     elif "oracle" not in name:
         assert (shown.adjacency == 0).all()
     assert_array_equal(shown.gain, 1.0)

@@ -184,3 +184,12 @@ def test_the_gram_of_all_outcomes(sparsity):
         learner.report(learner.play([1, 0, 0]), z=[0.5, 0, 0], y=row)
     np.testing.assert_allclose(policy.signals(learner.state)["gram"], y.T @ y)
     assert policy.signals(learner.state)["memory"] == pytest.approx(1 / 0.015)
+
+
+def test_doubts_about_rewards_are_said():
+    found = codes(None, {"confounded": np.array(True), "baseline": np.array(True)})
+    assert found["confounded"].warning
+    assert "hidden common cause" in found["confounded"].sentence
+    assert "not 0 where nothing is chosen" in found["baseline"].sentence
+    quiet = codes(None, {"confounded": np.array(False), "baseline": np.array(False)})
+    assert not {"confounded", "baseline"} & set(quiet)
