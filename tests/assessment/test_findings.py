@@ -223,3 +223,25 @@ def test_false_alarms_are_rare() -> None:
         found = assess(x, y + drift[:, None], context=c, rounds=labels)
         alarms.append({finding.code for finding in found.warnings})
     assert sum(map(bool, alarms)) <= 2
+
+
+def test_context_that_moves_an_effect() -> None:
+    x, y, c = table(19, context=2, rounds=200)
+    found = assess(x, y, context=c, arms="abcd")
+    assert "context-moves-outcomes" in codes(found)
+    y[:, 1] += 0.5 * x[:, 1] * c[:, 0]
+    found = assess(x, y, context=c, arms="abcd")
+    assert arms_of(found, "context-moves-effects") == ("b",)
+    assert found.moved.tolist() == [False, True, False, False]
+    total = assess(x, y.sum(axis=1, keepdims=True), outcomes=["sales"], context=c, arms="abcd")
+    assert total.moved.tolist() == [False, True, False, False]
+
+
+def test_a_season_in_the_context_does_no_harm() -> None:
+    labels = months(120)
+    x, y, _ = table(8, rounds=120)
+    season = np.sin(2 * np.pi * np.arange(120) / 12)
+    x[:, 2] = season + 0.3 * np.random.default_rng(0).normal(size=120) > 0.3
+    month = np.eye(12)[np.arange(120) % 12][:, 1:]
+    assert "choices-follow-season" in codes(assess(x, y, rounds=labels))
+    assert "choices-follow-season" not in codes(assess(x, y, rounds=labels, context=month))

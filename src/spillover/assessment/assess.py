@@ -12,12 +12,15 @@ from spillover.assessment.finding import Finding
 from spillover.assessment.groups import Groups, groups_of
 from spillover.assessment.learnable import (
     choice_findings,
+    context_findings,
     design_findings,
     outcome_findings,
     size_findings,
     timing_findings,
 )
+from spillover.assessment.moved import context_moves
 from spillover.assessment.reduced_form import ReducedForm, reduced_form, unknown_form
+from spillover.types import BoolArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,6 +34,7 @@ class Assessment:
     averages: tuple[ArmAverages, ...]
     reduced: ReducedForm  # all NaN with too many arms for it
     groups: Groups
+    moved: BoolArray  # (arms,): whether the context moves the arm's effect
     findings: tuple[Finding, ...]
 
     @property
@@ -110,6 +114,7 @@ def assess(
     used = data.latest()
     reduced = reduced_form(used) if len(data.arms) <= MOST_ARMS else unknown_form(used)
     groups = groups_of(used, reduced)
+    moved = context_moves(used) if len(data.arms) <= MOST_ARMS else np.zeros(len(data.arms), np.bool_)
     return Assessment(
         arms=data.arms,
         rounds=len(data.x),
@@ -118,7 +123,8 @@ def assess(
         averages=averages,
         reduced=reduced,
         groups=groups,
-        findings=tuple(findings_of(data, used, averages, reduced, groups)),
+        moved=moved,
+        findings=(*findings_of(data, used, averages, reduced, groups), *context_findings(used, moved)),
     )
 
 

@@ -8,7 +8,7 @@ from spillover.assessment.averages import ArmAverages
 from spillover.assessment.data import Data
 from spillover.assessment.finding import FINE, NOTE, WARNING, Finding, count_of, join_names
 from spillover.assessment.groups import Groups
-from spillover.assessment.reduced_form import ReducedForm
+from spillover.assessment.reduced_form import ReducedForm, basis_of
 from spillover.assessment.season import follows, seasons
 from spillover.reasons.intervals import short_number
 from spillover.types import Array, BoolArray
@@ -98,13 +98,27 @@ def design_findings(data: Data, groups: Groups, reduced: ReducedForm) -> Iterato
         yield Finding("separable", FINE, "The arms were chosen in enough different combinations to tell them apart.")
 
 
+def context_findings(data: Data, moved: BoolArray) -> Iterator[Finding]:
+    """Whether the context moves effects, or only outcomes."""
+    if not data.context.shape[1]:
+        return
+    if moved.any():
+        arms = data.names(moved)
+        yield Finding("context-moves-effects", FINE, f"The context changes the effect of {join_names(arms)}.", arms)
+    else:
+        sentence = "The data do not show that the context changes effects: it is taken to move outcomes only."
+        yield Finding("context-moves-outcomes", NOTE, sentence)
+
+
 def timing_findings(data: Data) -> Iterator[Finding]:
     """Whether choices move with the season or a trend, so that effects cannot be told from it."""
     found = seasons(data.rounds)
     times = data.x.sum(axis=0)
     varying = (times > 0) & (times < len(data.x))
+    fixed = basis_of(data.context)
+    rest = data.x - fixed @ (fixed.T @ data.x)  # a season that is in the context does no harm
     for season in found:
-        tests = [follows(column.astype(float), season) for column in data.x.T]
+        tests = [follows(column, season) for column in rest.T]
         mask = np.array([test.share > STRONG and test.p_value < CERTAIN for test in tests]) & varying
         if mask.any():
             arms = data.names(mask)

@@ -90,7 +90,7 @@ def follows(values: Array, season: Season) -> SeasonTest:
     added = int(np.linalg.matrix_rank(columns, tol=1e-8))
     freedom = len(key) - int(cycles.max()) - 1 - added
     before, after = float((rest**2).sum()), float((left**2).sum())
-    if added < 1 or freedom < FEWEST_FREEDOM or before <= 1e-12 * max(float(means @ means), 1e-300):
+    if added < 1 or freedom < FEWEST_FREEDOM or before <= 1e-12 * max(float(means @ means), 1e-12):
         return NO_TEST
     noise = after / freedom
     share = 1.0 - noise / (before / (freedom + added))

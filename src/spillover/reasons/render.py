@@ -74,8 +74,9 @@ def arm_row(arm: "ArmReason", more: Sequence[str]) -> list[str]:
             format_with(arm.direct, arm.direct_interval),
             format_with(arm.spilled_over, arm.spill_interval),
         ]
-    rest = [format_like(value, arm.total_interval) for value in (arm.exploration, arm.score, arm.gap)]
-    added = [format_like(getattr(arm, name), arm.total_interval) for name in more]
+    digits = shown_interval(arm)
+    rest = [format_like(value, digits) for value in (arm.exploration, arm.score, arm.gap)]
+    added = [format_like(getattr(arm, name), digits) for name in more]
     return [arm.arm, "chosen" if arm.chosen else "", *learned, *rest[:2], *added, rest[2]]
 
 
@@ -89,6 +90,17 @@ def format_like(value: float, interval: Interval | None) -> str:
     if interval is None:
         return format_number(value)
     return round_to(value, decimals_for((interval[1] - interval[0]) / 2))
+
+
+def shown_interval(arm: "ArmReason") -> Interval | None:
+    """The interval that decides the digits of an arm's score.
+
+    Parts that cancel may leave a total that is known much better than they are: its digits would say nothing.
+    """
+    total, direct = arm.total_interval, arm.direct_interval
+    if total is None or direct is None:
+        return total
+    return max((total, (0.1 * direct[0], 0.1 * direct[1])), key=lambda interval: interval[1] - interval[0])
 
 
 def to_text(reasons: "Reasons") -> str:

@@ -5,7 +5,7 @@ import numpy as np
 from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.intervals import decimals_for, format_estimate, round_to
 from spillover.reasons.paths import solvable
-from spillover.reasons.render import format_number, format_part, is_visible
+from spillover.reasons.render import format_number, format_part, is_visible, shown_interval
 from spillover.recommendation.arms import ArmAnswer
 from spillover.recommendation.result import Recommendation
 from spillover.types import Array
@@ -47,9 +47,8 @@ def sentence_with_intervals(answer: Recommendation, arm: ArmReason, found: ArmAn
         low, high = found.spill_over_interval
         parts.append(f"{spilled} spill-over{main_target(answer.reasons, arm) if low * high > 0 else ''}")
     text = f"{total}: {', '.join(parts)}" if parts else total
-    bonus = round_to(
-        answer.sign * arm.exploration, decimals_for((found.total_interval[1] - found.total_interval[0]) / 2)
-    )
+    digits = shown_interval(arm) or found.total_interval
+    bonus = round_to(answer.sign * arm.exploration, decimals_for((digits[1] - digits[0]) / 2))
     return text if float(bonus.replace(",", "")) == 0 else f"{text}; exploration bonus {bonus}"
 
 

@@ -33,10 +33,9 @@ def unclear(reasons: Reasons, best: BoolArray, assessment: Assessment, sees_rewa
         yield from design_problems(reasons, best, assessment)
     sure = probability_of_better(reasons, best)
     if sure < SURE:
-        yield (
-            f"the best {count_of(max(int(best.sum()), 1), 'arm')} by what is known alone "
-            f"{'is' if best.sum() < 2 else 'are'} better than the others with a probability of only {sure:.2f}"
-        )
+        arms, are = count_of(max(int(best.sum()), 1), "arm"), "is" if best.sum() < 2 else "are"
+        others = "choosing nothing" if best.all() else "the others"
+        yield f"the best {arms} by what is known alone {are} better than {others} with a probability of only {sure:.2f}"
 
 
 def design_problems(reasons: Reasons, best: BoolArray, assessment: Assessment) -> Iterator[str]:

@@ -27,13 +27,15 @@ RECOMMENDED = "switching-sem"
 LISTED_DOSES = 6
 
 
-def recommended_policy(history: History) -> tuple[str, Policy]:
+def recommended_policy(history: History, facts: Facts) -> tuple[str, Policy]:
     """The policy for a table, and its name: one that needs no more than the table has.
 
     Without own rewards, arms may take outcomes from each other (shares, cannibalisation), so effects may be negative.
+    The context may move effects only where the data show that it does: otherwise it would only widen intervals.
     """
     if history.observes == "overall" or (history.observes == "both" and history.context is not None):
-        return "instrumental-sem", InstrumentalSEM(signed=True)
+        moves = "both" if facts.assessment.moved.any() else "baseline"
+        return "instrumental-sem", InstrumentalSEM(signed=True, context_on=moves)
     return RECOMMENDED, SwitchingSEM()
 
 
@@ -94,8 +96,9 @@ def decide(
     progress: Callable[[int], None] = lambda rounds: None,
 ) -> Recommendation:
     """The next decision after a history; see `next_decision`. name: of the policy, in the answer."""
-    name, used = recommended_policy(history) if policy is None else (name, as_policy(policy))
     most = check_budget(budget, history)
+    facts = facts_of(history)
+    name, used = recommended_policy(history, facts) if policy is None else (name, as_policy(policy))
     limits = (*constraints, *((Unavailable(list(unavailable)),) if unavailable else ()))
     check_feasible(limits, len(history.arms), most, history.arms)
     given = {"reward_range": reward_range, "overall_range": overall_range}
@@ -104,7 +107,6 @@ def decide(
     bound = learner.under(limits, arms=history.arms, effort=effort) if limits else learner
     explanation = bound.explain()
     alone = by_knowledge(explanation, most, limits, arms=history.arms, effort=effort)
-    facts = facts_of(history)
     decision = alone if greedy else explanation
     hint = {} if effort_hint is None else {"effort_hint": effort_hint}
     reasons = next_reasons(learner, history, limits, effort, explanation=decision, **hint)

@@ -8,7 +8,7 @@ from spillover.assessment.finding import count_of
 from spillover.reasons import ArmReason
 from spillover.reasons.health import join_rounds
 from spillover.reasons.intervals import decimals_for, round_to, short_number
-from spillover.reasons.render import format_number, is_visible
+from spillover.reasons.render import format_number, is_visible, shown_interval
 from spillover.recommendation.arm_lines import arm_sentence
 from spillover.recommendation.data_table import data_lines
 from spillover.recommendation.result import Recommendation
@@ -75,6 +75,8 @@ def headline(answer: Recommendation) -> str:
         return f"Next round{label}: no choice changes the sum of the outcomes; to move shares, choose {names}."
     if not answer.not_yet:
         return f"Next round{label}: choose {names}."
+    if len(answer.history.arms) == 1 and answer.chosen:
+        return f"Next round{label}: not yet clear whether {names} helps; choose it to learn more."
     if answer.without_exploration or not answer.chosen:
         return f"Next round{label}: not yet clear which arms are best; by what is known alone choose {names}."
     return f"Next round{label}: not yet clear which arms are best; choose {names} to learn most."
@@ -121,9 +123,9 @@ def coming_context(answer: Recommendation) -> Iterator[str]:
     history = answer.history
     if history.next_context is None or not history.context_names:
         return
-    pairs = [
-        f"{name} {short_number(value)}" for name, value in zip(history.context_names, history.next_context, strict=True)
-    ]
+    values = dict(zip(history.context_names, history.next_context, strict=True))
+    pairs = [f"{name} {short_number(value)}" for name, value in values.items() if "=" not in name]
+    pairs += [name for name, value in values.items() if "=" in name and value]  # 0 or 1: whether it is so
     more = f" and {len(pairs) - LISTED_CONTEXT} more" if len(pairs) > LISTED_CONTEXT else ""
     yield f"Decided for the context: {', '.join(pairs[:LISTED_CONTEXT])}{more}."
 
@@ -150,9 +152,10 @@ def learned_from(answer: Recommendation) -> str:
 
 def gap_number(gap: float, arm: ArmReason) -> str:
     """A score or a distance between scores, with the digits that the interval of an arm supports."""
-    if arm.total_interval is None:
+    digits = shown_interval(arm)
+    if digits is None:
         return format_number(gap)
-    decimals = decimals_for((arm.total_interval[1] - arm.total_interval[0]) / 2)
+    decimals = decimals_for((digits[1] - digits[0]) / 2)
     text = round_to(gap, decimals)
     return text if float(text.replace(",", "")) != 0 else f"less than {round_to(10.0**-decimals, decimals)}"
 
