@@ -30,7 +30,8 @@ def test_any_names_are_read_back(items, start, end) -> None:
         ("round=a,round=b", "must be pairs"),
         ('round="a', "must close every quote"),
         ("chosen=a*b*", "one asterisk"),
-        ("chosen=a,outcome=A", "'a' is chosen and y"),
+        ("y=a,outcome=b", "not both"),
+        ("chosen=a,outcome=A", "'a' is chosen and outcome"),
     ],
 )
 def test_what_is_wrong_is_said(text, words) -> None:
@@ -41,7 +42,7 @@ def test_what_is_wrong_is_said(text, words) -> None:
 
 def test_other_forms_mean_the_same() -> None:
     expected = read_columns("round=day,chosen=promo.*,outcome=a;b")
-    assert as_wanted({"round": "day", "chosen": "promo.*", "y": ["a", "b"]}) == expected
+    assert as_wanted({"round": "day", "chosen": "promo.*", "outcome": ["a", "b"]}) == expected
     assert as_wanted({"chosen": {"tv": "spend 1"}}) == {"chosen": (Item("spend 1", "tv"),)}
     assert as_wanted(expected) == expected
     assert read_names('price.*,"a, b"; temp') == (Item(f"price.{STAR}"), Item("a, b"), Item("temp"))

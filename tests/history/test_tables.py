@@ -133,7 +133,7 @@ def test_synonyms_of_the_plain_form() -> None:
     assert (first.x == second.x).all()
     assert (first.y == second.y).all()
     assert second.observes == first.observes == "both"
-    assert first.columns_option == "--columns round=round,arm=arm,chosen=chosen,z=z,outcome=y"
+    assert first.columns_option == "--columns round=round,arm=arm,chosen=chosen,z=z,y=y"
     again = read_history(named, columns="round=day,arm=channel,chosen=active,z=own,y=outcome")
     assert (again.z == first.z).all()
 
@@ -196,6 +196,15 @@ def test_arms_that_came_later_or_went_are_used_where_they_are() -> None:
         "unknown outcomes",
     )
     assert found.arrived.all()
+
+
+def test_a_misspelt_arm_is_named(tmp_path) -> None:
+    names = ["nroth" if k == 4 else name for k, name in enumerate(LONG["region"])]
+    path = in_format(changed(LONG, region=names), "csv", tmp_path)
+    (line,) = refused(path, "arm 'nroth' appears in 1 of 8 rounds, where 'north' is missing", "did you mean north?")
+    assert line.startswith(f"{path}:6: ")
+    later = read_history(changed(LONG, region=[*LONG["region"][:14], "north 2", "south"]))
+    assert later.arms == ("north", "north 2", "south")
 
 
 def test_single_missing_cells_are_counted_in_one_note() -> None:

@@ -49,7 +49,7 @@ def check_rows(table: Table, dates: Calendar, arms: Sequence[int], problems: Pro
     keys += column
     if not fills(keys, len(dates.labels) * n):
         check_duplicates(table, keys, problems)
-        column, misspelt = check_spelling(table, rank, column, arms, problems)
+        column, misspelt = check_spelling([table.arms[k] for k in arms], rank, column, problems)
         check_complete(table, rank, column, dates, arms, problems, misspelt)
     return keys if problems.count == before else None
 
@@ -78,20 +78,25 @@ def check_duplicates(table: Table, keys: IntArray, problems: Problems) -> None:
 
 
 def check_spelling(
-    table: Table, rank: Any, column: Any, arms: Sequence[int], problems: Problems
+    names: Sequence[str], rank: Any, column: Any, problems: Problems, *, may_change: bool = False
 ) -> tuple[Any, set[int]]:
     """Report arms that are probably misspellings; returns the corrected column, and the misspelt arms.
 
     Such an arm appears in few rounds, and only in those where an arm of nearly the same name is missing.
+    names: of the arms. rank, column: the round and the arm of every row. may_change: arms may come and go, so that the
+    other arm must be there before and after.
     """
-    names, often = [table.arms[k] for k in arms], np.bincount(column, minlength=len(arms))
+    often = np.bincount(column, minlength=len(names))
     rounds, misspelt = int(often.max()), set[int]()
     rare = np.flatnonzero(often * 2 < rounds)
-    common = {names[k].casefold(): k for k in np.flatnonzero(often * 2 >= rounds)}
-    for k in rare.tolist():
+    common = {names[k].casefold(): k for k in map(int, np.flatnonzero(often * 2 >= rounds))}
+    for k in map(int, rare):
         close = get_close_matches(names[k].casefold(), list(common), 1, NEARLY)
         here = np.flatnonzero(column == k)
         if not close or np.isin(rank[here], rank[column == common[close[0]]]).any():
+            continue
+        other = rank[column == common[close[0]]]
+        if may_change and (other.min() > rank[here].min() or other.max() < rank[here].max()):
             continue
         meant = common[close[0]]
         column = np.where(column == k, np.int32(meant), column)

@@ -19,9 +19,9 @@ ACCEPTED = (
     "pairs such as round=day,arm=region or round=day,chosen=promo.*,outcome=sales.*, of round, arm, chosen, dose, z, "
     "outcome (or y) and context"
 )
-ROLES = ("round", "arm", "chosen", "dose", "z", "outcome", "context")
-SYNONYMS = {"y": "outcome"}
-MAY_BE_EMPTY = ("round", "outcome", "z", "context")
+ROLES = ("round", "arm", "chosen", "dose", "z", "y", "outcome", "context")
+PLAIN = ("round", "arm", "chosen", "z", "y")  # the columns of the plain form, named so unless they are given
+MAY_BE_EMPTY = ("round", "outcome", "y", "z", "context")
 NONE = ""  # --columns y= means that there is no y
 STAR = "\0"  # the asterisk, in a pattern whose names may contain any other sign
 
@@ -52,7 +52,6 @@ def read_columns(text: str) -> Wanted:
     for part in split(tokens(text), ","):
         before, *after = split(part, "=", most=1)
         role = plain_text(before)
-        role = SYNONYMS.get(role, role)
         if not after or role not in ROLES or role in found:
             raise ValueError(f"columns = {text!r}: must be {ACCEPTED}{did_you_mean(role, ROLES)}")
         items = read_items(after[0], ";")
@@ -63,27 +62,25 @@ def read_columns(text: str) -> Wanted:
     return found
 
 
-PLAIN = ("round", "arm", "chosen", "z", "outcome")  # the columns of the plain form, named so unless they are given
-SHORT = {"outcome": "y"}
-
-
 def check_distinct(found: Wanted, given: object) -> None:
     """Refuse names that give one column two meanings; those of rounds, arms and z may not be those of others."""
+    if "y" in found and "outcome" in found:
+        raise ValueError(f"columns = {given!r}: must have y= or outcome=, not both: they mean the same")
     meanings: dict[str, list[str]] = {}
-    for role in PLAIN:
+    for role in (*PLAIN, "outcome"):
         names = [item.name for item in found.get(role, ())]
         several = [name.casefold() for name in names] if len(set(names)) < len(names) else {*map(str.casefold, names)}
         for name in several:
-            meanings.setdefault(name, []).append(SHORT.get(role, role))
+            meanings.setdefault(name, []).append(role)
     for role in ("round", "arm", "z"):
         for item in found.get(role, ()):
-            for other in PLAIN:
-                if other not in found and item.name.casefold() == SHORT.get(other, other):
-                    meanings[item.name.casefold()].append(SHORT.get(other, other))
-    order = [SHORT.get(role, role) for role in PLAIN]
+            name = item.name.casefold()
+            if name in PLAIN and name not in found and not (name == "y" and "outcome" in found):
+                meanings[name].append(name)
+    order = [*PLAIN, "outcome"]
     for name, several in meanings.items():
         if len(several) > 1:
-            without = "; y= if there is no y" if "y" in several and "outcome" not in found else ""
+            without = "; y= if there is no y" if "y" in several and "y" not in found else ""
             both = " and ".join(sorted(several, key=order.index))
             raise ValueError(f"columns = {given!r}: must use each column once, but {name!r} is {both}{without}")
 
@@ -94,8 +91,13 @@ def plain_names(wanted: Wanted) -> dict[str, str] | None:
     for role, items in wanted.items():
         if role not in PLAIN or len(items) > 1 or any(item.label is not None or item.is_pattern for item in items):
             return None
-        found[SHORT.get(role, role)] = items[0].name if items else NONE
+        found[role] = items[0].name if items else NONE
     return found
+
+
+def any_form(wanted: Wanted) -> Wanted:
+    """Columns of any table: y is the outcome."""
+    return {"outcome" if role == "y" else role: items for role, items in wanted.items()}
 
 
 def read_names(text: str) -> tuple[Item, ...]:
@@ -169,12 +171,12 @@ def as_wanted(given: str | Mapping[str, object] | None) -> Wanted:
         return read_columns(given)
     found: Wanted = {}
     for role, value in given.items():
-        known = SYNONYMS.get(role, role)
-        if known not in ROLES or known in found:
+        if role not in ROLES:
             raise ValueError(
                 f"columns = {dict(given)!r}: must have keys among {', '.join(ROLES)}{did_you_mean(role, ROLES)}"
             )
-        found[known] = as_items(value)
+        found[role] = as_items(value)
+    check_distinct(found, dict(given))
     return found
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from spillover.history.calendar import Calendar, calendar
 from spillover.history.cells import quote_cell
+from spillover.history.check import check_spelling
 from spillover.history.column import Column
 from spillover.history.columns_option import Item
 from spillover.history.find_roles import arm_key
@@ -115,6 +116,8 @@ def long_panel(
     which = position[column.codes]
     keys = place * len(arms) + which
     report_twice(frame, dates, place, arms, which, keys, problems)
+    if not problems.count and len(keys) < len(dates.labels) * len(arms):
+        check_spelling(arms, place, which, problems, may_change=True)
     shape = (len(dates.labels), len(arms))
     decision, y, z = np.full(shape, np.nan), np.full(shape, np.nan), None
     good = which >= 0

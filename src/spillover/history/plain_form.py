@@ -1,7 +1,7 @@
 """A history in the plain form: round, arm, chosen, z and y, one row for each round and arm, every cell there."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,8 @@ import numpy as np
 from spillover.history.baseline import shows_baseline
 from spillover.history.calendar import Calendar, calendar
 from spillover.history.check import check_rewards, check_rows, outcomes
-from spillover.history.columns_option import Item
+from spillover.history.columns_option import Item, write_columns
+from spillover.history.header import MEANINGS
 from spillover.history.lines import lines_of
 from spillover.history.periods import AskOrder
 from spillover.history.problems import HistoryError, Problems
@@ -85,7 +86,7 @@ def pivot(table: Table, dates: Calendar, arms: list[int], keys: Any, source: Sou
     notes = [*dates.notes, *found.notes]
     names = source.names
     columns = {meaning: names[place] for meaning, place in source.columns.places.items()}
-    own, overall = (tuple(Item(columns[name]) for name in (key,) if name in columns) for key in ("z", "y"))
+    own, overall = (items_of(columns, name) for name in ("z", "y"))
     given = {("outcome" if name == "y" else name) for name in source.given}
     reading = Reading(
         round=(columns["round"],),
@@ -110,5 +111,10 @@ def pivot(table: Table, dates: Calendar, arms: list[int], keys: Any, source: Sou
         has_baseline=table.y is not None and shows_baseline(x, found.z, found.y, found.arrived),
         outcome_names=tuple(item.name for item in overall),
         taken=reading.taken(names),
-        columns_option=option_line(reading.columns(names) if overall else f"{reading.columns(names)},outcome="),
+        columns_option=option_line(write_columns({name: items_of(columns, name) for name in MEANINGS})),
     )
+
+
+def items_of(columns: Mapping[str, str], name: str) -> tuple[Item, ...]:
+    """The column of a meaning, if there is one."""
+    return (Item(columns[name]),) if name in columns else ()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from spillover import validate
 from spillover.history.assemble import assemble
 from spillover.history.column import Style
-from spillover.history.columns_option import SYNONYMS, Item, Wanted, as_items, as_wanted, plain_names, read_names
+from spillover.history.columns_option import Item, Wanted, any_form, as_items, as_wanted, plain_names, read_names
 from spillover.history.finder import find_reading
 from spillover.history.frame import Frame, frame_from_csv, frame_of, table_of
 from spillover.history.header import MEANINGS, NEEDED
@@ -150,9 +150,7 @@ def read_plain_or_any(opened: Opened, renamed: Mapping[str, str], options: Optio
         if not error.kinds or not set(error.kinds) <= set(CELLS):
             raise
         try:
-            columns: Wanted = {
-                SYNONYMS.get(name, name): (Item(renamed.get(name, name)),) for name in named_there(opened, renamed)
-            }
+            columns: Wanted = {name: (Item(renamed.get(name, name)),) for name in named_there(opened, renamed)}
             return read_any(opened, options._replace(wanted=columns), only_blank=True)
         except ValueError:
             raise error from None
@@ -183,7 +181,7 @@ def read_any(opened: Opened, options: Options, *, only_blank: bool = False) -> H
         if plain_source(opened, plain_names(options.wanted) or {}, problems) is None:
             raise problems.error(str(opened.path), lambda rows: [])
         raise ValueError(f"{opened.path}: has column names but no rows: must have one row for each round and arm")
-    reading = find_reading(frame, options.wanted, doses=options.doses, further=options.further)
+    reading = find_reading(frame, any_form(options.wanted), doses=options.doses, further=options.further)
     if only_blank and any(is_empty(text) and text for name in reading.used for text in frame[name].texts):
         raise ValueError("a cell says that a value is missing")
     return assemble(

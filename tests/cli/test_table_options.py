@@ -1,0 +1,35 @@
+"""The options that say how a table is read."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from spillover.cli.table_options import read_pairs, reading_options, table_options
+from spillover.history import read_history
+from tests.history.tables import csv_text
+from tests.history.test_tables import WIDE
+
+
+@click.command()
+@click.argument("file")
+@table_options
+def shown(file, **options):
+    history = read_history(file, **reading_options(options))
+    assert options == {}
+    click.echo(f"{history.arms} {history.context_names} {history.next_context} {history.minimise}")
+
+
+def test_options_reach_the_reader(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(csv_text(WIDE))
+    options = ["--columns", "chosen=promo_*", "--context", "temp", "--next-context", "temp=9", "--minimise"]
+    result = CliRunner().invoke(shown, [str(path), *options])
+    assert result.output == "('north', 'south') ('temp',) [9.] True\n"
+    assert CliRunner().invoke(shown, [str(path), "--dates", "year-first"]).exit_code == 2
+    assert CliRunner().invoke(shown, ["-"], input=csv_text(WIDE)).output.startswith("('north', 'south')")
+
+
+@pytest.mark.parametrize("text", ["price", "price=", "=2", "a=1,a=2"])
+def test_pairs_that_are_none(text) -> None:
+    with pytest.raises(ValueError, match=r"must be pairs such as price=2\.5"):
+        read_pairs(text)

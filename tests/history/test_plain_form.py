@@ -1,0 +1,105 @@
+"""The plain form (round, arm, chosen, z, y): cells written in other ways are read; what was refused stays refused."""
+
+import numpy as np
+import pytest
+
+from spillover.history import HistoryError, read_history
+
+PLAIN = [
+    ["1", "a", "1", "0.45", "0.5"],
+    ["1", "b", "0", "", "0.1"],
+    ["2", "a", "0", "", "0.2"],
+    ["2", "b", "1", "0.4", "0.4"],
+]
+
+
+def written(folder, rows, header="round,arm,chosen,z,y"):
+    path = folder / "h.csv"
+    lines = [",".join(f'"{cell}"' for cell in row) for row in rows]
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return path
+
+
+def changed(place, column, text):
+    rows = [list(row) for row in PLAIN]
+    rows[place][column] = text
+    return rows
+
+
+@pytest.mark.parametrize("place_column_text", [(0, 2, "Y"), (0, 3, "€0.45"), (3, 4, " 0.4 "), (0, 2, "x")])
+def test_other_ways_of_writing_give_the_same(place_column_text, tmp_path) -> None:
+    first = read_history(written(tmp_path, PLAIN))
+    found = read_history(written(tmp_path, changed(*place_column_text)))
+    assert (found.x == first.x).all()
+    np.testing.assert_array_equal(found.z, first.z)
+    np.testing.assert_array_equal(found.y, first.y)
+    assert found.observes == first.observes == "both"
+
+
+def test_percent_signs(tmp_path) -> None:
+    rows = [[*row[:3], f"{100 * float(row[3]):g}%" if row[3] else "", row[4]] for row in PLAIN]
+    found = read_history(written(tmp_path, rows))
+    np.testing.assert_allclose(found.z, read_history(written(tmp_path, PLAIN)).z)
+
+
+@pytest.mark.parametrize(
+    "place_column_text", [(0, 3, "nan"), (0, 3, "lots"), (0, 2, "maybe"), (0, 4, "NA"), (0, 3, "5,5,5")]
+)
+def test_other_texts_stay_refused_with_their_line(place_column_text, tmp_path) -> None:
+    with pytest.raises(HistoryError) as caught:
+        read_history(written(tmp_path, changed(*place_column_text)))
+    (line,) = caught.value.lines
+    assert line.startswith(f"{tmp_path / 'h.csv'}:2: ")
+
+
+def test_months_are_rounds(tmp_path) -> None:
+    rows = [[f"2026-0{row[0]}", *row[1:]] for row in PLAIN]
+    assert read_history(written(tmp_path, rows)).following == "2026-03"
+    rows = [[f"0{row[0]}/01/2026", *row[1:]] for row in PLAIN]
+    with pytest.raises(HistoryError) as caught:
+        read_history(written(tmp_path, rows))
+    assert "--dates day-first or --dates month-first" in caught.value.lines[0]
+    assert read_history(written(tmp_path, rows), dates="day-first").rounds == ("2026-01-01", "2026-01-02")
+
+
+def test_a_misspelt_column_is_not_taken_by_its_content(tmp_path) -> None:
+    with pytest.raises(HistoryError) as caught:
+        read_history(written(tmp_path, PLAIN, "round,arm,chozen,z,y"))
+    assert "did you mean chozen?" in caught.value.lines[0]
+    found = read_history(written(tmp_path, PLAIN, "date,arm,chosen,z,y"))
+    assert found.columns_option == "--columns round=date,arm=arm,chosen=chosen,z=z,outcome=y"
+    option = found.columns_option.removeprefix("--columns ")
+    again = read_history(written(tmp_path, PLAIN, "date,arm,chosen,z,y"), columns=option)
+    assert (again.z == found.z).all()
+    assert again.columns_option == found.columns_option
+
+
+def test_the_option_to_paste_reads_the_same_form(tmp_path) -> None:
+    """The plain form is strict and written with y=, any other with outcome=."""
+    rows = [[*row[:3], row[3] and str(100 * float(row[3])), row[4]] for row in PLAIN]
+    any_form = written(tmp_path, rows, "day,store,promo,own,sales")
+    found = read_history(any_form)
+    option = found.columns_option.removeprefix("--columns ")
+    assert option == "round=day,arm=store,chosen=promo,z=own,outcome=sales"
+    assert (read_history(any_form, columns=option).z == found.z).all()
+    with pytest.raises(HistoryError, match="2 problems"):
+        read_history(any_form, columns=option.replace("outcome", "y"))
+    plain = read_history(written(tmp_path, PLAIN))
+    assert plain.columns_option == "--columns round=round,arm=arm,chosen=chosen,z=z,y=y"
+
+
+def test_minimised_rewards_are_negated(tmp_path) -> None:
+    first, found = (read_history(written(tmp_path, PLAIN), minimise=minimise) for minimise in (False, True))
+    assert (found.z == -first.z).all()
+    assert (found.y == -first.y).all()
+    assert found.minimise
+
+
+def test_context_can_be_added_to_the_plain_form(tmp_path) -> None:
+    rows = [[*row, price] for row, price in zip(PLAIN, ["2", "2", "3", "3"], strict=True)]
+    found = read_history(
+        written(tmp_path, rows, "round,arm,chosen,z,y,price"), context="price", next_context={"price": 2}
+    )
+    assert found.context.tolist() == [[2.0], [3.0]]
+    assert found.observes == "both"
+    assert found.z.tolist() == [[0.45, 0.0], [0.0, 0.4]]
