@@ -9,7 +9,7 @@ from spillover.assessment.data import Data
 from spillover.assessment.finding import FINE, NOTE, WARNING, Finding, count_of, join_names
 from spillover.assessment.groups import Groups
 from spillover.assessment.reduced_form import ReducedForm, basis_of
-from spillover.assessment.season import follows, seasons
+from spillover.assessment.season import Season, follows, seasons
 from spillover.reasons.intervals import short_number
 from spillover.types import Array, BoolArray
 
@@ -18,6 +18,7 @@ RARE = 5  # fewer rounds with (or without) an arm than this say little of it
 INFLATED = 10.0  # a standard error more than 3 times larger than it would be with independent choices
 STRONG = 0.5  # share of the variance from which on choices follow something
 CERTAIN = 1e-3  # p-value below which a season is no accident
+LISTED_GROUPS = 4
 LONG = 20  # rounds from which on a single switch is no accident
 TOGETHER = 0.5  # average correlation between the residuals of outcomes
 SURELY = 3.5  # standard errors by which a baseline differs from 0
@@ -62,14 +63,20 @@ def choice_findings(data: Data, groups: Groups, averages: tuple[ArmAverages, ...
         arms = data.names(rare)
         sentence = f"Chosen, or left out, in fewer than {RARE} rounds: {join_names(arms)}. Little is known of them."
         yield Finding("rarely-varied", NOTE, sentence, arms)
+    if len(data.arms) > 1 and rounds and int(data.x[data.known].sum(axis=1).max()) == 1:
+        sentence = "Never more than one arm in a round: that the effects of several arms add up is assumed, not seen."
+        yield Finding("one-at-a-time", NOTE, sentence)
 
 
 def design_findings(data: Data, groups: Groups, reduced: ReducedForm) -> Iterator[Finding]:
     """Arms that cannot be told apart, by the rank and the condition of the design."""
-    for group in groups.together:
-        arms = tuple(data.arms[j] for j in group)
-        sentence = f"Always chosen together: {join_names(arms)}. Only the sum of their effects can be learned."
-        yield Finding("always-together", WARNING, sentence, arms)
+    if groups.together:
+        arms = tuple(data.arms[j] for group in groups.together for j in group)
+        names = [join_names([data.arms[j] for j in group]) for group in groups.together]
+        more = f"; and {len(names) - LISTED_GROUPS} more groups" if len(names) > LISTED_GROUPS else ""
+        each = "" if len(names) == 1 else " of each group"
+        sentence = f"Always chosen together: {'; '.join(names[:LISTED_GROUPS])}{more}. Only the sum of their effects"
+        yield Finding("always-together", WARNING, f"{sentence}{each} can be learned.", arms)
     for pair in groups.opposite:
         arms = tuple(data.arms[j] for j in pair)
         sentence = f"Always one or the other: {join_names(arms)}. Only the difference of their effects can be learned."
@@ -94,8 +101,10 @@ def design_findings(data: Data, groups: Groups, reduced: ReducedForm) -> Iterato
             f"tell apart: standard errors are up to {np.sqrt(worst):.0f} times larger."
         )
         yield Finding("nearly-together", WARNING, sentence, arms)
-    if not (groups.together or groups.opposite or groups.dependent or groups.always or inflated.any()):
-        yield Finding("separable", FINE, "The arms were chosen in enough different combinations to tell them apart.")
+    apart = not (groups.together or groups.opposite or groups.dependent or groups.always or inflated.any())
+    if apart and len(data.arms) - len(groups.never) > 1:
+        which = "arms that were chosen" if groups.never else "arms"
+        yield Finding("separable", FINE, f"The {which} occur in enough different combinations to tell them apart.")
 
 
 def context_findings(data: Data, moved: BoolArray) -> Iterator[Finding]:
@@ -124,17 +133,22 @@ def timing_findings(data: Data) -> Iterator[Finding]:
             arms = data.names(mask)
             sentence = (
                 f"Choices that follow the {season.name}: {join_names(arms)}. Their effects, spill-over above all, "
-                f"cannot be told from those of the season unless the {season.name.split()[0]} is given as context."
+                f"cannot be told from those of the season: give {as_context(season)}."
             )
             yield Finding("choices-follow-season", WARNING, sentence, arms)
-    once = switched_once(data.x)
-    if once.any():
-        arms = data.names(once)
-        sentence = (
-            f"Switched on or off once and never back: {join_names(arms)}. The effect cannot be told from anything "
-            "else that changed at the time, or from a trend."
-        )
-        yield Finding("switched-once", WARNING, sentence, arms)
+    once = switched(data.x, 1) | switched(data.x, 2)
+    for times, words in (
+        (1, "Switched on or off once and never back"),
+        (2, "Chosen, or left out, in one stretch only"),
+    ):
+        mask = switched(data.x, times)
+        if mask.any():
+            arms = data.names(mask)
+            sentence = (
+                f"{words}: {join_names(arms)}. The effect cannot be told from anything else that changed at the "
+                "time, or from a trend."
+            )
+            yield Finding("switched-once", WARNING, sentence, arms)
     clock = np.arange(len(data.x), dtype=float)
     trend = np.array([correlation(column.astype(float), clock) ** 2 for column in data.x.T]) > STRONG
     if (trend & varying & ~once).any() and len(data.x) > len(data.arms):
@@ -145,11 +159,17 @@ def timing_findings(data: Data) -> Iterator[Finding]:
         yield Finding("choices-follow-trend", NOTE, sentence, arms)
 
 
-def switched_once(x: BoolArray) -> BoolArray:
-    """Arms that were switched on (or off) once and stayed so, with enough rounds before and after."""
+def switched(x: BoolArray, often: int) -> BoolArray:
+    """Arms that were switched on or off so often in all, with enough rounds with and without them."""
     changes = (x[1:] != x[:-1]).sum(axis=0)
     times = x.sum(axis=0)
-    return np.asarray((changes == 1) & (np.minimum(times, len(x) - times) >= RARE) & (len(x) >= LONG))
+    return np.asarray((changes == often) & (np.minimum(times, len(x) - times) >= RARE) & (len(x) >= LONG))
+
+
+def as_context(season: Season) -> str:
+    """How to give a season as context."""
+    word = season.name.split()[0]
+    return f"the {word} as context" + (f" (--context {word})" if word in ("month", "weekday") else "")
 
 
 def correlation(first: Array, second: Array) -> float:
@@ -204,9 +224,15 @@ def baseline_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
             f"{short_number(level)}. This baseline must not be counted as an effect of the arms."
         )
         yield Finding("baseline", NOTE, sentence)
-    else:
+    elif abs(level) + 2 * error <= SMALL * usual:
         sentence = f"In {rounds} nothing was chosen, and outcomes were about 0: there is no baseline."
         yield Finding("no-baseline", FINE, sentence)
+    else:
+        sentence = (
+            f"In {rounds} nothing was chosen, too few to tell a baseline (all outcomes together averaged "
+            f"{short_number(level)}): it is estimated from all rounds."
+        )
+        yield Finding("baseline-unclear", NOTE, sentence)
 
 
 def shock_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
@@ -234,6 +260,6 @@ def residual_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
         if smallest * len(tests) < CERTAIN:
             sentence = (
                 f"What choices and context leave unexplained follows the {season.name}: "
-                f"give the {season.name.split()[0]} as context, or its ups and downs are taken for effects."
+                f"give {as_context(season)}, or its ups and downs are taken for effects."
             )
             yield Finding("season-in-residuals", WARNING, sentence)

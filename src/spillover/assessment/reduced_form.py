@@ -13,6 +13,7 @@ from spillover.types import Array, BoolArray, IntArray
 
 DIMENSION = 1e-9  # eigenvalues below this share of the largest add no dimension
 IDENTIFIED = 1e-6  # an effect is identified if its direction is in the row space up to this
+FEWEST_FREEDOM = 3  # rounds beyond the unknowns, without which there are no standard errors
 ROUNDING = 1e-12  # of the largest outcome: a smaller effect is rounding
 MOST_LEVERAGE = 0.99  # a round that alone decides an effect has no residual to judge it by
 
@@ -170,7 +171,12 @@ def inflated_squares(design: Design, residual: Array) -> Array:
 def robust_errors(design: Design, residual: Array) -> Array:
     """Standard errors, (m, arms), that allow for noise of a different size in each round."""
     errors = np.sqrt(inflated_squares(design, residual).T @ design.estimator**2)  # 0 for a perfect fit
-    return np.where(design.seen & (len(design.rows) > design.rank), errors, np.nan)
+    return np.where(design.seen & judged(design), errors, np.nan)
+
+
+def judged(design: Design) -> bool:
+    """Whether enough rounds are left to judge effects by."""
+    return len(design.rows) >= design.rank + FEWEST_FREEDOM
 
 
 Estimates = tuple[Array, Array]  # and their standard errors
@@ -186,11 +192,10 @@ def sums_of_outcomes(data: Data, design: Design) -> tuple[Estimates, Estimates, 
         return unknown, unknown, total
     effects, rests = fit(design, y)
     own = np.diagonal(effects).copy()
-    judged = design.seen & (len(design.rows) > design.rank)
 
     def errors(residual: Array) -> Array:
         """Of the effect of arm j on the sum whose residuals are column j."""
         squares = (inflated_squares(design, residual) * design.estimator**2).sum(axis=0)
-        return np.where(judged, np.sqrt(squares), np.nan)
+        return np.where(design.seen & judged(design), np.sqrt(squares), np.nan)
 
     return (own, errors(rests)), (effect[0] - own, errors(rest - rests)), total

@@ -1,5 +1,6 @@
 """`spillover check`: what a table has, what can be learned from it and what not, before any decision."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,24 @@ def check(file: Path, quiet: bool, as_json: bool, **reading: Any) -> None:
     How often each arm was chosen, what came out with it and without it, which arms cannot be told apart, whether
     there are enough rounds, and whether effects can be told from a season, a trend or a common cause.
     """
+    given = as_given(reading)
     options = reading_options(reading)
     with threadpool_limits(1), ProgressBar(quiet) as bar:
         history = read_or_report(file, progress=bar.for_reading(file), reward_range=ANY, **options)
-        found = overview(history, str(file))
+        found = overview(history, str(file), given)
     if as_json:
         print_json(found.to_dict())
     else:
         click.echo(str(found))
+
+
+def as_given(options: dict[str, Any]) -> str:
+    """Options as they are written on a command line."""
+    parts = []
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        if value is True:
+            parts.append(flag)
+        elif value not in (None, False):
+            parts.append(f"{flag} {shlex.quote(str(value))}")
+    return " ".join(parts)

@@ -48,7 +48,8 @@ class History:
     @cached_property
     def observed(self) -> BoolArray:
         """Which arms have outcomes, (arms,)."""
-        return np.asarray(np.any(self.x, axis=0, where=self.arrived[:, None]))
+        known = np.isfinite(self.y) | (self.observes == "payoff")
+        return np.asarray(np.any(self.x & known, axis=0, where=self.arrived[:, None]))
 
     @property
     def nothing_chosen(self) -> bool:

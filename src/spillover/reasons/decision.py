@@ -39,6 +39,17 @@ class ArmReason:
     total_interval: Interval | None = None  # of direct + spilled_over
     baseline: float = np.nan  # expected outcome of the arm if nothing is chosen; NaN: not estimated
     context_effect: float = np.nan  # the part of the mean that the context adds; NaN: not estimated
+    own_effect: float = np.nan  # on its own outcome, with what comes back to it around cycles; NaN: not estimated
+
+    @property
+    def on_itself(self) -> float:
+        """The effect of choosing the arm on its own outcome: what `direct_interval` is about."""
+        return self.own_effect if np.isfinite(self.own_effect) else self.direct
+
+    @property
+    def on_others(self) -> float:
+        """The effect of choosing the arm on all other outcomes: what `spill_interval` is about."""
+        return self.total - self.on_itself
 
     @property
     def total(self) -> float:
@@ -167,6 +178,7 @@ def reasons(
             total_interval=interval_of(explanation.total_interval, j),
             baseline=value_of(explanation.baseline, j),
             context_effect=value_of(explanation.context_effect, j),
+            own_effect=value_of(None if explanation.effects is None else np.diagonal(explanation.effects), j),
         )
         for j in range(n)
     )

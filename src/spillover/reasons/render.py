@@ -71,8 +71,8 @@ def arm_row(arm: "ArmReason", more: Sequence[str]) -> list[str]:
     learned = ["no data yet", ""]
     if arm.known:
         learned = [
-            format_with(arm.direct, arm.direct_interval),
-            format_with(arm.spilled_over, arm.spill_interval),
+            format_with(arm.on_itself, arm.direct_interval),
+            format_with(arm.on_others, arm.spill_interval),
         ]
     digits = shown_interval(arm)
     rest = [format_like(value, digits) for value in (arm.exploration, arm.score, arm.gap)]

@@ -12,6 +12,7 @@ from spillover.types import Array
 from spillover.validate import quoted
 
 MOSTLY = 0.5  # share of the spill-over from which on one arm gets most of it
+EXACTLY = 1e-3  # of the width of the interval of a part
 MATERIAL = 0.05  # share of the total effect from which on possible spill-over is mentioned
 SMALL = 0.01  # share of the spill-over that is not worth a word
 
@@ -39,10 +40,13 @@ def sentence_with_intervals(answer: Recommendation, arm: ArmReason, found: ArmAn
     """The total effect and its parts with their intervals, each rounded to what its interval supports."""
     assert found.total_interval is not None
     total = format_estimate(found.total, found.total_interval)
+    if cancels(found):
+        total = "0"
     parts = []
     if answer.per_arm and found.effect_interval is not None:
         parts.append(f"{format_estimate(found.effect, found.effect_interval)} by itself")
-    if answer.per_arm and found.spill_over_interval is not None and worth_a_word(found):
+    several = len(answer.reasons.arms) > 1
+    if answer.per_arm and several and found.spill_over_interval is not None and worth_a_word(found):
         spilled = format_estimate(found.spill_over, found.spill_over_interval)
         low, high = found.spill_over_interval
         parts.append(f"{spilled} spill-over{main_target(answer.reasons, arm) if low * high > 0 else ''}")
@@ -50,6 +54,14 @@ def sentence_with_intervals(answer: Recommendation, arm: ArmReason, found: ArmAn
     digits = shown_interval(arm) or found.total_interval
     bonus = round_to(answer.sign * arm.exploration, decimals_for((digits[1] - digits[0]) / 2))
     return text if float(bonus.replace(",", "")) == 0 else f"{text}; exploration bonus {bonus}"
+
+
+def cancels(arm: ArmAnswer) -> bool:
+    """Whether the parts of an effect cancel exactly, as in outcomes that add up to the same number."""
+    if arm.total_interval is None or arm.effect_interval is None:
+        return False
+    total, own = (interval[1] - interval[0] for interval in (arm.total_interval, arm.effect_interval))
+    return total < EXACTLY * own
 
 
 def worth_a_word(arm: ArmAnswer) -> bool:

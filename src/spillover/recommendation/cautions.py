@@ -19,7 +19,17 @@ FALSE_ALARMS = 0.002  # probability of a contradiction by chance, among all comp
 ERRORS = 2.0  # standard errors by which the reference must differ from 0 to contradict a sign
 MATERIAL = 0.1  # of the spread of the outcomes: a smaller estimate has no sign to speak of
 BASELINE = 0.1  # of the average outcome: a smaller baseline is not worth a word
-FROM_TABLE = ("season-in-residuals", "choices-follow-season", "switched-once", "constant-sum", "always-together")
+FROM_TABLE = {  # findings of the table that are repeated next to a decision
+    "always-chosen",
+    "always-opposite",
+    "always-together",
+    "arms-dependent",
+    "choices-follow-season",
+    "constant-sum",
+    "season-in-residuals",
+    "switched-once",
+}
+EXACT = 1e-9  # of the spread: a smaller standard error is rounding
 LISTED = 3  # contradictions in one sentence
 
 
@@ -108,7 +118,7 @@ def contradictions(reasons: Reasons, assessment: Assessment, y: Array, sign: flo
 
 def contradicted(claim: Claim, limit: float) -> bool:
     """Whether signs differ, both numbers matter, and their distance is more than chance."""
-    if not (np.isfinite(claim.estimate) and np.isfinite(claim.reference) and claim.error > 0):
+    if not (np.isfinite(claim.estimate) and np.isfinite(claim.reference) and claim.error > EXACT * claim.scale):
         return False
     opposite = claim.estimate * claim.reference < 0
     material = abs(claim.estimate) > MATERIAL * claim.scale and abs(claim.reference) > ERRORS * claim.error

@@ -7,10 +7,11 @@ from scipy.special import ndtr
 
 from spillover.assessment import Assessment
 from spillover.assessment.finding import count_of, join_names
-from spillover.reasons import Reasons
+from spillover.reasons import ArmReason, Reasons
 from spillover.types import Array, BoolArray
 
 SURE = 0.9  # probability from which on the best arms count as better than the others
+MIXED_UP = {"choices-follow-season": "a season", "switched-once": "a trend"}
 IN_AN_INTERVAL = 2 * 1.959964  # standard deviations in a 95% interval
 
 
@@ -31,11 +32,28 @@ def unclear(reasons: Reasons, best: BoolArray, assessment: Assessment, sees_rewa
         yield "the outcomes of every round add up to the same number"
     if not sees_rewards:
         yield from design_problems(reasons, best, assessment)
+        yield from mixed_up(reasons, best, assessment)
+    if idle := [arm.arm for arm in reasons.arms if best[arm.position] and may_do_nothing(arm)]:
+        yield f"the interval of the total effect of {join_names(idle)} includes 0"
     sure = probability_of_better(reasons, best)
     if sure < SURE:
         arms, are = count_of(max(int(best.sum()), 1), "arm"), "is" if best.sum() < 2 else "are"
         others = "choosing nothing" if best.all() else "the others"
         yield f"the best {arms} by what is known alone {are} better than {others} with a probability of only {sure:.2f}"
+
+
+def may_do_nothing(arm: ArmReason) -> bool:
+    """Whether the credible interval of an arm's total effect includes 0."""
+    return arm.total_interval is not None and arm.total_interval[0] <= 0.0 <= arm.total_interval[1]
+
+
+def mixed_up(reasons: Reasons, best: BoolArray, assessment: Assessment) -> Iterator[str]:
+    """Arms among the best whose effect cannot be told from a season or a trend."""
+    good = {name for name, here in zip(reasons.names, best.tolist(), strict=True) if here}
+    for code, what in MIXED_UP.items():
+        arms = [arm for finding in assessment.findings if finding.code == code for arm in finding.arms if arm in good]
+        if arms:
+            yield f"the effect of {join_names(arms)} cannot be told from {what}"
 
 
 def design_problems(reasons: Reasons, best: BoolArray, assessment: Assessment) -> Iterator[str]:

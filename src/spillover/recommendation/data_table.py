@@ -18,7 +18,7 @@ def data_lines(assessment: Assessment, order: Sequence[int], *, per_arm: bool) -
     own = "its outcome with it" if per_arm else "outcome with it"
     titles = ["arm", "", "chosen", own, "without", "difference", "others' difference", "least squares"]
     rows = [titles, *(row_of(assessment, j, per_arm) for j in order[:SHOWN])]
-    if not per_arm:
+    if not per_arm or len(assessment.arms) == 1:
         rows = [[*row[:6], row[7]] for row in rows]
     lines = ["Averages over all rounds; differences with 2 standard errors:", *align_columns(rows)]
     if len(order) > SHOWN:

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from spillover.assessment.finding import FINE, NOTE, WARNING, count_of
 from spillover.history import History
-from spillover.recommendation.data_table import data_lines
+from spillover.recommendation.data_table import SHOWN, data_lines
 from spillover.recommendation.facts import Facts, facts_of
 
 HEADINGS = {FINE: "Can be learned:", NOTE: "Good to know:", WARNING: "Cannot be learned, or misleads:"}
@@ -21,11 +23,12 @@ class Overview:
     source: str
     history: History
     facts: Facts
+    options: str = ""  # that the table was read with, for the next command
 
     def __str__(self) -> str:
         history, assessment = self.history, self.facts.assessment
         lines = [f"{self.source}: {self.size()}.", *column_lines(history), ""]
-        lines += data_lines(assessment, range(len(history.arms)), per_arm=self.facts.per_arm)
+        lines += data_lines(assessment, self.most_varied_first(), per_arm=self.facts.per_arm)
         for severity, heading in HEADINGS.items():
             found = [finding for finding in assessment.findings if finding.severity == severity]
             if found:
@@ -46,7 +49,15 @@ class Overview:
         """The command to run next, with the usual number of arms as the budget."""
         sizes = self.history.x.sum(axis=1)
         usual = max(int(sorted(sizes)[len(sizes) // 2]), 1) if len(sizes) else 1
-        return f"Next: spillover next {shlex.quote(self.source)} --budget {usual}"
+        options = f" {self.options}" if self.options else ""
+        return f"Next: spillover next {shlex.quote(self.source)} --budget {usual}{options}"
+
+    def most_varied_first(self) -> list[int]:
+        """Arms in their order; where there are too many to show all, those that were chosen and left out most often."""
+        times = self.history.x.sum(axis=0)
+        varied = np.minimum(times, len(self.history.x) - times)
+        order = np.argsort(-varied, kind="stable") if len(times) > SHOWN else np.arange(len(times))
+        return [int(j) for j in order]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values."""
@@ -63,9 +74,9 @@ class Overview:
         } | self.facts.assessment.to_dict()
 
 
-def overview(history: History, source: str) -> Overview:
-    """The check of a history that was read from `source`."""
-    return Overview(source=source, history=history, facts=facts_of(history))
+def overview(history: History, source: str, options: str = "") -> Overview:
+    """The check of a history that was read from `source` with some options of the command."""
+    return Overview(source=source, history=history, facts=facts_of(history), options=options)
 
 
 def column_lines(history: History) -> list[str]:

@@ -1,10 +1,11 @@
 """The recommendation as it is printed: in a few lines, or in full."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from spillover.assessment.finding import count_of
+from spillover.assessment.finding import count_of, join_names
 from spillover.reasons import ArmReason
 from spillover.reasons.health import join_rounds
 from spillover.reasons.intervals import decimals_for, round_to, short_number
@@ -27,7 +28,7 @@ def short_text(answer: Recommendation) -> str:
     reasons, history = answer.reasons, answer.history
     lines = [headline(answer), ""]
     width = max((len(arm.arm) for arm in answer.chosen), default=0)
-    lines += [f"  {arm.arm.ljust(width)}  {arm_sentence(answer, arm)}" for arm in answer.chosen]
+    lines += arm_lines(answer, width)
     if answer.chosen:
         lines.append("")
     if not reasons.planned and any(arm.known for arm in answer.chosen):
@@ -42,6 +43,15 @@ def short_text(answer: Recommendation) -> str:
     lines += warning_lines(answer, LISTED_WARNINGS)
     lines.append("More: --explain (every arm, paths, swaps), --plot why.png, --json.")
     return "\n".join(lines)
+
+
+def arm_lines(answer: Recommendation, width: int) -> list[str]:
+    """One line for each chosen arm; many arms of which the same is said share one."""
+    sentences = {arm.arm: arm_sentence(answer, arm) for arm in answer.chosen}
+    shared = {text for text, times in Counter(sentences.values()).items() if times > LISTED_ARMS}
+    lines = [f"  {arm.ljust(width)}  {text}" for arm, text in sentences.items() if text not in shared]
+    together = [[arm for arm, text in sentences.items() if text == same] for same in shared]
+    return lines + [f"  {join_names(arms)}: {sentences[arms[0]]}" for arms in together]
 
 
 def full_text(answer: Recommendation) -> str:
@@ -74,12 +84,20 @@ def headline(answer: Recommendation) -> str:
     if answer.assessment.find("constant-sum"):
         return f"Next round{label}: no choice changes the sum of the outcomes; to move shares, choose {names}."
     if not answer.not_yet:
-        return f"Next round{label}: choose {names}."
+        return f"Next round{label}: choose {names}{to_learn(answer)}."
     if len(answer.history.arms) == 1 and answer.chosen:
         return f"Next round{label}: not yet clear whether {names} helps; choose it to learn more."
     if answer.without_exploration or not answer.chosen:
         return f"Next round{label}: not yet clear which arms are best; by what is known alone choose {names}."
     return f"Next round{label}: not yet clear which arms are best; choose {names} to learn most."
+
+
+def to_learn(answer: Recommendation) -> str:
+    """The chosen arms that would not be chosen by what is known alone."""
+    extra = [arm for arm in answer.choose if arm not in answer.greedy]
+    if answer.without_exploration or not extra or len(extra) == len(answer.choose) or not answer.greedy:
+        return " to learn more" if extra and answer.greedy and not answer.without_exploration else ""
+    return f" ({all_names(extra)} to learn more)"
 
 
 def all_names(names: Sequence[str]) -> str:
@@ -112,7 +130,7 @@ def score_sentence(answer: Recommendation) -> str:
 
 def context_lines(answer: Recommendation) -> list[str]:
     """What is known alone, how close the decision was, its constraints, and what the policy learned from."""
-    lines = [f"Not yet: {reason}." for reason in answer.not_yet]
+    lines = [f"Not yet: {'; '.join(answer.not_yet)}."] if answer.not_yet else []
     lines += [*coming_context(answer), *known_alone(answer), *runner_up(answer)]
     lines += [f"Constraint: {constraint}." for constraint in answer.constraints_in_words]
     return [*lines, learned_from(answer)]
@@ -164,7 +182,7 @@ def runner_up(answer: Recommendation) -> Iterator[str]:
     """How close the decision was. Under constraints another set may be closer than any swap of one arm."""
     reasons = answer.reasons
     chosen, others = answer.chosen, [arm for arm in reasons.ranked() if not arm.chosen]
-    if reasons.planned or not others:
+    if reasons.planned or not others or answer.assessment.find("constant-sum"):
         return
     if answer.constraints:
         yield from left_out(answer, chosen, others)
