@@ -89,6 +89,9 @@ def test_a_log_of_one_decision_and_one_reward() -> None:
     found = read_history({"t": [1, 2, 3, 4], "action": ["a", "b", "a", "c"], "reward": [1, 0, 1, 0.5]})
     assert (found.arms, found.observes) == (("a", "b", "c"), "payoff")
     assert found.x.astype(int).tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]]
+    found = read_history({"t": [1, 2, 3, 4], "action": ["a", "none", "b", ""], "reward": [1, 0, 1, None]})
+    assert found.x.astype(int).tolist() == [[1, 0], [0, 0], [0, 1]]
+    assert found.following == "4"
 
 
 def test_a_long_table() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from spillover.types import Array, BoolArray
 
-ROUNDS_FOR_EACH_ARM = 5  # rounds that are looked at, the last ones; at least FEWEST
+ROUNDS_FOR_EACH_ARM = 2  # rounds that are looked at, the last ones; at least FEWEST
 FEWEST = 1_000
 SURE = 5.0  # standard errors from which on an intercept is no chance
 SINGULAR = 1e-5  # of the scaled design, from which on its columns count as dependent

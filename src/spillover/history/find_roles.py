@@ -92,6 +92,8 @@ def long_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
     for column in frame.columns:
         if column.name in (*layout.rounds.names, layout.arm) or is_circumstance(column.name) or is_constant(column):
             continue
+        if is_outcome(column.name):
+            continue
         level = level_of(column.name, words.CHOSEN)
         if not is_decision(column, level, amounts):
             continue
@@ -120,17 +122,29 @@ def wide_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
     ]
     found = without_parts([c for c in found if c.level >= PARTLY])
     grouped = {name for c in found for name in c.columns}
-    loose = [name for name in able_names if name not in grouped and not is_circumstance(name)]
-    for name in loose:
-        level = level_of(name, words.CHOSEN)
-        if level > UNNAMED and not amounts:
-            found.append(Candidate((Item(name, name),), level, reason_for(level, reason)))
-    if not found and loose and not amounts:
-        found.append(Candidate(tuple(Item(name, name) for name in loose), UNNAMED, reason))
-        if len(loose) > 1 and layout.rounds.rank > SURE_ROUNDS:  # perhaps not even a table of rounds
-            found = found if len(loose) <= MOST_LOOSE else []
-            found += [Candidate((Item(name, name),), UNNAMED, reason) for name in loose]
-    return found or ([] if amounts else named_decisions(frame, layout))
+    if amounts:
+        return found
+    loose = [name for name in able_names if name not in grouped and not is_circumstance(name) and not is_outcome(name)]
+    levels = {name: level_of(name, words.CHOSEN) for name in loose}
+    found += [Candidate((Item(n, n),), level, BY_NAME) for n, level in levels.items() if level > UNNAMED]
+    factors = named_decisions(frame, layout)
+    return found or [one for one in factors if one.reason == BY_NAME] or loose_decisions(loose, layout) or factors
+
+
+def is_outcome(name: str) -> bool:
+    """Whether a name is that of an outcome, and not of a decision."""
+    return words.rank(name, words.OUTCOME) is not None and words.rank(name, words.CHOSEN) is None
+
+
+def loose_decisions(names: Sequence[str], layout: Layout) -> list[Candidate]:
+    """Columns of 0 and 1 whose names say nothing: all are arms; where rounds are unsure, each may be the only one."""
+    if not names:
+        return []
+    together = [Candidate(tuple(Item(name, name) for name in names), UNNAMED, YES_NO)]
+    if len(names) == 1 or layout.rounds.rank <= SURE_ROUNDS:
+        return together
+    alone = [Candidate((Item(name, name),), UNNAMED, YES_NO) for name in names]
+    return [*(together if len(names) <= MOST_LOOSE else []), *alone]
 
 
 def is_decision(column: Column, level: int, amounts: bool) -> bool:

@@ -24,6 +24,8 @@ from spillover.history.words import PARTS, is_a
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.types import Array, BoolArray, IntArray
 
+NO_ARM = "none"  # in a column that names the chosen arm
+
 
 class Panel(NamedTuple):
     """Arrays with an axis for rounds, in order, and one for arms, in natural order."""
@@ -265,11 +267,11 @@ def names_arms(column: Column, arms: Sequence[str]) -> bool:
 
 
 def one_hot(column: Column, arms: Sequence[str] | None) -> dict[str, Array]:
-    """1 for the arm that a cell names, 0 for the others; NaN where it is empty."""
+    """1 for the arm that a cell names, 0 for the others ("none": for all of them); NaN where it is empty."""
     texts = [column.texts[code] if code >= 0 else "" for code in column.codes]
-    empty = np.array([is_empty(text) for text in texts])
-    names = list(dict.fromkeys(text for text in column.texts if not is_empty(text))) if arms is None else list(arms)
     keys = np.array([arm_key(text) for text in texts])
+    empty = np.array([is_empty(text) for text in texts]) & (keys != NO_ARM)
+    names = list(dict.fromkeys(text for text in column.texts if not is_empty(text))) if arms is None else list(arms)
     return {arm: np.where(empty, np.nan, (keys == arm_key(arm)).astype(float)) for arm in names}
 
 
