@@ -200,17 +200,16 @@ class AdaptiveGraph(GraphLearner):
         graph = graph._replace(
             instrument=add_information(graph.instrument, information_in(tested.certainty)),
             full_history=self.full_history.absorb(graph.full_history, z, y, weight, played_at),
-            k_class=self.k_class.absorb_expected(graph.k_class, z, y, current, played_at, expected),
         )
         if tested.alarm.any():
             graph, changed = self.explain_alarm(graph, tested.alarm)
             graph = self.restart(graph, changed, played_at)
-            first, first_weight = self.instrument.absorb, current * changed
-            graph = graph._replace(
-                instrument=first(graph.instrument, z, y, first_weight, played_at),
-                k_class=self.k_class.absorb_expected(graph.k_class, z, y, first_weight, played_at, expected),
-            )
-        return graph._replace(sparse=self.sparse.absorb(graph.sparse, z, y, trusted, played_at))
+            first = self.instrument.absorb(graph.instrument, z, y, current * changed, played_at)
+            graph = graph._replace(instrument=first)
+        return graph._replace(
+            sparse=self.sparse.absorb(graph.sparse, z, y, trusted, played_at),
+            k_class=self.k_class.absorb_expected(graph.k_class, z, y, current, played_at, expected),
+        )
 
     def compare(self, graph: AdaptiveState, y: Array, arrived: BoolArray, expected: Array) -> AdaptiveState:
         """Compare the k-class estimate with the candidate that z favours, where the equations have noise."""
@@ -221,7 +220,7 @@ class AdaptiveGraph(GraphLearner):
         return graph._replace(doubts=compare_given_x(graph.doubts, graph.k_class.weights, usual, expected, y, noisy))
 
     def explain_alarm(self, graph: AdaptiveState, alarm: BoolArray) -> tuple[AdaptiveState, BoolArray]:
-        """Rows in which an alarm is a change of the graph: it is none if a baseline or a hidden cause explains it."""
+        """Rows in which an alarm is a change of the graph: it is none if earlier rounds show that z misleads."""
         k_class = self.k_class.test(graph.k_class, alarm)
         doubts = raise_doubts(graph.doubts, k_class)
         return graph._replace(k_class=k_class, doubts=doubts), alarm & ~z_misleads(doubts)

@@ -25,6 +25,7 @@ SHARE_PRIOR: Final = 0.09  # prior share of a row's error that its causes share 
 SHARE_ROUNDS: Final = 300.0  # rounds that this prior counts as
 FEWEST_FREE: Final = 5.0  # with fewer degrees of freedom doubts are not tested
 CONFOUNDING: Final = 0.25  # squared prior correlation of hidden common causes, where they are tested for
+MOST_EXPLAINED: Final = 1.0 - 1e-12  # share of a sum of squares
 SETTLED: Final = 1e-9  # a smaller share of a sum of squares is rounding
 PASSES: Final = 3  # between the coefficients and the variance of the error
 SWEEPS: Final = 5  # over the edges of a row, in each pass
@@ -236,6 +237,32 @@ def fit_edges(gram, pull, edges, noise, unit, signed, required, mean, variance, 
 
 
 @njit
+def widen_variances(gram, edges, noise, unit, required, mean, variance, probability):
+    """Variances that allow for the errors of the other edges that probably exist, and of the baseline."""
+    places = np.empty(edges + 1, np.int64)
+    count = 0
+    for a in range(edges):
+        if probability[a] > 0.5:
+            places[count] = a
+            count += 1
+    places[count] = edges
+    size = count + 1
+    precision, cover = np.empty((size, size)), np.empty((size, size))
+    for a in range(size):
+        for b in range(size):
+            precision[a, b] = gram[places[a], places[b]] / noise
+        if a == count:
+            precision[a, a] += 1.0 / (BASELINE_SCALE**2 * unit)
+        else:
+            precision[a, a] += FLAT if required[places[a]] else 1.0 / EDGE_SCALE**2
+    inverse(precision, size, cover)
+    for a in range(count):
+        j = places[a]
+        m = mean[j] / probability[j]
+        variance[j] = max(variance[j], probability[j] * (cover[a, a] + m * m) - mean[j] * mean[j])
+
+
+@njit
 def squared_residuals(whole, pull, energy, edges, mean, baseline):
     """The sum of squares of y_i - z_i - a'y - baseline over the rounds."""
     t = energy
@@ -344,6 +371,7 @@ def k_class(
             left = squared_residuals(gram_w, pull_w, energy, edges, mean, baseline[i])
             prior = NOISE_ROUNDS * NOISE_PRIOR * unit
             noise[i] = max((left + prior) / (max(free - 1.0, 0.0) + NOISE_ROUNDS), LEAST_NOISE * unit)
+        widen_variances(gram, edges, noise[i], unit, needed, mean, doubt, chance)
         for j in range(n):
             adjacency[i, j] = 0.0
         for a in range(edges):
@@ -376,6 +404,7 @@ def log_determinant(matrix):
 def doubts(moments, arms, unit, confounded, baseline):
     """Log Bayes factors, averaged over the outcomes: that expectations tell more than z does, and of a constant.
 
+    Common coefficients and the variance have their reference prior, so that the factors are exact for normal noise.
     Given z, an outcome does not depend on what was expected of z, unless z and the outcome have a hidden common cause.
     """
     n = arms.shape[0]
@@ -412,13 +441,12 @@ def doubts(moments, arms, unit, confounded, baseline):
             for j in range(n):
                 new[i, j], new[j, i], pull[i, j] = 0.0, 0.0, 0.0
     ratio = CONFOUNDING * rounds / max(surprise, SETTLED * unit * rounds)
-    prior, cover, plain = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
+    prior, cover = np.empty((n, n)), np.empty((n, n))
     for i in range(n):
         for j in range(n):
             prior[i, j] = ratio * new[i, j] + (1.0 if i == j else 0.0)
     logs = 0.5 * log_determinant(prior)
     inverse(prior, n, cover)
-    inverse(new, n, plain)
     best_c, best_b = -math.inf, -math.inf
     log_c, log_b = np.empty(n), np.empty(n)
     steady, gone = rounds, np.zeros(n + 1)
@@ -433,18 +461,20 @@ def doubts(moments, arms, unit, confounded, baseline):
         left = moments[i, i]
         for a in range(n + 1):
             left -= on_y[i, a] * moments[3 * n if a == n else n + a, i]
-        explained, raw = 0.0, 0.0
+        left = max(left, 0.0) + LEAST_NOISE * unit * rounds
+        explained = 0.0
         for a in range(n):
             for b in range(n):
                 explained += pull[a, i] * cover[a, b] * pull[b, i]
-                raw += pull[a, i] * plain[a, b] * pull[b, i]
-        noise = max(left - raw, 0.0) / (rounds - 2.0 * n - 1.0) + LEAST_NOISE * unit
-        log_c[i] = 0.5 * ratio * explained / noise - logs
-        noise = max(left, 0.0) / (rounds - n - 1.0) + LEAST_NOISE * unit
+        share = min(max(ratio * explained / left, 0.0), MOST_EXPLAINED)
+        log_c[i] = -0.5 * (rounds - n - 1.0) * math.log(1.0 - share) - logs
         level = moments[3 * n, i]
         for a in range(n):
             level -= gone[a] * moments[n + a, i]
-        log_b[i] = 0.5 * level * level / (noise * (1.0 + steady)) - 0.5 * math.log(1.0 + max(steady, 0.0))
+        log_b[i] = 0.0
+        if steady > SETTLED * rounds:
+            share = level * level / (1.0 + steady) / (left + level * level / steady)
+            log_b[i] = -0.5 * (rounds - n) * math.log(1.0 - min(share, MOST_EXPLAINED)) - 0.5 * math.log(1.0 + steady)
         best_c, best_b = max(best_c, log_c[i]), max(best_b, log_b[i])
     total_c, total_b = 0.0, 0.0
     for i in range(n):

@@ -7,6 +7,7 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import Policy
+from spillover.graph.learner import GraphErrors
 from spillover.hyperparameters import check_grid
 from spillover.policies.graph_policy import GraphPolicy, scores
 from spillover.policies.intervals import intervals
@@ -219,6 +220,13 @@ class SwitchingSEM(GraphPolicy):
         of_graph: dict[str, Any] = self.graph.signals(state.graph)
         return found | gram_signal(self.graph.gram(state.graph)) | of_graph
 
+    def graph_errors(self, state: SwitchingState, weights: Array) -> GraphErrors | None:
+        """The errors of the graph; where weights are shrunk towards their prior, by so much more."""
+        found: GraphErrors | None = self.graph.errors(state.graph)
+        if found is None:
+            return None
+        return found._replace(weights_variance=found.weights_variance + (weights - state.graph.weights) ** 2)
+
     @property
     def fits_baseline(self) -> bool:
         return bool(self.graph.fits_baseline)
@@ -248,7 +256,7 @@ class SwitchingSEM(GraphPolicy):
             weights=weights,
             score=scores(weights, index),
             pending=np.array(state.in_flight),
-            **intervals(state.graph.adjacency, weights, gain, mean, deviation, self.graph.errors(state.graph)),
+            **intervals(state.graph.adjacency, weights, gain, mean, deviation, self.graph_errors(state, weights)),
         )
 
 
