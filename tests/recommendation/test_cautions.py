@@ -62,11 +62,11 @@ def test_changes_that_the_policy_noticed() -> None:
 def test_a_baseline_is_said_where_it_is_fitted_and_warned_about_where_not() -> None:
     fitted = one(said(TRUTH, level=2.0, baseline=np.full(3, 2.0)), "baseline")
     assert not fitted.warning
-    assert "with nothing chosen, 6.00 in all is expected" in fitted.sentence
+    assert "Effects are what comes on top of this baseline." in fitted.sentence
     assert said(TRUTH, baseline=np.full(3, 0.001)) == []
     finding = one(said(TRUTH, level=2.0), "baseline")
     assert finding.warning
-    assert "does not fit a baseline" in finding.sentence
+    assert "does not fit such a baseline" in finding.sentence
 
 
 def test_too_few_rounds() -> None:

@@ -27,7 +27,7 @@ def test_clear_where_the_best_is_known_to_be_better() -> None:
 def test_intervals_that_overlap() -> None:
     first, reason = why(half_width=2.0)
     assert first == "the interval of the total effect of a includes 0"
-    assert reason.startswith("the best 1 arm by what is known alone is better than the others with a probability of ")
+    assert reason.startswith("the best arm by what is known alone is better than the others with a probability of ")
 
 
 def test_the_probability_is_that_of_two_normal_averages() -> None:

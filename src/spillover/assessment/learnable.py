@@ -74,9 +74,11 @@ def design_findings(data: Data, groups: Groups, reduced: ReducedForm) -> Iterato
         arms = tuple(data.arms[j] for group in groups.together for j in group)
         names = [join_names([data.arms[j] for j in group]) for group in groups.together]
         more = f"; and {len(names) - LISTED_GROUPS} more groups" if len(names) > LISTED_GROUPS else ""
-        each = "" if len(names) == 1 else " of each group"
-        sentence = f"Always chosen together: {'; '.join(names[:LISTED_GROUPS])}{more}. Only the sum of their effects"
-        yield Finding("always-together", WARNING, f"{sentence}{each} can be learned.", arms)
+        whose = "their effects" if len(names) == 1 else "the effects of each group"
+        sentence = (
+            f"Always chosen together: {'; '.join(names[:LISTED_GROUPS])}{more}. Only the sum of {whose} can be learned."
+        )
+        yield Finding("always-together", WARNING, sentence, arms)
     for pair in groups.opposite:
         arms = tuple(data.arms[j] for j in pair)
         sentence = f"Always one or the other: {join_names(arms)}. Only the difference of their effects can be learned."
@@ -220,8 +222,8 @@ def baseline_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
     rounds = count_of(int(idle.sum()), "round")
     if abs(level) > max(SURELY * error, SMALL * usual):
         sentence = (
-            f"Outcomes without any choice: in {rounds} nothing was chosen, and all outcomes together averaged "
-            f"{short_number(level)}. This baseline must not be counted as an effect of the arms."
+            f"Outcomes do not start from 0: in {rounds} nothing was chosen, and all outcomes together averaged "
+            f"{short_number(level)}."
         )
         yield Finding("baseline", NOTE, sentence)
     elif abs(level) + 2 * error <= SMALL * usual:

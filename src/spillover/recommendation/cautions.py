@@ -211,9 +211,16 @@ def changes(signals: dict[str, Any]) -> Iterator[Finding]:
 def baseline(reasons: Reasons, assessment: Assessment, y: Array, sign: float, fits_baseline: bool) -> Iterator[Finding]:
     """Outcomes without any choice: fitted, and said; a warning where the policy does not fit them."""
     fitted = np.array([arm.baseline for arm in reasons.arms])
-    totals = np.abs(y).sum(axis=1)
-    usual = float(totals[np.isfinite(totals)].mean()) if np.isfinite(totals).any() else 0.0
-    if np.isfinite(fitted).any():
+    seen = assessment.find("baseline")
+    known = fits_baseline or bool(np.isfinite(fitted).any())
+    if seen is not None and known:
+        yield Finding("baseline", NOTE, f"{seen.sentence} Effects are what comes on top of this baseline.")
+    elif seen is not None:
+        sentence = f"{seen.sentence} This policy does not fit such a baseline: its effects may contain it."
+        yield Finding("baseline", WARNING, sentence)
+    elif np.isfinite(fitted).any():
+        totals = np.abs(y).sum(axis=1)
+        usual = float(totals[np.isfinite(totals)].mean()) if np.isfinite(totals).any() else 0.0
         level = float(np.nansum(fitted))
         if abs(level) > BASELINE * usual:
             sentence = (
@@ -221,10 +228,3 @@ def baseline(reasons: Reasons, assessment: Assessment, y: Array, sign: float, fi
                 "Effects are what comes on top of this baseline."
             )
             yield Finding("baseline", NOTE, sentence)
-        return
-    seen = assessment.find("baseline")
-    if seen is not None and fits_baseline:
-        yield seen
-    elif seen is not None:
-        sentence = f"{seen.sentence} This policy does not fit a baseline: its effects may contain it."
-        yield Finding("baseline", WARNING, sentence)

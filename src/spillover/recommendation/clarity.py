@@ -30,6 +30,7 @@ def unclear(reasons: Reasons, best: BoolArray, assessment: Assessment, sees_rewa
         yield "all outcomes are the same"
     if assessment.find("constant-sum"):
         yield "the outcomes of every round add up to the same number"
+        return
     if not sees_rewards:
         yield from design_problems(reasons, best, assessment)
         yield from mixed_up(reasons, best, assessment)
@@ -37,7 +38,8 @@ def unclear(reasons: Reasons, best: BoolArray, assessment: Assessment, sees_rewa
         yield f"the interval of the total effect of {join_names(idle)} includes 0"
     sure = probability_of_better(reasons, best)
     if sure < SURE:
-        arms, are = count_of(max(int(best.sum()), 1), "arm"), "is" if best.sum() < 2 else "are"
+        several = int(best.sum()) > 1
+        arms, are = (count_of(int(best.sum()), "arm"), "are") if several else ("arm", "is")
         others = "choosing nothing" if best.all() else "the others"
         yield f"the best {arms} by what is known alone {are} better than {others} with a probability of only {sure:.2f}"
 

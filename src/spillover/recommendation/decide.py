@@ -134,7 +134,8 @@ def taken_from_data(learner: Learner, history: History, given: Mapping[str, Any]
     """What was taken from the data because it was not given."""
     low, high = np.asarray(learner.problem.reward_range, float)
     if given["reward_range"] is None and (low, high) != (0.0, 1.0):
-        yield f"own effects are taken to be about {short_number(low)} to {short_number(high)} (from the data; --range)"
+        between = f"{short_number(low)} and {short_number(high)}"
+        yield f"effects are assumed to lie between about {between}, from the data (--range)"
     if history.reference_dose is not None:
         usual = [
             f"{quoted(arm)} {short_number(dose)}"

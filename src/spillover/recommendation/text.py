@@ -130,8 +130,11 @@ def score_sentence(answer: Recommendation) -> str:
 
 def context_lines(answer: Recommendation) -> list[str]:
     """What is known alone, how close the decision was, its constraints, and what the policy learned from."""
-    lines = [f"Not yet: {'; '.join(answer.not_yet)}."] if answer.not_yet else []
-    lines += [*coming_context(answer), *known_alone(answer), *runner_up(answer)]
+    pointless = answer.assessment.find("constant-sum") is not None
+    lines = [f"Not yet: {'; '.join(answer.not_yet)}."] if answer.not_yet and not pointless else []
+    lines += coming_context(answer)
+    if not pointless:
+        lines += [*known_alone(answer), *runner_up(answer)]
     lines += [f"Constraint: {constraint}." for constraint in answer.constraints_in_words]
     return [*lines, learned_from(answer)]
 
@@ -155,7 +158,7 @@ def known_alone(answer: Recommendation) -> Iterator[str]:
     if set(answer.greedy) == set(answer.choose):
         yield "By what is known alone: the same."
     else:
-        yield f"By what is known alone: {all_names(answer.greedy) or 'nothing'} (--greedy)."
+        yield f"By what is known alone: {join_names(answer.greedy) or 'nothing'} (--greedy)."
 
 
 def learned_from(answer: Recommendation) -> str:
@@ -182,7 +185,7 @@ def runner_up(answer: Recommendation) -> Iterator[str]:
     """How close the decision was. Under constraints another set may be closer than any swap of one arm."""
     reasons = answer.reasons
     chosen, others = answer.chosen, [arm for arm in reasons.ranked() if not arm.chosen]
-    if reasons.planned or not others or answer.assessment.find("constant-sum"):
+    if reasons.planned or not others:
         return
     if answer.constraints:
         yield from left_out(answer, chosen, others)
