@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
+import pyarrow as pa
 import pytest
 
 from spillover.history import HistoryError, read_history
@@ -303,6 +305,33 @@ def test_a_row_twice_is_refused() -> None:
     again = {name: [*values, values[0]] for name, values in PAYOFF.items()}
     refused(again, "up to 2 rows for one date", columns=None)
     refused(again, "round 2026-01-01: appears more than once", columns="round=date,chosen=tv;radio")
+
+
+def test_the_first_rounds_may_be_all_there_is() -> None:
+    first = read_history({name: values[:1] for name, values in WIDE.items()})
+    assert first.x.tolist() == [[True, False]]
+    waiting = {name: [None] * 2 if name.startswith("sales") else values[:2] for name, values in WIDE.items()}
+    assert read_history(waiting).pending == ("2026-W01", "2026-W02")
+    assert read_history({name: values[:1] for name, values in LONG.items()}).arms == ("north",)
+
+
+def test_infinite_outcomes_are_refused_not_left_out() -> None:
+    refused(changed(WIDE, sales_north=[np.inf] * 8), "sales_north = 'inf': must be a finite number", "(8 like this")
+
+
+def test_data_frames_of_any_kind() -> None:
+    frame = pd.DataFrame(WIDE)
+    expected = read_history(WIDE)
+    mixed = frame.assign(sales_north=[str(value) if k % 2 else value for k, value in enumerate(WIDE["sales_north"])])
+    others = [frame.convert_dtypes(), frame.astype({"promo_north": "category"}), mixed, frame.set_index("week")]
+    others.append(frame.assign(promo_north=frame["promo_north"] == 1))
+    polar = polars.DataFrame(frame).with_columns(polars.col("week").cast(polars.Categorical))
+    for other in (*others, polar, pa.table(frame).to_reader()):
+        found = read_history(other)
+        assert found.notes == expected.notes
+        assert found.rounds == expected.rounds
+        assert (found.x == expected.x).all()
+        assert (found.y == expected.y).all()
 
 
 def test_an_index_of_dates_is_the_round() -> None:

@@ -97,8 +97,8 @@ class Column:
     @cached_property
     def seems_number(self) -> bool:
         """Whether most distinct cells are numbers: the others are mistakes, to be reported."""
-        if self.is_blank or not self.may_be_number:
-            return False
+        if self.is_blank or self.is_typed or not self.may_be_number:
+            return self.is_typed and not self.is_blank
         found = self.numbers
         if isinstance(found, np.ndarray):
             return True

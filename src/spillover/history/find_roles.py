@@ -90,12 +90,11 @@ def long_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
     """Columns of a table with one row for each round and arm that may say what was chosen."""
     found = []
     for column in frame.columns:
-        if column.name in (*layout.rounds.names, layout.arm) or is_circumstance(column.name) or is_constant(column):
-            continue
-        if is_outcome(column.name):
-            continue
         level = level_of(column.name, words.CHOSEN)
-        if not is_decision(column, level, amounts):
+        used = column.name in (*layout.rounds.names, layout.arm)
+        if used or is_circumstance(column.name) or is_outcome(column.name) or not is_decision(column, level, amounts):
+            continue
+        if level < KNOWN and is_constant(column):
             continue
         if amounts and level < KNOWN:
             continue
@@ -109,7 +108,7 @@ def wide_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
     """Columns, or groups of columns, of a table with one row for each round that may say what was chosen."""
     levels = {c.name: level_of(c.name, words.CHOSEN) for c in frame.columns}
     allowed = [c.name for c in frame.columns if is_decision(c, levels[c.name], amounts)]
-    able = [c for c in frame.columns if c.name in allowed and not is_constant(c)]
+    able = [c for c in frame.columns if c.name in allowed and (levels[c.name] >= KNOWN or not is_constant(c))]
     able_names = [c.name for c in able if c.name not in layout.rounds.names and not is_label(c)]
     groups = [
         g for g in find_groups([n for n in allowed if n not in layout.rounds.names]) if not is_circumstance(g.key)
@@ -118,7 +117,8 @@ def wide_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
     found = [
         Candidate(g.items, level_of(g.key, words.CHOSEN), reason_for(level_of(g.key, words.CHOSEN), reason))
         for g in groups
-        if set(g.columns) & set(able_names) and (not amounts or any(is_amount(frame[name]) for name in g.columns))
+        if (level_of(g.key, words.CHOSEN) >= KNOWN or set(g.columns) & set(able_names))
+        and (not amounts or any(is_amount(frame[name]) for name in g.columns))
     ]
     found = without_parts([c for c in found if c.level >= PARTLY])
     grouped = {name for c in found for name in c.columns}
@@ -195,7 +195,9 @@ def reason_for(level: int, content: str) -> str:
 def outcomes_of(frame: Frame, layout: Layout, decision: Candidate) -> list[Candidate]:
     """Columns that may be the outcome, given the decisions."""
     taken = decision.columns | {*layout.rounds.names, layout.arm}
-    numeric = [c for c in frame.columns if c.name not in taken and c.seems_number and not is_label(c)]
+    pending = [c.name for c in frame.columns if c.is_blank and level_of(c.name, words.OUTCOME) >= PARTLY]
+    able = [c for c in frame.columns if c.seems_number or c.name in pending]
+    numeric = [c for c in able if c.name not in taken and not is_label(c)]
     found = [] if layout.arm else [*group_outcomes(frame, decision, numeric), *factor_outcomes(frame, decision, taken)]
     for column in numeric:
         level = level_of(column.name, words.OUTCOME)

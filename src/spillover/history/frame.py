@@ -1,6 +1,7 @@
 """A whole table in memory, from a file, standard input, a data frame or columns of values."""
 
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -117,6 +118,8 @@ def readable_cells(name: str, label: str, cells: Any) -> Any:
     if isinstance(kind, pa.BaseExtensionType):
         return pa.array([None if text in ("NaT", "<NA>", "nan") else text for text in map(str, cells.to_pandas())])
     if pa.types.is_dictionary(kind):
+        if has_views(kind):
+            return pa.array(cells.to_pylist(), pa.string())
         cells, kind = cells.cast(kind.value_type), kind.value_type
     try:
         if is_bytes(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
@@ -130,6 +133,25 @@ def readable_cells(name: str, label: str, cells: Any) -> Any:
     if pa.types.is_nested(kind) or pa.types.is_duration(kind):
         return pa.array([None if one is None else str(one) for one in cells.to_pylist()], pa.string())
     return cells
+
+
+def has_views(kind: Any) -> bool:
+    """Whether a type is one of texts as Polars keeps them, which arrow can hardly compute with."""
+    import pyarrow as pa
+
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return str(inner) in ("string_view", "binary_view")
+
+
+def without_views(table: Any) -> Any:
+    """A table with ordinary texts."""
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        if has_views(field.type):
+            texts = pa.array(table.column(place).to_pylist(), pa.string())
+            table = table.set_column(place, field.name, texts)
+    return table
 
 
 def frame_from_csv(
@@ -184,11 +206,16 @@ def table_of(given: Any) -> Any:
         except (pa.ArrowInvalid, TypeError) as error:
             raise ValueError(f"source = {type(given).__name__}: must be {accepted}: {error}") from None
     try:
-        return pa.table(given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pandas, of column names that are numbers
+            return without_views(pa.table(given))
     except (TypeError, ValueError, pa.ArrowException):
         pass
     try:  # pandas, with columns of mixed types, such as numbers and texts
         whole = given.reset_index()
-        return pa.table({str(name): typed_cells(list(whole[name])) for name in whole.columns})
+        columns = {str(name): list(whole[name]) for name in whole.columns}
+        if columns.get("index") == list(range(len(whole))):
+            del columns["index"]  # it only counts the rows
+        return pa.table({name: typed_cells(values) for name, values in columns.items()})
     except (AttributeError, TypeError, ValueError, KeyError, pa.ArrowException):
         raise ValueError(f"source = {type(given).__name__}: must be {accepted}") from None
