@@ -1,4 +1,4 @@
-"""Run the benchmarks by name, or all of them; `beyond`, which takes long and options, only by its name."""
+"""Run the benchmarks by name, or all of them; `beyond` and `real`, which take long and options, only by their names."""
 
 import sys
 
@@ -11,6 +11,7 @@ from benchmarks import (
     next,
     oracle,
     paper_order,
+    real,
     scaling,
     study,
 )
@@ -26,15 +27,18 @@ BENCHMARKS = {
     "study": study.main,
     "oracle": oracle.main,
 }
+WITH_OPTIONS = {"beyond": beyond.main, "real": real.main}
 
 
 def main(names: list[str]) -> int:
-    if names[:1] == ["beyond"]:
-        beyond.main(names[1:])
+    if names[:1] and names[0] in WITH_OPTIONS:
+        WITH_OPTIONS[names[0]](names[1:])
         return 0
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
-        print(f"no benchmark {', '.join(unknown)}: must be of {', '.join([*BENCHMARKS, 'beyond'])}", file=sys.stderr)
+        print(
+            f"no benchmark {', '.join(unknown)}: must be of {', '.join([*BENCHMARKS, *WITH_OPTIONS])}", file=sys.stderr
+        )
         return 2
     for name in names or BENCHMARKS:
         print(f"\n== {name}")

@@ -80,16 +80,27 @@ def is_learned(i, known, fresh, complete, allowed):
     return news if whole else complete
 
 
+@njit(inline="always")
+def add_level(level, chosen, value):
+    """Add a value to the mean and the squared deviations of the rounds with, or without, an arm."""
+    first = 0 if chosen else 3
+    level[first] += 1.0
+    gap = value - level[first + 1]
+    level[first + 1] += gap / level[first]
+    level[first + 2] += gap * (value - level[first + 1])
+
+
 @gufunc(
     (
-        float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], int64[::1], int64[:],
+        float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, :, ::1], int64[::1],
+        int64[:],
         boolean[:], float64[:], float64[:], float64[:], boolean[:], int64, int64, boolean, boolean[:],
     ),
-    "(s,s),(n,s),(n,n),(o),(n),(o),(t),(n),(n),(n),(c),(n),(),(),()->()",
-    writes=("gram", "products", "squares", "rounds", "chosen", "changes"),
+    "(s,s),(n,s),(n,n),(o),(n),(l,n,h),(o),(t),(n),(n),(n),(c),(n),(),(),()->()",
+    writes=("gram", "products", "squares", "rounds", "chosen", "levels", "changes"),
 )  # fmt: skip
 def absorb_reduced(
-    gram, products, squares, rounds, chosen, changes, detected, x, dose, y, context, fresh, p, q, arrived, taken
+    gram, products, squares, rounds, chosen, levels, changes, detected, x, dose, y, context, fresh, p, q, arrived, taken
 ):  # fmt: skip
     """Add a round to the regression of all outcomes on decisions and context; it starts again after a change.
 
@@ -106,6 +117,7 @@ def absorb_reduced(
         squares[:] = 0.0
         rounds[0] = 0.0
         chosen[:] = 0.0
+        levels[:] = 0.0
     news = False
     for i in range(n):
         if math.isnan(y[i]):
@@ -132,9 +144,14 @@ def absorb_reduced(
             gram[places[a], places[b]] += values[a] * values[b]
         for i in range(n):
             products[i, places[a]] += y[i] * values[a]
+    payoff = 0.0
     for i in range(n):
+        payoff += y[i]
         for j in range(n):
             squares[i, j] += y[i] * y[j]
+            add_level(levels[i, j], x[j], y[i])
+    for j in range(n):
+        add_level(levels[n, j], x[j], payoff)
     rounds[0] += 1.0
 
 

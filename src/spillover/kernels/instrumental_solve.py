@@ -12,7 +12,7 @@ EDGE_SCALE: Final = 0.5  # an edge that exists is half normal (normal if signed)
 EDGE_DEVIATION: Final = 0.3  # prior deviation of an edge in the test for confounding
 SHARED: Final = 0.3  # prior correlation between the error of an equation and its regressors ...
 SHARED_WEIGHT: Final = 300.0  # ... and the rounds that this prior is worth
-DOUBTFUL: Final = 2.0  # standard deviations of the evidence from all equations at which it is believed by half ...
+DOUBTFUL: Final = 0.5  # standard deviations of the evidence from all equations at which it is believed by half ...
 STEEPNESS: Final = 2.0  # ... and how fast belief grows beyond
 LEAST_ROW_NOISE: Final = 1e-7  # variance of an equation's error, in squared units of the range
 FIRST_ROW_NOISE: Final = 0.02  # its prior value while the arm is not chosen ...
@@ -20,7 +20,7 @@ FIRST_ROW_WEIGHT: Final = 0.5  # ... and the rounds that this is worth
 CHOSEN_WEIGHT: Final = 5.0  # rounds that the variance of all arms together is worth for one arm
 POOLED_WEIGHT: Final = 20.0  # rounds that the prior of that variance is worth
 LARGEST_RADIUS: Final = 0.9  # a graph whose effects would not die out faster is damped
-ENOUGH: Final = 3.0  # outcomes of an arm from which their variance counts
+ENOUGH: Final = 5.0  # outcomes of an arm from which their variance counts
 LEAST_UNIT: Final = 1e-9
 EARLY: Final = 200  # rounds up to which more sweeps are made, ...
 LARGE: Final = 30  # ... unless there are more arms
@@ -29,6 +29,8 @@ FEW_SWEEPS: Final = 3
 LEAST_EDGE_VARIANCE: Final = 1e-12
 LEAST_SITE: Final = 1e-6  # precision of a normal factor in place of the prior of an edge
 DAMPING: Final = 0.7  # step of these factors towards their new values
+RIDGE: Final = 1e-6  # instruments that depend on each other up to this share are kept apart
+MORE_ROUNDS: Final = 5  # than coefficients, from which errors are tested for hidden common causes
 DEPENDENT: Final = 1e-10  # a column whose remainder is a smaller part than this depends on those before it
 
 
@@ -110,11 +112,8 @@ def weighted(statistics, picked, noise):
 def two_stages(ff, qf, qq, fy, qy):
     """Precision and product that the instruments explain, and those of the rest of the variation."""
     size = fy.shape[0]
-    top = 0.0
     for a in range(size):
-        top = max(top, qq[a, a])
-    for a in range(size):
-        qq[a, a] += 1e-9 * top + 1e-12
+        qq[a, a] += RIDGE * qq[a, a] + 1e-12
     inverse = np.empty((size, size))
     invert_symmetric(qq, inverse)
     stage = product_of(qf.T, inverse)
@@ -262,9 +261,11 @@ def solve_row(
     if edges > 0:
         for a in range(edges):  # an outcome contains the error of any arm that affects it
             rest_of_product[a] -= count * total_effects[picked[a], i]
-        shared, evidence[i, 0], evidence[i, 1] = confounding(
-            precision, product, rest_of_precision, rest_of_product, prior, edges, count
-        )
+        shared = SHARED**2
+        if count >= size + MORE_ROUNDS:
+            shared, evidence[i, 0], evidence[i, 1] = confounding(
+                precision, product, rest_of_precision, rest_of_product, prior, edges, count
+            )
         rho = trusted / (1.0 + count * shared)
     trust[i] = rho
     precision += rho * rest_of_precision
@@ -375,7 +376,7 @@ def data_unit(moments):
         if moments[i, 0] >= ENOUGH:
             squares += moments[i, 2] / moments[i, 0]
             count += 1.0
-    if count == 0.0:
+    if squares == 0.0:
         return 1.0
     return min(max(math.sqrt(6.0 * squares / count), LEAST_UNIT), 1.0)
 

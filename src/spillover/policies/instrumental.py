@@ -12,6 +12,7 @@ from spillover.policies.instrumental_effects import (
     edge_interval,
     interval,
     merged,
+    reduced_baseline,
     reduced_effects,
     rejected_arms,
     structural_effects,
@@ -39,6 +40,8 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 
 HAZARDS = np.array([HAZARD, IDLE_HAZARD])
 LEAST_EFFECT = 1e-9  # an own effect in units of the range that spill-over can be related to
+OTHER_SCALE = 0.2  # outcomes that vary less than this share of what was assumed so far
+KEPT_ON_RESTART = -3  # parts of the belief that are about rounds, not about effects
 CONTEXT_ON = ("both", "baseline", "none")
 
 
@@ -105,6 +108,7 @@ class InstrumentalSEM(Policy):
             longest_delay=np.zeros(batch),
             context=context,
             prior=prior,
+            reference=np.broadcast_to([0.0, 0.0 if problem.baseline else 1.0], (*batch, n, 2)).copy(),
             allowed=np.broadcast_to(allowed, (*batch, n, n)).copy(),
             ordered=np.full(batch, bool(problem.acyclic)),
             solved=np.zeros((*batch, 1), np.int64),
@@ -179,14 +183,15 @@ class InstrumentalSEM(Policy):
     def learn(self, state: InstrumentalState, feedback: Feedback, rng: Rng) -> InstrumentalState:
         shape = state.in_flight.shape
         checked = validate.partial_feedback(feedback, shape, state.reward_range, state.rounds)
-        given = canonical(checked, state.reward_range, state.context.shape)
+        given, reference = canonical(checked, state.reward_range, state.context.shape).from_reference(state.reference)
         fade = fading(state.longest_delay, any_arrived(state))  # before the belief is rewritten
         news = given.fresh & ~(np.isnan(given.y) & np.isnan(given.z))
         heard = given.arrived & news.any(axis=-1)
         in_flight = kernels.end_pulls(state.in_flight, given.x & news, fade, given.age, given.arrived)
         self.absorb(state, given, state.rounds - given.age)
         longest = np.where(heard, np.maximum(RECENT * state.longest_delay, given.age), state.longest_delay)
-        return self.solve_rows(state._replace(in_flight=np.asarray(in_flight), longest_delay=longest), due(state))
+        state = state._replace(in_flight=np.asarray(in_flight), longest_delay=longest, reference=reference)
+        return self.solve_rows(state, due(state))
 
     def absorb(self, state: InstrumentalState, given: Given, played_at: IntArray) -> None:
         """Update the belief and the statistics in place; one round of a batch, or rounds of one learner in order."""
@@ -251,7 +256,7 @@ class InstrumentalSEM(Policy):
     def solve_rows(self, state: InstrumentalState, rows: BoolArray) -> InstrumentalState:
         """Estimate the equations again in the replications of a mask, (*batch, 1)."""
         belief, equations, statistics = state.belief, state.equations, state.statistics
-        n = state.in_flight.shape[-1]
+        n, unit = state.in_flight.shape[-1], equations.pooled[..., 1].copy()
         kernels.solve_equations(
             *equations,
             belief.base,
@@ -279,7 +284,34 @@ class InstrumentalSEM(Policy):
             self.signed,
             rows[..., 0],
         )
+        misjudged = equations.pooled[..., 1] < OTHER_SCALE * unit
+        if misjudged.any():
+            self.restart(state, misjudged)
         return state._replace(solved=np.where(rows, statistics.learned, state.solved))
+
+    def restart(self, state: InstrumentalState, rows: BoolArray) -> None:
+        """Learn from now on only, where outcomes turn out to be on quite another scale than the reward range.
+
+        This happens after a few rounds, in which effects were expected to be far larger than they are.
+        """
+        n, batch, (p, q) = state.in_flight.shape[-1], rows.shape, self.sizes(state.context.shape[-1] - 1)
+        unit = state.equations.pooled[..., 1].copy()
+        equations = prior_equations(state.allowed, rest_precision(p, q), self.signed, batch)
+        variances = unit[..., None] ** 2
+        equations = equations._replace(
+            rest_covariance=equations.rest_covariance * variances[..., None, None],
+            noise=equations.noise * variances[..., None],
+            pooled=np.stack([equations.pooled[..., 0] * variances[..., 0], unit], axis=-1),
+        )
+        belief = empty_belief(n, p + q, state.prior[..., 0] * unit)
+        parts = (
+            (state.belief[:KEPT_ON_RESTART], belief[:KEPT_ON_RESTART]),
+            (state.equations, equations),
+            (state.statistics[:-2], empty_statistics(n, p + q, batch)[:-2]),
+        )
+        for leaves, fresh in parts:
+            for leaf, new in zip(leaves, fresh, strict=True):
+                leaf[rows] = new[rows]
 
     def catch_up(self, state: InstrumentalState, rounds: Feedback, first: int, rng: Rng) -> InstrumentalState:
         count = len(rounds.x)
@@ -289,6 +321,7 @@ class InstrumentalSEM(Policy):
         played_at = state.rounds + np.arange(1, count + 1)
         checked = validate.partial_feedback(rounds, rounds.x.shape, state.reward_range, played_at)
         given = canonical(checked, state.reward_range, (count, state.context.shape[-1]))
+        given, reference = given.from_first(state.reference)
         heard = given.arrived & ~(np.isnan(given.y) & np.isnan(given.z)).all(axis=-1)
         before: IntArray = np.cumsum(heard) - heard
         started = any_arrived(state)
@@ -314,6 +347,7 @@ class InstrumentalSEM(Policy):
             last_pull=np.where(given.x.any(axis=0), latest, state.last_pull),
             in_flight=np.asarray(state.in_flight * left[0] + pending),
             longest_delay=np.asarray(state.longest_delay * RECENT ** heard.sum()),
+            reference=reference,
             context=state.context if rounds.context is None else given.context[-1].copy(),
         )
 
@@ -338,6 +372,10 @@ class InstrumentalSEM(Policy):
         direct = np.diagonal(effects.cells, axis1=-2, axis2=-1)
         direct_variance = np.diagonal(effects.cell_variance, axis1=-2, axis2=-1)
         levels = state.equations.coefficients[..., n : n + p] @ state.context[..., :p, None]
+        baseline = (state.equations.total_effects @ levels)[..., 0]
+        if state.rejected.any():
+            plain = reduced_baseline(state.reduced, state.context, p)
+            baseline = np.where(state.rejected.any(axis=-1, keepdims=True), plain, baseline)
         return Explanation(
             mean=np.where(state.belief.seen > 0, mean, np.nan),
             count=observations(state.belief),
@@ -348,7 +386,7 @@ class InstrumentalSEM(Policy):
             weights=weights,
             score=scores(weights, index),
             pending=np.array(state.in_flight),
-            baseline=unit * (state.equations.total_effects @ levels)[..., 0],
+            baseline=unit * (baseline + state.reference[..., 0]),
             context_effect=shift,
             direct_interval=unit[..., None] * interval(direct, direct_variance),
             spill_interval=unit[..., None] * interval(effects.spill, effects.spill_variance),

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtri, ndtri
 
 from spillover.policies.instrumental_state import Belief, Equations, InstrumentalState, Reduced
 from spillover.types import Array, BoolArray
@@ -121,15 +120,39 @@ def reduced_effects(reduced: Reduced, context: Array, p: int, q: int) -> tuple[E
     of_others = np.maximum(whole - 2.0 * scatter.sum(axis=-1) + noise, 0.0)
     total = cells.sum(axis=-2)
     direct = np.diagonal(cells, axis1=-2, axis2=-1)
+    uneven = unevenness(reduced.levels)
     found = Effects(
         cells,
-        noise[..., :, None] * factor[..., None, :],
+        noise[..., :, None] * factor[..., None, :] * uneven[..., :n, :],
         total - direct,
-        of_others * factor,
+        of_others * factor * uneven[..., n, :],
         total,
-        whole * factor,
+        whole * factor * uneven[..., n, :],
     )
     return found, scatter, factor
+
+
+def unevenness(levels: Array) -> Array:
+    """By how much the variance of an effect differs from that with equal noise in rounds with and without the arm.
+
+    An outcome may vary far more while its arm is chosen: a purchase that is rare otherwise.
+    """
+    chosen, other = levels[..., 0], levels[..., 3]
+    share = np.divide(chosen, chosen + other, out=np.full(chosen.shape, 0.5), where=chosen + other > 0.0)
+    with_arm = levels[..., 2] / np.maximum(chosen - 1.0, 1.0)
+    without = levels[..., 5] / np.maximum(other - 1.0, 1.0)
+    equal = share * with_arm + (1.0 - share) * without
+    apart = (1.0 - share) * with_arm + share * without
+    usable = (chosen > 2.0) & (other > 2.0) & (equal > 0.0)
+    return np.asarray(np.divide(apart, equal, out=np.ones(chosen.shape), where=usable))
+
+
+def reduced_baseline(reduced: Reduced, context: Array, p: int) -> Array:
+    """Expected outcomes if nothing is chosen, without a graph, (*batch, n)."""
+    size = reduced.gram.shape[-1]
+    top = np.maximum(np.trace(reduced.gram, axis1=-2, axis2=-1) / size, 1e-300)[..., None, None]
+    coefficients = reduced.products @ np.linalg.inv(reduced.gram + 1e-9 * top * np.eye(size))
+    return np.asarray((coefficients[..., :p] @ context[..., :p, None])[..., 0])
 
 
 def rejected_arms(state: InstrumentalState, own: Array, p: int, q: int) -> BoolArray:
@@ -138,6 +161,8 @@ def rejected_arms(state: InstrumentalState, own: Array, p: int, q: int) -> BoolA
     A regression needs no graph, so where they contradict each other the graph is wrong: outcomes that add up to a
     constant, or effects that are not linear.
     """
+    from scipy.special import chdtri  # imported here, because live decisions do not need SciPy
+
     reduced, n = state.reduced, own.shape[-1]
     plain, scatter, factor = reduced_effects(reduced, state.context, p, q)
     graph = structural_effects(state, own, p)
@@ -168,6 +193,8 @@ def interval(centre: Array, variance: Array) -> Array:
 
 def edge_interval(equations: Equations, allowed: BoolArray, signed: bool) -> Array:
     """95% intervals of the edges: each edge is 0, or normal (cut off at 0 unless it may be negative)."""
+    from scipy.special import ndtri
+
     n = allowed.shape[-1]
     mean, variance = equations.coefficients[..., :n], equations.edge_variance
     exists = np.clip(equations.probability, 1e-12, 1.0)

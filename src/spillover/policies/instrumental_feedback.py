@@ -21,6 +21,23 @@ class Given(NamedTuple):
     age: IntArray
     arrived: BoolArray
 
+    def from_reference(self, reference: Array) -> tuple["Given", Array]:
+        """Outcomes as differences from the first known one of each arm; and these references, in units of the range.
+
+        So a constant that is added to all outcomes changes nothing but the baseline.
+        """
+        first = self.arrived[..., None] & ~np.isnan(self.y) & (reference[..., 1] == 0.0)
+        reference = np.where(first[..., None], np.stack([self.y, np.ones(self.y.shape)], axis=-1), reference)
+        return self._replace(y=self.y - reference[..., 0]), reference
+
+    def from_first(self, reference: Array) -> tuple["Given", Array]:
+        """The same for the rounds of a history, in order along the first axis."""
+        known = self.arrived[:, None] & ~np.isnan(self.y)
+        first = self.y[known.argmax(axis=0), np.arange(self.y.shape[1])]
+        new = known.any(axis=0) & (reference[..., 1] == 0.0)
+        reference = np.where(new[:, None], np.stack([first, np.ones(first.shape)], axis=-1), reference)
+        return self._replace(y=self.y - reference[..., 0]), reference
+
     def between(self, start: int, stop: int) -> "Given":
         """Some of the rounds of a history."""
         rounds: Any = (leaf[start:stop] for leaf in self)

@@ -92,6 +92,8 @@ class Reduced(NamedTuple):
     squares: Array  # (*batch, n, n): of outcomes
     rounds: Array  # (*batch, 1)
     chosen: Array  # (*batch, n): rounds with each arm
+    levels: Array  # (*batch, n + 1, n, 6): number, mean and squared deviations of each outcome and of their sum, in
+    # rounds with and without each arm
     changes: IntArray  # (*batch, 1): changes detected so far
 
 
@@ -106,6 +108,7 @@ class InstrumentalState(NamedTuple):
     longest_delay: Array  # (*batch,): of recent arrivals; old extremes decay
     context: Array  # (*batch, 1 + k): 1 and the context of the coming round
     prior: Array  # (*batch, 2): mean and deviation of an own effect
+    reference: Array  # (*batch, n, 2): first outcome of each arm, which others are compared with; 1 if there is one
     allowed: BoolArray  # (*batch, n, n): edges that may exist
     ordered: BoolArray  # (*batch,): whether the order of the arms is known
     solved: IntArray  # (*batch, 1): rounds learned when the equations were last solved
@@ -155,16 +158,16 @@ def empty_belief(n: int, rest: int, prior_mean: Array) -> Belief:
 
 def prior_equations(allowed: BoolArray, precision: Array, signed: bool, batch: Batch) -> Equations:
     """Before any outcome: each edge that may exist has its prior mean, unless it may be negative."""
-    n, rest = len(allowed), len(precision)
+    n, rest = allowed.shape[-1], len(precision)
     probability = np.where(allowed, edge_prior(n), 0.0)
     edges = probability * (0.0 if signed else EDGE_SCALE * np.sqrt(2.0 / np.pi))
     total_effects = np.linalg.inv(np.eye(n) - edges)
-    weights = total_effects.sum(axis=0)
+    weights = total_effects.sum(axis=-2)
     variance = probability * EDGE_SCALE**2 - edges**2
-    variance_of_weights = weights**2 @ (variance @ total_effects**2)
+    variance_of_weights = (weights[..., None, :] ** 2 @ (variance @ total_effects**2))[..., 0, :]
     observed = 2.0 * PRIOR_DEVIATION**2
     values = (
-        np.hstack([edges, np.zeros((n, rest))]),
+        np.concatenate([edges, np.zeros((*edges.shape[:-1], rest))], axis=-1),
         variance,
         np.zeros((n, rest, n)),
         np.broadcast_to(np.diag(1.0 / precision), (n, rest, rest)),
@@ -175,12 +178,15 @@ def prior_equations(allowed: BoolArray, precision: Array, signed: bool, batch: B
         variance_of_weights,
         probability,
         np.ones(n),
-        np.eye(n) * variance[:, None, :],
-        np.divide(1.0, variance, out=np.zeros((n, n)), where=allowed),
-        np.divide(edges, variance, out=np.zeros((n, n)), where=allowed),
+        np.eye(n) * variance[..., None, :],
+        np.divide(1.0, variance, out=np.zeros(variance.shape), where=allowed),
+        np.divide(edges, variance, out=np.zeros(variance.shape), where=allowed),
         np.zeros((n, 2)),
     )
-    return Equations(*(np.broadcast_to(value, (*batch, *value.shape)).copy() for value in values))
+    shapes = [(n, n + rest), (n, n), (n, rest, n), (n, rest, rest), (n, 2), (2,), (n, n), (n,), (n,), (n, n), (n,)]
+    shapes += [(n, n, n), (n, n), (n, n), (n, 2)]
+    spread = (np.broadcast_to(v, (*batch, *shape)).copy() for v, shape in zip(values, shapes, strict=True))
+    return Equations(*spread)
 
 
 def empty_statistics(n: int, rest: int, batch: Batch) -> Statistics:
@@ -192,7 +198,7 @@ def empty_statistics(n: int, rest: int, batch: Batch) -> Statistics:
 
 def empty_reduced(n: int, p: int, q: int, batch: Batch) -> Reduced:
     size = p + n + n * q
-    shapes = ((size, size), (n, size), (n, n), (1,), (n,))
+    shapes = ((size, size), (n, size), (n, n), (1,), (n,), (n + 1, n, 6))
     sums: list[Any] = [np.zeros((*batch, *shape)) for shape in shapes]
     return Reduced(*sums, np.zeros((*batch, 1), np.int64))  # type: ignore[call-arg]
 
