@@ -72,7 +72,8 @@ def reduced_form(data: Data) -> ReducedForm:
         errors[columns] = robust_errors(design, rest)
         residuals[np.ix_(design.rows, columns)] = rest
         freedom[columns] = len(design.rows) - design.rank
-    whole = design_of(data, np.flatnonzero(usable.all(axis=1)))
+    rows = np.flatnonzero(usable.all(axis=1))
+    whole = design if len(rows) == len(design.rows) else design_of(data, rows)  # those of an outcome contain them
     own, spill, total = sums_of_outcomes(data, whole)
     return ReducedForm(
         effects=effects,

@@ -42,9 +42,11 @@ def parse_label(label: str) -> datetime | None:
 
 def seasons(labels: Sequence[str]) -> tuple[Season, ...]:
     """The seasons that the rounds may have: those with more than one phase, each seen in several cycles."""
+    if not labels or parse_label(labels[0]) is None:
+        return ()
     times = [parse_label(label) for label in labels]
     known = [time for time in times if time is not None]
-    if not known or len(known) < len(times):
+    if len(known) < len(times):
         return ()
     weeks = [time.isocalendar() for time in known]
     candidates = (

@@ -1,5 +1,6 @@
 """What an assessment and an answer need of a history."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +8,8 @@ import numpy as np
 from spillover.assessment import Assessment, assess
 from spillover.history import History
 from spillover.types import Array
+
+MOST_ROUNDS = 200_000  # the latest ones, in averages: of more rounds, older ones would cost memory and say little
 
 
 class Facts(NamedTuple):
@@ -23,17 +26,22 @@ def facts_of(history: History) -> Facts:
     """Assess a history."""
     per_arm = history.observes != "payoff"
     sign = -1.0 if history.minimise else 1.0
-    y = sign * np.where(history.arrived[:, None], history.y, np.nan)[:, : None if per_arm else 1] + 0.0
-    assessment = assess(
-        history.x,
+    latest = slice(max(len(history.x) - MOST_ROUNDS, 0), None)
+    outcomes = history.y[latest, : None if per_arm else 1]
+    y = np.where(history.arrived[latest, None], sign * outcomes + 0.0, np.nan)
+    found = assess(
+        history.x[latest],
         y,
-        dose=history.dose,
-        context=history.context,
+        dose=None if history.dose is None else history.dose[latest],
+        context=None if history.context is None else history.context[latest],
         arms=history.arms,
         outcomes=None if per_arm else ("the outcome",),
         context_names=history.context_names,
-        rounds=history.rounds,
+        rounds=history.rounds[latest],
     )
+    times = history.x.sum(axis=0).tolist()
+    averages = tuple(arm._replace(times=count) for arm, count in zip(found.averages, times, strict=True))
+    assessment = replace(found, averages=averages, rounds=len(history.x), known=int(history.arrived.sum()))
     return Facts(
         y=y,
         per_arm=per_arm,
