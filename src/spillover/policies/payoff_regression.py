@@ -16,6 +16,7 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 HYPOTHESES = 20  # about the time of the last change; a new one replaces the least probable
 PRIOR_ROUNDS = 1.0  # what is assumed of the noise counts as so many payoffs
 SPREAD = 0.5  # prior variance of an effect, in squared widths of the range of rewards
+CONTEXT_ON = ("both", "baseline")
 BASELINE_SCALE = 100.0  # prior variance of the baseline and of what context adds to it, in the same units
 
 
@@ -47,7 +48,9 @@ class PayoffRegression(Policy):
 
     The payoff is a baseline plus the total effects of the chosen arms, each with a part that the context moves; amounts
     (doses) multiply an arm's effect. All effects are constant until they change: as in `SwitchingSEM`, the time of the
-    last change is filtered, and an exploration bonus, the expected improvement, is added. There is nothing to set.
+    last change is filtered, and an exploration bonus, the expected improvement, is added.
+
+    context_on: what the context may move, "both" (the baseline and effects), or "baseline".
 
     >>> import spillover as sp
     >>> world = sp.SyntheticSEM(horizon=600, changes=())
@@ -56,6 +59,8 @@ class PayoffRegression(Policy):
     True
     """
 
+    context_on: str = "both"
+
     order_free = False
     explains = True
     needs_rewards = False
@@ -63,6 +68,11 @@ class PayoffRegression(Policy):
     uses_context = True
     fits_baseline = True
     accepts_doses = True
+
+    def __post_init__(self) -> None:
+        validate.require(
+            self.context_on in CONTEXT_ON, "context_on", self.context_on, f"one of {', '.join(CONTEXT_ON)}"
+        )
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> PayoffState:
         validate.problem(problem)
@@ -73,6 +83,8 @@ class PayoffRegression(Policy):
         prior_variance = np.broadcast_to(BASELINE_SCALE * unit, (*batch, d)).copy()
         prior_mean[..., :n] = ((low + high) / 2.0)[..., None]
         prior_variance[..., : n * (1 + k)] = SPREAD * unit
+        if self.context_on == "baseline":
+            prior_variance[..., n : n * (1 + k)] = 0.0
         if not problem.baseline:
             prior_variance[..., n * (1 + k)] = 0.0
         noise = problem.budget * unit / 4.0

@@ -12,7 +12,7 @@ from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history import History, read_history, replay_history
 from spillover.history.decision import known_signals, next_reasons
 from spillover.live import Learner
-from spillover.policies import InstrumentalSEM, SwitchingSEM, find_policy
+from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM, find_policy
 from spillover.reasons.intervals import short_number
 from spillover.recommendation.arms import arm_answers
 from spillover.recommendation.cautions import cautions
@@ -33,8 +33,10 @@ def recommended_policy(history: History, facts: Facts) -> tuple[str, Policy]:
     Without own rewards, arms may take outcomes from each other (shares, cannibalisation), so effects may be negative.
     The context may move effects only where the data show that it does: otherwise it would only widen intervals.
     """
+    moves = "both" if facts.assessment.moved.any() else "baseline"
+    if history.observes == "payoff":
+        return "payoff-regression", PayoffRegression(context_on=moves)
     if history.observes == "overall" or (history.observes == "both" and history.context is not None):
-        moves = "both" if facts.assessment.moved.any() else "baseline"
         return "instrumental-sem", InstrumentalSEM(signed=True, context_on=moves)
     return RECOMMENDED, SwitchingSEM()
 
