@@ -90,6 +90,13 @@ def test_noise_is_no_baseline_and_a_baseline_is_not_lost_in_noise(seed) -> None:
     assert shows_baseline(x, z, y + 0.3, arrived)
 
 
+def test_rewards_of_0_are_no_baseline() -> None:
+    x = np.array([[True, False], [True, True]] * 20)
+    z = np.where(x, [0.0, 0.5], 0.0)
+    assert not shows_baseline(x, z, z, np.ones(40, bool))
+    assert shows_baseline(x, z, z + 0.1, np.ones(40, bool))
+
+
 def test_rewards_of_constant_sum_cannot_tell() -> None:
     x = np.array([[True, False], [False, True]] * 20)
     z = 0.5 * x

@@ -20,8 +20,8 @@ def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool
     nothing = known[~x[known].any(axis=1)]
     if len(nothing) and bool((y[nothing] != 0.0).any()):
         return True
-    count, n = len(known), x.shape[1]
-    used = np.flatnonzero(x[known].any(axis=0))
+    count = len(known)
+    used = np.flatnonzero((z[known] != 0.0).any(axis=0))
     if count <= len(used) + 1 or not len(used):
         return False
     design = np.column_stack([np.ones(count), z[np.ix_(known, used)]])
@@ -33,10 +33,10 @@ def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool
         return False
     if root.diagonal().min() < SINGULAR:  # such as rewards of constant sum: the intercept cannot be told
         return False
-    inverse = np.linalg.inv(root)
-    inverse = (inverse.T @ inverse) / np.outer(scale, scale)
-    weights = inverse @ (design.T @ y[known])
+    products = design.T @ y[known] / scale[:, None]
+    solved = np.linalg.solve(gram, np.column_stack([np.eye(len(gram))[:, 0], products]))
+    variance, weights = solved[0, 0] / count, solved[:, 1:] / scale[:, None]
     residual = y[known] - design @ weights
-    error = np.sqrt(np.maximum(inverse[0, 0] * (residual**2).sum(axis=0) / max(count - len(used) - 1, 1), 0.0))
+    error = np.sqrt(variance * (residual**2).sum(axis=0) / max(count - len(used) - 1, 1))
     size = np.abs(y[known]).max(axis=0, initial=0.0)
-    return bool((np.abs(weights[0]) > np.maximum(SURE * error, EXACT * size)).any() and n > 0)
+    return bool((np.abs(weights[0]) > np.maximum(SURE * error, EXACT * size)).any())

@@ -11,18 +11,10 @@ from spillover.history.cells import as_floats, encoded, not_null
 from spillover.history.flags import NO, YES, parse_flags
 from spillover.history.number_text import Unclear, evidence, is_empty, parse_numbers, take_apart
 from spillover.history.periods import TWO_ORDERS, AskOrder, Rounds, parse_rounds
+from spillover.history.style import PLAIN_STYLE, Style
 from spillover.types import Array, BoolArray, IntArray
 
 SAMPLE = 50  # distinct cells that show whether a column may hold rounds
-
-
-@dataclass(frozen=True)
-class Style:
-    """How the cells of a table are written, where a cell alone does not tell."""
-
-    point: str | None = None  # the decimal sign, if it was given
-    dates: str | None = None  # "day-first" or "month-first", if it was given
-    elsewhere: frozenset[str] = frozenset()  # the decimal signs that some cells of the table allow only
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +23,7 @@ class Column:
 
     name: str
     cells: Any  # an arrow array of texts, numbers, truth values or dates
-    style: Style = Style()
+    style: Style = PLAIN_STYLE
 
     def __len__(self) -> int:
         return len(self.cells)

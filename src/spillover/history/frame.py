@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from spillover.history.cells import not_null
-from spillover.history.column import Column, Style
+from spillover.history.column import Column
 from spillover.history.lines import Layout, lines_of, report_broken
 from spillover.history.parquet_types import is_bytes
 from spillover.history.problems import HistoryError, Problems
 from spillover.history.sheet import typed_cells
 from spillover.history.source import unreadable_text
+from spillover.history.style import PLAIN_STYLE, Style
 
 INDEX = re.compile(r"__index_level_\d+__")
 MOST_CELLS = 400_000_000  # of a table that is read as a whole
@@ -56,7 +57,7 @@ class Frame:
         """The table with what the cells of all columns say about how they are written."""
         shown: set[str] = set().union(*(column.shows for column in self.columns)) if self.columns else set()
         known = replace(style, elsewhere=frozenset(shown))
-        if known == Style():
+        if known == PLAIN_STYLE:
             return self
         return replace(self, columns=tuple(replace(column, style=known) for column in self.columns))
 

@@ -5,21 +5,20 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spillover import validate
-from spillover.history.assemble import assemble
-from spillover.history.column import Style
 from spillover.history.columns_option import Item, Wanted, any_form, as_items, as_wanted, plain_names, read_names
-from spillover.history.finder import find_reading
-from spillover.history.frame import Frame, frame_from_csv, frame_of, table_of
 from spillover.history.header import MEANINGS, NEEDED
-from spillover.history.number_text import is_empty
 from spillover.history.plain_form import read_plain
 from spillover.history.problems import HistoryError, Problems
 from spillover.history.record import History
 from spillover.history.source import Opened, open_table, plain_source
+from spillover.history.style import Style
 from spillover.history.table import Progress
+
+if TYPE_CHECKING:
+    from spillover.history.frame import Frame
 
 POINTS = {"point": ".", "comma": ",", ".": ".", ",": ","}
 ORDERS = ("day-first", "month-first")
@@ -93,6 +92,8 @@ def read_history(
         return read_standard_input(options)
     if isinstance(source, str | Path):
         return read_opened(open_table(Path(source), wanted_names(options)), options)
+    from spillover.history.frame import table_of
+
     table = table_of(source)
     return read_opened(Opened(Path("table"), table.column_names, table=table), options)
 
@@ -175,6 +176,11 @@ def read_as_plain(opened: Opened, renamed: Mapping[str, str], options: Options) 
 
 def read_any(opened: Opened, options: Options, *, only_blank: bool = False) -> History:
     """A table of any form. only_blank: cells such as NA are no way to say that a value is missing."""
+    # not needed for the plain form
+    from spillover.history.assemble import assemble
+    from spillover.history.finder import find_reading
+    from spillover.history.number_text import is_empty
+
     frame = whole_frame(opened, options.progress).styled(options.style)
     if not frame.rows:
         problems = Problems()
@@ -194,8 +200,10 @@ def read_any(opened: Opened, options: Options, *, only_blank: bool = False) -> H
     )
 
 
-def whole_frame(opened: Opened, progress: Progress) -> Frame:
+def whole_frame(opened: Opened, progress: Progress) -> "Frame":
     """All columns of a table in memory."""
+    from spillover.history.frame import frame_from_csv, frame_of
+
     name = str(opened.path)
     if opened.layout is not None:
         return frame_from_csv(opened.path, name, opened.layout, opened.names, progress)

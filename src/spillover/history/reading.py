@@ -3,12 +3,14 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spillover.history.columns_option import Item, Wanted, matches, write_columns
-from spillover.history.frame import Frame
 from spillover.history.groups import compact
 from spillover.history.naming import did_you_mean, quote_names
+
+if TYPE_CHECKING:
+    from spillover.history.frame import Frame
 
 GIVEN, BY_NAME = "given", "by its name"
 ABOUT = {
@@ -86,7 +88,7 @@ def option_line(columns: str, further: Sequence[str] = ()) -> str:
     return " ".join(["--columns", shlex.quote(columns), *further])
 
 
-def resolve(frame: Frame, wanted: Wanted) -> Wanted:
+def resolve(frame: "Frame", wanted: Wanted) -> Wanted:
     """The given columns as they are called in the table; patterns become all columns that match."""
     found: Wanted = {}
     for role in ("round", "arm", "chosen", "dose", "z", "outcome"):
@@ -98,7 +100,7 @@ def resolve(frame: Frame, wanted: Wanted) -> Wanted:
     return found
 
 
-def resolve_item(frame: Frame, item: Item, role: str, left: Sequence[str]) -> list[Item]:
+def resolve_item(frame: "Frame", item: Item, role: str, left: Sequence[str]) -> list[Item]:
     """The columns that an item names; an error if there are none."""
     if item.is_pattern:
         found = [Item(name, arm) for name in left if (arm := matches(item.name, name)) is not None]
