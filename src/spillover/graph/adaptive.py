@@ -281,7 +281,8 @@ class AdaptiveGraph(GraphLearner):
             full_history=self.full_history.solve(graph.full_history),
             k_class=self.k_class.solve(graph.k_class),
         )
-        doubts = note_noise(raise_doubts(graph.doubts, graph.k_class), graph.instrument.regression)
+        doubts, instrument = raise_doubts(graph.doubts, graph.k_class), graph.instrument
+        doubts = note_noise(doubts, graph.k_class, instrument.regression, instrument.gain)
         used, k_class = best_candidate(graph.evidence), prefers_k_class(doubts)
         weights = self.trusting_weights(graph, used)
         if k_class.any():

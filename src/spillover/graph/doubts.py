@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, update_evidence
-from spillover.graph.k_class import ALARM, KClassState
+from spillover.graph.k_class import ALARM, SUSPICION, KClassState
 from spillover.graph.regression import Regression, floor_of
 from spillover.types import Array, Batch, BoolArray, Problem
 
@@ -18,7 +18,7 @@ class Doubts(NamedTuple):
     declared: BoolArray  # (*batch,): the problem says that there is a baseline
     baseline: BoolArray  # (*batch,): declared, or outcomes are not 0 where z is
     confounded: BoolArray  # (*batch,): a hidden common cause of z and y was detected
-    noisy: BoolArray  # (*batch,): the equations have noise
+    noisy: BoolArray  # (*batch,): the equations have noise, which the candidates that trust z may not cope with
     given_x: (
         Evidence  # of payoffs predicted from what was expected of z: by k-class, and by the candidate that z favours
     )
@@ -42,10 +42,15 @@ def raise_doubts(doubts: Doubts, k_class: KClassState) -> Doubts:
     )
 
 
-def note_noise(doubts: Doubts, known: Regression) -> Doubts:
-    """Whether the equations have noise, from the residuals of y on z."""
+def note_noise(doubts: Doubts, k_class: KClassState, known: Regression, gain: Array) -> Doubts:
+    """Whether the equations have noise, from the residuals of y on z, and k-class may be the better estimate.
+
+    That is where a hidden cause is suspected, and, if the order is not known, where all direct effects seem to be 1, as
+    k-class takes them to be. With a known order and no hidden cause the others cope with noise.
+    """
     variance = np.diagonal(known.scatter, axis1=-2, axis2=-1).max(axis=-1) / np.maximum(known.freedom, 1.0)
-    return doubts._replace(noisy=np.asarray(variance > NOISY * floor_of(known)))
+    suitable = (k_class.confounded > SUSPICION) | (~k_class.ordered & (gain == 1.0).all(axis=-1))
+    return doubts._replace(noisy=np.asarray((variance > NOISY * floor_of(known)) & suitable))
 
 
 def compare_given_x(
