@@ -52,9 +52,10 @@ def main(traceback: bool) -> None:
     """
 
 
-main.add_command(next_decision, "next")
-for command in (check, reproduce, run, tune, report, policies, bound, new, completion):
+for command in (reproduce, run, tune, report, policies, bound, new, completion):
     main.add_command(command)
+main.add_command(next_decision, "next")
+main.add_command(check)
 
 # what a command of one's own is written with: `spillover new command`
 __all__ = ["Command", "json_option", "main", "print_json", "print_table"]
