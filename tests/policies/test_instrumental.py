@@ -18,12 +18,12 @@ SURROUNDED = sp.SyntheticSEM(
 )
 
 
-@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("signed", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_it_keeps_the_rules_of_a_policy(signed):
     check_policy(sp.InstrumentalSEM(signed=signed))
 
 
-@pytest.mark.parametrize("observes", ["both", "overall"])
+@pytest.mark.parametrize("observes", [pytest.param("both", marks=pytest.mark.long), "overall"])
 def test_it_keeps_the_rules_with_baseline_and_context(observes):
     check_policy(POLICY, environment=replace(SURROUNDED, observes=observes), edge_shapes=False)
 
@@ -212,3 +212,4 @@ def test_outcomes_that_add_up_to_a_constant_are_explained_by_regression():
     regression = np.linalg.lstsq(design, y, rcond=None)[0][1:].T
     assert_allclose(found.effects, regression, atol=0.06)
     assert_allclose(found.effects.sum(axis=0), 0.0, atol=0.06)
+    assert_allclose(np.ptp(found.direct_interval, axis=-1), np.ptp(found.spill_interval, axis=-1), rtol=1e-3)

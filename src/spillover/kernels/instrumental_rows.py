@@ -152,6 +152,7 @@ def absorb_reduced(
             add_level(levels[i, j], x[j], y[i])
     for j in range(n):
         add_level(levels[n, j], x[j], payoff)
+        add_level(levels[n + 1, j], x[j], payoff - y[j])
     rounds[0] += 1.0
 
 

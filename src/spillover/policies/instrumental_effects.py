@@ -125,7 +125,7 @@ def reduced_effects(reduced: Reduced, context: Array, p: int, q: int) -> tuple[E
         cells,
         noise[..., :, None] * factor[..., None, :] * uneven[..., :n, :],
         total - direct,
-        of_others * factor * uneven[..., n, :],
+        of_others * factor * uneven[..., n + 1, :],
         total,
         whole * factor * uneven[..., n, :],
     )

@@ -92,8 +92,8 @@ class Reduced(NamedTuple):
     squares: Array  # (*batch, n, n): of outcomes
     rounds: Array  # (*batch, 1)
     chosen: Array  # (*batch, n): rounds with each arm
-    levels: Array  # (*batch, n + 1, n, 6): number, mean and squared deviations of each outcome and of their sum, in
-    # rounds with and without each arm
+    levels: Array  # (*batch, n + 2, n, 6): number, mean and squared deviations of each outcome, of their sum and of the
+    # sum of all other arms, in rounds with and without each arm
     changes: IntArray  # (*batch, 1): changes detected so far
 
 
@@ -198,7 +198,7 @@ def empty_statistics(n: int, rest: int, batch: Batch) -> Statistics:
 
 def empty_reduced(n: int, p: int, q: int, batch: Batch) -> Reduced:
     size = p + n + n * q
-    shapes = ((size, size), (n, size), (n, n), (1,), (n,), (n + 1, n, 6))
+    shapes = ((size, size), (n, size), (n, n), (1,), (n,), (n + 2, n, 6))
     sums: list[Any] = [np.zeros((*batch, *shape)) for shape in shapes]
     return Reduced(*sums, np.zeros((*batch, 1), np.int64))  # type: ignore[call-arg]
 

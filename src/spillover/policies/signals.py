@@ -6,6 +6,7 @@ memory        (*batch,)       roughly how many past rounds count
 changes_seen  (*batch,)       how many changes of the world were detected
 confounded    (*batch,)       whether z and y were found to have hidden common causes
 baseline      (*batch,)       whether outcomes were found not to be 0 where nothing is chosen, although none is declared
+graph_rejected (*batch, n)    arms whose effects by the graph contradict a regression on the decisions
 learns        bool            False for a policy that learns nothing
 of_sets       bool            True for a policy that learns about sets: an arm's estimate is that of its best set
 """
