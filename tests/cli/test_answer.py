@@ -250,7 +250,7 @@ def test_an_observed_arm_is_not_reported_as_new(options, words) -> None:
     assert f"  {words}\n" in short
     full = printed("--budget", 2, *options, "--explain")
     assert "The first outcome of" not in full
-    assert "no outcome yet" not in full
+    assert "never chosen in a round with an outcome" not in full
 
 
 def test_characters_missing_from_the_font_are_listed_once(folder) -> None:

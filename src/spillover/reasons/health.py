@@ -149,7 +149,7 @@ def unknown_arms(
         sentence = f"The policy has forgotten all outcomes of {join_names(forgotten)}."
         found.append(Signal("arms-forgotten", True, sentence, float(len(forgotten)), forgotten))
     if never:
-        sentence = f"No data on {join_names(never)}: no outcome yet."
+        sentence = f"No data on {join_names(never)}: never chosen in a round with an outcome."
         found.append(Signal("arms-unknown", True, sentence, float(len(never)), never))
     if under_way:
         sentence = f"The first outcome of {join_names(under_way)} has not arrived yet."

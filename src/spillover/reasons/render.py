@@ -120,6 +120,7 @@ def to_text(reasons: "Reasons") -> str:
     lines += align_columns([row[: len(titles) - reasons.constrained] for row in rows])
     if len(others) > SHOWN_OTHERS:
         lines.append(f"... and {len(others) - SHOWN_OTHERS} more arms with lower scores")
+    lines += effect_lines(reasons)
     for arm in chosen:
         lines += spill_lines(reasons, arm)
     lines += edge_lines(reasons)
@@ -143,6 +144,24 @@ def spill_lines(reasons: "Reasons", arm: "ArmReason") -> list[str]:
     width = max(len(format_number(amount)) for amount, _ in amounts)
     lines = [f"  {format_number(amount).rjust(width)}  {path}" for amount, path in amounts]
     return ["", f"{arm.arm} spills over to", *lines]
+
+
+def effect_lines(reasons: "Reasons") -> list[str]:
+    """What choosing an arm does to the outcomes of others, where the interval leaves no doubt about the sign."""
+    if reasons.effects is None or reasons.effects_interval is None:
+        return []
+    low, high = np.moveaxis(np.asarray(reasons.effects_interval, float), -1, 0)
+    clear = [(i, j) for i, j in np.argwhere(low * high > 0).tolist() if i != j]
+    if not clear:
+        return ["", "No effect on another arm is clear yet."]
+    clear.sort(key=lambda pair: -abs(reasons.effects[pair]))
+    lines = []
+    for i, j in clear[:LISTED_EDGES]:
+        moved = format_estimate(float(reasons.effects[i, j]), (float(low[i, j]), float(high[i, j])))
+        lines.append(f"  choosing {quoted(reasons.names[j])} moves {quoted(reasons.names[i])} by {moved}")
+    if len(clear) > LISTED_EDGES:
+        lines.append(f"  ... and {len(clear) - LISTED_EDGES} smaller ones")
+    return ["", "Effects on other arms (intervals without 0):", *lines]
 
 
 def edge_lines(reasons: "Reasons") -> list[str]:

@@ -111,6 +111,8 @@ def decide(
     alone = by_knowledge(explanation, most, limits, arms=history.arms, effort=effort)
     decision = alone if greedy else explanation
     hint = {} if effort_hint is None else {"effort_hint": effort_hint}
+    if history.minimise:
+        hint["quantity"] = f"{learner.policy.quantity}, as a reduction"
     reasons = next_reasons(learner, history, limits, effort, explanation=decision, **hint)
     best = [history.arms[j] for j in np.argsort(-alone.score, kind="stable") if alone.chosen[j]]
     return Recommendation(

@@ -147,6 +147,8 @@ def coming_context(answer: Recommendation) -> Iterator[str]:
     values = dict(zip(history.context_names, history.next_context, strict=True))
     pairs = [f"{name} {short_number(value)}" for name, value in values.items() if "=" not in name]
     pairs += [name for name, value in values.items() if "=" in name and value]  # 0 or 1: whether it is so
+    if not pairs:
+        return
     more = f" and {len(pairs) - LISTED_CONTEXT} more" if len(pairs) > LISTED_CONTEXT else ""
     yield f"Decided for the context: {', '.join(pairs[:LISTED_CONTEXT])}{more}."
 

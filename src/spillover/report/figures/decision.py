@@ -71,7 +71,7 @@ def draw_scores(ax: Axes, reasons: Reasons, shown: Sequence[ArmReason], numbers:
     limit = scale_limit(shown)
     rows = np.arange(len(shown))
     right, left = np.zeros(len(shown)), np.zeros(len(shown))
-    for name, label, color, hatch in PARTS:
+    for name, label, color, hatch in shown_parts(reasons):
         part = np.clip([getattr(arm, name) for arm in shown], -2 * limit, 2 * limit)
         start = np.where(part >= 0, right, left)
         style: dict[str, Any] = {"color": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0.6}
@@ -90,6 +90,14 @@ def draw_scores(ax: Axes, reasons: Reasons, shown: Sequence[ArmReason], numbers:
     ax.set_xlabel(textwrap.fill(f"score: {reasons.quantity}, including exploration", 80), fontsize="small")
     ax.set_title(score_title(reasons, shown), fontsize="medium")
     hide_spines(ax)
+
+
+def shown_parts(reasons: Reasons) -> Sequence[tuple[str, str, str, str]]:
+    """The parts of a score; effects are not split where a policy knows totals only."""
+    if np.isfinite(reasons.adjacency).all() or any(arm.spilled_over for arm in reasons.arms):
+        return PARTS
+    direct, _, exploration = PARTS
+    return (direct[0], "expected effect", *direct[2:]), exploration
 
 
 def write_beyond(ax: Axes, row: int, arm: ArmReason, limit: float) -> None:
