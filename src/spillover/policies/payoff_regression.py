@@ -183,6 +183,7 @@ class PayoffRegression(Policy):
     def explain(self, state: PayoffState, rng: Rng) -> Explanation:
         effect, deviation, index = self.effects(state)
         seen, n = state.seen > 0, effect.shape[-1]
+        usual = self.effects(state._replace(context=np.zeros_like(state.context)))[0]
         return Explanation(
             mean=np.where(seen, effect, np.nan),
             count=np.array(state.pulls),
@@ -193,6 +194,7 @@ class PayoffRegression(Policy):
             weights=np.ones_like(effect),
             score=index,
             pending=np.array(state.in_flight),
+            context_effect=effect - usual if state.context.shape[-1] else None,
             total_interval=around(effect, deviation**2),
         )
 

@@ -114,7 +114,7 @@ def to_text(reasons: "Reasons") -> str:
         lines.append(f"A plan decided this round, not the scores: {reasons.plan}.")
     lines += [f"Score: {reasons.quantity}, including exploration.", ""]
     # under constraints an arm with a lower score may be chosen, so there is no "ahead by"
-    more = [name for name in MORE_TITLES if any(np.isfinite(getattr(arm, name)) for arm in ranked)]
+    more = [name for name in MORE_TITLES if any(np.nan_to_num(getattr(arm, name)) != 0 for arm in ranked)]
     titles = [*TITLES[:-1], *(MORE_TITLES[name] for name in more), TITLES[-1]]
     rows = [titles, *(arm_row(arm, more) for arm in chosen + others[:SHOWN_OTHERS])]
     lines += align_columns([row[: len(titles) - reasons.constrained] for row in rows])

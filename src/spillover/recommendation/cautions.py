@@ -25,6 +25,7 @@ FROM_TABLE = {  # findings of the table that are repeated next to a decision
     "always-together",
     "arms-dependent",
     "choices-follow-season",
+    "constant-outcomes",
     "constant-sum",
     "season-in-residuals",
     "switched-once",
@@ -65,7 +66,7 @@ def cautions(
         *contradictions(reasons, assessment, y, sign),
         *changes(signals),
         *baseline(reasons, assessment, y, sign, fits_baseline),
-        *[finding for finding in assessment.findings if finding.code in FROM_TABLE],
+        *[finding for finding in assessment.warnings if finding.code in FROM_TABLE],
         *few_rounds(assessment, sees_rewards),
     ]
     return sorted(found, key=lambda finding: not finding.warning)

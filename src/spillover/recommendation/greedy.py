@@ -7,13 +7,12 @@ import numpy as np
 
 from spillover.constraints import Constraint
 from spillover.set_search import EFFORT, searched_set
-from spillover.types import Array, BoolArray, Explanation
+from spillover.types import BoolArray, Explanation
 
 
-def known_effects(explanation: Explanation) -> Array:
-    """The expected total effect of each arm, without exploration; 0 for an arm without data."""
-    known = np.isfinite(explanation.mean) & (explanation.count > 0)
-    return np.where(known, explanation.weights * np.where(known, explanation.mean, 0.0), 0.0)
+def known_arms(explanation: Explanation) -> BoolArray:
+    """Arms with data."""
+    return np.asarray(np.isfinite(explanation.mean) & (explanation.count > 0))
 
 
 def by_knowledge(
@@ -25,12 +24,8 @@ def by_knowledge(
     effort: int = EFFORT,
 ) -> Explanation:
     """The same estimates with the exploration bonus left out, and the set that is best by them."""
-    effects = known_effects(explanation)
+    mean = np.where(known_arms(explanation), explanation.mean, 0.0)  # an arm without data is worth nothing yet
+    effects = explanation.weights * mean
     chosen, more = searched_set(effects, budget, constraints, arms=arms, effort=effort)
-    index = np.where(np.isfinite(explanation.mean) & (explanation.count > 0), explanation.mean, 0.0)
     could_gain = more if constraints else None
-    return replace(explanation, index=index, score=effects, chosen=chosen, plan="", could_gain=could_gain)
-
-
-def known_arms(explanation: Explanation) -> BoolArray:
-    return np.asarray(np.isfinite(explanation.mean) & (explanation.count > 0))
+    return replace(explanation, index=mean, score=effects, chosen=chosen, plan="", could_gain=could_gain)
