@@ -54,4 +54,6 @@ def test_too_few_rounds_arms_together_and_constant_outcomes() -> None:
 
 
 def test_nothing_is_known_without_outcomes() -> None:
-    assert why(known=[False] * 3) == ["no arm has an outcome yet"]
+    x, y, _ = table(0, arms=3, effects=EFFECTS)
+    assert why(np.zeros_like(x), y, known=[False] * 3) == ["no arm has an outcome yet"]
+    assert why(known=[False] * 3) == []  # a policy that learns nothing

@@ -31,6 +31,13 @@ def test_what_is_known_alone_is_said_where_exploration_decides() -> None:
     assert all(arm.exploration == 0 for arm in alone.arms)
 
 
+def test_arms_that_are_chosen_to_learn_are_named() -> None:
+    some = answer(index=np.array([2.0, 1.0, 0.1]), score=np.array([2.0, 1.0, 0.1]), budget=2)
+    assert lines(some)[0] == "Next round (2020-05-01): choose a and b (b to learn more)."
+    every = answer(effects=-EFFECTS, index=np.ones(3), score=np.array([1.0, 0.2, 0.1]))
+    assert lines(every)[0] == "Next round (2020-05-01): choose a to learn more."
+
+
 def test_an_answer_that_is_not_clear_yet() -> None:
     found = answer(half_width=5.0)
     assert lines(found)[0] == "Next round (2020-05-01): not yet clear which arms are best; choose a to learn most."

@@ -191,7 +191,7 @@ def outcome_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
     if constant.any():
         names = tuple(name for name, here in zip(data.outcomes, constant.tolist(), strict=True) if here)
         every = "All outcomes" if constant.all() else f"The outcomes of {join_names(names)}"
-        sentence = f"{every} are always the same: nothing can be learned from them."
+        sentence = f"{every} are always the same: they say nothing about the arms."
         yield Finding("constant-outcomes", WARNING if constant.all() else NOTE, sentence, names if data.own else ())
     total = y[data.complete].sum(axis=1)
     if len(total) > ENOUGH and not constant.all() and y.shape[1] > 1 and np.ptp(total) <= NEGLIGIBLE * scale:

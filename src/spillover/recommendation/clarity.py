@@ -22,8 +22,9 @@ def unclear(reasons: Reasons, best: BoolArray, assessment: Assessment, sees_rewa
     table; then arms can be told apart however they were chosen.
     """
     known = np.array([arm.known for arm in reasons.arms])
-    if not known.any():
-        yield "no arm has an outcome yet"
+    if not known.any():  # nothing has arrived, or the policy learns nothing
+        if not any(arm.times_known for arm in assessment.averages):
+            yield "no arm has an outcome yet"
         return
     constant = assessment.find("constant-outcomes")
     if constant is not None and constant.warning:

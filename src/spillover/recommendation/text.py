@@ -95,9 +95,9 @@ def headline(answer: Recommendation) -> str:
 def to_learn(answer: Recommendation) -> str:
     """The chosen arms that would not be chosen by what is known alone."""
     extra = [arm for arm in answer.choose if arm not in answer.greedy]
-    if answer.without_exploration or not extra or len(extra) == len(answer.choose) or not answer.greedy:
-        return " to learn more" if extra and answer.greedy and not answer.without_exploration else ""
-    return f" ({all_names(extra)} to learn more)"
+    if answer.without_exploration or not extra or not any(arm.known for arm in answer.reasons.arms):
+        return ""
+    return " to learn more" if len(extra) == len(answer.choose) else f" ({all_names(extra)} to learn more)"
 
 
 def all_names(names: Sequence[str]) -> str:
