@@ -10,6 +10,7 @@ from spillover.kernels.build import gufunc
 
 NEGLIGIBLE: Final = 1e-6  # hypotheses less probable than this do not affect a decision
 LEAST_NOISE: Final = 1e-4  # variance of an observed effect, as in the filter
+LASTING: Final = 4.0  # the variance of the weights counts so many times: what is learned of the graph lasts longer
 NO_WEIGHT: Final = 1e-9  # an arm with a smaller total effect per unit is not worth exploring
 
 
@@ -91,7 +92,7 @@ def instrumental_index(
         rival = runner_up if inside else threshold
         sign = -1.0 if inside else 1.0
         afresh = prior_mean + shift[i]
-        deviation = math.sqrt(weights[i] ** 2 * prior_deviation**2 + afresh**2 * weight_variance[i])
+        deviation = math.sqrt(weights[i] ** 2 * prior_deviation**2 + LASTING * afresh**2 * weight_variance[i])
         missed = idle[i] * excess(sign * weights[i] * afresh, deviation, sign * rival)
         variance = max(max(pooled[0], noise[i, 1]), LEAST_NOISE * pooled[1] ** 2)
         for k in range(hypotheses):
@@ -102,6 +103,6 @@ def instrumental_index(
                     continue
                 m = (fresh[k, i] if side == 1 else stayed[k, i]) + shift[i]
                 strength = gained + (prior_weight if side == 1 else base_weight[k, i])
-                spread = weights[i] ** 2 * (variance / strength + shift_variance[i]) + m * m * weight_variance[i]
+                spread = weights[i] ** 2 * (variance / strength + shift_variance[i]) + LASTING * m * m * weight_variance[i]
                 missed += part * excess(sign * weights[i] * m, math.sqrt(spread), sign * rival)
         index[i] += horizon * missed / (1.0 + in_flight[i]) ** 2 / weights[i]

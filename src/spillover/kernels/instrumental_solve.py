@@ -10,7 +10,7 @@ from spillover.kernels.build import gufunc
 
 EDGE_SCALE: Final = 0.5  # an edge that exists is half normal (normal if signed) with this scale
 EDGE_DEVIATION: Final = 0.3  # prior deviation of an edge in the test for confounding
-SHARED: Final = 0.3  # prior correlation between the error of an equation and its regressors ...
+SHARED: Final = 0.5  # prior correlation between the error of an equation and its regressors ...
 SHARED_WEIGHT: Final = 300.0  # ... and the rounds that this prior is worth
 DOUBTFUL: Final = 0.5  # standard deviations of the evidence from all equations at which it is believed by half ...
 STEEPNESS: Final = 2.0  # ... and how fast belief grows beyond
@@ -232,9 +232,12 @@ def sparse_edges(precision, product, site_precision, site_product, mean, covaria
 def solve_row(
     i, unit, ff, qf, qq, fy, qy, rounds, coefficients, edge_variance, slope, rest_covariance, noise, probability, trust,
     covariance, site_precision, site_product, evidence, total_effects, allowed, rest_precision, edge_prior, trusted,
-    signed,
+    doubt, signed,
 ):  # fmt: skip
-    """The coefficients of one equation and their uncertainty; trusted: least squares, from 0 (not at all) to 1."""
+    """The coefficients of one equation and their uncertainty; trusted: least squares, from 0 (not at all) to 1.
+
+    doubt: the weight of this equation's own evidence against least squares; 0 if no equation shows a common cause.
+    """
     n, d = allowed.shape[0], fy.shape[1]
     rest = d - n
     picked = np.empty(d, np.int64)
@@ -266,7 +269,7 @@ def solve_row(
             shared, evidence[i, 0], evidence[i, 1] = confounding(
                 precision, product, rest_of_precision, rest_of_product, prior, edges, count
             )
-        rho = trusted / (1.0 + count * shared)
+        rho = trusted / (1.0 + count * shared * doubt)
     trust[i] = rho
     precision += rho * rest_of_precision
     product += rho * rest_of_product
@@ -445,13 +448,14 @@ def solve_equations(
     n = weights.shape[0]
     before = pooled[0] / pooled[1] ** 2
     pooled[1] = data_unit(moments)
-    trusted = 1.0 if ordered else unconfounded(evidence)
+    plausible = unconfounded(evidence)
+    trusted, doubt = (1.0, 1.0 - plausible) if ordered else (plausible, 1.0)
     for i in range(n):
         if rounds[i, 0] + rounds[i, 1] > 0.0:
             solve_row(
                 i, pooled[1], ff[i], qf[i], qq[i], fy[i], qy[i], rounds, coefficients, edge_variance, slope,
                 rest_covariance, noise, probability, trust, covariance, site_precision, site_product, evidence,
-                total_effects, allowed, rest_precision, edge_prior, trusted, signed,
+                total_effects, allowed, rest_precision, edge_prior, trusted, doubt, signed,
             )  # fmt: skip
             for kind in range(2):
                 expected = pooled[0] if kind == 1 else FIRST_ROW_NOISE * pooled[1] ** 2
