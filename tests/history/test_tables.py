@@ -380,3 +380,31 @@ def test_arms_are_permuted_with_their_names_and_outcomes_scale() -> None:
     assert (swapped.x == found.x[:, ::-1]).all()
     cents = read_history(changed(LONG, orders=[100 * value for value in LONG["orders"]]))
     assert (cents.y == 100 * found.y).all()
+
+
+@pytest.mark.parametrize(
+    ("part", "cells", "first", "following"),
+    [
+        ("Month", ["Oct", "November", "Dec", "1", "Feb", "Mar", "Apr", "May"], "2025-10", "2026-06"),
+        ("Quarter", ["Q4", "Q4", "Q4", "Q1", "Q1", "Q1", "Q1", "Q1"], "2020Q4", "2028Q1"),
+        ("Week", ["W50", "W51", "W52", "W1", "W2", "W3", "W4", "W5"], "2025-W50", "2026-W06"),
+    ],
+)
+def test_parts_of_a_year_may_be_written_with_words(part, cells, first, following) -> None:
+    years = range(2020, 2028) if part == "Quarter" else [2025] * 3 + [2026] * 5
+    table = {"Year": list(years), part: cells, **without(WIDE, "week", "temp")}
+    found = read_history(table)
+    assert (found.rounds[0], found.following, found.arms) == (first, following, ("north", "south"))
+
+
+def test_rounds_that_cannot_be_read_are_not_replaced_by_the_order_of_rows() -> None:
+    table = changed(WIDE, week=[f"stage {letter}" for letter in "abcdefgh"])
+    refused(table, "week = 'stage a': must be a whole number", "--columns round=")
+    assert read_history(table, columns="round=").rounds == tuple("12345678")
+
+
+def test_rows_in_their_order_are_said() -> None:
+    said = "no column of rounds: the rows are taken in their order"
+    assert said in read_history(without(WIDE, "week")).notes
+    assert said not in read_history(without(WIDE, "week"), columns="round=").notes
+    assert said not in read_history(WIDE).notes

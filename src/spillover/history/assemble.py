@@ -8,6 +8,7 @@ import numpy as np
 
 from spillover.history.columns_option import STAR, Item, write_item
 from spillover.history.context import BUILT_IN, Context, Part, built_in, column_parts, whole_context
+from spillover.history.find_rounds import NO_ROUNDS
 from spillover.history.frame import Frame
 from spillover.history.groups import collapsed
 from spillover.history.naming import did_you_mean, quote_names
@@ -43,7 +44,8 @@ def assemble(
     panel = build_panel(frame, reading, natural_order)
     split = split_rounds(panel)
     refuse_undecided(frame, panel, split)
-    notes = [*panel.dates.notes, *split.notes, *missing_notes(panel, split.played, reading)]
+    in_order = [NO_ROUNDS.reason] if reading.reasons.get("round") == NO_ROUNDS.reason else []
+    notes = [*in_order, *panel.dates.notes, *split.notes, *missing_notes(panel, split.played, reading)]
     given_context = context_of(frame, panel, split, context, reading, next_context or {})
     whole = Reading(**{**reading.__dict__, "context": tuple(context)})
     if given_context is not None:
