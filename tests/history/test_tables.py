@@ -408,3 +408,58 @@ def test_rows_in_their_order_are_said() -> None:
     assert said in read_history(without(WIDE, "week")).notes
     assert said not in read_history(without(WIDE, "week"), columns="round=").notes
     assert said not in read_history(WIDE).notes
+
+
+@pytest.mark.parametrize("form", ["csv", "xlsx", "pandas", "polars"])
+def test_empty_decisions_mean_no_where_nothing_else_does(form, tmp_path) -> None:
+    marks = {name: [value or None for value in WIDE[name]] for name in ("promo_north", "promo_south")}
+    found = read_history(in_format(changed(WIDE, **marks), form, tmp_path))
+    np.testing.assert_array_equal(found.x, read_history(WIDE).x)
+    assert "8 empty decisions taken as not chosen: no other cell says so" in found.notes
+    coming = {
+        name: [*values, "2026-W09" if name == "week" else None] for name, values in changed(WIDE, **marks).items()
+    }
+    assert read_history(coming).following == "2026-W09"
+    assert len(read_history(coming).rounds) == 8
+    one_no = changed(WIDE, **marks | {"promo_south": [0, *marks["promo_south"][1:]]})
+    refused(one_no, "7 decisions missing although there is an outcome")
+
+
+def test_empty_decisions_of_columns_with_plain_names() -> None:
+    marks = {name: [value or None for value in PAYOFF[name]] for name in ("tv", "radio")}
+    found = read_history(changed(PAYOFF, **marks))
+    assert found.arms == ("radio", "tv")
+    np.testing.assert_array_equal(found.x, read_history(PAYOFF).x)
+
+
+def test_an_outcome_may_be_yes_or_no() -> None:
+    table = changed(PAYOFF, revenue=["yes", "no", "yes", None, "no", "Y", "N", "yes"])
+    found = read_history(table, columns="outcome=revenue")
+    assert found.y[found.arrived, 0].tolist() == [1, 0, 1, 0, 1, 0, 1]
+    refused(changed(PAYOFF, revenue=["yes"] * 8), "revenue = 'yes': must be", columns="outcome=revenue")
+
+
+def test_amounts_without_telling_names_are_asked_for_with_a_line_to_paste() -> None:
+    spend = changed(PAYOFF, tv=[10, 0, 5, 3, 8, 0, 2, 1], radio=[0, 4, 3, 0, 2, 1, 7, 9])
+    line = "--columns 'dose=tv;radio'"
+    refused(spend, line, doses=True)
+    refused(spend, line)
+    assert read_history(spend, columns="dose=tv;radio").arms == ("radio", "tv")
+
+
+def test_titles_above_the_column_names_are_recognised(tmp_path) -> None:
+    path = tmp_path / "report.csv"
+    path.write_text("Report" + "," * (len(WIDE) - 1) + "\n" + csv_text(WIDE))
+    refused(path, "5 of 6 columns have no name: the first line must have the column names")
+
+
+def test_other_sheets_are_named(tmp_path) -> None:
+    path = tmp_path / "book.xlsx"
+    notes = pd.DataFrame({"Notes": ["see the other sheet", "by me"]})
+    for first, second, names in ((notes, pd.DataFrame(WIDE), ("Read me", "Data")), (pd.DataFrame(WIDE), notes, "AB")):
+        with pd.ExcelWriter(path) as book:
+            first.to_excel(book, sheet_name=names[0], index=False)
+            second.to_excel(book, sheet_name=names[1], index=False)
+        if first is notes:
+            refused(path, "sheet 'Read me' (only the first sheet is read; there are also: 'Data')")
+    assert read_history(path).notes[0] == "sheet 'A' is read, the first one that has cells; not used: 'B'"

@@ -13,6 +13,7 @@ from spillover.history.columns_option import Item
 from spillover.history.find_roles import arm_key
 from spillover.history.find_rounds import ask_order, part_numbers
 from spillover.history.flags import ACCEPTED as YES_OR_NO
+from spillover.history.flags import MISSING
 from spillover.history.frame import Frame
 from spillover.history.number_text import Unclear, is_empty
 from spillover.history.periods import ACCEPTED as ROUNDS
@@ -315,8 +316,11 @@ def report_no_flags(column: Column, problems: Problems) -> None:
 
 
 def numbers(column: Column, problems: Problems) -> Array:
-    """The numbers of a column; cells that are none are reported."""
+    """The numbers of a column, yes as 1 and no as 0 if both occur; cells that are none of these are reported."""
     found = column.numbers
+    flags = column.flags if isinstance(found, Unclear) else None
+    if flags is not None and (flags == 1).any() and (flags == 0).any():
+        return np.where(flags == MISSING, np.nan, flags)
     if isinstance(found, Unclear):
         bad = np.array([text in found.texts for text in column.texts] + [False])
         texts, codes, accepted = column.texts, column.encoded[0], found.accepted

@@ -119,6 +119,12 @@ def wanted_names(options: Options) -> list[str]:
 
 
 def read_opened(opened: Opened, options: Options) -> History:
+    """The history in a table, with what is to be said of its file."""
+    found = read_form(opened, options)
+    return replace(found, notes=(*opened.notes, *found.notes)) if opened.notes else found
+
+
+def read_form(opened: Opened, options: Options) -> History:
     """A table in the plain form is read as such; any other by what its columns seem to be."""
     renamed = plain_names(options.wanted)
     special = bool(options.context or options.doses or options.next_context or options.style.point)

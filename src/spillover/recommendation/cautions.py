@@ -26,6 +26,7 @@ FROM_TABLE = {  # findings of the table that are repeated next to a decision
     "arms-dependent",
     "choices-follow-season",
     "constant-sum",
+    "outlier",
     "season-in-residuals",
     "switched-once",
 }

@@ -95,8 +95,11 @@ def headline(answer: Recommendation) -> str:
 def to_learn(answer: Recommendation) -> str:
     """The chosen arms that would not be chosen by what is known alone."""
     extra = [arm for arm in answer.choose if arm not in answer.greedy]
-    if answer.without_exploration or not extra or len(extra) == len(answer.choose) or not answer.greedy:
-        return " to learn more" if extra and answer.greedy and not answer.without_exploration else ""
+    guided = any(arm.known for arm in answer.reasons.arms) and not answer.reasons.planned
+    if answer.without_exploration or not extra or not guided:
+        return ""
+    if len(extra) == len(answer.choose):
+        return " to learn more"
     return f" ({all_names(extra)} to learn more)"
 
 
