@@ -463,3 +463,19 @@ def test_other_sheets_are_named(tmp_path) -> None:
         if first is notes:
             refused(path, "sheet 'Read me' (only the first sheet is read; there are also: 'Data')")
     assert read_history(path).notes[0] == "sheet 'A' is read, the first one that has cells; not used: 'B'"
+
+
+def test_names_in_levels_are_joined() -> None:
+    frame = pd.DataFrame(without(WIDE, "temp")).set_index("week")
+    for order in (1, -1):
+        levels = frame.set_axis(
+            pd.MultiIndex.from_tuples([tuple(c.split("_")[::order]) for c in frame.columns]), axis=1
+        )
+        for table in (levels, levels.reset_index()):
+            found = read_history(table)
+            assert (found.arms, found.rounds) == (("north", "south"), tuple(WEEKS))
+            np.testing.assert_array_equal(found.y, read_history(WIDE).y)
+
+
+def test_a_table_without_anything_is_refused_in_one_line() -> None:
+    assert len(refused(pd.DataFrame(), "table: is empty: must have a row for each round")) == 1

@@ -189,6 +189,8 @@ def read_any(opened: Opened, options: Options, *, only_blank: bool = False) -> H
 
     frame = whole_frame(opened, options.progress).styled(options.style)
     if not frame.rows:
+        if not frame.names:
+            raise ValueError(f"{opened.path}: is empty: must have a row for each round, or for each round and arm")
         problems = Problems()
         if plain_source(opened, plain_names(options.wanted) or {}, problems) is None:
             raise problems.error(str(opened.path), lambda rows: [])
