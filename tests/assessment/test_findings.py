@@ -245,3 +245,24 @@ def test_a_season_in_the_context_does_no_harm() -> None:
     month = np.eye(12)[np.arange(120) % 12][:, 1:]
     assert "choices-follow-season" in codes(assess(x, y, rounds=labels))
     assert "choices-follow-season" not in codes(assess(x, y, rounds=labels, context=month))
+
+
+def test_an_outcome_far_from_all_others_is_named() -> None:
+    x, y, _ = table(11)
+    assert assess(x, y).find("outlier") is None
+    y[40, 2] = -1e6
+    found = said(assess(x, y, rounds=days(len(x))), "outlier")
+    assert found.warning
+    assert found.arms == ("arm 3",)
+    assert found.sentence.startswith("The outcome of arm 3 in round 2020-02-10 is -1,000,000, where ")
+    y[50, 0] = 1e4
+    assert "(1 more outcome like this)" in said(assess(x, y), "outlier").sentence
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_heavy_tails_and_many_zeros_are_no_outliers(scale) -> None:
+    x, y, _ = table(12)
+    draw = np.random.default_rng(0)
+    assert assess(x, scale * np.exp(draw.normal(size=y.shape))).find("outlier") is None
+    assert assess(x, scale * draw.poisson(0.05, y.shape).astype(float)).find("outlier") is None
+    assert assess(x, np.where(x, 1e6 * scale, scale * y)).find("outlier") is None

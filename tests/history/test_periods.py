@@ -27,6 +27,11 @@ from spillover.history.periods import AskOrder, parse_rounds
         (["2026/1/5", "2026/1/6", "2026/1/7"], ("2026-01-05", "2026-01-06", "2026-01-07"), "2026-01-08"),
         (["5 Jan 2026", "Jan 6, 2026", "07-Jan-2026"], ("2026-01-05", "2026-01-06", "2026-01-07"), "2026-01-08"),
         (["2026-01"], ("2026-01",), "2026-02"),
+        (["Jan-26", "Dec-25", "Feb-26"], ("2025-12", "2026-01", "2026-02"), "2026-03"),
+        (["Jan '26", "Feb '26"], ("2026-01", "2026-02"), "2026-03"),
+        (["1-Jan-26", "2-Jan-26", "31-Dec-25"], ("2025-12-31", "2026-01-01", "2026-01-02"), "2026-01-03"),
+        (["Week 10", "Week 9"], ("9", "10"), "11"),
+        (["KW2", "KW1"], ("1", "2"), "3"),
     ],
 )
 def test_rounds_are_ordered_and_the_next_one_is_named(texts, labels, following) -> None:
@@ -41,6 +46,19 @@ def test_day_and_month_are_asked_for_if_no_value_settles_their_order() -> None:
         parse_rounds(texts)
     assert calendar(texts, "day-first").labels == ("2026-01-05", "2026-01-06")
     assert calendar(texts, "month-first").labels == ("2026-05-01", "2026-06-01")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"{month}-{day:02d}" for month in ("Jan", "Feb") for day in (2, 9, 16, 23)],
+        [f"Mar-{day:02d}" for day in range(1, 32)],
+        ["Dec-19", "Dec-20", "Dec-21"],
+        ["Week 1", "Day 2"],
+    ],
+)
+def test_a_month_with_a_number_that_may_be_the_day_is_not_guessed(texts) -> None:
+    assert (calendar(texts).rank == -1).all()
 
 
 @pytest.mark.parametrize(

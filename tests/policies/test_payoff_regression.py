@@ -42,7 +42,7 @@ def test_without_a_change_it_is_a_bayesian_regression():
     design = np.hstack([amount, amount * c, np.ones((60, 1)), c])
     noise = BUDGET / 4.0  # assumed of the first hypothesis
     prior = np.diag(1.0 / np.concatenate([np.full(2 * N, SPREAD), np.full(2, 100.0)])) * noise
-    middle = np.concatenate([np.full(N, 0.5), np.zeros(N + 2)])
+    middle = np.concatenate([np.full(N, 0.5), np.zeros(N), [rounds.y[0, 0]], [0.0]])
     precision = design.T @ design + prior
     wanted = np.linalg.solve(precision, design.T @ rounds.y[:, 0] + prior @ middle)
     first = int(np.flatnonzero(state.change_round == 0)[0])
@@ -131,3 +131,13 @@ def test_the_policy_for_what_is_observed(observes):
     assert type(policy.for_problem(sp.Problem(N, BUDGET, observes="both", context=1))) is sp.InstrumentalSEM
     signed = sp.SwitchingSEM(graph=sp.AdaptiveGraph(signed=True)).for_problem(sp.Problem(N, BUDGET, observes="overall"))
     assert signed.signed
+
+
+def test_a_constant_added_to_all_payoffs_changes_nothing_but_the_baseline():
+    rounds = rounds_of(3, 40, effects=np.array([0.2, 0.9, 0.5, -0.3]), context=1, slopes=np.zeros((1, N)))
+    shifted = rounds._replace(y=rounds.y + np.array([1000.0, 0.0, 0.0, 0.0]))
+    problem = sp.Problem(N, BUDGET, observes="payoff", context=1, baseline=True)
+    policy, state = learned(problem, rounds)
+    np.testing.assert_allclose(policy.effects(learned(problem, shifted)[1]), policy.effects(state), rtol=1e-8)
+    with pytest.raises(ValueError, match=r"noise = 0\.0: must be a positive number"):
+        PayoffRegression(noise=0.0)

@@ -118,3 +118,10 @@ def test_an_overview_of_a_table() -> None:
     assert words.endswith("Next: spillover next sales.csv --budget 1")
     assert "Can be learned:" in words
     assert "Cannot" not in words
+
+
+def test_arms_that_only_exploration_chooses_are_to_learn_more() -> None:
+    less = np.array([-1.0, -0.9, -2.0])
+    found = answer(mean=less, index=np.array([1.0, -0.9, -2.0]), score=np.array([1.0, -0.9, -2.0]))
+    assert (found.choose, found.greedy) == (["a"], ())
+    assert lines(found)[0] == "Next round (2020-05-01): choose a to learn more."

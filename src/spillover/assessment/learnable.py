@@ -33,7 +33,7 @@ def size_findings(data: Data) -> Iterator[Finding]:
     what += f", {count_of(data.context.shape[1], 'context column')}" if data.context.shape[1] else ""
     what += f" and the effects of {count_of(len(data.arms), 'arm')})"
     if rounds <= unknowns:
-        sentence = f"{count_of(rounds, 'round')} with outcomes are too few for {what}."
+        sentence = f"{count_of(rounds, 'round')} with outcomes {'is' if rounds == 1 else 'are'} too few for {what}."
         yield Finding("too-few-rounds", WARNING, sentence)
     elif rounds < ENOUGH * unknowns:
         sentence = f"{count_of(rounds, 'round')} with outcomes are few for {what}: expect wide intervals."

@@ -8,6 +8,7 @@ import numpy as np
 
 from spillover.history.columns_option import STAR, Item, write_item
 from spillover.history.context import BUILT_IN, Context, Part, built_in, column_parts, whole_context
+from spillover.history.find_rounds import NO_ROUNDS
 from spillover.history.frame import Frame
 from spillover.history.groups import collapsed
 from spillover.history.naming import did_you_mean, quote_names
@@ -40,10 +41,11 @@ def assemble(
     further: Sequence[str] = (),
 ) -> History:
     """The history that a table holds under a reading of its columns. further: other options, for the line to paste."""
-    panel = build_panel(frame, reading, natural_order)
+    panel, blanks = with_blanks_as_no(build_panel(frame, reading, natural_order))
     split = split_rounds(panel)
     refuse_undecided(frame, panel, split)
-    notes = [*panel.dates.notes, *split.notes, *missing_notes(panel, split.played, reading)]
+    in_order = [NO_ROUNDS.reason] if reading.reasons.get("round") == NO_ROUNDS.reason else []
+    notes = [*in_order, *blanks, *panel.dates.notes, *split.notes, *missing_notes(panel, split.played, reading)]
     given_context = context_of(frame, panel, split, context, reading, next_context or {})
     whole = Reading(**{**reading.__dict__, "context": tuple(context)})
     if given_context is not None:
@@ -78,6 +80,17 @@ def assemble(
         taken=whole.taken(frame.names),
         columns_option=option_line(whole.columns(frame.names), further),
     )
+
+
+def with_blanks_as_no(panel: Panel) -> tuple[Panel, list[str]]:
+    """Where no cell says "not chosen", empty cells of rounds with a decision or an outcome do; and a note."""
+    there = ~np.isnan(panel.decision)
+    played = there.any(axis=1, keepdims=True) | ~np.isnan(panel.y).all(axis=1, keepdims=True)
+    blank = ~there & panel.present & played
+    if not blank.any() or not there.any() or (panel.decision == 0).any():
+        return panel, []
+    note = f"{counted(int(blank.sum()), 'empty decision')} taken as not chosen: no other cell says so"
+    return panel._replace(decision=np.where(blank, 0.0, panel.decision)), [note]
 
 
 def split_rounds(panel: Panel) -> Split:

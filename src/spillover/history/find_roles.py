@@ -174,9 +174,9 @@ def named_decisions(frame: Frame, layout: Layout) -> list[Candidate]:
 
 
 def is_constant(column: Column) -> bool:
-    """Whether all cells that are yes or no are the same."""
+    """Whether all cells are the same; an empty cell may mean no."""
     flags = column.flags
-    return flags is not None and not bool((flags == 1).any() and (flags == 0).any())
+    return flags is not None and not bool((flags == 1).any() and (flags < 1).any())
 
 
 def is_amount(column: Column) -> bool:

@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover.history import words
+from spillover.history.cells import quote_cell
 from spillover.history.column import Column
 from spillover.history.frame import Frame
-from spillover.history.periods import NUMBER
+from spillover.history.periods import ACCEPTED, NUMBER, part_value
 from spillover.history.reading import BY_NAME, GIVEN
 from spillover.history.table import MOST_ARMS
-from spillover.types import IntArray
+from spillover.types import Array, IntArray
 
 DATES = "by its content: dates"
 ROW_NUMBERS = "by its content: it numbers the rows"
@@ -101,7 +102,16 @@ def is_whole(column: Column) -> bool:
 def is_part(column: Column, kind: str) -> bool:
     """Whether the cells are months, quarters or weeks of a year."""
     most = {"month": 12, "quarter": 4, "week": 53}[kind]
-    return is_whole(column) and bool(np.nanmin(column.numbers) >= 1 and np.nanmax(column.numbers) <= most)
+    values = part_numbers(column, kind)
+    known = values[~np.isnan(values)]
+    return bool(len(known) and (known % 1 == 0).all() and known.min() >= 1 and known.max() <= most)
+
+
+def part_numbers(column: Column, kind: str) -> Array:
+    """The month, quarter or week of every row: a number, a month's name, Q1, W5; NaN where it is none."""
+    if column.quick_numbers is not None:
+        return column.quick_numbers
+    return np.array([*(part_value(kind, text) for text in column.texts), np.nan])[column.encoded[0]]
 
 
 def joint_codes(frame: Frame, names: Sequence[str]) -> IntArray:
@@ -146,7 +156,7 @@ def names_units(column: Column) -> bool:
     """Whether a column holds names, or numbers that are called identifiers."""
     if column.quick_numbers is not None:
         return bool(re.search(r"(^|[_. ])[a-z]{0,4}id$", column.name.casefold())) and is_whole(column)
-    return not column.is_number and column.rounds is None
+    return not column.is_number and (column.rounds is None or column.rounds.kind == NUMBER)
 
 
 def one_to_one(frame: Frame, names: Sequence[str]) -> bool:
@@ -171,6 +181,7 @@ def find_layouts(frame: Frame, rounds: Sequence[str] | None, arm: str | None) ->
             return [Layout(candidate, name, reason) for name, reason in arms]
     if candidates:
         refuse_repeated(frame, candidates[0])
+    refuse_unreadable(frame)
     return [Layout(NO_ROUNDS)]
 
 
@@ -180,6 +191,8 @@ def wide_layout(frame: Frame, rounds: Sequence[str] | None) -> Layout:
         return Layout(RoundColumns(tuple(rounds), GIVEN, 0))
     candidates = round_candidates(frame)
     fitting = [candidate for candidate in candidates if are_distinct(frame, candidate.names)]
+    if not candidates:
+        refuse_unreadable(frame)
     return Layout((fitting or candidates or [NO_ROUNDS])[0])
 
 
@@ -187,6 +200,16 @@ def only_arm(frame: Frame) -> str | None:
     """A column that names the arm, the same one in every row."""
     named = [column for column in frame.columns if words.rank(column.name, words.ARM) is not None]
     return next((column.name for column in named if len(np.unique(column.codes)) == 1), None)
+
+
+def refuse_unreadable(frame: Frame) -> None:
+    """A column that is called a round and has another value in every row, none of which can be read."""
+    for column in frame.columns:
+        if words.rank(column.name, words.ROUND) is not None and column.is_unique and not column.is_number:
+            cell = f"{column.name} {quote_cell(column.texts[0])}"
+            raise ValueError(
+                f"{frame.name}: {cell}: must be {ACCEPTED}; to take the rows in their order, add --columns round="
+            )
 
 
 def refuse_repeated(frame: Frame, rounds: RoundColumns) -> None:

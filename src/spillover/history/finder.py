@@ -1,15 +1,19 @@
 """How to read a table: what each column means, found by name and by content; several good answers are a question."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spillover.history.columns_option import Item, Wanted
+from spillover.history.columns_option import Item, Wanted, write_columns
 from spillover.history.find_roles import (
     FROM_CONTENT,
     SURE_ROUNDS,
     UNNAMED,
     Candidate,
     is_amount,
+    is_circumstance,
+    is_label,
+    is_outcome,
     long_decisions,
     outcomes_of,
     own_rewards,
@@ -22,6 +26,7 @@ from spillover.history.naming import quote_names
 from spillover.history.problems import HistoryError
 from spillover.history.reading import GIVEN, Reading, option_line, resolve
 
+UNNAMED_COLUMN = re.compile(r"column \d+")  # as columns without a name are called
 LISTED = 8  # readings in a question
 MOST_ASKED = 20  # decisions that are looked at, if that many are equally plausible
 STAR_SHOWN = str.maketrans({"\0": "*"})
@@ -145,6 +150,10 @@ def shown(frame: Frame, reading: Reading, role: str) -> str:
 def nothing_found(frame: Frame, layout: Layout, decided: Sequence[Item] | None, amounts: bool) -> str:
     """Why a table cannot be read, and what to do."""
     there = f"there are: {quote_names(frame.names)}"
+    unnamed = sum(UNNAMED_COLUMN.fullmatch(name) is not None for name in frame.names)
+    if 2 * unnamed > len(frame.names):
+        above = "the first line must have the column names: delete titles and empty lines above them"
+        return f"{unnamed} of {len(frame.names)} columns have no name: {above}; {there}"
     decisions = decision_candidates(frame, layout, decided, amounts)
     if decisions:
         names = ", ".join(sorted(decisions[0].columns)[:4])
@@ -156,9 +165,20 @@ def nothing_found(frame: Frame, layout: Layout, decided: Sequence[Item] | None, 
         some = ", ".join(item.name for item in best.items[:3]) + (" ..." if len(best.items) > 3 else "")
         return (
             f"no column says what was chosen with yes or no; {some} may be amounts: add --doses to take them as such, "
-            f"or name the columns with --columns dose=NAME;NAME; {there}"
+            f"or name the columns with --columns 'dose=NAME;NAME'; {there}"
         )
-    kind = "amounts" if amounts else "0 and 1, or yes and no"
-    example = "dose=NAME;NAME" if amounts else "chosen=NAME"
-    more = f" (such as dose={groups[0].pattern.translate(STAR_SHOWN)})" if amounts and groups else ""
-    return f"no column says what was chosen ({kind}): name it with --columns {example}{more}; {there}"
+    pattern = f"dose={groups[0].pattern.translate(STAR_SHOWN)}" if groups else loose_amounts(frame, layout)
+    such = f" (such as {option_line(pattern)})" if pattern else ""
+    if amounts:
+        return f"no column says what was chosen (amounts): name it with --columns 'dose=NAME;NAME'{such}; {there}"
+    doses = f", or the amounts with --columns 'dose=NAME;NAME'{such}" if pattern else ""
+    return (
+        f"no column says what was chosen (0 and 1, or yes and no): name it with --columns chosen=NAME{doses}; {there}"
+    )
+
+
+def loose_amounts(frame: Frame, layout: Layout) -> str:
+    """Columns that may be amounts by their content alone, as text for `--columns`."""
+    able = [c for c in frame.columns if is_amount(c) and c.name not in (*layout.rounds.names, layout.arm)]
+    items = [Item(c.name) for c in able if not (is_outcome(c.name) or is_circumstance(c.name) or is_label(c))]
+    return write_columns({"dose": tuple(items[:LISTED])}) if items else ""

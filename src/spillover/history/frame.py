@@ -1,5 +1,6 @@
 """A whole table in memory, from a file, standard input, a data frame or columns of values."""
 
+import ast
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -102,13 +103,28 @@ def clear_names(names: Sequence[str], table: Any) -> list[str | None]:
 
     found: list[str | None] = []
     for place, name in enumerate(names):
-        text = str(name).strip()
+        text = joined_levels(str(name)).strip()
         if INDEX.fullmatch(text):
             text = "index" if not pa.types.is_integer(table.schema.field(place).type) else ""
             found.append(text or None)
         else:
             found.append(text or ("rownames" if place == 0 else f"column {place + 1}"))
     return found
+
+
+def joined_levels(name: str) -> str:
+    """A name in several levels, as pandas has them, with points between the levels.
+
+    >>> joined_levels("('sales', 'north')"), joined_levels("('week', '')"), joined_levels("(sales)")
+    ('sales.north', 'week', '(sales)')
+    """
+    if not (name.startswith("(") and name.endswith(")")):
+        return name
+    try:
+        levels = ast.literal_eval(name)
+    except (ValueError, SyntaxError):
+        return name
+    return ".".join(str(level) for level in levels if level != "") if isinstance(levels, tuple) else name
 
 
 def readable_cells(name: str, label: str, cells: Any) -> Any:

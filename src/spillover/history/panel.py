@@ -11,8 +11,9 @@ from spillover.history.check import check_spelling
 from spillover.history.column import Column
 from spillover.history.columns_option import Item
 from spillover.history.find_roles import arm_key
-from spillover.history.find_rounds import ask_order
+from spillover.history.find_rounds import ask_order, part_numbers
 from spillover.history.flags import ACCEPTED as YES_OR_NO
+from spillover.history.flags import MISSING
 from spillover.history.frame import Frame
 from spillover.history.number_text import Unclear, is_empty
 from spillover.history.periods import ACCEPTED as ROUNDS
@@ -84,12 +85,13 @@ def round_places(frame: Frame, names: Sequence[str], problems: Problems) -> tupl
 
 def joined(frame: Frame, names: Sequence[str]) -> tuple[IntArray, list[str]]:
     """Rounds that are written in two or three columns, as codes and texts."""
-    numbers = [np.asarray(frame[name].numbers, float) for name in names]
+    kind = next((kind for kind, some in PARTS.items() if is_a(names[1], some)), "month")
+    numbers = [np.asarray(frame[name].numbers, float) for name in names if name != names[1]]
+    numbers.insert(1, part_numbers(frame[names[1]], kind))
     whole = np.stack([np.where(np.isnan(one), -1, one).astype(np.int64) for one in numbers], axis=1)
     kinds, codes = np.unique(whole, axis=0, return_inverse=True)
     if len(names) == 3:
         return codes.ravel(), [f"{year:04d}-{month:02d}-{day:02d}" for year, month, day in kinds.tolist()]
-    kind = next((kind for kind, some in PARTS.items() if is_a(names[1], some)), "month")
     return codes.ravel(), joined_periods(four_digit_years(kinds[:, 0]), kinds[:, 1].tolist(), kind)
 
 
@@ -314,8 +316,11 @@ def report_no_flags(column: Column, problems: Problems) -> None:
 
 
 def numbers(column: Column, problems: Problems) -> Array:
-    """The numbers of a column; cells that are none are reported."""
+    """The numbers of a column, yes as 1 and no as 0 if both occur; cells that are none of these are reported."""
     found = column.numbers
+    flags = column.flags if isinstance(found, Unclear) else None
+    if flags is not None and (flags == 1).any() and (flags == 0).any():
+        return np.where(flags == MISSING, np.nan, flags)
     if isinstance(found, Unclear):
         bad = np.array([text in found.texts for text in column.texts] + [False])
         texts, codes, accepted = column.texts, column.encoded[0], found.accepted

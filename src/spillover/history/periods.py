@@ -31,12 +31,20 @@ FORMS = {
         r"(?:w|kw|cw|week)[-/. ]*(?P<week>\d{1,2})[-/. ,]+(?P<year>\d{4})",
     ),
     DATE: (
-        rf"(?P<day>\d{{1,2}})[-/ .]+{MONTH_NAME}[-/ .,]+(?P<year>\d{{4}})",
+        rf"(?P<day>\d{{1,2}})[-/ .]+{MONTH_NAME}[-/ .,]+(?P<year>\d{{4}}|\d{{2}})",
         rf"{MONTH_NAME}[-/ .]+(?P<day>\d{{1,2}}),?[ ]+(?P<year>\d{{4}})",
     ),
 }
 COMPILED = {kind: [re.compile(form, re.IGNORECASE) for form in forms] for kind, forms in FORMS.items()}
 TWO_ORDERS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})( \d{1,2}:\d{2}(?::\d{2})?)?")
+SHORT_MONTH = re.compile(rf"{MONTH_NAME}[-/ ]?['’]?(?P<year>\d{{2}})", re.IGNORECASE)  # of 2026, or the day?
+NUMBERED = re.compile(r"(round|week|wk|w|kw|cw|day|month|period|step|trial|epoch|woche|monat)[-_ .#]*(\d{1,9})", re.I)
+PARTS_OF_YEAR = {
+    MONTH: re.compile(rf"m?(?P<number>\d{{1,2}})|{MONTH_NAME}", re.IGNORECASE),
+    QUARTER: re.compile(r"q?(?P<number>\d)", re.IGNORECASE),
+    WEEK: re.compile(r"(?:w|wk|kw|cw|week)?[-_ .]*(?P<number>\d{1,2})", re.IGNORECASE),
+}
+CLEARER = 1.5  # times as many of the months between the first and the last, as of the days
 YEAR_FIRST = re.compile(r"(\d{4})[./](\d{1,2})[./](\d{1,2})")
 
 
@@ -68,7 +76,8 @@ def parse_rounds(texts: Sequence[str], dates: str | None = None) -> Rounds:
     found = plain_rounds(texts)
     if all(value is not None for value in found.values):
         return found
-    readings = [found, slashed_dates(texts, dates), *(of_kind(kind, texts) for kind in FORMS)]
+    others = (slashed_dates(texts, dates), short_months(texts), numbered(texts))
+    readings = [found, *others, *(of_kind(kind, texts) for kind in FORMS)]
     best = max(readings, key=lambda reading: sum(value is not None for value in reading.values))
     return best if best.kind != DATE else Rounds(DATE, merged(best.values, found.values))
 
@@ -88,6 +97,40 @@ def of_kind(kind: str, texts: Sequence[str]) -> Rounds:
     return Rounds(kind, [value_of_kind(kind, text) for text in texts])
 
 
+def short_months(texts: Sequence[str]) -> Rounds:
+    """Jan-26 as a month of 2026; unreadable if it may as well be the 26th of January.
+
+    Months follow each other closely if they are months, and days if they are days.
+
+    >>> short_months(["Dec-25", "Jan-26"]).values, short_months(["Jan-05", "Jan-12", "Jan-19"]).values
+    ([24311, 24312], [None, None, None])
+    """
+    found = [SHORT_MONTH.fullmatch(text.strip()) for text in texts]
+    parts = {(MONTHS.index(match["name"].casefold()), int(match["year"])) for match in found if match}
+    months = [12 * four_digits(f"{year:02d}") + month for month, year in parts]
+    try:
+        days = [datetime(2024, month + 1, day).toordinal() for month, day in parts]
+    except ValueError:  # no such day
+        days = []
+    if not parts or (days and max(days) - min(days) + 1 < CLEARER * (max(months) - min(months) + 1)):
+        return Rounds(MONTH, [None] * len(texts))
+    names = [
+        None if match is None else {"year": str(four_digits(match["year"])), "name": match["name"]} for match in found
+    ]
+    return Rounds(MONTH, [None if parts is None else ordinal(MONTH, parts) for parts in names])
+
+
+def numbered(texts: Sequence[str]) -> Rounds:
+    """Week 1, Week 2 and so on as numbers, if all have the same word.
+
+    >>> numbered(["Week 2", "week 10"]).values, numbered(["Week 1", "Day 1"]).values
+    ([2, 10], [None, None])
+    """
+    found = [NUMBERED.fullmatch(text.strip()) for text in texts]
+    several = len({match[1].casefold() for match in found if match}) > 1
+    return Rounds(NUMBER, [None if several or match is None else int(match[2]) for match in found])
+
+
 def value_of_kind(kind: str, text: str) -> Any:
     """One month, quarter, week or date with the name of its month; None if the text is none."""
     for form in COMPILED[kind]:
@@ -98,7 +141,8 @@ def value_of_kind(kind: str, text: str) -> Any:
 
 def ordinal(kind: str, parts: dict[str, str | None]) -> Any:
     """The running number of a month, quarter or week; a datetime for a date; None if there is no such day."""
-    year = int(parts["year"] or 0)
+    digits = parts["year"] or "0000"
+    year = four_digits(digits)
     name = parts.get("name")
     month = MONTHS.index(name.casefold()) + 1 if name else int(parts.get("month") or 1)
     try:
@@ -111,6 +155,19 @@ def ordinal(kind: str, parts: dict[str, str | None]) -> Any:
         return datetime(year, month, int(parts["day"] or 1))
     except ValueError:
         return None
+
+
+def part_value(kind: str, text: str) -> float:
+    """A part of a year, as it is written beside the year; NaN if it is none.
+
+    >>> part_value("month", "March"), part_value("quarter", "Q4"), part_value("week", "KW 5"), part_value("week", "Q4")
+    (3.0, 4.0, 5.0, nan)
+    """
+    match = PARTS_OF_YEAR[kind].fullmatch(text.strip())
+    if match is None:
+        return float("nan")
+    found = match.groupdict()
+    return float(found["number"] or MONTHS.index(found["name"].casefold()) + 1)
 
 
 def slashed_dates(texts: Sequence[str], dates: str | None) -> Rounds:

@@ -119,6 +119,12 @@ def wanted_names(options: Options) -> list[str]:
 
 
 def read_opened(opened: Opened, options: Options) -> History:
+    """The history in a table, with what is to be said of its file."""
+    found = read_form(opened, options)
+    return replace(found, notes=(*opened.notes, *found.notes)) if opened.notes else found
+
+
+def read_form(opened: Opened, options: Options) -> History:
     """A table in the plain form is read as such; any other by what its columns seem to be."""
     renamed = plain_names(options.wanted)
     special = bool(options.context or options.doses or options.next_context or options.style.point)
@@ -183,6 +189,8 @@ def read_any(opened: Opened, options: Options, *, only_blank: bool = False) -> H
 
     frame = whole_frame(opened, options.progress).styled(options.style)
     if not frame.rows:
+        if not frame.names:
+            raise ValueError(f"{opened.path}: is empty: must have a row for each round, or for each round and arm")
         problems = Problems()
         if plain_source(opened, plain_names(options.wanted) or {}, problems) is None:
             raise problems.error(str(opened.path), lambda rows: [])

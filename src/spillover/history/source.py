@@ -10,7 +10,7 @@ from spillover.history.header import MEANINGS, Columns, cells_of, match_columns,
 from spillover.history.lines import Layout, open_bytes, report_broken
 from spillover.history.parquet_types import as_text, check_types
 from spillover.history.problems import Problems
-from spillover.history.sheet import sheet_table
+from spillover.history.sheet import read_sheet
 
 BLOCK = 4 << 20  # bytes of CSV at a time
 LONGEST_HEADER = 1 << 16
@@ -33,6 +33,7 @@ class Opened(NamedTuple):
     layout: Layout | None = None  # of a CSV file
     table: Any = None  # an arrow table in memory: a data frame or a sheet; None for a file
     first_row: int = 1  # the number of the first row, where rows have numbers and no lines
+    notes: tuple[str, ...] = ()  # what else is to be said of it
 
 
 class Source(NamedTuple):
@@ -79,8 +80,13 @@ def rows_below(start: bytes, skip: int) -> list[str]:
 
 def open_sheet(path: Path) -> Opened:
     """The first sheet of an Excel workbook that has cells."""
-    table = sheet_table(str(path), path.read_bytes())
-    return Opened(path, table.column_names, table=table, first_row=2)
+    table, title, others = read_sheet(str(path), path.read_bytes())
+    if not others:
+        return Opened(path, table.column_names, table=table, first_row=2)
+    rest = ", ".join(map(repr, others))
+    label = Path(f"{path}, sheet {title!r} (only the first sheet is read; there are also: {rest})")
+    note = f"sheet {title!r} is read, the first one that has cells; not used: {rest}"
+    return Opened(label, table.column_names, table=table, first_row=2, notes=(note,))
 
 
 def plain_source(opened: Opened, renamed: Mapping[str, str], problems: Problems) -> Source | None:

@@ -51,6 +51,8 @@ class PayoffRegression(Policy):
     last change is filtered, and an exploration bonus, the expected improvement, is added.
 
     context_on: what the context may move, "both" (the baseline and effects), or "baseline".
+    noise: its variance as assumed before the first payoff, in units of budget / 4 squared widths of the range of
+        rewards. The range of a table is often far wider than the noise.
 
     >>> import spillover as sp
     >>> world = sp.SyntheticSEM(horizon=600, changes=())
@@ -60,6 +62,7 @@ class PayoffRegression(Policy):
     """
 
     context_on: str = "both"
+    noise: float = 1.0
 
     order_free = False
     explains = True
@@ -73,6 +76,7 @@ class PayoffRegression(Policy):
         validate.require(
             self.context_on in CONTEXT_ON, "context_on", self.context_on, f"one of {', '.join(CONTEXT_ON)}"
         )
+        validate.require(0.0 < self.noise < np.inf, "noise", self.noise, "a positive number")
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> PayoffState:
         validate.problem(problem)
@@ -87,7 +91,7 @@ class PayoffRegression(Policy):
             prior_variance[..., n : n * (1 + k)] = 0.0
         if not problem.baseline:
             prior_variance[..., n * (1 + k)] = 0.0
-        noise = problem.budget * unit / 4.0
+        noise = self.noise * problem.budget * unit / 4.0
         cover = (prior_variance / noise)[..., None] * np.eye(d)
         mass = np.zeros(hypotheses)
         mass[..., 0] = 1.0
@@ -149,6 +153,8 @@ class PayoffRegression(Policy):
         anything = np.array([-np.inf, np.inf])  # z is not used
         feedback = validate.partial_feedback(feedback, state.in_flight.shape, anything, state.rounds)
         x, age, arrived = feedback.x, feedback.age, feedback.arrived
+        payoff = feedback.y.sum(axis=-1)
+        state = self.around_first(state, payoff, arrived)
         played_at = state.rounds - age
         fade = fading(state.longest_delay, state.latest[..., 0] > 0)
         features = design(x, feedback.dose, feedback.context, state.context)
@@ -162,7 +168,7 @@ class PayoffRegression(Policy):
             state.detected,
             features,
             x,
-            feedback.y.sum(axis=-1),
+            payoff,
             played_at,
             state.prior_mean,
             state.prior_variance,
@@ -176,6 +182,18 @@ class PayoffRegression(Policy):
             seen=np.where(learned, np.maximum(state.seen, played_at[..., None]), state.seen),
             pulls=state.pulls + learned,
         )
+
+    def around_first(self, state: PayoffState, payoff: Array, arrived: BoolArray) -> PayoffState:
+        """Expect the baseline around the first payoff: adding a constant to all payoffs then changes nothing else."""
+        n, k = state.in_flight.shape[-1], state.context.shape[-1]
+        baseline = n * (1 + k)
+        first = arrived & (state.latest[..., 0] == 0) & (state.prior_variance[..., baseline] > 0.0)
+        if not np.any(first):
+            return state
+        prior_mean, mean = state.prior_mean.copy(), state.mean.copy()
+        prior_mean[..., baseline] = np.where(first, payoff, prior_mean[..., baseline])
+        mean[..., baseline] = np.where(first[..., None], payoff[..., None], mean[..., baseline])
+        return state._replace(prior_mean=prior_mean, mean=mean)
 
     def signals(self, state: PayoffState) -> dict[str, Any]:
         return {"latest": state.seen, "changes_seen": state.detected[..., 0]}

@@ -27,6 +27,7 @@ FROM_TABLE = {  # findings of the table that are repeated next to a decision
     "choices-follow-season",
     "constant-outcomes",
     "constant-sum",
+    "outlier",
     "season-in-residuals",
     "switched-once",
 }

@@ -25,6 +25,7 @@ from spillover.validate import quoted
 
 RECOMMENDED = "switching-sem"
 LISTED_DOSES = 6
+NOISE = 0.1  # of what a payoff is assumed to vary by at first: with 1, intervals of short tables are twice too wide
 
 
 def recommended_policy(history: History, facts: Facts) -> tuple[str, Policy]:
@@ -35,7 +36,7 @@ def recommended_policy(history: History, facts: Facts) -> tuple[str, Policy]:
     """
     moves = "both" if facts.assessment.moved.any() else "baseline"
     if history.observes == "payoff":
-        return "payoff-regression", PayoffRegression(context_on=moves)
+        return "payoff-regression", PayoffRegression(context_on=moves, noise=NOISE)
     if history.observes == "overall" or (history.observes == "both" and history.context is not None):
         return "instrumental-sem", InstrumentalSEM(signed=True, context_on=moves)
     return RECOMMENDED, SwitchingSEM()

@@ -95,9 +95,12 @@ def headline(answer: Recommendation) -> str:
 def to_learn(answer: Recommendation) -> str:
     """The chosen arms that would not be chosen by what is known alone."""
     extra = [arm for arm in answer.choose if arm not in answer.greedy]
-    if answer.without_exploration or not extra or not any(arm.known for arm in answer.reasons.arms):
+    guided = any(arm.known for arm in answer.reasons.arms) and not answer.reasons.planned
+    if answer.without_exploration or not extra or not guided:
         return ""
-    return " to learn more" if len(extra) == len(answer.choose) else f" ({all_names(extra)} to learn more)"
+    if len(extra) == len(answer.choose):
+        return " to learn more"
+    return f" ({all_names(extra)} to learn more)"
 
 
 def all_names(names: Sequence[str]) -> str:

@@ -1,0 +1,60 @@
+"""Single outcomes that are far from all others: most often mistakes, and always what averages are made of."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from spillover.assessment.data import Data
+from spillover.assessment.finding import WARNING, Finding, count_of
+from spillover.reasons.intervals import short_number
+from spillover.types import Array, IntArray
+from spillover.validate import quoted
+
+FEWEST = 20  # outcomes from which on one can be far from the usual
+FAR = 20.0  # distances between the 10% and the 90% quantile, from the nearer of the two
+SINGLE = 0.01  # share of the outcomes up to which those far away are single ones
+
+
+def outlier_findings(data: Data) -> Iterator[Finding]:
+    """One finding for all outcomes far from the others of their column; the farthest is named."""
+    found = [(far_away(values), k) for k, values in enumerate(data.y.T)]
+    found = [(rows, k) for rows, k in found if len(rows)]
+    if not found:
+        return
+    rows, k = max(found, key=lambda some: relative_size(data.y[:, some[1]], some[0][0]))
+    whose = f" of {quoted(data.outcomes[k])}" if data.own else ""
+    low, high = usual(data.y[:, k])
+    count = sum(len(some) for some, _ in found)
+    others = f" ({count_of(count - 1, 'more outcome')} like this)" if count > 1 else ""
+    sentence = (
+        f"The outcome{whose} in round {data.rounds[rows[0]]} is {short_number(float(data.y[rows[0], k]))}, where "
+        f"{short_number(low)} to {short_number(high)} is usual{others}. It outweighs all others: if it is a mistake, "
+        "correct the cell or leave it empty."
+    )
+    names = tuple(data.outcomes[j] for _, j in found)
+    yield Finding("outlier", WARNING, sentence, names if data.own else ())
+
+
+def usual(values: Array) -> tuple[float, float]:
+    """The 10% and the 90% quantile."""
+    low, high = np.quantile(values[np.isfinite(values)], (0.1, 0.9))
+    return float(low), float(high)
+
+
+def far_away(values: Array) -> IntArray:
+    """The rows of single outcomes that are far from the others, the farthest first; none in a column of hardly any."""
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known) < FEWEST:
+        return known[:0]
+    low, high = usual(values)
+    beyond = np.maximum(values[known] - high, low - values[known])
+    far = np.flatnonzero(beyond > FAR * (high - low)) if high > low else known[:0]
+    if len(far) > max(SINGLE * len(known), 1):
+        return known[:0]
+    return np.asarray(known[far[np.argsort(-beyond[far], kind="stable")]])
+
+
+def relative_size(values: Array, row: int) -> float:
+    """How far an outcome is from the usual ones, in units of how far these are apart."""
+    low, high = usual(values)
+    return float(max(values[row] - high, low - values[row]) / (high - low))
