@@ -170,9 +170,13 @@ def rejected_arms(state: InstrumentalState, own: Array, p: int, q: int) -> BoolA
     scale = np.trace(scatter, axis1=-2, axis2=-1)[..., None, None] / n
     inverse = np.linalg.inv(scatter + (1e-6 * scale + 1e-300) * np.eye(n))
     statistic = np.einsum("...ja,...ab,...jb->...j", gap, inverse, gap) / np.maximum(factor, 1e-300)
-    chosen = reduced.chosen >= ENOUGH
+    return np.asarray(testable_arms(reduced) & (statistic > chdtri(n, REJECTED)))
+
+
+def testable_arms(reduced: Reduced) -> BoolArray:
+    """Arms with enough rounds for the test since the last change, (*batch, n)."""
     enough = reduced.rounds >= reduced.gram.shape[-1] + ENOUGH
-    return np.asarray(enough & chosen & (statistic > chdtri(n, REJECTED)))
+    return np.asarray(enough & (reduced.chosen >= ENOUGH))
 
 
 def merged(graph: Effects, plain: Effects, rejected: BoolArray) -> Effects:
