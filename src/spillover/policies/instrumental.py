@@ -381,7 +381,7 @@ class InstrumentalSEM(Policy):
         p, q = self.sizes(state.context.shape[-1] - 1)
         n, unit = state.in_flight.shape[-1], width(state.reward_range)
         weights, mean, index, shift = self.judged(state)
-        effects = structural_effects(state, self.index_in_units(state)[0], p)
+        effects = structural_effects(state, self.index_in_units(state)[0], p, self.signed)
         if state.rejected.any():
             effects = merged(effects, reduced_effects(state.reduced, state.context, p, q)[0], state.rejected)
         direct = np.diagonal(effects.cells, axis1=-2, axis2=-1)
@@ -404,10 +404,11 @@ class InstrumentalSEM(Policy):
             baseline=unit * (baseline + state.reference[..., 0]),
             context_effect=shift,
             direct_interval=unit[..., None] * interval(direct, direct_variance),
-            spill_interval=unit[..., None] * interval(effects.spill, effects.spill_variance),
+            spill_interval=unit[..., None] * interval(effects.spill, effects.spill_variance, effects.spill_beyond),
             total_interval=unit[..., None] * interval(effects.total, effects.total_variance),
             effects=unit[..., None] * effects.cells,
-            effects_interval=unit[..., None, None] * interval(effects.cells, effects.cell_variance),
+            effects_interval=unit[..., None, None]
+            * interval(effects.cells, effects.cell_variance, effects.cell_beyond),
             edge_probability=np.array(state.equations.probability),
             edge_interval=edge_interval(state.equations, state.allowed, self.signed),
         )
