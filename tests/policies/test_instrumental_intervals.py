@@ -15,7 +15,6 @@ from spillover.policies.instrumental_effects import edge_interval
 from spillover.policies.instrumental_state import prior_equations, rest_precision
 from tests.policies.instrumental_worlds import draw_history, learn
 
-
 ABSENT = "edge that does not exist"
 
 
