@@ -3,8 +3,11 @@
 `python -m benchmarks real [--instances 100] [--seed S] [--worlds paper noise ...] [--delays 50 200]`
 
 For each world: final pseudo-regret over the delayed oracle's with InstrumentalSEM that does not see z, with the order
-of the arms known and unknown, and with the context ignored where there is one. Ratios are those of the means over the
-same instances, with 95% intervals by the delta method. Without a seed a fresh one is drawn, and printed.
+of the arms known and unknown, and with the context ignored where there is one; with SwitchingSEM that sees z, where
+there is no context; and with PayoffRegression, which has no graph. In the world `apart` arms do not affect each other.
+In the world `parts` each arm has a delay of its own, from 10 to 50 rounds: outcomes are learned as they arrive, or (the
+row `waiting`) a round is learned with its last outcome. Ratios are those of the means over the same instances, with 95%
+intervals by the delta method. Without a seed a fresh one is drawn, and printed.
 """
 
 import argparse
@@ -18,12 +21,15 @@ from typing import Any
 import numpy as np
 
 import spillover as sp
-from spillover.policies import DelayedOracle
+from spillover.delays import ArmDelays
+from spillover.policies import DelayedOracle, PayoffRegression
 from spillover.rng import Rng
 from spillover.types import Array, Batch
 
-WORLDS = {
+WORLDS: dict[str, dict[str, Any]] = {
     "paper": {},
+    "apart": {"edge_density": 0.0},
+    "parts": {},
     "baseline": {"baseline": True},
     "noise": {"baseline": True, "noise": 0.5},
     "context": {"baseline": True, "noise": 0.1, "context": 2, "context_effect": 0.0},
@@ -31,6 +37,16 @@ WORLDS = {
     "all": {"baseline": True, "noise": 0.3, "context": 2, "context_effect": 0.0, "confounding": 0.3},
     "contextual": {"baseline": True, "noise": 0.1, "context": 2, "context_on_baseline": 0.3},
 }
+
+
+SEES_Z = ("baseline", "noise", "hidden")  # where SwitchingSEM that sees z is measured too
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting(sp.InstrumentalSEM):
+    """Learns a round when its last arm has reported."""
+
+    accepts_missing = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,20 +75,32 @@ def ratio(regret: Array, oracle: Array) -> str:
     return f"{found:.2f} [{found - side:.2f}, {found + side:.2f}]"
 
 
+def rows_of(name: str, environment: Any) -> dict[str, tuple[Any, Any]]:
+    """The worlds and the policy of each row."""
+    unordered = Unordered(environment=environment)
+    policy = sp.InstrumentalSEM(context_on="both" if name == "contextual" else "baseline")
+    rows: dict[str, tuple[Any, Any]] = {"order known": (environment, policy), "order unknown": (unordered, policy)}
+    if environment.context:
+        rows["context ignored"] = (environment, sp.InstrumentalSEM(context_on="none"))
+    if name == "parts":
+        rows["waiting"] = (environment, Waiting())
+        return rows
+    if name in SEES_Z:
+        seen = replace(environment, observes="both")
+        rows["z seen"] = (seen, sp.SwitchingSEM())
+        rows["z seen, unknown"] = (Unordered(environment=seen), sp.SwitchingSEM())
+    rows["no graph"] = (environment, PayoffRegression())
+    return rows
+
+
 def measure(name: str, delay: int, instances: int, seed: int) -> None:
     environment = sp.SyntheticSEM(**WORLDS[name], observes="overall")
     given = {"replications": instances, "seed": seed, "record": [environment.horizon]}
     oracle = sp.simulate(DelayedOracle(), environment, delay, **given).final_regret
-    moved = "both" if name == "contextual" else "baseline"
-    rows = {
-        "order known": (environment, sp.InstrumentalSEM(context_on=moved)),
-        "order unknown": (Unordered(environment=environment), sp.InstrumentalSEM(context_on=moved)),
-    }
-    if environment.context:
-        rows["context ignored"] = (environment, sp.InstrumentalSEM(context_on="none"))
-    for label, (worlds, policy) in rows.items():
+    late = ArmDelays(tuple(np.linspace(delay // 5, delay, 10).astype(int).tolist())) if name == "parts" else delay
+    for label, (worlds, policy) in rows_of(name, environment).items():
         start = time.perf_counter()
-        run = sp.simulate(policy, worlds, delay, **given)
+        run = sp.simulate(policy, worlds, late, **given)
         took = time.perf_counter() - start
         error = run.graph_error[:, -1].mean()
         print(

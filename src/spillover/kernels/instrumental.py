@@ -253,7 +253,8 @@ def weigh_effect(
             total_at[k, i] += amount * value
             weight_at[k, i] += amount
             continue
-        stayed, fresh = math.exp(max(like_stayed[k] - best, -600.0)), math.exp(max(like_fresh[k] - best, -600.0))
+        stayed = math.exp(min(max(like_stayed[k] - best, -600.0), 0.0))  # above 0 only if impossible (no mass)
+        fresh = math.exp(min(max(like_fresh[k] - best, -600.0), 0.0))
         for g in range(mass.shape[1]):
             if mass[k, g] == 0.0:
                 continue

@@ -27,6 +27,7 @@ LARGE: Final = 30  # ... unless there are more arms
 MANY_SWEEPS: Final = 10
 FEW_SWEEPS: Final = 3
 LEAST_EDGE_VARIANCE: Final = 1e-12
+MOST_EDGE: Final = 100.0  # a larger edge is an error of the first rounds, with outcomes far beyond what was assumed
 LEAST_SITE: Final = 1e-6  # precision of a normal factor in place of the prior of an edge
 DAMPING: Final = 0.7  # step of these factors towards their new values
 RIDGE: Final = 1e-6  # instruments that depend on each other up to this share are kept apart
@@ -226,6 +227,9 @@ def sparse_edges(precision, product, site_precision, site_product, mean, covaria
             wanted = max(1.0 / spread - without, LEAST_SITE)
             site_product[a] += DAMPING * (centre * (wanted + without) - shifted - site_product[a])
             site_precision[a] += DAMPING * (wanted - site_precision[a])
+    for a in range(edges):
+        if not abs(mean[a]) <= MOST_EDGE:
+            mean[a], site_product[a], site_precision[a] = 0.0, 0.0, 1.0 / EDGE_SCALE**2
 
 
 @njit
@@ -336,22 +340,33 @@ def invert(matrix, inverse):
 
 
 @njit
+def largest_radius(coefficients, n):
+    """An upper bound on the spectral radius of |A|, close to it: the largest growth of an entry of v under I + |A|.
+
+    With I the power iteration converges for every A; without, it would not where effects alternate between two groups
+    of arms, as between two arms.
+    """
+    v, u = np.ones(n), np.empty(n)
+    radius = 0.0
+    for _ in range(3 * n):
+        radius, most = 0.0, 0.0
+        for i in range(n):
+            gained = 0.0
+            for j in range(n):
+                gained += abs(coefficients[i, j]) * v[j]
+            radius = max(radius, gained / v[i])
+            u[i] = v[i] + gained
+            most = max(most, u[i])
+        for i in range(n):
+            v[i] = max(u[i] / most, 1e-200)
+    return radius
+
+
+@njit
 def find_weights(coefficients, covariance, total_effects, weights, weight_variance):
     """(I - A)^-1, its column sums, and their variances; a graph whose effects would not die out is damped."""
     n = weights.shape[0]
-    radius = 0.0
-    v, u = np.ones(n), np.empty(n)
-    for _ in range(3 * n):
-        for i in range(n):
-            u[i] = 0.0
-            for j in range(n):
-                u[i] += abs(coefficients[i, j]) * v[j]
-        radius = u.max()
-        if radius < 1e-12:
-            break
-        for i in range(n):
-            v[i] = u[i] / radius
-    damping = min(1.0, LARGEST_RADIUS / max(radius, 1e-12))
+    damping = min(1.0, LARGEST_RADIUS / max(largest_radius(coefficients, n), 1e-12))
     matrix = np.empty((n, n))
     for i in range(n):
         for j in range(n):

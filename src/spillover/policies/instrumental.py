@@ -16,6 +16,7 @@ from spillover.policies.instrumental_effects import (
     reduced_effects,
     rejected_arms,
     structural_effects,
+    testable_arms,
 )
 from spillover.policies.instrumental_feedback import Given, canonical, width, with_constant
 from spillover.policies.instrumental_state import (
@@ -178,7 +179,9 @@ class InstrumentalSEM(Policy):
         )
 
     def update(self, state: InstrumentalState, feedback: Feedback, rng: Rng) -> InstrumentalState:
-        return self.learn(state, feedback, rng)
+        before = state.solved
+        state = self.learn(state, feedback, rng)
+        return self.tested(state, state.solved > before)
 
     def learn(self, state: InstrumentalState, feedback: Feedback, rng: Rng) -> InstrumentalState:
         shape = state.in_flight.shape
@@ -190,7 +193,12 @@ class InstrumentalSEM(Policy):
         in_flight = kernels.end_pulls(state.in_flight, given.x & news, fade, given.age, given.arrived)
         self.absorb(state, given, state.rounds - given.age)
         longest = np.where(heard, np.maximum(RECENT * state.longest_delay, given.age), state.longest_delay)
-        state = state._replace(in_flight=np.asarray(in_flight), longest_delay=longest, reference=reference)
+        state = state._replace(
+            in_flight=np.asarray(in_flight),
+            longest_delay=longest,
+            reference=reference,
+            rejected=state.rejected & testable_arms(state.reduced),  # after a change the regression starts again
+        )
         return self.solve_rows(state, due(state))
 
     def absorb(self, state: InstrumentalState, given: Given, played_at: IntArray) -> None:
@@ -249,9 +257,15 @@ class InstrumentalSEM(Policy):
     def solve(self, state: InstrumentalState) -> InstrumentalState:
         """Estimate the equations, and test them against a regression without a graph."""
         state = self.solve_rows(state, state.statistics.learned > state.solved)
+        return self.tested(state, np.ones_like(state.solved, np.bool_))
+
+    def tested(self, state: InstrumentalState, rows: BoolArray) -> InstrumentalState:
+        """Test the equations against a regression without a graph in the replications of a mask, (*batch, 1)."""
+        if not (rows & testable_arms(state.reduced)).any():
+            return state._replace(rejected=state.rejected & ~rows)
         p, q = self.sizes(state.context.shape[-1] - 1)
-        own = self.index_in_units(state)[0]
-        return state._replace(rejected=rejected_arms(state, own, p, q))
+        rejected = rejected_arms(state, self.index_in_units(state)[0], p, q)
+        return state._replace(rejected=np.where(rows, rejected, state.rejected))
 
     def solve_rows(self, state: InstrumentalState, rows: BoolArray) -> InstrumentalState:
         """Estimate the equations again in the replications of a mask, (*batch, 1)."""
@@ -348,6 +362,7 @@ class InstrumentalSEM(Policy):
             in_flight=np.asarray(state.in_flight * left[0] + pending),
             longest_delay=np.asarray(state.longest_delay * RECENT ** heard.sum()),
             reference=reference,
+            rejected=state.rejected & testable_arms(state.reduced),
             context=state.context if rounds.context is None else given.context[-1].copy(),
         )
 
@@ -366,7 +381,7 @@ class InstrumentalSEM(Policy):
         p, q = self.sizes(state.context.shape[-1] - 1)
         n, unit = state.in_flight.shape[-1], width(state.reward_range)
         weights, mean, index, shift = self.judged(state)
-        effects = structural_effects(state, self.index_in_units(state)[0], p)
+        effects = structural_effects(state, self.index_in_units(state)[0], p, self.signed)
         if state.rejected.any():
             effects = merged(effects, reduced_effects(state.reduced, state.context, p, q)[0], state.rejected)
         direct = np.diagonal(effects.cells, axis1=-2, axis2=-1)
@@ -389,10 +404,11 @@ class InstrumentalSEM(Policy):
             baseline=unit * (baseline + state.reference[..., 0]),
             context_effect=shift,
             direct_interval=unit[..., None] * interval(direct, direct_variance),
-            spill_interval=unit[..., None] * interval(effects.spill, effects.spill_variance),
+            spill_interval=unit[..., None] * interval(effects.spill, effects.spill_variance, effects.spill_beyond),
             total_interval=unit[..., None] * interval(effects.total, effects.total_variance),
             effects=unit[..., None] * effects.cells,
-            effects_interval=unit[..., None, None] * interval(effects.cells, effects.cell_variance),
+            effects_interval=unit[..., None, None]
+            * interval(effects.cells, effects.cell_variance, effects.cell_beyond),
             edge_probability=np.array(state.equations.probability),
             edge_interval=edge_interval(state.equations, state.allowed, self.signed),
         )

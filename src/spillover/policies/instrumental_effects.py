@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillover.policies.instrumental_state import Belief, Equations, InstrumentalState, Reduced
+from spillover.policies.instrumental_state import EDGE_SCALE, Belief, Equations, InstrumentalState, Reduced
 from spillover.types import Array, BoolArray
 
 SIDE = 1.959963984540054  # standard deviations on each side of a 95% interval
 REJECTED = 1e-4  # level of the test of the graph against the regression on decisions
+ABSENT = 0.025  # an edge less probable than this is taken for 0 in an interval
 ENOUGH = 20  # rounds beyond the number of coefficients from which the test is made
 
 
@@ -17,8 +18,10 @@ class Effects(NamedTuple):
 
     cells: Array  # (*batch, n, n): of choosing arm j on the outcome of arm i
     cell_variance: Array
+    cell_beyond: Array  # the same on the side away from 0, which allows for edges that are shrunk towards 0
     spill: Array  # (*batch, n): on all other outcomes together
     spill_variance: Array
+    spill_beyond: Array
     total: Array  # (*batch, n): on all outcomes together
     total_variance: Array
 
@@ -55,8 +58,46 @@ def own_effect(belief: Belief, noise: Array, prior_mean: Array, prior_weight: Ar
     return OwnEffect(np.asarray(spread), np.asarray(average))
 
 
-def structural_effects(state: InstrumentalState, own: Array, p: int) -> Effects:
+def interval_if_existing(equations: Equations, signed: bool) -> Array:
+    """95% intervals of the edges in case that they exist, (*batch, n, n, 2).
+
+    The law of an edge that exists is the slab times what the data and the other edges say: normal, cut off at 0 unless
+    edges may be negative. Edges that are not possible get 0.
+    """
+    from scipy.special import ndtr, ndtri  # imported here, because live decisions do not need SciPy
+
+    n = equations.coefficients.shape[-2]
+    possible = equations.edge_variance > 0.0
+    variance = np.where(possible, equations.edge_variance, 1.0)
+    precision = np.maximum(1.0 / variance - equations.site_precision, 1e-9 / variance) + 1.0 / EDGE_SCALE**2
+    deviation = 1.0 / np.sqrt(precision)
+    centre = (equations.coefficients[..., :n] / variance - equations.site_product) / precision
+    positive = 1.0 if signed else np.maximum(ndtr(centre / deviation), 1e-290)
+    bounds = [centre - deviation * ndtri((1.0 - level) * positive) for level in (0.025, 0.975)]
+    return np.where(possible[..., None], np.stack(bounds, axis=-1), 0.0)
+
+
+def unshrunk(equations: Equations, signed: bool) -> Array:
+    """The covariance of the edges into each arm, wide enough for each edge in case that it exists."""
+    mean = equations.coefficients[..., : equations.coefficients.shape[-2]]
+    law = interval_if_existing(equations, signed)
+    far = np.where(mean >= 0.0, law[..., 1] - mean, mean - law[..., 0]) / SIDE
+    deviation = np.sqrt(np.maximum(equations.edge_variance, 0.0))
+    wider = (equations.probability > ABSENT) & (far > deviation) & (deviation > 0.0)
+    scale = np.divide(far, deviation, out=np.ones(far.shape), where=wider)
+    return np.asarray(equations.covariance * scale[..., :, None] * scale[..., None, :])
+
+
+def structural_effects(state: InstrumentalState, own: Array, p: int, signed: bool) -> Effects:
     """Effects by the graph, with variances by linearisation; own: own effects at the coming context, (*batch, n)."""
+    found = linearised(state, own, p, state.equations.covariance)
+    wide = linearised(state, own, p, unshrunk(state.equations, signed))
+    beyond = np.where(np.eye(own.shape[-1], dtype=np.bool_), found.cell_variance, wide.cell_variance)
+    return found._replace(cell_beyond=beyond, spill_beyond=wide.spill_variance)
+
+
+def linearised(state: InstrumentalState, own: Array, p: int, covariance: Array) -> Effects:
+    """Effects and their variances for a covariance of the edges into each arm."""
     equations, n = state.equations, own.shape[-1]
     unit = equations.pooled[..., 1:]
     prior_weight = np.maximum(equations.pooled[..., :1] / (state.prior[..., 1:] * unit) ** 2, 1e-6)
@@ -66,7 +107,7 @@ def structural_effects(state: InstrumentalState, own: Array, p: int) -> Effects:
     gap[..., n + p :] -= state.context[..., None, 1 : 1 + d - n - p]
     rest = gap[..., n:]
     edges = gap[..., :n] - np.einsum("...rcj,...rc->...rj", equations.slope, rest)
-    total_effects, covariance = equations.total_effects, equations.covariance
+    total_effects = equations.total_effects
     along = np.einsum("...aj,...rab->...rbj", total_effects, covariance)
     row = np.einsum("...rbj,...bj->...rj", along, total_effects)  # variance of a_r' m_j
     shared = -np.einsum("...jbj,...jb->...j", along, edges)  # covariance of a_j' m_j with the own effect of j
@@ -91,7 +132,8 @@ def structural_effects(state: InstrumentalState, own: Array, p: int) -> Effects:
     cells = total_effects * own[..., None, :]
     total = cells.sum(axis=-2)
     direct = np.diagonal(cells, axis1=-2, axis2=-1)
-    return Effects(cells, cell_variance, total - direct, spread(others), total, spread(all_of))
+    spill = spread(others)
+    return Effects(cells, cell_variance, cell_variance, total - direct, spill, spill, total, spread(all_of))
 
 
 def reduced_effects(reduced: Reduced, context: Array, p: int, q: int) -> tuple[Effects, Array, Array]:
@@ -121,11 +163,15 @@ def reduced_effects(reduced: Reduced, context: Array, p: int, q: int) -> tuple[E
     total = cells.sum(axis=-2)
     direct = np.diagonal(cells, axis1=-2, axis2=-1)
     uneven = unevenness(reduced.levels)
+    cell_variance = noise[..., :, None] * factor[..., None, :] * uneven[..., :n, :]
+    spill_variance = of_others * factor * uneven[..., n + 1, :]
     found = Effects(
         cells,
-        noise[..., :, None] * factor[..., None, :] * uneven[..., :n, :],
+        cell_variance,
+        cell_variance,
         total - direct,
-        of_others * factor * uneven[..., n + 1, :],
+        spill_variance,
+        spill_variance,
         total,
         whole * factor * uneven[..., n, :],
     )
@@ -165,14 +211,18 @@ def rejected_arms(state: InstrumentalState, own: Array, p: int, q: int) -> BoolA
 
     reduced, n = state.reduced, own.shape[-1]
     plain, scatter, factor = reduced_effects(reduced, state.context, p, q)
-    graph = structural_effects(state, own, p)
-    gap = np.swapaxes(graph.cells - plain.cells, -1, -2)  # (*batch, arm, outcome)
+    graph = state.equations.total_effects * own[..., None, :]
+    gap = np.swapaxes(graph - plain.cells, -1, -2)  # (*batch, arm, outcome)
     scale = np.trace(scatter, axis1=-2, axis2=-1)[..., None, None] / n
     inverse = np.linalg.inv(scatter + (1e-6 * scale + 1e-300) * np.eye(n))
     statistic = np.einsum("...ja,...ab,...jb->...j", gap, inverse, gap) / np.maximum(factor, 1e-300)
-    chosen = reduced.chosen >= ENOUGH
+    return np.asarray(testable_arms(reduced) & (statistic > chdtri(n, REJECTED)))
+
+
+def testable_arms(reduced: Reduced) -> BoolArray:
+    """Arms with enough rounds for the test since the last change, (*batch, n)."""
     enough = reduced.rounds >= reduced.gram.shape[-1] + ENOUGH
-    return np.asarray(enough & chosen & (statistic > chdtri(n, REJECTED)))
+    return np.asarray(enough & (reduced.chosen >= ENOUGH))
 
 
 def merged(graph: Effects, plain: Effects, rejected: BoolArray) -> Effects:
@@ -185,29 +235,20 @@ def merged(graph: Effects, plain: Effects, rejected: BoolArray) -> Effects:
     )
 
 
-def interval(centre: Array, variance: Array) -> Array:
-    """95% intervals, low and high along a new last axis."""
+def interval(centre: Array, variance: Array, beyond: Array | None = None) -> Array:
+    """95% intervals, low and high along a new last axis; beyond: the variance on the side away from 0, if another."""
     side = SIDE * np.sqrt(variance)
-    return np.stack([centre - side, centre + side], axis=-1)
+    far = side if beyond is None else SIDE * np.sqrt(np.maximum(beyond, variance))
+    positive = centre >= 0.0
+    return np.stack([centre - np.where(positive, side, far), centre + np.where(positive, far, side)], axis=-1)
 
 
 def edge_interval(equations: Equations, allowed: BoolArray, signed: bool) -> Array:
-    """95% intervals of the edges: each edge is 0, or normal (cut off at 0 unless it may be negative)."""
-    from scipy.special import ndtri
+    """95% intervals of the edges in case that they exist, with 0 unless it is less probable than 2.5%.
 
-    n = allowed.shape[-1]
-    mean, variance = equations.coefficients[..., :n], equations.edge_variance
-    exists = np.clip(equations.probability, 1e-12, 1.0)
-    centre = mean / exists
-    deviation = np.sqrt(np.maximum((variance + mean**2) / exists - centre**2, 0.0))
-    bounds = []
-    for level in (0.025, 0.975):
-        if signed:
-            below = np.clip(level / exists, 1e-300, 1.0 - 1e-16)
-            above = np.clip((level - 1.0 + exists) / exists, 1e-300, 1.0 - 1e-16)
-            low, high = centre + deviation * ndtri(below), centre + deviation * ndtri(above)
-            bounds.append(np.where(low < 0.0, low, np.where(high > 0.0, high, 0.0)))
-        else:
-            part = np.clip((level - 1.0 + exists) / exists, 1e-300, 1.0 - 1e-16)
-            bounds.append(np.maximum(np.where(level > 1.0 - exists, centre + deviation * ndtri(part), 0.0), 0.0))
-    return np.where(allowed[..., None], np.stack(bounds, axis=-1), 0.0)
+    An interval of the mixture with 0 would be narrower, but would contain too few of the edges that exist.
+    """
+    law, probability = interval_if_existing(equations, signed), equations.probability[..., None]
+    with_zero = np.stack([np.minimum(law[..., 0], 0.0), np.maximum(law[..., 1], 0.0)], axis=-1)
+    found = np.where(probability < 1.0 - ABSENT, with_zero, law)
+    return np.where(allowed[..., None] & (probability > ABSENT), found, 0.0)
