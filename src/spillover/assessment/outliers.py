@@ -1,4 +1,4 @@
-"""Single outcomes that are far from all others: most often mistakes, and always what averages are made of."""
+"""Outcomes that are most often mistakes: single ones far from all others, and totals among the arms."""
 
 from collections.abc import Iterator
 
@@ -12,6 +12,7 @@ from spillover.validate import quoted
 
 FEWEST = 20  # outcomes from which on one can be far from the usual
 FAR = 20.0  # distances between the 10% and the 90% quantile, from the nearer of the two
+ROUNDED = 1e-3  # of the largest total: parts are often rounded
 SINGLE = 0.01  # share of the outcomes up to which those far away are single ones
 
 
@@ -33,6 +34,21 @@ def outlier_findings(data: Data) -> Iterator[Finding]:
     )
     names = tuple(data.outcomes[j] for _, j in found)
     yield Finding("outlier", WARNING, sentence, names if data.own else ())
+
+
+def total_findings(data: Data) -> Iterator[Finding]:
+    """An outcome that is the sum of all others counts everything twice."""
+    y = data.y[data.complete]
+    if not data.own or y.shape[1] < 3 or len(y) < 3:
+        return
+    apart = np.abs(2.0 * y - y.sum(axis=1, keepdims=True)).max(axis=0)
+    same = (apart <= ROUNDED * np.abs(y).max(axis=0)) & (np.ptp(y, axis=0) > 0.0) & ~data.x.any(axis=0)
+    for name in data.names(same):
+        sentence = (
+            f"The outcome of {quoted(name)} is the sum of all others, and it was never chosen: it seems to be a total, "
+            "no arm. Leave it out, or every effect counts twice."
+        )
+        yield Finding("total-among-arms", WARNING, sentence, (name,))
 
 
 def usual(values: Array) -> tuple[float, float]:
