@@ -52,5 +52,5 @@ def test_the_baseline_is_shown_and_intervals_hold():
     }
     for name, value in truth.items():
         low, high = np.moveaxis(getattr(shown, name), -1, 0)
-        assert 0.9 <= ((low <= value) & (value <= high)).mean(), name
+        assert ((low <= value) & (value <= high)).mean() >= 0.9, name
     np.testing.assert_allclose(shown.effects.sum(axis=-2), shown.weights * np.nan_to_num(shown.mean), atol=0.3)
