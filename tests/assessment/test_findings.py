@@ -266,3 +266,13 @@ def test_heavy_tails_and_many_zeros_are_no_outliers(scale) -> None:
     assert assess(x, scale * np.exp(draw.normal(size=y.shape))).find("outlier") is None
     assert assess(x, scale * draw.poisson(0.05, y.shape).astype(float)).find("outlier") is None
     assert assess(x, np.where(x, 1e6 * scale, scale * y)).find("outlier") is None
+
+
+def test_a_total_among_the_arms_is_named() -> None:
+    x, y, _ = table(13)
+    assert assess(x, y).find("total-among-arms") is None
+    x[:, 3] = False
+    y[:, 3] = y[:, :3].sum(axis=1).round(3)
+    assert arms_of(assess(x, y), "total-among-arms") == ("arm 4",)
+    y[:, 3] += 1.0
+    assert assess(x, y).find("total-among-arms") is None

@@ -479,3 +479,37 @@ def test_names_in_levels_are_joined() -> None:
 
 def test_a_table_without_anything_is_refused_in_one_line() -> None:
     assert len(refused(pd.DataFrame(), "table: is empty: must have a row for each round")) == 1
+
+
+@pytest.mark.parametrize("key", ["promo", "on", "treated"])
+@pytest.mark.parametrize(("cell", "said"), [("planned", "'planned': must be 1 or 0"), (2, "2: must be 1 or 0")])
+def test_a_decision_that_cannot_be_read_is_reported_and_its_arm_not_left_out(key, cell, said) -> None:
+    table = {name.replace("promo", key): values for name, values in without(WIDE, "temp").items()}
+    table |= {f"{key}_west": [0, 1, 0, 1, 1, 0, cell, 0], "sales_west": WIDE["sales_south"]}
+    refused(table, said)
+
+
+def test_amounts_that_cannot_be_read_are_reported() -> None:
+    spend = changed(PAYOFF, tv_spend=[10, 0, 5, 3, 8, 0, 2, 1], radio_spend=[0, 4, 3, 0, 2, 1, 7, -9])
+    spend |= {"mail_spend": [1, 2, 0, 0, 3, "n/k", 2, 0], "web_spend": spend["tv_spend"][::-1]}
+    refused(without(spend, "tv", "radio"), "radio_spend = -9: must be", "mail_spend = 'n/k': must be", doses=True)
+
+
+def test_an_outcome_that_cannot_be_read_is_reported() -> None:
+    table = changed(WIDE, promo_west=WIDE["promo_south"], sales_west=["5k", "1k", "6k", "2k", "5k", "1k", "1k", "6k"])
+    refused(table, "sales_west = '5k': must be")
+
+
+@pytest.mark.parametrize("name", ["sales_total", "Total", "sales_all", "turnover"])
+def test_totals_are_neither_arms_nor_context(name) -> None:
+    total = [a + b for a, b in zip(WIDE["sales_north"], WIDE["sales_south"], strict=True)]
+    found = read_history({**without(WIDE, "temp"), name: total})
+    assert found.arms == ("north", "south")
+    np.testing.assert_array_equal(found.y, read_history(WIDE).y)
+    assert f"columns not used: {name}" in found.notes
+
+
+def test_one_question_about_commas_for_all_columns() -> None:
+    table = changed(WIDE, sales_north=["1,200"] * 4 + ["1,300"] * 4, sales_south=["2,200"] * 8)
+    lines = refused(table, "(16 like this", "--decimal point or --decimal comma")
+    assert len(lines) == 1

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from spillover.assessment import assess
+from spillover.constraints import Unavailable
 from spillover.reasons import reasons
 from spillover.recommendation.clarity import probability_of_better, unclear
 from tests.assessment.worlds import table
 from tests.recommendation.answers import explanation
+from tests.recommendation.histories import answer, history
 
 EFFECTS = np.diag([1.0, 0.5, 0.4])
 BEST = np.array([True, False, False])
@@ -57,3 +59,12 @@ def test_nothing_is_known_without_outcomes() -> None:
     x, y, _ = table(0, arms=3, effects=EFFECTS)
     assert why(np.zeros_like(x), y, known=[False] * 3) == ["no arm has an outcome yet"]
     assert why(known=[False] * 3) == []  # a policy that learns nothing
+
+
+def test_arms_that_cannot_be_chosen_are_no_rivals() -> None:
+    past = history(effects=np.diag([9.0, 2.0, 0.5]))
+    said = {"effects": np.diag([9.0, 2.0, 0.5]), "half_width": 0.2}
+    clear = answer(past, **said, constraints=[Unavailable(["a"])])
+    assert (clear.greedy, clear.not_yet) == (("b",), ())
+    alone = answer(past, **said, constraints=[Unavailable(["a", "c"])])
+    assert (alone.greedy, alone.not_yet) == (("b",), ())

@@ -19,7 +19,7 @@ from spillover.assessment.learnable import (
     timing_findings,
 )
 from spillover.assessment.moved import context_moves
-from spillover.assessment.outliers import outlier_findings
+from spillover.assessment.outliers import outlier_findings, total_findings
 from spillover.assessment.reduced_form import ReducedForm, reduced_form, unknown_form
 from spillover.types import BoolArray
 
@@ -143,4 +143,5 @@ def findings_of(
         *timing_findings(used),
         *outcome_findings(used, reduced),
         *(outlier_findings(used) if len(data.arms) <= MOST_ARMS else ()),
+        *total_findings(used),
     ]

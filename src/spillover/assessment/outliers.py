@@ -1,4 +1,4 @@
-"""Single outcomes that are far from all others: most often mistakes, and always what averages are made of."""
+"""Outcomes that are most often mistakes: single ones far from all others, and totals among the arms."""
 
 from collections.abc import Iterator
 
@@ -12,6 +12,8 @@ from spillover.validate import quoted
 
 FEWEST = 20  # outcomes from which on one can be far from the usual
 FAR = 20.0  # distances between the 10% and the 90% quantile, from the nearer of the two
+ROUNDED = 1e-3  # of the largest total: parts are often rounded
+SAMPLED = 2_000
 SINGLE = 0.01  # share of the outcomes up to which those far away are single ones
 
 
@@ -35,9 +37,27 @@ def outlier_findings(data: Data) -> Iterator[Finding]:
     yield Finding("outlier", WARNING, sentence, names if data.own else ())
 
 
+def total_findings(data: Data) -> Iterator[Finding]:
+    """An outcome that is the sum of all others counts everything twice."""
+    idle = np.flatnonzero(~data.x.any(axis=0))
+    if not data.own or not len(idle) or data.y.shape[1] < 3 or data.complete.sum() < 3:
+        return
+    y = data.y[data.complete]
+    total, some = y.sum(axis=1, keepdims=True), y[:, idle]
+    apart = np.abs(2.0 * some - total).max(axis=0)
+    same = (apart <= ROUNDED * np.abs(some).max(axis=0)) & (np.ptp(some, axis=0) > 0.0)
+    for name in (data.arms[j] for j in idle[same]):
+        sentence = (
+            f"The outcome of {quoted(name)} is the sum of all others, and it was never chosen: it seems to be a total, "
+            "no arm. Leave it out, or every effect counts twice."
+        )
+        yield Finding("total-among-arms", WARNING, sentence, (name,))
+
+
 def usual(values: Array) -> tuple[float, float]:
-    """The 10% and the 90% quantile."""
-    low, high = np.quantile(values[np.isfinite(values)], (0.1, 0.9))
+    """The 10% and the 90% quantile; of many values, those of evenly spaced ones."""
+    known = values[np.isfinite(values)]
+    low, high = np.quantile(known[:: 1 + len(known) // SAMPLED], (0.1, 0.9))
     return float(low), float(high)
 
 
@@ -47,8 +67,11 @@ def far_away(values: Array) -> IntArray:
     if len(known) < FEWEST:
         return known[:0]
     low, high = usual(values)
+    most = FAR * (high - low)
+    if np.nanmax(values) - high <= most and low - np.nanmin(values) <= most:
+        return known[:0]
     beyond = np.maximum(values[known] - high, low - values[known])
-    far = np.flatnonzero(beyond > FAR * (high - low)) if high > low else known[:0]
+    far = np.flatnonzero(beyond > most) if high > low else known[:0]
     if len(far) > max(SINGLE * len(known), 1):
         return known[:0]
     return np.asarray(known[far[np.argsort(-beyond[far], kind="stable")]])

@@ -275,9 +275,12 @@ def names_of(frame: Frame, item: Item, reading: Reading) -> list[str]:
 
 def could_be_context(name: str, is_number: bool, differs: bool) -> bool:
     from spillover.history.find_roles import parts_of
-    from spillover.history.words import ROW_NUMBER, rank
+    from spillover.history.totals import WORDS
+    from spillover.history.words import OUTCOME, ROW_NUMBER, rank
 
-    return is_number and differs and rank(name, ROW_NUMBER) is None and not parts_of(name) & {"id", "hid", "code"}
+    known_after = rank(name, OUTCOME) is not None or bool(parts_of(name) & set(WORDS.split()))
+    label = rank(name, ROW_NUMBER) is not None or bool(parts_of(name) & {"id", "hid", "code"})
+    return is_number and differs and not label and not known_after
 
 
 def varies(codes: IntArray) -> bool:

@@ -16,7 +16,9 @@ from spillover.history.columns_option import Item
 from spillover.history.find_rounds import Layout, distinct, joint_codes
 from spillover.history.frame import Frame
 from spillover.history.groups import find_groups
+from spillover.history.near_columns import near_decisions, near_outcomes
 from spillover.history.reading import BY_NAME
+from spillover.history.totals import is_sum, without_totals
 
 NAMED, KNOWN, PARTLY, UNNAMED = 30, 20, 10, 0  # levels of names
 PER_ARM = 5  # an outcome for each arm tells more than one for all
@@ -108,6 +110,9 @@ def wide_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
     """Columns, or groups of columns, of a table with one row for each round that may say what was chosen."""
     levels = {c.name: level_of(c.name, words.CHOSEN) for c in frame.columns}
     allowed = [c.name for c in frame.columns if is_decision(c, levels[c.name], amounts)]
+    allowed += near_decisions(
+        frame, [name for name in frame.names if name not in layout.rounds.names], allowed, amounts
+    )
     able = [c for c in frame.columns if c.name in allowed and (levels[c.name] >= KNOWN or not is_constant(c))]
     able_names = [c.name for c in able if c.name not in layout.rounds.names and not is_label(c)]
     groups = [
@@ -198,26 +203,32 @@ def outcomes_of(frame: Frame, layout: Layout, decision: Candidate) -> list[Candi
     pending = [c.name for c in frame.columns if c.is_blank and level_of(c.name, words.OUTCOME) >= PARTLY]
     able = [c for c in frame.columns if c.seems_number or c.name in pending]
     numeric = [c for c in able if c.name not in taken and not is_label(c)]
-    found = [] if layout.arm else [*group_outcomes(frame, decision, numeric), *factor_outcomes(frame, decision, taken)]
+    grouped = [] if layout.arm else group_outcomes(frame, decision, numeric, taken)
+    found = [] if layout.arm else [*grouped, *factor_outcomes(frame, decision, taken)]
     for column in numeric:
+        if any(is_sum(frame, column.name, group.items) for group in grouped):
+            continue  # the outcomes of the arms tell more than their sum
         level = level_of(column.name, words.OUTCOME)
         if level >= KNOWN or (not is_circumstance(column.name) and (column.flags is None or level > UNNAMED)):
             found.append(Candidate((Item(column.name),), level, reason_for(level, ONLY_NUMBER)))
     return without_parts(found)
 
 
-def group_outcomes(frame: Frame, decision: Candidate, numeric: Sequence[Column]) -> list[Candidate]:
+def group_outcomes(
+    frame: Frame, decision: Candidate, numeric: Sequence[Column], taken: set[str | None]
+) -> list[Candidate]:
     """An outcome for each arm, in columns named after the arms."""
     arms = {arm_key(item.label or item.name) for item in decision.items}
     if len(arms) < 2:
         return []
     names = [column.name for column in numeric]
+    names += near_outcomes(frame, arms, names, [name for name in frame.names if name not in taken])
     found = []
     for group in find_groups(names):
         level = level_of(group.key, words.OUTCOME)
         if arms <= {arm_key(arm) for arm in group.arms} and not is_circumstance(group.key):
             own = tuple(item for item in group.items if arm_key(item.label or "") in arms)
-            items = group.items if level >= PARTLY else own
+            items = without_totals(frame, group.items, own) if level >= PARTLY else own
             reason = BY_NAME if level >= PARTLY else "by its name: columns named after the arms"
             found.append(Candidate(items, max(level, PARTLY) + PER_ARM, reason))
     same = tuple(Item(name, name) for name in names if arm_key(name) in arms)

@@ -325,7 +325,7 @@ def numbers(column: Column, problems: Problems) -> Array:
         bad = np.array([text in found.texts for text in column.texts] + [False])
         texts, codes, accepted = column.texts, column.encoded[0], found.accepted
         problems.add(
-            f"number {column.name}",
+            "number decimal" if "--decimal" in accepted else f"number {column.name}",
             np.flatnonzero(bad[codes]),
             lambda row: f"{column.name} {quote_cell(texts[codes[row]])}: must be {accepted}",
         )

@@ -103,6 +103,8 @@ def instrumental_index(
                     continue
                 m = (fresh[k, i] if side == 1 else stayed[k, i]) + shift[i]
                 strength = gained + (prior_weight if side == 1 else base_weight[k, i])
-                spread = weights[i] ** 2 * (variance / strength + shift_variance[i]) + LASTING * m * m * weight_variance[i]
+                spread = (
+                    weights[i] ** 2 * (variance / strength + shift_variance[i]) + LASTING * m * m * weight_variance[i]
+                )
                 missed += part * excess(sign * weights[i] * m, math.sqrt(spread), sign * rival)
         index[i] += horizon * missed / (1.0 + in_flight[i]) ** 2 / weights[i]

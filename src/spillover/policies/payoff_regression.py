@@ -56,7 +56,7 @@ class PayoffRegression(Policy):
 
     >>> import spillover as sp
     >>> world = sp.SyntheticSEM(horizon=600, changes=())
-    >>> runs = [sp.simulate(policy, world, 10, replications=10) for policy in (PayoffRegression(), sp.CUCB())]
+    >>> runs = [sp.simulate(policy, world, 10, replications=10) for policy in (PayoffRegression(), sp.policies.CUCB())]
     >>> bool(runs[0].final_regret.mean() < runs[1].final_regret.mean())
     True
     """

@@ -30,6 +30,7 @@ FROM_TABLE = {  # findings of the table that are repeated next to a decision
     "outlier",
     "season-in-residuals",
     "switched-once",
+    "total-among-arms",
 }
 EXACT = 1e-9  # of the spread: a smaller standard error is rounding
 LISTED = 3  # contradictions in one sentence

@@ -15,11 +15,17 @@ MIXED_UP = {"choices-follow-season": "a season", "switched-once": "a trend"}
 IN_AN_INTERVAL = 2 * 1.959964  # standard deviations in a 95% interval
 
 
-def unclear(reasons: Reasons, best: BoolArray, assessment: Assessment, sees_rewards: bool) -> Iterator[str]:
+def unclear(
+    reasons: Reasons,
+    best: BoolArray,
+    assessment: Assessment,
+    sees_rewards: bool,
+    possible: BoolArray | None = None,
+) -> Iterator[str]:
     """Why the data cannot tell yet; nothing if they can.
 
     best: the arms that are chosen by what is known alone. sees_rewards: whether each arm's own reward (z) is in the
-    table; then arms can be told apart however they were chosen.
+    table; then arms can be told apart however they were chosen. possible: the arms that constraints allow; None: all.
     """
     known = np.array([arm.known for arm in reasons.arms])
     if not known.any():  # nothing has arrived, or the policy learns nothing
@@ -37,11 +43,12 @@ def unclear(reasons: Reasons, best: BoolArray, assessment: Assessment, sees_rewa
         yield from mixed_up(reasons, best, assessment)
     if idle := [arm.arm for arm in reasons.arms if best[arm.position] and may_do_nothing(arm)]:
         yield f"the interval of the total effect of {join_names(idle)} includes 0"
-    sure = probability_of_better(reasons, best)
+    rivals = ~best if possible is None else ~best & possible
+    sure = probability_of_better(reasons, best, rivals)
     if sure < SURE:
         several = int(best.sum()) > 1
         arms, are = (count_of(int(best.sum()), "arm"), "are") if several else ("arm", "is")
-        others = "choosing nothing" if best.all() else "the others"
+        others = "the others" if rivals.any() else "choosing nothing"
         yield f"the best {arms} by what is known alone {are} better than {others} with a probability of only {sure:.2f}"
 
 
@@ -75,15 +82,15 @@ def design_problems(reasons: Reasons, best: BoolArray, assessment: Assessment) -
         yield f"{join_names(always)} {'was' if len(always) == 1 else 'were'} chosen in every round"
 
 
-def probability_of_better(reasons: Reasons, best: BoolArray) -> float:
+def probability_of_better(reasons: Reasons, best: BoolArray, rivals: BoolArray | None = None) -> float:
     """How probably the average arm among the best has a larger total effect than the average of the others.
 
-    By the credible intervals of the total effects, taken as independent; 1 where the policy has none. Where all arms
-    are among the best, they are compared with choosing nothing.
+    By the credible intervals of the total effects, taken as independent; 1 where the policy has none. Where there are
+    no others, the best are compared with choosing nothing. rivals: the others; None: all that are not among the best.
     """
     intervals = [arm.total_interval for arm in reasons.arms]
     have = np.array([interval is not None and arm.known for interval, arm in zip(intervals, reasons.arms, strict=True)])
-    inside, outside = best & have, ~best & have
+    inside, outside = best & have, (~best if rivals is None else rivals) & have
     if not inside.any():
         return 1.0
     total = np.array([arm.total for arm in reasons.arms])

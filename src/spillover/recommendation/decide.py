@@ -18,7 +18,7 @@ from spillover.recommendation.arms import arm_answers
 from spillover.recommendation.cautions import cautions
 from spillover.recommendation.clarity import unclear
 from spillover.recommendation.facts import Facts, facts_of
-from spillover.recommendation.greedy import by_knowledge
+from spillover.recommendation.greedy import by_knowledge, possible_arms
 from spillover.recommendation.result import Recommendation
 from spillover.set_search import EFFORT, check_feasible
 from spillover.validate import quoted
@@ -115,6 +115,7 @@ def decide(
     if history.minimise:
         hint["quantity"] = f"{learner.policy.quantity}, as a reduction"
     reasons = next_reasons(learner, history, limits, effort, explanation=decision, **hint)
+    possible = possible_arms(limits, most, history.arms, effort)
     best = [history.arms[j] for j in np.argsort(-alone.score, kind="stable") if alone.chosen[j]]
     return Recommendation(
         source=source,
@@ -124,7 +125,7 @@ def decide(
         constraints=limits,
         reasons=reasons,
         greedy=tuple(best),
-        not_yet=tuple(unclear(reasons, np.asarray(alone.chosen), facts.assessment, facts.sees_rewards)),
+        not_yet=tuple(unclear(reasons, np.asarray(alone.chosen), facts.assessment, facts.sees_rewards, possible)),
         arms=arm_answers(reasons, facts.assessment, set(best), facts.sign, facts.per_arm),
         cautions=tuple(warned(learner, history, facts, reasons)),
         assessment=facts.assessment,
