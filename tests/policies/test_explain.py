@@ -53,7 +53,7 @@ def test_the_best_by_score_are_played_unless_a_plan_decides(name):
 @pytest.mark.parametrize("name", sp.policies.POLICIES)
 def test_who_learns_a_graph_shows_one(name):
     policy = sp.policies.POLICIES[name]()
-    assert policy.learns_graph == isinstance(policy, GraphPolicy)
+    assert policy.learns_graph == isinstance(policy, GraphPolicy | sp.InstrumentalSEM)
     shown = next(play(name))[0]
     if name.endswith("known-graph") and "ftrl" not in name:
         assert np.isnan(shown.adjacency).all()

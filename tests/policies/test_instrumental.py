@@ -168,6 +168,20 @@ def test_history_at_once_equals_round_by_round():
         assert_allclose(leaf, leaves(one_by_one)[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_history_with_gaps_and_rounds_without_any_choice_at_once_equals_round_by_round(seed):
+    history = draw_history(np.random.default_rng(seed), CHAIN, 40, context=1, noise=0.3)
+    generator = np.random.default_rng(100 + seed)
+    idle, late = np.arange(40) < 1 + seed, generator.uniform(size=40) < 0.2
+    rounds = history.with_gaps(generator.uniform(size=history.y.shape) < 0.3).feedback()
+    rounds = rounds._replace(x=rounds.x & ~idle[:, None], arrived=~late)
+    start = [POLICY.init(history.problem(), sp.Rng(0)) for _ in range(2)]
+    at_once = POLICY.catch_up(start[0], rounds, 1, sp.Rng(0))
+    one_by_one = sp.Policy.catch_up(POLICY, start[1], rounds, 1, sp.Rng(0))
+    for name, leaf in leaves(at_once).items():
+        assert_allclose(leaf, leaves(one_by_one)[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
 def test_the_context_of_the_coming_round_moves_the_decision():
     history = draw_history(np.random.default_rng(12), np.zeros((2, 2)), 600, context=1, noise=0.1, slope=0.0)
     slopes = np.array([[0.4], [-0.4]])

@@ -1,5 +1,7 @@
 """InstrumentalSEM in live use gives the answers of the same history learned at once."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -47,3 +49,21 @@ def test_a_rejection_ends_when_the_regression_starts_again():
     learner.state.belief.detected[0] += 1  # a change: the regression forgets everything before it
     learner.report(learner.play(x[0]), y=y[0])
     assert not learner.state.rejected.any()
+
+
+def test_a_round_that_was_pending_in_a_table_keeps_its_context_and_its_doses():
+    generator = np.random.default_rng(0)
+    x, y = shares(30, seed=0)
+    dose, context = np.where(x, generator.uniform(0.5, 2.0, x.shape), 0.0), generator.standard_normal((30, 1))
+    arrived = np.arange(30) != 28
+    given = replace(
+        table(x, np.where(arrived[:, None], y, np.nan)),
+        arrived=arrived, dose=dose, context=context, context_names=("price",), next_context=np.zeros(1),
+    )  # fmt: skip
+    learner = replay_history(sp.InstrumentalSEM(), given, budget=1)
+    assert learner.pending == [29]
+    standard = (context[28] - context.mean(axis=0)) / context.std(axis=0)
+    assert_allclose(learner.details[29].context, standard, rtol=0.1)
+    assert_array_equal(learner.details[29].dose, dose[28])
+    learner.report(29, y=y[28])
+    assert learner.state.reduced.rounds[0] == 30

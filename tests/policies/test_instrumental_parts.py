@@ -1,6 +1,7 @@
 """Arms that report at different times: nothing is lost compared with waiting for the last one."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import spillover as sp
 from spillover.delays import ArmDelays
@@ -19,6 +20,6 @@ class Waiting(sp.InstrumentalSEM):
 
 
 def test_learning_outcomes_as_they_arrive_loses_nothing_compared_with_waiting_for_the_last():
-    given = {"replications": 40, "seed": 0, "record": [WORLD.horizon]}
+    given: dict[str, Any] = {"replications": 40, "seed": 0, "record": [WORLD.horizon]}
     in_parts, waiting = (sp.simulate(policy, WORLD, LATE, **given) for policy in (sp.InstrumentalSEM(), Waiting()))
     assert in_parts.final_regret.mean() < waiting.final_regret.mean()

@@ -11,6 +11,7 @@ from spillover.history import ranges
 from spillover.history.record import History
 from spillover.history.standard import StandardContext, standard_context
 from spillover.live import Learner
+from spillover.reports import Details
 from spillover.rng import Purpose
 from spillover.types import BoolArray, Choice, Feedback, Problem
 
@@ -61,6 +62,8 @@ def replay_history(
         state = player.solve(state) if solved and batch.arrived.any() else state
         for row in np.flatnonzero(~batch.arrived):
             learner.waiting[done + 1 + int(row)] = Choice(batch.x[row], memo=memo)
+            if batch.context is not None or batch.dose is not None:
+                learner.details[done + 1 + int(row)] = details_of(batch, int(row))
         if stop // EVERY > done // EVERY:
             progress(stop)
         done = stop
@@ -125,6 +128,12 @@ def between(rounds: Feedback, start: int, stop: int, memo: Any) -> Feedback:
     here = slice(start, stop)
     parts: Any = (None if values is None else values[here] for values in rounds._replace(probability=None, memo=None))
     return Feedback(*parts)._replace(memo=memo)
+
+
+def details_of(rounds: Feedback, row: int) -> Details:
+    """What is known of a pending round besides its decision."""
+    context, dose = rounds.context, rounds.dose
+    return Details(None if context is None else context[row].copy(), None if dose is None else dose[row].copy())
 
 
 class RoundBatch(NamedTuple):

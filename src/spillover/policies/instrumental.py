@@ -336,9 +336,10 @@ class InstrumentalSEM(Policy):
         checked = validate.partial_feedback(rounds, rounds.x.shape, state.reward_range, played_at)
         given = canonical(checked, state.reward_range, (count, state.context.shape[-1]))
         given, reference = given.from_first(state.reference)
-        heard = given.arrived & ~(np.isnan(given.y) & np.isnan(given.z)).all(axis=-1)
+        known = given.arrived[:, None] & ~(np.isnan(given.y) & np.isnan(given.z))
+        heard, observed = known.any(axis=-1), (known & given.x).any(axis=-1)
         before: IntArray = np.cumsum(heard) - heard
-        started = any_arrived(state)
+        started = any_arrived(state) | (np.cumsum(observed) - observed > 0)
         done = 0
         while done < count:
             stop = min(done + until_due(state, given, done), count)
@@ -351,10 +352,9 @@ class InstrumentalSEM(Policy):
             self.absorb(stacked, here, played_at[done:stop])
             state = self.solve_rows(state, due(state))
             done = stop
-        fade = fading(state.longest_delay * RECENT**before, started | (before > 0))
+        fade = fading(state.longest_delay * RECENT**before, started)
         left = np.cumprod(fade[::-1])[::-1]  # what is left after the last round of a pull before each round
-        unknown = given.x & ~(given.arrived[:, None] & ~(np.isnan(given.y) & np.isnan(given.z)))
-        pending = np.append(left[1:], 1.0) @ unknown
+        pending = np.append(left[1:], 1.0) @ (given.x & ~known)
         latest = state.rounds + count - given.x[::-1].argmax(axis=0)
         return state._replace(
             rounds=state.rounds + count,

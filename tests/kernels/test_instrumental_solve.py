@@ -1,0 +1,102 @@
+"""The parts of the structural equations against plain NumPy: two-stage least squares, Hausman, spike and slab."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from spillover.kernels.instrumental_solve import (
+    EDGE_SCALE,
+    SHARED,
+    SHARED_WEIGHT,
+    confounding,
+    sparse_edges,
+    two_stages,
+)
+
+PRIOR = 0.3
+
+
+def confounded(seed, rounds=200):
+    """Two regressors that share a cause with the outcome, their instruments, and a constant."""
+    generator = np.random.default_rng(seed)
+    q, cause = generator.standard_normal((rounds, 2)), generator.standard_normal(rounds)
+    f = q + 0.5 * cause[:, None] + 0.3 * generator.standard_normal((rounds, 2))
+    y = f @ [0.5, 0.2] + 1.0 + cause + 0.2 * generator.standard_normal(rounds)
+    one = np.ones((rounds, 1))
+    return np.hstack([f, one]), np.hstack([q, one]), y
+
+
+def test_two_stages_are_two_stage_least_squares():
+    f, q, y = confounded(0)
+    precision, product, rest_precision, rest_product = two_stages(f.T @ f, q.T @ f, q.T @ q, f.T @ y, q.T @ y)
+    fitted = q @ np.linalg.lstsq(q, f, rcond=None)[0]
+    assert_allclose(np.linalg.solve(precision, product), np.linalg.lstsq(fitted, y, rcond=None)[0], rtol=1e-4)
+    whole = np.linalg.solve(precision + rest_precision, product + rest_product)
+    assert_allclose(whole, np.linalg.lstsq(f, y, rcond=None)[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_evidence_for_confounding_is_a_hausman_statistic(seed):
+    f, q, y = confounded(seed)
+    precision, product, rest, rest_product = two_stages(f.T @ f, q.T @ f, q.T @ q, f.T @ y, q.T @ y)
+    prior, edges, rounds = np.array([1 / 0.09, 1 / 0.09, 0.01]), 2, len(y)
+    share, excess, rank = confounding(precision, product, rest, rest_product, prior, edges, rounds)
+    covariance = np.linalg.inv(precision + np.diag(prior))
+    gap = (rest_product - rest @ covariance @ product)[:edges]
+    r, v = rest[:edges, :edges], covariance[:edges, :edges]
+    inverse = np.linalg.inv(r + r @ v @ r)
+    statistic = gap @ inverse @ gap
+    assert_allclose(excess, statistic - 2.0, rtol=1e-3)
+    assert_allclose(rank, 2.0, atol=1e-3)
+    wanted = (statistic - 2.0 + SHARED_WEIGHT * SHARED**2) / (rounds * np.trace(r @ inverse) + SHARED_WEIGHT)
+    assert_allclose(share, min(wanted, 1.0), rtol=1e-3)
+
+
+def run_sparse_edges(precision, product, signed):
+    size = len(product)
+    mean, probability, covariance = np.zeros(size), np.zeros(size), np.zeros((size, size))
+    sites, shifts = np.full(size, 1.0 / (PRIOR * EDGE_SCALE**2)), np.zeros(size)
+    odds = math.log(PRIOR / (1.0 - PRIOR))
+    sparse_edges(precision, product, sites, shifts, mean, covariance, probability, odds, signed, 50)
+    return mean, probability
+
+
+def enumerated(precision, product):
+    """Mean and probability of each edge, summed over all sets of edges that exist."""
+    whole, mean, probability = 0.0, np.zeros(len(product)), np.zeros(len(product))
+    for exist in itertools.product((False, True), repeat=len(product)):
+        on = np.flatnonzero(exist)
+        posterior = precision[np.ix_(on, on)] + np.eye(len(on)) / EDGE_SCALE**2
+        centre = np.linalg.solve(posterior, product[on])
+        fit = 0.5 * centre @ product[on] - 0.5 * np.linalg.slogdet(posterior)[1] - len(on) * math.log(EDGE_SCALE)
+        weight = math.exp(fit) * PRIOR ** len(on) * (1.0 - PRIOR) ** (len(product) - len(on))
+        whole += weight
+        mean[on] += weight * centre
+        probability[on] += weight
+    return mean / whole, probability / whole
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_spike_and_slab_of_three_edges_is_that_of_enumeration(seed):
+    generator = np.random.default_rng(seed)
+    f = generator.standard_normal((30, 3)) @ (np.eye(3) + 0.3 * generator.standard_normal((3, 3)))
+    y = f @ [0.5, 0.0, 0.2] + 0.7 * generator.standard_normal(30)
+    precision, product = f.T @ f / 0.49, f.T @ y / 0.49
+    for found, wanted in zip(run_sparse_edges(precision, product, True), enumerated(precision, product), strict=True):
+        assert_allclose(found, wanted, atol=0.02)
+
+
+@pytest.mark.parametrize("pull", [-20.0, 0.0, 3.0, 12.0])
+def test_an_edge_that_cannot_be_negative_has_the_posterior_of_a_half_normal(pull):
+    """One edge with likelihood exp(pull a - 10 a^2), integrated on a grid."""
+    a = np.linspace(0.0, 5.0, 200_001)
+    density = stats.halfnorm(scale=EDGE_SCALE).pdf(a) * np.exp(pull * a - 10.0 * a**2)
+    slab = PRIOR * np.trapezoid(density, a)
+    exists = slab / (slab + 1.0 - PRIOR)
+    mean, probability = run_sparse_edges(np.array([[20.0]]), np.array([pull]), False)
+    assert_allclose(probability, exists, rtol=1e-4)
+    assert_allclose(mean, exists * np.trapezoid(a * density, a) / np.trapezoid(density, a), rtol=1e-3)
