@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover.constraints import Constraint
 from spillover.set_search import EFFORT, best_set, searched_set
-from spillover.types import Array, BoolArray, Explanation
+from spillover.types import BoolArray, Explanation
 
 MOST_SEARCHED = 200  # arms up to which it is searched whether each can be chosen
 
@@ -41,4 +41,3 @@ def possible_arms(
         return None
     alone = best_set(np.eye(len(arms)), budget, constraints, arms=arms, effort=effort)
     return np.asarray(np.diagonal(alone))
-
