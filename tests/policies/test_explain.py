@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import spillover as sp
 from spillover.policies import GraphPolicy
 from spillover.policies.ftrl import leaders
+from spillover.policies.instrumental_state import edge_prior
 from spillover.rng import Purpose
 from spillover.simulation import problem_for
 from spillover.testing.policies import check_explanation
@@ -60,6 +61,8 @@ def test_who_learns_a_graph_shows_one(name):
         assert (shown.weights > 1).any()
     elif name == "payoff-regression":  # the payoff alone does not identify the graph
         assert np.isnan(shown.adjacency).all()
+    elif name == "instrumental-sem":  # before any outcome: the prior mean of a spike and slab
+        assert_allclose(shown.adjacency, np.triu(np.full((5, 5), edge_prior(5) * 0.5 * np.sqrt(2 / np.pi)), 1))
     elif "oracle" not in name:
         assert (shown.adjacency == 0).all()
     assert_array_equal(shown.gain, 1.0)
