@@ -48,7 +48,7 @@ def test_without_noise_graph_baseline_context_and_effects_are_recovered(adjacenc
     """Only the own rewards vary: whatever does not depend on them is exact, effects are within their standard error."""
     history = noise_free(adjacency)
     state, found = learn(POLICY, history, acyclic=acyclic)
-    assert_allclose(found.adjacency, adjacency, atol=1e-5)
+    assert_allclose(found.adjacency, adjacency, atol=2e-5)  # the prior of the noise and of the edges shrinks a little
     assert_allclose(found.baseline, history.baseline(), atol=1e-4)
     assert_allclose(found.effects, history.effects(), atol=0.08)
     assert_allclose(found.effects.sum(axis=0), found.weights * found.mean, rtol=1e-9)

@@ -162,7 +162,7 @@ class AdaptiveGraph(GraphLearner):
             full_history=self.full_history.init(problem, batch),
             evidence=empty_evidence(len(TRUSTING), batch),
             changes=empty_change_evidence(n, batch),
-            used=np.zeros(batch, np.int64),
+            used=np.full(batch, K_CLASS if problem.baseline else 0, np.int64),  # as `solve` finds without outcomes
             weights=np.ones((*batch, n)),
             k_class=self.k_class.init(problem, batch),
             doubts=empty_doubts(problem, batch),

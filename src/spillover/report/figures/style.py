@@ -45,6 +45,7 @@ POLICY_ORDER = (
     "window-cucb", "discounted-cucb", "glr-cucb", "glr-sem-ucb", "super-arm-ucb", "ablated-ndc-sem",
     "cucb-known-graph", "cts-known-graph", "ftrl-known-graph",
     "window-cucb-known-graph", "discounted-cucb-known-graph", "glr-cucb-known-graph",
+    "instrumental-sem", "payoff-regression",
 )  # fmt: skip
 
 FIXED = REFERENCES | BEYOND
