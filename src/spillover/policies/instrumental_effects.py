@@ -202,10 +202,11 @@ def reduced_baseline(reduced: Reduced, context: Array, p: int) -> Array:
 
 
 def rejected_arms(state: InstrumentalState, own: Array, p: int, q: int) -> BoolArray:
-    """Arms whose effects by the graph contradict the regression on decisions, (*batch, n).
+    """Arms whose effects by the graph are not to be trusted, because it contradicts the regression on decisions.
 
     A regression needs no graph, so where they contradict each other the graph is wrong: outcomes that add up to a
-    constant, or effects that are not linear.
+    constant, or effects that are not linear. All arms share the equations, so one contradiction counts for all of
+    them, (*batch, n).
     """
     from scipy.special import chdtri  # imported here, because live decisions do not need SciPy
 
@@ -216,7 +217,9 @@ def rejected_arms(state: InstrumentalState, own: Array, p: int, q: int) -> BoolA
     scale = np.trace(scatter, axis1=-2, axis2=-1)[..., None, None] / n
     inverse = np.linalg.inv(scatter + (1e-6 * scale + 1e-300) * np.eye(n))
     statistic = np.einsum("...ja,...ab,...jb->...j", gap, inverse, gap) / np.maximum(factor, 1e-300)
-    return np.asarray(testable_arms(reduced) & (statistic > chdtri(n, REJECTED)))
+    testable = testable_arms(reduced)
+    contradicted = testable & (statistic > chdtri(n, REJECTED))
+    return np.asarray(testable & contradicted.any(axis=-1, keepdims=True))
 
 
 def testable_arms(reduced: Reduced) -> BoolArray:
@@ -226,7 +229,7 @@ def testable_arms(reduced: Reduced) -> BoolArray:
 
 
 def merged(graph: Effects, plain: Effects, rejected: BoolArray) -> Effects:
-    """Effects by the graph, but by regression for arms whose graph is rejected."""
+    """Effects by the graph, but by regression for arms for which it is rejected."""
     return Effects(
         *(
             np.where(rejected[..., None, :] if one.ndim > rejected.ndim else rejected, other, one)

@@ -116,7 +116,9 @@ class InstrumentalState(NamedTuple):
     equations: Equations
     statistics: Statistics
     reduced: Reduced
-    rejected: BoolArray  # (*batch, n): arms whose effects by the graph contradict the regression on decisions
+    rejected: (
+        BoolArray  # (*batch, n): arms whose effects come from the regression on decisions, as it contradicts the graph
+    )
 
 
 def rest_precision(p: int, q: int) -> Array:
