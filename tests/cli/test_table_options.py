@@ -6,8 +6,7 @@ from click.testing import CliRunner
 
 from spillover.cli.table_options import read_pairs, reading_options, table_options
 from spillover.history import read_history
-from tests.history.tables import csv_text
-from tests.history.test_tables import WIDE
+from tests.history.tables import WIDE, csv_text
 
 
 @click.command()

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
+import pytest
+
+from spillover.history import HistoryError, read_history
 
 Columns = dict[str, list[Any]]
 
@@ -84,3 +87,44 @@ def workbook(table: Columns, path: Any) -> Any:
     book.save(content)
     path.write_bytes(content.getvalue())
     return path
+
+
+WEEKS = [f"2026-W{k:02d}" for k in range(1, 9)]
+WIDE: dict[str, list[Any]] = {
+    "week": WEEKS,
+    "promo_north": [1, 0, 1, 0, 1, 0, 0, 1],
+    "promo_south": [0, 0, 1, 1, 0, 1, 0, 1],
+    "sales_north": [5.0, 1.0, 6.0, 2.0, 5.5, 1.5, 1.0, 6.5],
+    "sales_south": [2.0, 2.0, 4.0, 5.0, 2.5, 4.5, 2.0, 4.5],
+    "temp": [1, 2, 3, 4, 5, 6, 7, 8],
+}
+PAYOFF: dict[str, list[Any]] = {
+    "date": [f"2026-01-{k:02d}" for k in range(1, 9)],
+    "tv": WIDE["promo_north"],
+    "radio": WIDE["promo_south"],
+    "revenue": [5.0, 1.0, 6.0, 2.0, 5.5, 1.5, 1.0, 6.5],
+}
+LONG: dict[str, list[Any]] = {
+    "date": [day for day in PAYOFF["date"] for _ in "ns"],
+    "region": ["north", "south"] * 8,
+    "treated": [cell for pair in zip(WIDE["promo_north"], WIDE["promo_south"], strict=True) for cell in pair],
+    "orders": [cell for pair in zip(WIDE["sales_north"], WIDE["sales_south"], strict=True) for cell in pair],
+}
+
+
+def changed(table, **columns):
+    return {**table, **{name.replace("__", " "): values for name, values in columns.items()}}
+
+
+def without(table, *names):
+    return {name: values for name, values in table.items() if name not in names}
+
+
+def refused(table, *words, **options):
+    """The error's lines, with these words in one of them."""
+    with pytest.raises(ValueError, match=r".+") as caught:
+        read_history(table, **options)
+    lines = caught.value.lines if isinstance(caught.value, HistoryError) else [str(caught.value)]
+    for some in words:
+        assert any(some in line for line in lines), lines
+    return lines

@@ -5,7 +5,7 @@ import pytest
 
 from spillover.history import read_history
 from spillover.history.standard import standard_context
-from tests.history.test_tables import LONG, PAYOFF, WIDE, changed, refused, without
+from tests.history.tables import LONG, PAYOFF, WIDE, changed, refused, without
 
 
 def test_numbers_and_texts_become_columns() -> None:

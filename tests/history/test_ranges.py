@@ -6,7 +6,7 @@ import pytest
 from spillover.history import ranges, read_history
 from spillover.history.baseline import shows_baseline
 from spillover.history.example import example_file
-from tests.history.test_tables import LONG, PAYOFF, changed
+from tests.history.tables import LONG, PAYOFF, changed
 
 OWN = [cell if chosen else None for cell, chosen in zip(LONG["orders"], LONG["treated"], strict=True)]
 TABLES = [LONG, PAYOFF, LONG | {"own": OWN}]

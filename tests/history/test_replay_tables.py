@@ -9,7 +9,7 @@ import pytest
 import spillover as sp
 from spillover.history import read_history, replay_history
 from spillover.types import Choice, Problem
-from tests.history.test_tables import LONG, PAYOFF, WIDE, changed, without
+from tests.history.tables import LONG, PAYOFF, WIDE, changed, without
 
 
 @dataclass(frozen=True, kw_only=True)
