@@ -27,7 +27,7 @@ REMOTE: Final = 1e-6  # under a less probable hypothesis the uncertainty of the 
 @njit(inline="always")
 def changed_probability(prior, ratio):
     """Posterior probability of a change, from its prior probability and its likelihood ratio."""
-    return prior * ratio / (prior * ratio + 1.0 - prior)
+    return prior * ratio / (prior * ratio + (1.0 - prior))  # a prior of 1 gives 1, however small the ratio
 
 
 @njit

@@ -22,6 +22,8 @@ SAME_CHANGE: Final = 20  # hypotheses that differ by at most so many rounds are 
 @njit(inline="always")
 def changed_probability(prior, ratio):
     """Posterior probability of a change, from its prior probability and its likelihood ratio."""
+    if prior == 1.0:  # the only arm that can have changed: rounding would divide by 0 if the ratio is tiny
+        return 1.0
     return prior * ratio / (prior * ratio + 1.0 - prior)
 
 
