@@ -227,3 +227,15 @@ def test_outcomes_that_add_up_to_a_constant_are_explained_by_regression():
     assert_allclose(found.effects, regression, atol=0.06)
     assert_allclose(found.effects.sum(axis=0), 0.0, atol=0.06)
     assert_allclose(np.ptp(found.direct_interval, axis=-1), np.ptp(found.spill_interval, axis=-1), rtol=1e-3)
+
+
+def test_an_edge_that_the_data_say_nothing_of_keeps_its_prior():
+    """Two outcomes that are always equal, and far beyond the range: one of them is left out as a cause of the others."""
+    problem, rng = sp.Problem(n_arms=4, budget=2), sp.Rng(0)
+    x, y = np.array([False, False, False, True]), np.array([0.0, 0.0, 1e12, 1e12])
+    state = POLICY.init(problem, rng)
+    for _ in range(3):
+        state = POLICY.played(state, x)
+        state = POLICY.update(state, sp.Feedback(x, np.zeros(4), y, np.array(0), np.array(True)), rng)
+    assert_array_equal(state.equations.probability[:2, 3], 0.25)
+    assert_array_equal(POLICY.explain(state, rng).count[:3], 0.0)

@@ -291,6 +291,7 @@ def solve_row(
     sites, shifts = np.empty(edges), np.empty(edges)
     for a in range(edges):
         sites[a], shifts[a] = site_precision[i, picked[a]], site_product[i, picked[a]]
+        exists[a] = probability[i, picked[a]]  # kept where the data say nothing of the edge
     sparse_edges(
         precision[:edges, :edges] - product_of(side, across), product[:edges] - applied(side, offset), sites, shifts,
         mean, together, exists, math.log(edge_prior / (1.0 - edge_prior)), signed,

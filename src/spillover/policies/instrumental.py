@@ -391,9 +391,10 @@ class InstrumentalSEM(Policy):
         if state.rejected.any():
             plain = reduced_baseline(state.reduced, state.context, p)
             baseline = np.where(state.rejected.any(axis=-1, keepdims=True), plain, baseline)
+        seen = state.belief.seen > 0
         return Explanation(
-            mean=np.where(state.belief.seen > 0, mean, np.nan),
-            count=observations(state.belief),
+            mean=np.where(seen, mean, np.nan),
+            count=np.where(seen, observations(state.belief), 0.0),
             clock=np.asarray(state.rounds, float),
             index=index,
             adjacency=self.adjacency(state),
