@@ -230,7 +230,7 @@ def test_outcomes_that_add_up_to_a_constant_are_explained_by_regression():
 
 
 def test_an_edge_that_the_data_say_nothing_of_keeps_its_prior():
-    """Two outcomes that are always equal, and far beyond the range: one of them is left out as a cause of the others."""
+    """Two outcomes that are always equal, far beyond the range: one of them is left out as a cause of the others."""
     problem, rng = sp.Problem(n_arms=4, budget=2), sp.Rng(0)
     x, y = np.array([False, False, False, True]), np.array([0.0, 0.0, 1e12, 1e12])
     state = POLICY.init(problem, rng)
