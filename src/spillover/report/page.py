@@ -66,7 +66,8 @@ def write_page(folder: str | Path, title: str, subtitle: str, parts: Iterable[Pa
 
 
 def page_parts(results: Results, draw: Draw) -> Iterator[Part]:
-    """(anchor, title, body) of every section of the default page."""
+    """(anchor, title, body) of every section of the default page: first what to take away."""
+    yield "short", "In short", sections.in_short(results)
     yield from overview(results, draw)
     yield from provenance(results)
 
@@ -74,7 +75,6 @@ def page_parts(results: Results, draw: Draw) -> Iterator[Part]:
 def overview(results: Results, draw: Draw, titles: Mapping[str, str] | None = None) -> Iterator[Part]:
     """The results of the first comparison; titles: of worlds, to use instead of their names in the file."""
     titles = titles or {}
-    yield "summary", "In short", sections.summary(results)
     for world in results.experiment.worlds:
         yield f"regret-{world}", sections.regret_title(world, titles), sections.regret(results, world, draw)
     yield "table", "Final regret", sections.final_regret(results, titles)

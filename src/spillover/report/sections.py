@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping
 from html import escape
 
+import pandas as pd
 from matplotlib.axes import Axes
 
 from spillover.experiments import Record, Results
 from spillover.metrics import mean_interval
-from spillover.report.claims import format_ci
+from spillover.report.claims import format_ci, paired_interval
 from spillover.report.figures import regret_panels
+from spillover.report.short import short_body
 from spillover.report.tables import final_table, html_table, parameter_table, show_final
 
 Draw = Callable[[str, Axes, str], str]
@@ -43,16 +45,51 @@ def subtitle(results: Results) -> str:
     )
 
 
-def summary(results: Results) -> str:
-    """One sentence on the best policies at each delay."""
+def in_short(results: Results) -> str:
+    """What to take away from any experiment: the best policy, by how much, and how sure that is."""
     world = next(iter(results.experiment.worlds))
-    lines = []
-    for title, records in studies(results, world).items():
-        policies = [r for r in records if "oracle" not in r.policy]
-        ranked = sorted(policies, key=lambda r: float(r.regret[:, -1].mean()))
-        best = "; ".join(f"{escape(r.label)} {format_ci(mean_interval(r.regret[:, -1]))}" for r in ranked[:3])
-        lines.append(f"<li><b>{escape(title)}</b>: final expected regret, lowest first: {best}.</li>")
-    return f"<p>World <i>{escape(world)}</i>, mean and 95% interval over replications.</p><ul>{''.join(lines)}</ul>"
+    ranked = {title: ranking(records) for title, records in studies(results, world).items()}
+    ranked = {title: records for title, records in ranked.items() if records}
+    if not ranked:
+        return "<p>There are no results in the first world.</p>"
+    title, records = next(iter(ranked.items()))
+    first = {found[0].label for found in ranked.values()}
+    where = "at every delay" if len(ranked) > 1 else f"at {title}"
+    if len(first) == 1:
+        best = f"{records[0].label} has the lowest mean final regret {where} in the world {world}."
+    else:
+        best = "The policy with the lowest mean final regret depends on the delay: " + (
+            ", ".join(f"{found[0].label} at {at}" for at, found in ranked.items()) + "."
+        )
+    caption = "Final expected regret, lowest first, with 95% intervals"
+    basis = f"All of this rests on {len(records[0].replications)} replications of each combination."
+    return short_body((best, lead(list(ranked.values())), basis), short_table(ranked), caption)
+
+
+def lead(rankings: list[list[Record]]) -> str:
+    """Whether the best policy is ahead of the second beyond doubt."""
+    leads = [paired_interval(found[1], found[0]) for found in rankings if len(found) > 1]
+    if not leads:
+        return "There is no second policy to compare it with."
+    clear = sum(float(interval.low) > 0 for interval in leads)
+    delays = "delay" if len(leads) == 1 else "delays"
+    return f"The 95% interval of its lead over the second, paired, excludes 0 at {clear} of {len(leads)} {delays}."
+
+
+def ranking(records: list[Record]) -> list[Record]:
+    """Policies by mean final regret, without the oracles."""
+    policies = [r for r in records if "oracle" not in r.policy]
+    return sorted(policies, key=lambda r: float(r.regret[:, -1].mean()))
+
+
+def short_table(ranked: Mapping[str, list[Record]]) -> pd.DataFrame:
+    """The three best policies at each delay."""
+    rows = [
+        {"delay": title, "policy": r.label, "final regret": format_ci(mean_interval(r.regret[:, -1]))}
+        for title, records in ranked.items()
+        for r in records[:3]
+    ]
+    return pd.DataFrame(rows)
 
 
 def regret_title(world: str, titles: Mapping[str, str]) -> str:

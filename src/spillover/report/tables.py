@@ -1,6 +1,7 @@
 """Tables from records: final regret with intervals and ratios, paired differences, parameters."""
 
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import is_dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -186,24 +187,73 @@ def format_value(value: float, form: str) -> str:
 
 
 def html_table(frame: pd.DataFrame, *, caption: str = "", text: Collection[str] = ("policy", "label")) -> str:
-    """A <table> with escaped cells and no index; columns not in `text` are aligned right, with tabular digits."""
+    """A <table> with escaped cells and no index; columns not in `text` are aligned right, with tabular digits.
+
+    The numbers of a column have one format (`shared_format`).
+    """
     validate.require(len(frame.columns) > 0, "frame", list(frame.columns), "a table with at least one column")
     digits = "text-align:right;font-variant-numeric:tabular-nums"
     styles = ["text-align:left" if name in text else digits for name in frame.columns]
     headings = zip(frame.columns, styles, strict=True)
     head = "".join(f'<th scope="col" style="{style}">{escape(str(name))}</th>' for name, style in headings)
-    # only headings may wrap: otherwise many columns with long names do not fit on the page
-    styles = [f"{style};white-space:nowrap" if style == digits else style for style in styles]
+    columns_of_text = [column_texts(frame.iloc[:, k]) for k in range(len(frame.columns))]
     body = "\n".join(
         "<tr>" + "".join(table_cell(value, style) for value, style in zip(row, styles, strict=True)) + "</tr>"
-        for row in frame.itertuples(index=False)
+        for row in zip(*columns_of_text, strict=True)
     )
     title = f"<caption>{escape(caption)}</caption>\n" if caption else ""
     return f"<table>\n{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
-def table_cell(value: Any, style: str) -> str:
-    return f'<td style="{style}">{escape(format_cell(value))}</td>'
+def table_cell(text: str, style: str) -> str:
+    """A cell; an interval may go to a line of its own on a narrow page, but no number is broken."""
+    mean, bracket, interval = text.partition(" [")
+    if not bracket or not interval.endswith("]"):
+        return f'<td style="{style}">{escape(text)}</td>'
+    parts = (f'<span class="whole">{escape(part)}</span>' for part in (mean, f"[{interval}"))
+    return f'<td style="{style}">{" ".join(parts)}</td>'
+
+
+def column_texts(values: Iterable[Any]) -> list[str]:
+    """The cells of a column as text; all of its numbers that are not whole have the same format."""
+    cells = list(values)
+    numbers = [float(cell) for cell in cells if isinstance(cell, float | np.floating)]
+    form = shared_format(numbers)
+    return [
+        short_exponent(format_value(float(cell), form)) if isinstance(cell, float | np.floating) else format_cell(cell)
+        for cell in cells
+    ]
+
+
+def shared_format(numbers: Sequence[float]) -> str:
+    """A format in which all numbers of a column can be read: as many decimals as they have, at most four digits.
+
+    >>> shared_format([0.985, 0.9]), shared_format([1234.5, 2.0]), shared_format([1e-10, 0.01]), shared_format([1 / 3])
+    ('.3f', ',.0f', '.0e', '.4f')
+    """
+    sizes = [abs(number) for number in numbers if np.isfinite(number) and number != 0]
+    if not sizes:
+        return ".0f"
+    if min(sizes) < 1e-3 or max(sizes) >= 1e9:
+        return next(form for form in (".0e", ".1e", ".2e", ".3e") if exact(sizes, form) or form == ".3e")
+    if max(sizes) >= 1000:
+        return ",.0f"
+    most = int(np.clip(3 - np.floor(np.log10(max(sizes))), 0, 4))
+    return next(f".{k}f" for k in range(most + 1) if exact(sizes, f".{k}f") or k == most)
+
+
+def exact(numbers: Sequence[float], form: str) -> bool:
+    """Whether a format loses nothing."""
+    return all(np.isclose(float(format(number, form)), number, rtol=1e-9, atol=0) for number in numbers)
+
+
+def short_exponent(text: str) -> str:
+    """Exponents without leading zeros.
+
+    >>> short_exponent("1e-06")
+    '1e−6'
+    """
+    return re.sub(r"e([-+])0*(\d)", lambda found: f"e{'−' if found[1] == '-' else ''}{found[2]}", text)
 
 
 def format_cell(value: Any) -> str:

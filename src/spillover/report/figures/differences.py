@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from spillover import validate
-from spillover.report.figures.style import new_axes
+from spillover.report.figures.style import WIDTH, new_axes
 
 
 class Difference(NamedTuple):
@@ -31,16 +31,20 @@ def forest_figure(
     ax: Axes | None = None,
     title: str = "",
     xlabel: str = "difference in final expected regret (below 0: less regret)",
-    wrap: int = 38,
+    wrap: int = 56,
 ) -> Axes:
-    """Label, mean and 95% interval of each difference, a line at zero; filled where the interval excludes 0."""
+    """Label, mean and 95% interval of each difference, a line at zero; filled where the interval excludes 0.
+
+    The label is above its interval, so that both have the width of the figure.
+    """
     validate.require(len(differences) > 0, "differences", differences, "at least one")
-    labels = [textwrap.fill(d.label, wrap) for d in differences]
-    heights = np.array([1.0 + 0.6 * label.count("\n") for label in labels])
-    at = np.cumsum(heights) - heights / 2
-    target = ax or new_axes(7.4, 1.5 + 0.32 * heights.sum())
+    labels = [textwrap.fill(f"{d.label}: {format_difference(d, differences)}", wrap) for d in differences]
+    heights = np.array([0.8 + 0.45 * (1 + label.count("\n")) for label in labels])
+    tops = np.cumsum(heights) - heights
+    target = ax or new_axes(WIDTH, 1.2 + 0.32 * heights.sum())
     target.axvline(0, color="black", linewidth=1.0, zorder=1, label="_zero")
-    for y, difference in zip(at, differences, strict=True):
+    for top, height, label, difference in zip(tops, heights, labels, differences, strict=True):
+        y = top + height - 0.42
         color = "#0072B2" if difference.clear else "#6E6E6E"
         target.plot([difference.low, difference.high], [y, y], color=color, linewidth=1.8, label="_interval", zorder=2)
         target.plot(
@@ -48,12 +52,11 @@ def forest_figure(
             markerfacecolor=color if difference.clear else "white",
         )  # fmt: skip
         target.annotate(
-            format_difference(difference, differences), (1.02, y), xycoords=("axes fraction", "data"), va="center",
-            fontsize="small", annotation_clip=False,
+            label, (0.0, top + 0.1), xycoords=("axes fraction", "data"), va="top", fontsize="small", zorder=4,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
         )  # fmt: skip
-    target.set_yticks(at, labels)
+    target.set_yticks([])
     target.set_ylim(heights.sum(), 0)
-    target.tick_params(axis="y", length=0)
     target.set(xlabel=xlabel, title=title)
     target.margins(x=0.08)
     target.spines[["top", "right", "left"]].set_visible(False)
@@ -66,5 +69,5 @@ def format_difference(difference: Difference, others: Sequence[Difference]) -> s
     """Mean and interval with as many decimals as the largest of all differences needs."""
     largest = max((abs(v) for d in others for v in d[1:] if np.isfinite(v)), default=1.0)
     decimals = int(np.clip(2 - np.floor(np.log10(max(largest, 1e-9))), 0, 6))
-    mean, low, high = (f"{v:+.{decimals}f}".replace("-", "−") for v in difference[1:])
+    mean, low, high = (f"{v:+,.{decimals}f}".replace("-", "−") for v in difference[1:])
     return mean if not np.isfinite(difference.low) else f"{mean}  [{low}, {high}]"

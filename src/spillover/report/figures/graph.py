@@ -9,7 +9,7 @@ from matplotlib.patches import Circle, FancyArrowPatch
 from matplotlib.path import Path
 
 from spillover import validate
-from spillover.report.figures.style import Dashes, figure_legend, new_panels
+from spillover.report.figures.style import WIDTH, Dashes, figure_legend, new_panels
 from spillover.types import Array
 
 RADIUS = 0.3
@@ -86,7 +86,7 @@ def graph_figure(
     taken: list[Place] = []
     for edge in sorted(edges, key=lambda e: abs(e.cause - e.effect)):
         curve = arc(edge)
-        draw_edge(target, edge, curve, 0.8 + 2.2 * abs(edge.weight) / heaviest, taken, n)
+        draw_edge(target, edge, curve, 0.7 + 1.6 * abs(edge.weight) / heaviest, taken, n)
         if weights if weights is not None else len(edges) <= 20:
             write_weight(target, edge, curve, taken, n)
     add_labels(target, {e.kind for e in edges})
@@ -109,14 +109,12 @@ def graph_pair(
     axes: Sequence[Axes] | None = None,
     titles: tuple[str, str] = ("true graph", "learned graph"),
 ) -> list[Axes]:
-    """The true graph and the learned one, beside each other (above each other from seven arms on)."""
+    """The true graph and the learned one, one below the other."""
     n = len(truth)
     everything = edges_of(learned, truth, threshold)
     if axes is None:
         width, tall = graph_size(n, everything)
-        beside = n <= 6
-        size = (2 * width, tall + 0.5) if beside else (width, 2 * tall + 0.5)  # the second title has two lines
-        panels = new_panels(1 if beside else 2, 2 if beside else 1, size=size)
+        panels = new_panels(2, size=(width, 2 * tall + 0.5))  # the second title has two lines
     else:
         panels = list(axes)
     validate.require(len(panels) == 2, "axes", axes, "two")
@@ -135,8 +133,8 @@ def graph_pair(
 
 
 def graph_size(n: int, edges: Sequence[Edge]) -> tuple[float, float]:
-    """Size in inches with small margins: nodes keep their size until the page is full."""
-    unit = float(np.clip(12.5 / (n + 1), 0.5, 0.8))
+    """Size in inches with small margins: as wide as other figures, wider where the names of the arms need it."""
+    unit = float(np.clip((WIDTH - 0.2) / (n + 0.4), 0.46, 0.8))
     low, high = extent(n, edges)
     return max(3.6, unit * (n + 0.4) + 0.2), unit * (high - low) + 0.6
 
@@ -156,7 +154,7 @@ def extent(n: int, edges: Sequence[Edge]) -> tuple[float, float]:
 
 def height(edge: Edge) -> float:
     """How far an arc rises above its nodes: less than proportionally, or long ones would leave the page."""
-    return float(0.42 * abs(edge.cause - edge.effect) ** 0.75)
+    return float(0.6 * abs(edge.cause - edge.effect) ** 0.75)
 
 
 def arc(edge: Edge) -> Path:
@@ -225,8 +223,8 @@ def draw_nodes(ax: Axes, names: Sequence[str], edges: Sequence[Edge]) -> None:
     """Arms on a line, with inputs below; the inputs of many arms have no names."""
     n = len(names)
     depth = input_depth(n, edges)
-    short = max(map(len, names)) <= 2 and n <= NAMED_INPUTS
-    size = min(7.2, 28 / max(map(len, names)))
+    short = max(map(len, names)) <= 2 and n <= SMALL
+    size = min(7.2, 21 / max(map(len, names)))
     for i, name in enumerate(names):
         ax.add_patch(Circle((i, 0), RADIUS, facecolor="white", edgecolor="0.45", linewidth=1.6, zorder=3))
         ax.text(i, 0, f"y[{name}]" if short else name, ha="center", va="center", fontsize=size, zorder=4)

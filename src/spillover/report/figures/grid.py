@@ -7,8 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from spillover import validate
-from spillover.report.figures.style import figure_of, new_axes
+from spillover.report.figures.style import WIDTH, figure_of, new_axes
 from spillover.types import Array
+
+MOST_WRITTEN = 12  # discounts, up to which there is room for values in the cells
 
 
 def grid_figure(
@@ -23,27 +25,27 @@ def grid_figure(
 ) -> Axes:
     """A measure over discount x exploration; the best cell is framed and starred.
 
-    values: (discounts, explorations); NaN cells (settings that were not run) stay empty. A small grid has its values
-    written into the cells.
+    values: (discounts, explorations); NaN cells (settings that were not run) stay empty. The discounts are in columns,
+    as there are fewer of them: so the values fit into their cells, unless there are very many.
     """
     values = np.asarray(values, float)
     rows, columns = np.size(discounts), np.size(explorations)
     validate.require(values.shape == (rows, columns), "shape of values", values.shape, f"{(rows, columns)}")
     validate.require(bool(np.isfinite(values).any()), "values", values, "a finite number in at least one cell")
-    width, height = max(5.5, 1.8 + 0.62 * columns), max(3.4, 1.4 + 0.36 * rows)
-    target = ax or new_axes(width, height)
+    target = ax or new_axes(WIDTH, max(3.4, 1.8 + 0.24 * columns))
     colors = "cividis_r" if smaller_is_better else "cividis"  # monotone in lightness: grey and colour-blind alike
-    image = target.imshow(np.ma.masked_invalid(values), cmap=colors, aspect="auto", origin="lower")
+    image = target.imshow(np.ma.masked_invalid(values.T), cmap=colors, aspect="auto", origin="lower")
     best = np.nanargmin(values) if smaller_is_better else np.nanargmax(values)
-    mark_best(target, *(int(k) for k in np.unravel_index(best, values.shape)))
-    if rows * columns <= 150:
-        write_cells(target, values, image)
-    target.set_xticks(np.arange(columns), [power_label(v) for v in np.ravel(explorations)])
-    target.set_yticks(np.arange(rows), [f"{v:.6g}" for v in np.ravel(discounts)])
-    thin_labels(target, columns)
-    target.set(xlabel="exploration ξ", ylabel="discount γ", title=title)
+    column, row = (int(k) for k in np.unravel_index(best, values.shape))
+    mark_best(target, row, column)
+    if rows <= MOST_WRITTEN:
+        write_cells(target, values.T, image)
+    target.set_xticks(np.arange(rows), [f"{v:.6g}" for v in np.ravel(discounts)])
+    target.set_yticks(np.arange(columns), [power_label(v) for v in np.ravel(explorations)])
+    thin_labels(target, rows)
+    target.set(xlabel="discount γ", ylabel="exploration ξ", title=title)
     target.spines[:].set_visible(False)
-    bar = figure_of(target).colorbar(image, ax=target, label=f"{measure} (★ best)", pad=0.02)
+    bar = figure_of(target).colorbar(image, ax=target, label=f"{measure} (★ best)", location="bottom", aspect=40)
     bar.outline.set_visible(False)
     return target
 
@@ -68,7 +70,7 @@ def write_cells(ax: Axes, values: Array, image: Any) -> None:
             red, green, blue, _ = image.cmap(image.norm(value))
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
             ax.text(
-                column, row, f"{value:.{decimals}f}", ha="center", va="center", fontsize=6.5,
+                column, row, f"{value:.{decimals}f}", ha="center", va="center", fontsize=7.0,
                 color="white" if dark else "black",
             )  # fmt: skip
 

@@ -12,6 +12,7 @@ from matplotlib.ticker import PercentFormatter
 from spillover import validate
 from spillover.metrics import mean_interval
 from spillover.report.figures.style import (
+    WIDTH,
     Style,
     figure_legend,
     hide_spines,
@@ -37,7 +38,7 @@ def ratio_figure(
     """Optimality ratio of each stationary period with 95% intervals, as bars grouped by period (fig:Opt-Ratio)."""
     validate.require(len(records) > 0, "records", records, "at least one")
     styles = {**styles_for(r.policy for r in records), **(styles or {})}
-    target = ax or new_axes(6.4, 3.8)
+    target = ax or new_axes(WIDTH, 3.4)
     edges = [1, *records[0].changes, records[0].horizon + 1]
     periods = np.arange(len(edges) - 1)
     width = 0.8 / len(records)
@@ -77,7 +78,7 @@ def ratio_panels(
     validate.require(len(studies) > 0, "studies", studies, "at least one")
     styles = {**styles_for(r.policy for records in studies.values() for r in records), **(styles or {})}
     count = len(studies)
-    panels = list(axes) if axes is not None else new_panels(count, 1, size=(6.4, 2.2 * count + 0.5), sharex=True)
+    panels = list(axes) if axes is not None else new_panels(count, 1, size=(WIDTH, 2.1 * count + 0.5), sharex=True)
     for ax, (title, records) in zip(panels, studies.items(), strict=True):
         ratio_figure(records, ax=ax, title=title, styles=styles)
         ax.label_outer()
@@ -102,7 +103,7 @@ def graph_error_figure(
     policies = styles_for(r.policy for r in kept)
     several = len(policies) > 1
     delays = list(dict.fromkeys(r.delay for r in kept))
-    target = ax or new_axes(6.4, 4.0)
+    target = ax or new_axes(WIDTH, 3.6)
     floor = np.inf
     for k, record in enumerate(kept):
         # the policy's colour, the paler the later its delay is in the list; line and marker are the delay's

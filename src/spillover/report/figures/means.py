@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from spillover import validate
-from spillover.report.figures.style import figure_legend, mark_changes, new_axes
+from spillover.report.figures.style import WIDTH, figure_legend, mark_changes, new_axes
 from spillover.types import Array, BoolArray, IntArray
 
 BEST, REST = "#56B4E9", "#E0E0E0"
@@ -33,7 +33,7 @@ def means_figure(
     rounds, n = means.shape
     names = tuple(names) if names is not None else tuple(str(i + 1) for i in range(n))
     validate.require(len(names) == n, "names", names, f"one for each of the {n} arms")
-    target = ax or new_axes(7.0, max(2.6, 1.1 + 0.38 * n))
+    target = ax or new_axes(WIDTH, max(2.6, 1.1 + 0.4 * n))
     top = max(1.0, float(np.nanmax(means)))
     for i in range(n):
         steps = step_starts(means[:, i], best[:, i] if best is not None else None)
@@ -88,9 +88,9 @@ def write_values(ax: Axes, row: int, mean: Array, steps: IntArray, top: float) -
         if end - start >= 0.08 * len(mean):
             level = 0.86 * mean[start] / top
             line = row + 0.96 - level
-            inside = level > 0.42  # below the line where there is room for it, else above
+            inside = level > 0.46  # below the line where there is room for it, else above
             ax.text(
                 (start + end) / 2 + 1, line + (0.07 if inside else -0.07),
                 f"{mean[start]:.2f}" if top <= 10 else f"{mean[start]:.0f}",
-                ha="center", va="top" if inside else "bottom", fontsize=6.5, zorder=4,
+                ha="center", va="top" if inside else "bottom", fontsize=7.5, zorder=4,
             )  # fmt: skip

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator, StrMethodFormatter
 
 from spillover import validate
-from spillover.report.figures.style import Style, figure_legend, new_axes, styles_for
+from spillover.report.figures.style import WIDTH, Style, figure_legend, new_axes, styles_for
 
 TICKS = np.array([0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000])
 
@@ -32,7 +32,7 @@ def ratios_figure(
     title: str = "",
     reference: str = "delayed oracle",
     styles: Mapping[str, Style] | None = None,
-    wrap: int = 30,
+    wrap: int = 19,
 ) -> Axes:
     """Ratios with their intervals on a logarithmic scale, one row for each setting; a line at 1 is the reference.
 
@@ -42,7 +42,7 @@ def ratios_figure(
     validate.require(len(drawn) > 0, "ratios", ratios, "at least one that is a number above 0")
     styles = {**styles_for(r.policy for r in drawn), **(styles or {})}
     rows, policies = (list(dict.fromkeys(names)) for names in ([r.row for r in drawn], [r.policy for r in drawn]))
-    target = ax or new_axes(7.6, 1.3 + (0.14 + 0.1 * len(policies)) * len(rows))
+    target = ax or new_axes(WIDTH, 1.3 + (0.16 + 0.1 * len(policies)) * len(rows))
     for k in range(1, len(rows), 2):
         target.axhspan(k - 0.5, k + 0.5, color="0.95", linewidth=0, zorder=0)
     target.axvline(1.0, color="black", linewidth=1.0, zorder=1, label=f"1: the {reference}")
@@ -54,7 +54,7 @@ def ratios_figure(
     target.set_ylim(len(rows) - 0.5, -0.5)
     target.tick_params(axis="y", length=0)
     scale_to(target, drawn)
-    target.set(xlabel=f"final expected regret over that of the {reference} (logarithmic)", title=title)
+    target.set(xlabel=f"final expected regret over that of\nthe {reference} (logarithmic)", title=title)
     target.spines[["top", "right", "left"]].set_visible(False)
     if ax is None:
         figure_legend([target])

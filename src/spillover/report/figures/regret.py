@@ -10,6 +10,7 @@ from matplotlib.ticker import StrMethodFormatter
 from spillover import validate
 from spillover.metrics import mean_interval
 from spillover.report.figures.style import (
+    WIDTH,
     Style,
     figure_legend,
     hide_spines,
@@ -37,7 +38,7 @@ def regret_figure(
     """
     validate.require(len(records) > 0, "records", records, "at least one")
     styles = {**styles_for(r.policy for r in records), **(styles or {})}
-    target = ax or new_axes(6.4, 4.2)
+    target = ax or new_axes(WIDTH, 3.6)
     for k, record in enumerate(records):
         style = styles[record.policy]
         mean, low, high = mean_interval(record.regret)
@@ -71,11 +72,11 @@ def regret_panels(
     axes: Sequence[Axes] | None = None,
     styles: Mapping[str, Style] | None = None,
 ) -> list[Axes]:
-    """`regret_figure` for several studies side by side, on one scale; the mapping's keys are the titles."""
+    """`regret_figure` for several studies, one below the other, on one scale; the mapping's keys are the titles."""
     validate.require(len(studies) > 0, "studies", studies, "at least one")
     styles = {**styles_for(r.policy for records in studies.values() for r in records), **(styles or {})}
     count = len(studies)
-    panels = list(axes) if axes is not None else new_panels(1, count, size=(3.7 * count + 0.4, 3.9), sharey=True)
+    panels = list(axes) if axes is not None else new_panels(count, 1, size=(WIDTH, 2.5 * count + 0.5), sharex=True)
     tops = []
     for ax, (title, records) in zip(panels, studies.items(), strict=True):
         regret_figure(records, ax=ax, title=title, styles=styles)
@@ -105,7 +106,7 @@ def delay_figure(
     missing = sorted({r.delay for r in records} - set(delays))
     validate.require(len(records) > 0 and not missing, "delays", dict(delays), f"a mean delay for each of {missing}")
     styles = {**styles_for(r.policy for r in records), **(styles or {})}
-    target = ax or new_axes(6.4, 4.2)
+    target = ax or new_axes(WIDTH, 3.6)
     spread = np.ptp([delays[r.delay] for r in records]) or 1.0
     policies = list(dict.fromkeys(r.policy for r in records))
     for k, policy in enumerate(policies):

@@ -12,6 +12,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 
 Dashes = str | tuple[int, tuple[float, ...]]
+WIDTH = 5.0  # inches of a figure: shown 400 pixels wide, as on a phone, its letters of 8 to 10 points are 9 to 11 high
 
 
 class Style(NamedTuple):
@@ -34,8 +35,17 @@ REFERENCES = {
     "delayed-oracle": Style("#000000", (0, (8, 2)), "d", "--"),
     "oracle": Style("#000000", "-", "", ""),
 }
-# Beyond the paper: drawn beside NDC-SEM and SEM-UCB, so with other colours and lines.
+# Beyond the paper, and its policies with other parameters: drawn beside NDC-SEM and SEM-UCB, so with other colours and
+# lines.
 BEYOND = {
+    "ndc-sem-tuned": Style(COLORS[5], (0, (3, 1.4)), "P", "++"),
+    "ndc-sem-once": Style(COLORS[4], (0, (6, 1.5, 1.2, 1.5)), "^", "...."),
+    "sem-ucb-tuned": Style(COLORS[3], (0, (1.2, 1.2)), "X", "oo"),
+    "ndc-sem-for-50": Style(COLORS[0], "-", "o", ""),
+    "ndc-sem-for-200": Style(COLORS[1], (0, (5, 1.6)), "s", "////"),
+    "ndc-sem-for-400": Style(COLORS[4], (0, (1.2, 1.2)), "v", "xxxx"),
+    "ndc-sem-misdated": Style(COLORS[1], (0, (2.5, 1.2)), "X", "\\\\\\\\"),
+    "switching-sem-misdated": Style(COLORS[3], (0, (6, 1.5, 1.2, 1.5)), "D", "||"),
     "switching-sem": Style(COLORS[2], (0, (9, 1.3)), "*", "|||"),
     "ndc-sem-pending": Style(COLORS[4], (0, (3, 1, 1, 1, 1, 1)), "v", "OO"),
     "discounted-ts": Style(COLORS[3], (0, (5, 1.2, 2, 1.2)), "D", "**"),
@@ -79,16 +89,19 @@ def styles_for(names: Iterable[str]) -> dict[str, Style]:
 
 
 def new_panels(
-    rows: int = 1, columns: int = 1, *, size: tuple[float, float] = (6.0, 4.0), **options: Any
+    rows: int = 1, columns: int = 1, *, size: tuple[float, float] = (WIDTH, 4.0), **options: Any
 ) -> list[Axes]:
-    """Axes on a figure of their own, row by row, without the global state of pyplot; `size` is that of the figure."""
+    """Axes on a figure of their own, row by row, without the global state of pyplot; `size` is that of the figure.
+
+    Panels go below each other, so that a figure is no wider than `WIDTH`.
+    """
     figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1))
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, squeeze=False, **options)
     return list(np.ravel(axes))
 
 
-def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
+def new_axes(width: float = WIDTH, height: float = 4.0) -> Axes:
     """One pair of axes on a figure of its own."""
     return new_panels(size=(width, height))[0]
 
@@ -124,7 +137,7 @@ def figure_legend(axes: Sequence[Axes]) -> Legend | None:
     entries: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            entries.setdefault(textwrap.fill(label, 48), handle)
+            entries.setdefault(textwrap.fill(label, 40), handle)
     if not entries:
         return None
     figure = figure_of(axes[0])
@@ -135,7 +148,8 @@ def figure_legend(axes: Sequence[Axes]) -> Legend | None:
             loc="outside lower center",
             ncols=columns,
             frameon=False,
-            handlelength=3.2,
+            handlelength=2.8,
+            columnspacing=1.2,
             fontsize="small",
         )
         if columns == 1 or legend.get_window_extent().width <= 0.98 * figure.bbox.width:

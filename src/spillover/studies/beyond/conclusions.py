@@ -1,0 +1,139 @@
+"""The sentence that each sweep ends with, computed from its numbers."""
+
+from spillover.metrics import Interval
+from spillover.report.claims import format_ci
+from spillover.report.tables import paired_ratio
+from spillover.studies.beyond.families import OURS
+from spillover.studies.beyond.sweeps import (
+    ARM_DELAYS,
+    CHANGED,
+    DENSITY,
+    FOR_ANOTHER,
+    MISDATED,
+    MISTUNED,
+    RIVALS,
+    TUNED,
+    UNITS,
+    Multiple,
+    Sweep,
+    by_policy,
+)
+
+
+def conclusion(sweep: Sweep, found: list[Multiple]) -> str:
+    """What a reader should take away; "" where policies that it compares were not run."""
+    own = CONCLUSIONS[sweep.name](found)
+    return " ".join(part for part in (own, against_rivals(found) if sweep.policies[1:] == RIVALS else "") if part)
+
+
+def against_rivals(found: list[Multiple]) -> str:
+    """In how many settings our policy has less regret than the best of the others, beyond doubt."""
+    ours = by_policy(found, OURS)
+    clear, settings = 0, 0
+    for name, one in ours.items():
+        rivals = [others[name] for policy in RIVALS if name in (others := by_policy(found, policy))]
+        if rivals:
+            best = min(rivals, key=lambda rival: float(rival.ratio.mean))
+            settings += 1
+            clear += float(paired_ratio(one.record, best.record).high) < 1
+    if not settings:
+        return ""
+    return (
+        "Switching-SEM, with the same constants everywhere, has less regret than the best of the other policies in "
+        f"{clear} of {settings} settings, by paired 95% intervals."
+    )
+
+
+def mistuned(found: list[Multiple]) -> str:
+    """What parameters for another delay cost, at most."""
+    costs: list[tuple[Interval, str, str]] = []
+    for policy in FOR_ANOTHER:
+        for name, one in by_policy(found, policy).items():
+            right = by_policy(found, f"ndc-sem-for-{name.removeprefix('D = ')}")
+            if name in right and right[name].record.policy != policy:
+                costs.append((paired_ratio(one.record, right[name].record), policy.removeprefix("ndc-sem-for-"), name))
+    if not costs:
+        return ""
+    worst, tuned, name = max(costs, key=lambda cost: float(cost[0].mean))
+    worse = sum(float(ratio.low) > 1 for ratio, _, _ in costs)
+    better = sum(float(ratio.high) < 1 for ratio, _, _ in costs)
+    return (
+        f"Parameters tuned for another delay give NDC-SEM clearly more regret in {worse} of {len(costs)} cases and "
+        f"clearly less in {better}; the worst, those for D = {tuned} at {name}, multiply it by {format_ci(worst, 2)}."
+    )
+
+
+def misdated(found: list[Multiple]) -> str:
+    """What dating every outcome 50 rounds back costs, where that is wrong."""
+    parts = []
+    for policy, wrong in ((OURS, "switching-sem-misdated"), (TUNED, "ndc-sem-misdated")):
+        dated, undated = by_policy(found, policy), by_policy(found, wrong)
+        ratios = {
+            name: paired_ratio(undated[name].record, dated[name].record)
+            for name in dated
+            if name in undated and name != "D = 50"
+        }
+        if ratios:
+            where = max(ratios, key=lambda name: float(ratios[name].mean))
+            label = dated[where].record.label
+            parts.append(f"{label} has at most {format_ci(ratios[where], 2)} times its regret (at {where})")
+    return f"Without dates, {', and '.join(parts)}." if parts else ""
+
+
+def density(found: list[Multiple]) -> str:
+    """How the multiples move from the sparsest to the densest graph."""
+    return trend(found, "From the fewest to the most edges")
+
+
+def changed(found: list[Multiple]) -> str:
+    return trend(found, "From no changing arm to ten")
+
+
+def trend(found: list[Multiple], start: str) -> str:
+    """The multiples in the first and the last setting."""
+    parts = []
+    for policy in (OURS, TUNED):
+        if len(own := list(by_policy(found, policy).values())) > 1:
+            first, last = (format_ci(own[k].ratio, 2) for k in (0, -1))
+            parts.append(f"that of {own[0].record.label} goes from {first} to {last}")
+    return f"{start}, the multiple of the delayed oracle: {'; '.join(parts)}." if parts else ""
+
+
+def units(found: list[Multiple]) -> str:
+    """How far the regret depends on the units."""
+    parts = []
+    for policy in (OURS, *RIVALS):
+        own = by_policy(found, policy)
+        if len(own) > 1:
+            means = [float(one.ratio.mean) for one in own.values()]
+            parts.append(f"{next(iter(own.values())).record.label} {max(means) / min(means):.2f}")
+    return (
+        f"Largest over smallest multiple across the units (1 would be none at all): {', '.join(parts)}."
+        if parts
+        else ""
+    )
+
+
+def arm_delays(found: list[Multiple]) -> str:
+    """What waiting for the slowest arm costs."""
+    parts = []
+    for policy in (OURS, TUNED):
+        own = list(by_policy(found, policy).values())
+        if len(own) > 1:
+            base, worst = own[0], max(own, key=lambda one: float(one.record.regret[:, -1].mean()))
+            ratio = paired_ratio(worst.record, base.record)
+            parts.append(
+                f"{base.record.label} has {format_ci(ratio, 2)} times the regret that it has with 50 for every arm "
+                f"({worst.setting.name})"
+            )
+    return f"Waiting for the slowest arm costs most with one straggler: {'; '.join(parts)}." if parts else ""
+
+
+CONCLUSIONS = {
+    MISTUNED.name: mistuned,
+    MISDATED.name: misdated,
+    DENSITY.name: density,
+    CHANGED.name: changed,
+    UNITS.name: units,
+    ARM_DELAYS.name: arm_delays,
+}

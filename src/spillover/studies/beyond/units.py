@@ -1,0 +1,51 @@
+"""The paper's worlds with rewards in other units: every z and y is multiplied by the same number."""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+
+from spillover import validate
+from spillover.environments.synthetic import SyntheticSEM
+from spillover.environments.world import SEMWorld
+from spillover.rng import Rng
+from spillover.types import Array, Batch, Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticInUnits(SyntheticSEM):
+    """Synthetic worlds whose rewards z lie in [0, unit] instead of [0, 1]; the draws are those of `SyntheticSEM`.
+
+    Policies know the range. Regret is in the new units too, so its ratio to a reference policy's has none.
+
+    >>> SyntheticInUnits(unit=100.0).draw(Rng(seed=0)).problem.reward_range
+    (0.0, 100.0)
+    """
+
+    unit: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validate.number("unit", self.unit, "a finite number > 0", low=0, high=np.inf, open_ends=True)
+
+    def draw(self, rng: Rng, batch: Batch = ()) -> "WorldInUnits":
+        drawn = super().draw(rng, batch)
+        return WorldInUnits(**{part.name: getattr(drawn, part.name) for part in fields(drawn)}, unit=self.unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldInUnits(SEMWorld):
+    """Rewards are drawn as in [0, 1], then multiplied."""
+
+    unit: float
+
+    @cached_property
+    def problem(self) -> Problem:
+        plain = super().problem
+        return plain._replace(reward_range=(0.0, self.unit), overall_range=self.unit * plain.overall_range)
+
+    def scores(self, t: int, as_of: int) -> Array:
+        return self.unit * super().scores(t, as_of)
+
+    def rewards(self, t: int, rng: Rng) -> Array:
+        return self.unit * super().rewards(t, rng)
