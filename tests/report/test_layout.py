@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from spillover.report import figures
 from tests.report.examples import (
@@ -31,6 +32,14 @@ def drawn():
 )
 def test_no_text_overlaps_or_leaves_the_page(drawn, name) -> None:
     assert faults(drawn[name]) == []
+
+
+def test_every_figure_can_be_read_on_a_phone(drawn) -> None:
+    """400 pixels wide, nothing is written smaller than in seven points on five inches."""
+    for name, figure in drawn.items():
+        figure.canvas.draw()
+        sizes = [t.get_fontsize() for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+        assert min(sizes) * 400 / (72 * figure.get_figwidth()) >= 7.0, name
 
 
 @pytest.mark.parametrize("count", [1, 2, 8])

@@ -39,7 +39,7 @@ def test_an_unknown_format_is_refused_and_nothing_written(tmp_path) -> None:
 
 def test_an_image_in_a_page() -> None:
     tag = figures.html_image(one(), alt='regret of "A" & B')
-    found = re.fullmatch(r'<img src="data:image/png;base64,([^"]+)" width="614" alt="([^"]+)">', tag)
+    found = re.fullmatch(r'<img src="data:image/png;base64,([^"]+)" width="480" alt="([^"]+)">', tag)
     assert found
     assert base64.b64decode(found[1]) == figures.figure_bytes(one())
     assert found[2] == "regret of &quot;A&quot; &amp; B"

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from spillover import ConstantDelay, SyntheticSEM
@@ -104,7 +105,8 @@ def test_the_parameters_of_each_delay() -> None:
     assert list(table.columns) == ["policy", "delay", "discount γ", "exploration ξ", "graph.sparsity λ"]
     assert table["policy"].tolist()[2:] == ["random"]
     page = tables.html_table(table)
-    assert "1e-06" in page
+    assert ">1e−10<" in page
+    assert ">1e−6<" in page
     assert "<td" in page.split("random")[1]
     assert ">–</td>" in page  # random has no discount
 
@@ -120,3 +122,16 @@ def test_text_for_a_page() -> None:
     assert page.count("<tr>") == 3
     assert "tabular-nums" in page.split("final regret")[0].rsplit("<th", 1)[1]
     assert tables.format_value(-3.0, ".1f") == "−3.0"
+
+
+def test_the_numbers_of_a_column_have_one_format() -> None:
+    frame = pd.DataFrame({"xi": [1e-10, 0.01, np.nan], "gamma": [0.985, 0.9, 0.5], "regret": [1234.6, 7.0, 0.0]})
+    page = tables.html_table(frame)
+    for cells in (("1e−10", "1e−2", "–"), ("0.985", "0.900", "0.500"), ("1,235", "7", "0")):
+        assert all(f">{cell}<" in page for cell in cells)
+
+
+def test_a_number_stays_whole_and_its_interval_may_go_to_another_line() -> None:
+    page = tables.html_table(pd.DataFrame({"ratio": ["1.2 [1.0, 1.4]"], "note": ["a [b"]}))
+    assert '<span class="whole">1.2</span> <span class="whole">[1.0, 1.4]</span>' in page
+    assert ">a [b<" in page

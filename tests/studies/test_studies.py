@@ -40,7 +40,7 @@ def test_an_experiment_of_ones_own_with_the_name_of_a_study_is_not_taken_for_it(
     folder = Path(json.loads(result.stdout)["results"])
     assert folder.name == name
     text = (folder / "report.html").read_text()
-    for anchor in ("summary", "table", "parameters", "settings"):
+    for anchor in ("short", "table", "parameters", "settings"):
         assert f'id="{anchor}"' in text
     assert "claims" not in text
     assert not any(study.owns(folder) for study in STUDIES.values())

@@ -12,17 +12,20 @@ from spillover.report import figures
 from spillover.studies import load_experiment, write_report
 from spillover.studies.beyond import claims as beyond_claims
 from spillover.studies.beyond import families as beyond
+from spillover.studies.beyond.sweeps import ARM_DELAYS, FOR_ANOTHER, SWEEPS, UNITS, by_policy, multiples
 from tests.report.examples import made_up, ratios
 
 
 def small():
     """The shipped file with short worlds, few replications and shorter delays under the same names."""
     text = load_experiment("beyond").text
-    short = 'kind = "synthetic"\nhorizon = 150\n'
-    text = text.replace('kind = "synthetic"\n', short + "changes = [50, 100]\n").replace("n_arms = 50", "n_arms = 20")
-    text = text.replace("changes = [50, 100]\nchanges = []", "changes = []")
+    worlds = r'kind = "(synthetic|spillover.studies.beyond.units:SyntheticInUnits)"\n'
+    text = re.sub(worlds, r'kind = "\1"\nhorizon = 80\nchanges = [30, 60]\n', text)
+    text = text.replace("n_arms = 50", "n_arms = 20").replace("changes = [30, 60]\nchanges = []", "changes = []")
     text = text.replace("replications = 25", "replications = 3").replace("replications = 10", "replications = 2")
-    text = re.sub(r"(rounds|mean) = (\d+)", lambda found: f"{found[1]} = {int(found[2]) // 10}", text)
+    text = re.sub(r"(rounds|mean|assumed) = (\d+)", lambda found: f"{found[1]} = {int(found[2]) // 10}", text)
+    text = re.sub(r"\[(\d+, )+\d+\]", lambda found: re.sub(r"\d+", lambda d: str(int(d[0]) // 10), found[0]), text)
+    text = text.replace("changes = [3, 6]", "changes = [30, 60]")
     return replace(parse_experiment(text), study="beyond")
 
 
@@ -31,62 +34,125 @@ def results(tmp_path_factory, quick_figures):
     return run_experiment(small(), tmp_path_factory.mktemp("beyond"), progress=False)
 
 
-def test_the_families_are_those_of_the_shipped_file():
+@pytest.fixture(scope="module")
+def page(results):
+    return write_report(results.store.folder)
+
+
+def test_the_families_and_sweeps_are_those_of_the_shipped_file():
     """Every combination of the file has a name in the report, and is told in words that fit it."""
     experiment = load_experiment("beyond")
     named = {(family.world, family.delay) for family in beyond.MAIN + beyond.VARIED}
+    named |= {(setting.world, setting.delay) for sweep in SWEEPS for setting in sweep.settings}
     assert {key[:2] for key in experiment.combinations()} == named
-    assert {key[2] for key in experiment.combinations()} >= {beyond.OURS, *beyond.PAPERS, beyond.REFERENCE}
+    shown = {*beyond.COMPARED, *(policy for sweep in SWEEPS for policy in sweep.policies)}
+    assert {key[2] for key in experiment.combinations()} == shown
     large = experiment.worlds["large"]
     assert (large.n_arms, large.budget, large.edges) == (50, 10, 40)  # type: ignore[attr-defined]
-    paper, same = (load_experiment(name).policies["ndc-sem"] for name in ("synthetic", "beyond"))
+
+
+def test_the_settings_of_a_sweep_are_what_their_names_say():
+    worlds, delays = load_experiment("beyond").worlds, load_experiment("beyond").delays
+    for name in ("edges-0", "edges-4", "edges-16", "edges-32", "edges-45"):
+        assert worlds[name].edges == int(name.removeprefix("edges-"))  # type: ignore[attr-defined]
+    for setting in UNITS.settings:
+        unit = float(setting.name.removeprefix("times "))
+        assert (worlds[setting.world].unit if setting.world != "all" else 1.0) == unit  # type: ignore[attr-defined]
+    for setting in ARM_DELAYS.settings[1:]:
+        assert np.mean([delay.rounds for delay in delays[setting.delay].delays]) == 50  # type: ignore[attr-defined]
+
+
+def test_parameters_are_those_of_the_paper_and_of_the_synthetic_study():
+    beyond_policies, paper = load_experiment("beyond").policies, load_experiment("synthetic").policies
     for delay in ("50", "200", "400"):
-        assert same.policy(delay) == paper.policy(delay)
+        assert beyond_policies["ndc-sem"].policy(delay) == paper["ndc-sem"].policy(delay)
+        for name in ("ndc-sem-tuned", "sem-ucb-tuned"):
+            if name in paper:
+                assert beyond_policies[name].policy(delay) == paper[name].policy(delay)
+        right = beyond_policies["ndc-sem-tuned"].policy(delay)
+        assert beyond_policies[f"ndc-sem-for-{delay}"].policy(delay) == right
+        assert beyond_policies["ndc-sem-misdated"].policy(delay).discount == right.discount
+        assert beyond_policies["ndc-sem-misdated"].policy(delay).exploration == right.exploration
 
 
-def test_the_page_has_it_all(results):
-    page = write_report(results.store.folder)
+def test_the_page_has_it_all(page):
     text = page.read_text()
-    for anchor in ("summary", "beyond", "regret", "varied", "claims", "parameters", "settings"):
-        assert f'id="{anchor}"' in text
-    assert {path.stem for path in (page.parent / "figures").iterdir()} == {"beyond-ratios", "beyond-regret"}
+    anchors = re.findall(r'<section id="([\w-]+)"', text)
+    sections = ["short", "claims", "beyond", "regret", "varied", *(sweep.name for sweep in SWEEPS)]
+    assert anchors == [*sections, "parameters", "settings"]
+    drawn = {"beyond-ratios", "beyond-regret", "beyond-varied", *(f"beyond-{sweep.name}" for sweep in SWEEPS)}
+    assert {path.stem for path in (page.parent / "figures").iterdir()} == drawn
     for family in beyond.VARIED:
         assert family.title in text
     assert "the paper claims" not in text
     assert not re.findall(r'(?:src|href)="(?!data:|#)', text)
 
 
+def test_it_says_in_short_what_to_take_away(page):
+    section = re.search(r'<section id="short">.*?</section>', page.read_text(), re.DOTALL)
+    assert section
+    sentences = re.search(r"<p>(.*?)</p>", section[0], re.DOTALL)
+    assert sentences
+    assert len(re.findall(r"\.(?:\s|$)", sentences[1])) == 3
+    assert re.search(r"in \d+ of 14 settings", sentences[1])
+    assert re.search(r"\d of 5 claims hold", sentences[1])
+    assert section[0].count("<tr>") == 1 + 3
+
+
+def test_every_sweep_concludes_with_numbers(page):
+    for sweep in SWEEPS:
+        section = re.search(rf'<section id="{sweep.name}">.*?</section>', page.read_text(), re.DOTALL)
+        assert section
+        said = re.search(r"<b>(.*?)</b>", section[0], re.DOTALL)
+        assert said
+        assert said[1].endswith(".")
+        assert re.search(r"\d", said[1])
+
+
 def test_every_claim_has_an_interval_and_a_verdict_that_follows_from_it(results):
     claims = beyond_claims.beyond_claims(results)
-    assert len(claims) == 6 + 2 * 6 + 8
-    assert all(re.search(r"\d \[.*, .*\]", claim.finding) for claim in claims)
-    for claim in claims:
-        if found := re.search(r"ratio [\d.]+ \[(−?[\d.]+), ([\d.]+)\]", claim.finding):
+    assert [len(claim.variants) for claim in claims] == [5, 8, 5, 5, 5]
+    for finding, verdict in [(c.finding, c.verdict) for c in claims] + [v[1:] for c in claims for v in c.variants]:
+        assert re.search(r"\d \[.*, .*\]", finding)
+        if found := re.search(r"ratio [\d.]+ \[(−?[\d.]+), ([\d.]+)\]", finding):
             low, high = (float(end.replace("−", "-")) for end in found.groups())
             expected = "holds" if high < 1 else "does not hold" if low > 1 else "not decided"
             if min(abs(low - 1), abs(high - 1)) > 0.006:  # not within what was rounded off
-                assert claim.verdict == expected
+                assert verdict == expected
 
 
 def test_ratios_are_those_of_the_means(results):
     found = {(r.row, r.policy): r for r in beyond.oracle_ratios(results, beyond.MAIN)}
-    assert len(found) == 6 * 5
+    assert len(found) == 6 * (len(beyond.COMPARED) - 1)
     own, reference = (results.record("all", "200", name).regret[:, -1] for name in ("ndc-sem", "delayed-oracle"))
     ratio = found["all means change, D = 200", "ndc-sem"]
     assert ratio.mean == pytest.approx(own.mean() / reference.mean())
     assert ratio.low < ratio.mean < ratio.high
 
 
-def test_the_better_of_the_papers_two_is_the_one_with_less_regret():
+def test_a_policy_that_knows_the_range_does_not_care_for_the_units(results):
+    found = multiples(results, UNITS)
+    own = [float(one.ratio.mean) for one in by_policy(found, beyond.OURS).values()]
+    np.testing.assert_allclose(own, own[0], rtol=1e-6)
+
+
+def test_the_parameters_for_a_delay_are_right_at_that_delay(results):
+    for policy in FOR_ANOTHER:
+        delay = policy.removeprefix("ndc-sem-for-")
+        same = (results.record("all", delay, name).regret for name in (policy, "ndc-sem-tuned"))
+        np.testing.assert_array_equal(*same)
+
+
+def test_the_best_of_the_papers_is_the_one_with_the_least_regret():
     good, bad = made_up("ndc-sem"), made_up("sem-ucb")
     assert good.regret[:, -1].mean() < bad.regret[:, -1].mean()
     ours = made_up("cucb")._replace(policy=beyond.OURS, regret=0.5 * good.regret)
-    found = beyond.against_the_better({"ndc-sem": good, "sem-ucb": bad, beyond.OURS: ours})
+    found = beyond.against_the_best({"ndc-sem": good, "sem-ucb": bad, beyond.OURS: ours})
     assert found is not None
     assert found[1] is good
     np.testing.assert_allclose(found[0], 0.5)  # exactly one half in every world: no doubt at all
     assert beyond_claims.below_one(found[0]) == "holds"
-    assert beyond.against_the_better({"ndc-sem": good}) is None
+    assert beyond.against_the_best({"ndc-sem": good}) is None
 
 
 @pytest.mark.parametrize(

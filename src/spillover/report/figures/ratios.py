@@ -50,7 +50,7 @@ def ratios_figure(
         shift = 0.76 * ((k + 0.5) / len(policies) - 0.5)
         own = [r for r in drawn if r.policy == policy]
         draw_policy(target, own, [rows.index(r.row) + shift for r in own], styles[policy])
-    target.set_yticks(range(len(rows)), [textwrap.fill(row, wrap) for row in rows])
+    target.set_yticks(range(len(rows)), [wrapped(row, wrap) for row in rows])
     target.set_ylim(len(rows) - 0.5, -0.5)
     target.tick_params(axis="y", length=0)
     scale_to(target, drawn)
@@ -59,6 +59,11 @@ def ratios_figure(
     if ax is None:
         figure_legend([target])
     return target
+
+
+def wrapped(text: str, width: int) -> str:
+    """Text in lines; what belongs together, such as D = 50, stays on one."""
+    return textwrap.fill(text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"), width)
 
 
 def draw_policy(ax: Axes, ratios: Sequence[Ratio], at: Sequence[float], style: Style) -> None:

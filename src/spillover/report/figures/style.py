@@ -40,7 +40,7 @@ REFERENCES = {
 BEYOND = {
     "ndc-sem-tuned": Style(COLORS[5], (0, (3, 1.4)), "P", "++"),
     "ndc-sem-once": Style(COLORS[4], (0, (6, 1.5, 1.2, 1.5)), "^", "...."),
-    "sem-ucb-tuned": Style(COLORS[3], (0, (1.2, 1.2)), "X", "oo"),
+    "sem-ucb-tuned": Style("#7A3B00", (0, (1.2, 1.2)), "X", "oo"),
     "ndc-sem-for-50": Style(COLORS[0], "-", "o", ""),
     "ndc-sem-for-200": Style(COLORS[1], (0, (5, 1.6)), "s", "////"),
     "ndc-sem-for-400": Style(COLORS[4], (0, (1.2, 1.2)), "v", "xxxx"),

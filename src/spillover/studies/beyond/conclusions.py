@@ -3,7 +3,7 @@
 from spillover.metrics import Interval
 from spillover.report.claims import format_ci
 from spillover.report.tables import paired_ratio
-from spillover.studies.beyond.families import OURS
+from spillover.studies.beyond.families import OURS, PAPERS
 from spillover.studies.beyond.sweeps import (
     ARM_DELAYS,
     CHANGED,
@@ -11,7 +11,6 @@ from spillover.studies.beyond.sweeps import (
     FOR_ANOTHER,
     MISDATED,
     MISTUNED,
-    RIVALS,
     TUNED,
     UNITS,
     Multiple,
@@ -23,7 +22,7 @@ from spillover.studies.beyond.sweeps import (
 def conclusion(sweep: Sweep, found: list[Multiple]) -> str:
     """What a reader should take away; "" where policies that it compares were not run."""
     own = CONCLUSIONS[sweep.name](found)
-    return " ".join(part for part in (own, against_rivals(found) if sweep.policies[1:] == RIVALS else "") if part)
+    return " ".join(part for part in (own, against_rivals(found) if sweep.policies[1:] == PAPERS else "") if part)
 
 
 def against_rivals(found: list[Multiple]) -> str:
@@ -31,7 +30,7 @@ def against_rivals(found: list[Multiple]) -> str:
     ours = by_policy(found, OURS)
     clear, settings = 0, 0
     for name, one in ours.items():
-        rivals = [others[name] for policy in RIVALS if name in (others := by_policy(found, policy))]
+        rivals = [others[name] for policy in PAPERS if name in (others := by_policy(found, policy))]
         if rivals:
             best = min(rivals, key=lambda rival: float(rival.ratio.mean))
             settings += 1
@@ -102,16 +101,12 @@ def trend(found: list[Multiple], start: str) -> str:
 def units(found: list[Multiple]) -> str:
     """How far the regret depends on the units."""
     parts = []
-    for policy in (OURS, *RIVALS):
+    for policy in (OURS, *PAPERS):
         own = by_policy(found, policy)
         if len(own) > 1:
             means = [float(one.ratio.mean) for one in own.values()]
             parts.append(f"{next(iter(own.values())).record.label} {max(means) / min(means):.2f}")
-    return (
-        f"Largest over smallest multiple across the units (1 would be none at all): {', '.join(parts)}."
-        if parts
-        else ""
-    )
+    return f"From one unit to another the multiple changes by up to a factor of: {', '.join(parts)}." if parts else ""
 
 
 def arm_delays(found: list[Multiple]) -> str:
@@ -120,13 +115,14 @@ def arm_delays(found: list[Multiple]) -> str:
     for policy in (OURS, TUNED):
         own = list(by_policy(found, policy).values())
         if len(own) > 1:
-            base, worst = own[0], max(own, key=lambda one: float(one.record.regret[:, -1].mean()))
-            ratio = paired_ratio(worst.record, base.record)
-            parts.append(
-                f"{base.record.label} has {format_ci(ratio, 2)} times the regret that it has with 50 for every arm "
-                f"({worst.setting.name})"
-            )
-    return f"Waiting for the slowest arm costs most with one straggler: {'; '.join(parts)}." if parts else ""
+            base, worst = own[0], max(own[1:], key=lambda one: float(one.record.regret[:, -1].mean()))
+            ratio = format_ci(paired_ratio(worst.record, base.record), 2)
+            parts.append(f"{ratio} for {base.record.label} ({worst.setting.name})")
+    if not parts:
+        return ""
+    return (
+        f"Over the regret with {found[0].setting.name}, waiting for the slowest arm costs at most: {'; '.join(parts)}."
+    )
 
 
 CONCLUSIONS = {

@@ -9,7 +9,7 @@ from spillover.report.tables import paired_ratio
 from spillover.studies.beyond.claims import beyond_claims, least_regret
 from spillover.studies.beyond.families import MAIN, OURS, PAPERS, REFERENCE, VARIED, Family, families_run
 
-PRINTED, TUNED, _ = PAPERS
+PRINTED, TUNED, *_ = PAPERS
 
 
 def in_short(results: Results) -> str:

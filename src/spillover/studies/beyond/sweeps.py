@@ -9,10 +9,9 @@ from spillover.experiments import Record, Results
 from spillover.metrics import Interval
 from spillover.report.figures import Ratio
 from spillover.report.tables import paired_ratio
-from spillover.studies.beyond.families import OURS, REFERENCE
+from spillover.studies.beyond.families import OURS, PAPERS, REFERENCE
 
-PRINTED, TUNED, ANCESTOR = "ndc-sem", "ndc-sem-tuned", "sem-ucb"
-RIVALS = (PRINTED, TUNED, ANCESTOR)
+TUNED = PAPERS[1]
 
 
 class Setting(NamedTuple):
@@ -30,7 +29,7 @@ class Sweep(NamedTuple):
     title: str
     question: str
     settings: tuple[Setting, ...]
-    policies: tuple[str, ...] = (OURS, *RIVALS)
+    policies: tuple[str, ...] = (OURS, *PAPERS)
 
 
 CONSTANT = tuple(Setting(f"D = {delay}", "all", delay) for delay in ("50", "200", "400"))
