@@ -5,6 +5,7 @@
 #
 # make explore     the property tests on new random examples; SEED=... repeats a run
 # make examples    run what the documents show and write the answers into them
+# make numbers     measure the numbers in the documents again, from results/ and the benchmarks (minutes)
 #
 # Another interpreter, beside the usual one:  make test PYTHON=python3.13 VENV=.venv-3.13
 
@@ -23,7 +24,7 @@ export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
-.PHONY: setup test test-long explore lint format reproduce bench examples lock clean
+.PHONY: setup test test-long explore lint format reproduce bench examples numbers lock clean
 
 setup: $(READY)
 
@@ -70,6 +71,9 @@ reproduce: $(READY)
 
 examples: $(READY)
 	@$(BIN)/python examples/refresh.py $(ARGS)
+
+numbers: $(READY)
+	@$(BIN)/python examples/measured.py $(ARGS)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -19,6 +19,7 @@ from benchmarks import (
 BENCHMARKS = {
     "graph-step": graph_step.main,
     "graph-learners": graph_learners.main,
+    "graph-regret": graph_learners.regrets,
     "scaling": scaling.main,
     "live": live.main,
     "decision-cost": decision_cost.main,
@@ -41,7 +42,8 @@ def main(names: list[str]) -> int:
         )
         return 2
     for name in names or BENCHMARKS:
-        print(f"\n== {name}")
+        if len(names) != 1:
+            print(f"\n== {name}")
         BENCHMARKS[name]()
     return 0
 

@@ -1,4 +1,4 @@
-"""The learners of the graph beside each other: the cost of a round, and the regret of NDC-SEM in many worlds."""
+"""The learners of the graph beside each other: the cost of a round, and (`graph-regret`) the regret of NDC-SEM."""
 
 from time import perf_counter
 from typing import Any
@@ -6,9 +6,14 @@ from typing import Any
 import numpy as np
 
 import spillover as sp
-from spillover.graph import AdaptiveGraph, InstrumentGraph, PayoffWeights, SparseGraph
+from spillover.graph import AdaptiveGraph, InstrumentGraph, NoGraph, PayoffWeights, SparseGraph
 
-GRAPHS = ("sparse", "payoff", "instrument", "adaptive", "none")
+LEARNERS = {
+    "sparse": SparseGraph,
+    "payoff": PayoffWeights,
+    "instrument": InstrumentGraph,
+    "adaptive": AdaptiveGraph,
+}
 REDRAWN = tuple(range(50, 5000, 50))
 SEED, REPLICATIONS = 20, 100
 
@@ -61,14 +66,19 @@ def main() -> None:
         for learner in (SparseGraph(), PayoffWeights(), InstrumentGraph(), AdaptiveGraph()):
             cost = microseconds(learner, n, batch, rounds)
             print(f"N = {n}, batch {batch}: {type(learner).__name__:16s} {cost:10.2f} us a learner and round")
-    print("| world |", " | ".join(GRAPHS), "|")
+
+
+def regrets() -> None:
+    """Mean final regret of NDC-SEM with each learner (standard error), as a table for the documents."""
+    print(f"| world | {' | '.join(LEARNERS)} | none |")
+    print(f"|{'---|' * (len(LEARNERS) + 2)}")
     for name, (world, delay) in worlds().items():
         cells = []
-        for graph in GRAPHS:
-            policy = sp.NDCSEM(graph=graph, signed="signed" in name)
-            regret = sp.simulate(policy, world, delay, replications=REPLICATIONS, seed=SEED, record=5000).final_regret
-            cells.append(f"{regret.mean():,.0f} ({regret.std(ddof=1) / np.sqrt(REPLICATIONS):,.0f})")
-        print(f"| {name} |", " | ".join(cells), "|", flush=True)
+        for graph in (*(learner(signed="signed" in name) for learner in LEARNERS.values()), NoGraph()):
+            run = sp.simulate(sp.NDCSEM(graph=graph), world, delay, replications=REPLICATIONS, seed=SEED, record=5000)
+            error = run.final_regret.std(ddof=1) / np.sqrt(REPLICATIONS)
+            cells.append(f"{run.final_regret.mean():,.0f} ({error:,.0f})")
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

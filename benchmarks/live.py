@@ -42,7 +42,7 @@ def microseconds_a_round(policy: sp.NDCSEM, rounds: int = 5000) -> float:
 def main() -> None:
     microseconds_a_round(sp.NDCSEM(), 100)
     print(f"decide + update, one live learner at N = 10: {microseconds_a_round(sp.NDCSEM()):.0f} us")
-    print(f'the same with sparsity="auto": {microseconds_a_round(sp.NDCSEM(graph="self-tuned")):.0f} us')
+    print(f'the same with graph="self-tuned": {microseconds_a_round(sp.NDCSEM(graph="self-tuned")):.0f} us')
     for _ in range(3):
         out = subprocess.run([sys.executable, "-c", FIRST_DECISION], capture_output=True, text=True, check=True)
         print(f"import to first decision, cache warm: {float(out.stdout):.2f} s")

@@ -2,6 +2,8 @@
 
 Effects on other arms and edges are mostly 0, and intervals nearly always contain 0 then, because the prior says so. So
 those that are not 0 are counted apart.
+
+`python -m tests.policies.test_instrumental_intervals` prints the table of docs/instrumental.md.
 """
 
 from collections import defaultdict
@@ -30,6 +32,11 @@ def contained(interval, truth):
 
 def coverage(worlds, seed):
     """The share of own effects, spill-overs, totals, effects and edges inside their intervals."""
+    return {name: float(np.mean(values)) for name, values in inside_intervals(worlds, seed).items()}
+
+
+def inside_intervals(worlds, seed):
+    """Whether each true value is in its interval, by kind."""
     inside = defaultdict(list)
     for number in range(worlds):
         generator = np.random.default_rng([seed, number])
@@ -54,7 +61,7 @@ def coverage(worlds, seed):
         inside["effect on another arm"].extend(others[(effects != 0.0) & ~np.eye(n, dtype=bool)])
         inside["edge that exists"].extend(edges[history.adjacency > 0.0])
         inside[ABSENT].extend(edges[state.allowed & (history.adjacency == 0.0)])
-    return {name: float(np.mean(values)) for name, values in inside.items()}
+    return inside
 
 
 def test_intervals_contain_the_truth_in_some_worlds():
@@ -78,3 +85,9 @@ def test_before_any_outcome_an_edge_has_the_interval_of_its_prior(signed):
     found = edge_interval(prior, allowed, signed)
     np.testing.assert_allclose(found[allowed], np.tile([min(law.ppf(0.025), 0.0), law.ppf(0.975)], (3, 1)), rtol=1e-6)
     np.testing.assert_array_equal(found[~allowed], 0.0)
+
+
+if __name__ == "__main__":
+    print("| | intervals | contained the truth |\n|---|---|---|")
+    for name, values in inside_intervals(400, seed=20261117).items():
+        print(f"| {name} | {len(values):,} | {np.mean(values):.1%} |")

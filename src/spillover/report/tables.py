@@ -272,3 +272,17 @@ def format_cell(value: Any) -> str:
         size = abs(float(value))
         return format_value(float(value), ",.0f" if 1000 <= size < 1e9 else ".4g")
     return str(value)
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table for a document.
+
+    >>> print(markdown_table(["", "regret"], [["CUCB", 7912.0]]))
+    | | regret |
+    |---|---|
+    | CUCB | 7,912 |
+    """
+    texts = list(zip(*(column_texts(column) for column in zip(*rows, strict=True)), strict=True))
+    lines = [list(header), *(list(row) for row in texts)]
+    shown = [re.sub(r"\| +\|", "| |", f"| {' | '.join(line)} |") for line in lines]
+    return "\n".join([shown[0], f"|{'---|' * len(lines[0])}", *shown[1:]])
