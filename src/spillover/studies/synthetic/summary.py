@@ -6,7 +6,7 @@ from spillover.experiments import Results
 from spillover.metrics import mean_interval
 from spillover.report.claims import Claim, final_regret, format_ci, verdict_counts
 from spillover.report.tables import html_table
-from spillover.studies.synthetic.claims.regret import differences
+from spillover.studies.synthetic.claims.regret import closest, differences
 from spillover.studies.synthetic.claims.text import listed
 from spillover.studies.synthetic.names import (
     BLIND,
@@ -29,7 +29,7 @@ def in_short(results: Results, claims: list[Claim]) -> str:
         f"Tuned for each delay on other worlds, as the paper tunes, NDC-SEM {standing(results, TUNED)}.",
         f"With the parameters that the paper prints it {standing(results, PRINTED)}; with one setting for all delays "
         f"it {standing(results, ONCE)}.",
-        f"Of the paper's statements, each judged by its own row below, {verdict_counts(claims)}.",
+        f"Of what the paper says about synthetic data, one row each below, {verdict_counts(claims)}.",
     )
     caption = f"Final expected regret over {worlds} fresh worlds, mean [95% interval]; less is better"
     return f"<p>{' '.join(sentences)}</p>{html_table(regret_table(results), caption=caption)}"
@@ -40,7 +40,7 @@ def standing(results: Results, tuning: str) -> str:
 
     A rival is told apart if the 95% interval of the paired difference excludes 0.
     """
-    best, unclear, worse = [], [], []
+    best, leads, unclear, worse = [], [], [], []
     for delay in DELAYS:
         found = differences(results, delay, tuning)
         better = [label for label, d in found.items() if float(d.high) < 0]
@@ -51,7 +51,9 @@ def standing(results: Results, tuning: str) -> str:
             unclear.append(f"cannot be told apart from {listed(open_ones)} at D = {delay}")
         else:
             best.append(f"D = {delay}")
-    parts = [f"has the least regret of all policies at {listed(best)}"] if best else []
+            rival = closest(found)
+            leads.append(f"{rival} has {float(found[rival].mean):,.0f} more")
+    parts = [f"has the least regret of all policies at {listed(best)} ({listed(leads)})"] if best else []
     return listed([*parts, *merged(unclear), *merged(worse)])
 
 

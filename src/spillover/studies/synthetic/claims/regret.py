@@ -42,7 +42,7 @@ def outperforms(results: Results) -> Claim:
 
 def closest_text(found: dict[str, Interval]) -> str:
     label = closest(found)
-    return f"{label} {format_ci(found[label])} more"
+    return f"{label} minus NDC-SEM {format_ci(found[label])}"
 
 
 def tuning_variant(results: Results, tuning: str, delay: str) -> Variant:
@@ -63,7 +63,7 @@ def both_tuned(results: Results, delay: str) -> Variant:
     found = differences(results, delay, TUNED, (SEM_UCB_TUNED,))
     return Variant(
         f"D = {delay}, SEM-UCB tuned with the same effort",
-        f"{closest_text(found)} than NDC-SEM, tuned",
+        f"{closest_text(found)}, both tuned",
         sign_verdict(*found.values()),
     )
 
