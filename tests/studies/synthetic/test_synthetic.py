@@ -1,43 +1,35 @@
 """The report of a small copy of the shipped study: everything is there, and stands on its own."""
 
 import re
-from dataclasses import replace
+from pathlib import Path
 
-import numpy as np
+import pandas as pd
 import pytest
 
-from spillover.experiments import parse_experiment, run_experiment
-from spillover.studies import load_experiment, write_report
-from spillover.studies.synthetic.claims import all_claims, change_jump, regret_order
-
-SHORT = "horizon = 400\nchanges = [100, 200, 300]\n"
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """The shipped file with short worlds, few replications and shorter delays under the same names."""
-    text = load_experiment("synthetic").text
-    text = text.replace('kind = "synthetic"\n', f'kind = "synthetic"\n{SHORT}')
-    text = text.replace('kind = "instance"\n', f'kind = "instance"\n{SHORT}')
-    text = text.replace("replications = 100", "replications = 3").replace("replications = 20", "replications = 2")
-    text = re.sub(r"rounds = (\d+)", lambda found: f"rounds = {int(found[1]) // 10}", text)
-    text = re.sub(r"mean = (\d+)", lambda found: f"mean = {int(found[1]) // 10}", text)
-    small = replace(parse_experiment(text), study="synthetic")
-    return run_experiment(small, tmp_path_factory.mktemp("study"), progress=False)
+from spillover.report.claims import FAILS, HOLDS, OPEN
+from spillover.studies import STUDIES, Request, write_report
+from spillover.studies.synthetic import SyntheticStudy
+from spillover.studies.synthetic.claims import PARTS, all_claims
+from spillover.studies.synthetic.summary import in_short
+from tests.studies.synthetic.searches import write_searches
 
 
 @pytest.fixture(scope="module")
 def page(results, quick_figures):
+    write_searches(results.store.folder)
     return write_report(results.store.folder)
 
 
 def test_every_section_and_figure_is_there(page):
     text = page.read_text()
-    for anchor in ("summary", "regret-fresh", "regret-picture", "table", "claims", "adaptation", "graph", "delay"):
-        assert f'id="{anchor}"' in text
-        assert f'href="#{anchor}"' in text
+    anchors = re.findall(r'<section id="([^"]*)"', text)
+    assert anchors[:3] == ["short", "model", "claims"]
+    expected = {"regret-fresh", "regret-picture", "counts", "tuning", "table", "payoff", "adaptation", "graph", "delay"}
+    assert expected <= set(anchors)
+    assert all(f'href="#{anchor}"' in text for anchor in anchors)
     names = {path.stem for path in (page.parent / "figures").iterdir()}
-    assert {"regret-fresh", "graph-learned", "means", "optimality-ratio", "ablation-50"} <= names
+    papers = {"example-graph", "regret-picture", "optimality-ratio-picture", "means"}  # the figures that the paper has
+    assert papers | {"regret-fresh", "optimality-ratio", "sensitivity", "graph-learned", "ablation"} <= names
     assert {path.suffix for path in (page.parent / "figures").iterdir()} == {".png", ".svg", ".pdf"}
     assert text.count("<img ") == len(names)
 
@@ -52,19 +44,52 @@ def test_it_opens_offline(page):
     assert "{%" not in text
 
 
-def test_claims_are_what_the_results_say(results):
+def test_it_says_in_short_what_to_take_away(results):
+    text = in_short(results, all_claims(results))
+    sentences = re.split(r"(?<=\.)\s+(?=[A-Z])", re.sub(r"<[^>]*>", "", text.partition("</p>")[0]))
+    assert len(sentences) == 3
+    assert "NDC-SEM" in sentences[0]
+    assert "prints" in sentences[1]
+    assert f"of {len(PARTS)} claims" in sentences[2]
+    ours = results.record("fresh", "50", "ndc-sem-tuned").regret[:, -1].mean()
+    assert f"{ours:,.0f} [" in text
+
+
+def test_every_claim_appears_once_with_a_verdict(results):
     claims = all_claims(results)
-    assert len(claims) >= 18
-    assert {c.verdict for c in claims} <= {"holds", "does not hold", "not decided"}
-    ours, rival = (results.record("fresh", "50", name).regret[:, -1].mean() for name in ("ndc-sem", "random"))
-    first = next(iter(regret_order(results)))
-    assert f"NDC-SEM {ours:,.0f} [" in first.finding
-    assert ours < rival  # or the study itself is broken
+    assert len(claims) == len(PARTS)
+    assert len({claim.claim for claim in claims}) == len(claims)
+    assert {verdict for c in claims for verdict in (c.verdict, *(v.verdict for v in c.variants))} <= {
+        HOLDS,
+        FAILS,
+        OPEN,
+    }
+    assert all(claim.bar for claim in claims)
 
 
-def test_the_jump_at_a_change_is_a_difference_of_slopes(results):
-    record = results.record("fresh", "50", "random")._replace(
-        rounds=np.array([100, 200, 300, 400]), regret=np.array([[100.0, 300.0, 400.0, 420.0]])
-    )
-    # regret a round: 1 until 100, 2 until 200, 1 until 300, 0.2 at last
-    np.testing.assert_allclose(change_jump(record), ((2 - 1) + (1 - 2) + (0.2 - 1)) / 3)
+def test_without_searches_the_page_says_so(results, quick_figures, tmp_path):
+    from spillover.report.page import Illustrator
+    from spillover.studies.synthetic.sections import tuning
+
+    results.store.folder, kept = tmp_path, results.store.folder
+    try:
+        assert "The searches were not run" in tuning(results, Illustrator(tmp_path))
+    finally:
+        results.store.folder = kept
+
+
+@pytest.mark.parametrize(
+    ("request_options", "searched"), [({}, True), ({"quick": True}, False), ({"replications": 3}, False)]
+)
+def test_only_a_full_run_searches_first(request_options, searched, monkeypatch, tmp_path):
+    asked: list[Path] = []
+    monkeypatch.setattr(SyntheticStudy, "search", lambda self, request: asked.append(request.output))
+    monkeypatch.setattr("spillover.studies.experiment.run_experiment", lambda *args, **kwargs: NoResults())
+    found = STUDIES["synthetic"].prepare(Request(output=tmp_path, page=False, **request_options))()
+    assert bool(asked) == searched
+    assert found["seconds"] >= 0
+
+
+class NoResults:
+    def final(self) -> pd.DataFrame:
+        return pd.DataFrame({"world": [], "delay": [], "policy": [], "final_regret": [], "label": []})

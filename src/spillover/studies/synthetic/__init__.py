@@ -1,10 +1,14 @@
 """The paper's synthetic study (Section V-A)."""
 
 from collections.abc import Iterator
+from time import perf_counter
 from typing import TYPE_CHECKING
 
-from spillover.experiments import Results
+from spillover.experiments import Experiment, Results
+from spillover.experiments.grids import read_search
+from spillover.experiments.tune import run_search
 from spillover.studies.experiment import ShippedExperiment
+from spillover.studies.study import Findings, Request
 
 if TYPE_CHECKING:
     from spillover.report.page import Part
@@ -12,10 +16,36 @@ if TYPE_CHECKING:
 
 
 class SyntheticStudy(ShippedExperiment):
-    """Regret at three delays, and all claims of the paper on synthetic data."""
+    """Regret at three delays, and all claims of the paper on synthetic data.
+
+    A full run begins with the searches behind the tuned parameters, so that the page can compare what they find with
+    what the experiment uses. A run with another number of replications leaves them out.
+    """
 
     name = "synthetic"
     title = "The paper's synthetic study"
+
+    def run(self, experiment: Experiment, request: Request) -> Findings:
+        start = perf_counter()
+        if not request.quick and request.replications is None:
+            self.search(request)
+        return super().run(experiment, request) | {"seconds": perf_counter() - start}
+
+    def search(self, request: Request) -> None:
+        """Run the searches that are not finished, inside the folder of the results."""
+        from spillover.studies.synthetic.tuned import FOLDER, SEARCHES  # pandas takes a while to load
+
+        for name in SEARCHES:
+            folder = request.output / self.name / FOLDER / name
+            found = run_search(
+                read_search(self.searches()[name].read_text("utf-8"), f"{name}.toml"),
+                folder,
+                engine=request.engine,
+                jobs=request.jobs,
+                address=request.address,
+                progress=request.progress,
+            )
+            found.save(folder)
 
     def page_parts(self, results: Results, draw: "Draw") -> Iterator["Part"]:
         from spillover.studies.synthetic.page import page_parts

@@ -1,0 +1,13 @@
+"""Names in synthetic.toml that claims, tables and figures refer to."""
+
+DELAYS = ("50", "200", "400")  # the paper's
+TUNED, PRINTED, ONCE = "ndc-sem-tuned", "ndc-sem", "ndc-sem-once"
+TUNINGS = {
+    TUNED: "tuned for each delay on other worlds",
+    PRINTED: "printed parameters",
+    ONCE: "tuned once for all delays",
+}
+SEM_UCB, SEM_UCB_TUNED = "sem-ucb", "sem-ucb-tuned"
+BLIND = ("cucb", "cts", "ftrl")  # the rivals that do not learn the graph
+RIVALS = (SEM_UCB, *BLIND, "random")
+ORACLE = "delayed-oracle"

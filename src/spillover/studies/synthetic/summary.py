@@ -1,0 +1,80 @@
+"""What a reader should take away: three sentences and the main numbers, computed from the results."""
+
+import pandas as pd
+
+from spillover.experiments import Results
+from spillover.metrics import mean_interval
+from spillover.report.claims import Claim, final_regret, format_ci, verdict_counts
+from spillover.report.tables import html_table
+from spillover.studies.synthetic.claims.regret import closest, differences
+from spillover.studies.synthetic.claims.text import listed
+from spillover.studies.synthetic.names import (
+    BLIND,
+    DELAYS,
+    ONCE,
+    ORACLE,
+    PRINTED,
+    SEM_UCB,
+    SEM_UCB_TUNED,
+    TUNED,
+)
+
+SHOWN = (TUNED, PRINTED, ONCE, SEM_UCB, SEM_UCB_TUNED, *BLIND, "random", ORACLE)
+
+
+def in_short(results: Results, claims: list[Claim]) -> str:
+    """Three sentences, then final regret of every policy at every delay."""
+    worlds = len(results.record("fresh", DELAYS[0], TUNED).replications)
+    sentences = (
+        f"Tuned for each delay on other worlds, as the paper tunes, NDC-SEM {standing(results, TUNED)}.",
+        f"With the parameters that the paper prints it {standing(results, PRINTED)}; with one setting for all delays "
+        f"it {standing(results, ONCE)}.",
+        f"Of what the paper says about synthetic data, one row each below, {verdict_counts(claims)}.",
+    )
+    caption = f"Final expected regret over {worlds} fresh worlds, mean [95% interval]; less is better"
+    return f"<p>{' '.join(sentences)}</p>{html_table(regret_table(results), caption=caption)}"
+
+
+def standing(results: Results, tuning: str) -> str:
+    """Where NDC-SEM has the least regret of all, where some rival cannot be told apart, and where one is better.
+
+    A rival is told apart if the 95% interval of the paired difference excludes 0.
+    """
+    best, leads, unclear, worse = [], [], [], []
+    for delay in DELAYS:
+        found = differences(results, delay, tuning)
+        better = [label for label, d in found.items() if float(d.high) < 0]
+        open_ones = [label for label, d in found.items() if float(d.low) <= 0 <= float(d.high)]
+        if better:
+            worse.append(f"has more than {listed(better)} at D = {delay}")
+        elif open_ones:
+            unclear.append(f"cannot be told apart from {listed(open_ones)} at D = {delay}")
+        else:
+            best.append(f"D = {delay}")
+            rival = closest(found)
+            leads.append(f"{rival} has {float(found[rival].mean):,.0f} more")
+    parts = [f"has the least regret of all policies at {listed(best)} ({listed(leads)})"] if best else []
+    return listed([*parts, *merged(unclear), *merged(worse)])
+
+
+def merged(parts: list[str]) -> list[str]:
+    """Parts that differ only in the delay as one.
+
+    >>> merged(["cannot be told apart from A at D = 1", "cannot be told apart from A at D = 2"])
+    ['cannot be told apart from A at D = 1 and D = 2']
+    """
+    places: dict[str, list[str]] = {}
+    for part in parts:
+        what, _, place = part.rpartition(" at ")
+        places.setdefault(what, []).append(place)
+    return [f"{what} at {listed(found)}" for what, found in places.items()]
+
+
+def regret_table(results: Results) -> pd.DataFrame:
+    """One row a policy, one column a delay."""
+    rows = []
+    for name in SHOWN:
+        records = {delay: results.record("fresh", delay, name) for delay in DELAYS}
+        cells = {f"D = {d}": format_ci(mean_interval(final_regret(record))) for d, record in records.items()}
+        rows.append({"policy": records[DELAYS[0]].label, **cells})
+    return pd.DataFrame(rows)
