@@ -52,7 +52,7 @@ def forest_figure(
             markerfacecolor=color if difference.clear else "white",
         )  # fmt: skip
         target.annotate(
-            label, (0.0, top + 0.1), xycoords=("axes fraction", "data"), va="top", fontsize="small", zorder=4,
+            label, (0.01, top + 0.1), xycoords=("axes fraction", "data"), va="top", fontsize="small", zorder=4,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
         )  # fmt: skip
     target.set_yticks([])

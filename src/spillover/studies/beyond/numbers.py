@@ -1,6 +1,7 @@
 """Numbers of the study for the documents, as Markdown."""
 
 from collections.abc import Callable
+from textwrap import fill
 
 from spillover.experiments import Record, Results
 from spillover.experiments import open_results as load
@@ -12,6 +13,7 @@ from spillover.studies.beyond.families import (
     COMPARED,
     MAIN,
     OURS,
+    PAPERS,
     REFERENCE,
     VARIED,
     Family,
@@ -63,10 +65,27 @@ def conclusions(results: Results) -> str:
     return "\n".join(f"- **{sweep.title}.** {conclusion(sweep, multiples(results, sweep))}" for sweep in SWEEPS)
 
 
+def readme(results: Results) -> str:
+    """The main numbers of the paper's setting as a sentence."""
+    families = families_run(results, MAIN[:3])
+    parts = []
+    for family, records in families:
+        ours, printed, tuned = (
+            format_ci(paired_ratio(records[name], records[REFERENCE]), 2) for name in (OURS, *PAPERS[:2])
+        )
+        parts.append(f"{ours} at D = {family.delay} (NDC-SEM: {tuned} tuned for the delay, {printed} as printed)")
+    text = (
+        f"Over {len(families[0][1][OURS].replications)} fresh worlds, Switching-SEM has this multiple of the final "
+        f"regret of the delayed oracle, with 95% intervals: {', '.join(parts)}."
+    )
+    return fill(text, 120)
+
+
 NUMBERS: dict[str, Callable[[Results], str]] = {
     "setting": setting,
     "blind": blind,
     "varied": varied,
     "conclusions": conclusions,
+    "readme": readme,
 }
 __all__ = ["NUMBERS", "load"]

@@ -10,7 +10,6 @@ from spillover.metrics import mean_interval
 from spillover.report import sections as general
 from spillover.report.claims import final_regret, format_ci, paired_interval
 from spillover.report.figures import (
-    Style,
     delay_figure,
     forest_figure,
     graph_error_figure,
@@ -21,9 +20,9 @@ from spillover.report.figures import (
     new_panels,
     ratio_panels,
     regret_panels,
-    styles_for,
 )
 from spillover.report.figures.graph import EDGE_STYLES, INPUT, arc, edges_of, input_depth, point_on
+from spillover.report.figures.style import WIDTH
 from spillover.report.sections import Draw
 from spillover.report.tables import html_table, paired_difference, parameter_table
 from spillover.rng import Purpose, Rng
@@ -43,8 +42,6 @@ from spillover.studies.synthetic.summary import SHOWN
 from spillover.studies.synthetic.tuned import SYMBOLS, compare, read_searches
 from spillover.types import BoolArray
 
-# In the paper's figures NDC-SEM is the tuned one.
-STYLES = {TUNED: styles_for([PRINTED])[PRINTED], PRINTED: Style("#56B4E9", (0, (3, 1, 1, 1)), "P", "....")}
 WITHOUT = ("no-graph", "no-discount", "by-arrival", "no-graph-no-discount", "no-graph-by-arrival", "random-start")
 
 
@@ -59,7 +56,7 @@ def one_world(results: Results, draw: Draw) -> str:
     figure = regret(results, "picture", draw)
     ratio = draw(
         "optimality-ratio-picture",
-        ratio_panels(ratio_records(results, "picture"), styles=STYLES)[0],
+        ratio_panels(ratio_records(results, "picture"))[0],
         f"Optimality ratio by stationary period in this world, mean and 95% interval of {runs} runs (the paper's "
         "fig. Opt-Ratio).",
     )
@@ -75,7 +72,7 @@ def regret(results: Results, world: str, draw: Draw) -> str:
         "replications; vertical lines: changes of the means. The delayed oracle knows the means of the latest round "
         "whose outcome has arrived."
     )
-    return draw(f"regret-{world}", regret_panels(found, styles=STYLES)[0], caption)
+    return draw(f"regret-{world}", regret_panels(found)[0], caption)
 
 
 def final_regret_tables(results: Results, titles: dict[str, str]) -> str:
@@ -97,7 +94,7 @@ def adaptation(results: Results, draw: Draw) -> str:
         "Optimality ratio by stationary period: the share of the oracle's arms that a policy chooses. Mean and "
         "95% interval over fresh worlds."
     )
-    return draw("optimality-ratio", ratio_panels(ratio_records(results, "fresh"), styles=STYLES)[0], caption)
+    return draw("optimality-ratio", ratio_panels(ratio_records(results, "fresh"))[0], caption)
 
 
 def statements(results: Results, delay: str) -> dict[str, BoolArray]:
@@ -179,7 +176,7 @@ def cell_text(values: dict[str, float]) -> str:
 def sensitivity(results: Results, cells: pd.DataFrame, draw: Draw) -> str:
     """Regret over gamma x xi, one panel for each delay, with the paper's cell marked."""
     own = cells[cells["policy"] == "ndc-sem"]
-    panels = new_panels(len(DELAYS), 1, size=(6.4, 3.3 * len(DELAYS)))
+    panels = new_panels(len(DELAYS), 1, size=(WIDTH, 3.6 * len(DELAYS)))
     for ax, delay in zip(panels, DELAYS, strict=True):
         table = own[own["delay"] == delay].pivot_table(
             index="discount", columns="exploration", values="final_regret", aggfunc="min"
@@ -199,8 +196,8 @@ def sensitivity(results: Results, cells: pd.DataFrame, draw: Draw) -> str:
 
 def mark_printed(ax: Axes, results: Results, delay: str, table: pd.DataFrame) -> None:
     policy = results.experiment.policies[PRINTED].policy(delay)
-    row = int(np.argmin(np.abs(table.index.to_numpy() - float(policy.discount))))
-    column = int(np.argmin(np.abs(np.log(table.columns.to_numpy()) - np.log(float(policy.exploration)))))
+    column = int(np.argmin(np.abs(table.index.to_numpy() - float(policy.discount))))
+    row = int(np.argmin(np.abs(np.log(table.columns.to_numpy()) - np.log(float(policy.exploration)))))
     ax.plot(
         column, row, marker="o", markersize=22, markerfacecolor="none", markeredgecolor="#D55E00", markeredgewidth=2.2,
         zorder=7, label="printed in the paper",
@@ -282,7 +279,7 @@ def ablations(results: Results, draw: Draw) -> str:
         "γ^D in all counts: the paper's rule, taken literally, explores as if ξ were γ^-D times larger. So weighting "
         "by arrival is better where less exploration is better.</p>"
     )
-    panels = new_panels(len(DELAYS), 1, size=(7.4, 3.1 * len(DELAYS)), sharex=True)
+    panels = new_panels(len(DELAYS), 1, size=(WIDTH, 3.4 * len(DELAYS)), sharex=True)
     rows = [{"NDC-SEM with": results.experiment.policies[name].label} for name in WITHOUT]
     for ax, delay in zip(panels, DELAYS, strict=True):
         full = results.record("fresh", delay, TUNED)
