@@ -16,7 +16,7 @@ INTERVAL = re.compile(r"\d[\d,.]*%? \[[−-]?\d[\d,.]*, [−-]?\d[\d,.]*\]")  # 
 TIME = re.compile(r"\d (?:us|ms|s|GB|MB)\b")
 # A cell that is nothing but a number with a decimal point, a thousands separator or an error: measured, not defined.
 CELL = re.compile(r"\|\s*[−-]?(?:\d+\.\d+|\d{1,3}(?:,\d{3})+)(?: \(\d+\))?%?\s*(?=\|)")
-DEFINED = re.compile(r"^\| `[A-Z_]+`.*$", re.MULTILINE)  # the constants of a policy
+DEFINED = re.compile(r"^\| `(?:[A-Z_]+|[a-z_]+)`.*$", re.MULTILINE)  # constants of a policy, parameters
 
 
 def text_of(document: Path) -> str:
@@ -39,9 +39,11 @@ def test_every_block_has_a_command_a_date_and_numbers(document) -> None:
 
 @each_document
 def test_no_measured_number_stands_outside_of_a_block(document) -> None:
-    rest = DEFINED.sub("", measured.without_blocks(text_of(document)))
+    text = text_of(document)
+    rest = DEFINED.sub("", measured.without_blocks(text))
+    compared = " ".join(re.findall(r"^```python.*?^```", text, re.DOTALL | re.MULTILINE)).split()  # by the doctests
     assert INTERVAL.findall(rest) == []
-    assert CELL.findall(rest) == []
+    assert [cell for cell in CELL.findall(rest) if cell.strip("| ") not in compared] == []
     assert TIME.findall(rest) == []
 
 
