@@ -141,7 +141,7 @@ def test_the_reported_draws_may_be_forced() -> None:
 
 
 def test_the_papers_grids_ship() -> None:
-    assert list(shipped_searches()) == ["covid-grid", "sparsity"]
+    assert list(shipped_searches()) == ["covid-grid", "ndc-sem-grid", "sem-ucb-grid", "sparsity"]
     assert not set(STUDIES) & set(shipped_searches())
     covid = load_search("covid-grid")
     assert [len(values) for values in covid.grid.values()] == [10, 22]

@@ -38,7 +38,8 @@ def tune(
     """Search the grid in FILE (TOML, or the name of one that ships with the package) for the least final regret.
 
     Tune on other random draws than those of reported results: a seed that is used there is rejected without --force.
-    The paper's grids ship as covid-grid (discount and exploration) and sparsity. Results go to OUTPUT/NAME, where NAME
+    The paper's grids ship as covid-grid (discount and exploration) and sparsity, the searches behind the synthetic
+    study's tuned parameters as ndc-sem-grid and sem-ucb-grid. Results go to OUTPUT/NAME, where NAME
     is the search's: tuning.csv has every cell, tuning.json the best ones, grid-*.png is a heat map of discount and
     exploration. FILE is an experiment file, as for `spillover run`, with one more table:
 
