@@ -86,18 +86,27 @@ def machine(block: Block) -> str:
 
 
 def measure(names: list[str]) -> list[str]:
-    """Rewrite the blocks of these documents (all, if none is named); returns the names of those that changed."""
+    """Rewrite the blocks of these documents (all, if none is named); returns the commands whose numbers changed.
+
+    Each block is written when it has been measured, so that an interrupted run keeps what it has.
+    """
     changed = []
     for path in documents():
-        name = path.relative_to(ROOT).as_posix()
-        if names and name not in names:
+        if names and path.relative_to(ROOT).as_posix() not in names:
             continue
-        text = path.read_text(encoding="utf-8")
-        fresh = BLOCK.sub(lambda found: str(measured_again(next(blocks(found[0])))), text)
-        if fresh != text:
-            path.write_text(fresh, encoding="utf-8")
-            changed.append(name)
+        for block in list(blocks(path.read_text(encoding="utf-8"))):
+            print(block.command, file=sys.stderr, flush=True)
+            fresh = measured_again(block)
+            if fresh != block:
+                text = path.read_text(encoding="utf-8")
+                path.write_text(BLOCK.sub(lambda found: renewed(found, fresh), text), encoding="utf-8")
+                changed.append(block.command)
     return changed
+
+
+def renewed(found: re.Match[str], fresh: Block) -> str:
+    """A block of a document, new if it is that of the same command."""
+    return str(fresh) if found["command"] == fresh.command else found[0]
 
 
 def copy_pictures() -> None:

@@ -13,7 +13,7 @@ measured = SimpleNamespace(**runpy.run_path(str(ROOT / "examples" / "measured.py
 each_document = pytest.mark.parametrize("document", measured.documents(), ids=lambda path: path.name)
 
 INTERVAL = re.compile(r"\d[\d,.]*%? \[[−-]?\d[\d,.]*, [−-]?\d[\d,.]*\]")  # 1,234 [1,000, 1,468]
-TIME = re.compile(r"\d (?:us|ms|s|GB|MB)\b")
+TIME = re.compile(r"\d (?:us|ms|GB|MB)\b|\b(?:takes|took|to|in|about) [\d.]+ s\b")  # s is also the budget
 # A cell that is nothing but a number with a decimal point, a thousands separator or an error: measured, not defined.
 CELL = re.compile(r"\|\s*[−-]?(?:\d+\.\d+|\d{1,3}(?:,\d{3})+)(?: \(\d+\))?%?\s*(?=\|)")
 DEFINED = re.compile(r"^\| `(?:[A-Z_]+|[a-z_]+)`.*$", re.MULTILINE)  # constants of a policy, parameters
