@@ -98,15 +98,18 @@ def measure(names: list[str]) -> list[str]:
             print(block.command, file=sys.stderr, flush=True)
             fresh = measured_again(block)
             if fresh != block:
-                text = path.read_text(encoding="utf-8")
-                path.write_text(BLOCK.sub(lambda found: renewed(found, fresh), text), encoding="utf-8")
+                replace_block(path, fresh)
                 changed.append(block.command)
     return changed
 
 
-def renewed(found: re.Match[str], fresh: Block) -> str:
-    """A block of a document, new if it is that of the same command."""
-    return str(fresh) if found["command"] == fresh.command else found[0]
+def replace_block(path: Path, fresh: Block) -> None:
+    """Rewrite the block of that command in a document."""
+
+    def renewed(found: re.Match[str]) -> str:
+        return str(fresh) if found["command"] == fresh.command else found[0]
+
+    path.write_text(BLOCK.sub(renewed, path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def copy_pictures() -> None:

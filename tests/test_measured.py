@@ -69,6 +69,14 @@ def test_a_block_is_what_its_command_prints() -> None:
     assert next(measured.blocks(f"before\n{fenced}\nafter")) == fenced
 
 
+def test_only_the_block_of_the_command_is_replaced(tmp_path) -> None:
+    one, other = (measured.Block(f"python -c 'print({k})'", "2026-01-01", f"{k}\n") for k in (1, 2))
+    document = tmp_path / "some.md"
+    document.write_text(f"first\n{one}\nthen\n{other}\nlast\n")
+    measured.replace_block(document, one._replace(text="7 \\1\n"))  # nothing in it is special
+    assert document.read_text() == f"first\n{one._replace(text='7 ' + chr(92) + '1' + chr(10))}\nthen\n{other}\nlast\n"
+
+
 def test_a_command_that_fails_writes_nothing() -> None:
     with pytest.raises(RuntimeError, match="ended with code 3"):
         measured.printed_by("python -c 'raise SystemExit(3)'")
