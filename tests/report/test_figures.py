@@ -159,6 +159,19 @@ def test_the_best_cell_is_marked(smaller) -> None:
     assert len(ax.texts) == 5
 
 
+def test_a_cell_of_interest_is_circled_if_the_grid_has_it() -> None:
+    for cell, expected in (((0.985, 1e-10), [(1.0, 1.0)]), ((0.985, 1e-9), []), ((0.5, 0.3), [])):
+        ax = figures.grid_figure(np.ones((2, 3)), [0.9, 0.985], [0, 1e-10, 0.3], circled=cell)
+        circles = [line for line in ax.lines if line.get_label() == "_circled"]
+        assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in circles] == expected
+
+
+def test_of_many_explorations_only_powers_of_ten_have_a_label() -> None:
+    explorations = [10.0**-k * m for k in range(7) for m in (1, 3)]
+    ax = figures.grid_figure(np.ones((2, 14)), [0.9, 0.985], explorations)
+    assert len(ax.get_yticklabels()) == 7
+
+
 def test_regret_against_the_delay() -> None:
     records = [made_up("ndc-sem", d) for d in ("400", "50", "uniform-50")]
     ax = figures.delay_figure(records, {"50": 50, "400": 400, "uniform-50": 50}, random=["uniform-50"])

@@ -22,8 +22,12 @@ def grid_figure(
     title: str = "",
     measure: str = "mean final expected regret",
     smaller_is_better: bool = True,
+    circled: tuple[float, float] | None = None,
 ) -> Axes:
     """A measure over discount x exploration; the best cell is framed and starred.
+
+    circled: the discount and exploration of another cell of interest, such as the paper's; left out if the grid does
+    not have it.
 
     values: (discounts, explorations); NaN cells (settings that were not run) stay empty. The discounts are in columns,
     as there are fewer of them: so the values fit into their cells, unless there are very many.
@@ -38,10 +42,13 @@ def grid_figure(
     best = np.nanargmin(values) if smaller_is_better else np.nanargmax(values)
     column, row = (int(k) for k in np.unravel_index(best, values.shape))
     mark_best(target, row, column)
+    if circled is not None:
+        circle(target, position(explorations, circled[1]), position(discounts, circled[0]))
     if rows <= MOST_WRITTEN:
         write_cells(target, values.T, image)
     target.set_xticks(np.arange(rows), [f"{v:.6g}" for v in np.ravel(discounts)])
-    target.set_yticks(np.arange(columns), [power_label(v) for v in np.ravel(explorations)])
+    named = [k for k, v in enumerate(np.ravel(explorations)) if columns <= MOST_WRITTEN or is_power(float(v))]
+    target.set_yticks(named, [power_label(np.ravel(explorations)[k]) for k in named])
     thin_labels(target, rows)
     target.set(xlabel="discount γ", ylabel="exploration ξ", title=title)
     target.spines[:].set_visible(False)
@@ -61,6 +68,20 @@ def mark_best(ax: Axes, row: int, column: int) -> None:
     )  # fmt: skip
 
 
+def position(values: Any, wanted: float) -> int | None:
+    """Where a value is in a grid; None if it is not."""
+    found = np.flatnonzero(np.isclose(np.ravel(values), wanted, rtol=1e-9, atol=0))
+    return int(found[0]) if len(found) else None
+
+
+def circle(ax: Axes, row: int | None, column: int | None) -> None:
+    if row is not None and column is not None:
+        ax.plot(
+            column, row, marker="o", markersize=17, markerfacecolor="none", markeredgecolor="#D55E00",
+            markeredgewidth=2.2, zorder=7, label="_circled", clip_on=False,
+        )  # fmt: skip
+
+
 def write_cells(ax: Axes, values: Array, image: Any) -> None:
     """Each value in its cell, white on dark."""
     largest = float(np.nanmax(np.abs(values)))
@@ -75,6 +96,11 @@ def write_cells(ax: Axes, values: Array, image: Any) -> None:
             )  # fmt: skip
 
 
+def is_power(value: float) -> bool:
+    """Whether a number is 0 or a power of 10: the ones with a label, where there are many."""
+    return value <= 0 or abs(np.log10(value) - round(np.log10(value))) < 1e-9
+
+
 def power_label(value: float) -> str:
     """Powers of 10 as such, 0 as 0, other numbers in two digits.
 
@@ -83,10 +109,10 @@ def power_label(value: float) -> str:
     """
     if value <= 0:
         return f"{value:g}"
-    exponent = np.log10(value)
-    if abs(exponent - round(exponent)) > 1e-9:
+    if not is_power(value):
         return f"{value:.2g}"
-    return "1" if round(exponent) == 0 else f"$10^{{{round(exponent)}}}$"
+    exponent = round(np.log10(value))
+    return "1" if exponent == 0 else f"$10^{{{exponent}}}$"
 
 
 def thin_labels(ax: Axes, columns: int) -> None:

@@ -181,27 +181,17 @@ def sensitivity(results: Results, cells: pd.DataFrame, draw: Draw) -> str:
         table = own[own["delay"] == delay].pivot_table(
             index="discount", columns="exploration", values="final_regret", aggfunc="min"
         )
+        printed = results.experiment.policies[PRINTED].policy(delay)
         grid_figure(
             table.to_numpy(), table.index.to_numpy(), table.columns.to_numpy(), ax=ax, title=f"D = {delay}",
-            measure="mean final regret",
+            measure="mean final regret", circled=(float(printed.discount), float(printed.exploration)),
         )  # fmt: skip
-        mark_printed(ax, results, delay, table)
     caption = (
         "Sensitivity of NDC-SEM: mean final expected regret on the worlds of the search, by γ and ξ. Star: the best "
         "cell; circle: the cell that the paper prints. Good cells lie on a line: a slower discount needs a larger ξ, "
         "because the bonus of an idle arm grows as γ^(-k/2)."
     )
     return draw("sensitivity", panels[0], caption)
-
-
-def mark_printed(ax: Axes, results: Results, delay: str, table: pd.DataFrame) -> None:
-    policy = results.experiment.policies[PRINTED].policy(delay)
-    column = int(np.argmin(np.abs(table.index.to_numpy() - float(policy.discount))))
-    row = int(np.argmin(np.abs(np.log(table.columns.to_numpy()) - np.log(float(policy.exploration)))))
-    ax.plot(
-        column, row, marker="o", markersize=22, markerfacecolor="none", markeredgecolor="#D55E00", markeredgewidth=2.2,
-        zorder=7, label="printed in the paper",
-    )  # fmt: skip
 
 
 def model(draw: Draw) -> str:
