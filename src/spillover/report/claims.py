@@ -1,7 +1,8 @@
 """Claims and findings side by side: verdicts from confidence intervals, and the table on a page."""
 
+from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,16 +11,27 @@ from spillover.metrics import Interval
 from spillover.report.tables import paired_difference
 from spillover.types import Array
 
-HOLDS, FAILS, OPEN, GIVEN = "holds", "does not hold", "not decided", "our number"
+HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
+NAMES = ("the paper claims", "we find")
+
+
+class Variant(NamedTuple):
+    """The same claim under other conditions: another delay, scale, graph or tuning."""
+
+    conditions: str  # "D = 200", "tuned on other worlds"
+    finding: str
+    verdict: str
 
 
 class Claim(NamedTuple):
-    """One claim and the finding on it."""
+    """One claim in the words of its source, the finding under the source's own conditions, and variants."""
 
-    source: str
+    source: str  # where it is said: "V-A, regret comparison"
     claim: str
     finding: str
     verdict: str
+    bar: str = ""  # how the verdict is decided; says so where the source sets no such bar
+    variants: tuple[Variant, ...] = ()
 
 
 def format_ci(interval: Interval, digits: int = 0) -> str:
@@ -45,31 +57,52 @@ def paired_interval(worse: Record, better: Record) -> Interval:
     return Interval(*(np.array(v) for v in (difference.mean, difference.low, difference.high)))
 
 
-def claims_body(claims: list[Claim], names: tuple[str, ...] = ("where", "the paper claims", "we find")) -> str:
-    """The claims as a table."""
-    kinds = {HOLDS: "holds", FAILS: "fails"}
-    counts = {
-        verdict: sum(c.verdict == verdict for c in claims) for verdict in dict.fromkeys(c.verdict for c in claims)
-    }
-    summary = ", ".join(f"{count} {plural(verdict, count)}" for verdict, count in counts.items())
-    rows: list[Any] = [
-        f"<tr><td>{escape(c.source)}</td><td>{escape(c.claim)}</td><td>{escape(c.finding)}</td>"
-        f'<td class="{kinds.get(c.verdict, "open")}">{escape(c.verdict)}</td></tr>'
-        for c in claims
-    ]
-    head = "".join(f"<th>{name}</th>" for name in (*names, "verdict"))
+def verdict_counts(claims: Sequence[Claim]) -> str:
+    """How many claims hold, under the conditions of their source.
+
+    >>> verdict_counts([Claim("", "", "", verdict) for verdict in (HOLDS, HOLDS, FAILS, OPEN)])
+    '2 of 4 claims hold, 1 does not, 1 is not decided'
+    """
+    holds, fails, undecided = (sum(claim.verdict == verdict for claim in claims) for verdict in (HOLDS, FAILS, OPEN))
+    parts = [f"{holds} of {len(claims)} claim{'' if len(claims) == 1 else 's'} {'holds' if holds == 1 else 'hold'}"]
+    parts += [f"{fails} {'does' if fails == 1 else 'do'} not"] if fails else []
+    parts += [f"{undecided} {'is' if undecided == 1 else 'are'} not decided"] if undecided else []
+    return ", ".join(parts)
+
+
+def claims_body(claims: Sequence[Claim], names: tuple[str, str] = NAMES) -> str:
+    """How many claims hold, how that is decided, and the table."""
     return (
-        f"<p>{len(claims)} claims: {escape(summary)}. A difference counts if its 95% interval excludes 0; "
-        "differences are paired: both policies meet the same worlds, rewards and delays.</p>"
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+        f"<p>{verdict_counts(claims)}. Each claim has one row, judged under the conditions of its source; indented "
+        "rows are the same claim under other conditions, and do not count. A difference counts if its 95% interval "
+        "excludes 0; differences are paired: both policies meet the same worlds, rewards and delays.</p>"
+        f"{claims_table(claims, names)}"
     )
 
 
-def plural(verdict: str, count: int) -> str:
-    """The verdict as a verb, for one claim or several.
+def claims_table(claims: Sequence[Claim], names: tuple[str, str] = NAMES) -> str:
+    """One row a claim, its variants as rows below it; as wide as the page, so that no verdict is out of sight.
 
-    >>> plural("holds", 1), plural("does not hold", 2)
-    ('holds', 'do not hold')
+    names: the headings of what is claimed and of what is found.
     """
-    words = {HOLDS: "hold", FAILS: "do not hold"}
-    return words.get(verdict, verdict) if count != 1 else verdict
+    head = "".join(f"<th>{escape(name)}</th>" for name in (*names, "verdict"))
+    widths = "".join(f'<col style="width:{width}">' for width in ("37%", "auto", "5.2rem"))
+    rows = "".join(row for claim in claims for row in claim_rows(claim))
+    return (
+        f'<table style="table-layout:fixed;width:100%;overflow-wrap:break-word"><colgroup>{widths}</colgroup>'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def claim_rows(claim: Claim) -> Iterator[str]:
+    source = f'<div class="small">{escape(claim.source)}</div>'
+    bar = f'<div class="small">{escape(claim.bar)}</div>' if claim.bar else ""
+    yield table_row(source + escape(claim.claim), escape(claim.finding) + bar, claim.verdict)
+    for variant in claim.variants:
+        conditions = f'<div style="padding-left:1rem">{escape(variant.conditions)}</div>'
+        yield table_row(conditions, escape(variant.finding), variant.verdict)
+
+
+def table_row(claim: str, finding: str, verdict: str) -> str:
+    kind = {HOLDS: "holds", FAILS: "fails"}.get(verdict, "open")
+    return f'<tr><td>{claim}</td><td>{finding}</td><td class="{kind}">{escape(verdict)}</td></tr>'

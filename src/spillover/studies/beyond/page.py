@@ -26,7 +26,7 @@ def page_parts(results: Results, draw: Draw) -> Iterator[Part]:
     yield "beyond", "Beyond the paper", multiples(results, draw)
     yield "regret", "Regret over time", over_time(results, draw)
     yield "varied", "Variations of the setting", varied(results)
-    yield "claims", "Claims", claims_body(beyond_claims(results), ("where", "claim", "finding"))
+    yield "claims", "Claims", claims_body(beyond_claims(results), ("claim", "finding"))
     yield from provenance(results)
 
 

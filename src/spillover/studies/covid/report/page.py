@@ -5,7 +5,7 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from spillover.report.claims import FAILS, HOLDS, OPEN, Claim, claims_body
+from spillover.report.claims import Claim, claims_table, verdict_counts
 from spillover.report.figures.style import figure_of
 from spillover.report.page import Illustrator, Part, write_page
 from spillover.studies.covid.report import background, caveats, sections
@@ -64,11 +64,9 @@ def page_parts(study: CovidResults, draw: Captioned) -> Iterator[Part]:
 
 def claims_section(study: CovidResults, claims: list[Claim]) -> str:
     """The table of claims, with an introduction of its own: pairs and clusters are different here."""
-    counts = {v: sum(c.verdict == v for c in claims) for v in (HOLDS, FAILS, OPEN)}
-    _, _, table = claims_body(claims).partition("</p>")
     simulated = " The data are simulated, so this says nothing about Italy." if study.simulated else ""
     return (
-        f"<p>{len(claims)} claims: {counts[HOLDS]} hold, {counts[FAILS]} do not hold, {counts[OPEN]} not decided. A "
-        f"difference counts if its 95% interval, clustered by shift over {sections.sample_size(study)}, excludes 0; "
-        f"both policies have the same data sets.{simulated}</p>{table}"
+        f"<p>{verdict_counts(claims)}. A difference counts if its 95% interval, clustered by shift over "
+        f"{sections.sample_size(study)}, excludes 0; both policies have the same data sets.{simulated}</p>"
+        f"{claims_table(claims)}"
     )
