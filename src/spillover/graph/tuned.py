@@ -122,7 +122,7 @@ class SelfTunedGraph(GraphLearner):
 
 def held_out(weight: Array | BoolArray, played_at: IntArray) -> BoolArray:
     """Whether the rounds that have arrived are held out of the fit, (*batch,)."""
-    return np.asarray((played_at % HELD_OUT_EVERY == HELD_OUT_PHASE) & (np.asarray(weight) > 0))
+    return np.asarray((played_at % HELD_OUT_EVERY == HELD_OUT_PHASE) & (np.asarray(weight, float) > 0))
 
 
 def pick(fits: Graph, choice: IntArray) -> tuple[Array, Array]:

@@ -60,5 +60,5 @@ def excess(study: CovidResults) -> Array:
 
 def bounded_rows(study: CovidResults) -> float:
     """Share of the rows of A* that sum to the bound."""
-    rows = study.data["graph_unshifted"].sum(axis=-1)
+    rows = study.star().sum(axis=-1)
     return float((rows > ROW_BOUND - 1e-6).mean())
