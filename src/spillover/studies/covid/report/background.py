@@ -1,5 +1,7 @@
 """The sections on the data and the tuning."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -34,6 +36,8 @@ def data(study: CovidResults, draw: Draw) -> str:
     ax = new_axes(6.2, 8.6)
     means_figure(expected, best=top_regions(expected, 5), names=study.regions, changes=(study.about["change"],), ax=ax)
     ax.set(xlabel="day", ylabel=f"region (each row from 0 to {expected.max():,.0f} cases)")
+    for text in ax.texts:
+        text.set_fontsize(8)  # to be read on a narrow screen
     rename(ax, {"in the optimal set": "the five highest", "other arms": "other regions"})
     figure_legend([ax])
     means = draw(
@@ -69,8 +73,15 @@ def mark_paper(ax: Axes, study: CovidResults) -> None:
     if in_grid(study):
         row, column = paper_at(study)
         for color, width in (("white", 3.5), ("black", 1.5)):
-            ax.plot(column, row, "o", markersize=9, markerfacecolor="none", markeredgecolor=color, markeredgewidth=width,
-                    label="_paper", zorder=7)  # fmt: skip
+            ax.plot(column, row, "o", markersize=9, markerfacecolor="none", markeredgecolor=color,
+                    markeredgewidth=width, label="_paper", zorder=7)  # fmt: skip
+
+
+def name_powers_only(ax: Axes, explorations: Sequence[float]) -> None:
+    """Labels at powers of 10 only: there is no room for more on a narrow figure."""
+    for value, label in zip(explorations, ax.get_xticklabels(), strict=True):
+        exponent = float(np.log10(value))
+        label.set_visible(abs(exponent - round(exponent)) < 1e-9)
 
 
 def tuning(study: CovidResults, draw: Draw) -> str:
@@ -87,6 +98,7 @@ def tuning(study: CovidResults, draw: Draw) -> str:
                 found.rewards["own"].mean(axis=-1), study.plan.discounts, study.plan.explorations,
                 measure="estimated reward (cases)", smaller_is_better=False, title=f"{title}, data {label}", ax=ax,
             )  # fmt: skip
+            name_powers_only(ax, study.plan.explorations)
             mark_paper(ax, study)
         body += draw(
             f"grid-{scale}",

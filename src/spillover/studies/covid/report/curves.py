@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from spillover import validate
 from spillover.metrics import mean_interval
@@ -157,6 +157,7 @@ def rules_figure(
         ax.set_yticks(np.arange(len(names)), [(labels or {}).get(name, name) for name in names])
         ax.set_ylim(len(names) - 0.5, -0.5)
         ax.set_xlim(left=0)
+        ax.xaxis.set_major_locator(MaxNLocator(6))
         ax.set(xlabel=title)
         ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
         ax.grid(axis="x", color="0.9", linewidth=0.7)

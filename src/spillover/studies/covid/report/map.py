@@ -46,7 +46,7 @@ def schematic_figure(
     values = np.zeros(n) if shades is None else np.asarray(shades, float)
     scale = ScalarMappable(Normalize(0, max(float(values.max()), 1e-9)), "Blues")
     circles = [
-        Circle((float(x), float(y)), RADIUS, facecolor=scale.to_rgba(0.75 * value), edgecolor="0.25", zorder=3)
+        Circle((float(x), float(y)), RADIUS, facecolor=scale.to_rgba(value), edgecolor="0.25", zorder=3)
         for (x, y), value in zip(place, values, strict=True)
     ]
     for circle, name, value in zip(circles, regions, values, strict=True):

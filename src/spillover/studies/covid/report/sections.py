@@ -21,6 +21,7 @@ from spillover.studies.covid.report.measures import (
     FINAL,
     FROM_ALL,
     NAIVE,
+    NO_GRAPH_AT_ALL,
     RECORDED,
     YESTERDAY,
     best_share,
@@ -75,10 +76,10 @@ def estimates(study: CovidResults, draw: Draw) -> str:
     means = {label: clustered_interval(values) for label, values in errors.items()}
     second = draw(
         "prediction-error",
-        error_figure(means, (NAIVE, YESTERDAY)),
+        error_figure(means, (NO_GRAPH_AT_ALL, NAIVE, YESTERDAY)),
         "Mean absolute error of NDC-SEM's predictions on the validation days after the initialisation (25 to 75), "
-        f"and of naive ones (hollow); mean and 95% interval over {sample_size(study)}, clustered by shift. Validation "
-        "days are held out of the fit, but the final graph is fitted to the days around them; the graph at "
+        f"and without a graph (hollow); mean and 95% interval over {sample_size(study)}, clustered by shift. "
+        "Validation days are held out of the fit, but the final graph is fitted to the days around them; the graph at "
         "decision time is not.",
     )
     return first + second + errors_by_day(study)
@@ -254,7 +255,8 @@ def radii(study: CovidResults) -> str:
     values = "; ".join(f"{escape(name)} {float(spectral_radius(a).max()):.2f}" for name, a in graphs.items())
     return (
         f"<p>Largest spectral radius of a learned graph over {sample_size(study)}: {values}. The effects on a region "
-        "sum to at most 0.95, so all are below 1; rewards by a graph with a radius of 1 or more would not be reported.</p>"
+        "sum to at most 0.95, so all are below 1; rewards by a graph with a radius of 1 or more would not be "
+        "reported.</p>"
     )
 
 
