@@ -36,8 +36,8 @@ def data(study: CovidResults, draw: Draw) -> str:
     ax = new_axes(6.2, 8.6)
     means_figure(expected, best=top_regions(expected, 5), names=study.regions, changes=(study.about["change"],), ax=ax)
     ax.set(xlabel="day", ylabel=f"region (each row from 0 to {expected.max():,.0f} cases)")
-    for text in ax.texts:
-        text.set_fontsize(8)  # to be read on a narrow screen
+    for value in ax.texts:
+        value.set_fontsize(8)  # to be read on a narrow screen
     rename(ax, {"in the optimal set": "the five highest", "other arms": "other regions"})
     figure_legend([ax])
     means = draw(

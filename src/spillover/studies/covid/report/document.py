@@ -1,12 +1,13 @@
 """The findings of the study as Markdown, to be written into a document between two marks."""
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 from spillover.files import write_atomically
 from spillover.report.claims import Claim, verdict_counts
 from spillover.studies.covid import SEMI, CovidResults, clustered_interval
-from spillover.studies.covid.plan import RULES
+from spillover.studies.covid.plan import RULES, SQUARED_RULE
 from spillover.studies.covid.report.checks import bounded_rows, excess, recovery
 from spillover.studies.covid.report.claims import covid_claims
 from spillover.studies.covid.report.measures import (
@@ -46,8 +47,8 @@ def write_findings(study: CovidResults, document: Path) -> bool:
 def findings(study: CovidResults) -> str:
     """What was found, in numbers; the same results always give the same text."""
     claims = covid_claims(study)
-    parts = [f"On the record, {sample_size(study)}: {verdict_counts(claims)}, under the paper's own conditions.\n"]
-    parts += [f"- {line}" for line in lines(study)]
+    parts = [f"On the record, {sample_size(study)}: under the paper's own conditions {verdict_counts(claims)}.", ""]
+    parts += [textwrap.fill(line, 118, initial_indent="- ", subsequent_indent="  ") for line in lines(study)]
     parts += ["", "The claims, each under the paper's own conditions (the page has the other ones below each):", ""]
     parts += claim_table(claims)
     return "\n".join(parts) + "\n"
@@ -85,7 +86,8 @@ def lines(study: CovidResults) -> Iterator[str]:
     yield (
         f"On {above.mean():.0%} of the region-days the sampled region-specific cases exceed the recorded ones, which "
         f"no graph A >= 0 can produce (Lombardia {above[study.regions.index('LOM')]:.0%}, Piemonte "
-        f"{above[study.regions.index('PIE')]:.0%}); {bounded_rows(study):.0%} of the rows of A\\* are at the bound 0.95."
+        f"{above[study.regions.index('PIE')]:.0%}). {bounded_rows(study):.0%} of the rows of A\\* are at the bound "
+        f"0.95, and {bounded_rows(study, SQUARED_RULE):.0%} with λ by the squared error."
     )
     yield (
         f"On simulated outbreaks with a known graph, resampled cases do not identify it (largest error of an entry "
