@@ -73,7 +73,7 @@ def test_rewards_decide_who_is_better(study, words) -> None:
     behind = with_run(study, LITERAL, "ndc-sem", z=0.5 * rival.z, adjacency=rival.adjacency)
     assert claim(behind, words).verdict == FAILS
     assert "0 of 6 runs" in claim(behind, words).finding
-    common = next(v for v in claim(behind, words).variants if v.conditions == "both by the common graph")
+    common = next(v for v in claim(behind, words).variants if v.conditions == "scored by: common graph")
     assert common.verdict == FAILS
 
 
@@ -219,15 +219,19 @@ def test_the_conclusion_follows_the_numbers() -> None:
 
 def test_in_short_has_three_sentences(study) -> None:
     text = in_short(study)
-    (words,) = re.findall(r"<p>(NDC-SEM.*?)</p>", text)
+    (words,) = re.findall(r"<p>(After the.*?)</p>", text)
     assert len(re.findall(r"\.(?= [A-Z]|$)", words)) == 3
     assert "of 14 claims" in words
     assert text.index("Simulated outbreak") < text.index(words)
     rival = study.played(LITERAL, "sem-ucb")
     ahead = with_run(study, LITERAL, "ndc-sem", z=2 * rival.z, adjacency=rival.adjacency)
-    assert re.search(r"account for [\d,]+ \[[^]]*\] more estimated cases with data in cases", in_short(ahead))
+    assert re.search(
+        r"account for [\d,]+ \[[^]]*\] more estimated cases than SEM-UCB&#x27;s with data in cases", in_short(ahead)
+    )
     behind = with_run(study, LITERAL, "ndc-sem", z=0.5 * rival.z, adjacency=rival.adjacency)
-    assert re.search(r"account for [\d,]+ \[[^]]*\] fewer estimated cases with data in cases", in_short(behind))
+    assert re.search(
+        r"account for [\d,]+ \[[^]]*\] fewer estimated cases than SEM-UCB&#x27;s with data in cases", in_short(behind)
+    )
 
 
 def test_what_the_rule_of_lambda_changes(study) -> None:

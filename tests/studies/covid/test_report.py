@@ -122,7 +122,7 @@ def test_the_limitations_of_the_graph_have_numbers(page, study) -> None:
     above = study.data["unshifted_specific"] > study.data["unshifted_overall"]
     text = page.read_text()
     assert f"In {above.mean():.0%} of all region-days" in text
-    assert f"LOM {above[..., study.regions.index('LOM')].mean():.0%}" in text
+    assert f"Lombardia {above[..., study.regions.index('LOM')].mean():.0%}" in text
     rows = [row.sum() > 0.95 - 1e-6 for row in study.star().reshape(-1, 21)]
     assert f"{sum(rows) / len(rows):.0%} of the regions are at that bound" in text
     assert all(f'<td style="text-align:left">{region}</td>' in text for region in study.regions)

@@ -10,9 +10,9 @@ from spillover.studies.covid.worlds import spectral_radius
 from spillover.types import Array, BoolArray, IntArray
 
 SCORES = {
-    "own": "each by its own final graph (as in the paper)",
-    "common": "both by the common graph",
-    "moving": "both by the common graph that moves with the shift",
+    "own": "own final graph (as in the paper)",
+    "common": "common graph",
+    "moving": "common graph that moves with the shift",
     "specific": "region-specific cases, no graph",
     "recorded": "recorded cases in the chosen regions",
 }

@@ -41,10 +41,11 @@ def in_short(study: CovidResults, claims: list[Claim] | None = None) -> str:
 def comparison(study: CovidResults) -> str:
     """Whose choices account for more cases after the change, on each scale."""
     found = {scale: clustered_interval(gain(study, scale, "own")) for scale in SCALE_LABELS}
-    parts = [f"{more_or_fewer(interval)} with data {SCALE_LABELS[scale]}" for scale, interval in found.items()]
+    cases, unit = (more_or_fewer(interval) for interval in found.values())
     return (
-        f"NDC-SEM's choices after the change of day {study.about['change']} account for {parts[0]} than SEM-UCB's, and "
-        f"for {parts[1]}, each policy measured by its own graph as in the paper: {conclusion(*found.values())}."
+        f"After the study's artificial change of day {study.about['change']} NDC-SEM's choices account for {cases} "
+        f"than SEM-UCB's with data in cases, and for {unit} with data on [0, 1], each policy measured by its own graph "
+        f"as in the paper: {conclusion(*found.values())}."
     )
 
 
@@ -71,8 +72,8 @@ def limits(study: CovidResults) -> str:
     errors = {k: float(v.mean()) for k, v in later_errors(prediction_errors(study), len(study.days)).items()}
     graph, naive = errors[f"{FROM_ALL}, {AT_DECISION}"], errors[NAIVE]
     return (
-        "It does not say where to intervene: the cases that started in a region are drawn from the spring of 2020, not "
-        "measured, the recorded cases do not react to choices, and out of sample the learned graph is off by "
+        "The study does not say where to intervene: the cases that started in a region are drawn from the spring of "
+        "2020, not measured, the recorded cases do not react to choices, and out of sample the learned graph is off by "
         f"{format_number(graph, 1)} cases per region and day, "
         f"{'more' if graph > naive else 'less'} than the last known value ({format_number(naive, 1)})."
     )
@@ -93,7 +94,7 @@ def main_numbers(study: CovidResults) -> str:
                 for name in COMPARISONS[scale]
             ]
             rows.append([words, SCORES[score], *totals, format_ci(clustered_interval(values)), runs_won(values)])
-    columns = ["data", "measured", "NDC-SEM", "SEM-UCB", "NDC-SEM − SEM-UCB [95%]", "NDC-SEM ahead in"]
+    columns = ["data", "measured by", "NDC-SEM", "SEM-UCB", "NDC-SEM − SEM-UCB [95%]", "NDC-SEM ahead in"]
     caption = f"Estimated cases that go back to the chosen regions, days {study.about['change']} to {len(study.days)}"
-    table = html_table(pd.DataFrame(rows, columns=columns), caption=caption, text=("data", "measured"))
+    table = html_table(pd.DataFrame(rows, columns=columns), caption=caption, text=("data", "measured by"))
     return f'<div class="wide">{table}</div>'

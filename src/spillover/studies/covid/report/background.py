@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from spillover.report.figures import grid_figure, means_figure
+from spillover.report.figures.grid import power_label
 from spillover.report.figures.style import figure_legend, new_axes, new_panels
 from spillover.report.tables import html_table
 from spillover.studies.covid import CovidResults
@@ -79,9 +80,9 @@ def mark_paper(ax: Axes, study: CovidResults) -> None:
 
 def name_powers_only(ax: Axes, explorations: Sequence[float]) -> None:
     """Labels at powers of 10 only: there is no room for more on a narrow figure."""
-    for value, label in zip(explorations, ax.get_xticklabels(), strict=True):
-        exponent = float(np.log10(value))
-        label.set_visible(abs(exponent - round(exponent)) < 1e-9)
+    exponents = np.log10(explorations)
+    at = np.flatnonzero(np.abs(exponents - np.round(exponents)) < 1e-9)
+    ax.set_xticks(at, [power_label(explorations[k]) for k in at])
 
 
 def tuning(study: CovidResults, draw: Draw) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from spillover.graph import ROW_BOUND
 from spillover.studies.covid import CovidResults, clustered_interval
 from spillover.studies.covid.plan import SEED_ROOM
+from spillover.studies.covid.record import REGIONS
 from spillover.studies.covid.report.checks import SEEDS, bounded_rows, excess, recovery
 from spillover.studies.covid.report.measures import (
     NAIVE,
@@ -79,7 +80,7 @@ def caveats(study: CovidResults) -> str:
 def graph_points(study: CovidResults) -> tuple[tuple[str, str], ...]:
     """Why the data hardly identify the graph: shares in this study, and simulated outbreaks with a known graph."""
     above, test = excess(study), recovery()
-    examples = ", ".join(f"{r} {above[study.regions.index(r)]:.0%}" for r in NAMED)
+    examples = ", ".join(f"{REGIONS[r]} {above[study.regions.index(r)]:.0%}" for r in NAMED)
     simulated = f"On {len(SEEDS)} simulated outbreaks with a known graph"
     low, high = test.resampled
     return (

@@ -49,6 +49,7 @@ from spillover.types import Array
 NAMED = {"MAR": "Marche", "ABR": "Abruzzo", "VDA": "Valle d'Aosta"}  # the regions that the paper names
 ENOUGH = 4  # of the five optimal regions, to count as detected
 SQUARED = "λ by the squared error, 1% rule"
+BY_COMMON = f"scored by: {SCORES['common']}"
 CHOSEN_AND_RECORDED = "NDC-SEM's choices and recorded cases"
 Measure = Callable[[CovidResults, str, str, str], Array]  # comparison, scored by, rule of lambda
 
@@ -57,10 +58,10 @@ UNTESTED = (
     "“The NDC bandit formulation provides a suitable framework for analysis of Covid-19 spread”, “there exists a "
     "causal impact amongst the daily new cases of different regions” and “the causal spread of the disease might "
     "create cycles” are assumptions: the record has no interventions.",
-    "“During this period, there are no causal effects amongst the regions' overall daily new cases” (spring 2020) "
+    "“during this period, there are no causal effects amongst the regions' overall daily new cases” (spring 2020) "
     "would need the origin of each case.",
-    "“No previous work simultaneously considers delay, non-stationarity, and casual impacts” is about literature.",
-    "“The set of regions with the highest contributions might change over time” is a possibility; the study makes "
+    "“no previous work simultaneously considers delay, non-stationarity, and casual impacts” is about literature.",
+    "“the set of regions with the highest contributions might change over time” is a possibility; the study makes "
     "it happen on day 40.",
 )
 
@@ -327,16 +328,16 @@ def rewards(study: CovidResults) -> Iterator[Claim]:
 def gain_variants(study: CovidResults, measure: Measure) -> Iterator[Variant]:
     """The same difference by other graphs, on other scales and with lambda by the other rule."""
     for words, comparison, score, rule in (
-        (SCORES["common"], "cases", "common", PAPER_RULE),
-        (SCORES["moving"], "cases", "moving", PAPER_RULE),
-        (SCORES["specific"], "cases", "specific", PAPER_RULE),
-        (SCORES["recorded"], "cases", "recorded", PAPER_RULE),
+        (BY_COMMON, "cases", "common", PAPER_RULE),
+        (f"scored by: {SCORES['moving']}", "cases", "moving", PAPER_RULE),
+        (f"scored by: {SCORES['specific']}", "cases", "specific", PAPER_RULE),
+        (f"scored by: {SCORES['recorded']}", "cases", "recorded", PAPER_RULE),
         (COMPARISON_LABELS["unit"], "unit", "own", PAPER_RULE),
-        (f"{COMPARISON_LABELS['unit']}, {SCORES['common']}", "unit", "common", PAPER_RULE),
+        (f"{COMPARISON_LABELS['unit']}, {BY_COMMON}", "unit", "common", PAPER_RULE),
         (COMPARISON_LABELS["bonus"], "bonus", "own", PAPER_RULE),
-        (f"{COMPARISON_LABELS['bonus']}, {SCORES['common']}", "bonus", "common", PAPER_RULE),
+        (f"{COMPARISON_LABELS['bonus']}, {BY_COMMON}", "bonus", "common", PAPER_RULE),
         (SQUARED, "cases", "own", SQUARED_RULE),
-        (f"{SQUARED}, {SCORES['common']}", "cases", "common", SQUARED_RULE),
+        (f"{SQUARED}, {BY_COMMON}", "cases", "common", SQUARED_RULE),
         (f"{COMPARISON_LABELS['unit']}, {SQUARED}", "unit", "own", SQUARED_RULE),
     ):
         values = measure(study, comparison, score, rule)
@@ -360,8 +361,8 @@ def regret_variants(study: CovidResults) -> Iterator[Variant]:
 
 def reason_variants(study: CovidResults) -> Iterator[Variant]:
     for words, comparison, score in (
-        (SCORES["common"], "cases", "common"),
-        (SCORES["specific"], "cases", "specific"),
+        (BY_COMMON, "cases", "common"),
+        (f"scored by: {SCORES['specific']}", "cases", "specific"),
         (COMPARISON_LABELS["unit"], "unit", "own"),
     ):
         before, after = daily_gains(study, comparison, score)

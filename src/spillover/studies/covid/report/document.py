@@ -27,7 +27,6 @@ from spillover.studies.covid.report.measures import (
 )
 from spillover.studies.covid.report.penalty import both_effect, specific_a_day, star_effect
 from spillover.studies.covid.report.reading import sample_size
-from spillover.studies.covid.scores import SCORES
 
 START, END = "<!-- findings: written by benchmarks/covid_findings.py -->", "<!-- end of findings -->"
 
@@ -60,8 +59,8 @@ def lines(study: CovidResults) -> Iterator[str]:
         own, common = (gain(study, scale, score) for score in ("own", "common"))
         yield (
             f"NDC-SEM minus SEM-UCB after day 40, data {words}: {format_ci(clustered_interval(own))} cases, "
-            f"{SCORES['own']}, above 0 in {runs_won(own)}; {format_ci(clustered_interval(common))}, "
-            f"{SCORES['common']}, above 0 in {runs_won(common)}."
+            f"each by its own final graph, above 0 in {runs_won(own)}; {format_ci(clustered_interval(common))} by the "
+            f"common graph, above 0 in {runs_won(common)}."
         )
     shares = [
         f"{best_share(study, name).mean():.0%}" for name in ("ndc-sem", "sem-ucb", "ndc-sem-unit", "sem-ucb-unit")

@@ -19,7 +19,7 @@ def shown_run(study: CovidResults) -> str:
 def reading(study: CovidResults) -> str:
     """The terms of the page."""
     plan, k = study.plan, study.plan.shifts[study.plan.picture]
-    first, moved = study.regions[0], study.regions[k % len(study.regions)]
+    first, moved = (study.about["names"][i % len(study.regions)] for i in (0, k))
     unit = f"{study.about['unit']:,.0f}"
     points = (
         (

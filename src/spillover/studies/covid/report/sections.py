@@ -101,13 +101,12 @@ def errors_by_day(study: CovidResults) -> str:
     ]
     caption = "Mean absolute error in cases per region, by validation day"
     last = {label: f"{float(values[..., -1].mean()):,.0f}" for label, values in errors.items()}
+    total, day = study.data["unshifted_overall"].mean(axis=(0, 1, 3)), int(days[-1])
     note = (
-        f"<p>On day {days[-1]} cases double within a week. The error of the 4-day-old value is {last[NAIVE]} cases per "
-        f"region. Out of sample the error of the graph is {last[f'{FROM_ALL}, {AT_DECISION}']}, although it uses the "
-        "same day's cases of all other regions; the error of the final graph, which is fitted to the days around it, "
-        f"is {last[f'{FROM_ALL}, {FINAL}']}.</p>"
-        if not study.simulated
-        else ""
+        f"<p>On day {day} overall cases are {total[day - 1] / total[day - 8]:.1f} times those of a week before. The "
+        f"error of the 4-day-old value is {last[NAIVE]} cases per region, that of the graph "
+        f"{last[f'{FROM_ALL}, {AT_DECISION}']} out of sample and {last[f'{FROM_ALL}, {FINAL}']} with the final graph, "
+        "which is fitted to the days around it; both use the same day's cases of all other regions.</p>"
     )
     return f'<div class="wide">{html_table(pd.DataFrame(rows), caption=caption, text=("predictor",))}</div>{note}'
 
@@ -294,8 +293,8 @@ def payoff(study: CovidResults) -> str:
     caption = f"Average payoff over all {days} days, in cases a day; seconds of playing all {runs} runs on one core"
     note = (
         "<p>The average payoff is the mean over all days, the initialisation included, of the estimated cases that go "
-        "back to the chosen regions; more means that the choices matter more. Without a graph a policy has no estimate "
-        "of its own. Seconds are measured while the study is computed and depend on the machine.</p>"
+        "back to the chosen regions; more means that the choices matter more. Without a graph all "
+        "weights are 1. Seconds are measured while the study is computed and depend on the machine.</p>"
     )
     return note + f'<div class="wide">{html_table(frame, caption=caption)}</div>'
 
