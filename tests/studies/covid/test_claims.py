@@ -17,7 +17,7 @@ from spillover.studies.covid.report.measures import all_single_ranks, detected, 
 from spillover.studies.covid.report.penalty import specific_a_day, star_effect
 from spillover.studies.covid.report.sections import by_region
 from spillover.studies.covid.scores import top_regions, weights_of
-from spillover.studies.covid.summary import conclusion, in_short, more_or_fewer
+from spillover.studies.covid.report.summary import conclusion, in_short, more_or_fewer
 from spillover.studies.covid.tuning import ONE_RUN
 
 

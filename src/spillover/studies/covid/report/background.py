@@ -82,7 +82,7 @@ def name_powers_only(ax: Axes, explorations: Sequence[float]) -> None:
     """Labels at powers of 10 only: there is no room for more on a narrow figure."""
     exponents = np.log10(explorations)
     at = np.flatnonzero(np.abs(exponents - np.round(exponents)) < 1e-9)
-    ax.set_xticks(at, [power_label(explorations[k]) for k in at])
+    ax.set_xticks(at, [power_label(explorations[int(k)]) for k in at])
 
 
 def tuning(study: CovidResults, draw: Draw) -> str:

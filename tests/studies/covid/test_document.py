@@ -1,0 +1,30 @@
+"""The numbers of docs/covid.md are those of the study on the record."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from spillover.studies.covid import run_study
+from spillover.studies.covid.record import covid_italy
+from spillover.studies.covid.report.document import END, START, findings
+from tests.record import NEEDS_RECORD
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "covid.md"
+FOLDER = os.environ.get("SPILLOVER_COVID_DATA")
+
+
+def written() -> str:
+    """What the document has between the marks."""
+    return DOCUMENT.read_text(encoding="utf-8").split(START)[1].split(END)[0].strip()
+
+
+def test_the_findings_are_in_the_document() -> None:
+    assert written().startswith("On the record, 20 shifts × 10 seeds: ")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not FOLDER, reason=NEEDS_RECORD)
+def test_the_findings_in_the_document_are_those_of_the_record(tmp_path) -> None:
+    """`python -m benchmarks.covid_findings results/covid` writes them."""
+    assert written() == findings(run_study(covid_italy(FOLDER), tmp_path)).strip()
