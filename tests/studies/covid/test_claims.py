@@ -16,8 +16,8 @@ from spillover.studies.covid.report.document import END, START, findings, write_
 from spillover.studies.covid.report.measures import all_single_ranks, detected, graph_share, only_after, single_winners
 from spillover.studies.covid.report.penalty import specific_a_day, star_effect
 from spillover.studies.covid.report.sections import by_region
-from spillover.studies.covid.scores import top_regions, weights_of
 from spillover.studies.covid.report.summary import conclusion, in_short, more_or_fewer
+from spillover.studies.covid.scores import top_regions, weights_of
 from spillover.studies.covid.tuning import ONE_RUN
 
 

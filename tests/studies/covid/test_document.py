@@ -7,6 +7,7 @@ import pytest
 
 from spillover.studies.covid import run_study
 from spillover.studies.covid.record import covid_italy
+from spillover.studies.covid.report.checks import recovery
 from spillover.studies.covid.report.document import END, START, findings
 from tests.record import NEEDS_RECORD
 
@@ -21,6 +22,15 @@ def written() -> str:
 
 def test_the_findings_are_in_the_document() -> None:
     assert written().startswith("On the record, 20 shifts × 10 seeds: ")
+
+
+def test_what_the_data_page_says_of_a_simulated_outbreak() -> None:
+    """docs/covid-data.md, of seed 0."""
+    text = " ".join((DOCUMENT.parent / "covid-data.md").read_text(encoding="utf-8").split())
+    found = recovery((0,))
+    assert found.measured < 1e-9
+    assert f"the largest error of an entry is {found.resampled[0]:.2f}." in text
+    assert f"rows sum to {found.masked_rows:.2f} on average, while the truth is {found.true_rows:.2f}." in text
 
 
 @pytest.mark.long

@@ -11,9 +11,9 @@ from spillover.report.figures.style import figure_of
 from spillover.report.page import Illustrator, Part, write_page
 from spillover.studies.covid.report import background, caveats, penalty, reading, sections
 from spillover.studies.covid.report.claims import UNTESTED, covid_claims
+from spillover.studies.covid.report.summary import in_short
 from spillover.studies.covid.report.tables import write_tables
 from spillover.studies.covid.results import CovidResults, open_study
-from spillover.studies.covid.report.summary import in_short
 
 TITLE = "Covid-19 in Italy: which regions, when tests come late?"
 SIMULATED = "Simulated outbreak, not real data: the pipeline of the Covid-19 study"
