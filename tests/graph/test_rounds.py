@@ -10,6 +10,7 @@ from spillover.graph import (
     AdaptiveGraph,
     InstrumentGraph,
     NoGraph,
+    PaperTunedGraph,
     PayoffWeights,
     SelfTunedGraph,
     SparseGraph,
@@ -21,6 +22,7 @@ N = 6
 LEARNERS: dict[str, Any] = {
     "sparse": SparseGraph(),
     "tuned": SelfTunedGraph(),
+    "tuned as in the paper": PaperTunedGraph(),
     "none": NoGraph(),
     "payoff": PayoffWeights(),
     "instrument": InstrumentGraph(),

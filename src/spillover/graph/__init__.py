@@ -5,6 +5,7 @@ from spillover.graph.instrument import InstrumentGraph, InstrumentState
 from spillover.graph.k_class import KClassGraph, KClassState
 from spillover.graph.learner import GraphLearner
 from spillover.graph.none import EmptyGraph, NoGraph
+from spillover.graph.paper_tuned import HELD_OUT_KEPT, PaperTunedGraph, PaperTunedState
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.registry import GRAPHS, as_graph_learner
 from spillover.graph.sparse import ROW_BOUND, Graph, SparseGraph, edge_mask, impossible_edges
@@ -22,6 +23,7 @@ __all__ = [
     "CANDIDATES",
     "GRAPHS",
     "HELD_OUT_EVERY",
+    "HELD_OUT_KEPT",
     "HELD_OUT_PHASE",
     "ROW_BOUND",
     "AdaptiveGraph",
@@ -35,6 +37,8 @@ __all__ = [
     "KClassGraph",
     "KClassState",
     "NoGraph",
+    "PaperTunedGraph",
+    "PaperTunedState",
     "PayoffGraph",
     "PayoffWeights",
     "SelfTunedGraph",

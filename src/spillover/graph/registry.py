@@ -8,6 +8,7 @@ from spillover.graph.instrument import InstrumentGraph
 from spillover.graph.k_class import KClassGraph
 from spillover.graph.learner import GraphLearner
 from spillover.graph.none import NoGraph
+from spillover.graph.paper_tuned import PaperTunedGraph
 from spillover.graph.payoff import PayoffWeights
 from spillover.graph.sparse import SparseGraph
 from spillover.graph.tuned import SelfTunedGraph
@@ -21,6 +22,7 @@ BUILT_IN: dict[str, Callable[..., GraphLearner]] = {
     "adaptive": AdaptiveGraph,
     "none": NoGraph,
     "k-class": KClassGraph,
+    "paper-tuned": PaperTunedGraph,
 }
 GRAPHS = Registry("graph", "spillover.graphs", GraphLearner, BUILT_IN)
 

@@ -73,7 +73,7 @@ class SelfTunedGraph(GraphLearner):
     def absorb(
         self, graph: TunedGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
     ) -> TunedGraph:
-        held = (played_at % HELD_OUT_EVERY == HELD_OUT_PHASE) & (weight > 0)
+        held = held_out(weight, played_at)
         fits, fitted = graph.fits, np.where(held, 0.0, weight)
         z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
         kernels.absorb(fits.gram, fits.residual, fits.adjacency, z[..., None, :], y[..., None, :], fitted[..., None])
@@ -96,12 +96,8 @@ class SelfTunedGraph(GraphLearner):
             fits.adjacency,
         )
         choice = largest_near_best(error, graph.held_energy.sum(axis=-1))
-        picked = choice[..., None, None]
-        return graph._replace(
-            choice=choice,
-            adjacency=np.take_along_axis(fits.adjacency, picked[..., None], axis=-3)[..., 0, :, :],
-            weights=np.take_along_axis(fits.weights, picked, axis=-2)[..., 0, :],
-        )
+        adjacency, weights = pick(fits, choice)
+        return graph._replace(choice=choice, adjacency=adjacency, weights=weights)
 
     def gram(self, graph: TunedGraph) -> Array:
         """Held-out rounds included."""
@@ -122,6 +118,18 @@ class SelfTunedGraph(GraphLearner):
             adjacency=np.where(rows[..., None, None], 0.0, graph.adjacency),
             weights=np.where(rows[..., None], 1.0, graph.weights),
         )
+
+
+def held_out(weight: Array | BoolArray, played_at: IntArray) -> BoolArray:
+    """Whether the rounds that have arrived are held out of the fit, (*batch,)."""
+    return np.asarray((played_at % HELD_OUT_EVERY == HELD_OUT_PHASE) & (np.asarray(weight, float) > 0))
+
+
+def pick(fits: Graph, choice: IntArray) -> tuple[Array, Array]:
+    """Adjacency and weights of the chosen fit of each row of the batch."""
+    picked = choice[..., None, None]
+    adjacency = np.take_along_axis(fits.adjacency, picked[..., None], axis=-3)[..., 0, :, :]
+    return adjacency, np.take_along_axis(fits.weights, picked, axis=-2)[..., 0, :]
 
 
 def largest_near_best(error: Array, energy: Array) -> IntArray:

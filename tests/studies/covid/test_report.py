@@ -8,25 +8,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.patches import Circle
+from matplotlib.text import Text
 
 from spillover.metrics import Interval
 from spillover.report import figures
-from spillover.report.claims import FAILS, HOLDS, OPEN
-from spillover.studies.covid import LITERAL, CovidPlan, clustered_interval, run_study
+from spillover.report.figures.arrow_routing import Page, curves, distances
+from spillover.studies.covid import LITERAL, CovidPlan, clustered_interval
 from spillover.studies.covid import report as covid
 from spillover.studies.covid.outbreak import simulated_outbreak
+from spillover.studies.covid.plan import PAPER_RULE, planned_runs
 from spillover.studies.covid.record import MissingData
 from spillover.studies.covid.report.checks import recovery
-from spillover.studies.covid.report.claims import covid_claims
-from spillover.studies.covid.report.measures import contribution_table, format_ci, gain, overlaps, reward_table
+from spillover.studies.covid.report.map import RADIUS, frame_of, places
+from spillover.studies.covid.report.measures import contribution_table, format_ci, overlaps, reward_table
 from spillover.studies.covid.report.selection import CHOSEN, FORCED, STARTING
 from tests.cli.calls import call, refused
 from tests.report.layout import faults
 
 NAMES = tuple(f"R{i:02d}" for i in range(21))
 FIGURES = {
-    "cumulative-reward", "cumulative-reward-rulers", "error", "expected-cases", "gain-by-shift", "grid-cases",
-    "grid-unit", "map", "prediction-error", "recorded-cases", "selection", "semi-synthetic-regret",
+    "cumulative-reward", "cumulative-reward-rulers", "error", "expected-cases", "gain-by-shift", "graph", "grid-cases",
+    "grid-unit", "lambda-rules", "one-run-reward", "prediction-error", "recorded-cases", "selection",
+    "semi-synthetic-regret",
 }  # fmt: skip
 
 
@@ -34,8 +38,8 @@ SMALL = CovidPlan(shifts=(3, 11), seeds=2, discounts=(0.7, 0.85), explorations=(
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    return run_study(simulated_outbreak()[0], tmp_path_factory.mktemp("covid"), SMALL)
+def study(small_study):
+    return small_study
 
 
 @pytest.fixture(scope="module")
@@ -45,20 +49,12 @@ def page(study, quick_figures):
 
 def test_every_section_and_figure_is_there(page) -> None:
     text = page.read_text()
-    for anchor in (
-        "summary",
-        "claims",
-        "limits",
-        "estimates",
-        "selection",
-        "rewards",
-        "regret",
-        "graph",
-        "data",
-        "tuning",
-    ):
-        assert f'id="{anchor}"' in text
-        assert f'href="#{anchor}"' in text
+    anchors = (
+        "short", "limits", "reading", "claims", "estimates", "selection", "rewards", "penalty", "regret", "payoff",
+        "graph", "data", "tuning", "provenance",
+    )  # fmt: skip
+    assert tuple(re.findall(r'<section id="([^"]*)"', text)) == anchors
+    assert all(f'href="#{anchor}"' in text for anchor in anchors)
     assert {path.stem for path in (page.parent / "figures").iterdir()} == FIGURES
     assert text.count("<img ") == len(FIGURES)
     assert "What a health authority can and cannot learn from this" in text
@@ -92,22 +88,21 @@ def test_the_tables_are_the_study(page, study) -> None:
     assert {p.stem for p in page.parent.glob("*.csv")} == {"rewards", "regret", "errors", "tuning", "contributions"}
     frame = pd.read_csv(page.parent / "rewards.csv")
     row = frame.query("mode == 'literal' and policy == 'sem-ucb' and score == 'common' and shift == 11 and seed == 1")
-    curve = study.rewards(LITERAL, "sem-ucb")["common"][1, 1]
+    row = row.query("lambda_rule == 'paper'")
+    curve = study.rewards(LITERAL, "sem-ucb")["common"][2, 1]
     assert row["all_days"].item() == pytest.approx(curve[-1])
     assert row["since_change"].item() == pytest.approx(curve[79] - curve[38])
-    assert len(pd.read_csv(page.parent / "tuning.csv")) == 2 * 2 * 4
+    assert len(pd.read_csv(page.parent / "tuning.csv")) == 2 * 3 * 4
 
 
-def test_claims_have_numbers_and_verdicts(study) -> None:
-    claims = covid_claims(study)
-    assert len(claims) == 20
-    assert {claim.verdict for claim in claims} <= {HOLDS, FAILS, OPEN}
-    assert all(re.search(r"\d", claim.finding) for claim in claims)
-    mean, low, high = clustered_interval(gain(study, "cases", "common"))
-    claim = next(c for c in claims if "both in cases; scored by: common graph" in c.claim)
-    expected = HOLDS if low > 0 else FAILS if high < 0 else OPEN
-    assert claim.verdict == expected
-    assert f"{mean:,.0f}".replace("-", "−") in claim.finding
+def test_words_are_explained_before_they_are_used(page) -> None:
+    """Shift, common graph and scale are defined after the limits and before the claims; no LaTeX labels anywhere."""
+    text = re.sub(r'"data:[^"]*"', "", page.read_text())
+    assert text.index("<b>Shift.</b>") < text.index('<section id="claims"')
+    assert text.index("<b>Common graph") < text.index('<section id="claims"')
+    early = text[text.index('<section id="limits"') : text.index('<section id="reading"')]
+    assert not re.search(r"common graph|ruler|\[0, 1\]|shift k|A\*", early)
+    assert not re.search(r"fig:|SuperArmSelection|EstCollected|\\textbf", text)
 
 
 def test_contributions_are_ranked(study) -> None:
@@ -127,9 +122,9 @@ def test_the_limitations_of_the_graph_have_numbers(page, study) -> None:
     above = study.data["unshifted_specific"] > study.data["unshifted_overall"]
     text = page.read_text()
     assert f"In {above.mean():.0%} of all region-days" in text
-    assert f"LOM {above[..., study.regions.index('LOM')].mean():.0%}" in text
-    rows = [row.sum() > 0.95 - 1e-6 for row in study.data["graph_unshifted"].reshape(-1, 21)]
-    assert f"{sum(rows) / len(rows):.0%} of the rows of A*" in text
+    assert f"Lombardia {above[..., study.regions.index('LOM')].mean():.0%}" in text
+    rows = [row.sum() > 0.95 - 1e-6 for row in study.star().reshape(-1, 21)]
+    assert f"{sum(rows) / len(rows):.0%} of the regions are at that bound" in text
     assert all(f'<td style="text-align:left">{region}</td>' in text for region in study.regions)
     assert "Computing took" in text
 
@@ -165,6 +160,7 @@ def drawn(kind: str):
     adjacency = np.where(rng.random((21, 21)) < 0.1, rng.random((21, 21)), 0.0)
     places = (37 + 10 * rng.random(21), 7 + 10 * rng.random(21))
     errors = {name: Interval(*(np.array(v) for v in (m, m - 1, m + 1))) for m, name in ((30.0, "graph"), (7.0, "last"))}
+    rules = {rule: {name: rng.random((4, 3)) for name in ("ndc-sem", "sem-ucb")} for rule in ("paper", "squared")}
     makers = {
         "days": lambda: covid.days_figure(curves, change=40),
         "panels": lambda: covid.days_panels({"one": curves, "two": curves, "three": curves})[0],
@@ -179,12 +175,15 @@ def drawn(kind: str):
             naive=100 * rng.random((4, 21)),
         )[0],
         "recorded": lambda: covid.recorded_panels(1000 * rng.random((80, 21)), days, NAMES)[0],
-        "map": lambda: covid.map_figure(adjacency, *places, NAMES, sizes=rng.random(21)),
+        "schematic": lambda: covid.schematic_figure(adjacency, *places, NAMES, shades=rng.random(21)),
+        "rules": lambda: covid.rules_figure({"one": rules, "two": rules})[0],
     }
     return makers[kind]()
 
 
-@pytest.mark.parametrize("kind", ["days", "panels", "gain", "selection", "error", "prediction", "recorded"])
+@pytest.mark.parametrize(
+    "kind", ["days", "panels", "gain", "selection", "error", "prediction", "recorded", "schematic", "rules"]
+)
 def test_nothing_overlaps_or_leaves_the_page(kind) -> None:
     assert faults(figures.figure_of(drawn(kind))) == []
 
@@ -216,17 +215,52 @@ def figures_color(collection) -> str:
     return to_hex(collection.get_facecolor()[0])
 
 
-def test_the_map_points_from_j_to_i() -> None:
+def test_every_figure_is_narrow_enough_for_a_small_screen(study) -> None:
+    """At most 6.2 inches wide with letters of at least 8 points: 7 pixels and more on a screen of 400."""
+    for kind in ("days", "panels", "gain", "selection", "error", "prediction", "recorded", "schematic", "rules"):
+        figure = figures.figure_of(drawn(kind))
+        assert figure.get_figwidth() <= 6.2
+        small = [
+            text.get_text() for text in figure.findobj(Text) if text.get_text().strip() and text.get_fontsize() < 8
+        ]
+        assert small == []
+
+
+def test_the_schematic_points_from_j_to_i() -> None:
     adjacency = np.zeros((21, 21))
     adjacency[4, 7] = 0.5  # region 7 acts on region 4
     latitude, longitude = np.linspace(38, 46, 21), np.linspace(8, 16, 21)
-    ax = covid.map_figure(adjacency, latitude, longitude, NAMES)
+    ax = covid.schematic_figure(adjacency, latitude, longitude, NAMES)
     arrow: Any
     (arrow,) = (p for p in ax.patches if str(p.get_label()).startswith("_A["))
     assert arrow.get_label() == "_A[4,7]"
+    centres = [p.center for p in ax.patches if isinstance(p, Circle)]
     start, end = arrow._posA_posB
-    assert start == pytest.approx((longitude[7], latitude[7]))
-    assert end == pytest.approx((longitude[4], latitude[4]))
+    assert start == pytest.approx(centres[7])
+    assert end == pytest.approx(centres[4])
+
+
+def test_circles_are_apart_and_north_is_up() -> None:
+    place = places(np.array([45.0, 45.1, 38.0, 45.05]), np.array([9.0, 9.1, 13.0, 9.05]))
+    apart = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) + 1e9 * np.eye(4)
+    assert apart.min() > 2 * RADIUS
+    assert place[2, 1] < place[[0, 1, 3], 1].min()
+    assert place[2, 0] > place[[0, 1, 3], 0].max()
+
+
+def test_arrows_keep_off_the_names_of_other_regions() -> None:
+    """The real places of the regions, and the edges of a simulated outbreak."""
+    record, adjacency = simulated_outbreak()
+    ax = covid.schematic_figure(adjacency, record.latitude, record.longitude, record.regions)
+    place = places(record.latitude, record.longitude)
+    page = Page(place, np.full(21, RADIUS), (), frame_of(place))
+    arrows = [p for p in ax.patches if str(p.get_label()).startswith("_A[")]
+    assert len(arrows) == 25
+    for arrow in arrows:
+        i, j = map(int, re.findall(r"\d+", str(arrow.get_label())))
+        bend = np.array([arrow.get_connectionstyle().rad])
+        gap = distances(curves(page, (j, i), bend), np.delete(place, [i, j], axis=0))
+        assert gap.min() > RADIUS
 
 
 @pytest.mark.parametrize(
@@ -234,7 +268,10 @@ def test_the_map_points_from_j_to_i() -> None:
     [
         (lambda: covid.days_figure({}), "curves = {}: must be at least one"),
         (lambda: covid.gain_figure({"a": np.zeros((3, 2))}, (1, 2)), r"shape of gains\['a'\] = \(3, 2\)"),
-        (lambda: covid.map_figure(np.zeros((2, 2)), np.ones(1), np.ones(1), ["a"]), r"shape of adjacency = \(2, 2\)"),
+        (
+            lambda: covid.schematic_figure(np.zeros((2, 2)), np.ones(1), np.ones(1), ["a"]),
+            r"shape of adjacency = \(2, 2\)",
+        ),
         (lambda: covid.recorded_panels(np.zeros((3, 2)), [], ["a", "b"]), r"shape of cases = \(3, 2\)"),
         (lambda: covid.error_figure({}, []), "errors = {}: must be at least one"),
     ],
@@ -257,6 +294,8 @@ def offline(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("spillover.studies.covid.study.covid_italy", nowhere)
     monkeypatch.setattr("spillover.studies.covid.study.plan_for", lambda request: SMALL)
+    few = [run for run in planned_runs() if run.mode == LITERAL and run.rule == PAPER_RULE]  # the command needs no more
+    monkeypatch.setattr("spillover.studies.covid.results.planned_runs", lambda: few)
     return tmp_path
 
 
@@ -314,7 +353,7 @@ def test_an_interrupted_run_says_what_is_kept(offline, monkeypatch) -> None:
         patch.setattr("spillover.studies.covid.results.keep_grids", stop)
         result = call("reproduce", "covid", "--no-report")
     assert result.exit_code == 130
-    message = "stopped: 11 of 17 parts are kept in results/covid-simulated; run the same command again to resume"
+    message = "stopped: 6 of 35 parts are kept in results/covid-simulated; run the same command again to resume"
     assert result.stderr.splitlines()[-1] == f"spillover: {message}"
     assert call("reproduce", "covid", "--no-report").exit_code == 0
 

@@ -24,7 +24,7 @@ from spillover.studies.covid import (
     validation_days,
 )
 from spillover.studies.covid.outbreak import simulated_outbreak
-from spillover.studies.covid.plan import OTHER_SEED, SPARSITY_SEED, VARIANTS
+from spillover.studies.covid.plan import OTHER_SEED, PAPER_RULE, SPARSITY_SEED, SQUARED_RULE, VARIANTS, run_name
 from spillover.studies.covid.play import prepare_all
 from spillover.studies.covid.record import covid_italy
 from spillover.studies.covid.results import FORMAT, cell_name
@@ -38,7 +38,7 @@ from spillover.studies.covid.scores import (
     top_regions,
     weights_of,
 )
-from spillover.studies.covid.tuning import best_cell
+from spillover.studies.covid.tuning import ONE_RUN, best_cell
 from spillover.studies.covid.worlds import literal_world, shifted
 from tests.record import NEEDS_RECORD
 from tests.support import sparse
@@ -58,8 +58,7 @@ def test_rewards_are_those_of_a_loop(study) -> None:
     curves = study.rewards(LITERAL, "ndc-sem")
     for k, s in np.ndindex(2, 2):
         own, common, before = (
-            np.linalg.inv(np.eye(21) - a[k, s]).sum(axis=0)
-            for a in (found.adjacency, data["graph_literal"], data["graph_unshifted"])
+            np.linalg.inv(np.eye(21) - a[k, s]).sum(axis=0) for a in (found.adjacency, study.common(), study.star())
         )
         totals = dict.fromkeys(curves, 0.0)
         for day in range(1, 81):
@@ -93,7 +92,7 @@ def test_all_policies_meet_the_same_data(study) -> None:
 
 
 def test_regret_is_recomputed_from_the_graph(study) -> None:
-    found, weights = study.played(SEMI, "ndc-sem"), weights_of(study.data["graph_unshifted"])
+    found, weights = study.played(SEMI, "ndc-sem"), weights_of(study.star())
     scores = weights[..., None, :] * study.data["expected"]
     best = np.sort(scores, axis=-1)[..., -5:].sum(axis=-1)
     daily = best - (scores * found.x).sum(axis=-1)
@@ -169,11 +168,41 @@ def test_a_cell_of_the_grid_is_the_single_run(study) -> None:
     grid, seeds = study.grid("cases", "reported"), SMALL.data_seeds([0])
     assert grid.rewards["own"].shape == (2, 2, 2)
     world = literal_world(prepare_all(simulated_outbreak()[0], SMALL, seeds))
-    policy = NDCSEM(discount=0.85, exploration=0.1, graph=sparse(grid.sparsity))
+    policy = NDCSEM(discount=0.85, exploration=0.1, graph=sparse(study.grid_sparsity("cases")))
     played = list(rounds(policy, world, 3, Rng(0, seeds), seeds.shape))
     z = sum(one.outcome.z for one in played)
     own = (weights_of(played[-1].state.graph.adjacency) * z).sum(axis=-1)[:, 0]
     np.testing.assert_allclose(grid.rewards["own"][1, 1], own, rtol=1e-9)
+
+
+def test_the_grid_of_one_run_is_searched_as_in_the_paper(study) -> None:
+    """Only the run that figures show, with lambda chosen online by the paper's rule in each cell."""
+    grid, seeds = study.grid("cases", ONE_RUN), SMALL.data_seeds([0])[[SMALL.picture]]
+    assert grid.rewards["own"].shape == (2, 2, 1)
+    world = literal_world([prepare_all(simulated_outbreak()[0], SMALL, SMALL.data_seeds([0]))[SMALL.picture]])
+    for i, j in np.ndindex(2, 2):
+        policy = NDCSEM(discount=SMALL.discounts[i], exploration=SMALL.explorations[j], graph="paper-tuned")
+        played = list(rounds(policy, world, 3, Rng(0, seeds), seeds.shape))
+        own = weights_of(played[-1].state.graph.adjacency) * sum(one.outcome.z for one in played)
+        assert grid.rewards["own"][i, j, 0] == pytest.approx(float(own.sum()), rel=1e-9)
+
+
+def test_both_rules_are_played_on_the_same_data(study) -> None:
+    """The rules differ in the graph alone: initialisations are equal, and A* is that of the rule."""
+    paper, squared = (study.played(LITERAL, "ndc-sem", rule) for rule in (PAPER_RULE, SQUARED_RULE))
+    np.testing.assert_array_equal(paper.x[..., :21, :], squared.x[..., :21, :])
+    np.testing.assert_array_equal(paper.y, squared.y)
+    assert not np.array_equal(paper.adjacency, squared.adjacency)
+    for rule in (PAPER_RULE, SQUARED_RULE):
+        played = study.played(SEMI, "ndc-sem", PAPER_RULE, rule)
+        total = np.linalg.inv(np.eye(21) - study.star(rule))
+        np.testing.assert_allclose(played.y[..., -1, :], (total @ played.z[..., -1, :, None])[..., 0], rtol=1e-9)
+
+
+def test_without_a_graph_weights_are_one(study) -> None:
+    found = study.played(LITERAL, "ndc-sem-no-graph")
+    assert not found.adjacency.any()
+    assert np.isnan(found.sparsity).all()
 
 
 def test_the_best_cell_and_the_seeds_it_is_chosen_on() -> None:
@@ -193,14 +222,15 @@ def test_a_study_is_kept_and_goes_on(study) -> None:
     again: list[str] = []
     kept = run_study(simulated_outbreak()[0], study.folder, SMALL, notify=again.append)
     assert again == []
-    name = cell_name(f"{LITERAL}-sem-ucb", study.about["identity"])
+    part = run_name(LITERAL, "sem-ucb", PAPER_RULE, PAPER_RULE)
+    name = cell_name(part, study.about["identity"])
     (study.folder / "cells" / f"{name}.npz").write_bytes(b"half")
     with pytest.raises(
-        ValueError, match="literal-sem-ucb is missing, damaged or of another study: run the study again"
+        ValueError, match="literal-sem-ucb-paper-paper is missing, damaged or of another study: run the study again"
     ):
         kept.played(LITERAL, "sem-ucb")
     run_study(simulated_outbreak()[0], study.folder, SMALL, notify=again.append)
-    assert again == [f"{LITERAL}-sem-ucb"]
+    assert again == [part]
     opened = open_study(study.folder)
     assert opened.plan == SMALL
     assert opened.simulated
@@ -251,7 +281,7 @@ def test_a_folder_without_a_study_is_named(tmp_path) -> None:
     with pytest.raises(ValueError, match="must be a complete JSON file"):
         open_study(tmp_path)
     (tmp_path / "study.json").write_text(json.dumps({"kind": "covid", "format": 9}))
-    with pytest.raises(ValueError, match="format = 9: this version of spillover reads formats up to 2"):
+    with pytest.raises(ValueError, match="format = 9: this version of spillover reads formats up to 3"):
         open_study(tmp_path)
 
 

@@ -1,6 +1,6 @@
 """What the Covid-19 study computes: shifts, seeds, policies, scales, and the paper's grids."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,6 +21,13 @@ EXPLORATIONS = (
     1e-4, 3e-4, 7e-4, 1e-3, 3e-3, 7e-3, 1e-2, 7e-2, 1e-1, 7e-1,
 )  # fmt: skip
 LITERAL, SEMI = "literal", "semi-synthetic"
+# how lambda is chosen on the validation days, and the graph learner that does it
+PAPER_RULE, SQUARED_RULE = "paper", "squared"
+RULES = {PAPER_RULE: "paper-tuned", SQUARED_RULE: "self-tuned"}
+RULE_LABELS = {
+    PAPER_RULE: "lowest mean absolute error, as in the paper",
+    SQUARED_RULE: "largest λ within 1% of the lowest squared error",
+}
 SEED_ROOM = 1000  # data sets of a shift: more seeds do not change the first ones
 OTHER_SEED, SPARSITY_SEED = 500, 501  # for tuning, never reported
 PICTURE_SEED = 2023  # draws the shift of the single run in figures
@@ -44,7 +51,36 @@ REFERENCES = (
     Variant("delayed-oracle", "delayed oracle", False),
     Variant("random", "random", False),
 )
-LABELS = {variant.name: variant.label for variant in (*VARIANTS, *REFERENCES)}
+NO_GRAPH = Variant("ndc-sem-no-graph", "NDC-SEM without a graph", False)
+LABELS = {variant.name: variant.label for variant in (*VARIANTS, *REFERENCES, NO_GRAPH)}
+
+
+class Run(NamedTuple):
+    """A policy played through all data sets."""
+
+    variant: Variant
+    mode: str
+    rule: str = PAPER_RULE  # how the policy's lambda is chosen
+    star: str = PAPER_RULE  # how lambda of the true graph A* is chosen, which matters in the semi-synthetic mode
+
+    @property
+    def name(self) -> str:
+        return run_name(self.mode, self.variant.name, self.rule, self.star)
+
+
+def run_name(mode: str, policy: str, rule: str, star: str) -> str:
+    """The name of the results of a run."""
+    return f"{mode}-{policy}-{rule}-{star}"
+
+
+def planned_runs() -> Iterator[Run]:
+    """Every policy in both modes with lambda by both rules; A* by the other rule as well; and the references."""
+    for rule in RULES:
+        for mode in (LITERAL, SEMI):
+            yield from (Run(variant, mode, rule, rule) for variant in VARIANTS)
+        yield from (Run(variant, SEMI, rule, rule) for variant in REFERENCES)
+    yield from (Run(variant, SEMI, PAPER_RULE, SQUARED_RULE) for variant in VARIANTS)
+    yield from (Run(NO_GRAPH, mode) for mode in (LITERAL, SEMI))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,11 +117,13 @@ class CovidPlan:
         room = 100 * SEED_ROOM  # for the shifts of one base seed
         return np.asarray(np.add.outer(self.seed * room + SEED_ROOM * np.array(self.shifts), seeds), np.int64)
 
-    def policy(self, name: str) -> Any:
-        """The policy of a variant, with the paper's parameters and the sparsity chosen online."""
+    def policy(self, name: str, rule: str = PAPER_RULE) -> Any:
+        """The policy of a variant, with the paper's parameters and the sparsity chosen online by a rule."""
+        own: dict[str, Any] = {"discount": self.discount, "exploration": self.exploration}
         makers: dict[str, Callable[[], Any]] = {
-            "ndc-sem": lambda: NDCSEM(discount=self.discount, exploration=self.exploration, graph="self-tuned"),
-            "sem-ucb": lambda: SEMUCB(graph="self-tuned"),
+            "ndc-sem": lambda: NDCSEM(graph=RULES[rule], **own),
+            "ndc-sem-no-graph": lambda: NDCSEM(graph="none", **own),
+            "sem-ucb": lambda: SEMUCB(graph=RULES[rule]),
             "delayed-oracle": DelayedOracle,
             "random": Uniform,
         }

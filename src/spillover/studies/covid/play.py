@@ -7,7 +7,7 @@ import numpy as np
 from spillover.graph import AUTO_GRID
 from spillover.rng import Rng
 from spillover.simulation import rounds
-from spillover.studies.covid.plan import LITERAL, CovidPlan, Variant, validation_days
+from spillover.studies.covid.plan import LITERAL, CovidPlan, Run, validation_days
 from spillover.studies.covid.record import CovidRecord
 from spillover.studies.covid.scores import predict_from_all, predict_from_specific
 from spillover.studies.covid.worlds import CovidData, literal_world, prepare, semi_synthetic_world
@@ -42,17 +42,17 @@ def unit_of(sets: Sets) -> float:
     return float(sets[0][0].unshifted_overall.max())
 
 
-def world_of(mode: str, sets: Sets, unit: float, common: Array) -> Any:
-    """The world of a mode, in units of so many cases; common: A* of the unmasked data before the shift."""
+def world_of(mode: str, sets: Sets, unit: float, star: Array) -> Any:
+    """The world of a mode, in units of so many cases; star: A* of the unmasked data before the shift."""
     scaled = [[data.scaled(unit) for data in row] for row in sets]
-    return literal_world(scaled) if mode == LITERAL else semi_synthetic_world(scaled, common)
+    return literal_world(scaled) if mode == LITERAL else semi_synthetic_world(scaled, star)
 
 
-def play(plan: CovidPlan, variant: Variant, mode: str, sets: Sets, seeds: IntArray, common: Array) -> Played:
-    """Play a policy through the days, all data sets at once."""
-    unit = unit_of(sets) if variant.unit else 1.0
-    world = world_of(mode, sets, unit, common)
-    policy = plan.policy(variant.name).with_world(world)
+def play(plan: CovidPlan, run: Run, sets: Sets, seeds: IntArray, star: Array) -> Played:
+    """Play a policy through the days, all data sets at once; star: A* of the data sets, (*batch, n, n)."""
+    unit = unit_of(sets) if run.variant.unit else 1.0
+    world = world_of(run.mode, sets, unit, star)
+    policy = plan.policy(run.variant.name, run.rule).with_world(world)
     learns = policy.learns_graph
     held_out, batch, n = validation_days(world.horizon), seeds.shape, world.problem.n_arms
     x, z, y = (np.empty((world.horizon, *batch, n)) for _ in range(3))
@@ -61,7 +61,7 @@ def play(plan: CovidPlan, variant: Variant, mode: str, sets: Sets, seeds: IntArr
     state: Any = None
     for t, chosen, outcome, state in rounds(policy, world, plan.delay, Rng(plan.seed, seeds), batch):
         x[t - 1], z[t - 1], y[t - 1] = chosen, outcome.z, outcome.y
-        if mode != LITERAL:
+        if run.mode != LITERAL:
             regret[t - 1] = world.expected(t, world.best(t)) - world.expected(t, chosen)
             matches[t - 1] = world.matches(t, chosen)
         if learns and t + 1 in held_out:  # the graph after day t decides day t + 1
@@ -73,7 +73,7 @@ def play(plan: CovidPlan, variant: Variant, mode: str, sets: Sets, seeds: IntArr
         z=z,
         y=y,
         adjacency=np.array(state.graph.adjacency) if learns else np.full((*batch, n, n), np.nan),
-        sparsity=AUTO_GRID[state.graph.choice] if learns else np.full(batch, np.nan),
+        sparsity=AUTO_GRID[state.graph.choice] if learns and policy.graph.learns else np.full(batch, np.nan),
         ahead_from_all=predict_from_all(held, z[..., at, :], y[..., at, :]),
         ahead_from_specific=predict_from_specific(held, z[..., at, :]),
         regret=np.cumsum(regret, axis=-1) * unit,

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import date
-from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,26 +20,26 @@ from spillover.studies.covid import compute
 from spillover.studies.covid.compute import Arrays
 from spillover.studies.covid.plan import (
     LITERAL,
-    REFERENCES,
-    SEMI,
-    VARIANTS,
+    PAPER_RULE,
     CovidPlan,
+    planned_runs,
+    run_name,
 )
 from spillover.studies.covid.play import Played, Sets, prepare_all, unit_of
 from spillover.studies.covid.record import STUDY_WINDOW, CovidRecord
 from spillover.studies.covid.scores import Rulers, cumulative_rewards, weights_of
-from spillover.studies.covid.tuning import SCALES, SEED_SETS, Grid
+from spillover.studies.covid.tuning import ONE_RUN, SCALES, SEED_SETS, Grid
 from spillover.types import Array
 
-FORMAT = 2
+FORMAT = 3
 NAMED_BY = 16  # characters of the identity in the name of a cell, to separate studies in one folder
 WRITTEN = {
     "identity", "source", "attribution", "regions", "names", "latitude", "longitude", "days", "cases", "change",
     "negative_counts", "unit", "versions",
 }  # fmt: skip
 Notify = Callable[[str], None]
-# data; every variant in both modes, the references in one; lambda and the grids of each scale
-PARTS = 1 + 2 * len(VARIANTS) + len(REFERENCES) + len(SCALES) * (1 + len(SEED_SETS))
+# data; the runs; of each scale lambda, the grids over the shifts and the grid of one run
+PARTS = 1 + len(list(planned_runs())) + len(SCALES) * (1 + len(SEED_SETS) + 1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,7 +49,7 @@ class CovidResults:
     folder: Path
     about: dict[str, Any]
     plan: CovidPlan
-    read: dict[str, Any] = field(default_factory=dict, repr=False)
+    read: dict[Any, Any] = field(default_factory=dict, repr=False)  # entries and rulers, each made once
 
     def entry(self, name: str) -> tuple[Arrays, Arrays]:
         """An entry of the store, read once."""
@@ -69,26 +68,45 @@ class CovidResults:
 
     @property
     def data(self) -> Arrays:
-        """Prepared data, (shifts, seeds, 80, n), and graph_literal and graph_unshifted, (shifts, seeds, n, n)."""
+        """Prepared data, (shifts, seeds, 80, n)."""
         return self.entry("data")[0]
 
-    def played(self, mode: str, name: str) -> Played:
-        return Played(**self.entry(f"{mode}-{name}")[0])
+    def star(self, rule: str = PAPER_RULE) -> Array:
+        """A*, the graph of all regions and days before the shift, with lambda by a rule, (shifts, seeds, n, n)."""
+        return np.asarray(self.data[f"graph_unshifted_{rule}"])
+
+    def common(self, rule: str = PAPER_RULE) -> Array:
+        """The graph of all regions and days of the shifted data, (shifts, seeds, n, n)."""
+        return np.asarray(self.data[f"graph_literal_{rule}"])
+
+    def played(self, mode: str, name: str, rule: str = PAPER_RULE, star: str | None = None) -> Played:
+        """rule: how the policy's lambda is chosen; star: how that of A* is (default: likewise)."""
+        return Played(**self.entry(run_name(mode, name, rule, star or rule))[0])
+
+    def seconds(self, mode: str, name: str, rule: str = PAPER_RULE) -> float:
+        """How long it took to play all runs of a policy."""
+        return float(self.entry(run_name(mode, name, rule, rule))[1]["seconds"])
 
     def grid(self, scale: str, seeds: str) -> Grid:
-        arrays, about = self.entry(f"grid-{scale}-{seeds}")
-        return Grid(arrays, about["sparsity"])
+        """seeds: the name of a set of seeds, or ONE_RUN."""
+        return Grid(self.entry(f"grid-{scale}-{seeds}")[0])
 
-    @cached_property
-    def rulers(self) -> Rulers:
-        return compute.make_rulers(self.data, self.plan)
+    def grid_sparsity(self, scale: str) -> float:
+        """lambda of all cells of the grids over the shifts."""
+        return float(self.entry(f"sparsity-{scale}")[1]["sparsity"])
 
-    def rewards(self, mode: str, name: str) -> dict[str, Array]:
-        """Cumulative reward by every scoring rule, (shifts, seeds, days)."""
-        found = self.played(mode, name)
+    def rulers(self, rule: str = PAPER_RULE) -> Rulers:
+        if ("rulers", rule) not in self.read:
+            self.read["rulers", rule] = compute.make_rulers(self.data, self.plan.shifts, rule)
+        found: Rulers = self.read["rulers", rule]
+        return found
+
+    def rewards(self, mode: str, name: str, rule: str = PAPER_RULE) -> dict[str, Array]:
+        """Cumulative reward by every scoring rule, (shifts, seeds, days); graphs have lambda by the same rule."""
+        found = self.played(mode, name, rule)
         # in the semi-synthetic mode the graph is not shifted
-        true = weights_of(self.data["graph_unshifted"])[..., None, :]
-        rulers = self.rulers if mode == LITERAL else Rulers(true, true)
+        true = weights_of(self.star(rule))[..., None, :]
+        rulers = self.rulers(rule) if mode == LITERAL else Rulers(true, true)
         return cumulative_rewards(found.z, found.y, found.x, weights_of(found.adjacency), rulers)
 
     @property
@@ -141,9 +159,8 @@ def compute_study(record: CovidRecord, plan: CovidPlan, keep: "Keeper") -> Covid
     about = describe_study(record, plan, sets) | {"identity": keep.identity}
     write_about(folder, about)  # first: otherwise cells would belong to an older study.json
     data = keep("data", lambda: (compute.data_arrays(sets), {}))[0]
-    for mode in (LITERAL, SEMI):
-        for variant in (*VARIANTS, *(REFERENCES if mode == SEMI else ())):
-            keep(f"{mode}-{variant.name}", lambda m=mode, v=variant: (compute.played(plan, v, m, sets, data), {}))  # type: ignore[misc]
+    for run in planned_runs():
+        keep(run.name, lambda r=run: (compute.played(plan, r, sets, data), {}))  # type: ignore[misc]
     for scale, unit in SCALES.items():
         keep_grids(keep, record, plan, scale, unit_of(sets) if unit else 1.0)
     about |= {"seconds": keep.seconds}
@@ -196,18 +213,18 @@ def identity(record: CovidRecord, plan: CovidPlan) -> str:
 
 
 def keep_grids(keep: Keeper, record: CovidRecord, plan: CovidPlan, scale: str, unit: float) -> None:
-    """The grid of a scale on each set of seeds; lambda comes from separate seeds."""
+    """The grid of a scale on each set of seeds, with lambda from separate seeds; and on one run as in the paper."""
 
     def sparsity() -> tuple[Arrays, Arrays]:
         return {}, {"sparsity": compute.sparsity(record, plan, unit)}
 
     def grid(number: int) -> tuple[Arrays, Arrays]:
-        found = compute.grid(record, plan, number, unit, chosen)
-        return found.rewards, {"sparsity": found.sparsity}
+        return compute.grid(record, plan, number, unit, chosen).rewards, {}
 
     chosen = keep(f"sparsity-{scale}", sparsity)[1]["sparsity"]
     for name, number in SEED_SETS.items():
         keep(f"grid-{scale}-{name}", lambda k=number: grid(k))  # type: ignore[misc]
+    keep(f"grid-{scale}-{ONE_RUN}", lambda: (compute.grid_of_one_run(record, plan, unit).rewards, {}))
 
 
 def describe_study(record: CovidRecord, plan: CovidPlan, sets: Sets) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.graph import AUTO_GRID, SparseGraph
+from spillover.graph import AUTO_GRID
 from spillover.policies.ndcsem import NDCSEM
 from spillover.rng import Rng
 from spillover.simulation import rounds
@@ -13,7 +13,9 @@ from spillover.studies.covid.play import Sets, world_of
 from spillover.studies.covid.scores import Rulers, cumulative_rewards, weights_of
 from spillover.types import Array, IntArray
 
-SEED_SETS = {"reported": 0, "others": OTHER_SEED}  # the first reported seed, as in the paper; one that is not reported
+FIRST_SEED = 0
+SEED_SETS = {"reported": FIRST_SEED, "others": OTHER_SEED}  # the first reported seed; one that is not reported
+ONE_RUN = "one-run"  # the grid as the paper searches it
 SCALES = {"cases": False, "unit": True}
 
 
@@ -21,7 +23,6 @@ class Grid(NamedTuple):
     """Total estimated reward of every cell: (discounts, explorations, shifts) for each scoring rule, in cases."""
 
     rewards: dict[str, Array]
-    sparsity: float  # lambda of all cells, on the policy's scale
 
 
 def typical_sparsity(plan: CovidPlan, sets: Sets, seeds: IntArray, unit: float) -> float:
@@ -33,17 +34,17 @@ def typical_sparsity(plan: CovidPlan, sets: Sets, seeds: IntArray, unit: float) 
     return float(AUTO_GRID[int(np.median(state.graph.choice))])
 
 
-def grid_rewards(plan: CovidPlan, sets: Sets, seeds: IntArray, unit: float, sparsity: float, rulers: Rulers) -> Grid:
+def grid_rewards(plan: CovidPlan, sets: Sets, seeds: IntArray, unit: float, graph: Any, rulers: Rulers) -> Grid:
     """NDC-SEM with every pair of discount and exploration on one seed of each shift, all in one batch.
 
-    sets: (shifts, 1); rulers: (shifts, days, n).
+    sets: (shifts, 1); graph: the learner of all cells; rulers: (shifts, days, n).
     """
     world = world_of(LITERAL, sets, unit, np.empty(0))
     shape = (len(plan.discounts), len(plan.explorations), *seeds.shape)
     policy = NDCSEM(
         discount=np.array(plan.discounts)[:, None, None, None],
         exploration=np.array(plan.explorations)[:, None, None],
-        graph=SparseGraph(sparsity=sparsity),
+        graph=graph,
     )
     n = world.problem.n_arms
     z, x = np.empty((world.horizon, *shape, n)), np.empty((world.horizon, *shape, n), np.bool_)
@@ -54,7 +55,7 @@ def grid_rewards(plan: CovidPlan, sets: Sets, seeds: IntArray, unit: float, spar
     z, x = np.moveaxis(z, 0, -2)[..., 0, :, :] * unit, np.moveaxis(x, 0, -2)[..., 0, :, :]
     own = weights_of(state.graph.adjacency[..., 0, :, :])
     found = cumulative_rewards(z, world.overall[:, 0] * unit, x, own, rulers)
-    return Grid({name: curve[..., -1] for name, curve in found.items()}, sparsity)
+    return Grid({name: curve[..., -1] for name, curve in found.items()})
 
 
 def best_cell(values: Array) -> tuple[int, int]:

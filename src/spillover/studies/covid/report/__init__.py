@@ -1,8 +1,8 @@
 """The report of the Covid-19 study: figures, claims and limitations."""
 
 from spillover.studies.covid.report.cases import error_figure, prediction_panels, recorded_panels
-from spillover.studies.covid.report.curves import days_figure, days_panels, gain_figure
-from spillover.studies.covid.report.map import map_figure
+from spillover.studies.covid.report.curves import days_figure, days_panels, gain_figure, rules_figure
+from spillover.studies.covid.report.map import schematic_figure
 from spillover.studies.covid.report.page import write_covid_report
 from spillover.studies.covid.report.selection import selection_figure
 
@@ -11,9 +11,10 @@ __all__ = [
     "days_panels",
     "error_figure",
     "gain_figure",
-    "map_figure",
     "prediction_panels",
     "recorded_panels",
+    "rules_figure",
+    "schematic_figure",
     "selection_figure",
     "write_covid_report",
 ]

@@ -1,5 +1,6 @@
 """Cases by region: recorded and predicted ones, and the errors of the predictions."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import date
 
@@ -25,9 +26,9 @@ def recorded_panels(
     """
     shape = np.shape(cases)
     validate.require(shape == (len(days), len(regions)), "shape of cases", shape, f"({len(days)}, {len(regions)})")
-    columns = 7
+    columns = 3  # on a narrow screen, too, the figure can be read
     rows = -(-len(regions) // columns)
-    panels = list(axes) if axes is not None else new_panels(rows, columns, size=(11.5, 1.75 * rows), sharex=True)
+    panels = list(axes) if axes is not None else new_panels(rows, columns, size=(6.2, 1.35 * rows), sharex=True)
     at = date2num(list(days))  # type: ignore[no-untyped-call]
     for ax, name, values in zip(panels, regions, np.asarray(cases).T, strict=False):
         ax.fill_between(at, 0, values, color="#56B4E9", alpha=0.5, linewidth=0, step="mid")
@@ -35,7 +36,7 @@ def recorded_panels(
         ax.set_title(name, fontsize="small", pad=3)
         ax.set_ylim(0, 1.08 * max(float(values.max()), 1.0))
         ax.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-        ax.tick_params(labelsize=7)
+        ax.tick_params(labelsize=8)
         ax.xaxis.set_major_locator(MonthLocator())  # type: ignore[no-untyped-call]
         ax.xaxis.set_major_formatter(DateFormatter("%b"))  # type: ignore[no-untyped-call]
         hide_spines(ax)
@@ -66,10 +67,9 @@ def prediction_panels(
     true, predicted = np.asarray(true, float), np.asarray(predicted, float)
     shape = (len(days), len(regions))
     validate.require(true.shape == shape == predicted.shape, "shape of predicted", predicted.shape, str(shape))
-    rows = -(-len(days) // 2)
-    panels = list(axes) if axes is not None else new_panels(rows, 2, size=(11.0, 2.9 * rows))
+    panels = list(axes) if axes is not None else new_panels(len(days), 1, size=(6.2, 2.5 * len(days)))
     at = np.arange(len(regions))
-    for k, (ax, day) in enumerate(zip(panels, days, strict=False)):
+    for k, (ax, day) in enumerate(zip(panels, days, strict=True)):
         ax.bar(at - 0.2, true[k], width=0.4, color=TRUE, edgecolor="black", linewidth=0.5, label="true")
         ax.bar(
             at + 0.2, predicted[k], width=0.4, color=PREDICTED, edgecolor="black", linewidth=0.5, hatch="////",
@@ -77,14 +77,12 @@ def prediction_panels(
         )  # fmt: skip
         if naive is not None:
             ax.plot(at, naive[k], ".", color=LAST, markersize=6, label="last value known at decision time")
-        ax.set_xticks(at, list(regions), rotation=90, fontsize=7)
+        ax.set_xticks(at, list(regions), rotation=90, fontsize=8)
         ax.set_title(f"day {day}", fontsize="medium")
-        ax.set_ylabel("cases" if k % 2 == 0 else "")
+        ax.set_ylabel("cases")
         hide_spines(ax)
-    for ax in panels[len(days) :]:
-        ax.set_visible(False)
     if axes is None:
-        figure_legend(panels[: len(days)])
+        figure_legend(panels)
     return panels
 
 
@@ -98,7 +96,7 @@ def error_figure(
 ) -> Axes:
     """Prediction errors with 95% intervals, one row for each predictor, the naive ones hollow."""
     validate.require(len(errors) > 0, "errors", errors, "at least one")
-    target = ax or new_axes(7.6, 1.3 + 0.36 * len(errors))
+    target = ax or new_axes(6.2, 1.3 + 0.42 * len(errors))
     for row, (name, (mean, low, high)) in enumerate(errors.items()):
         color = LAST if name in naive else "#0072B2"
         at = float(mean)
@@ -111,7 +109,7 @@ def error_figure(
             annotation_clip=False,
         )  # fmt: skip
     target.set_xlim(left=0)
-    target.set_yticks(np.arange(len(errors)), list(errors))
+    target.set_yticks(np.arange(len(errors)), [textwrap.fill(name, 24) for name in errors])
     target.set_ylim(len(errors) - 0.4, -0.6)
     target.tick_params(axis="y", length=0)
     target.set(xlabel=xlabel, title=title)

@@ -7,6 +7,7 @@ import numpy as np
 from spillover.graph import ROW_BOUND
 from spillover.studies.covid import CovidResults, clustered_interval
 from spillover.studies.covid.plan import SEED_ROOM
+from spillover.studies.covid.record import REGIONS
 from spillover.studies.covid.report.checks import SEEDS, bounded_rows, excess, recovery
 from spillover.studies.covid.report.measures import (
     NAIVE,
@@ -39,18 +40,14 @@ def caveats(study: CovidResults) -> str:
         (
             "Recorded cases do not react to choices.",
             "The record is replayed. Whatever a policy chooses, the same cases follow, so it cannot show that an "
-            "intervention in the chosen regions would help. The semi-synthetic mode, where choices have effects, is "
-            "a model, not evidence.",
+            "intervention in the chosen regions would help. Where this page lets choices have effects "
+            "(semi-synthetic), that is a model, not evidence.",
         ),
         (
             "The change is artificial.",
-            "On day 40 the regions' data are exchanged cyclically, which never happened. How a policy adapts to it "
-            "says something about the policy, and nothing about the epidemic.",
-        ),
-        (
-            "The graph partly reflects that change.",
-            "Exchanging regions exchanges edges too. A graph fitted across day 40 mixes two graphs, and is wrong for "
-            "both.",
+            "On day 40 the study exchanges the data of the regions, which never happened. How a policy adapts to it "
+            "says something about the policy, and nothing about the epidemic. Exchanging regions exchanges the "
+            "effects between them too, so a graph fitted across day 40 mixes two graphs, and is wrong for both.",
         ),
         *graph_points(study),
         (
@@ -72,8 +69,10 @@ def caveats(study: CovidResults) -> str:
     simulated = "<p>The points are about the study on the record; the numbers are from a simulated outbreak.</p>"
     return (
         f"{simulated if study.simulated else ''}"
-        "<p>The study shows how a policy that learns from late feedback behaves when the best regions change, on data "
-        "with the size and dynamics of a real epidemic. It does not show where to intervene:</p>"
+        "<p><b>What it can tell:</b> how a policy that learns from late feedback behaves when the regions that matter "
+        "change, on data with the size and dynamics of a real epidemic; and how much that depends on the scale of the "
+        "data, on the choice of the graph's penalty, and on the graph that rewards are measured by.</p>"
+        "<p><b>What it cannot tell:</b> where to intervene, and whether an intervention would help.</p>"
         f"<ul>{items}</ul>"
     )
 
@@ -81,33 +80,35 @@ def caveats(study: CovidResults) -> str:
 def graph_points(study: CovidResults) -> tuple[tuple[str, str], ...]:
     """Why the data hardly identify the graph: shares in this study, and simulated outbreaks with a known graph."""
     above, test = excess(study), recovery()
-    examples = ", ".join(f"{r} {above[study.regions.index(r)]:.0%}" for r in NAMED)
+    examples = ", ".join(f"{REGIONS[r]} {above[study.regions.index(r)]:.0%}" for r in NAMED)
     simulated = f"On {len(SEEDS)} simulated outbreaks with a known graph"
     low, high = test.resampled
     return (
         (
             "The model does not fit the sampled cases.",
-            "With A ≥ 0, overall cases are at least as many as region-specific ones. In "
+            "Without negative effects between regions, overall cases are at least as many as region-specific ones. In "
             f"{float(np.mean(above)):.0%} of all region-days the sampled region-specific cases exceed the recorded "
             f"ones ({examples}): no graph can produce those days.",
         ),
         (
             "Resampled cases do not identify the graph.",
-            "They are drawn independently of the day, so they carry no information on y of that day, masked or not. "
-            f"{simulated}, the largest error of an entry is {low:.2f} to {high:.2f} with resampled cases "
+            "They are drawn independently of the day, so they carry no information on the overall cases of that day. "
+            f"{simulated}, the largest error of an effect is {low:.2f} to {high:.2f} with resampled cases "
             f"of all regions, and {test.measured:.0e} with the true ones.",
         ),
         (
-            "Many rows reach the bound.",
-            f"{bounded_rows(study):.0%} of the rows of A*, fitted to all regions and days, sum to the bound "
-            f"{ROW_BOUND:g} that keeps the spill-over finite: they are determined by the bound, not by the data.",
+            "A bound determines much of the graph.",
+            f"In the graph fitted to all regions and days, the effects on a region sum to at most {ROW_BOUND:g}, which "
+            f"keeps the spill-over finite. {bounded_rows(study):.0%} of the regions are at that bound: it, and not the "
+            "data, determines them.",
         ),
         (
             "Masking inflates the graph.",
-            "y is recorded whatever is chosen, while z is 0 for regions that were not chosen: all their cases look "
-            f"like spill-over. {simulated} and five regions chosen at random each day, the rows of the learned graph "
-            f"sum to {test.masked_rows:.2f} on average, those of the true graph to {test.true_rows:.2f}: "
-            f"{test.masked_rows / test.true_rows:.1f} times as much, even with the true region-specific cases.",
+            "Overall cases are recorded whatever is chosen, while region-specific ones count as 0 for regions that "
+            f"were not chosen: all their cases look like spill-over. {simulated} and five regions chosen at random "
+            f"each day, the effects on a region sum to {test.masked_rows:.2f} on average in the learned graph and to "
+            f"{test.true_rows:.2f} in the true one: {test.masked_rows / test.true_rows:.1f} times as much, even with "
+            "the true region-specific cases.",
         ),
     )
 
@@ -124,6 +125,6 @@ def provenance(study: CovidResults) -> str:
         f"<p>{escape(about['attribution'])}.</p>"
         f"<p>{len(plan.shifts)} shifts × {plan.seeds} seeds, base seed {plan.seed}; data set s of shift k is drawn "
         f"from seed {SEED_ROOM} k + s{first}. NDC-SEM: γ = {plan.discount:g}, ξ = {plan.exploration:g}, λ chosen "
-        f"online; SEM-UCB likewise; delay {plan.delay} days, 5 regions per day. On [0, 1], data are divided by "
-        f"{about['unit']:,.1f} cases, the largest smoothed count.{took} {escape(versions)}.</p>"
+        f"online, by both rules; SEM-UCB likewise; delay {plan.delay} days, 5 regions per day. On [0, 1], data are "
+        f"divided by {about['unit']:,.1f} cases, the largest smoothed count.{took} {escape(versions)}.</p>"
     )

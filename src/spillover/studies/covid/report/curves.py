@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from spillover import validate
 from spillover.metrics import mean_interval
@@ -51,7 +51,7 @@ def days_figure(
     """
     validate.require(len(curves) > 0, "curves", curves, "at least one")
     styles = {**covid_styles(curves), **(styles or {})}
-    target = ax or new_axes(6.4, 4.0)
+    target = ax or new_axes(6.2, 4.0)
     for k, (name, values) in enumerate(curves.items()):
         style = styles[name]
         mean, low, high = clustered_interval(values)
@@ -79,21 +79,14 @@ def days_panels(
     ylabel: str = "cumulative reward (cases)",
     axes: Sequence[Axes] | None = None,
 ) -> list[Axes]:
-    """`days_figure` for several studies, two in a row, each on its own scale; the mapping's keys are the titles."""
+    """`days_figure` for several studies below each other, each on its own scale; the mapping's keys are the titles."""
     validate.require(len(studies) > 0, "studies", studies, "at least one")
-    rows, columns = -(-len(studies) // 2), min(2, len(studies))
     styles = covid_styles(name for curves in studies.values() for name in curves)
-    size = (4.7 * columns, 3.3 * rows)
-    panels = list(axes) if axes is not None else new_panels(rows, columns, size=size)
-    for ax, (title, curves) in zip(panels, studies.items(), strict=False):
+    panels = list(axes) if axes is not None else new_panels(len(studies), 1, size=(6.2, 2.9 * len(studies)))
+    for ax, (title, curves) in zip(panels, studies.items(), strict=True):
         days_figure(curves, labels=labels, change=change, ylabel=ylabel, ax=ax, title=title, styles=styles)
-    for ax in panels[len(studies) :]:
-        ax.set_visible(False)
-    for k, ax in enumerate(panels):
-        if k % columns:
-            ax.set_ylabel("")
     if axes is None:
-        figure_legend(panels[: len(studies)])
+        figure_legend(panels)
     return panels
 
 
@@ -116,7 +109,7 @@ def gain_figure(
     gains: (shifts, seeds) by the name of the comparison.
     """
     validate.require(len(gains) > 0, "gains", gains, "at least one")
-    target = ax or new_axes(7.4, 4.0)
+    target = ax or new_axes(6.2, 4.4)
     target.axhline(0, color="black", linewidth=1.0, label="_zero", zorder=1)
     for k, (name, values) in enumerate(gains.items()):
         shape, style = np.shape(values), numbered_style(k)
@@ -127,7 +120,7 @@ def gain_figure(
             label=(labels or {}).get(name, name), color=style.color, marker=style.marker, markersize=5, linestyle="",
             capsize=2, elinewidth=1.1,
         )  # fmt: skip
-    target.set_xticks(list(shifts))
+    target.set_xticks(list(shifts)[:: max(1, len(shifts) // 10)])
     target.set(xlabel="shift k", ylabel=ylabel, title=title)
     target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     target.grid(axis="y", color="0.9", linewidth=0.7)
@@ -136,3 +129,41 @@ def gain_figure(
     if ax is None:
         figure_legend([target])
     return target
+
+
+def rules_figure(
+    measures: Mapping[str, Mapping[str, Mapping[str, Array]]],
+    *,
+    labels: Mapping[str, str] | None = None,
+    axes: Sequence[Axes] | None = None,
+) -> list[Axes]:
+    """Each policy under each rule, mean and 95% interval clustered by shift, one panel for each measure.
+
+    measures: (shifts, seeds) by the title of the measure, the name of the rule and that of the policy.
+    """
+    validate.require(len(measures) > 0, "measures", measures, "at least one")
+    names = list(next(iter(next(iter(measures.values())).values())))
+    size = (6.2, (1.0 + 0.5 * len(names)) * len(measures))
+    panels = list(axes) if axes is not None else new_panels(len(measures), 1, size=size)
+    for ax, (title, rules) in zip(panels, measures.items(), strict=True):
+        for k, (rule, policies) in enumerate(rules.items()):
+            style = numbered_style(k)
+            mean, low, high = np.array([clustered_interval(policies[name]) for name in names]).T
+            ax.errorbar(
+                mean, np.arange(len(names)) + 0.24 * (k - (len(rules) - 1) / 2),
+                xerr=np.nan_to_num([mean - low, high - mean]), label=rule, color=style.color, marker=style.marker,
+                markersize=5.5, linestyle="", capsize=2, elinewidth=1.2,
+            )  # fmt: skip
+        ax.set_yticks(np.arange(len(names)), [(labels or {}).get(name, name) for name in names])
+        ax.set_ylim(len(names) - 0.5, -0.5)
+        ax.set_xlim(left=0)
+        ax.xaxis.set_major_locator(MaxNLocator(6))
+        ax.set(xlabel=title)
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+        ax.grid(axis="x", color="0.9", linewidth=0.7)
+        ax.set_axisbelow(True)
+        ax.tick_params(axis="y", length=0)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+    if axes is None:
+        figure_legend(panels)
+    return panels

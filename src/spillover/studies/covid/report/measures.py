@@ -8,7 +8,7 @@ import pandas as pd
 from spillover.metrics import Interval
 from spillover.report import claims
 from spillover.studies.covid import LITERAL, SEMI, CovidResults, clustered_interval, validation_days
-from spillover.studies.covid.plan import VARIANTS
+from spillover.studies.covid.plan import PAPER_RULE, VARIANTS
 from spillover.studies.covid.scores import (
     SCORES,
     absolute_error,
@@ -19,8 +19,8 @@ from spillover.studies.covid.scores import (
     top_regions,
     weights_of,
 )
-from spillover.studies.covid.tuning import SCALES, SEED_SETS, best_cell
-from spillover.types import Array
+from spillover.studies.covid.tuning import ONE_RUN, SCALES, SEED_SETS, best_cell
+from spillover.types import Array, BoolArray
 
 COMPARISONS = {
     "cases": ("ndc-sem", "sem-ucb"),
@@ -30,14 +30,18 @@ COMPARISONS = {
 COMPARISON_LABELS = {
     "cases": "both in cases",
     "unit": "both on [0, 1]",
-    "bonus": "NDC-SEM in cases, SEM-UCB with a bonus on the scale of the data",
+    "bonus": "NDC-SEM in cases, SEM-UCB on [0, 1]",
 }
+SCALE_LABELS = {"cases": "in cases", "unit": "on [0, 1]"}
 FROM_ALL, FROM_SPECIFIC = "A y + z", "(I − A)⁻¹ z"
+FINAL, AT_DECISION = "final graph", "graph at decision time"
+NO_GRAPH_AT_ALL = "z alone, no graph"
 NAIVE, YESTERDAY = "last value known at decision time", "yesterday's value"
 RECORDED = "recorded cases a day (mean of 7-day means, days 1–39)"
 ADJUSTED = 44  # the first day on which an outcome of the change can be known, with a delay of 3
 CHOOSING = 25  # the first day after the initialisation on which nothing is forced
 FIRST_ERROR = 25  # validation days before it are in the initialisation
+LATE = 61  # from this day on, the regions chosen most often are what a policy has detected
 
 
 def format_ci(interval: Interval, digits: int = 0) -> str:
@@ -45,13 +49,31 @@ def format_ci(interval: Interval, digits: int = 0) -> str:
     mean, low, high = (float(v) for v in interval)
     if high - low > 1e-9 * max(abs(mean), 1e-9):
         return claims.format_ci(interval, digits)
-    return f"{mean:,.{digits}f}".replace("-", "−")
+    return format_number(mean, digits)
 
 
-def gain(study: CovidResults, comparison: str, score: str, mode: str = LITERAL) -> Array:
+def format_number(value: float, digits: int = 0) -> str:
+    return f"{float(value):,.{digits}f}".replace("-", "−")
+
+
+def gain(study: CovidResults, comparison: str, score: str, rule: str = PAPER_RULE) -> Array:
     """Reward of days 40 to 80 minus that of the rival, (shifts, seeds)."""
-    ours, theirs = (study.rewards(mode, name)[score] for name in COMPARISONS[comparison])
+    ours, theirs = (study.rewards(LITERAL, name, rule)[score] for name in COMPARISONS[comparison])
     return since(ours, study.about["change"]) - since(theirs, study.about["change"])
+
+
+def total_gain(study: CovidResults, comparison: str, score: str, rule: str = PAPER_RULE) -> Array:
+    """Reward of all days minus that of the rival, (shifts, seeds)."""
+    ours, theirs = (study.rewards(LITERAL, name, rule)[score][..., -1] for name in COMPARISONS[comparison])
+    return np.asarray(ours - theirs)
+
+
+def daily_gains(study: CovidResults, comparison: str, score: str, rule: str = PAPER_RULE) -> tuple[Array, Array]:
+    """Mean gain a day on free days before the change, and once it can be known, (shifts, seeds) each."""
+    ours, theirs = (np.diff(study.rewards(LITERAL, n, rule)[score], prepend=0) for n in COMPARISONS[comparison])
+    daily, change = ours - theirs, study.about["change"]
+    before, after = daily[..., CHOOSING - 1 : change - 1], daily[..., ADJUSTED - 1 :]
+    return np.asarray(before.mean(axis=-1)), np.asarray(after.mean(axis=-1))
 
 
 def shifts_won(values: Array) -> str:
@@ -59,21 +81,33 @@ def shifts_won(values: Array) -> str:
     return f"{int((values.mean(axis=1) > 0).sum())} of {len(values)} shifts"
 
 
-def prediction_errors(study: CovidResults, name: str = "ndc-sem") -> dict[str, Array]:
+def runs_won(values: Array | BoolArray) -> str:
+    """In how many single runs a value is above 0."""
+    return f"{int((values > 0).sum())} of {values.size} runs"
+
+
+def prediction_errors(study: CovidResults, name: str = "ndc-sem", rule: str = PAPER_RULE) -> dict[str, Array]:
     """Mean absolute error in cases per region on every validation day, (shifts, seeds, days), by predictor."""
     days = validation_days(len(study.days))
-    found = study.played(LITERAL, name)
+    found = study.played(LITERAL, name, rule)
     z, y = found.z[..., days - 1, :], found.y[..., days - 1, :]
     final = np.broadcast_to(found.adjacency[..., None, :, :], (*z.shape, z.shape[-1]))
     predicted = {
-        f"{FROM_ALL}, final graph": predict_from_all(final, z, y),
-        f"{FROM_SPECIFIC}, final graph": predict_from_specific(final, z),
-        f"{FROM_ALL}, graph at decision time": found.ahead_from_all,
-        f"{FROM_SPECIFIC}, graph at decision time": found.ahead_from_specific,
+        f"{FROM_ALL}, {FINAL}": predict_from_all(final, z, y),
+        f"{FROM_SPECIFIC}, {FINAL}": predict_from_specific(final, z),
+        f"{FROM_ALL}, {AT_DECISION}": found.ahead_from_all,
+        f"{FROM_SPECIFIC}, {AT_DECISION}": found.ahead_from_specific,
+        NO_GRAPH_AT_ALL: z,
         NAIVE: last_values(found.y, days, study.plan.delay),
         YESTERDAY: last_values(found.y, days, 0),
     }
     return {label: absolute_error(values, y) for label, values in predicted.items()}
+
+
+def mean_cases(study: CovidResults) -> Array:
+    """Mean overall cases per region on the validation days after the initialisation, (shifts, seeds)."""
+    days = validation_days(len(study.days))
+    return np.asarray(study.data["overall"][..., days[days >= FIRST_ERROR] - 1, :].mean(axis=(-2, -1)))
 
 
 def later_errors(errors: dict[str, Array], horizon: int) -> dict[str, Array]:
@@ -82,19 +116,38 @@ def later_errors(errors: dict[str, Array], horizon: int) -> dict[str, Array]:
     return {label: values[..., later].mean(axis=-1) for label, values in errors.items()}
 
 
-def best_share(study: CovidResults, name: str, first: int = ADJUSTED, last: int | None = None) -> Array:
+def best_share(
+    study: CovidResults, name: str, first: int = ADJUSTED, last: int | None = None, rule: str = PAPER_RULE
+) -> Array:
     """Share of the five regions with the highest expected region-specific cases among the choices, (shifts, seeds).
 
     Of days `first` to `last`, both included.
     """
-    x = study.played(LITERAL, name).x
+    x = study.played(LITERAL, name, rule).x
     best = top_regions(study.data["expected"], 5)
     return np.asarray((x & best)[..., first - 1 : last, :].sum(axis=-1).mean(axis=-1) / 5)
 
 
-def semi_share(study: CovidResults, name: str, first: int = ADJUSTED) -> Array:
+def semi_share(study: CovidResults, name: str, first: int = ADJUSTED, rule: str = PAPER_RULE) -> Array:
     """Share of the truly best five in the semi-synthetic mode, (shifts, seeds)."""
-    return np.asarray(study.played(SEMI, name).matches[..., first - 1 :].mean(axis=-1) / 5)
+    return np.asarray(study.played(SEMI, name, rule).matches[..., first - 1 :].mean(axis=-1) / 5)
+
+
+def detected(study: CovidResults, name: str, rule: str = PAPER_RULE) -> Array:
+    """How many of the five regions chosen most often on days 61 to 80 are in the optimal set, (shifts, seeds).
+
+    In the semi-synthetic mode, where the optimal set is known: weights of A* times expected region-specific cases.
+    """
+    chosen = top_regions(study.played(SEMI, name, rule).x[..., LATE - 1 :, :].mean(axis=-2), 5)
+    best = top_regions(weights_of(study.star(rule)) * study.data["expected"][..., -1, :], 5)
+    return np.asarray((chosen & best).sum(axis=-1))
+
+
+def only_after(study: CovidResults, name: str, rule: str = PAPER_RULE) -> BoolArray:
+    """Regions chosen from day 40 on but on no day from 25 to 39, (shifts, seeds, n)."""
+    x, change = study.played(LITERAL, name, rule).x, study.about["change"]
+    before = x[..., CHOOSING - 1 : change - 1, :].any(axis=-2)
+    return np.asarray(x[..., change - 1 :, :].any(axis=-2) & ~before)
 
 
 def chosen_days(study: CovidResults, name: str) -> tuple[Array, Array]:
@@ -109,28 +162,39 @@ def recorded_before(study: CovidResults) -> Array:
     return np.asarray(study.data["unshifted_overall"][..., : study.about["change"] - 1, :].mean(axis=-2))
 
 
-def overlaps(study: CovidResults) -> dict[str, Array]:
+def overlaps(study: CovidResults, rule: str = PAPER_RULE) -> dict[str, Array]:
     """How many of the five top contributors are among the five regions with most cases, before the change.
 
     (shifts, seeds) each. Contribution: weight times expected region-specific cases, with the graph of the unmasked data
     before the shift; and what NDC-SEM chose most often on the days before the change.
     """
     expected, overall = study.data["expected"][..., 0, :], recorded_before(study)
-    contributes = top_regions(weights_of(study.data["graph_unshifted"]) * expected, 5)
+    contributes = top_regions(weights_of(study.star(rule)) * expected, 5)
     chosen = top_regions(chosen_days(study, "ndc-sem")[0], 5)
     most, specific = top_regions(overall, 5), top_regions(expected, 5)
     pairs = {
         "contribution and recorded cases": (contributes, most),
         "contribution and region-specific cases": (contributes, specific),
+        "region-specific cases and recorded cases": (specific, most),
         "NDC-SEM's choices and recorded cases": (chosen, most),
         "NDC-SEM's choices and region-specific cases": (chosen, specific),
     }
     return {label: (a & b).sum(axis=-1) for label, (a, b) in pairs.items()}
 
 
+def graph_share(study: CovidResults, rule: str = PAPER_RULE) -> tuple[Array, Array]:
+    """How many of the five top contributors are not among the regions with most recorded cases, (shifts, seeds).
+
+    And how many of these would not be among the top five without the graph, by region-specific cases alone.
+    """
+    expected = study.data["expected"][..., 0, :]
+    apart = top_regions(weights_of(study.star(rule)) * expected, 5) & ~top_regions(recorded_before(study), 5)
+    return apart.sum(axis=-1), (apart & ~top_regions(expected, 5)).sum(axis=-1)
+
+
 def contribution_table(study: CovidResults) -> pd.DataFrame:
     """Regions by contribution, with their place by recorded cases; means over all data sets, before the shift."""
-    weights = weights_of(study.data["graph_unshifted"])
+    weights = weights_of(study.star())
     expected = study.data["expected"][..., 0, :]
     mean = (0, 1)
     frame = pd.DataFrame(
@@ -149,18 +213,19 @@ def contribution_table(study: CovidResults) -> pd.DataFrame:
     return frame
 
 
-def reward_table(study: CovidResults) -> pd.DataFrame:
-    """Every comparison by every scoring rule: gain of days 40 to 80 with its interval, and the number of shifts won."""
+def reward_table(study: CovidResults, rule: str = PAPER_RULE) -> pd.DataFrame:
+    """Every comparison by every scoring rule: gain of days 40 to 80 with its interval, and how often it is above 0."""
     rows: list[dict[str, Any]] = []
     for comparison, (_, rival) in COMPARISONS.items():
         for score, label in SCORES.items():
-            values = gain(study, comparison, score)
-            base = since(study.rewards(LITERAL, rival)[score], study.about["change"])
+            values = gain(study, comparison, score, rule)
+            base = since(study.rewards(LITERAL, rival, rule)[score], study.about["change"])
             interval = clustered_interval(values)
             rows.append(
                 {"comparison": COMPARISON_LABELS[comparison], "scored by": label}
                 | dict(zip(("gain", "low", "high"), map(float, interval), strict=True))
-                | {"share of SEM-UCB's": float(values.mean() / base.mean()), "shifts won": shifts_won(values)}
+                | {"share of SEM-UCB's": float(values.mean() / base.mean())}
+                | {"shifts won": shifts_won(values), "runs won": runs_won(values)}
             )
     return pd.DataFrame(rows)
 
@@ -168,13 +233,27 @@ def reward_table(study: CovidResults) -> pd.DataFrame:
 def regret_table(study: CovidResults) -> pd.DataFrame:
     """Final regret in the semi-synthetic mode, and the share of the best five after the change."""
     rows = []
-    for name in (*(v.name for v in VARIANTS), "delayed-oracle", "random"):
+    for name in (*(v.name for v in VARIANTS), "ndc-sem-no-graph", "delayed-oracle", "random"):
         interval = clustered_interval(study.played(SEMI, name).regret[..., -1])
         share = clustered_interval(semi_share(study, name))
         rows.append(
             {"policy": name}
             | dict(zip(("regret", "low", "high"), map(float, interval), strict=True))
             | {"best five, days 44–80": float(share.mean)}
+        )
+    return pd.DataFrame(rows)
+
+
+def payoff_table(study: CovidResults) -> pd.DataFrame:
+    """Average payoff in cases a day over all 80 days, and seconds of playing all runs, of every policy."""
+    days, rows = len(study.days), []
+    for name in (*(v.name for v in VARIANTS), "ndc-sem-no-graph"):
+        replayed = study.rewards(LITERAL, name)
+        rows.append(
+            {"policy": name}
+            | {score: float(replayed[score][..., -1].mean()) / days for score in ("own", "common")}
+            | {"semi": float(study.rewards(SEMI, name)["common"][..., -1].mean()) / days}
+            | {"seconds": study.seconds(LITERAL, name)}
         )
     return pd.DataFrame(rows)
 
@@ -201,16 +280,51 @@ def tuning_table(study: CovidResults) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def paper_cell(study: CovidResults, scale: str, seeds: str, score: str) -> tuple[int, Interval] | None:
-    """Rank of the paper's setting in the grid, and how much better another cell is; None if it is not in the grid.
+def in_grid(study: CovidResults) -> bool:
+    """Whether the paper's setting is a cell of the grid."""
+    plan = study.plan
+    return plan.discount in plan.discounts and plan.exploration in plan.explorations
+
+
+def paper_at(study: CovidResults) -> tuple[int, int]:
+    """Position of the paper's setting in the grid."""
+    plan = study.plan
+    return plan.discounts.index(plan.discount), plan.explorations.index(plan.exploration)
+
+
+def single_ranks(study: CovidResults, scale: str, seeds: str, score: str = "own") -> Array:
+    """Place of the paper's setting in the grid of each single run, (runs,): 1 is what a search on that run chooses."""
+    values = study.grid(scale, seeds).rewards[score]
+    above = values > values[paper_at(study)]
+    return np.asarray(above.sum(axis=(0, 1)) + 1)
+
+
+def all_single_ranks(study: CovidResults, scale: str) -> Array:
+    """The same over the runs of both sets of seeds."""
+    return np.concatenate([single_ranks(study, scale, seeds) for seeds in SEED_SETS])
+
+
+def single_winners(study: CovidResults, scale: str) -> int:
+    """How many different cells win on the single runs of both sets of seeds."""
+    won = set()
+    for seeds in SEED_SETS:
+        values = study.grid(scale, seeds).rewards["own"]
+        won |= set(values.reshape(-1, values.shape[-1]).argmax(axis=0).tolist())
+    return len(won)
+
+
+def one_run_best(study: CovidResults, scale: str) -> tuple[float, float]:
+    """The cell that the paper's search chooses on the run that figures show."""
+    i, j = best_cell(study.grid(scale, ONE_RUN).rewards["own"])
+    return study.plan.discounts[i], study.plan.explorations[j]
+
+
+def paper_cell(study: CovidResults, scale: str, seeds: str, score: str) -> tuple[int, Interval]:
+    """Rank of the paper's setting by the mean over the shifts, and how much better another cell is.
 
     That cell is the best one on the other set of seeds: the best one on the same seeds would be better by luck alone.
     """
-    plan = study.plan
-    if plan.discount not in plan.discounts or plan.exploration not in plan.explorations:
-        return None
-    values = study.grid(scale, seeds).rewards[score]
-    at = plan.discounts.index(plan.discount), plan.explorations.index(plan.exploration)
+    values, at = study.grid(scale, seeds).rewards[score], paper_at(study)
     mean = values.mean(axis=-1)
     other = next(name for name in SEED_SETS if name != seeds)
     above = values[best_cell(study.grid(scale, other).rewards[score])] - values[at]

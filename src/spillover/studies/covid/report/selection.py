@@ -34,13 +34,13 @@ def selection_figure(
     shape = np.shape(x)
     validate.require(shape[1:] == (len(regions),), "shape of x", shape, f"(days, {len(regions)})")
     days = shape[0]
-    target = ax or new_axes(11.0, 1.5 + 0.235 * len(regions))
+    target = ax or new_axes(6.2, 1.9 + 0.19 * len(regions))
     first = np.arange(1, days + 1)[:, None] <= starting
     kinds = ((x & first, STARTING, ""), (x & forced & ~first, FORCED, "/////"), (x & ~forced & ~first, CHOSEN, ""))
     for mask, color, hatch in kinds:
         boxes = [Rectangle((t + 0.57, i - 0.43), 0.86, 0.86) for t, i in np.argwhere(mask)]
         target.add_collection(
-            PatchCollection(boxes, facecolor=color, edgecolor="black", linewidth=0.3, hatch=hatch, label="_kind")
+            PatchCollection(boxes, facecolor=color, edgecolor="black", linewidth=0.2, hatch=hatch, label="_kind")
         )
     if best is not None:
         outline(target, best)
@@ -49,7 +49,7 @@ def selection_figure(
     target.set_xlim(0.4, days + 0.6)
     target.set_ylim(len(regions) - 0.4, -0.6)
     target.set_yticks(np.arange(len(regions)), list(regions), fontsize=8)
-    target.set_xticks(sorted({1, 10, 30, 50, 60, 70, days, *lines}))
+    target.set_xticks(sorted({1, 10, 30, 55, 70, days, *lines}))
     target.set(xlabel="day", title=title)
     target.tick_params(axis="y", length=0)
     target.spines[["top", "right"]].set_visible(False)
@@ -88,4 +88,4 @@ def add_legend(ax: Axes, with_best: bool) -> None:
         label = "the five with the highest expected region-specific cases"
         entries.append(Patch(facecolor="white", edgecolor=BEST, linewidth=1.6, label=label))
     figure = figure_of(ax)
-    figure.legend(handles=entries, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
+    figure.legend(handles=entries, loc="outside lower center", ncols=1, frameon=False, fontsize="small")

@@ -1,0 +1,100 @@
+"""What a reader should take away from the Covid-19 study, in three sentences and a small table."""
+
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from spillover.metrics import Interval
+from spillover.report.claims import Claim, verdict_counts
+from spillover.report.tables import html_table
+from spillover.studies.covid.plan import LITERAL
+from spillover.studies.covid.report.claims import covid_claims
+from spillover.studies.covid.report.measures import (
+    AT_DECISION,
+    COMPARISONS,
+    FROM_ALL,
+    NAIVE,
+    SCALE_LABELS,
+    format_ci,
+    format_number,
+    gain,
+    later_errors,
+    prediction_errors,
+    runs_won,
+)
+from spillover.studies.covid.results import CovidResults
+from spillover.studies.covid.scores import SCORES, clustered_interval, since
+
+WARNING = (
+    "<p><b>Simulated outbreak: none of these numbers is about a real epidemic.</b> The record was not available; this "
+    "page only shows the pipeline.</p>"
+)
+
+
+def in_short(study: CovidResults, claims: list[Claim] | None = None) -> str:
+    """Three sentences, and the main numbers."""
+    sentences = " ".join((comparison(study), limits(study), verdicts(claims or covid_claims(study))))
+    return f"{WARNING if study.simulated else ''}<p>{escape(sentences)}</p>{main_numbers(study)}"
+
+
+def comparison(study: CovidResults) -> str:
+    """Whose choices account for more cases after the change, on each scale."""
+    found = {scale: clustered_interval(gain(study, scale, "own")) for scale in SCALE_LABELS}
+    cases, unit = (more_or_fewer(interval) for interval in found.values())
+    return (
+        f"After the study's artificial change of day {study.about['change']} NDC-SEM's choices account for {cases} "
+        f"than SEM-UCB's with data in cases, and for {unit} with data on [0, 1], each policy measured by its own graph "
+        f"as in the paper: {conclusion(*found.values())}."
+    )
+
+
+def more_or_fewer(interval: Interval) -> str:
+    """A difference in words; the interval has the sign of the words."""
+    mean, low, high = (float(v) for v in interval)
+    if mean >= 0:
+        return f"{format_ci(interval)} more estimated cases"
+    return f"{format_ci(Interval(*map(np.array, (-mean, -high, -low))))} fewer estimated cases"
+
+
+def conclusion(cases: Interval, unit: Interval) -> str:
+    """Who is ahead on the two scales."""
+    signs = [1 if float(i.low) > 0 else -1 if float(i.high) < 0 else 0 for i in (cases, unit)]
+    if 0 in signs:
+        return "the difference is not clear on both scales"
+    if signs[0] != signs[1]:
+        return "the scale decides which policy is ahead"
+    return f"{'NDC-SEM' if signs[0] > 0 else 'SEM-UCB'} is ahead on both scales"
+
+
+def limits(study: CovidResults) -> str:
+    """What the study cannot say."""
+    errors = {k: float(v.mean()) for k, v in later_errors(prediction_errors(study), len(study.days)).items()}
+    graph, naive = errors[f"{FROM_ALL}, {AT_DECISION}"], errors[NAIVE]
+    return (
+        "The study does not say where to intervene: the cases that started in a region are drawn from the spring of "
+        "2020, not measured, the recorded cases do not react to choices, and out of sample the learned graph is off by "
+        f"{format_number(graph, 1)} cases per region and day, "
+        f"{'more' if graph > naive else 'less'} than the last known value ({format_number(naive, 1)})."
+    )
+
+
+def verdicts(claims: list[Claim]) -> str:
+    return f"Under the paper's own conditions {verdict_counts(claims)}."
+
+
+def main_numbers(study: CovidResults) -> str:
+    """Rewards after the change, by the two graphs and on the two scales."""
+    rows = []
+    for score in ("own", "common"):
+        for scale, words in SCALE_LABELS.items():
+            values = gain(study, scale, score)
+            totals = [
+                format_number(since(study.rewards(LITERAL, name)[score], study.about["change"]).mean())
+                for name in COMPARISONS[scale]
+            ]
+            rows.append([words, SCORES[score], *totals, format_ci(clustered_interval(values)), runs_won(values)])
+    columns = ["data", "measured by", "NDC-SEM", "SEM-UCB", "NDC-SEM − SEM-UCB [95%]", "NDC-SEM ahead in"]
+    caption = f"Estimated cases that go back to the chosen regions, days {study.about['change']} to {len(study.days)}"
+    table = html_table(pd.DataFrame(rows, columns=columns), caption=caption, text=("data", "measured by"))
+    return f'<div class="wide">{table}</div>'

@@ -1,0 +1,268 @@
+"""The claims of the Covid-19 study on made-up results: each verdict where it must hold and where it must fail."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spillover.metrics import Interval
+from spillover.report.claims import FAILS, HOLDS, OPEN
+from spillover.studies.covid import LITERAL, SEMI
+from spillover.studies.covid.plan import PAPER_RULE, SQUARED_RULE, run_name
+from spillover.studies.covid.report import claims as module
+from spillover.studies.covid.report.claims import covid_claims
+from spillover.studies.covid.report.document import END, START, findings, write_findings
+from spillover.studies.covid.report.measures import all_single_ranks, detected, graph_share, only_after, single_winners
+from spillover.studies.covid.report.penalty import specific_a_day, star_effect
+from spillover.studies.covid.report.sections import by_region
+from spillover.studies.covid.report.summary import conclusion, in_short, more_or_fewer
+from spillover.studies.covid.scores import top_regions, weights_of
+from spillover.studies.covid.tuning import ONE_RUN
+
+
+@pytest.fixture
+def study(small_study):
+    return small_study
+
+
+def with_run(study, mode, name, *, rule=PAPER_RULE, **changes):
+    """The study with other results of one policy."""
+    found = study.played(mode, name, rule)._replace(**changes)._asdict()
+    entry = {run_name(mode, name, rule, rule): (found, {"seconds": 1.0})}
+    return replace(study, read=study.read | entry)
+
+
+def with_data(study, **changes):
+    kept = {name: value for name, value in study.read.items() if name[0] != "rulers"}
+    return replace(study, read=kept | {"data": (study.data | changes, {})})
+
+
+def claim(study, words):
+    (found,) = (c for c in covid_claims(study) if words in c.claim)
+    return found
+
+
+def test_every_claim_once_in_the_words_of_the_paper(study) -> None:
+    claims = covid_claims(study)
+    assert len(claims) == 14
+    assert len({c.claim for c in claims}) == len(claims)
+    assert all(re.fullmatch("“.*”", c.claim) for c in claims)
+    assert {c.verdict for c in claims} <= {HOLDS, FAILS, OPEN}
+    assert all(re.search(r"\d", c.finding) for c in claims)
+    for text in [c.source for c in claims] + [v.conditions for c in claims for v in c.variants]:
+        assert not re.search(r"fig:|\\|[a-z][A-Z]", text), text
+    judged = (
+        "efficiently estimates the regions",
+        "detect the optimal",
+        "due to the existing",
+        "helps to improve",
+        "due to the fact",
+    )
+    for words in judged:  # by a bar that the paper does not set
+        assert "ours" in claim(study, words).bar.lower()
+
+
+@pytest.mark.parametrize("words", ["achieves a higher estimated", "after the change point at day 40"])
+def test_rewards_decide_who_is_better(study, words) -> None:
+    """The same graph, and twice the cases of the other in every run."""
+    rival = study.played(LITERAL, "sem-ucb")
+    ahead = with_run(study, LITERAL, "ndc-sem", z=2 * rival.z, adjacency=rival.adjacency)
+    assert claim(ahead, words).verdict == HOLDS
+    assert "6 of 6 runs" in claim(ahead, words).finding
+    behind = with_run(study, LITERAL, "ndc-sem", z=0.5 * rival.z, adjacency=rival.adjacency)
+    assert claim(behind, words).verdict == FAILS
+    assert "0 of 6 runs" in claim(behind, words).finding
+    common = next(v for v in claim(behind, words).variants if v.conditions == "scored by: common graph")
+    assert common.verdict == FAILS
+
+
+def test_the_reason_is_a_gain_that_grows_after_the_change(study) -> None:
+    rival = study.played(LITERAL, "sem-ucb")
+    factor = np.where(np.arange(1, 81) >= 44, 2.0, 1.0)[:, None]
+    later = with_run(study, LITERAL, "ndc-sem", z=factor * rival.z, adjacency=rival.adjacency)
+    assert claim(later, "due to the fact").verdict == HOLDS
+    earlier = with_run(study, LITERAL, "ndc-sem", z=rival.z / factor, adjacency=rival.adjacency)
+    assert claim(earlier, "due to the fact").verdict == FAILS
+
+
+def test_estimates_must_beat_the_last_known_value(study) -> None:
+    found = study.played(LITERAL, "ndc-sem")
+    exact = with_run(study, LITERAL, "ndc-sem", z=found.y, adjacency=np.zeros_like(found.adjacency))
+    assert claim(exact, "efficiently estimates the regions").verdict == HOLDS
+    off = with_run(study, LITERAL, "ndc-sem", z=10 * found.y, adjacency=np.zeros_like(found.adjacency))
+    assert claim(off, "efficiently estimates the regions").verdict == FAILS
+    assert claim(off, "efficiently estimates the regions").variants[0].verdict == OPEN  # with A = 0 it is z alone
+
+
+def test_the_graph_helps_if_there_is_more_with_it(study) -> None:
+    without = study.played(LITERAL, "ndc-sem-no-graph").z
+    for factor, verdict in ((2.0, HOLDS), (0.5, FAILS)):
+        assert claim(with_run(study, LITERAL, "ndc-sem", z=factor * without), "helps to improve").verdict == verdict
+
+
+def test_adaptive_selection_needs_new_regions(study) -> None:
+    still = np.zeros_like(study.played(LITERAL, "ndc-sem").x)
+    still[..., :5] = True
+    stuck = with_run(study, LITERAL, "ndc-sem", x=still)
+    assert claim(stuck, "adaptively selects").verdict == FAILS
+    assert claim(stuck, "For example, Marche").verdict == FAILS
+    assert claim(stuck, "adaptive selection of regions is").verdict in {FAILS, OPEN}
+    moved = still.copy()
+    moved[..., 39:, :] = False
+    moved[..., 39:, [study.regions.index(r) for r in ("MAR", "ABR", "VDA", "LOM", "PIE")]] = True
+    moved[..., :39, [study.regions.index("ABR")]] = False  # it is one of the first five
+    new = with_run(study, LITERAL, "ndc-sem", x=moved)
+    assert only_after(new, "ndc-sem").sum(axis=-1).tolist() == [[5, 5]] * 3
+    assert claim(new, "adaptively selects").verdict == HOLDS
+    assert claim(new, "For example, Marche").verdict == HOLDS
+
+
+def test_an_advantage_is_a_larger_share_of_the_best_regions(study) -> None:
+    best = top_regions(study.data["expected"], 5)
+    right = with_run(study, LITERAL, "ndc-sem", x=best)
+    assert claim(right, "adaptive selection of regions is").verdict == HOLDS
+    wrong = with_run(with_run(study, LITERAL, "ndc-sem", x=~best), LITERAL, "sem-ucb", x=best)
+    assert claim(wrong, "adaptive selection of regions is").verdict == FAILS
+
+
+def test_detection_counts_the_optimal_regions(study) -> None:
+    best = top_regions(weights_of(study.star()) * study.data["expected"][..., -1, :], 5)
+    shape = study.played(SEMI, "ndc-sem").x.shape
+    right = with_run(study, SEMI, "ndc-sem", x=np.broadcast_to(best[..., None, :], shape))
+    assert (detected(right, "ndc-sem") == 5).all()
+    order = np.argsort(~best, axis=-1, kind="stable")
+    two = np.zeros_like(best)
+    np.put_along_axis(two, order[..., 3:8], True, axis=-1)  # two of the best five and three others
+    some = with_run(study, SEMI, "ndc-sem", x=np.broadcast_to(two[..., None, :], shape))
+    assert (detected(some, "ndc-sem") == 2).all()
+    assert "0 of 6 runs" in claim(some, "detect the optimal").finding
+    interval = Interval(*map(np.array, (4.5, 4.1, 4.9)))
+    assert module.level_verdict(interval, 4) == HOLDS
+    assert module.level_verdict(interval, 5) == FAILS
+    assert module.level_verdict(interval, 4.5) == OPEN
+
+
+def test_whose_difference_the_graph_is(study) -> None:
+    """Without effects the graph explains nothing; a graph that turns the order around explains all."""
+    star = np.zeros_like(study.star())
+    none = with_data(study, graph_unshifted_paper=star)
+    assert (graph_share(none)[1] == 0).all()
+    assert claim(none, "due to the existing").verdict == FAILS
+    expected = study.data["expected"][..., 0, :]
+    lowest = np.argsort(expected[0, 0])[:5]
+    strong = star.copy()
+    strong[..., np.argsort(expected[0, 0])[-1], lowest] = 1e6  # acyclic: weights are 1 + 1e6
+    turned = with_data(study, graph_unshifted_paper=strong)
+    differ, due = graph_share(turned)
+    assert (due == 5).all()
+    assert (differ == 5).all()
+    assert module.half_verdict(due + np.arange(3)[:, None] * 1e-3, differ) == HOLDS
+
+
+def test_sampled_cases_must_be_part_of_all_cases(study) -> None:
+    less = with_data(study, unshifted_specific=0.5 * study.data["unshifted_overall"])
+    assert claim(less, "Naturally, the overall").verdict == HOLDS
+    more = with_data(study, unshifted_specific=2 * study.data["unshifted_overall"])
+    assert claim(more, "Naturally, the overall").verdict == FAILS
+    assert "100%" in claim(more, "Naturally, the overall").finding
+
+
+def test_expected_cases_must_be_constant_in_each_period(study) -> None:
+    assert claim(study, "piece-wise constant").verdict == HOLDS
+    drift = study.data["expected"] + np.arange(80)[:, None]
+    assert claim(with_data(study, expected=drift), "piece-wise constant").verdict == FAILS
+
+
+def test_the_sets_are_not_necessarily_the_same(study) -> None:
+    most = study.data["unshifted_overall"][..., :39, :].mean(axis=-2)
+    same = with_data(
+        study,
+        graph_unshifted_paper=np.zeros_like(study.star()),
+        expected=np.broadcast_to(most[..., None, :], study.data["expected"].shape),
+    )
+    assert claim(same, "not necessarily the same").verdict == FAILS
+
+
+def test_a_grid_search_is_judged_run_by_run(study) -> None:
+    def searched(first: np.ndarray):
+        """The paper's cell (1, 1) is the best on the runs in a mask."""
+        values = (
+            np.where(first, 2.0, 0.5) * np.array([[0, 0], [0, 1]])[..., None] + np.array([[1, 0], [0, 0]])[..., None]
+        )
+        grids = {f"grid-cases-{seeds}": ({"own": values}, {}) for seeds in ("reported", "others")}
+        one = {f"grid-cases-{ONE_RUN}": ({"own": values[..., :1]}, {})}
+        return replace(study, read=study.read | grids | one)
+
+    for mask, verdict in (([True] * 3, HOLDS), ([False] * 3, FAILS), ([False, True, False], OPEN)):
+        found = searched(np.array(mask))
+        assert claim(found, "grid search").verdict == verdict
+        assert sorted(set(all_single_ranks(found, "cases").tolist())) == sorted({1 if m else 2 for m in mask})
+        assert single_winners(found, "cases") == len(set(mask))
+
+
+# --- in short, lambda, the document ----------------------------------------------------------------------------------
+
+
+def interval(mean: float, half: float) -> Interval:
+    return Interval(*map(np.array, (mean, mean - half, mean + half)))
+
+
+def test_the_conclusion_follows_the_numbers() -> None:
+    assert conclusion(interval(5, 1), interval(-5, 1)) == "the scale decides which policy is ahead"
+    assert conclusion(interval(5, 1), interval(5, 1)) == "NDC-SEM is ahead on both scales"
+    assert conclusion(interval(-5, 1), interval(-5, 1)) == "SEM-UCB is ahead on both scales"
+    assert conclusion(interval(5, 6), interval(5, 1)) == "the difference is not clear on both scales"
+    assert more_or_fewer(interval(-50, 10)) == "50 [40, 60] fewer estimated cases"
+    assert more_or_fewer(interval(50, 10)) == "50 [40, 60] more estimated cases"
+
+
+def test_in_short_has_three_sentences(study) -> None:
+    text = in_short(study)
+    (words,) = re.findall(r"<p>(After the.*?)</p>", text)
+    assert len(re.findall(r"\.(?= [A-Z]|$)", words)) == 3
+    assert "of 14 claims" in words
+    assert text.index("Simulated outbreak") < text.index(words)
+    rival = study.played(LITERAL, "sem-ucb")
+    ahead = with_run(study, LITERAL, "ndc-sem", z=2 * rival.z, adjacency=rival.adjacency)
+    assert re.search(
+        r"account for [\d,]+ \[[^]]*\] more estimated cases than SEM-UCB&#x27;s with data in cases", in_short(ahead)
+    )
+    behind = with_run(study, LITERAL, "ndc-sem", z=0.5 * rival.z, adjacency=rival.adjacency)
+    assert re.search(
+        r"account for [\d,]+ \[[^]]*\] fewer estimated cases than SEM-UCB&#x27;s with data in cases", in_short(behind)
+    )
+
+
+def test_what_the_rule_of_lambda_changes(study) -> None:
+    """By hand, for one run and one policy."""
+    z = study.played(LITERAL, "sem-ucb-unit", SQUARED_RULE).z[1, 0]
+    by_hand = sum(float(z[day - 1].sum()) for day in range(40, 81)) / 41
+    assert specific_a_day(study, "sem-ucb-unit", SQUARED_RULE)[1, 0] == pytest.approx(by_hand)
+    paper, squared = (
+        study.played(SEMI, "sem-ucb", PAPER_RULE, star).regret[..., -1].mean() for star in ("paper", "squared")
+    )
+    assert star_effect(study)["sem-ucb"] == pytest.approx(paper / squared - 1)
+
+
+def test_names_follow_the_data_after_the_shift(study) -> None:
+    days = np.array([15, 35, 55, 75])
+    at = (study.plan.picture, 0)
+    moved = study.data["overall"][at][days - 1]
+    np.testing.assert_array_equal(by_region(study, moved, days), study.data["unshifted_overall"][at][days - 1])
+    assert not np.array_equal(moved, study.data["unshifted_overall"][at][days - 1])
+
+
+def test_findings_are_written_between_their_marks(study, tmp_path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(f"before\n{START}\nold 123\n{END}\nafter\n")
+    assert write_findings(study, path)
+    text = path.read_text()
+    assert text.startswith(f"before\n{START}")
+    assert text.endswith(f"{END}\nafter\n")
+    assert findings(study) in text
+    assert "old 123" not in text
+    assert not write_findings(study, path)
+    path.write_text("no marks")
+    with pytest.raises(ValueError, match="must have the lines"):
+        write_findings(study, path)
