@@ -8,7 +8,7 @@ import numpy as np
 
 from spillover.experiments import Record
 from spillover.metrics import Interval
-from spillover.report.tables import paired_difference
+from spillover.report.tables import format_value, paired_difference
 from spillover.types import Array
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
@@ -35,8 +35,12 @@ class Claim(NamedTuple):
 
 
 def format_ci(interval: Interval, digits: int = 0) -> str:
-    """A mean with its 95% confidence interval."""
-    mean, low, high = (f"{float(v):,.{digits}f}".replace("-", "−") for v in interval)
+    """A mean with its 95% confidence interval.
+
+    >>> format_ci(Interval(np.array(-1234.5), np.array(-2000.0), np.array(-0.2)))
+    '−1,234 [−2,000, 0]'
+    """
+    mean, low, high = (format_value(round(float(v), digits) + 0.0, f",.{digits}f") for v in interval)
     return f"{mean} [{low}, {high}]"
 
 

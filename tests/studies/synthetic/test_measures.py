@@ -29,6 +29,12 @@ def test_slopes_are_regret_a_round_before_and_after_changes(made_up):
     np.testing.assert_allclose(found.jump, ((2 - 1) + (1 - 2) + (0.2 - 1)) / 3)
 
 
+def test_the_rounds_in_which_nobody_can_know_of_a_change_belong_to_it(made_up):
+    found = Slopes(made_up(1, 1, 2, 0, 2, 0, 2, 0), span=50, blind=50)
+    np.testing.assert_allclose(found.before, (1 + 0 + 0) / 3)
+    np.testing.assert_allclose(found.after, 1)
+
+
 def test_regret_is_interpolated_from_0_on(made_up):
     np.testing.assert_allclose(
         regret_at(made_up(1, 2, 0, 0, 0, 0, 0, 0), np.array([0, 25, 75, 100])), [[0, 25, 100, 150]]

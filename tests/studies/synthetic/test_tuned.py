@@ -5,9 +5,9 @@ import pytest
 
 from spillover.experiments.tune import run_search
 from spillover.hyperparameters import value_of
-from spillover.studies import load_experiment, load_search
-from spillover.studies.synthetic.names import DELAYS, PRINTED
-from spillover.studies.synthetic.tuned import SEARCHES, SOURCES, best_cell, compare, read_searches
+from spillover.studies import STUDIES, Request, load_experiment, load_search
+from spillover.studies.synthetic.names import DELAYS, PRINTED, SEARCHES
+from spillover.studies.synthetic.tuned import SOURCES, best_cell, compare, read_searches
 from tests.studies.synthetic.searches import made_up_cells, write_searches
 
 
@@ -34,6 +34,16 @@ def test_the_published_sem_ucb_is_in_its_grid():
     """NDC-SEM without a discount at exploration 1/4 is SEM-UCB; lambda is that of the study."""
     cells = load_search("sem-ucb-grid").cells
     assert (0.25, load_experiment("synthetic").policies["sem-ucb"].policy("50").graph.sparsity) in cells
+
+
+def test_every_search_is_used():
+    assert {source.search for source in SOURCES.values()} == set(SEARCHES)
+
+
+def test_the_worlds_of_the_searches_cannot_be_reported(tmp_path):
+    request = Request(output=tmp_path, quick=True, seed=load_search("ndc-sem-grid").seed)
+    with pytest.raises(ValueError, match="seed = 1000003: must be different from that of the worlds that parameters"):
+        STUDIES["synthetic"].prepare(request)
 
 
 def test_what_is_used_is_compared_with_what_was_found(results, tmp_path):

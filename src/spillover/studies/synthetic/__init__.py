@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from spillover import validate
 from spillover.experiments import Experiment, Results
 from spillover.experiments.grids import read_search
+from spillover.experiments.search import Search
 from spillover.experiments.tune import run_search
 from spillover.studies.experiment import ShippedExperiment
-from spillover.studies.study import Findings, Request
+from spillover.studies.study import Findings, Job, Request
+from spillover.studies.synthetic.names import FOLDER, SEARCHES
 
 if TYPE_CHECKING:
     from spillover.report.page import Part
@@ -25,6 +28,17 @@ class SyntheticStudy(ShippedExperiment):
     name = "synthetic"
     title = "The paper's synthetic study"
 
+    def prepare(self, request: Request) -> Job:
+        for search in self.tuning():
+            other = "different from that of the worlds that parameters were tuned on"
+            validate.require(request.seed != search.seed, "seed", request.seed, other)
+        return super().prepare(request)
+
+    def tuning(self) -> list[Search]:
+        """The searches behind the tuned parameters."""
+        files = self.searches()
+        return [read_search(files[name].read_text("utf-8"), f"{name}.toml") for name in SEARCHES]
+
     def run(self, experiment: Experiment, request: Request) -> Findings:
         start = perf_counter()
         if not request.quick and request.replications is None:
@@ -33,12 +47,10 @@ class SyntheticStudy(ShippedExperiment):
 
     def search(self, request: Request) -> None:
         """Run the searches that are not finished, inside the folder of the results."""
-        from spillover.studies.synthetic.tuned import FOLDER, SEARCHES  # pandas takes a while to load
-
-        for name in SEARCHES:
-            folder = request.output / self.name / FOLDER / name
+        for search in self.tuning():
+            folder = request.output / self.name / FOLDER / search.name
             found = run_search(
-                read_search(self.searches()[name].read_text("utf-8"), f"{name}.toml"),
+                search,
                 folder,
                 engine=request.engine,
                 jobs=request.jobs,

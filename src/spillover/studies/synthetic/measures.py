@@ -19,14 +19,19 @@ def regret_at(record: Record, rounds: IntArray) -> Array:
 
 
 class Slopes:
-    """Regret a round over `span` rounds before and after the changes, mean over the changes, (replications,) each."""
+    """Regret a round around the changes, mean over the changes, (replications,) each.
 
-    def __init__(self, record: Record, span: int = SPAN) -> None:
-        reach = min(span, *np.diff([0, *record.changes, record.horizon]))
+    Before: over `span` rounds. After: over `span` rounds and those before them in which nobody can know of the change.
+    Both end at the next change.
+    """
+
+    def __init__(self, record: Record, span: int = SPAN, blind: int = 0) -> None:
+        shortest = min(np.diff([0, *record.changes, record.horizon]))
+        back, ahead = min(span, shortest), min(blind + span, shortest)
         changes = np.array(record.changes)
-        before, here, after = (regret_at(record, changes + offset) for offset in (-reach, 0, reach))
-        self.before: Array = (here - before).mean(axis=-1) / reach
-        self.after: Array = (after - here).mean(axis=-1) / reach
+        before, here, after = (regret_at(record, changes + offset) for offset in (-back, 0, ahead))
+        self.before: Array = (here - before).mean(axis=-1) / back
+        self.after: Array = (after - here).mean(axis=-1) / ahead
 
     @property
     def jump(self) -> Array:

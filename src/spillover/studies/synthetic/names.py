@@ -11,3 +11,6 @@ SEM_UCB, SEM_UCB_TUNED = "sem-ucb", "sem-ucb-tuned"
 BLIND = ("cucb", "cts", "ftrl")  # the rivals that do not learn the graph
 RIVALS = (SEM_UCB, *BLIND, "random")
 ORACLE = "delayed-oracle"
+SEARCHES = ("ndc-sem-grid", "sem-ucb-grid")  # files in tuning/
+FOLDER = "tuning"  # of what they find, inside that of the results
+EXACT = 1e-6  # an error of the graph below which it counts as learned; that of an empty graph is about 0.025

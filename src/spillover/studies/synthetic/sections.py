@@ -26,10 +26,10 @@ from spillover.report.figures.style import WIDTH
 from spillover.report.sections import Draw
 from spillover.report.tables import html_table, paired_difference, parameter_table
 from spillover.rng import Purpose, Rng
-from spillover.studies.synthetic.claims.graph import EXACT
 from spillover.studies.synthetic.measures import best_of_all, recovery
 from spillover.studies.synthetic.names import (
     DELAYS,
+    EXACT,
     ONCE,
     ORACLE,
     PRINTED,
@@ -165,7 +165,22 @@ def tuning(results: Results, draw: Draw) -> str:
     ]
     table = html_table(pd.DataFrame(rows), text=("policy", "used here", "found by the search"))
     body = note + f"<p>{agreeing} of {len(found)} settings used here are those that the searches find.</p>{table}"
-    return body + sensitivity(results, searches["ndc-sem-grid"], draw) if "ndc-sem-grid" in searches else body
+    if "ndc-sem-grid" not in searches:
+        return body
+    cells = searches["ndc-sem-grid"]
+    ranks = "; ".join(f"D = {delay}: {printed_rank(results, cells, delay)}" for delay in DELAYS)
+    body += f"<p>The cell that the paper prints, among the cells of NDC-SEM by regret on these worlds: {ranks}.</p>"
+    return body + sensitivity(results, cells, draw)
+
+
+def printed_rank(results: Results, cells: pd.DataFrame, delay: str) -> str:
+    """The place of the paper's cell in the search."""
+    policy = results.experiment.policies[PRINTED].policy(delay)
+    own = cells[(cells["policy"] == "ndc-sem") & (cells["delay"] == delay)]
+    at = (own["discount"] == policy.discount) & (own["exploration"] == policy.exploration)
+    regret = own.loc[at, "final_regret"].item()
+    better = int((own["final_regret"] < regret).sum())
+    return f"place {better + 1} of {len(own)}, {regret - own['final_regret'].min():,.0f} above the best"
 
 
 def cell_text(values: dict[str, float]) -> str:

@@ -6,6 +6,7 @@ from spillover.experiments import Results
 from spillover.metrics import mean_interval
 from spillover.report.claims import Claim, final_regret, format_ci, verdict_counts
 from spillover.report.tables import html_table
+from spillover.studies.synthetic.claims import all_claims
 from spillover.studies.synthetic.claims.regret import closest, differences
 from spillover.studies.synthetic.claims.text import listed
 from spillover.studies.synthetic.names import (
@@ -22,14 +23,15 @@ from spillover.studies.synthetic.names import (
 SHOWN = (TUNED, PRINTED, ONCE, SEM_UCB, SEM_UCB_TUNED, *BLIND, "random", ORACLE)
 
 
-def in_short(results: Results, claims: list[Claim]) -> str:
-    """Three sentences, then final regret of every policy at every delay."""
+def in_short(results: Results, claims: list[Claim] | None = None) -> str:
+    """Three sentences, then final regret of every policy at every delay; claims: if they are known already."""
     worlds = len(results.record("fresh", DELAYS[0], TUNED).replications)
+    counts = verdict_counts(all_claims(results) if claims is None else claims)
     sentences = (
         f"Tuned for each delay on other worlds, as the paper tunes, NDC-SEM {standing(results, TUNED)}.",
         f"With the parameters that the paper prints it {standing(results, PRINTED)}; with one setting for all delays "
         f"it {standing(results, ONCE)}.",
-        f"Of what the paper says about synthetic data, one row each below, {verdict_counts(claims)}.",
+        f"Of the paper's claims outside its Covid-19 study, each with a row below, {counts}.",
     )
     caption = f"Final expected regret over {worlds} fresh worlds, mean [95% interval]; less is better"
     return f"<p>{' '.join(sentences)}</p>{html_table(regret_table(results), caption=caption)}"
@@ -40,7 +42,8 @@ def standing(results: Results, tuning: str) -> str:
 
     A rival is told apart if the 95% interval of the paired difference excludes 0.
     """
-    best, leads, unclear, worse = [], [], [], []
+    best, unclear, worse = [], [], []
+    leads: dict[str, list[str]] = {}
     for delay in DELAYS:
         found = differences(results, delay, tuning)
         better = [label for label, d in found.items() if float(d.high) < 0]
@@ -52,8 +55,9 @@ def standing(results: Results, tuning: str) -> str:
         else:
             best.append(f"D = {delay}")
             rival = closest(found)
-            leads.append(f"{rival} has {float(found[rival].mean):,.0f} more")
-    parts = [f"has the least regret of all policies at {listed(best)} ({listed(leads)})"] if best else []
+            leads.setdefault(rival, []).append(f"{float(found[rival].mean):,.0f}")
+    nearest = "; ".join(f"{rival}, the closest rival, has {listed(more)} more" for rival, more in leads.items())
+    parts = [f"has the least regret of all policies at {listed(best)} ({nearest})"] if best else []
     return listed([*parts, *merged(unclear), *merged(worse)])
 
 

@@ -7,9 +7,8 @@ import pandas as pd
 
 from spillover.experiments import Results
 from spillover.hyperparameters import value_of
-from spillover.studies.synthetic.names import DELAYS, ONCE, SEM_UCB_TUNED, TUNED
+from spillover.studies.synthetic.names import DELAYS, FOLDER, ONCE, SEARCHES, SEM_UCB_TUNED, TUNED
 
-FOLDER = "tuning"  # inside that of the results
 SYMBOLS = {"discount": "γ", "exploration": "ξ", "graph.sparsity": "λ"}
 
 
@@ -27,7 +26,6 @@ SOURCES = {
     "no-graph-tuned": Source("ndc-sem-grid", "no-graph"),
     SEM_UCB_TUNED: Source("sem-ucb-grid", "sem-ucb"),
 }
-SEARCHES = tuple(dict.fromkeys(source.search for source in SOURCES.values()))
 
 
 class Comparison(NamedTuple):

@@ -7,8 +7,18 @@ from spillover.metrics import Interval, mean_interval
 from spillover.report.claims import FAILS, HOLDS, OPEN, Claim, Variant, format_ci, paired_interval, sign_verdict
 from spillover.studies.synthetic.claims.text import by_delay, joint
 from spillover.studies.synthetic.measures import SHARE, SPAN, Slopes, recovery
-from spillover.studies.synthetic.names import BLIND, DELAYS, ORACLE, PRINTED, SEM_UCB, SEM_UCB_TUNED, TUNED, TUNINGS
-from spillover.types import Array
+from spillover.studies.synthetic.names import (
+    BLIND,
+    DELAYS,
+    EXACT,
+    ORACLE,
+    PRINTED,
+    SEM_UCB,
+    SEM_UCB_TUNED,
+    TUNED,
+    TUNINGS,
+)
+from spillover.types import Array, BoolArray
 
 LEARNING = (SEM_UCB, *BLIND)  # the random policy has nothing to lose at a change
 CLOSE = 0.9  # of the delayed oracle's ratio
@@ -64,7 +74,7 @@ def smoother(results: Results) -> Claim:
     """How much steeper the curve is after a change than before it."""
 
     def slopes(delay: str, name: str) -> Slopes:
-        return Slopes(results.record("fresh", delay, name))
+        return Slopes(results.record("fresh", delay, name), blind=results.experiment.delays[delay].constant or 0)
 
     def jumps(delay: str, ours: str = TUNED) -> dict[str, Interval]:
         own = slopes(delay, ours).jump
@@ -102,7 +112,7 @@ def smoother(results: Results) -> Claim:
         joint(*(sign_verdict(*jumps(delay, PRINTED).values()) for delay in DELAYS)),
     )
     level = Variant(
-        f"only the slope of the {SPAN} rounds after a change",
+        f"only the slope of the D + {SPAN} rounds after a change",
         by_delay(lambda d: f"SEM-UCB minus NDC-SEM {format_ci(after(d)[SEM_UCB], 2)}"),
         joint(*(sign_verdict(*after(delay).values()) for delay in DELAYS)),
     )
@@ -115,8 +125,8 @@ def smoother(results: Results) -> Claim:
     return Claim(
         "V-A, regret comparison",
         "it has a smoother curve around change points, unlike other policies that jump suddenly",
-        f"regret a round in the {SPAN} rounds after a change minus that in the {SPAN} before it; the rival with the "
-        f"smallest rise minus NDC-SEM: {by_delay(lambda d: least(jumps(d)))}",
+        f"regret a round in the D + {SPAN} rounds after a change (in the first D nobody can know of it) minus that in "
+        f"the {SPAN} before it; the rival with the smallest rise minus NDC-SEM: {by_delay(lambda d: least(jumps(d)))}",
         joint(*(sign_verdict(*jumps(delay).values()) for delay in DELAYS)),
         "Holds if the slope rises less than that of SEM-UCB, CUCB, CTS and FTRL at every delay. The paper sets no "
         "measure. A small bend is no merit by itself: who has little regret before a change bends more than who has "
@@ -192,6 +202,23 @@ def sem_ucb_cannot_adapt(results: Results) -> Claim:
             joint(*(sign_verdict(gain(delay, ours)) for delay in DELAYS)),
         )
 
+    def known(delay: str) -> BoolArray:
+        return results.record("fresh", delay, SEM_UCB).graph_error[:, -1] < EXACT
+
+    def short_of_close(delay: str) -> Interval:
+        """In the worlds in which SEM-UCB has learned the graph."""
+        records = (results.record("fresh", delay, name) for name in (SEM_UCB, ORACLE))
+        theirs, oracle = (record.optimality_ratio[known(delay), 1:].mean(axis=-1) for record in records)
+        return mean_interval(CLOSE * oracle - theirs)
+
+    fails_to_learn = Variant(
+        "“although SEM-UCB learns the structural dependencies in the network, it fails in learning the optimal "
+        "decision vector”",
+        f"worlds in which SEM-UCB has learned the graph in the end, and how far its optimality ratio after the first "
+        f"change is below {CLOSE:.0%} of the delayed oracle's there: "
+        + by_delay(lambda d: f"{known(d).sum()} of {len(known(d))}, {format_ci(short_of_close(d), 3)}"),
+        joint(*(sign_verdict(short_of_close(delay)) for delay in DELAYS)),
+    )
     return Claim(
         "Appendix, fig. Opt-Ratio",
         "SEM-UCB cannot always adapt to sudden changes in the environment",
@@ -204,7 +231,7 @@ def sem_ucb_cannot_adapt(results: Results) -> Claim:
         ),
         joint(*(sign_verdict(more(delay)) for delay in DELAYS)),
         "Recovered as above. Holds if SEM-UCB misses more changes than NDC-SEM at every delay.",
-        (ratio(TUNED), ratio(PRINTED)),
+        (fails_to_learn, ratio(TUNED), ratio(PRINTED)),
     )
 
 

@@ -60,11 +60,12 @@ def tuning_variant(results: Results, tuning: str, delay: str) -> Variant:
 
 def both_tuned(results: Results, delay: str) -> Variant:
     """SEM-UCB with as many cells on the same tuning worlds."""
-    found = differences(results, delay, TUNED, (SEM_UCB_TUNED,))
+    records = (results.record("fresh", delay, name) for name in (SEM_UCB_TUNED, TUNED))
+    found = paired_interval(*records)
     return Variant(
         f"D = {delay}, SEM-UCB tuned with the same effort",
-        f"{closest_text(found)}, both tuned",
-        sign_verdict(*found.values()),
+        f"SEM-UCB minus NDC-SEM {format_ci(found)}, both tuned",
+        sign_verdict(found),
     )
 
 
