@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -190,8 +191,8 @@ def test_a_grid_search_is_judged_run_by_run(study) -> None:
         values = (
             np.where(first, 2.0, 0.5) * np.array([[0, 0], [0, 1]])[..., None] + np.array([[1, 0], [0, 0]])[..., None]
         )
-        grids = {f"grid-cases-{seeds}": ({"own": values}, {}) for seeds in ("reported", "others")}
-        one = {f"grid-cases-{ONE_RUN}": ({"own": values[..., :1]}, {})}
+        grids: Any = {f"grid-cases-{seeds}": ({"own": values}, {}) for seeds in ("reported", "others")}
+        one: Any = {f"grid-cases-{ONE_RUN}": ({"own": values[..., :1]}, {})}
         return replace(study, read=study.read | grids | one)
 
     for mask, verdict in (([True] * 3, HOLDS), ([False] * 3, FAILS), ([False, True, False], OPEN)):
