@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from spillover.studies.covid import LITERAL, SEMI
 from spillover.studies.covid.plan import PAPER_RULE, SQUARED_RULE, run_name
 from spillover.studies.covid.report import claims as module
 from spillover.studies.covid.report.claims import covid_claims
-from spillover.studies.covid.report.document import END, START, findings, write_findings
+from spillover.studies.covid.report.document import findings
 from spillover.studies.covid.report.measures import all_single_ranks, detected, graph_share, only_after, single_winners
 from spillover.studies.covid.report.penalty import specific_a_day, star_effect
 from spillover.studies.covid.report.sections import by_region
@@ -190,8 +191,8 @@ def test_a_grid_search_is_judged_run_by_run(study) -> None:
         values = (
             np.where(first, 2.0, 0.5) * np.array([[0, 0], [0, 1]])[..., None] + np.array([[1, 0], [0, 0]])[..., None]
         )
-        grids = {f"grid-cases-{seeds}": ({"own": values}, {}) for seeds in ("reported", "others")}
-        one = {f"grid-cases-{ONE_RUN}": ({"own": values[..., :1]}, {})}
+        grids: Any = {f"grid-cases-{seeds}": ({"own": values}, {}) for seeds in ("reported", "others")}
+        one: Any = {f"grid-cases-{ONE_RUN}": ({"own": values[..., :1]}, {})}
         return replace(study, read=study.read | grids | one)
 
     for mask, verdict in (([True] * 3, HOLDS), ([False] * 3, FAILS), ([False, True, False], OPEN)):
@@ -253,16 +254,7 @@ def test_names_follow_the_data_after_the_shift(study) -> None:
     assert not np.array_equal(moved, study.data["unshifted_overall"][at][days - 1])
 
 
-def test_findings_are_written_between_their_marks(study, tmp_path) -> None:
-    path = tmp_path / "page.md"
-    path.write_text(f"before\n{START}\nold 123\n{END}\nafter\n")
-    assert write_findings(study, path)
-    text = path.read_text()
-    assert text.startswith(f"before\n{START}")
-    assert text.endswith(f"{END}\nafter\n")
-    assert findings(study) in text
-    assert "old 123" not in text
-    assert not write_findings(study, path)
-    path.write_text("no marks")
-    with pytest.raises(ValueError, match="must have the lines"):
-        write_findings(study, path)
+def test_findings_count_the_claims_and_have_one_row_for_each(study) -> None:
+    text = findings(study)
+    assert text.startswith("On the record, ")
+    assert len(re.findall(r"^\| “", text, re.MULTILINE)) == len(covid_claims(study))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from spillover.studies.covid import run_study
+from spillover.studies.covid import CovidPlan, run_study, validation_days
 from spillover.studies.covid.numbers import NUMBERS
+from spillover.studies.covid.plan import PICTURE_SEED, SEED_ROOM
 from spillover.studies.covid.record import covid_italy
 from spillover.studies.covid.report.checks import recovery
 from tests.record import NEEDS_RECORD
@@ -25,6 +26,20 @@ def written() -> str:
 
 def test_the_findings_are_in_the_document() -> None:
     assert written().startswith("On the record, 20 shifts × 10 seeds: ")
+
+
+def test_the_settings_in_the_document_are_the_defaults() -> None:
+    text, plan = " ".join(DOCUMENT.read_text(encoding="utf-8").split()), CovidPlan()
+    cells = len(plan.discounts) * len(plan.explorations)
+    for words in (
+        f"**Data sets.** {len(plan.shifts)} shifts k × {plan.seeds} seeds. The number {100 * SEED_ROOM} × base seed + "
+        f"{SEED_ROOM} k + s",
+        f"NDC-SEM (γ = {plan.discount:g}, ξ = {plan.exploration:g})",
+        f"drawn from seed {PICTURE_SEED}",
+        f"{cells} × {len(plan.shifts)} learners",
+        f"({', '.join(map(str, validation_days()[:2]))}, ..., {validation_days()[-1]})",
+    ):
+        assert words in text
 
 
 def test_what_the_data_page_says_of_a_simulated_outbreak() -> None:

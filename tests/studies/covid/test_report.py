@@ -221,7 +221,9 @@ def test_every_figure_is_narrow_enough_for_a_small_screen(study) -> None:
         figure = figures.figure_of(drawn(kind))
         assert figure.get_figwidth() <= 6.2
         small = [
-            text.get_text() for text in figure.findobj(Text) if text.get_text().strip() and text.get_fontsize() < 8
+            text.get_text()
+            for text in figure.findobj(Text)
+            if text.get_text().strip() and float(text.get_fontsize()) < 8
         ]
         assert small == []
 
@@ -254,7 +256,7 @@ def test_arrows_keep_off_the_names_of_other_regions() -> None:
     ax = covid.schematic_figure(adjacency, record.latitude, record.longitude, record.regions)
     place = places(record.latitude, record.longitude)
     page = Page(place, np.full(21, RADIUS), (), frame_of(place))
-    arrows = [p for p in ax.patches if str(p.get_label()).startswith("_A[")]
+    arrows: list[Any] = [p for p in ax.patches if str(p.get_label()).startswith("_A[")]
     assert len(arrows) == 25
     for arrow in arrows:
         i, j = map(int, re.findall(r"\d+", str(arrow.get_label())))

@@ -34,7 +34,7 @@ class CovidStudy(Study):
         return lambda: self.run(plan, record, request)
 
     def run(self, plan: CovidPlan, record: CovidRecord, request: Request) -> Findings:
-        """Compute and report in this process: it takes half a minute.
+        """Compute and report in this process: it takes a few minutes.
 
         Simulated data have their own folder, so that they never replace results of the record.
         """

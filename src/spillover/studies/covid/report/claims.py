@@ -437,8 +437,8 @@ def tuning(study: CovidResults) -> Iterator[Claim]:
         "“we tune the parameters of NDC-SEM by performing a grid search and set them to γ = 0.85 and ξ = 0.1 […] we "
         "[…] chose parameters that resulted in the highest estimated cumulative overall reward”",
         f"on the run that figures show, searched as in the paper, the best cell is γ = {discount:g}, ξ = "
-        f"{exploration:g} and the paper's is in place {shown} of {cells}. On {len(ranks)} single runs it is the best "
-        f"in {int((ranks == 1).sum())}, with places from {ranks.min()} to {ranks.max()} (median "
+        f"{exploration:g} and the paper's is in place {shown} of {cells}. On {len(ranks)} single runs (λ fixed) it is "
+        f"the best in {int((ranks == 1).sum())}, with places from {ranks.min()} to {ranks.max()} (median "
         f"{np.median(ranks):.0f}); {single_winners(study, 'cases')} different cells win",
         one_run_verdict(np.append(ranks, shown)),
         "Bar: the best cell in most single runs; it does not hold if it is the best in none. The paper searched one "

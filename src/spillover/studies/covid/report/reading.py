@@ -38,8 +38,8 @@ def reading(study: CovidResults) -> str:
             "Shift.",
             f"On day {study.about['change']} the study moves the data of all regions k places along the alphabetical "
             f"list: names stay, data move. With k = {k}, “{first}” has the cases of {moved} from that day on. The "
-            f"paper draws one k; here every k from {min(plan.shifts)} to {max(plan.shifts)} is used, with {plan.seeds} "
-            f"data sets each. These are the runs: {sample_size(study)}.",
+            f"paper draws one k from 1 to {len(study.regions) - 1}; here {len(plan.shifts)} are used, with "
+            f"{plan.seeds} data sets each. These are the runs: {sample_size(study)}.",
         ),
         (
             "Reward.",
