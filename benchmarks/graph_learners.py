@@ -62,7 +62,7 @@ def microseconds(learner: Any, n: int, batch: tuple[int, ...], rounds: int) -> f
 
 
 def main() -> None:
-    for n, batch, rounds in ((10, (256,), 300), (1000, (), 10)):
+    for n, batch, rounds in ((10, (256,), 300), (100, (), 100)):
         for learner in (SparseGraph(), PayoffWeights(), InstrumentGraph(), AdaptiveGraph()):
             cost = microseconds(learner, n, batch, rounds)
             print(f"N = {n}, batch {batch}: {type(learner).__name__:16s} {cost:10.2f} us a learner and round")

@@ -10,7 +10,8 @@ from spillover import validate
 from spillover.report.figures.style import WIDTH, figure_of, new_axes
 from spillover.types import Array
 
-MOST_WRITTEN = 12  # discounts, up to which there is room for values in the cells
+ROOM = 45  # characters beside each other in the cells, that can be read
+MOST_LABELS = 12  # explorations, up to which each has its label
 
 
 def grid_figure(
@@ -44,10 +45,11 @@ def grid_figure(
     mark_best(target, row, column)
     if circled is not None:
         circle(target, position(explorations, circled[1]), position(discounts, circled[0]))
-    if rows <= MOST_WRITTEN:
-        write_cells(target, values.T, image)
+    texts = cell_texts(values.T)
+    if rows * max(map(len, texts.ravel())) <= ROOM:
+        write_cells(target, values.T, texts, image)
     target.set_xticks(np.arange(rows), [f"{v:.6g}" for v in np.ravel(discounts)])
-    named = [k for k, v in enumerate(np.ravel(explorations)) if columns <= MOST_WRITTEN or is_power(float(v))]
+    named = [k for k, v in enumerate(np.ravel(explorations)) if columns <= MOST_LABELS or is_power(float(v))]
     target.set_yticks(named, [power_label(np.ravel(explorations)[k]) for k in named])
     thin_labels(target, rows)
     target.set(xlabel="discount γ", ylabel="exploration ξ", title=title)
@@ -82,16 +84,21 @@ def circle(ax: Axes, row: int | None, column: int | None) -> None:
         )  # fmt: skip
 
 
-def write_cells(ax: Axes, values: Array, image: Any) -> None:
-    """Each value in its cell, white on dark."""
+def cell_texts(values: Array) -> Any:
+    """Every value as text, with three digits of the largest; nothing where there is none."""
     largest = float(np.nanmax(np.abs(values)))
     decimals = int(np.clip(2 - np.floor(np.log10(max(largest, 1e-9))), 0, 4))
+    return np.array([[f"{v:.{decimals}f}" if np.isfinite(v) else "" for v in row] for row in values])
+
+
+def write_cells(ax: Axes, values: Array, texts: Any, image: Any) -> None:
+    """Each value in its cell, white on dark."""
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
             red, green, blue, _ = image.cmap(image.norm(value))
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
             ax.text(
-                column, row, f"{value:.{decimals}f}", ha="center", va="center", fontsize=7.0,
+                column, row, texts[row, column], ha="center", va="center", fontsize=7.0,
                 color="white" if dark else "black",
             )  # fmt: skip
 
