@@ -23,8 +23,8 @@ def made_up_cells(name: str) -> pd.DataFrame:
     once = load_experiment("synthetic").policies[ONCE].policy("50")
     frames = []
     for (policy, delay), player in used.items():
-        best = (cells == [value_of(player, key) for key in cells]).all(axis=1)
-        good = (cells == [value_of(once, key) for key in cells]).all(axis=1) & (policy == SOURCES[TUNED].policy)
+        best = cells.eq([value_of(player, str(key)) for key in cells]).all(axis=1)
+        good = cells.eq([value_of(once, str(key)) for key in cells]).all(axis=1) & (policy == SOURCES[TUNED].policy)
         regret = 1000.0 - 100.0 * best - 60.0 * good
         place = {"world": "fresh", "delay": delay, "policy": policy}
         frames.append(cells.assign(**place, replications=30, final_regret=regret, low=0.0, high=0.0))
