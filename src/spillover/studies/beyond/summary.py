@@ -39,21 +39,19 @@ def parameters(results: Results) -> str:
     for family, records in families_run(results, MAIN[:3]):
         if {PRINTED, TUNED, OURS} <= records.keys():
             share, ours = paired_ratio(records[TUNED], records[PRINTED]), paired_ratio(records[TUNED], records[OURS])
-            parts.append(
-                f"{format_ci(share, 2)} at D = {family.delay} (still {float(ours.mean):.1f} times that of "
-                "Switching-SEM)"
-            )
+            against_ours = f"{float(ours.mean):.1f} times that of Switching-SEM"
+            parts.append(f"{format_ci(share, 2)} at D = {family.delay} ({against_ours})")
     if not parts:
         return "NDC-SEM was not run with two sets of parameters."
     return (
-        "Tuned for each delay on other worlds, NDC-SEM has this part of the regret that it has with the paper's "
+        "Tuned for each delay on other worlds, NDC-SEM has this many times the regret that it has with the paper's "
         f"printed parameters: {', '.join(parts)}."
     )
 
 
 def claims(results: Results) -> str:
     found = beyond_claims(results)
-    return f"Of our own claims on these policies, {verdict_counts(found)}." if found else "No claim can be decided."
+    return f"Of what we claim about these policies, {verdict_counts(found)}." if found else "No claim can be decided."
 
 
 def numbers(results: Results) -> pd.DataFrame:
