@@ -16,7 +16,7 @@ def readme(results: Results) -> str:
         f"Tuned for each delay on other worlds, NDC-SEM {standing(results, TUNED)}. With the parameters that the paper "
         f"prints it {standing(results, PRINTED)}; with one setting for all delays it {standing(results, ONCE)}."
     )
-    return fill(text, 120)
+    return fill(text, 120, break_on_hyphens=False)
 
 
 def regret(results: Results) -> str:
