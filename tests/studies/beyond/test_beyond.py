@@ -12,6 +12,7 @@ from spillover.report import figures
 from spillover.studies import load_experiment, write_report
 from spillover.studies.beyond import claims as beyond_claims
 from spillover.studies.beyond import families as beyond
+from spillover.studies.beyond.numbers import NUMBERS
 from spillover.studies.beyond.sweeps import ARM_DELAYS, FOR_ANOTHER, SWEEPS, UNITS, by_policy, multiples
 from tests.report.examples import made_up, ratios
 
@@ -141,6 +142,14 @@ def test_the_parameters_for_a_delay_are_right_at_that_delay(results):
         delay = policy.removeprefix("ndc-sem-for-")
         same = (results.record("all", delay, name).regret for name in (policy, "ndc-sem-tuned"))
         np.testing.assert_array_equal(*same)
+
+
+def test_every_number_for_the_documents_is_markdown(results):
+    for write in NUMBERS.values():
+        text = write(results)
+        assert re.search(r"\d", text)
+        assert "<" not in text
+        assert text == text.strip()
 
 
 def test_the_best_of_the_papers_is_the_one_with_the_least_regret():
