@@ -1,4 +1,4 @@
-"""Learning the graph (eq. Optimization-A): sufficient statistics in, adjacency and weights out.
+"""Learning the graph (Eq. 9): sufficient statistics in, adjacency and weights out.
 
 Row i of the estimate minimises a'Ga - 2c'a + sparsity * sum(a) over a >= 0 on the columns allowed for it, with
 G = sum y y' and c = sum (y_i - z_i) y. G and the residual correlations Q = (Y - Z)Y' - A G are kept by rank-one

@@ -184,7 +184,7 @@ def scores(weights: Array, index: Array) -> Array:
 
 
 def choose_by_scores(state: MeansState, index: Array, learner: GraphLearner, rng: Rng) -> Choice:
-    """The arms with the highest weights times index (eq. Optimization-x), after the initialisation."""
+    """The arms with the highest weights times index (Eq. 12), after the initialisation."""
     best = top_arms(scores(state.graph.weights, index), state.budget, rng)
     return Choice(follow_plan(state.plan, state.rounds, best), memo=learner.remember(state.graph))
 

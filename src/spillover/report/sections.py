@@ -117,8 +117,9 @@ def final_regret(results: Results, titles: Mapping[str, str]) -> str:
             caption = f"{regret_title(world, titles)}: final expected regret, mean [95% interval]"
             tables.append(f'<div class="wide">{html_table(show_final(final_table(records)), caption=caption)}</div>')
     note = (
-        "<p>The blind rounds are the first D + 1, before any outcome arrives. The reference is the delayed oracle; "
-        "ratios are paired. The last column is the share of replications in which a policy has the lowest regret.</p>"
+        "<p>The blind rounds are the first D + 1, before any outcome arrives. Ratios are those to the regret of the "
+        "delayed oracle, paired. The last column is the share of replications in which a policy has the lowest "
+        "regret.</p>"
     )
     return note + "".join(tables)
 

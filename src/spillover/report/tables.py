@@ -129,7 +129,7 @@ def difference_table(differences: Sequence[Difference]) -> pd.DataFrame:
 def parameter_table(
     experiment: "Experiment", policies: Sequence[str] | None = None, delays: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """The parameters of each policy at each delay (table:PolicyParams); delays with equal parameters share a row."""
+    """The parameters of each policy at each delay (the paper's Table I); delays with equal parameters share a row."""
     rows: list[dict[str, Any]] = []
     for name in policies if policies is not None else list(experiment.policies):
         entry = experiment.policies[name]
@@ -152,15 +152,14 @@ def part_class(value: Any) -> Any:
 
 
 def show_final(frame: pd.DataFrame) -> pd.DataFrame:
-    """`final_table` for readers: mean and interval in one cell, as text."""
+    """`final_table` for readers: mean and interval in one cell, as text; few enough columns for a narrow page."""
     return pd.DataFrame(
         {
             "delay": frame["delay"],
             "policy": frame["label"],
             "final regret": spans(frame, "final_regret", ",.0f"),
             "of which blind": [format_value(v, ",.0f") for v in frame["blind_regret"]],
-            "after the blind rounds": spans(frame, "later_regret", ",.0f"),
-            "ratio to the reference": spans(frame, "ratio", ".2f"),
+            "ratio": spans(frame, "ratio", ".2f"),
             "ratio after the blind rounds": spans(frame, "later_ratio", ".2f"),
             "best in": [format_value(v, ".0%") for v in frame["best_share"]],
         }
@@ -206,7 +205,7 @@ def html_table(frame: pd.DataFrame, *, caption: str = "", text: Collection[str] 
 
 
 def table_cell(text: str, style: str) -> str:
-    """A cell; an interval may go to a line of its own on a narrow page, but no number is broken."""
+    """A cell; an interval may go to lines of its own on a narrow page, but no number is broken."""
     mean, bracket, interval = text.partition(" [")
     if not bracket or not interval.endswith("]"):
         return f'<td style="{style}">{escape(text)}</td>'
@@ -228,8 +227,12 @@ def column_texts(values: Iterable[Any]) -> list[str]:
 def shared_format(numbers: Sequence[float]) -> str:
     """A format in which all numbers of a column can be read: as many decimals as they have, at most four digits.
 
+    A number that is not 0 is never shown as 0, unless others are in the thousands.
+
     >>> shared_format([0.985, 0.9]), shared_format([1234.5, 2.0]), shared_format([1e-10, 0.01]), shared_format([1 / 3])
     ('.3f', ',.0f', '.0e', '.4f')
+    >>> shared_format([0.001, 10.0])
+    '.3f'
     """
     sizes = [abs(number) for number in numbers if np.isfinite(number) and number != 0]
     if not sizes:
@@ -238,7 +241,8 @@ def shared_format(numbers: Sequence[float]) -> str:
         return next(form for form in (".0e", ".1e", ".2e", ".3e") if exact(sizes, form) or form == ".3e")
     if max(sizes) >= 1000:
         return ",.0f"
-    most = int(np.clip(3 - np.floor(np.log10(max(sizes))), 0, 4))
+    digits, needed = (int(-np.floor(np.log10(size))) for size in (max(sizes), min(sizes)))
+    most = max(min(3 + digits, 4), needed)
     return next(f".{k}f" for k in range(most + 1) if exact(sizes, f".{k}f") or k == most)
 
 

@@ -17,7 +17,7 @@ ONE_ARM = 1 - 1e-6  # counts are whole numbers: a bound closer than this proves 
 def top_arms(scores: Array, budget: int | IntArray, rng: Rng) -> BoolArray:
     """The at most `budget` arms with the highest positive scores; ties are broken uniformly at random.
 
-    The payoff is linear in the decision, so this is the exact maximiser of eq. Optimization-x.
+    The payoff is linear in the decision, so this is the exact maximiser of Eq. 12.
 
     >>> top_arms(np.array([0.1, np.inf, -1.0, 0.3]), 2, Rng(0)).astype(int)
     array([0, 1, 0, 1])

@@ -1,4 +1,4 @@
-"""The graph as in the paper (fig:ExmpModel): arms on a line, red arcs for A, blue inputs from below."""
+"""The graph as in the paper (Fig. 1): arms on a line, red arcs for A, blue inputs from below."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -35,7 +35,7 @@ def ratio_figure(
     title: str = "",
     styles: Mapping[str, Style] | None = None,
 ) -> Axes:
-    """Optimality ratio of each stationary period with 95% intervals, as bars grouped by period (fig:Opt-Ratio)."""
+    """Optimality ratio of each stationary period with 95% intervals, as bars grouped by period (Fig. 6)."""
     validate.require(len(records) > 0, "records", records, "at least one")
     styles = {**styles_for(r.policy for r in records), **(styles or {})}
     target = ax or new_axes(WIDTH, 3.4)

@@ -22,7 +22,7 @@ def means_figure(
     ax: Axes | None = None,
     title: str = "",
 ) -> Axes:
-    """Expected instantaneous reward of every arm over time, one row for each arm (fig:MeanRewards-Synthtic).
+    """Expected instantaneous reward of every arm over time, one row for each arm (Fig. 5).
 
     means: (rounds, n), row t - 1 for round t. Ten lines in one panel are hard to follow, more so in grey; so each arm
     has its own row, from 0 to 1 (or the largest mean). best: (rounds, n), the arms of the optimal set, filled darker.

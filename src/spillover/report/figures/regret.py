@@ -32,7 +32,7 @@ def regret_figure(
     title: str = "",
     styles: Mapping[str, Style] | None = None,
 ) -> Axes:
-    """Cumulative expected regret with 95% bands, one line per policy; vertical lines at changes (fig:Reg-Synthetic).
+    """Cumulative expected regret with 95% bands, one line per policy; vertical lines at changes (Fig. 2).
 
     Axes that are given get no legend: `figure_legend` makes one for several of them.
     """

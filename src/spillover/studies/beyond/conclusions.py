@@ -1,5 +1,7 @@
 """The sentence that each sweep ends with, computed from its numbers."""
 
+import numpy as np
+
 from spillover.metrics import Interval
 from spillover.report.claims import format_ci
 from spillover.report.tables import paired_ratio
@@ -17,6 +19,8 @@ from spillover.studies.beyond.sweeps import (
     Sweep,
     by_policy,
 )
+
+FAR = 4.0  # so many times the delayed oracle's regret is a world in which a policy has failed
 
 
 def conclusion(sweep: Sweep, found: list[Multiple]) -> str:
@@ -80,8 +84,27 @@ def misdated(found: list[Multiple]) -> str:
 
 
 def density(found: list[Multiple]) -> str:
-    """How the multiples move from the sparsest to the densest graph."""
-    return trend(found, "From the fewest to the most edges")
+    """How the multiples move from the sparsest to the densest graph, and that a few worlds decide the last one."""
+    own = list(by_policy(found, OURS).values())
+    parts = [trend(found, "From the fewest to the most edges"), few_worlds(own[-1]) if own else ""]
+    return " ".join(part for part in parts if part)
+
+
+def few_worlds(one: Multiple) -> str:
+    """How unequal worlds are: the median world, the worst ones, and whether their graph was learned."""
+    own, oracle = (record.regret[:, -1] for record in (one.record, one.reference))
+    worst = own > FAR * oracle
+    if not worst.any():
+        return ""
+    error = one.record.graph_error[:, -1]
+    return (
+        f"With {one.setting.name} the mean is that of a few worlds: {one.record.label} has "
+        f"{float(np.median(own / oracle)):.2f} times the delayed oracle's regret in the median world, and more than "
+        f"{FAR:g} times in {int(worst.sum())} of {len(own)}. An arm that gave no reward when it was tried has shown "
+        "nothing of its effects; Switching-SEM takes them to be small, and may not try it again. The mean squared "
+        f"error of its graph after the last round is {float(error[worst].mean()):.3f} in these worlds, "
+        f"{float(error[~worst].mean()):.3f} in the others."
+    )
 
 
 def changed(found: list[Multiple]) -> str:

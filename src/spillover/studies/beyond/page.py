@@ -62,7 +62,10 @@ def over_time(results: Results, draw: Draw) -> str:
     records = {family.title: list(found.values()) for family, found in families}
     if not records:
         return "<p>There are no results at D = 50.</p>"
-    caption = "Cumulative expected regret by round at D = 50, mean and 95% band; vertical lines: changes of the means."
+    caption = (
+        "Cumulative expected regret by round at D = 50, mean and 95% band; vertical lines: changes of the means. "
+        "NDC-SEM is tuned for D = 50 on other worlds, has the parameters that the paper prints, or counts pulls in flight."
+    )
     return draw("beyond-regret", regret_panels(records)[0], caption)
 
 
@@ -94,7 +97,7 @@ def sweep_parts(results: Results, draw: Draw) -> Iterator[Part]:
         if len({one.setting for one in found}) > 1:
             caption = (
                 f"{sweep.title}: final expected regret divided by that of the delayed oracle, with 95% intervals over "
-                f"{worlds_of(found)} fresh worlds."
+                f"{worlds_of(found)}."
             )
             figure = draw(f"beyond-{sweep.name}", ratios_figure(sweep_ratios(found)), caption)
             said = f"<p><b>{escape(conclusion(sweep, found))}</b></p>"

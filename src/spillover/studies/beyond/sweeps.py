@@ -102,10 +102,11 @@ SWEEPS = (MISTUNED, MISDATED, DENSITY, CHANGED, UNITS, ARM_DELAYS)
 
 
 class Multiple(NamedTuple):
-    """A policy in a setting: its record and its regret over the delayed oracle's."""
+    """A policy in a setting: its record, that of the delayed oracle, and the ratio of their regrets."""
 
     setting: Setting
     record: Record
+    reference: Record
     ratio: Interval
 
 
@@ -115,8 +116,9 @@ def multiples(results: Results, sweep: Sweep) -> list[Multiple]:
     for setting in sweep.settings:
         records = {r.policy: r for r in results.records(world=setting.world, delay=setting.delay)}
         if REFERENCE in records:
+            oracle = records[REFERENCE]
             own = [records[policy] for policy in sweep.policies if policy in records]
-            found += [Multiple(setting, record, paired_ratio(record, records[REFERENCE])) for record in own]
+            found += [Multiple(setting, record, oracle, paired_ratio(record, oracle)) for record in own]
     return found
 
 
@@ -132,5 +134,10 @@ def by_policy(found: list[Multiple], policy: str) -> dict[str, Multiple]:
     return {one.setting.name: one for one in found if one.record.policy == policy}
 
 
-def worlds_of(found: list[Multiple]) -> int:
-    return min(len(one.record.replications) for one in found)
+def worlds_of(found: list[Multiple]) -> str:
+    """The number of worlds; more where some settings have more."""
+    counts = [len(one.record.replications) for one in found]
+    if min(counts) == max(counts):
+        return f"{counts[0]} fresh worlds"
+    more = dict.fromkeys(one.setting.name for one in found if len(one.record.replications) == max(counts))
+    return f"{min(counts)} fresh worlds ({max(counts)} with {' and '.join(more)})"

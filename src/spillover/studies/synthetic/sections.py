@@ -24,7 +24,7 @@ from spillover.report.figures import (
 from spillover.report.figures.graph import EDGE_STYLES, INPUT, arc, edges_of, input_depth, point_on
 from spillover.report.figures.style import WIDTH
 from spillover.report.sections import Draw
-from spillover.report.tables import html_table, paired_difference, parameter_table
+from spillover.report.tables import html_table, paired_difference, parameter_table, short_exponent
 from spillover.rng import Purpose, Rng
 from spillover.studies.synthetic.measures import best_of_all, recovery
 from spillover.studies.synthetic.names import (
@@ -42,6 +42,10 @@ from spillover.studies.synthetic.summary import SHOWN
 from spillover.studies.synthetic.tuned import SYMBOLS, compare, read_searches
 from spillover.types import BoolArray
 
+NDC_SEM_SHOWN = (
+    "NDC-SEM has the parameters that were tuned for each delay on other worlds, and beside them those that the paper "
+    "prints."
+)
 WITHOUT = ("no-graph", "no-discount", "by-arrival", "no-graph-no-discount", "no-graph-by-arrival", "random-start")
 
 
@@ -57,20 +61,20 @@ def one_world(results: Results, draw: Draw) -> str:
     ratio = draw(
         "optimality-ratio-picture",
         ratio_panels(ratio_records(results, "picture"))[0],
-        f"Optimality ratio by stationary period in this world, mean and 95% interval of {runs} runs (the paper's "
-        "fig. Opt-Ratio).",
+        f"The paper's Fig. 6: optimality ratio by stationary period in this world, mean and 95% interval of {runs} "
+        f"runs. {NDC_SEM_SHOWN}",
     )
     return note + figure + ratio
 
 
 def regret(results: Results, world: str, draw: Draw) -> str:
-    """The paper's fig. Reg-Synthetic, with both tunings of NDC-SEM."""
+    """The paper's Fig. 2, with both tunings of NDC-SEM."""
     found = general.studies(results, world)
     count = len(next(iter(found.values()))[0].replications)
     caption = (
-        f"Cumulative expected regret by round (the paper's fig. Reg-Synthetic), mean and 95% band of {count} "
-        "replications; vertical lines: changes of the means. The delayed oracle knows the means of the latest round "
-        "whose outcome has arrived."
+        f"The paper's Fig. 2: cumulative expected regret by round, mean and 95% band of {count} replications; vertical "
+        "lines: changes of the means. The delayed oracle knows the means of the latest round whose outcome has "
+        f"arrived. {NDC_SEM_SHOWN}"
     )
     return draw(f"regret-{world}", regret_panels(found)[0], caption)
 
@@ -91,8 +95,8 @@ def ratio_records(results: Results, world: str) -> dict[str, list[Record]]:
 
 def adaptation(results: Results, draw: Draw) -> str:
     caption = (
-        "Optimality ratio by stationary period: the share of the oracle's arms that a policy chooses. Mean and "
-        "95% interval over fresh worlds."
+        "The paper's Fig. 6 over fresh worlds: optimality ratio by stationary period, the share of the oracle's arms "
+        f"that a policy chooses. Mean and 95% interval. {NDC_SEM_SHOWN}"
     )
     return draw("optimality-ratio", ratio_panels(ratio_records(results, "fresh"))[0], caption)
 
@@ -184,8 +188,10 @@ def printed_rank(results: Results, cells: pd.DataFrame, delay: str) -> str:
 
 
 def cell_text(values: dict[str, float]) -> str:
-    forms = {"discount": ".3f", "exploration": ".1e", "graph.sparsity": ".1e"}
-    return ", ".join(f"{SYMBOLS[name]} = {value:{forms[name]}}" for name, value in values.items())
+    forms = {"discount": ".3f", "exploration": ".1e", "graph.sparsity": ".0e"}
+    return ", ".join(
+        f"{SYMBOLS[name]} = {short_exponent(format(value, forms[name]))}" for name, value in values.items()
+    )
 
 
 def sensitivity(results: Results, cells: pd.DataFrame, draw: Draw) -> str:
@@ -202,7 +208,7 @@ def sensitivity(results: Results, cells: pd.DataFrame, draw: Draw) -> str:
             measure="mean final regret", circled=(float(printed.discount), float(printed.exploration)),
         )  # fmt: skip
     caption = (
-        "Sensitivity of NDC-SEM: mean final expected regret on the worlds of the search, by γ and ξ. Star: the best "
+        "Sensitivity of NDC-SEM to its parameters: mean final expected regret on the worlds of the search, by γ and ξ. Star: the best "
         "cell; circle: the cell that the paper prints. Good cells lie on a line: a slower discount needs a larger ξ, "
         "because the bonus of an idle arm grows as γ^(-k/2)."
     )
@@ -222,7 +228,7 @@ def model(draw: Draw) -> str:
     for arm in range(len(matrix)):
         name_arrow(ax, arm, 0.8 * input_depth(len(matrix), edges), f"F[{arm + 1},{arm + 1}]", INPUT)
     caption = (
-        "The paper's Fig. 1 (fig. ExmpModel): four arms, the effects A[i,j] of overall reward j on overall reward i, "
+        "The paper's Fig. 1: four arms, the effects A[i,j] of overall reward j on overall reward i, "
         "and the instantaneous rewards z from below, with gains F, which are 1 from there on."
     )
     note = (
@@ -251,7 +257,7 @@ def graph(results: Results, draw: Draw) -> str:
     pair = draw(
         "graph-learned",
         graph_pair(truth, first.adjacency[0], names=first.arms or None)[0],
-        f"The true graph of one world, and the estimate of NDC-SEM after the last round (D = {first.delay}, "
+        f"The true graph of one world, and the estimate of NDC-SEM (tuned) after the last round (D = {first.delay}, "
         "replication 0). An edge j → i is the effect of arm j's overall reward on arm i's.",
     )
     return over_time + pair
@@ -297,8 +303,12 @@ def ablations(results: Results, draw: Draw) -> str:
         )
         for row, other in zip(rows, others, strict=True):
             row[f"D = {delay}"] = format_ci(paired_interval(other, full))
-    figure = draw("ablation", panels[0], "Paired differences, mean and 95% interval; filled: the interval excludes 0.")
-    caption = "More regret than NDC-SEM, mean [95% interval]"
+    differences = (
+        "Final expected regret minus that of NDC-SEM, tuned for each delay: paired differences, mean and 95% interval; "
+        "filled: the interval excludes 0."
+    )
+    figure = draw("ablation", panels[0], differences)
+    caption = "More regret than NDC-SEM, tuned for each delay, mean [95% interval]"
     return body + figure + html_table(pd.DataFrame(rows), caption=caption, text=("NDC-SEM with",))
 
 
@@ -322,13 +332,10 @@ def payoffs(results: Results) -> str:
 
 
 def parameters(results: Results) -> str:
-    """The paper's table PolicyParams, with every tuning."""
+    """The paper's Table I, with every tuning."""
     frame = parameter_table(results.experiment, [name for name in SHOWN if name != ORACLE], DELAYS)
-    forms = {"discount γ": ".3f", "exploration ξ": ".1e", "graph.sparsity λ": ".1e"}
-    shown = pd.DataFrame({"policy": frame["policy"], "delay": frame["delay"]})
-    for name, form in forms.items():
-        shown[name] = ["–" if pd.isna(value) else format(float(value), form) for value in frame[name]]
-    caption = "Parameters (the paper's table PolicyParams is the rows of the printed ones)"
+    shown = frame[["policy", "delay", "discount γ", "exploration ξ", "graph.sparsity λ"]].fillna("–")
+    caption = "Parameters; the rows of the printed ones are the paper's Table I"
     return html_table(shown, caption=caption, text=("policy", "delay"))
 
 
@@ -346,7 +353,6 @@ def picture_world(results: Results, draw: Draw) -> str:
     best = np.stack([world.best(t) for t in rounds])
     ax = means_figure(means, best=best, names=world.arms, changes=world.changes)
     caption = (
-        "Expected instantaneous reward of each arm over time in this world (the paper's fig. MeanRewards-Synthtic); "
-        "dark: the optimal set."
+        "The paper's Fig. 5: expected instantaneous reward of each arm over time, in this world; dark: the optimal set."
     )
     return draw("means", ax, caption)

@@ -26,7 +26,8 @@ def data(study: CovidResults, draw: Draw) -> str:
     recorded = draw(
         "recorded-cases",
         recorded_panels(np.array(study.about["cases"]), study.days, study.regions)[0],
-        f"Daily new cases of the 21 regions, {study.days[0]} to {study.days[-1]}, before any preparation.",
+        f"The paper's Fig. 7: daily new cases of the 21 regions, {study.days[0]} to {study.days[-1]}, before any "
+        "preparation.",
     )
     at = (study.plan.picture, 0)
     expected = study.data["expected"][at]
@@ -40,8 +41,8 @@ def data(study: CovidResults, draw: Draw) -> str:
     means = draw(
         "expected-cases",
         ax,
-        "Expected region-specific daily cases: the means of the densities estimated on the lockdown window, changed by "
-        f"the shift on day 40; {shown_run(study)}. Filled: the five highest.",
+        "The paper's Fig. 8: expected region-specific daily cases, the means of the densities estimated on the "
+        f"lockdown window, changed by the shift on day 40; {shown_run(study)}. Filled: the five highest.",
     )
     text = (
         f"<p>{study.about['negative_counts']} negative counts in the lockdown window (corrections by the "
@@ -56,7 +57,7 @@ def abbreviations(study: CovidResults) -> str:
     pairs = list(zip(study.regions, study.about["names"], strict=True))
     rows = [[text for pair in pairs[k::7] for text in pair] for k in range(7)]
     columns = [f"{what}{' ' * k}" for k in range(len(rows[0]) // 2) for what in ("short", "region")]
-    return html_table(pd.DataFrame(rows, columns=columns), caption="The regions", text=columns)
+    return html_table(pd.DataFrame(rows, columns=columns), caption="The regions (the paper's Table II)", text=columns)
 
 
 def rename(ax: Axes, labels: dict[str, str]) -> None:

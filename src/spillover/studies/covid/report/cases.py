@@ -20,7 +20,7 @@ TRUE, PREDICTED, LAST = "#BDBDBD", "#D55E00", "#000000"
 def recorded_panels(
     cases: Array, days: Sequence[date], regions: Sequence[str], *, axes: Sequence[Axes] | None = None
 ) -> list[Axes]:
-    """Daily new cases of every region, one panel each with its own scale (fig:OrgCovidData).
+    """Daily new cases of every region, one panel each with its own scale (Fig. 7).
 
     cases: (days, regions). On one scale only Lombardia would be visible.
     """
@@ -60,7 +60,7 @@ def prediction_panels(
     naive: Array | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> list[Axes]:
-    """True against predicted overall cases of every region, one panel for each validation day (fig:Error).
+    """True against predicted overall cases of every region, one panel for each validation day (Fig. 3).
 
     true, predicted, naive: (days, regions); naive is marked by dots: what was last known of the region at that time.
     """

@@ -102,7 +102,7 @@ def estimation(study: CovidResults) -> Iterator[Claim]:
     primary = errors[f"{FROM_ALL}, {FINAL}"]
     better = clustered_interval(errors[NAIVE] - primary)
     yield Claim(
-        "V-B, figure on validation days",
+        "V-B, Fig. 3",
         "“NDC-SEM efficiently estimates the regions' overall daily new cases using the delayed feedback”",
         f"{FROM_ALL} with the final graph is off by {format_ci(clustered_interval(primary), 1)} cases per region on "
         f"the validation days 25 to 75, {float(primary.mean()) / level:.0%} of the mean ({level:,.0f}); the value last "
@@ -158,7 +158,7 @@ def helps(study: CovidResults) -> Claim:
     regret = {name: study.played(SEMI, name).regret[..., -1] for name in ("ndc-sem", "ndc-sem-no-graph")}
     saved = regret["ndc-sem-no-graph"] - regret["ndc-sem"]
     return Claim(
-        "V-B, figure on validation days",
+        "V-B, Fig. 3",
         "“[NDC-SEM efficiently estimates the cases], which helps to improve the decision-making process”",
         f"reward of all days with the learned graph minus that without one, by the common graph: "
         f"{format_ci(clustered_interval(values))} cases (of {format_number(without[..., -1].mean())}), above 0 in "
@@ -185,7 +185,7 @@ def selection(study: CovidResults) -> Iterator[Claim]:
     every = float((counts > 0).mean())
     rival = only_after(study, "sem-ucb").sum(axis=-1)
     yield Claim(
-        "V-B, figure of the selected regions",
+        "V-B, Fig. 4",
         "“NDC-SEM adaptively selects the regions over time; that is why some selected regions after the change point "
         "differ from those selected before the change point”",
         f"{format_ci(clustered_interval(counts), 1)} regions are chosen from day 40 on and on no day from 25 to 39; at "
@@ -198,7 +198,7 @@ def selection(study: CovidResults) -> Iterator[Claim]:
     all_three = np.asarray(new[..., at].all(axis=-1))
     shares = ", ".join(f"{NAMED[r]} {new[..., study.regions.index(r)].mean():.0%}" for r in NAMED)
     yield Claim(
-        "V-B, figure of the selected regions",
+        "V-B, Fig. 4",
         "“For example, Marche, Abruzzo, and Valle d'Aosta regions are selected only after the change point.”",
         f"all three in {runs_won(all_three)}; each in these shares of the runs: {shares}",
         HOLDS if all_three.mean() > 0.5 else OPEN if all_three.any() else FAILS,
@@ -301,7 +301,7 @@ def rewards(study: CovidResults) -> Iterator[Claim]:
     )
     late = gain(study, "cases", "own")
     yield Claim(
-        "Appendix, figure of the estimated cumulative overall reward",
+        "Appendix, Fig. 9",
         "“after the change point at day 40, NDC-SEM performs better than SEM-UCB […] Consequently, the selected "
         "regions by NDC-SEM yield higher accumulated overall rewards than those by SEM-UCB.”",
         f"on days 40 to 80, each by its own final graph: {format_ci(clustered_interval(late))} cases more, above 0 in "
@@ -313,7 +313,7 @@ def rewards(study: CovidResults) -> Iterator[Claim]:
     before, after = daily_gains(study, "cases", "own")
     more = clustered_interval(after - before)
     yield Claim(
-        "Appendix, figure of the estimated cumulative overall reward",
+        "Appendix, Fig. 9",
         "“[NDC-SEM performs better after day 40] due to the fact that it considers the effects of non-stationarity and "
         "the delay”",
         f"its gain over SEM-UCB is {format_ci(clustered_interval(before))} cases a day on days 25 to 39 and "

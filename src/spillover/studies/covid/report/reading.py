@@ -29,6 +29,11 @@ def reading(study: CovidResults) -> str:
             "tries all regions.",
         ),
         (
+            "Parameters.",
+            f"NDC-SEM has the parameters that the paper prints (γ = {plan.discount:g}, ξ = {plan.exploration:g}, its "
+            "Table I), everywhere but in the section on tuning. SEM-UCB has none but λ.",
+        ),
+        (
             "Region-specific and overall cases.",
             "z of a region are the new cases that started there, known for chosen regions only; y are all its new "
             "cases, those that came from other regions included: y = A y + z. A is the graph, A[i, j] the effect of "

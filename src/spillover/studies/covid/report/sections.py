@@ -68,8 +68,8 @@ def estimates(study: CovidResults, draw: Draw) -> str:
     first = draw(
         "error",
         panels[0],
-        "Overall daily new cases (7-day mean) and the prediction A y + z on four validation days, with the graph of "
-        f"NDC-SEM after the last day, as in the paper; {shown_run(study)}. Names follow the data: after the shift of "
+        "The paper's Fig. 3: overall daily new cases (7-day mean) and the prediction A y + z on four validation days, "
+        f"with the graph of NDC-SEM after the last day; {shown_run(study)}. Names follow the data: after the shift of "
         "day 40, too, bars have the name of the region whose cases they are. The dots are the last values known at "
         "decision time, 4 days old. A y + z uses the same day's cases of all other regions, which are not known on "
         f"that day. Its error is below that of the dots in {runs_won(below)}.",
@@ -124,9 +124,9 @@ def selection(study: CovidResults, draw: Draw) -> str:
     figure = draw(
         "selection",
         ax,
-        f"Regions chosen by NDC-SEM on each day, as in the paper; {shown_run(study)}. Lines: end of the initialisation "
-        "(day 21), the change (day 40), and the first day on which an outcome from after the change is known (day 44). "
-        "Only black cells are free choices. Names stay where they are, data move on day 40.",
+        f"The paper's Fig. 4: regions chosen by NDC-SEM on each day; {shown_run(study)}. Lines: end of the "
+        "initialisation (day 21), the change (day 40), and the first day on which an outcome from after the change is "
+        "known (day 44). Only black cells are free choices. Names stay where they are, data move on day 40.",
     )
     words = (
         f"<p>In this run {int(new[at].sum())} regions are chosen only after the change (not on days 25 to 39): {here}. "
@@ -146,9 +146,9 @@ def rewards(study: CovidResults, draw: Draw) -> str:
     one = draw(
         "one-run-reward",
         days_figure({name: found[name]["own"][k : k + 1, :1] for name in names[:2]}, labels=LABELS, change=change),
-        "Trend of estimated cumulative overall reward, in cases, each policy by its own final graph; one run, as in "
-        f"the paper: {shown_run(study)}. More means that the chosen regions account for more cases. NDC-SEM ends above "
-        f"SEM-UCB in {runs_won(total)}, and gains on it after day 40 in {runs_won(late)} and {shifts_won(late)}. At "
+        "The paper's Fig. 9: trend of estimated cumulative overall reward, in cases, each policy by its own final "
+        f"graph; one run: {shown_run(study)}. More means that the chosen regions account for more cases. NDC-SEM ends "
+        f"above SEM-UCB in {runs_won(total)}, and gains on it after day 40 in {runs_won(late)} and {shifts_won(late)}. At "
         f"the end the difference is {format_number(total[k, 0])} in this run, which is in place "
         f"{int((total > total[k, 0]).sum()) + 1} of {total.size}, and {format_number(total.mean())} on average.",
     )
@@ -263,20 +263,25 @@ def radii(study: CovidResults) -> str:
 
 
 def contributions(study: CovidResults) -> str:
+    """The table of regions; places are written into the cells that they rank, so that a narrow page has all columns."""
     table = contribution_table(study)
     share = "chosen by NDC-SEM, days 25–39"
-    table[share] = [f"{v:.0%}" for v in table[share]]
-    for name, digits in (
-        (RECORDED, 1),
-        ("region-specific cases a day", 1),
-        ("contribution", 1),
-        ("weight", 2),
-    ):
-        table[name] = [f"{v:,.{digits}f}" for v in table[name]]
+    frame = pd.DataFrame(
+        {
+            "region": [f"{place}. {name}" for place, name in zip(table.iloc[:, 0], table["region"], strict=True)],
+            f"{RECORDED} (place)": [
+                f"{cases:,.1f} ({place})" for cases, place in zip(table[RECORDED], table["place by cases"], strict=True)
+            ],
+            "region-specific cases a day": [f"{v:,.1f}" for v in table["region-specific cases a day"]],
+            "weight": [f"{v:.2f}" for v in table["weight"]],
+            "contribution": [f"{v:,.1f}" for v in table["contribution"]],
+            share: [f"{v:.0%}" for v in table[share]],
+        }
+    )
     caption = (
         "Regions by contribution (weight × expected region-specific cases), before the shift; means over all data sets"
     )
-    return f'<div class="wide">{html_table(table, caption=caption, text=("region",))}</div>'
+    return f'<div class="wide">{html_table(frame, caption=caption, text=("region",))}</div>'
 
 
 def payoff(study: CovidResults) -> str:

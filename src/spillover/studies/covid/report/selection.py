@@ -25,7 +25,7 @@ def selection_figure(
     ax: Axes | None = None,
     title: str = "",
 ) -> Axes:
-    """Regions x days, one rectangle for each chosen region (fig:SuperArmSelection).
+    """Regions x days, one rectangle for each chosen region (Fig. 4).
 
     x, forced, best: (days, regions). Grey: days of the initialisation. Orange, hatched: forced choices of regions
     without any outcome. Black: free choices. Blue frames: the optimal set. lines: last day of the initialisation, day

@@ -43,9 +43,9 @@ def comparison(study: CovidResults) -> str:
     found = {scale: clustered_interval(gain(study, scale, "own")) for scale in SCALE_LABELS}
     cases, unit = (more_or_fewer(interval) for interval in found.values())
     return (
-        f"After the study's artificial change of day {study.about['change']} NDC-SEM's choices account for {cases} "
-        f"than SEM-UCB's with data in cases, and for {unit} with data on [0, 1], each policy measured by its own graph "
-        f"as in the paper: {conclusion(*found.values())}."
+        f"After the study's artificial change of day {study.about['change']}, measured as in the paper, NDC-SEM's "
+        f"choices account for {cases} than SEM-UCB's with data in cases, and for {unit} with data on [0, 1]: "
+        f"{conclusion(*found.values())}."
     )
 
 
@@ -72,15 +72,14 @@ def limits(study: CovidResults) -> str:
     errors = {k: float(v.mean()) for k, v in later_errors(prediction_errors(study), len(study.days)).items()}
     graph, naive = errors[f"{FROM_ALL}, {AT_DECISION}"], errors[NAIVE]
     return (
-        "The study does not say where to intervene: the cases that started in a region are drawn from the spring of "
-        "2020, not measured, the recorded cases do not react to choices, and out of sample the learned graph is off by "
-        f"{format_number(graph, 1)} cases per region and day, "
-        f"{'more' if graph > naive else 'less'} than the last known value ({format_number(naive, 1)})."
+        "The study does not say where to intervene: it is not recorded which cases started in a region, recorded cases "
+        f"do not react to choices, and the learned graph predicts {'worse' if graph > naive else 'better'} than the "
+        f"last known value (off by {format_number(graph, 1)} and {format_number(naive, 1)} cases per region and day)."
     )
 
 
 def verdicts(claims: list[Claim]) -> str:
-    return f"Under the paper's own conditions {verdict_counts(claims)}."
+    return f"Of the paper's claims about Covid-19, judged under its own conditions, {verdict_counts(claims)}."
 
 
 def main_numbers(study: CovidResults) -> str:

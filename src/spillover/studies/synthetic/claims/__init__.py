@@ -21,7 +21,7 @@ from spillover.studies.synthetic.claims.graph import (
     learns_structure,
     rich_data,
 )
-from spillover.studies.synthetic.claims.regret import base_arms, outperforms
+from spillover.studies.synthetic.claims.regret import base_arms, delays_degrade, outperforms
 from spillover.studies.synthetic.claims.theory import lemma, order_of_delay, theorem
 
 PARTS = (
@@ -29,6 +29,7 @@ PARTS = (
     complies_faster,
     better_knowledge,
     smoother,
+    delays_degrade,
     alleviates_delay,
     discount_alleviates,
     closely_follows,
@@ -46,8 +47,12 @@ PARTS = (
 
 
 def all_claims(results: Results) -> list[Claim]:
-    """Every claim of the abstract, Sections III to V-A, the conclusion and the appendix on synthetic data, once."""
-    return [part(results) for part in PARTS]
+    """Every claim of the abstract, Sections III to V-A, the conclusion and the appendix on synthetic data, once.
+
+    They are quotations: […] leaves something out, other brackets are ours.
+    """
+    claims = [part(results) for part in PARTS]
+    return [claim._replace(claim=f"“{claim.claim}”") for claim in claims]
 
 
 __all__ = ["PARTS", "all_claims"]

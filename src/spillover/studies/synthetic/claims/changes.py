@@ -162,7 +162,7 @@ def closely_follows(results: Results) -> Claim:
             )
         )
     return Claim(
-        "Appendix, fig. Opt-Ratio",
+        "Appendix, Fig. 6",
         "our algorithm closely follows the super arm choice pattern of the oracle, which means that it can quickly "
         "adapt to changes in the environment",
         "share of the oracle's arms that NDC-SEM chooses, of what the delayed oracle reaches, in the four periods: "
@@ -220,7 +220,7 @@ def sem_ucb_cannot_adapt(results: Results) -> Claim:
         joint(*(sign_verdict(short_of_close(delay)) for delay in DELAYS)),
     )
     return Claim(
-        "Appendix, fig. Opt-Ratio",
+        "Appendix, Fig. 6",
         "SEM-UCB cannot always adapt to sudden changes in the environment",
         "share of changes from which SEM-UCB has not recovered before the next one, against NDC-SEM: "
         + by_delay(

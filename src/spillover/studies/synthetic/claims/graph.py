@@ -143,8 +143,8 @@ def convex(results: Results) -> Claim:
     return Claim(
         "III-A",
         "it guarantees that the optimization problem […] is convex",
-        "The problem is convex, but with and without the regularisation: a sum of squares of affine functions of A, "
-        "over a convex set. What the regularisation adds is sparsity",
+        "the problem is convex with the regularisation and without it: a sum of squares of affine functions of A, over "
+        "a convex set. What the regularisation adds is sparsity",
         HOLDS,
         "By inspection: there is nothing to measure.",
     )
@@ -217,7 +217,7 @@ def identifiable(results: Results) -> Claim:
         "Holds if the outcomes of the first N rounds admit one graph in every world (a matrix of full rank).",
         (
             Variant(
-                "“with probability 1, after the time point θ = N + D + 1 < ∞, Â = A”",
+                "“with probability 1, after the time point θ = N + D + 1 < ∞, Âₜ₋₁ = A holds for all t > θ”",
                 f"worlds with an error below {EXACT:g} at the first recorded round after θ: "
                 f"{by_delay(exact_after_start)}",
                 in_every_world(*(soon(delay) < EXACT for delay in DELAYS)),

@@ -5,7 +5,9 @@ from spillover.metrics import Interval, mean_interval
 from spillover.report.claims import Claim, Variant, final_regret, format_ci, paired_interval, sign_verdict
 from spillover.studies.synthetic.claims.text import by_delay, joint, listed
 from spillover.studies.synthetic.measures import best_of_all
-from spillover.studies.synthetic.names import DELAYS, PRINTED, RIVALS, SEM_UCB, SEM_UCB_TUNED, TUNED, TUNINGS
+from spillover.studies.synthetic.names import BLIND, DELAYS, PRINTED, RIVALS, SEM_UCB, SEM_UCB_TUNED, TUNED, TUNINGS
+
+LEARNING_RIVALS = (SEM_UCB, *BLIND)
 
 
 def differences(results: Results, delay: str, ours: str, rivals: tuple[str, ...] = RIVALS) -> dict[str, Interval]:
@@ -84,6 +86,26 @@ def one_world(results: Results, tuning: str) -> Variant:
         f"one world, as in the paper's figure, {TUNINGS[tuning]}",
         f"mean of {len(own.replications)} runs; the closest rival: {'; '.join(parts)}",
         joint(*verdicts),
+    )
+
+
+def delays_degrade(results: Results) -> Claim:
+    """The regret of every policy that learns, at the longest delay minus that at the shortest one."""
+    short, long = DELAYS[0], DELAYS[-1]
+    found = {
+        results.record("fresh", long, name).label: paired_interval(
+            results.record("fresh", long, name), results.record("fresh", short, name)
+        )
+        for name in (TUNED, PRINTED, *LEARNING_RIVALS)
+    }
+    return Claim(
+        "Abstract",
+        "Such delays degrade the performance of the learning agent in identifying a subset of arms with the optimal "
+        "collective reward in the long run",
+        f"more regret at D = {long} than at D = {short}: "
+        f"{'; '.join(f'{label} {format_ci(difference)}' for label, difference in found.items())}",
+        sign_verdict(*found.values()),
+        "Holds if the intervals of all policies that learn are above 0.",
     )
 
 
