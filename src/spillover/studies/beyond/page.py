@@ -64,7 +64,8 @@ def over_time(results: Results, draw: Draw) -> str:
         return "<p>There are no results at D = 50.</p>"
     caption = (
         "Cumulative expected regret by round at D = 50, mean and 95% band; vertical lines: changes of the means. "
-        "NDC-SEM is tuned for D = 50 on other worlds, has the parameters that the paper prints, or counts pulls in flight."
+        "NDC-SEM is tuned for D = 50 on other worlds, has the parameters that the paper prints, or counts pulls in "
+        "flight."
     )
     return draw("beyond-regret", regret_panels(records)[0], caption)
 

@@ -208,9 +208,9 @@ def sensitivity(results: Results, cells: pd.DataFrame, draw: Draw) -> str:
             measure="mean final regret", circled=(float(printed.discount), float(printed.exploration)),
         )  # fmt: skip
     caption = (
-        "Sensitivity of NDC-SEM to its parameters: mean final expected regret on the worlds of the search, by γ and ξ. Star: the best "
-        "cell; circle: the cell that the paper prints. Good cells lie on a line: a slower discount needs a larger ξ, "
-        "because the bonus of an idle arm grows as γ^(-k/2)."
+        "Sensitivity of NDC-SEM to its parameters: mean final expected regret on the worlds of the search, by γ and "
+        "ξ. Star: the best cell; circle: the cell that the paper prints. Good cells lie on a line: a slower discount "
+        "needs a larger ξ, because the bonus of an idle arm grows as γ^(-k/2)."
     )
     return draw("sensitivity", panels[0], caption)
 

@@ -148,8 +148,8 @@ def rewards(study: CovidResults, draw: Draw) -> str:
         days_figure({name: found[name]["own"][k : k + 1, :1] for name in names[:2]}, labels=LABELS, change=change),
         "The paper's Fig. 9: trend of estimated cumulative overall reward, in cases, each policy by its own final "
         f"graph; one run: {shown_run(study)}. More means that the chosen regions account for more cases. NDC-SEM ends "
-        f"above SEM-UCB in {runs_won(total)}, and gains on it after day 40 in {runs_won(late)} and {shifts_won(late)}. At "
-        f"the end the difference is {format_number(total[k, 0])} in this run, which is in place "
+        f"above SEM-UCB in {runs_won(total)}, and gains on it after day 40 in {runs_won(late)} and {shifts_won(late)}. "
+        f"At the end the difference is {format_number(total[k, 0])} in this run, which is in place "
         f"{int((total > total[k, 0]).sum()) + 1} of {total.size}, and {format_number(total.mean())} on average.",
     )
     first = draw(
