@@ -25,7 +25,7 @@ def microseconds_a_round(policy: sp.NDCSEM, rounds: int = 5000) -> float:
     rng = sp.Rng(0)
     world = sp.SyntheticSEM().draw(rng.at(Purpose.WORLD))
     state = policy.init(world.problem, rng.at(Purpose.START))
-    age, arrived, spent = np.int64(0), np.True_, 0.0
+    age, arrived, spent = np.array(0), np.array(True), 0.0
     for t in range(1, rounds + 1):
         start = perf_counter()
         x = policy.select(state, rng.at(Purpose.CHOICE, t)).x

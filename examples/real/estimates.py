@@ -1,9 +1,14 @@
 """What a careful analyst computes by hand: differences of means, and regressions with robust standard errors."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+
+Matrix: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+Covariance: TypeAlias = Callable[[Matrix], Matrix]  # of the sum of scores, a row for each observation
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ def difference_of_means(outcome: pd.Series, chosen: pd.Series) -> float:
     return float(outcome[chosen == 1].mean() - outcome[chosen == 0].mean())
 
 
-def regression(outcome: pd.Series, regressors: pd.DataFrame, covariance) -> dict[str, Estimate]:
+def regression(outcome: pd.Series, regressors: pd.DataFrame, covariance: Covariance) -> dict[str, Estimate]:
     """Ordinary least squares with a constant; `covariance` sums up the scores (rows: observations)."""
     design = np.column_stack([np.ones(len(regressors)), regressors.to_numpy(float)])
     rank = np.linalg.matrix_rank(design / np.maximum(np.abs(design).max(axis=0), 1e-300))
@@ -40,20 +45,20 @@ def regression(outcome: pd.Series, regressors: pd.DataFrame, covariance) -> dict
     }
 
 
-def clustered(groups: pd.Series):
+def clustered(groups: pd.Series) -> Covariance:
     """Observations of one group (the purchases of a household) may depend on each other."""
 
-    def covariance(scores):
+    def covariance(scores: Matrix) -> Matrix:
         sums = pd.DataFrame(scores).groupby(groups.to_numpy()).sum().to_numpy()
-        return sums.T @ sums
+        return np.asarray(sums.T @ sums)
 
     return covariance
 
 
-def newey_west(lags: int):
+def newey_west(lags: int) -> Covariance:
     """Observations up to so many periods apart may depend on each other."""
 
-    def covariance(scores):
+    def covariance(scores: Matrix) -> Matrix:
         total = scores.T @ scores
         for lag in range(1, lags + 1):
             crossed = scores[lag:].T @ scores[:-lag]

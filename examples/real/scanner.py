@@ -29,7 +29,7 @@ def pooled_effects(
 ) -> dict[tuple[str, str], Estimate]:
     """The same, but all purchases are compared with each other, whoever made them."""
     rows = {brand: regression(sold[brand], promotions, clustered(households)) for brand in sold}
-    return {(arm, brand): rows[brand][arm] for arm in promotions for brand in sold}
+    return {(str(arm), str(brand)): rows[brand][str(arm)] for arm in promotions for brand in sold}
 
 
 def written(table: pd.DataFrame, promotions: pd.DataFrame, sold: pd.DataFrame) -> pd.DataFrame:
@@ -46,5 +46,5 @@ def shown(sold: pd.DataFrame, promotions: pd.DataFrame, households: pd.Series) -
     for arm in promotions:
         for brand in sold:
             raw = difference_of_means(sold[brand], promotions[arm])
-            lines.append(f"{arm:<9}{brand:<9}{raw:>+7.3f}  {found[arm, brand].text()}")
+            lines.append(f"{arm:<9}{brand:<9}{raw:>+7.3f}  {found[str(arm), str(brand)].text()}")
     return "\n".join(lines)
