@@ -12,9 +12,21 @@ from spillover.report import figures
 from spillover.studies import load_experiment, write_report
 from spillover.studies.beyond import claims as beyond_claims
 from spillover.studies.beyond import families as beyond
+from spillover.studies.beyond.conclusions import few_worlds
 from spillover.studies.beyond.numbers import NUMBERS
-from spillover.studies.beyond.sweeps import ARM_DELAYS, FOR_ANOTHER, SWEEPS, UNITS, by_policy, multiples
+from spillover.studies.beyond.sweeps import (
+    ARM_DELAYS,
+    DENSITY,
+    FOR_ANOTHER,
+    SWEEPS,
+    UNITS,
+    Multiple,
+    by_policy,
+    multiples,
+)
 from tests.report.examples import made_up, ratios
+
+NO_INTERVAL = Interval(*[np.array(np.nan)] * 3)
 
 
 def small():
@@ -23,7 +35,7 @@ def small():
     worlds = r'kind = "(synthetic|spillover.studies.beyond.units:SyntheticInUnits)"\n'
     text = re.sub(worlds, r'kind = "\1"\nhorizon = 80\nchanges = [30, 60]\n', text)
     text = text.replace("n_arms = 50", "n_arms = 20").replace("changes = [30, 60]\nchanges = []", "changes = []")
-    text = text.replace("replications = 25", "replications = 3").replace("replications = 10", "replications = 2")
+    text = re.sub(r"replications = (\d+)", lambda found: f"replications = {3 if found[1] == '25' else 2}", text)
     text = re.sub(r"(rounds|mean|assumed) = (\d+)", lambda found: f"{found[1]} = {int(found[2]) // 10}", text)
     text = re.sub(r"\[(\d+, )+\d+\]", lambda found: re.sub(r"\d+", lambda d: str(int(d[0]) // 10), found[0]), text)
     text = text.replace("changes = [3, 6]", "changes = [30, 60]")
@@ -150,6 +162,19 @@ def test_every_number_for_the_documents_is_markdown(results):
         assert re.search(r"\d", text)
         assert "<" not in text
         assert text == text.strip()
+
+
+def test_a_mean_that_a_few_worlds_decide_is_said_to_be_one():
+    oracle, ours = made_up("delayed-oracle"), made_up("ndc-sem", label="Switching-SEM")
+    regret = oracle.regret * np.array([0.5, 0.6, 0.7, 0.8, 0.9, 13.0])[:, None]
+    error = np.full_like(regret, 0.02)
+    error[-1] = 0.1
+    one = Multiple(DENSITY.settings[-1], ours._replace(regret=regret, graph_error=error), oracle, NO_INTERVAL)
+    text = few_worlds(one)
+    assert text.startswith("With 45 edges the mean is that of a few worlds: Switching-SEM has 0.75 times")
+    assert "more than 4 times in 1 of 6." in text
+    assert text.endswith("is 0.100 in these worlds, 0.020 in the others.")
+    assert few_worlds(one._replace(record=one.record._replace(regret=regret / 4))) == ""
 
 
 def test_the_best_of_the_papers_is_the_one_with_the_least_regret():

@@ -70,8 +70,17 @@ def test_outperforms_needs_every_rival_at_every_delay(invented):
     assert "SEM-UCB minus NDC-SEM 200" in claim.finding
     invented.final("400", "cts", 50.0)
     assert regret.outperforms(invented.results).verdict == FAILS
-    assert "has the least regret of all policies at D = 50 and D = 200" in standing(invented.results, TUNED)
-    assert "has more than CTS at D = 400" in standing(invented.results, TUNED)
+    assert standing(invented.results, TUNED) == (
+        "at D = 50 and D = 200 (the closest, SEM-UCB, has 200 and 200 more), and it has more than CTS at D = 400"
+    )
+
+
+def test_delays_degrade_if_every_policy_that_learns_loses_by_them(invented):
+    all_regrets(invented, lambda name, delay: float(delay))
+    assert regret.delays_degrade(invented.results).verdict == HOLDS
+    assert regret.delays_degrade(invented.results).finding.count(" 350 [") == 6
+    invented.final("400", "ftrl", 20.0)
+    assert regret.delays_degrade(invented.results).verdict == FAILS
 
 
 def test_a_rival_that_cannot_be_told_apart_is_named(invented):

@@ -65,6 +65,7 @@ def test_every_claim_appears_once_with_a_verdict(results):
         OPEN,
     }
     assert all(claim.bar for claim in claims)
+    assert all(claim.claim[0] == "“" and claim.claim[-1] == "”" for claim in claims)
 
 
 def test_without_searches_the_page_says_so(results, quick_figures, tmp_path):

@@ -79,8 +79,8 @@ def misdated(found: list[Multiple]) -> str:
         if ratios:
             where = max(ratios, key=lambda name: float(ratios[name].mean))
             label = dated[where].record.label
-            parts.append(f"{label} has at most {format_ci(ratios[where], 2)} times its regret (at {where})")
-    return f"Without dates, {', and '.join(parts)}." if parts else ""
+            parts.append(f"{format_ci(ratios[where], 2)} for {label} (at {where})")
+    return f"Doing without dates multiplies the regret by up to {', and by up to '.join(parts)}." if parts else ""
 
 
 def density(found: list[Multiple]) -> str:
@@ -117,8 +117,8 @@ def trend(found: list[Multiple], start: str) -> str:
     for policy in (OURS, TUNED):
         if len(own := list(by_policy(found, policy).values())) > 1:
             first, last = (format_ci(own[k].ratio, 2) for k in (0, -1))
-            parts.append(f"that of {own[0].record.label} goes from {first} to {last}")
-    return f"{start}, the multiple of the delayed oracle: {'; '.join(parts)}." if parts else ""
+            parts.append(f"from {first} to {last} for {own[0].record.label}")
+    return f"{start}, the regret over the delayed oracle's goes {', and '.join(parts)}." if parts else ""
 
 
 def units(found: list[Multiple]) -> str:
@@ -129,7 +129,10 @@ def units(found: list[Multiple]) -> str:
         if len(own) > 1:
             means = [float(one.ratio.mean) for one in own.values()]
             parts.append(f"{next(iter(own.values())).record.label} {max(means) / min(means):.2f}")
-    return f"From one unit to another the multiple changes by up to a factor of: {', '.join(parts)}." if parts else ""
+    if not parts:
+        return ""
+    factors = ", ".join(parts)
+    return f"From one unit to another the regret over the delayed oracle's changes by up to this factor: {factors}."
 
 
 def arm_delays(found: list[Multiple]) -> str:
@@ -144,7 +147,8 @@ def arm_delays(found: list[Multiple]) -> str:
     if not parts:
         return ""
     return (
-        f"Over the regret with {found[0].setting.name}, waiting for the slowest arm costs at most: {'; '.join(parts)}."
+        f"Waiting for the slowest arm multiplies the regret with {found[0].setting.name} by up to "
+        f"{', and by up to '.join(parts)}."
     )
 
 

@@ -1,6 +1,7 @@
 """Numbers of the study for the documents, as Markdown."""
 
 from collections.abc import Callable
+from textwrap import fill
 
 from spillover.experiments import Record, Results
 from spillover.experiments import open_results as load
@@ -61,7 +62,8 @@ def varied(results: Results) -> str:
 
 def conclusions(results: Results) -> str:
     """The sentence that each sweep ends with."""
-    return "\n".join(f"- **{sweep.title}.** {conclusion(sweep, multiples(results, sweep))}" for sweep in SWEEPS)
+    points = (f"- **{sweep.title}.** {conclusion(sweep, multiples(results, sweep))}" for sweep in SWEEPS)
+    return "\n".join(fill(point, 120, subsequent_indent="  ", break_on_hyphens=False) for point in points)
 
 
 def readme(results: Results) -> str:

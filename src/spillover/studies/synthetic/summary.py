@@ -5,7 +5,7 @@ import pandas as pd
 from spillover.experiments import Results
 from spillover.metrics import mean_interval
 from spillover.report.claims import Claim, final_regret, format_ci, verdict_counts
-from spillover.report.tables import html_table
+from spillover.report.short import short_body
 from spillover.studies.synthetic.claims import all_claims
 from spillover.studies.synthetic.claims.regret import closest, differences
 from spillover.studies.synthetic.claims.text import listed
@@ -28,17 +28,25 @@ def in_short(results: Results, claims: list[Claim] | None = None) -> str:
     worlds = len(results.record("fresh", DELAYS[0], TUNED).replications)
     counts = verdict_counts(all_claims(results) if claims is None else claims)
     sentences = (
-        f"Tuned for each delay on other worlds, as the paper tunes, NDC-SEM {standing(results, TUNED)}.",
-        f"With the parameters that the paper prints it {standing(results, PRINTED)}; with one setting for all delays "
-        f"it {standing(results, ONCE)}.",
+        *tunings(results),
         f"Of the paper's claims outside its Covid-19 study, each with a row below, {counts}.",
     )
     caption = f"Final expected regret over {worlds} fresh worlds, mean [95% interval]; less is better"
-    return f"<p>{' '.join(sentences)}</p>{html_table(regret_table(results), caption=caption)}"
+    return short_body(sentences, regret_table(results), caption)
+
+
+def tunings(results: Results) -> tuple[str, str]:
+    """Where NDC-SEM stands with each set of parameters, in two sentences."""
+    return (
+        f"Tuned for each delay on other worlds, NDC-SEM has less regret than all other policies "
+        f"{standing(results, TUNED)}.",
+        f"With the parameters that the paper prints that is so {standing(results, PRINTED)}; with one setting for all "
+        f"delays, {standing(results, ONCE)}.",
+    )
 
 
 def standing(results: Results, tuning: str) -> str:
-    """Where NDC-SEM has the least regret of all, where some rival cannot be told apart, and where one is better.
+    """At which delays NDC-SEM has the least regret, where some rival cannot be told apart, and where one is better.
 
     A rival is told apart if the 95% interval of the paired difference excludes 0.
     """
@@ -49,23 +57,23 @@ def standing(results: Results, tuning: str) -> str:
         better = [label for label, d in found.items() if float(d.high) < 0]
         open_ones = [label for label, d in found.items() if float(d.low) <= 0 <= float(d.high)]
         if better:
-            worse.append(f"has more than {listed(better)} at D = {delay}")
+            worse.append(f"it has more than {listed(better)} at D = {delay}")
         elif open_ones:
-            unclear.append(f"cannot be told apart from {listed(open_ones)} at D = {delay}")
+            unclear.append(f"it cannot be told apart from {listed(open_ones)} at D = {delay}")
         else:
             best.append(f"D = {delay}")
             rival = closest(found)
             leads.setdefault(rival, []).append(f"{float(found[rival].mean):,.0f}")
-    nearest = "; ".join(f"{rival}, the closest rival, has {listed(more)} more" for rival, more in leads.items())
-    parts = [f"has the least regret of all policies at {listed(best)} ({nearest})"] if best else []
-    return listed([*parts, *merged(unclear), *merged(worse)])
+    nearest = "; ".join(f"the closest, {rival}, has {listed(more)} more" for rival, more in leads.items())
+    first = f"at {listed(best)} ({nearest})" if best else "at no delay"
+    return ", and ".join([first, *merged(unclear), *merged(worse)])
 
 
 def merged(parts: list[str]) -> list[str]:
     """Parts that differ only in the delay as one.
 
-    >>> merged(["cannot be told apart from A at D = 1", "cannot be told apart from A at D = 2"])
-    ['cannot be told apart from A at D = 1 and D = 2']
+    >>> merged(["it cannot be told apart from A at D = 1", "it cannot be told apart from A at D = 2"])
+    ['it cannot be told apart from A at D = 1 and D = 2']
     """
     places: dict[str, list[str]] = {}
     for part in parts:

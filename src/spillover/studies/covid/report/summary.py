@@ -1,13 +1,11 @@
 """What a reader should take away from the Covid-19 study, in three sentences and a small table."""
 
-from html import escape
-
 import numpy as np
 import pandas as pd
 
 from spillover.metrics import Interval
 from spillover.report.claims import Claim, verdict_counts
-from spillover.report.tables import html_table
+from spillover.report.short import short_body
 from spillover.studies.covid.plan import LITERAL
 from spillover.studies.covid.report.claims import covid_claims
 from spillover.studies.covid.report.measures import (
@@ -34,8 +32,9 @@ WARNING = (
 
 def in_short(study: CovidResults, claims: list[Claim] | None = None) -> str:
     """Three sentences, and the main numbers."""
-    sentences = " ".join((comparison(study), limits(study), verdicts(claims or covid_claims(study))))
-    return f"{WARNING if study.simulated else ''}<p>{escape(sentences)}</p>{main_numbers(study)}"
+    sentences = (comparison(study), limits(study), verdicts(claims or covid_claims(study)))
+    caption = f"Estimated cases that go back to the chosen regions, days {study.about['change']} to {len(study.days)}"
+    return (WARNING if study.simulated else "") + short_body(sentences, main_numbers(study), caption)
 
 
 def comparison(study: CovidResults) -> str:
@@ -82,7 +81,7 @@ def verdicts(claims: list[Claim]) -> str:
     return f"Of the paper's claims about Covid-19, judged under its own conditions, {verdict_counts(claims)}."
 
 
-def main_numbers(study: CovidResults) -> str:
+def main_numbers(study: CovidResults) -> pd.DataFrame:
     """Rewards after the change, by the two graphs and on the two scales."""
     rows = []
     for score in ("own", "common"):
@@ -94,6 +93,4 @@ def main_numbers(study: CovidResults) -> str:
             ]
             rows.append([words, SCORES[score], *totals, format_ci(clustered_interval(values)), runs_won(values)])
     columns = ["data", "measured by", "NDC-SEM", "SEM-UCB", "NDC-SEM − SEM-UCB [95%]", "NDC-SEM ahead in"]
-    caption = f"Estimated cases that go back to the chosen regions, days {study.about['change']} to {len(study.days)}"
-    table = html_table(pd.DataFrame(rows, columns=columns), caption=caption, text=("data", "measured by"))
-    return f'<div class="wide">{table}</div>'
+    return pd.DataFrame(rows, columns=columns)
