@@ -33,12 +33,12 @@ def small():
     """The shipped file with short worlds, few replications and shorter delays under the same names."""
     text = load_experiment("beyond").text
     worlds = r'kind = "(synthetic|spillover.studies.beyond.units:SyntheticInUnits)"\n'
-    text = re.sub(worlds, r'kind = "\1"\nhorizon = 80\nchanges = [30, 60]\n', text)
-    text = text.replace("n_arms = 50", "n_arms = 20").replace("changes = [30, 60]\nchanges = []", "changes = []")
+    text = re.sub(worlds, r'kind = "\1"\nhorizon = 60\nchanges = [20, 40]\n', text)
+    text = text.replace("n_arms = 50", "n_arms = 20").replace("changes = [20, 40]\nchanges = []", "changes = []")
     text = re.sub(r"replications = (\d+)", lambda found: f"replications = {3 if found[1] == '25' else 2}", text)
     text = re.sub(r"(rounds|mean|assumed) = (\d+)", lambda found: f"{found[1]} = {int(found[2]) // 10}", text)
     text = re.sub(r"\[(\d+, )+\d+\]", lambda found: re.sub(r"\d+", lambda d: str(int(d[0]) // 10), found[0]), text)
-    text = text.replace("changes = [3, 6]", "changes = [30, 60]")
+    text = text.replace("changes = [2, 4]", "changes = [20, 40]")
     return replace(parse_experiment(text), study="beyond")
 
 

@@ -40,7 +40,7 @@ def tunings(results: Results) -> tuple[str, str]:
     return (
         f"Tuned for each delay on other worlds, NDC-SEM has less regret than all other policies "
         f"{standing(results, TUNED)}.",
-        f"With the parameters that the paper prints that is so {standing(results, PRINTED)}; with one setting for all "
+        f"With the parameters that the paper prints, that is so {standing(results, PRINTED)}; with one setting for all "
         f"delays, {standing(results, ONCE)}.",
     )
 
