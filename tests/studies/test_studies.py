@@ -31,7 +31,9 @@ def test_results_say_which_study_they_are_of(tmp_path):
 
 
 @pytest.mark.parametrize("name", [study.name for study in SHIPPED])
-def test_an_experiment_of_ones_own_with_the_name_of_a_study_is_not_taken_for_it(name, tmp_path, monkeypatch):
+def test_an_experiment_of_ones_own_with_the_name_of_a_study_is_not_taken_for_it(
+    name, tmp_path, monkeypatch, quick_figures
+):
     """It has none of the policies that the paper's claims are about."""
     monkeypatch.chdir(tmp_path)
     Path("mine.toml").write_text(OWN.replace('"synthetic"', f'"{name}"', 1))
@@ -49,7 +51,7 @@ def test_an_experiment_of_ones_own_with_the_name_of_a_study_is_not_taken_for_it(
     assert (folder / "report.html").read_bytes() == before
 
 
-def test_a_part_of_the_synthetic_study_has_the_page_of_any_experiment(tmp_path):
+def test_a_part_of_the_synthetic_study_has_the_page_of_any_experiment(tmp_path, quick_figures):
     part = replace(parse_experiment(OWN), study="synthetic")
     part = part.changed(policies=list(part.policies)[:1], replications=2)
     run_experiment(part, tmp_path, progress=False)
