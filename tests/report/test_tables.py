@@ -102,7 +102,7 @@ def test_the_parameters_of_each_delay() -> None:
         ["NDC-SEM", "50, 400", 0.985, 1e-10, 1e-3],
         ["NDC-SEM", "200", 0.985, 1e-6, 1e-3],
     ]
-    assert list(table.columns) == ["policy", "delay", "discount γ", "exploration ξ", "graph.sparsity λ"]
+    assert list(table.columns) == ["policy", "delay", "discount γ", "exploration ξ", "sparsity λ"]
     assert table["policy"].tolist()[2:] == ["random"]
     page = tables.html_table(table)
     assert ">1e−10<" in page
@@ -116,6 +116,7 @@ def test_text_for_a_page() -> None:
     shown = tables.show_final(tables.final_table(records))
     assert shown["final regret"][0].count(",") >= 1
     assert shown["best in"].tolist() == ["100%", "–"]
+    assert len(shown.columns) == 7  # more do not fit a page of 400 pixels
     page = tables.html_table(shown, caption="D = 50 & more")
     assert "&lt;b&gt;A &amp; B" in page
     assert "<caption>D = 50 &amp; more</caption>" in page
@@ -129,6 +130,10 @@ def test_the_numbers_of_a_column_have_one_format() -> None:
     page = tables.html_table(frame)
     for cells in (("1e−10", "1e−2", "–"), ("0.985", "0.900", "0.500"), ("1,235", "7", "0")):
         assert all(f">{cell}<" in page for cell in cells)
+
+
+def test_a_small_number_is_not_shown_as_nothing() -> None:
+    assert ">0.001<" in tables.html_table(pd.DataFrame({"lambda": [1e-3, 10.0]}))
 
 
 def test_a_number_stays_whole_and_its_interval_may_go_to_another_line() -> None:

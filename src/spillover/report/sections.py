@@ -1,6 +1,6 @@
 """The sections of the default page: text, tables and figures from the results of any experiment."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 import pandas as pd
@@ -124,9 +124,11 @@ def final_regret(results: Results, titles: Mapping[str, str]) -> str:
     return note + "".join(tables)
 
 
-def parameters(results: Results) -> str:
+def parameters(results: Results, without: Sequence[str] = ()) -> str:
+    """The parameters of the policies that are compared; without: columns that say nothing new."""
     table = parameter_table(results.experiment, main_policies(results), main_delays(results))
-    return f'<div class="wide">{html_table(table.fillna("–"), text=("policy",))}</div>'
+    shown = table.drop(columns=list(without), errors="ignore").fillna("–")
+    return f'<div class="wide">{html_table(shown, text=("policy",))}</div>'
 
 
 def settings(results: Results) -> str:

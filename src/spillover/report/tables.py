@@ -141,9 +141,18 @@ def parameter_table(
             parameters = {**tuned, **{key: part_class(value) for key, value in given.items()}}
             same.setdefault(repr(sorted(parameters.items())), ([], parameters))[0].append(delay)
         for at, parameters in same.values():
-            cells = {f"{key} {SYMBOLS[key]}" if key in SYMBOLS else key: value for key, value in parameters.items()}
+            cells = {heading(key): value for key, value in parameters.items()}
             rows.append({"policy": entry.label, "delay": ", ".join(at), **cells})
     return pd.DataFrame(rows).astype(object)
+
+
+def heading(key: str) -> str:
+    """The heading of a parameter, with the symbol that the paper has for it.
+
+    >>> heading("graph.sparsity"), heading("pending")
+    ('sparsity λ', 'pending')
+    """
+    return f"{key.rpartition('.')[2]} {SYMBOLS[key]}" if key in SYMBOLS else key
 
 
 def part_class(value: Any) -> Any:

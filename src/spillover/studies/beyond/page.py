@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from html import escape
 
 from spillover.experiments import Results
+from spillover.report import sections
 from spillover.report.claims import claims_body
 from spillover.report.figures import ratios_figure, regret_panels
-from spillover.report.page import Part, provenance
+from spillover.report.page import Part
 from spillover.report.page import page_parts as general_parts
 from spillover.report.sections import Draw
 from spillover.report.tables import final_table, html_table, show_final
@@ -15,6 +16,8 @@ from spillover.studies.beyond.conclusions import conclusion
 from spillover.studies.beyond.families import MAIN, VARIED, families_run, family_table, oracle_ratios
 from spillover.studies.beyond.summary import in_short
 from spillover.studies.beyond.sweeps import SWEEPS, multiples, sweep_ratios, worlds_of
+
+GRAPH = ("graph",)  # the same learner wherever it is a parameter
 
 
 def page_parts(results: Results, draw: Draw) -> Iterator[Part]:
@@ -28,7 +31,8 @@ def page_parts(results: Results, draw: Draw) -> Iterator[Part]:
     yield "regret", "Regret over time", over_time(results, draw)
     yield "varied", "Variations of the setting", varied(results, draw)
     yield from sweep_parts(results, draw)
-    yield from provenance(results)
+    yield "parameters", "Parameters", sections.parameters(results, without=GRAPH)
+    yield "settings", "Settings, seeds, versions", sections.settings(results)
 
 
 def papers_setting(results: Results, draw: Draw) -> str:

@@ -334,7 +334,7 @@ def payoffs(results: Results) -> str:
 def parameters(results: Results) -> str:
     """The paper's Table I, with every tuning."""
     frame = parameter_table(results.experiment, [name for name in SHOWN if name != ORACLE], DELAYS)
-    shown = frame[["policy", "delay", "discount γ", "exploration ξ", "graph.sparsity λ"]].fillna("–")
+    shown = frame[["policy", "delay", "discount γ", "exploration ξ", "sparsity λ"]].fillna("–")
     caption = "Parameters; the rows of the printed ones are the paper's Table I"
     return html_table(shown, caption=caption, text=("policy", "delay"))
 

@@ -104,6 +104,7 @@ def tuning(study: CovidResults, draw: Draw) -> str:
     )
     paper = f"γ = {study.plan.discount:g}, ξ = {study.plan.exploration:g}"
     caption = f"The best cell by each criterion, over the shifts; the paper's is {paper}"
+    table = table.rename(columns={"discount γ": "γ", "exploration ξ": "ξ"})
     best_cells = html_table(table, caption=caption, text=("scale", "seed", "chosen by"))
     return text + body + f'<div class="wide">{best_cells}</div>'
 
