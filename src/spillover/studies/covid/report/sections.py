@@ -269,7 +269,7 @@ def contributions(study: CovidResults) -> str:
     frame = pd.DataFrame(
         {
             "region": [f"{place}. {name}" for place, name in zip(table.iloc[:, 0], table["region"], strict=True)],
-            f"{RECORDED} (place)": [
+            "recorded cases a day, 7-day means of days 1–39 (place)": [
                 f"{cases:,.1f} ({place})" for cases, place in zip(table[RECORDED], table["place by cases"], strict=True)
             ],
             "region-specific cases a day": [f"{v:,.1f}" for v in table["region-specific cases a day"]],
