@@ -12,7 +12,9 @@ from spillover.kernels.instrumental_solve import (
     EDGE_SCALE,
     SHARED,
     SHARED_WEIGHT,
+    add_least_squares,
     confounding,
+    expected_squares,
     sparse_edges,
     two_stages,
 )
@@ -32,7 +34,10 @@ def confounded(seed, rounds=200):
 
 def test_two_stages_are_two_stage_least_squares():
     f, q, y = confounded(0)
-    precision, product, rest_precision, rest_product = two_stages(f.T @ f, q.T @ f, q.T @ q, f.T @ y, q.T @ y)
+    precision, product, rest_precision, rest_product, rest = two_stages(
+        f.T @ f, q.T @ f, q.T @ q, f.T @ y, q.T @ y, y @ y
+    )
+    assert_allclose(rest, ((y - q @ np.linalg.lstsq(q, y, rcond=None)[0]) ** 2).sum(), rtol=1e-4)
     fitted = q @ np.linalg.lstsq(q, f, rcond=None)[0]
     assert_allclose(np.linalg.solve(precision, product), np.linalg.lstsq(fitted, y, rcond=None)[0], rtol=1e-4)
     whole = np.linalg.solve(precision + rest_precision, product + rest_product)
@@ -42,18 +47,45 @@ def test_two_stages_are_two_stage_least_squares():
 @pytest.mark.parametrize("seed", range(3))
 def test_evidence_for_confounding_is_a_hausman_statistic(seed):
     f, q, y = confounded(seed)
-    precision, product, rest, rest_product = two_stages(f.T @ f, q.T @ f, q.T @ q, f.T @ y, q.T @ y)
+    precision, product, rest, rest_product, _ = two_stages(f.T @ f, q.T @ f, q.T @ q, f.T @ y, q.T @ y, y @ y)
     prior, edges, rounds = np.array([1 / 0.09, 1 / 0.09, 0.01]), 2, len(y)
-    share, excess, rank = confounding(precision, product, rest, rest_product, prior, edges, rounds)
+    shared, variance = np.empty(edges), 1.7
+    excess, rank = confounding(precision, product, rest, rest_product, prior, edges, rounds, variance, shared)
     covariance = np.linalg.inv(precision + np.diag(prior))
     gap = (rest_product - rest @ covariance @ product)[:edges]
     r, v = rest[:edges, :edges], covariance[:edges, :edges]
-    inverse = np.linalg.inv(r + r @ v @ r)
-    statistic = gap @ inverse @ gap
+    spread = r + r @ v @ r
+    statistic = gap @ np.linalg.inv(spread) @ gap
     assert_allclose(excess, statistic - 2.0, rtol=1e-3)
     assert_allclose(rank, 2.0, atol=1e-3)
-    wanted = (statistic - 2.0 + SHARED_WEIGHT * SHARED**2) / (rounds * np.trace(r @ inverse) + SHARED_WEIGHT)
-    assert_allclose(share, min(wanted, 1.0), rtol=1e-3)
+    beyond = np.maximum(gap**2 / np.diag(spread) - 1.0, 0.0)
+    information = variance * np.diag(r) / np.diag(spread)
+    wanted = (beyond + SHARED_WEIGHT * SHARED**2) / (rounds * information + SHARED_WEIGHT)
+    assert_allclose(shared, np.minimum(wanted, 1.0), rtol=1e-3)
+
+
+def test_least_squares_adds_what_products_with_a_random_bias_tell():
+    """The rest of the products is normal around the true ones, with the variance of least squares plus the biases."""
+    f, _, y = confounded(3)
+    rest, rest_product, biases = f.T @ f, f.T @ y, np.array([50.0, 3.0, 20.0])
+    precision, product = np.zeros((3, 3)), np.zeros(3)
+    share = add_least_squares(precision, product, rest, rest_product, biases, 0.5)
+    information = np.linalg.inv(rest + np.diag(biases))
+    assert_allclose(precision, 0.5 * rest @ information @ rest, rtol=1e-9)
+    assert_allclose(product, 0.5 * rest @ information @ rest_product, rtol=1e-9)
+    assert_allclose(share, np.trace(precision) / np.trace(rest), rtol=1e-9)
+
+
+def test_expected_squares_are_those_of_a_sample_of_the_posterior():
+    f, _, y = confounded(4)
+    together, across, inverse = np.diag([0.04, 0.09]), np.array([[0.3, -0.2]]), np.array([[0.01]])
+    mean = np.array([0.4, 0.1, 0.9])
+    spread = np.zeros((3, 3))
+    spread[:2, :2], spread[2:, :2], spread[:2, 2:] = together, -across @ together, -together @ across.T
+    spread[2:, 2:] = inverse + across @ together @ across.T
+    wanted = ((y - f @ mean) ** 2).sum() + np.trace(f.T @ f @ spread)
+    found = expected_squares(f.T @ f, f.T @ y, y @ y, np.arange(3), mean, together, across, inverse)
+    assert_allclose(found, wanted, rtol=1e-9)
 
 
 def run_sparse_edges(precision, product, signed):

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import spillover as sp
-from spillover.kernels.instrumental_solve import LARGEST_RADIUS, find_weights
+from spillover.kernels.instrumental_weights import LARGEST_RADIUS, find_weights
 
 SHOWN = ("effects", "effects_interval", "spill_interval", "total_interval", "baseline", "score", "edge_interval")
 

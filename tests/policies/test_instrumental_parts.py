@@ -9,7 +9,7 @@ from spillover.delays import ArmDelays
 WORLD = sp.SyntheticSEM(
     n_arms=5, budget=2, edge_density=0.2, horizon=400, changes=(200,), baseline=True, noise=0.1, observes="overall"
 )
-LATE = ArmDelays((5, 10, 20, 30, 40))
+LATE = ArmDelays((2, 5, 10, 20, 80))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,18 +71,18 @@ def mixture_means(
 
 
 @njit
-def expected_outcomes(x, dose, context, coefficients, total_effects, means, p, q, yhat):
-    """E[y | decision, context, past] by the present estimates."""
+def expected_outcomes(x, dose, context, coefficients, total_effects, means, p, q, effects, yhat):
+    """E[y | decision, context, past] by the present estimates, and the own effects of a unit dose."""
     n = x.shape[0]
     own = np.zeros(n)
     for i in range(n):
         for c in range(p):
             own[i] += coefficients[i, n + c] * context[c]
+        effects[i] = means[i]
+        for c in range(q):
+            effects[i] += coefficients[i, n + p + c] * context[1 + c]
         if x[i]:
-            effect = means[i]
-            for c in range(q):
-                effect += coefficients[i, n + p + c] * context[1 + c]
-            own[i] += dose[i] * effect
+            own[i] += dose[i] * effects[i]
     for i in range(n):
         yhat[i] = 0.0
         for j in range(n):
@@ -356,12 +356,12 @@ def missing_variance(i, known, coefficients, edge_variance, noise):
         float64[:, ::1], float64[:, :, ::1], float64[::1], float64[:, ::1], float64[::1], float64[:, ::1],
         float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64[::1],
         float64[:, :], float64[:, :], float64[:, :, :], float64[:, :, :], float64[:, :], float64[:], float64[:, :],
-        boolean[:], float64[:], float64[:], float64[:], boolean[:], float64[:], int64, float64[:],
+        boolean[:], float64[:], float64[:], float64[:], float64[:], boolean[:], float64[:], int64, float64[:],
         float64[:], float64[:], float64[:], int64, int64, boolean,
-        float64[:], float64[:, :], float64[:],
+        float64[:], float64[:], float64[:, :], float64[:],
     ),
     "(k),(k,g),(k,n,m),(k,n),(k,n),(k,n),(n,m),(k,n,m),(n),(k,n),(n),(k,n),(k,n),(k,n),(k,n),(n),(o),(t),"
-    "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(t),(n,n),(n),(n),(n),(n),(n),(c),(),(t),(g),(g),(t),(),(),()->(n),(n,m),(n)",
+    "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(t),(n,n),(n),(n),(n),(n),(n),(n),(c),(),(t),(g),(g),(t),(),(),()->(n),(n),(n,m),(n)",
     writes=(
         "change_round", "mass", "base", "base_share", "base_mean", "base_weight", "sums", "sums_at", "total",
         "total_at", "weight", "weight_at", "ratio", "idle_prior", "changed", "seen", "latest", "detected",
@@ -371,9 +371,9 @@ def instrumental_arrival(
     change_round, mass, base, base_share, base_mean, base_weight, sums, sums_at, total, total_at, weight, weight_at,
     ratio, idle_prior, changed, seen, latest, detected,
     coefficients, edge_variance, slope, rest_covariance, noise, pooled, total_effects,
-    x, dose, z, y, fresh, context, played_at, prior,
+    x, dose, z, y, shock, fresh, context, played_at, prior,
     shares, share_prior, hazards, p, q, arrived,
-    yhat, centre, count,
+    yhat, effects, centre, count,
 ):  # fmt: skip
     """Update all hypotheses with the outcomes of a round that are fresh, however late they arrive.
 
@@ -383,6 +383,7 @@ def instrumental_arrival(
     n, m = sums.shape
     d = n + p + q
     yhat[:] = 0.0
+    effects[:] = 0.0
     centre[:] = 0.0
     count[:] = 0.0
     if not arrived:
@@ -394,7 +395,7 @@ def instrumental_arrival(
     mixture_means(
         mass, base_mean, base_weight, total, total_at, weight, weight_at, changed, prior_mean, prior_weight, means
     )
-    expected_outcomes(x, dose, context, coefficients, total_effects, means, p, q, yhat)
+    expected_outcomes(x, dose, context, coefficients, total_effects, means, p, q, effects, yhat)
     known = np.empty(n, np.bool_)
     any_fresh = False
     for i in range(n):
@@ -423,11 +424,11 @@ def instrumental_arrival(
         for c in range(q):
             observed[n + p + c] = context[1 + c]
         for j in range(n):
-            observed[d + 1 + j] = yhat[j] / dose[i]
+            observed[d + 1 + j] = dose[j] / dose[i] if x[j] else 0.0
         if rewarded:
             observed[d] = z[i] / dose[i]
         else:
-            observed[d] = y[i] / dose[i]
+            observed[d] = (y[i] - shock[i]) / dose[i]
             for j in range(n):
                 if j != i:
                     observed[j] = (y[j] if known[j] else yhat[j]) / dose[i]

@@ -159,19 +159,19 @@ def absorb_reduced(
 @gufunc(
     (
         float64[:, :, :, ::1], float64[:, :, :, ::1], float64[:, :, :, ::1], float64[:, :, ::1], float64[:, :, ::1],
-        float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1],
+        float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], int64[::1],
         float64[:, :], float64[:, :], float64[:, :, :], float64[:, :, :], float64[:, :], boolean[:, :],
-        boolean[:], float64[:], float64[:], float64[:], boolean[:], boolean, float64[:],
-        float64[:], float64[:, :], float64[:], int64, int64, boolean, boolean[:],
+        boolean[:], float64[:], float64[:], float64[:], float64[:], boolean[:], boolean, float64[:],
+        float64[:, :], float64[:], float64[:], float64[:, :], float64[:], int64, int64, boolean, boolean[:],
     ),
-    "(n,t,d,d),(n,t,d,d),(n,t,d,d),(n,t,d),(n,t,d),(n,t),(n,t),(n,t),(n,t),(n,h),(o),"
-    "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(n,n),(n),(n),(n),(n),(n),(),(c),(n),(n,m),(n),(),(),()->()",
-    writes=("ff", "qf", "qq", "fy", "qy", "yy", "rounds", "squares", "freedom", "moments", "learned"),
+    "(n,t,d,d),(n,t,d,d),(n,t,d,d),(n,t,d),(n,t,d),(n,t),(n,t),(n,t),(n,t),(n,h),(n),(o),"
+    "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(n,n),(n),(n),(n),(n),(n),(n),(),(c),(n,n),(n),(n),(n,m),(n),(),(),()->()",
+    writes=("ff", "qf", "qq", "fy", "qy", "yy", "rounds", "squares", "freedom", "moments", "decisions", "learned"),
 )  # fmt: skip
 def absorb_equations(
-    ff, qf, qq, fy, qy, yy, rounds, squares, freedom, moments, learned,
+    ff, qf, qq, fy, qy, yy, rounds, squares, freedom, moments, decisions, learned,
     coefficients, edge_variance, slope, rest_covariance, noise, allowed,
-    x, dose, z, y, fresh, complete, context, yhat, centre, count, p, q, arrived, taken,
+    x, dose, z, y, shock, fresh, complete, context, total_effects, effects, yhat, centre, count, p, q, arrived, taken,
 ):  # fmt: skip
     """Add the outcomes of a round to the statistics of every equation that it completes."""
     taken[0] = False
@@ -182,7 +182,7 @@ def absorb_equations(
     known = np.empty(n, np.bool_)
     for i in range(n):
         known[i] = not math.isnan(y[i])
-    f, g = np.zeros(d), np.zeros(d)
+    f, g, moved = np.zeros(d), np.zeros(d), np.zeros(n)
     for i in range(n):
         rewarded = x[i] and not math.isnan(z[i])
         if known[i] and fresh[i]:
@@ -193,24 +193,30 @@ def absorb_equations(
         if is_learned(i, known, fresh, complete, allowed):
             taken[0] = True
             for j in range(n):
-                f[j], g[j] = (y[j] if known[j] else yhat[j]), yhat[j]
+                f[j] = y[j] if known[j] else yhat[j]
+                moved[j] = dose[j] if x[j] else 0.0
+                usual = decisions[j] / learned[0] if learned[0] > 0 else moved[j]
+                moved[j] -= dose[i] * centre[i, d + 1 + j] if x[i] and not rewarded else usual
             for c in range(p):
                 f[n + c] = context[c]
             for c in range(q):
                 f[n + p + c] = 0.0
-            own, kind, weight = y[i], 0, 1.0
+            own, kind, weight = y[i] - shock[i], 0, 1.0
             if rewarded:
                 own -= z[i]
             elif x[i]:
                 kind, weight = 1, count[i] / (count[i] + dose[i] ** 2)
                 for j in range(n):
                     f[j] -= dose[i] * centre[i, j]
-                    g[j] -= dose[i] * centre[i, d + 1 + j]
                 for c in range(p):
                     f[n + c] -= dose[i] * centre[i, n + c]
                 for c in range(q):
                     f[n + p + c] = dose[i] * (context[1 + c] - centre[i, n + p + c])
                 own -= dose[i] * centre[i, d]
+            for j in range(n):
+                g[j] = 0.0
+                for k in range(n):
+                    g[j] += total_effects[j, k] * effects[k] * moved[k]
             for c in range(n, d):
                 g[c] = f[c]
             f[i] = g[i] = 0.0
@@ -232,3 +238,6 @@ def absorb_equations(
                 )  # fmt: skip
     if taken[0]:
         learned[0] += 1
+        for j in range(n):
+            if x[j]:
+                decisions[j] += dose[j]

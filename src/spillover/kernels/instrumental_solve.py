@@ -12,14 +12,13 @@ EDGE_SCALE: Final = 0.5  # an edge that exists is half normal (normal if signed)
 EDGE_DEVIATION: Final = 0.3  # prior deviation of an edge in the test for confounding
 SHARED: Final = 0.5  # prior correlation between the error of an equation and its regressors ...
 SHARED_WEIGHT: Final = 300.0  # ... and the rounds that this prior is worth
-DOUBTFUL: Final = 0.5  # standard deviations of the evidence from all equations at which it is believed by half ...
-STEEPNESS: Final = 2.0  # ... and how fast belief grows beyond
+DOUBTFUL: Final = 1.5  # standard deviations of the evidence from all equations at which it is believed by half ...
+STEEPNESS: Final = 4.0  # ... and how fast belief grows beyond
 LEAST_ROW_NOISE: Final = 1e-7  # variance of an equation's error, in squared units of the range
 FIRST_ROW_NOISE: Final = 0.02  # its prior value while the arm is not chosen ...
 FIRST_ROW_WEIGHT: Final = 0.5  # ... and the rounds that this is worth
 CHOSEN_WEIGHT: Final = 5.0  # rounds that the variance of all arms together is worth for one arm
 POOLED_WEIGHT: Final = 20.0  # rounds that the prior of that variance is worth
-LARGEST_RADIUS: Final = 0.9  # a graph whose effects would not die out faster is damped
 ENOUGH: Final = 5.0  # outcomes of an arm from which their variance counts
 LEAST_UNIT: Final = 1e-9
 EARLY: Final = 200  # rounds up to which more sweeps are made, ...
@@ -110,8 +109,8 @@ def weighted(statistics, picked, noise):
 
 
 @njit
-def two_stages(ff, qf, qq, fy, qy):
-    """Precision and product that the instruments explain, and those of the rest of the variation."""
+def two_stages(ff, qf, qq, fy, qy, yy):
+    """Precision and product that the instruments explain, those of the rest of the variation, and its squares of y."""
     size = fy.shape[0]
     for a in range(size):
         qq[a, a] += RIDGE * qq[a, a] + 1e-12
@@ -121,14 +120,20 @@ def two_stages(ff, qf, qq, fy, qy):
     precision = product_of(stage, qf)
     precision = 0.5 * (precision + precision.T)
     product = applied(stage, qy)
-    return precision, product, ff - precision, fy - product
+    by_instruments = applied(inverse, qy)
+    rest = yy
+    for a in range(size):
+        rest -= qy[a] * by_instruments[a]
+    return precision, product, ff - precision, fy - product, max(rest, 0.0)
 
 
 @njit
-def confounding(precision, product, rest_precision, rest_product, prior, edges, rounds):
-    """The share of the variation between errors and regressors that is common (a Hausman test, with a prior).
+def confounding(precision, product, rest_precision, rest_product, prior, edges, rounds, variance, shared):
+    """The share of the variation of each regressor that it has in common with the error (a Hausman test, with a prior).
 
-    Returns also by how much the statistic exceeds its expectation without common causes, and this expectation.
+    Returns by how much the statistic of all regressors exceeds its expectation without common causes, and this
+    expectation. variance: of the outcome given the decisions, in units of the noise. The noise itself may be too small,
+    because biased coefficients explain common causes away.
     """
     size = product.shape[0]
     certain = precision.copy()
@@ -154,24 +159,80 @@ def confounding(precision, product, rest_precision, rest_product, prior, edges, 
         spread[a, a] += ridge
     inverse = np.empty((edges, edges))
     invert_symmetric(spread, inverse)
-    statistic, information, rank = 0.0, 0.0, 1.0 * edges
+    statistic, rank = 0.0, 1.0 * edges
     for a in range(edges):
         rank -= ridge * inverse[a, a]
         for b in range(edges):
             statistic += gap[a] * inverse[a, b] * gap[b]
-            information += r[a, b] * inverse[b, a]
-    found = max(statistic - rank, 0.0) + SHARED_WEIGHT * SHARED**2
-    return min(found / (rounds * max(information, 0.0) + SHARED_WEIGHT), 1.0), statistic - rank, rank
+        excess = max(gap[a] * gap[a] / spread[a, a] - 1.0, 0.0)
+        information = max(r[a, a], 0.0) / spread[a, a]
+        shared[a] = min((excess + SHARED_WEIGHT * SHARED**2) / (rounds * variance * information + SHARED_WEIGHT), 1.0)
+    return statistic - rank, rank
 
 
 @njit
-def unconfounded(evidence):
-    """How plausible it is that no equation has hidden common causes, by the evidence from all of them: 1 to 0."""
+def common_causes(evidence):
+    """How likely some equation has hidden common causes, by the evidence from all of them."""
     excess, rank = 0.0, 0.0
     for i in range(evidence.shape[0]):
         excess += evidence[i, 0]
         rank += evidence[i, 1]
-    return 1.0 / (1.0 + math.exp(min(STEEPNESS * (excess / math.sqrt(2.0 * max(rank, 1.0)) - DOUBTFUL), 50.0)))
+    beyond = excess / math.sqrt(2.0 * max(rank, 1.0)) - DOUBTFUL
+    return 1.0 / (1.0 + math.exp(-max(min(STEEPNESS * beyond, 50.0), -50.0)))
+
+
+@njit
+def add_least_squares(precision, product, rest_precision, rest_product, biases, trusted):
+    """Add what the variation that the instruments leave tells; biases: variances of the products due to common causes.
+
+    Returns the share of the information of least squares that is used.
+    """
+    edges = biases.shape[0]
+    rest = rest_precision[:edges, :edges]
+    spread, inverse = np.empty((edges, edges)), np.empty((edges, edges))
+    for a in range(edges):
+        for b in range(edges):
+            spread[a, b] = rest[a, b]
+        spread[a, a] += biases[a] + 1e-12
+    invert_symmetric(spread, inverse)
+    kept = product_of(rest, inverse)
+    gained, added = applied(kept, rest_product[:edges]), product_of(kept, rest)
+    used, whole = 0.0, 1e-300
+    for a in range(edges):
+        used += trusted * added[a, a]
+        whole += rest[a, a]
+        product[a] += trusted * gained[a]
+        for b in range(edges):
+            precision[a, b] += trusted * 0.5 * (added[a, b] + added[b, a])
+    return used / whole
+
+
+@njit
+def expected_squares(ff, fy, yy, picked, coefficients, together, across, inverse):
+    """The expected sum of squared errors of an equation, over the posterior of its coefficients.
+
+    The edges have the covariance `together`; the other coefficients are -`across` times the edges plus a part of
+    covariance `inverse`.
+    """
+    edges, rest = together.shape[0], inverse.shape[0]
+    size = edges + rest
+    left = yy
+    for a in range(size):
+        left -= 2.0 * coefficients[picked[a]] * fy[picked[a]]
+        for b in range(size):
+            left += coefficients[picked[a]] * ff[picked[a], picked[b]] * coefficients[picked[b]]
+    for a in range(edges):
+        for b in range(edges):
+            cross = ff[picked[a], picked[b]]
+            for c in range(rest):
+                cross -= 2.0 * across[c, a] * ff[picked[edges + c], picked[b]]
+                for e in range(rest):
+                    cross += across[c, a] * ff[picked[edges + c], picked[edges + e]] * across[e, b]
+            left += together[a, b] * cross
+    for c in range(rest):
+        for e in range(rest):
+            left += inverse[c, e] * ff[picked[edges + c], picked[edges + e]]
+    return max(left, 0.0)
 
 
 @njit
@@ -234,13 +295,15 @@ def sparse_edges(precision, product, site_precision, site_product, mean, covaria
 
 @njit
 def solve_row(
-    i, unit, ff, qf, qq, fy, qy, rounds, coefficients, edge_variance, slope, rest_covariance, noise, probability, trust,
-    covariance, site_precision, site_product, evidence, total_effects, allowed, rest_precision, edge_prior, trusted,
-    doubt, signed,
+    i, unit, ff, qf, qq, fy, qy, yy, rounds, coefficients, edge_variance, slope, rest_covariance, noise, probability,
+    trust, covariance, site_precision, site_product, evidence, total_effects, allowed, rest_precision, edge_prior,
+    suspected, ordered, signed,
 ):  # fmt: skip
-    """The coefficients of one equation and their uncertainty; trusted: least squares, from 0 (not at all) to 1.
+    """The coefficients of one equation and their uncertainty.
 
-    doubt: the weight of this equation's own evidence against least squares; 0 if no equation shows a common cause.
+    Returns the expected squares of its errors in the rounds in which the arm was not chosen.
+    suspected: how likely some equation has hidden common causes. Then least squares counts less, and the noise is taken
+    as large as the variance of the outcome given the decisions.
     """
     n, d = allowed.shape[0], fy.shape[1]
     rest = d - n
@@ -261,22 +324,26 @@ def solve_row(
         second[a] = qy[0, picked[a]] / noise[i, 0] + qy[1, picked[a]] / noise[i, 1]
         prior[a] = 1.0 / EDGE_DEVIATION**2 if a < edges else rest_precision[a - edges] / unit**2
     count = rounds[i, 0] + rounds[i, 1]
-    precision, product, rest_of_precision, rest_of_product = two_stages(
-        weighted(ff, picked, noise[i]), weighted(qf, picked, noise[i]), weighted(qq, picked, noise[i]), first, second
-    )
-    rho = 1.0
+    precision, product, rest_of_precision, rest_of_product, rest_of_squares = two_stages(
+        weighted(ff, picked, noise[i]), weighted(qf, picked, noise[i]), weighted(qq, picked, noise[i]), first, second,
+        yy[0] / noise[i, 0] + yy[1] / noise[i, 1],
+    )  # fmt: skip
     if edges > 0:
         for a in range(edges):  # an outcome contains the error of any arm that affects it
             rest_of_product[a] -= count * total_effects[picked[a], i]
-        shared = SHARED**2
+        variance = max(rest_of_squares / max(count, 1.0), 1.0)
+        shared = np.full(edges, SHARED**2)
         if count >= size + MORE_ROUNDS:
-            shared, evidence[i, 0], evidence[i, 1] = confounding(
-                precision, product, rest_of_precision, rest_of_product, prior, edges, count
+            evidence[i, 0], evidence[i, 1] = confounding(
+                precision, product, rest_of_precision, rest_of_product, prior, edges, count, variance, shared
             )
-        rho = trusted / (1.0 + count * shared * doubt)
-    trust[i] = rho
-    precision += rho * rest_of_precision
-    product += rho * rest_of_product
+        noisier = 1.0 + suspected * (variance - 1.0)
+        precision, product = precision / noisier, product / noisier
+        biases = np.empty(edges)
+        for a in range(edges):  # in the opposite direction effects bias least squares even without common causes
+            doubt = suspected if ordered else 1.0
+            biases[a] = doubt * count * variance * shared[a] * max(rest_of_precision[a, a], 0.0)
+        trust[i] = add_least_squares(precision, product, rest_of_precision, rest_of_product, biases, 1.0 - suspected)
     # baseline and context are eliminated exactly
     certain, inverse = np.empty((rest, rest)), np.empty((rest, rest))
     for c in range(rest):
@@ -311,80 +378,7 @@ def solve_row(
             coefficients[i, n + c] -= across[c, a] * mean[a]
         for b in range(rest):
             rest_covariance[i, c, b] = inverse[c, b]
-
-
-@njit
-def invert(matrix, inverse):
-    """Gauss-Jordan elimination with row pivots; rewrites the matrix."""
-    n = matrix.shape[0]
-    for i in range(n):
-        for j in range(n):
-            inverse[i, j] = 1.0 if i == j else 0.0
-    for k in range(n):
-        pivot = k
-        for i in range(k + 1, n):
-            if abs(matrix[i, k]) > abs(matrix[pivot, k]):
-                pivot = i
-        for j in range(n):
-            matrix[k, j], matrix[pivot, j] = matrix[pivot, j], matrix[k, j]
-            inverse[k, j], inverse[pivot, j] = inverse[pivot, j], inverse[k, j]
-        scale = 1.0 / matrix[k, k]
-        for j in range(n):
-            matrix[k, j] *= scale
-            inverse[k, j] *= scale
-        for i in range(n):
-            ratio = matrix[i, k]
-            if i != k and ratio != 0.0:
-                for j in range(n):
-                    matrix[i, j] -= ratio * matrix[k, j]
-                    inverse[i, j] -= ratio * inverse[k, j]
-
-
-@njit
-def largest_radius(coefficients, n):
-    """An upper bound on the spectral radius of |A|, close to it: the largest growth of an entry of v under I + |A|.
-
-    With I the power iteration converges for every A; without, it would not where effects alternate between two groups
-    of arms, as between two arms.
-    """
-    v, u = np.ones(n), np.empty(n)
-    radius = 0.0
-    for _ in range(3 * n):
-        radius, most = 0.0, 0.0
-        for i in range(n):
-            gained = 0.0
-            for j in range(n):
-                gained += abs(coefficients[i, j]) * v[j]
-            radius = max(radius, gained / v[i])
-            u[i] = v[i] + gained
-            most = max(most, u[i])
-        for i in range(n):
-            v[i] = max(u[i] / most, 1e-200)
-    return radius
-
-
-@njit
-def find_weights(coefficients, covariance, total_effects, weights, weight_variance):
-    """(I - A)^-1, its column sums, and their variances; a graph whose effects would not die out is damped."""
-    n = weights.shape[0]
-    damping = min(1.0, LARGEST_RADIUS / max(largest_radius(coefficients, n), 1e-12))
-    matrix = np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            matrix[i, j] = (1.0 if i == j else 0.0) - damping * coefficients[i, j]
-    invert(matrix, total_effects)
-    for j in range(n):
-        weights[j] = 0.0
-        for i in range(n):
-            weights[j] += total_effects[i, j]
-    for j in range(n):
-        weight_variance[j] = 0.0
-        for i in range(n):
-            t = 0.0
-            for a in range(n):
-                for b in range(n):
-                    t += total_effects[a, j] * covariance[i, a, b] * total_effects[b, j]
-            weight_variance[j] += weights[i] ** 2 * max(t, 0.0)
+    return expected_squares(ff[0], fy[0], yy[0], picked, coefficients[i], together, across, inverse)
 
 
 @njit
@@ -432,53 +426,52 @@ def move_laws(
 @gufunc(
     (
         float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], float64[:, ::1], float64[::1],
-        float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[:, :, ::1],
-        float64[:, ::1], float64[:, ::1], float64[:, ::1],
+        float64[:, ::1], float64[::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],
         float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[:, ::1],
-        float64[:, :], float64[:, :, :],
+        float64[:, :], float64[:, :, :], float64[:, :],
         float64[:, :, :, :], float64[:, :, :, :], float64[:, :, :, :], float64[:, :, :], float64[:, :, :],
-        float64[:, :], float64[:, :], float64[:, :], float64[:, :], boolean[:, :], float64[:], float64[:], float64,
-        boolean, boolean,
+        float64[:, :], float64[:, :], float64[:, :], float64[:, :], float64[:, :], boolean[:, :], float64[:],
+        float64[:], float64, boolean, boolean,
         boolean, boolean[:],
     ),
-    "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(t),(n,n),(n),(n),(n,n),(n),(n,n,n),(n,n),(n,n),(n,t),"
-    "(k,n,m),(k,n),(k,n),(k,n),(n),(k,n),(n,m),(k,n,m),"
-    "(n,t,d,d),(n,t,d,d),(n,t,d,d),(n,t,d),(n,t,d),(n,t),(n,t),(n,t),(n,h),(n,n),(r),(t),(),(),(),()->()",
+    "(n,d),(n,n),(n,r,n),(n,r,r),(n,t),(t),(n,n),(n),(n,n,n),(n,n),(n,n),(n,t),"
+    "(k,n,m),(k,n),(k,n),(k,n),(n),(k,n),(n,m),(k,n,m),(n,n),"
+    "(n,t,d,d),(n,t,d,d),(n,t,d,d),(n,t,d),(n,t,d),(n,t),(n,t),(n,t),(n,t),(n,h),(n,n),(r),(t),(),(),(),()->()",
     writes=(
-        "coefficients", "edge_variance", "slope", "rest_covariance", "noise", "pooled", "total_effects", "weights",
-        "weight_variance", "probability", "trust", "covariance", "site_precision", "site_product", "evidence",
-        "base", "base_share", "base_mean", "base_weight", "total", "total_at",
+        "coefficients", "edge_variance", "slope", "rest_covariance", "noise", "pooled", "probability", "trust",
+        "covariance", "site_precision", "site_product", "evidence", "base", "base_share", "base_mean", "base_weight",
+        "total", "total_at",
     ),
 )  # fmt: skip
 def solve_equations(
-    coefficients, edge_variance, slope, rest_covariance, noise, pooled, total_effects, weights, weight_variance,
-    probability, trust, covariance, site_precision, site_product, evidence, base, base_share, base_mean, base_weight,
-    total, total_at, sums, sums_at,
-    ff, qf, qq, fy, qy, rounds, squares, freedom, moments, allowed, rest_precision, prior, edge_prior, ordered,
+    coefficients, edge_variance, slope, rest_covariance, noise, pooled, probability, trust, covariance, site_precision,
+    site_product, evidence, base, base_share, base_mean, base_weight, total, total_at, sums, sums_at, total_effects,
+    ff, qf, qq, fy, qy, yy, rounds, squares, freedom, moments, allowed, rest_precision, prior, edge_prior, ordered,
     signed, due, done,
 ):  # fmt: skip
-    """Estimate all equations, the noise and the weights, and move the laws of the arms along."""
+    """Estimate all equations and the noise, and move the laws of the arms along."""
     done[0] = due
     if not due:
         return
-    n = weights.shape[0]
+    n = evidence.shape[0]
     before = pooled[0] / pooled[1] ** 2
     pooled[1] = data_unit(moments)
-    plausible = unconfounded(evidence)
-    trusted, doubt = (1.0, 1.0 - plausible) if ordered else (plausible, 1.0)
+    suspected = common_causes(evidence)
     for i in range(n):
         if rounds[i, 0] + rounds[i, 1] > 0.0:
-            solve_row(
-                i, pooled[1], ff[i], qf[i], qq[i], fy[i], qy[i], rounds, coefficients, edge_variance, slope,
+            left = solve_row(
+                i, pooled[1], ff[i], qf[i], qq[i], fy[i], qy[i], yy[i], rounds, coefficients, edge_variance, slope,
                 rest_covariance, noise, probability, trust, covariance, site_precision, site_product, evidence,
-                total_effects, allowed, rest_precision, edge_prior, trusted, doubt, signed,
+                total_effects, allowed, rest_precision, edge_prior, suspected, ordered, signed,
             )  # fmt: skip
             for kind in range(2):
                 expected = pooled[0] if kind == 1 else FIRST_ROW_NOISE * pooled[1] ** 2
                 weight = CHOSEN_WEIGHT if kind == 1 else FIRST_ROW_WEIGHT
                 estimate = (squares[i, kind] + weight * expected) / (freedom[i, kind] + weight)
+                if kind == 0:  # biased coefficients explain common causes away as if there were less noise
+                    whole = (left + weight * expected) / (rounds[i, kind] + weight)
+                    estimate += suspected * max(whole - estimate, 0.0)
                 noise[i, kind] = max(estimate, LEAST_ROW_NOISE * pooled[1] ** 2)
-    find_weights(coefficients, covariance, total_effects, weights, weight_variance)
     squared, count = POOLED_WEIGHT * 2.0 * (prior[1] * pooled[1]) ** 2, POOLED_WEIGHT
     for i in range(n):
         squared += noise[i, 1] * rounds[i, 1]

@@ -15,6 +15,7 @@ from spillover.kernels.build import gufunc
 PIVOT: Final = 1e-10  # a column with less than this share of its square left depends on those before it
 EDGE_SCALE: Final = 0.5  # an edge that exists is half normal with this scale (normal if signed)
 EDGE_ODDS: Final = 1.0 / 9.0  # prior odds that an edge exists
+LEAST_CHANCE: Final = 0.1  # in the errors of other edges an edge is at least as likely as a priori
 FLAT: Final = 1e-9  # precision of the prior of an edge that is known to exist
 LOOSE: Final = 0.3  # prior deviation of an edge where instruments and least squares are compared
 BASELINE_SCALE: Final = 10.0  # prior deviation of a baseline, in units of the largest reward
@@ -238,28 +239,21 @@ def fit_edges(gram, pull, edges, noise, unit, signed, required, mean, variance, 
 
 @njit
 def widen_variances(gram, edges, noise, unit, required, mean, variance, probability):
-    """Variances that allow for the errors of the other edges that probably exist, and of the baseline."""
-    places = np.empty(edges + 1, np.int64)
-    count = 0
-    for a in range(edges):
-        if probability[a] > 0.5:
-            places[count] = a
-            count += 1
-    places[count] = edges
-    size = count + 1
+    """Variances that allow for the errors of the other edges, as far as they may exist, and of the baseline."""
+    size = edges + 1
     precision, cover = np.empty((size, size)), np.empty((size, size))
     for a in range(size):
         for b in range(size):
-            precision[a, b] = gram[places[a], places[b]] / noise
-        if a == count:
+            precision[a, b] = gram[a, b] / noise
+        if a == edges:
             precision[a, a] += 1.0 / (BASELINE_SCALE**2 * unit)
+        elif required[a]:
+            precision[a, a] += FLAT
         else:
-            precision[a, a] += FLAT if required[places[a]] else 1.0 / EDGE_SCALE**2
+            precision[a, a] += 1.0 / (max(probability[a], LEAST_CHANCE) * EDGE_SCALE**2)
     inverse(precision, size, cover)
-    for a in range(count):
-        j = places[a]
-        m = mean[j] / probability[j]
-        variance[j] = max(variance[j], probability[j] * (cover[a, a] + m * m) - mean[j] * mean[j])
+    for a in range(edges):
+        variance[a] = max(variance[a], cover[a, a])
 
 
 @njit
@@ -371,7 +365,10 @@ def k_class(
             left = squared_residuals(gram_w, pull_w, energy, edges, mean, baseline[i])
             prior = NOISE_ROUNDS * NOISE_PRIOR * unit
             noise[i] = max((left + prior) / (max(free - 1.0, 0.0) + NOISE_ROUNDS), LEAST_NOISE * unit)
-        widen_variances(gram, edges, noise[i], unit, needed, mean, doubt, chance)
+        # biased coefficients explain common causes away: what the instruments leave is not less than the error
+        left = energy - (strong[i, i] - 2.0 * strong[i, n + 1 + i] + strong[n + 1 + i, n + 1 + i])
+        most = noise[i] + (1.0 - trust[i]) * max(left / max(rounds, 1.0) - noise[i], 0.0)
+        widen_variances(gram, edges, most, unit, needed, mean, doubt, chance)
         for j in range(n):
             adjacency[i, j] = 0.0
         for a in range(edges):

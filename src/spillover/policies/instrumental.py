@@ -27,6 +27,7 @@ from spillover.policies.instrumental_state import (
     edge_prior,
     empty_belief,
     empty_reduced,
+    empty_shocks,
     empty_statistics,
     growth,
     observations,
@@ -117,6 +118,7 @@ class InstrumentalSEM(Policy):
             equations=prior_equations(allowed, rest_precision(p, q), self.signed, batch),
             statistics=empty_statistics(n, p + q, batch),
             reduced=empty_reduced(n, p, q, batch),
+            shocks=empty_shocks(n, batch),
             rejected=np.zeros((*batch, n), np.bool_),
         )
 
@@ -205,13 +207,24 @@ class InstrumentalSEM(Policy):
         """Update the belief and the statistics in place; one round of a batch, or rounds of one learner in order."""
         belief, equations, statistics = state.belief, state.equations, state.statistics
         p, q = self.sizes(state.context.shape[-1] - 1)
-        yhat, centre, count = kernels.instrumental_arrival(
+        shock = kernels.expected_shocks(
+            *equations[:4],
+            *state.shocks[2:],
+            given.x,
+            given.z,
+            given.y,
+            given.context,
+            p,
+            given.arrived,
+        )
+        yhat, effects, centre, count = kernels.instrumental_arrival(
             *belief,
             *equations[:7],
             given.x,
             given.dose,
             given.z,
             given.y,
+            shock,
             given.fresh,
             given.context,
             played_at,
@@ -243,10 +256,28 @@ class InstrumentalSEM(Policy):
             given.dose,
             given.z,
             given.y,
+            shock,
             given.fresh,
             given.complete,
             given.context,
+            equations.total_effects,
+            effects,
             yhat,
+            centre,
+            count,
+            p,
+            q,
+            given.arrived,
+        )
+        kernels.absorb_shocks(
+            *state.shocks[:2],
+            equations.coefficients,
+            given.x,
+            given.dose,
+            given.z,
+            given.y,
+            given.fresh,
+            given.context,
             centre,
             count,
             p,
@@ -272,7 +303,8 @@ class InstrumentalSEM(Policy):
         belief, equations, statistics = state.belief, state.equations, state.statistics
         n, unit = state.in_flight.shape[-1], equations.pooled[..., 1].copy()
         kernels.solve_equations(
-            *equations,
+            *equations[:6],
+            *equations[9:],
             belief.base,
             belief.base_share,
             belief.base_mean,
@@ -281,11 +313,13 @@ class InstrumentalSEM(Policy):
             belief.total_at,
             belief.sums,
             belief.sums_at,
+            equations.total_effects,
             statistics.ff,
             statistics.qf,
             statistics.qq,
             statistics.fy,
             statistics.qy,
+            statistics.yy,
             statistics.rounds,
             statistics.squares,
             statistics.freedom,
@@ -298,6 +332,8 @@ class InstrumentalSEM(Policy):
             self.signed,
             rows[..., 0],
         )
+        kernels.weigh_graph(*equations[6:9], equations.coefficients, equations.covariance, rows[..., 0])
+        kernels.solve_shocks(*state.shocks, rows[..., 0])
         misjudged = equations.pooled[..., 1] < OTHER_SCALE * unit
         if misjudged.any():
             self.restart(state, misjudged)
@@ -321,7 +357,8 @@ class InstrumentalSEM(Policy):
         parts = (
             (state.belief[:KEPT_ON_RESTART], belief[:KEPT_ON_RESTART]),
             (state.equations, equations),
-            (state.statistics[:-2], empty_statistics(n, p + q, batch)[:-2]),
+            (state.statistics[:-3], empty_statistics(n, p + q, batch)[:-3]),
+            (state.shocks, empty_shocks(n, batch)),
         )
         for leaves, fresh in parts:
             for leaf, new in zip(leaves, fresh, strict=True):
@@ -348,6 +385,7 @@ class InstrumentalSEM(Policy):
                 belief=repeated(state.belief, stop - done),
                 statistics=repeated(state.statistics, stop - done),
                 reduced=repeated(state.reduced, stop - done),
+                shocks=repeated(state.shocks, stop - done),
             )
             self.absorb(stacked, here, played_at[done:stop])
             state = self.solve_rows(state, due(state))

@@ -22,7 +22,7 @@ class Belief(NamedTuple):
     """The posterior over the hypotheses "the last change was at round r", with sums of what was observed.
 
     An observation is a vector of m = 2 n + p + q + 1 numbers: the regressors (outcomes of all arms, 1 and context,
-    context again for the effects), the arm's own outcome, and the expected outcomes of all arms.
+    context again for the effects), the arm's own outcome, and the doses of all arms.
     """
 
     change_round: IntArray  # (*batch, k): r; 0 for the hypothesis that nothing has ever changed
@@ -65,10 +65,22 @@ class Equations(NamedTuple):
     evidence: Array  # (*batch, n, 2): for hidden common causes, beyond what is expected without; this expectation
 
 
+class Shocks(NamedTuple):
+    """Which errors of the equations go together, so that those of arms not chosen predict the others.
+
+    Products: of the errors of arms i and j, of i and i, of j and j, and the rounds; they fade with every solution.
+    """
+
+    free_products: Array  # (*batch, n, n, 4): rounds in which neither was chosen
+    chosen_products: Array  # (*batch, n, n, 4): rounds in which only i was chosen
+    shared: Array  # (*batch, n, n): covariances of errors if neither is chosen
+    shared_chosen: Array  # (*batch, n, n): if only i is chosen
+
+
 class Statistics(NamedTuple):
     """Sums of products for each equation, for rounds in which its arm was not chosen and in which it was.
 
-    f are the regressors, q the instruments (expected outcomes in place of outcomes), y the outcome.
+    f are the regressors, q the instruments (what the decision moves the outcomes by), y the outcome less its shock.
     """
 
     ff: Array  # (*batch, n, 2, d, d)
@@ -81,6 +93,7 @@ class Statistics(NamedTuple):
     squares: Array  # (*batch, n, 2): of the residuals
     freedom: Array  # (*batch, n, 2): their number, uncertain ones counted less
     moments: Array  # (*batch, n, 3): number, mean and sum of squared deviations of each arm's outcomes
+    decisions: Array  # (*batch, n): sum of the doses of each arm
     learned: IntArray  # (*batch, 1): rounds learned
 
 
@@ -116,6 +129,7 @@ class InstrumentalState(NamedTuple):
     equations: Equations
     statistics: Statistics
     reduced: Reduced
+    shocks: Shocks
     rejected: (
         BoolArray  # (*batch, n): arms whose effects come from the regression on decisions, as it contradicts the graph
     )
@@ -193,7 +207,7 @@ def prior_equations(allowed: BoolArray, precision: Array, signed: bool, batch: B
 
 def empty_statistics(n: int, rest: int, batch: Batch) -> Statistics:
     d = n + rest
-    shapes = [(n, 2, d, d)] * 3 + [(n, 2, d)] * 2 + [(n, 2)] * 4 + [(n, 3)]
+    shapes = [(n, 2, d, d)] * 3 + [(n, 2, d)] * 2 + [(n, 2)] * 4 + [(n, 3), (n,)]
     sums: list[Any] = [np.zeros((*batch, *shape)) for shape in shapes]
     return Statistics(*sums, np.zeros((*batch, 1), np.int64))  # type: ignore[call-arg]
 
@@ -203,6 +217,10 @@ def empty_reduced(n: int, p: int, q: int, batch: Batch) -> Reduced:
     shapes = ((size, size), (n, size), (n, n), (1,), (n,), (n + 2, n, 6))
     sums: list[Any] = [np.zeros((*batch, *shape)) for shape in shapes]
     return Reduced(*sums, np.zeros((*batch, 1), np.int64))  # type: ignore[call-arg]
+
+
+def empty_shocks(n: int, batch: Batch) -> Shocks:
+    return Shocks(*(np.zeros((*batch, *shape)) for shape in ((n, n, 4), (n, n, 4), (n, n), (n, n))))
 
 
 def any_arrived(state: InstrumentalState) -> BoolArray:
