@@ -402,6 +402,10 @@ class Delay(ABC):
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
         """The delay of round t in each replication; `NEVER` if the outcome is lost."""
 
+    def draw_given(self, t: int, x: BoolArray, z: Array, rng: Rng, batch: Batch = ()) -> IntArray:
+        """The delay of round t, in which x was played and brought the rewards z; by default it depends on neither."""
+        return self.draw(t, rng, batch)
+
     @property
     def constant(self) -> int | None:
         """The delay of every round, if it is the same for all of them."""

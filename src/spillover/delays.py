@@ -10,7 +10,7 @@ from spillover import validate
 from spillover.contracts import Delay
 from spillover.registry import Registry
 from spillover.rng import Rng
-from spillover.types import Batch, IntArray
+from spillover.types import Array, Batch, BoolArray, IntArray
 
 NEVER = int(np.iinfo(np.int64).max)  # the delay of an outcome that is lost
 
@@ -185,6 +185,79 @@ class ArmDelays(Delay):
             delay.check_reach(horizon, replications)
 
 
+@dataclass(frozen=True)
+class ConversionDelay(Delay):
+    """Only good news arrives: the arms whose reward is 0 never report, the others do so after `delay`.
+
+    That is how clicks and orders reach a shop: there is a message if somebody buys, and none if nobody does. The
+    outcomes of the arms that are not played arrive after `delay` as well.
+
+    silence: probability that a reward of 0 is not reported.
+
+    >>> ConversionDelay(3).draw_given(1, np.array([True, True, False]), np.array([1.0, 0.0, 0.0]), Rng(0))
+    array([                  3, 9223372036854775807,                   3])
+    """
+
+    delay: Any
+    silence: float = 1.0
+
+    per_arm = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delay", as_delay(self.delay))
+        validate.require(not self.delay.per_arm, "delay", self.delay, "one delay for all arms")
+        validate.number("silence", self.silence, "a probability, from 0 to 1", low=0, high=1)
+
+    def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
+        raise ValueError("delay = ConversionDelay: depends on the rewards, so it cannot be drawn without them")
+
+    def draw_given(self, t: int, x: BoolArray, z: Array, rng: Rng, batch: Batch = ()) -> IntArray:
+        require_rewards(self, x, z)
+        arrives = np.broadcast_to(self.delay.draw(t, rng, batch)[..., None], x.shape)
+        silent = x & (z == 0.0) & (rng.uniform(x.shape[-1]) < self.silence)
+        return np.where(silent, NEVER, arrives)
+
+    def check_reach(self, horizon: int, replications: int) -> None:
+        self.delay.check_reach(horizon, replications)
+
+
+@dataclass(frozen=True)
+class BadNewsDelay(Delay):
+    """Bad news comes late: a round takes from `good` rounds (rewards of 1) to `bad` rounds (rewards of 0).
+
+    Between them the delay is linear in the average reward of the arms played.
+
+    >>> BadNewsDelay(10, 50).draw_given(1, np.array([True, True, False]), np.array([1.0, 0.5, 0.0]), Rng(0))
+    array(20)
+    """
+
+    good: int
+    bad: int
+
+    def __post_init__(self) -> None:
+        validate.whole("good", self.good, 0)
+        validate.whole("bad", self.bad, self.good)
+
+    def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
+        raise ValueError("delay = BadNewsDelay: depends on the rewards, so it cannot be drawn without them")
+
+    def draw_given(self, t: int, x: BoolArray, z: Array, rng: Rng, batch: Batch = ()) -> IntArray:
+        require_rewards(self, x, z)
+        average = (z * x).sum(axis=-1) / np.maximum(x.sum(axis=-1), 1)
+        late = self.good + (self.bad - self.good) * np.clip(1.0 - average, 0.0, 1.0)
+        return np.asarray(np.rint(late).astype(np.int64))
+
+    @property
+    def largest(self) -> int:
+        return self.bad
+
+
+def require_rewards(delay: Delay, x: BoolArray, z: Array) -> None:
+    """Raise a ValueError if the rewards of played arms are not observed."""
+    seen = not bool(np.isnan(z[x]).any())
+    validate.require(seen, "delay", delay, "a delay that does not depend on rewards, as z is not observed")
+
+
 def as_delay(delay: Any) -> Delay:
     """A delay from its short forms: a number of rounds, recorded delays, or a Delay itself."""
     if isinstance(delay, Delay) and not isinstance(delay, type):
@@ -204,5 +277,7 @@ BUILT_IN: dict[str, Callable[..., Delay]] = {
     "recorded": RecordedDelay,
     "lossy": LossyDelay,
     "per-arm": ArmDelays,
+    "conversions": ConversionDelay,
+    "bad-news": BadNewsDelay,
 }
 DELAYS = Registry("delay", "spillover.delays", Delay, BUILT_IN)

@@ -196,7 +196,7 @@ class FeedbackQueue:
         if self.same is not None:
             self.same.post(t, choice, outcome)
             return self.same.deliver(t)
-        late = self.delay.draw(t, self.rng.at(Purpose.DELAY, t), self.batch)
+        late = self.delay.draw_given(t, choice.x, outcome.z, self.rng.at(Purpose.DELAY, t), self.batch)
         if self.delay.per_arm:
             validate.require(late.shape == choice.x.shape, "shape of delays", late.shape, f"{choice.x.shape}, as x has")
         if self.with_last:

@@ -17,6 +17,7 @@ MOST_STRENGTH: Final = 1e9  # a summary is worth at most this many observations;
 MOST_ALONE: Final = 0.4  # upper bound on the probability that an idle arm changed alone, if there was no shared change
 CERTAIN: Final = 0.99  # a change counts as detected from this probability on
 SAME_CHANGE: Final = 20  # hypotheses that differ by at most so many rounds are about the same change
+OUTLYING: Final = 4.0  # continuous rewards count as at most so many standard deviations from what was expected
 
 
 @njit(inline="always")
@@ -59,6 +60,17 @@ def weakest(mass):
         if total < least:
             place, least = k, total
     return place
+
+
+@njit
+def expected_changes(mass, changes):
+    """The expected number of changes together so far."""
+    expected, total = 0.0, 0.0
+    for k in range(mass.shape[0]):
+        weight = mass[k].sum()
+        expected += weight * changes[k]
+        total += weight
+    return expected / total
 
 
 @njit
@@ -126,6 +138,7 @@ def open_hypothesis(
     hazard,
     idle_hazard,
     prior,
+    changes,
 ):
     """Add the hypothesis of a change just before `played_at`: of a share of the arms, or (type 0) of one idle arm."""
     slot = weakest(mass)
@@ -144,6 +157,7 @@ def open_hypothesis(
     for i in range(n):
         idle_prior[slot, i] /= max(total_idle, 1e-300)
     change_round[slot] = played_at
+    changes[slot] = expected_changes(mass, changes) + 1.0
     shared = 1.0 - (1.0 - hazard) ** elapsed
     alone = min(total_idle, MOST_ALONE * (1.0 - shared))
     for g in range(mass.shape[1]):
@@ -164,7 +178,8 @@ def weigh_reward(
     """Update every hypothesis with one arm's reward: its probability and its counts.
 
     Under a hypothesis whose change came after the reward was earned (feedback out of order), the reward is one more
-    observation from before the change, with the likelihood that the earlier hypotheses give it on average.
+    observation from before the change, with the likelihood that the earlier hypotheses give it on average, which is
+    returned: 0 if they have underflowed, so that nothing can be said.
     """
     mass_before, mass_after = 0.0, 0.0
     for k in range(change_round.shape[0]):
@@ -194,23 +209,38 @@ def weigh_reward(
                 for g in range(mass.shape[1]):
                     mass[k, g] *= mass_after / mass_before
     normalise(mass)
+    return mass_after / mass_before if mass_after > 0.0 else 0.0
 
 
 @njit
-def note_spread(mass, counts_unchanged, counts_since, changed, arm, reward, spread):
-    """Add to the sums that the variance of the rewards is estimated from; returns the arm's mean before the round."""
-    mean, total = 0.0, 0.0
+def moments(mass, counts_unchanged, counts_since, changed, arm):
+    """Mean and variance of an arm's mean, over the hypotheses."""
+    mean, square, total = 0.0, 0.0, 0.0
     for k in range(mass.shape[0]):
         weight = mass[k].sum()
         if weight > 0.0:
-            m_unchanged = counts_unchanged[k, arm, 0] / (counts_unchanged[k, arm, 0] + counts_unchanged[k, arm, 1])
-            m_since = counts_since[k, arm, 0] / (counts_since[k, arm, 0] + counts_since[k, arm, 1])
+            ones_unchanged, ones_since = counts_unchanged[k, arm, 0], counts_since[k, arm, 0]
+            n_unchanged, n_since = ones_unchanged + counts_unchanged[k, arm, 1], ones_since + counts_since[k, arm, 1]
+            m_unchanged, m_since = ones_unchanged / n_unchanged, ones_since / n_since
             mean += weight * (m_unchanged + changed[k, arm] * (m_since - m_unchanged))
+            square_unchanged = m_unchanged * (ones_unchanged + 1.0) / (n_unchanged + 1.0)
+            square_since = m_since * (ones_since + 1.0) / (n_since + 1.0)
+            square += weight * (square_unchanged + changed[k, arm] * (square_since - square_unchanged))
             total += weight
     mean /= total
-    spread[0] += mean * (1.0 - mean)
-    spread[1] += reward * (1.0 - reward)
-    return mean
+    return mean, max(square / total - mean * mean, 0.0)
+
+
+@njit
+def within_reach(reward, mean, variance, precision):
+    """A continuous reward, cut off at some deviations from what was expected: so no outlier looks like a change.
+
+    Rewards of 0 and 1 (precision 1) are what they are.
+    """
+    if precision == 1.0:
+        return reward
+    most = OUTLYING * math.sqrt(mean * (1.0 - mean) / precision + variance)
+    return min(max(reward, mean - most), mean + most)
 
 
 @njit
@@ -269,17 +299,22 @@ def note_change(change_round, mass, detected):
         int64[::1],
         int64[::1],
         float64[::1],
+        float64[::1],
         boolean[:],
         float64[:],
+        float64,
         int64,
         float64[:],
         float64[:],
-        float64,
+        float64[:],
         float64,
         boolean,
         float64[:],
+        float64[:],
+        float64[:],
+        float64[:],
     ),
-    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(t),(t),(n),(n),(),(g),(g),(),(),()->(n)",
+    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(t),(t),(k),(n),(n),(),(),(g),(g),(t),(),()->(n),(n),(n),()",
     writes=(
         "change_round",
         "mass",
@@ -292,6 +327,7 @@ def note_change(change_round, mass, detected):
         "latest",
         "detected",
         "spread",
+        "changes",
     ),
 )
 def switching_arrival(
@@ -306,31 +342,43 @@ def switching_arrival(
     latest,
     detected,
     spread,
+    changes,
     x,
     reward,
+    weight,
     played_at,
     shares,
     prior,
-    hazard,
+    hazards,
     idle_hazard,
     arrived,
     expected,
+    counted,
+    likely,
+    precision,
 ):
     """Update all hypotheses with the rewards of a round, however late it arrives.
 
-    Returns what they expected of the chosen arms before they learned from it; 0 for the others.
+    weight: of the rewards, as evidence; 1 if they were observed. hazards: changes and rounds that the probability of a
+    change per round is worth before anything is observed; those that are observed are added.
+
+    Returns what they expected of the chosen arms before they learned from it, the rewards as they were counted, and
+    their likelihood (0 if nothing can be said), each 0 for the other arms; and how many draws a reward was worth.
     """
     for i in range(x.shape[0]):
-        expected[i] = 0.0
+        expected[i] = counted[i] = likely[i] = 0.0
+    precision[0] = precision_of(spread)
     if not arrived:
         return
-    precision = precision_of(spread)
     for i in range(x.shape[0]):
         if x[i]:
-            expected[i] = note_spread(mass, counts_unchanged, counts_since, changed, i, reward[i], spread)
+            mean, variance = moments(mass, counts_unchanged, counts_since, changed, i)
+            expected[i], counted[i] = mean, within_reach(reward[i], mean, variance, precision[0])
+            spread[0] += weight * mean * (1.0 - mean)
+            spread[1] += weight * counted[i] * (1.0 - counted[i])
     if played_at > latest[0]:
         if latest[0] > 0:
-            elapsed = played_at - latest[0]
+            hazard = (hazards[0] + expected_changes(mass, changes)) / (hazards[1] + latest[0])
             open_hypothesis(
                 change_round,
                 mass,
@@ -342,15 +390,16 @@ def switching_arrival(
                 seen,
                 x,
                 played_at,
-                elapsed,
+                played_at - latest[0],
                 hazard,
                 idle_hazard,
                 prior,
+                changes,
             )
         latest[0] = played_at
     for i in range(x.shape[0]):
         if x[i]:
-            weigh_reward(
+            likely[i] = weigh_reward(
                 change_round,
                 mass,
                 counts_unchanged,
@@ -359,9 +408,9 @@ def switching_arrival(
                 idle_prior,
                 shares,
                 i,
-                reward[i],
+                counted[i],
                 played_at,
-                precision,
+                weight * precision[0],
             )
             seen[i] = max(seen[i], played_at)
     update_changed(change_round, mass, ratio, idle_prior, shares, changed)

@@ -9,6 +9,7 @@ from numba import boolean, float64, int64, njit
 from spillover.kernels.build import gufunc
 
 NEGLIGIBLE: Final = 1e-6  # hypotheses less probable than this do not affect a decision
+CROWDING: Final = 1.5  # the bonus of an arm falls with this power of its pulls in flight
 
 
 @gufunc((float64[:], boolean[:], float64, int64, boolean, float64[:]), "(n),(n),(),(),()->(n)")
@@ -20,15 +21,20 @@ def end_pulls(in_flight, x, fade, age, arrived, left):
 
 
 @njit(inline="always")
+def normal_excess(mean, deviation):
+    """E[m+] for a normal m."""
+    z = mean / deviation
+    if z < -6.0:
+        return 0.0
+    return deviation * (math.exp(-0.5 * z * z) * 0.3989422804014327 + 0.5 * z * math.erfc(-z * 0.7071067811865476))
+
+
+@njit(inline="always")
 def expected_excess(ones, zeros, level):
     """E[(m - level)+] for a mean m with this Beta distribution, in the normal approximation."""
     n = ones + zeros
     mean = ones / n
-    deviation = math.sqrt(mean * (1.0 - mean) / (n + 1.0))
-    z = (mean - level) / deviation
-    if z < -6.0:
-        return 0.0
-    return deviation * (math.exp(-0.5 * z * z) * 0.3989422804014327 + 0.5 * z * math.erfc(-z * 0.7071067811865476))
+    return normal_excess(mean - level, math.sqrt(mean * (1.0 - mean) / (n + 1.0)))
 
 
 @njit
@@ -43,18 +49,18 @@ def mixture_mean(totals, counts_unchanged, counts_since, changed, arm):
 
 
 @njit
-def mixture_missed(sharpened, counts_unchanged, counts_since, changed, arm, level, inside):
+def mixture_missed(totals, counts_unchanged, counts_since, changed, arm, level, inside):
     """The expected loss from leaving an arm out, E[(m - level)+], or from keeping a chosen one, E[(level - m)+]."""
     missed = 0.0
     side, other = (1, 0) if inside else (0, 1)
     height = 1.0 - level if inside else level
-    for k in range(sharpened.shape[0]):
-        if sharpened[k] < NEGLIGIBLE:
+    for k in range(totals.shape[0]):
+        if totals[k] < NEGLIGIBLE:
             continue
-        of_since = sharpened[k] * changed[k, arm]
+        of_since = totals[k] * changed[k, arm]
         if of_since > NEGLIGIBLE:
             missed += of_since * expected_excess(counts_since[k, arm, side], counts_since[k, arm, other], height)
-        of_unchanged = sharpened[k] - of_since
+        of_unchanged = totals[k] - of_since
         if of_unchanged > NEGLIGIBLE:
             missed += of_unchanged * expected_excess(
                 counts_unchanged[k, arm, side], counts_unchanged[k, arm, other], height
@@ -68,6 +74,9 @@ def mixture_missed(sharpened, counts_unchanged, counts_since, changed, arm, leve
         float64[:, :, :],
         float64[:, :, :],
         float64[:, :],
+        float64,
+        float64[:],
+        float64[:],
         float64[:],
         int64[:],
         float64[:],
@@ -79,13 +88,16 @@ def mixture_missed(sharpened, counts_unchanged, counts_since, changed, arm, leve
         float64[:],
         float64[:],
     ),
-    "(k,g),(k,n,t),(k,n,t),(k,n),(n),(n),(n),(),(),(),(),()->(n),(n)",
+    "(k,g),(k,n,t),(k,n,t),(k,n),(),(n),(n),(n),(n),(n),(),(),(),(),()->(n),(n)",
 )
 def switching_index(
     mass,
     counts_unchanged,
     counts_since,
     changed,
+    drifts,
+    drift_mean,
+    drift_deviation,
     weights,
     last_pull,
     in_flight,
@@ -106,24 +118,21 @@ def switching_index(
     """
     hypotheses, n = mass.shape[0], weights.shape[0]
     totals = np.empty(hypotheses)
-    squares = 0.0
     for k in range(hypotheses):
         totals[k] = 0.0
         for g in range(mass.shape[1]):
             totals[k] += mass[k, g]
-        squares += totals[k] * totals[k]
     scores = np.empty(n)
     idle = np.empty(n)
     for i in range(n):
         idle[i] = 1.0 - (1.0 - idle_hazard) ** (now - last_pull[i])
         mean[i] = (1.0 - idle[i]) * mixture_mean(totals, counts_unchanged, counts_since, changed, i) + idle[i] * 0.5
+        mean[i] += drifts * (drift_mean[i] - mean[i])
         index[i] = mean[i]
         scores[i] = weights[i] * (mean[i] + offset)
     ordered = np.sort(scores)
     threshold = max(ordered[n - budget], 0.0)
     runner_up = max(ordered[n - budget - 1], 0.0) if budget < n else 0.0
-    for k in range(hypotheses):
-        totals[k] *= totals[k] / squares  # squared: pulls in flight will settle an improbable change anyway
     for i in range(n):
         inside = scores[i] >= threshold and scores[i] > 0.0
         rival = runner_up if inside else threshold
@@ -136,4 +145,7 @@ def switching_index(
         missed = idle[i] * missed + (1.0 - idle[i]) * mixture_missed(
             totals, counts_unchanged, counts_since, changed, i, level, inside
         )
-        index[i] += horizon * missed / (1.0 + in_flight[i]) ** 2
+        missed *= 1.0 - drifts
+        if drifts > NEGLIGIBLE and not inside:
+            missed += drifts * normal_excess(drift_mean[i] - level, drift_deviation[i])
+        index[i] += horizon * missed / (1.0 + in_flight[i]) ** CROWDING

@@ -35,12 +35,14 @@ from spillover.policies.instrumental_state import (
     repeated,
     rest_precision,
 )
-from spillover.policies.switching import HAZARD, HORIZON, IDLE_HAZARD, RECENT, SHARE_PRIOR, SHARES, fading
+from spillover.policies.switching import HAZARD, IDLE_HAZARD, RECENT, SHARE_PRIOR, fading
+from spillover.policies.switching_state import SHARES
 from spillover.rng import Rng
 from spillover.set_search import top_arms
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 HAZARDS = np.array([HAZARD, IDLE_HAZARD])
+HORIZON = 50.0  # rounds over which a better arm pays off
 LEAST_EFFECT = 1e-9  # an own effect in units of the range that spill-over can be related to
 OTHER_SCALE = 0.2  # outcomes that vary less than this share of what was assumed so far
 KEPT_ON_RESTART = -3  # parts of the belief that are about rounds, not about effects

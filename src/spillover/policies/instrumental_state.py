@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.policies.switching import HYPOTHESES, SHARES
+from spillover.policies.switching_state import HYPOTHESES, SHARES
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, IntArray
 

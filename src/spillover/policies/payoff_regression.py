@@ -8,12 +8,13 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.contracts import Policy
 from spillover.policies.intervals import around
-from spillover.policies.switching import HAZARD, HORIZON, IDLE_HAZARD, RECENT, fading
+from spillover.policies.switching import HAZARD, IDLE_HAZARD, RECENT, fading
 from spillover.rng import Rng
 from spillover.set_search import top_arms
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 HYPOTHESES = 20  # about the time of the last change; a new one replaces the least probable
+HORIZON = 50.0  # rounds over which a better arm pays off
 PRIOR_ROUNDS = 1.0  # what is assumed of the noise counts as so many payoffs
 SPREAD = 0.5  # prior variance of an effect, in squared widths of the range of rewards
 CONTEXT_ON = ("both", "baseline")

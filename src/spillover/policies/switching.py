@@ -1,7 +1,7 @@
 """SwitchingSEM: a filter for means that switch, on a learned graph; it counts pulls in flight and has no tuning."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,72 +12,38 @@ from spillover.hyperparameters import check_grid
 from spillover.policies.graph_policy import GraphPolicy, scores
 from spillover.policies.intervals import intervals
 from spillover.policies.signals import gram_signal
+from spillover.policies.switching_state import (
+    DRIFT_PRIOR,
+    DRIFT_SCALE,
+    DRIFT_VARIANCE,
+    SHARES,
+    Belief,
+    Drift,
+    SwitchingState,
+    belief_moments,
+    empty_belief,
+    empty_drift,
+    empty_silence,
+    observations,
+)
 from spillover.rng import Rng
 from spillover.set_search import top_arms
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
-HYPOTHESES = 20  # about the time of the last change; a new one replaces the least probable
-HAZARD = 1e-3  # probability a round of a change that may affect many arms
+HAZARD = 1e-3  # probability a round of a change that may affect many arms, before anything is observed
 IDLE_HAZARD = 1e-4  # probability a round that an arm that is not played changes unobserved
-SHARES = np.array([0.0, 0.2, 0.9])  # of the arms that a change affects; the first is for changes of one idle arm
 SHARE_PRIOR = np.array([0.0, 0.5, 0.5])
-CHANGE_PRIOR = (SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD)
-HORIZON = 50.0  # rounds over which a better arm pays off
-DOUBT = 10.0  # weight, in rewards, of the prior that continuous rewards vary as much as Bernoulli draws
+HAZARDS = np.array([1.0, 1.0 / HAZARD])  # the hazard is learned, as if one change in so many rounds had been observed
+CHANGE_PRIOR = (SHARES, SHARE_PRIOR, HAZARDS, IDLE_HAZARD)
+OTHER_WORLD = 1e-3  # probability a round that means that drift begin to switch, or the other way round
+DRIFT = (DRIFT_SCALE, DRIFT_VARIANCE)
+HORIZON = 20.0  # rounds over which a better arm pays off, if outcomes arrive at once
+HORIZON_OF_DELAY = 0.25  # and so much longer for each round of the typical delay
 RECENT = 0.99  # decay of the longest delay with every shorter one
+TYPICAL = 0.02  # weight of a new delay in the typical one
 SOON = 20.0  # delays of up to so many rounds are always expected
 PATIENCE = 2.0  # a pull is dropped after about so many times the longest delay so far
-
-
-class Belief(NamedTuple):
-    """The posterior over the hypotheses "the last change was at round r", with Beta counts (ones, zeros)."""
-
-    change_round: IntArray  # (*batch, k): r; 0 for the hypothesis that nothing has ever changed
-    mass: Array  # (*batch, k, shares): joint probability of r and of the share of arms that changed at r
-    counts_unchanged: Array  # (*batch, k, n, 2): counts of an arm if it did not change at r
-    counts_since: Array  # (*batch, k, n, 2): counts since r
-    ratio: Array  # (*batch, k, n): likelihood ratio of the rewards since r, changed against unchanged
-    idle_prior: Array  # (*batch, k, n): prior probability of each arm, if the change was of one idle arm
-    changed: Array  # (*batch, k, n): probability under r that the arm changed at r
-    seen: IntArray  # (*batch, n): latest round of play with a reward of the arm
-    latest: IntArray  # (*batch, 1): latest round of play whose outcome has arrived
-    detected: IntArray  # (*batch, 2): changes detected so far, and the likeliest round of the last one
-    spread: Array  # (*batch, 2): sums of m (1 - m) and of z (1 - z), which give the precision of a reward
-
-
-class SwitchingState(NamedTuple):
-    """What SwitchingSEM has learned."""
-
-    rounds: IntArray  # (*batch,): rounds played
-    budget: IntArray  # (*batch,)
-    reward_range: Array  # (*batch, 2): of z
-    last_pull: IntArray  # (*batch, n): its round
-    in_flight: Array  # (*batch, n): pulls whose outcome is still expected
-    longest_delay: Array  # (*batch,): of recent arrivals; old extremes decay
-    rewards_seen: Array  # (*batch, n): sum of the rewards that have arrived, in units of the range
-    prior: Array  # (*batch, n): prior weights
-    belief: Belief
-    graph: Any
-
-
-def empty_belief(n_arms: int, batch: Batch) -> Belief:
-    hypotheses = (*batch, HYPOTHESES, n_arms)
-    mass = np.zeros((*batch, HYPOTHESES, len(SHARES)))
-    mass[..., 0, 0] = 1.0  # no change so far
-    return Belief(
-        change_round=np.zeros((*batch, HYPOTHESES), np.int64),
-        mass=mass,
-        counts_unchanged=np.ones((*hypotheses, 2)),
-        counts_since=np.ones((*hypotheses, 2)),
-        ratio=np.ones(hypotheses),
-        idle_prior=np.zeros(hypotheses),
-        changed=np.zeros(hypotheses),
-        seen=np.zeros((*batch, n_arms), np.int64),
-        latest=np.zeros((*batch, 1), np.int64),
-        detected=np.zeros((*batch, 2), np.int64),
-        spread=np.broadcast_to([DOUBT / 4.0, 0.0], (*batch, 2)).copy(),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +68,7 @@ class SwitchingSEM(GraphPolicy):
     graph: Any = "adaptive"
 
     order_free = False
+    accepts_missing = True
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
         validate.problem(problem)
@@ -114,9 +81,12 @@ class SwitchingSEM(GraphPolicy):
             last_pull=np.zeros(line, np.int64),
             in_flight=np.zeros(line),
             longest_delay=np.zeros(batch),
+            typical_delay=np.zeros(batch),
             rewards_seen=np.zeros(line),
             prior=np.broadcast_to(self.prior_weights(problem), line).copy(),
             belief=empty_belief(problem.n_arms, batch),
+            drift=empty_drift(problem.n_arms, batch),
+            silence=empty_silence(problem.n_arms, batch),
             graph=self.graph.init(problem, batch),
         )
 
@@ -145,6 +115,8 @@ class SwitchingSEM(GraphPolicy):
             belief.counts_unchanged,
             belief.counts_since,
             belief.changed,
+            state.drift.probability[..., 0],
+            *self.forecast(state),
             weights,
             state.last_pull,
             state.in_flight,
@@ -152,7 +124,7 @@ class SwitchingSEM(GraphPolicy):
             state.budget,
             (low / (high - low))[..., 0],
             IDLE_HAZARD,
-            HORIZON,
+            HORIZON + HORIZON_OF_DELAY * state.typical_delay,
         )
         return weights, np.asarray(low + (high - low) * mean), np.asarray(low + (high - low) * index)
 
@@ -174,24 +146,68 @@ class SwitchingSEM(GraphPolicy):
             in_flight=state.in_flight * fading(state.longest_delay, any_arrived(state))[..., None] + x,
         )
 
+    def forecast(self, state: SwitchingState) -> tuple[Array, Array]:
+        """Mean and standard deviation of each arm in the coming round, if the means drift."""
+        elapsed = state.rounds + 1 - state.drift.latest[..., 0]
+        mean, deviation = kernels.drifting_forecast(state.drift.track, elapsed, *DRIFT)
+        return mean, deviation
+
     def learn(self, state: SwitchingState, feedback: Feedback, rng: Rng) -> SwitchingState:
+        if feedback.fresh is not None or not is_whole(feedback):
+            return self.learn_part(state, feedback)
         feedback = validate.feedback(feedback, state.in_flight.shape, state.reward_range, state.rounds)
-        x, age, arrived = feedback.x, feedback.age, feedback.arrived
-        reward, played_at = rewards(state.reward_range, x, feedback.z), state.rounds - age
+        state, expected = self.learn_rewards(state, feedback, feedback.x, feedback.arrived)
+        expected = rescaled(state.reward_range, feedback.x, expected)
+        return state._replace(graph=self.absorb(state.graph, feedback, state.rounds - feedback.age, expected))
+
+    def learn_rewards(
+        self, state: SwitchingState, feedback: Feedback, x: BoolArray, arrived: BoolArray, weight: Any = 1.0
+    ) -> tuple[SwitchingState, Array]:
+        """Learn the rewards of some chosen arms; returns what was expected of them too, in units of the range."""
+        age, played_at = feedback.age, state.rounds - feedback.age
+        reward = rewards(state.reward_range, x, feedback.z)
         fade = fading(state.longest_delay, any_arrived(state))  # before the belief is rewritten
         in_flight = kernels.end_pulls(state.in_flight, x, fade, age, arrived)
-        expected = kernels.switching_arrival(*state.belief, x, reward, played_at, *CHANGE_PRIOR, arrived)
+        expected = learn_means(state, x, reward, weight, played_at, arrived)
         longest = np.where(arrived, np.maximum(RECENT * state.longest_delay, age), state.longest_delay)
-        return state._replace(
+        ordinary = np.minimum(age, 2.0 * state.typical_delay + SOON)  # so that no straggler counts for much
+        typical = state.typical_delay + np.where(arrived, TYPICAL * (ordinary - state.typical_delay), 0.0)
+        learned = state._replace(
             in_flight=np.asarray(in_flight),
             longest_delay=longest,
+            typical_delay=typical,
             rewards_seen=state.rewards_seen + np.where(x & arrived[..., None], reward, 0.0),
-            graph=self.absorb(state.graph, feedback, played_at, rescaled(state.reward_range, x, expected)),
         )
+        return learned, expected
+
+    def learn_part(self, state: SwitchingState, feedback: Feedback) -> SwitchingState:
+        """Learn what is new of a round whose arms report at different times, or never.
+
+        The graph needs whole rounds. If the round is complete, arms that have not reported never will: that is
+        evidence of a reward of 0, as far as silence has meant that.
+        """
+        feedback = validate.partial_feedback(feedback, state.in_flight.shape, state.reward_range, state.rounds)
+        x, arrived, here = feedback.x, feedback.arrived, feedback.arrived[..., None]
+        known = here & ~np.isnan(feedback.z) & ~np.isnan(feedback.y)
+        expected = rescaled(state.reward_range, x, belief_moments(state.belief)[0])
+        fresh = known & x & (True if feedback.fresh is None else feedback.fresh)
+        state, _ = self.learn_rewards(state, feedback, fresh, fresh.any(axis=-1))
+        if feedback.complete is not None:
+            complete = arrived & feedback.complete
+            reward = rewards(state.reward_range, x & known, feedback.z)
+            weight = kernels.weigh_silence(*state.silence, x, known, reward, complete)[..., 0]
+            silent = x & ~known & complete[..., None]
+            if silent.any():
+                nothing = feedback._replace(z=np.broadcast_to(state.reward_range[..., :1], x.shape))
+                state, _ = self.learn_rewards(state, nothing, silent, silent.any(axis=-1), weight)
+        whole = known.all(axis=-1) & (True if feedback.complete is None else feedback.complete)
+        z, y = (np.where(whole[..., None], part, 0.0) for part in (feedback.z, feedback.y))
+        whole_rounds = feedback._replace(z=z, y=y, arrived=whole)
+        return state._replace(graph=self.absorb(state.graph, whole_rounds, state.rounds - feedback.age, expected))
 
     def catch_up(self, state: SwitchingState, rounds: Feedback, first: int, rng: Rng) -> SwitchingState:
         count = len(rounds.x)
-        if count < 2:
+        if count < 2 or not is_whole(rounds):
             few: SwitchingState = super().catch_up(state, rounds, first, rng)
             return few
         played_at = state.rounds + np.arange(1, count + 1)
@@ -200,8 +216,11 @@ class SwitchingSEM(GraphPolicy):
         reward = rewards(state.reward_range, x, rounds.z)
         before: IntArray = np.cumsum(arrived) - arrived
         fade = fading(state.longest_delay * RECENT**before, any_arrived(state) | (before > 0))
-        belief = (repeat_in_place(leaf, count) for leaf in state.belief)
-        expected = kernels.switching_arrival(*belief, x, reward, played_at, *CHANGE_PRIOR, arrived)
+        stacked = state._replace(
+            belief=Belief(*(repeat_in_place(leaf, count) for leaf in state.belief)),
+            drift=Drift(*(repeat_in_place(leaf, count) for leaf in state.drift)),
+        )
+        expected = learn_means(stacked, x, reward, 1.0, played_at, arrived)
         graph = self.absorb_rounds(state.graph, rounds, played_at, rescaled(state.reward_range, x, expected))
         left = np.cumprod(fade[::-1])[::-1]  # what is left after the last round of a pull before each round
         pending = np.append(left[1:], 1.0)[~arrived] @ x[~arrived]
@@ -211,12 +230,17 @@ class SwitchingSEM(GraphPolicy):
             last_pull=np.where(x.any(axis=0), latest, state.last_pull),
             in_flight=np.asarray(state.in_flight * left[0] + pending),
             longest_delay=np.asarray(state.longest_delay * RECENT ** arrived.sum()),
+            typical_delay=np.asarray(state.typical_delay * (1.0 - TYPICAL) ** arrived.sum()),
             rewards_seen=state.rewards_seen + np.where(arrived[:, None], reward, 0.0).sum(axis=0),
             graph=graph,
         )
 
     def signals(self, state: SwitchingState) -> dict[str, Any]:
-        found: dict[str, Any] = {"latest": state.belief.seen, "changes_seen": state.belief.detected[..., 0]}
+        found: dict[str, Any] = {
+            "latest": state.belief.seen,
+            "changes_seen": state.belief.detected[..., 0],
+            "drifts": state.drift.probability[..., 0],
+        }
         of_graph: dict[str, Any] = self.graph.signals(state.graph)
         return found | gram_signal(self.graph.gram(state.graph)) | of_graph
 
@@ -242,10 +266,17 @@ class SwitchingSEM(GraphPolicy):
             return InstrumentalSEM(signed=bool(self.graph.signed))
         return self
 
+    def deviation(self, state: SwitchingState) -> Array:
+        """Standard deviation of each arm's mean, in units of the range."""
+        (mean, square), (level, spread) = belief_moments(state.belief), self.forecast(state)
+        drifts = state.drift.probability
+        both, squares = mean + drifts * (level - mean), square + drifts * (level**2 + spread**2 - square)
+        return np.asarray(np.sqrt(np.maximum(squares - both**2, 0.0)))
+
     def explain(self, state: SwitchingState, rng: Rng) -> Explanation:
         weights, mean, index = self.means_and_index(state)
         seen, gain = state.belief.seen > 0, np.array(self.graph.gain(state.graph))
-        deviation = belief_deviation(state.belief) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
+        deviation = self.deviation(state) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
         return Explanation(
             mean=np.where(seen, mean, np.nan),
             count=np.where(seen, observations(state.belief), 0.0),
@@ -258,6 +289,25 @@ class SwitchingSEM(GraphPolicy):
             pending=np.array(state.in_flight),
             **intervals(state.graph.adjacency, weights, gain, mean, deviation, self.graph_errors(state, weights)),
         )
+
+
+def is_whole(feedback: Feedback) -> bool:
+    """Whether no outcome is missing, as far as they are numbers: what is not is refused by name."""
+    try:
+        return not (np.isnan(feedback.y).any() or np.isnan(feedback.z).any())
+    except TypeError:
+        return True
+
+
+def learn_means(
+    state: SwitchingState, x: BoolArray, reward: Array, weight: Any, played_at: IntArray, arrived: BoolArray
+) -> Array:
+    """Update the means, switching or drifting, in place; returns what was expected, in units of the range."""
+    found = kernels.switching_arrival(*state.belief, x, reward, weight, played_at, *CHANGE_PRIOR, arrived)
+    expected, counted, likely, precision = found
+    evidence = (counted, likely, precision, weight, played_at)
+    kernels.drifting_arrival(*state.drift, x, *evidence, *DRIFT, DRIFT_PRIOR, OTHER_WORLD, arrived)
+    return np.asarray(expected)
 
 
 def rewards(reward_range: Array, x: BoolArray, z: Array) -> Array:
@@ -281,21 +331,3 @@ def fading(longest_delay: Array, any_arrived: BoolArray) -> Array:
     """The share of a pull in flight that remains after a round: late pulls fade, faster if delays have been short."""
     expected = np.maximum(longest_delay, SOON)
     return np.asarray(np.where(any_arrived, 1.0 - 1.0 / (PATIENCE * (expected + 1.0)), 1.0))
-
-
-def observations(belief: Belief) -> Array:
-    """The expected number of observations behind each mean, over the hypotheses."""
-    probability = belief.mass.sum(axis=-1)[..., None]
-    unchanged, since = belief.counts_unchanged.sum(axis=-1) - 2.0, belief.counts_since.sum(axis=-1) - 2.0
-    return np.asarray((probability * (unchanged + belief.changed * (since - unchanged))).sum(axis=-2))
-
-
-def belief_deviation(belief: Belief) -> Array:
-    """Standard deviation of each arm's mean, over the hypotheses, in units of the range."""
-    probability = belief.mass.sum(axis=-1)[..., None]
-    mean, square = np.zeros(belief.seen.shape), np.zeros(belief.seen.shape)
-    for counts, share in ((belief.counts_unchanged, 1.0 - belief.changed), (belief.counts_since, belief.changed)):
-        ones, total = counts[..., 0], counts.sum(axis=-1)
-        mean += (probability * share * ones / total).sum(axis=-2)
-        square += (probability * share * ones * (ones + 1.0) / (total * (total + 1.0))).sum(axis=-2)
-    return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))

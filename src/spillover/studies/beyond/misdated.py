@@ -12,7 +12,8 @@ import numpy as np
 from spillover import validate
 from spillover.policies.graph_policy import MeansState
 from spillover.policies.ndcsem import NDCSEM
-from spillover.policies.switching import SwitchingSEM, SwitchingState
+from spillover.policies.switching import SwitchingSEM
+from spillover.policies.switching_state import SwitchingState
 from spillover.rng import Rng
 from spillover.types import Feedback, IntArray
 

@@ -1,0 +1,131 @@
+"""Means that drift: a smooth process for each arm, and the probability that the means drift instead of switching."""
+
+import math
+from typing import Final
+
+from numba import boolean, float64, int64, njit
+
+from spillover.kernels.build import gufunc
+
+LEAST_MEAN: Final = 0.01  # means of rewards in [0, 1] stay so far inside: the normal approximation does not know it
+
+
+@njit(inline="always")
+def transition(scale, variance, elapsed):
+    """A Matern process of smoothness 3/2 over so many rounds: the matrix for (level, slope), and the new variance."""
+    rate = math.sqrt(3.0) / scale
+    kept = math.exp(-rate * elapsed)
+    f00, f01 = kept * (1.0 + rate * elapsed), kept * elapsed
+    f10, f11 = -kept * rate * rate * elapsed, kept * (1.0 - rate * elapsed)
+    slope = rate * rate * variance
+    q00 = variance * (1.0 - f00 * f00) - f01 * f01 * slope
+    q01 = -f00 * f10 * variance - f01 * f11 * slope
+    q11 = slope * (1.0 - f11 * f11) - f10 * f10 * variance
+    return f00, f01, f10, f11, q00, q01, q11
+
+
+@njit
+def move_on(track, scale, variance, elapsed):
+    """Let every arm drift over so many rounds; a track is (level, slope, their variances and covariance)."""
+    f00, f01, f10, f11, q00, q01, q11 = transition(scale, variance, elapsed)
+    for i in range(track.shape[0]):
+        level, slope, p00, p01, p11 = track[i, 0], track[i, 1], track[i, 2], track[i, 3], track[i, 4]
+        track[i, 0] = f00 * level + f01 * slope
+        track[i, 1] = f10 * level + f11 * slope
+        track[i, 2] = f00 * f00 * p00 + 2.0 * f00 * f01 * p01 + f01 * f01 * p11 + q00
+        track[i, 3] = f00 * f10 * p00 + (f00 * f11 + f01 * f10) * p01 + f01 * f11 * p11 + q01
+        track[i, 4] = f10 * f10 * p00 + 2.0 * f10 * f11 * p01 + f11 * f11 * p11 + q11
+
+
+@njit
+def correct(track, reward, noise):
+    """Kalman update of one arm's track with a reward of this variance."""
+    p00, p01 = track[2], track[3]
+    gain, slope_gain = p00 / (p00 + noise), p01 / (p00 + noise)
+    error = reward - 0.5 - track[0]
+    track[0] += gain * error
+    track[1] += slope_gain * error
+    track[2] -= gain * p00
+    track[3] -= gain * p01
+    track[4] -= slope_gain * p01
+
+
+@gufunc(
+    (
+        float64[:, ::1],
+        float64[::1],
+        int64[::1],
+        boolean[:],
+        float64[:],
+        float64[:],
+        float64,
+        float64,
+        int64,
+        float64,
+        float64,
+        float64,
+        float64,
+        boolean,
+        float64[:],
+    ),
+    "(n,l),(o),(o),(n),(n),(n),(),(),(),(),(),(),(),()->(o)",
+    writes=("track", "drifts", "latest"),
+)
+def drifting_arrival(
+    track,
+    drifts,
+    latest,
+    x,
+    reward,
+    likely,
+    precision,
+    weight,
+    played_at,
+    scale,
+    variance,
+    prior,
+    hazard,
+    arrived,
+    probability,
+):
+    """Learn the rewards of a round as those of drifting means, and compare how well drifting and switching predict.
+
+    likely: the likelihood of each reward if the means switch (0: unknown). drifts: the probability that the means
+    drift. With probability `hazard` per round the world becomes another one, which drifts with probability `prior`.
+    A reward older than the latest round is a noisier observation of the latest mean.
+    """
+    if arrived:
+        elapsed = played_at - latest[0]
+        if elapsed > 0:
+            if latest[0] > 0:
+                move_on(track, scale, variance, elapsed)
+                drifts[0] += (1.0 - (1.0 - hazard) ** elapsed) * (prior - drifts[0])
+            latest[0] = played_at
+        moved = 0.0
+        if elapsed < 0:
+            moved = 2.0 * variance * (1.0 - transition(scale, variance, -elapsed)[0])
+        for i in range(x.shape[0]):
+            if x[i]:
+                mean = min(max(0.5 + track[i, 0], LEAST_MEAN), 1.0 - LEAST_MEAN)
+                if likely[i] > 0.0:
+                    power = weight * precision
+                    chance = math.exp(power * (reward[i] * math.log(mean) + (1.0 - reward[i]) * math.log(1.0 - mean)))
+                    drifting, switching = drifts[0] * chance, (1.0 - drifts[0]) * likely[i]
+                    if drifting + switching > 0.0:
+                        drifts[0] = drifting / (drifting + switching)
+                correct(track[i], reward[i], mean * (1.0 - mean) / (weight * precision) + moved)
+    probability[0] = drifts[0]
+
+
+@gufunc(
+    (float64[:, :], int64, float64, float64, float64[:], float64[:]),
+    "(n,l),(),(),()->(n),(n)",
+)
+def drifting_forecast(track, elapsed, scale, variance, mean, deviation):
+    """Mean and standard deviation of each arm so many rounds after its track."""
+    f00, f01, _, _, q00, _, _ = transition(scale, variance, elapsed)
+    for i in range(track.shape[0]):
+        level = 0.5 + f00 * track[i, 0] + f01 * track[i, 1]
+        spread = f00 * f00 * track[i, 2] + 2.0 * f00 * f01 * track[i, 3] + f01 * f01 * track[i, 4] + q00
+        mean[i] = min(max(level, LEAST_MEAN), 1.0 - LEAST_MEAN)
+        deviation[i] = math.sqrt(max(spread, 1e-12))

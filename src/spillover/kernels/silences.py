@@ -1,0 +1,57 @@
+"""Arms that do not report: whether silence says something about the reward."""
+
+import math
+from typing import Final
+
+from numba import boolean, float64, njit
+
+from spillover.kernels.build import gufunc
+
+REPORTED_ZERO: Final = 0.02  # if silence means a reward of 0: share of such rewards that are reported all the same
+MEMORY: Final = 0.995  # factor on the counts with every round
+MOST_EVIDENCE: Final = 20.0  # bound on the logarithm of the odds, so that they can still turn
+
+
+@njit(inline="always")
+def log_likelihood(p, reward):
+    return reward * math.log(p) + (1.0 - reward) * math.log(1.0 - p)
+
+
+@gufunc(
+    (float64[:, ::1], float64[::1], boolean[:], boolean[:], float64[:], boolean, float64[:]),
+    "(n,c),(o),(n),(n),(n),()->(o)",
+    writes=("answers", "odds"),
+)
+def weigh_silence(answers, odds, x, known, reward, complete, weight):
+    """Compare two explanations of the chosen arms of a round that never report.
+
+    Either outcomes are lost by chance, equally often for every arm; or a reward of 0 is not reported. Under the second,
+    arms with lower rewards report less often, and what they do report is good news. odds: the logarithm of the odds for
+    the second. answers: successes, failures and silences of each arm. Returns its probability, the weight of a silence
+    as a reward of 0.
+    """
+    if complete:
+        answered, silent = 0.0, 0.0
+        for i in range(x.shape[0]):
+            answered += answers[i, 0] + answers[i, 1]
+            silent += answers[i, 2]
+        lost = (silent + 0.5) / (answered + silent + 1.0)
+        for i in range(x.shape[0]):
+            if x[i]:
+                among_answers = (answers[i, 0] + 0.5) / (answers[i, 0] + answers[i, 1] + 1.0)
+                among_all = (answers[i, 0] + 0.5) / (answers[i, 0] + answers[i, 1] + answers[i, 2] + 1.0)
+                if known[i]:
+                    odds[0] += log_likelihood(among_all, reward[i]) + (1.0 - reward[i]) * math.log(REPORTED_ZERO)
+                    odds[0] -= log_likelihood(among_answers, reward[i]) + math.log(1.0 - lost)
+                else:
+                    odds[0] += math.log((1.0 - among_all) * (1.0 - REPORTED_ZERO)) - math.log(lost)
+        odds[0] = min(max(odds[0], -MOST_EVIDENCE), MOST_EVIDENCE)
+        for i in range(x.shape[0]):
+            for kind in range(3):
+                answers[i, kind] *= MEMORY
+            if x[i] and known[i]:
+                answers[i, 0] += reward[i]
+                answers[i, 1] += 1.0 - reward[i]
+            elif x[i]:
+                answers[i, 2] += 1.0
+    weight[0] = 1.0 / (1.0 + math.exp(-odds[0]))
