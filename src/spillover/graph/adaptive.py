@@ -105,7 +105,7 @@ class AdaptiveGraph(GraphLearner):
     the k-class estimate is used. With noise in the equations it is used too, unless another candidate predicts the
     payoff clearly better from the decision alone.
 
-    sparsity: of the sparse graph, for rewards of at most 1; "auto" chooses it online (`SelfTunedGraph`).
+    sparsity: of the sparse graph; "auto" chooses it online (`SelfTunedGraph`).
     row_bound, required, forbidden, signed: as in `SparseGraph`.
 
     >>> import spillover as sp
@@ -152,12 +152,8 @@ class AdaptiveGraph(GraphLearner):
     def init(self, problem: Problem, batch: Batch = ()) -> AdaptiveState:
         n = problem.n_arms
         learner: Any = self.sparse
-        sparse = learner.init(problem, batch)
-        size = np.abs(np.asarray(problem.reward_range, float)).max(axis=-1)
-        # the sparsity is for rewards up to 1: on another scale the penalty grows with the squared rewards
-        learner.scale_penalty(sparse, np.broadcast_to(size, batch) ** 2)
         return AdaptiveState(
-            sparse=sparse,
+            sparse=learner.init(problem, batch),
             instrument=self.instrument.init(problem, batch),
             full_history=self.full_history.init(problem, batch),
             evidence=empty_evidence(len(TRUSTING), batch),

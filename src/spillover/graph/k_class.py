@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph.learner import GraphErrors, GraphLearner
+from spillover.graph.learner import GraphErrors, GraphLearner, largest_reward
 from spillover.graph.sparse import edge_mask, impossible_edges
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
@@ -81,10 +81,9 @@ class KClassGraph(GraphLearner):
 
     def init(self, problem: Problem, batch: Batch = ()) -> KClassState:
         n = problem.n_arms
-        size = np.abs(np.asarray(problem.reward_range, float)).max(axis=-1)
         line, square = (*batch, n), (*batch, n, n)
         possible = ~impossible_edges(problem, self.required, self.forbidden)
-        unit = np.broadcast_to(size**2, batch).copy()
+        unit = np.broadcast_to(largest_reward(problem) ** 2, batch).copy()
         return KClassState(
             moments=np.zeros((*batch, 3 * n + 1, 3 * n + 1)),
             solved=np.zeros(batch),

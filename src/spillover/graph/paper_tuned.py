@@ -93,10 +93,6 @@ class PaperTunedGraph(GraphLearner):
         """Held-out rounds included."""
         return self.grid.gram(graph.tuned)
 
-    def scale_penalty(self, graph: PaperTunedState, factor: Array) -> None:
-        """Multiply every sparsity of the grid in each row of the batch; in place."""
-        self.grid.scale_penalty(graph.tuned, factor)
-
     def forget(self, graph: PaperTunedState, rows: BoolArray) -> PaperTunedState:
         tuned = self.grid.forget(graph.tuned, rows)
         return PaperTunedState(

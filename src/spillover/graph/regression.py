@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.graph.learner import largest_reward
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Problem
 
@@ -28,8 +29,7 @@ class Regression(NamedTuple):
 def empty_regression(problem: Problem, prior: Array, batch: Batch) -> Regression:
     """A regression without outcomes: the effects are the prior, (m, n)."""
     m, n = prior.shape
-    size = np.abs(np.asarray(problem.reward_range, float)).max(axis=-1)
-    ridge = np.broadcast_to(RIDGE * size**2, batch).copy()
+    ridge = np.broadcast_to(RIDGE * largest_reward(problem) ** 2, batch).copy()
     return Regression(
         root=np.eye(n) / np.sqrt(ridge)[..., None, None],
         effects=np.broadcast_to(prior, (*batch, m, n)).copy(),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph.learner import GraphLearner
+from spillover.graph.learner import GraphLearner, largest_reward
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
@@ -35,7 +35,8 @@ class Graph(NamedTuple):
 class SparseGraph(GraphLearner):
     """The paper's graph learner at a fixed sparsity (its lambda); absorb and solve work in place.
 
-    sparsity: lambda >= 0 of the graph problem; an array makes a grid.
+    sparsity: lambda >= 0 of the graph problem for rewards of at most 1; an array makes a grid. With a reward_range up
+        to r the penalty is lambda r^2, so that the graph does not depend on the units of the rewards.
     row_bound: without a known order (`Problem(acyclic=False)`) each row of A sums to at most this, so that
         spill-over dies out and weights exist.
     required, forbidden: boolean (n, n) masks of edges known to exist (never penalised) and known to be impossible.
@@ -63,6 +64,8 @@ class SparseGraph(GraphLearner):
         square, line = (*batch, n, n), (*batch, n)
         penalty = np.zeros(square)
         penalty += np.asarray(self.sparsity, float)[..., None, None] / 2
+        # the sparsity is for rewards up to 1: in other units the penalty grows with the squared rewards
+        penalty *= largest_reward(problem)[..., None, None] ** 2
         penalty[..., edge_mask("required", self.required, n)] = 0.0
         penalty[..., impossible_edges(problem, self.required, self.forbidden)] = np.inf
         return Graph(
@@ -103,10 +106,6 @@ class SparseGraph(GraphLearner):
 
     def gram(self, graph: Graph) -> Array:
         return graph.gram
-
-    def scale_penalty(self, graph: Graph, factor: Array) -> None:
-        """Multiply the sparsity in each row of the batch; in place."""
-        graph.penalty[...] *= factor[..., None, None]
 
     def forget(self, graph: Graph, rows: BoolArray) -> Graph:
         for part in (graph.gram, graph.residual, graph.adjacency, graph.pressure):

@@ -59,8 +59,9 @@ class SelfTunedGraph(GraphLearner):
 
     def init(self, problem: Problem, batch: Batch = ()) -> TunedGraph:
         n = problem.n_arms
+        for_grid = problem._replace(reward_range=np.asarray(problem.reward_range, float)[..., None, :])
         return TunedGraph(
-            fits=self.fitter.init(problem, (*batch, len(AUTO_GRID))),
+            fits=self.fitter.init(for_grid, (*batch, len(AUTO_GRID))),
             held_gram=np.zeros((*batch, n, n)),
             held_cross=np.zeros((*batch, n, n)),
             held_energy=np.zeros((*batch, n)),
@@ -102,10 +103,6 @@ class SelfTunedGraph(GraphLearner):
     def gram(self, graph: TunedGraph) -> Array:
         """Held-out rounds included."""
         return np.asarray(graph.fits.gram[..., 0, :, :] + graph.held_gram)
-
-    def scale_penalty(self, graph: TunedGraph, factor: Array) -> None:
-        """Multiply every sparsity of the grid in each row of the batch; in place."""
-        self.fitter.scale_penalty(graph.fits, factor[..., None])
 
     def forget(self, graph: TunedGraph, rows: BoolArray) -> TunedGraph:
         self.fitter.forget(graph.fits, rows)

@@ -60,7 +60,7 @@ def learn_cucb(state: CUCBState, feedback: Feedback, discount: Any, knows_graph:
 def explain_cucb(
     state: CUCBState, index: Array, knows_graph: bool, *, discount: Any = 1.0, clock: Any = None, plan: Any = ""
 ) -> Explanation:
-    """The estimates behind the next decision: of y in [0, 1], or of z in its own units if the graph is known."""
+    """The estimates behind the next decision: of y, or of z if the graph is known."""
     return scaled_explanation(
         state.scale,
         state.weights,

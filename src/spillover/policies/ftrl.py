@@ -65,6 +65,7 @@ class FTRL(ScaledPolicy):
     """
 
     quantity = "probability of being drawn"
+    scores_have_units = False
     randomised = True
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> FTRLState:

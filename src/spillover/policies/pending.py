@@ -36,10 +36,12 @@ def count_pulls(pulls: Pulls, x: BoolArray, played_at: IntArray, discount: Any) 
 
 
 def pending_index(
-    known: Averages, pulls: Pulls, now: IntArray, clock: Any, *, width: Any, discount: Any, top: Array
+    known: Averages, pulls: Pulls, now: IntArray, clock: Any, *, width: Any, discount: Any, top: Array, unit: Array
 ) -> Array:
-    """mean + sqrt(width log(clock) / pulls); the mean is `top` without outcomes; +inf for an arm never played."""
-    return np.asarray(kernels.pending_index(*known, *pulls, now, clock, discount, width, top))
+    """mean + unit sqrt(width log(clock) / pulls); the mean is `top` without outcomes; +inf for an arm never played."""
+    scaled = known._replace(sums=known.sums / unit[..., None])
+    index = kernels.pending_index(*scaled, *pulls, now, clock, discount, width, top / unit)
+    return np.asarray(index * unit[..., None])
 
 
 def in_flight(known: Averages, pulls: Pulls, now: IntArray, discount: Any) -> Array:

@@ -79,6 +79,7 @@ class Uniform(Counting):
     """Plays a uniformly random set every round."""
 
     quantity = "rank in a random order"
+    scores_have_units = False
 
     def select(self, state: CountState, rng: Rng) -> Choice:
         return Choice(random_set(state, rng))

@@ -16,6 +16,7 @@ from spillover.policies.graph_policy import (
     choose_by_scores,
     explanation,
     initial_state,
+    range_width,
 )
 from spillover.policies.scale import ScaledPolicy, amounts_above_low, ranking, unit_or_one
 from spillover.policies.signals import graph_signals
@@ -207,7 +208,8 @@ class GLRSEMUCB(GraphPolicy):
     def index(self, state: GLRSEMUCBState) -> Array:
         base = state.base
         since = base.clock - state.detector.restart
-        return upper_index(base.averages, base.rounds, since, width=base.budget + 1.0)
+        unit = range_width(base.reward_range)
+        return upper_index(base.averages, base.rounds, since, width=base.budget + 1.0, unit=unit) * unit[..., None]
 
     def select(self, state: GLRSEMUCBState, rng: Rng) -> Choice:
         base = state.base
@@ -225,10 +227,9 @@ class GLRSEMUCB(GraphPolicy):
         played_at = base.rounds - feedback.age
         learn(base.averages, feedback.x, feedback.z, played_at, 1.0, feedback.arrived)
         base = base._replace(graph=self.absorb(base.graph, feedback, played_at))
-        low, high = base.reward_range[..., 0], base.reward_range[..., 1]
-        above = np.where(feedback.x, feedback.z - low[..., None], 0.0)
-        now, level = base.rounds, self.false_alarms
-        detector = test_for_change(state.detector, base.averages, feedback, above, high - low, now, level)
+        above = np.where(feedback.x, feedback.z - base.reward_range[..., :1], 0.0)
+        unit, now, level = range_width(base.reward_range), base.rounds, self.false_alarms
+        detector = test_for_change(state.detector, base.averages, feedback, above, unit, now, level)
         return GLRSEMUCBState(base, detector)
 
     def solve(self, state: GLRSEMUCBState) -> GLRSEMUCBState:

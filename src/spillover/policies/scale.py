@@ -34,7 +34,7 @@ class ScaledPolicy(Policy):
 
     @property
     def quantity(self) -> str:
-        own = "expected overall reward of the arm itself, on a scale from 0 to 1"
+        own = "expected overall reward of the arm itself, above the lowest possible one"
         return EXPECTED_EFFECT if self.knows_graph else own
 
 
