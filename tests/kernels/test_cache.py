@@ -160,6 +160,7 @@ print(product(np.eye(2), np.full((2, 2), 3.0)).tolist(), scipy.linalg.norm([3.0,
 """
 
 
+@pytest.mark.long  # it compiles a kernel with linear algebra
 def test_preloading_leaves_linear_algebra_for_those_who_need_it():
     run = subprocess.run([sys.executable, "-c", PRELOADING], capture_output=True, text=True)
     assert run.stderr == ""
