@@ -22,7 +22,7 @@ class Problem(NamedTuple):
 
     n_arms: int
     budget: int  # s: how many arms may be chosen a round
-    acyclic: bool = True  # the arms are in an order that makes A strictly upper triangular
+    acyclic: bool = False  # arms are in an order that makes A strictly upper triangular: causes after effects
     reward_range: Any = (0.0, 1.0)  # of the instantaneous rewards z; (2,) or (*batch, 2)
     overall_range: Any = None  # of the overall rewards y, if it is known; (2,) or (*batch, 2)
     weights: Any = None  # 1'(I-A)^-1 F, for policies that know the graph; (n,) or (*batch, n)
