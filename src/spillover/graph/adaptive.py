@@ -14,6 +14,7 @@ from spillover.graph.change_detection import (
     record_alarm,
     weight_since_change,
 )
+from spillover.graph.contradictions import effects_against_order, own_slopes
 from spillover.graph.doubts import (
     Doubts,
     compare_given_x,
@@ -303,9 +304,16 @@ class AdaptiveGraph(GraphLearner):
         return found._replace(baseline=np.where((graph.used == K_CLASS)[..., None], found.baseline, 0.0))
 
     def signals(self, graph: AdaptiveState) -> dict[str, Any]:
-        """A baseline is a signal where nobody declared it."""
+        """A baseline is a signal where nobody declared it; where z misleads, a regression on z contradicts nothing."""
         undeclared = graph.doubts.baseline & ~graph.doubts.declared & clear_baseline(graph.k_class)
-        return {"confounded": graph.doubts.confounded, "baseline": undeclared}
+        trusted, ordered = ~z_misleads(graph.doubts), graph.k_class.ordered
+        against = effects_against_order(graph.instrument) & (trusted & ordered)[..., None, None]
+        return {
+            "confounded": graph.doubts.confounded,
+            "baseline": undeclared,
+            "against_order": against,
+            "own_slopes": np.where(trusted[..., None], own_slopes(graph.instrument), np.nan),
+        }
 
 
 def evidence(graph: AdaptiveState) -> EvidenceSummary:
