@@ -34,8 +34,9 @@ def learned(policy, unit):
     state = policy.init(sp.Problem(2, 2, reward_range=(0.0, unit)), sp.Rng(0))
     x, at, arrived = np.ones(2, bool), np.array(0), np.array(True)
     for z in ([0.2, 0.1], [0.7, 0.4], [0.3, 0.9]):
-        outcome = unit * np.array([z, [z[0], z[1] + 0.5 * z[0]]])
-        state = policy.update(policy.played(state, x), sp.Feedback(x, *outcome, at, arrived), sp.Rng(0))
+        y = [z[0], z[1] + 0.5 * z[0]]
+        piece = sp.Feedback(x, unit * np.array(z), unit * np.array(y), at, arrived)
+        state = policy.update(policy.played(state, x), piece, sp.Rng(0))
     return state
 
 

@@ -69,8 +69,8 @@ by_every_policy = pytest.mark.parametrize("policy", USABLE)
 
 def scores_by(policy, frame, unit=1.0, original=lambda arm: arm):
     """The choice, and the score of every arm, in units of `unit`."""
-    ranges = {"reward_range": (0.0, unit), "overall_range": (0.0, 10.0 * unit)}
-    found = sp.next_decision(frame, budget=2, policy=policy, **ranges)
+    overall = (0.0, 10.0 * unit)
+    found = sp.next_decision(frame, budget=2, policy=policy, reward_range=(0.0, unit), overall_range=overall)
     scale = unit if POLICIES[policy]().scores_have_units else 1.0
     scores = {original(arm.arm): arm.score / scale for arm in found.arms}
     return {original(arm) for arm in found.choose}, [scores[arm] for arm in sorted(scores)]

@@ -38,7 +38,7 @@ def standard_errors(known: Regression) -> Array:
     """Of every total effect, (*batch, n, n)."""
     noise = np.diagonal(known.scatter, axis1=-2, axis2=-1) / np.maximum(known.freedom, 1.0)[..., None]
     variance = np.maximum(noise, floor_of(known)[..., None])
-    return np.sqrt(variance[..., :, None] * (known.root**2).sum(axis=-1)[..., None, :])
+    return np.asarray(np.sqrt(variance[..., :, None] * (known.root**2).sum(axis=-1)[..., None, :]))
 
 
 def observed(known: Regression) -> BoolArray:
