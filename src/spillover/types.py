@@ -5,7 +5,7 @@ grid of hyperparameters times replications; the same code serves all of them.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,37 @@ Array: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.int64]
 Batch: TypeAlias = tuple[int, ...]
+LARGEST = float(np.finfo(float).max)  # what is larger is not finite
 State: TypeAlias = Any  # a NamedTuple of arrays, possibly nested: everything that a policy has learned
+
+
+class Within(NamedTuple):
+    """The values that a field of a state can have; never NaN. A state that is read from a file is held against it."""
+
+    low: float = -LARGEST
+    high: float = LARGEST
+    of_rounds: bool = False  # at most the number of rounds played
+    of_start: bool = False  # as in the state before the first round
+
+    def problem(self, value: Any, start: Any, rounds: int | None) -> str:
+        """What the values should be, or nothing if they are."""
+        if self.of_start:
+            same = start is None or np.array_equal(value, start, equal_nan=value.dtype.kind == "f")
+            return "" if same else f"{np.array2string(start, threshold=20)}, as before the first round"
+        high = min(self.high, rounds) if self.of_rounds and rounds is not None else self.high
+        if bool(((value >= self.low) & (value <= high)).all()):
+            return ""
+        words = {-LARGEST: "finite numbers", LARGEST: ""}
+        return " ".join(filter(None, (words.get(self.low, f"from {self.low:g} on"), words.get(high, f"to {high:g}"))))
+
+
+T = TypeVar("T")
+Constant: TypeAlias = Annotated[T, Within(of_start=True)]  # the same in all rounds
+Round: TypeAlias = Annotated[IntArray, Within(0, of_rounds=True)]  # a round that was played, 0 for none; or a number
+Finite: TypeAlias = Annotated[Array, Within()]
+Amount: TypeAlias = Annotated[Array, Within(0)]  # such as a discounted count
+Likelihood: TypeAlias = Annotated[Array, Within(0, np.inf)]
+Probability: TypeAlias = Annotated[Array, Within(0, 1 + 1e-9)]  # up to rounding
 
 
 class Problem(NamedTuple):

@@ -5,15 +5,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
-from spillover.types import Array, Batch, BoolArray, IntArray
+from spillover.types import Amount, Array, Batch, BoolArray, Finite, IntArray, Round
 
 
 class Averages(NamedTuple):
     """Sums and counts of each arm as of its stamp, so that they never underflow."""
 
-    sums: Array  # (*batch, n): discounted rewards
-    counts: Array  # (*batch, n): discounted observations; 0 only for an arm never observed
-    stamps: IntArray  # (*batch, n): the latest of the arm's rounds that has arrived
+    sums: Finite  # (*batch, n): discounted rewards
+    counts: Amount  # (*batch, n): discounted observations; 0 only for an arm never observed
+    stamps: Round  # (*batch, n): the latest of the arm's rounds that has arrived
 
 
 def empty_averages(n_arms: int, batch: Batch) -> Averages:

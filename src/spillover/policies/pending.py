@@ -11,14 +11,14 @@ import numpy as np
 
 from spillover import kernels
 from spillover.policies.averages import Averages, counts_now
-from spillover.types import Array, Batch, BoolArray, IntArray
+from spillover.types import Amount, Array, Batch, BoolArray, IntArray, Round
 
 
 class Pulls(NamedTuple):
     """Discounted pulls of each arm as of its stamp, whether or not their outcomes have arrived."""
 
-    counts: Array  # (*batch, n)
-    stamps: IntArray  # (*batch, n): the latest of the arm's rounds
+    counts: Amount  # (*batch, n)
+    stamps: Round  # (*batch, n): the latest of the arm's rounds
 
 
 class NoPulls(NamedTuple):

@@ -1,0 +1,65 @@
+"""The state of a policy in use, which can go back to what it was when an update fails halfway.
+
+`update` may rewrite the arrays that it is given, so an update that is interrupted leaves half of a new state. A copy
+before every update would cost more than some updates do. Instead the state is copied once in many steps, and the steps
+since then are remembered: they are functions of their arguments alone, so they give the same state again, bit for bit.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from spillover.rng import Rng
+from spillover.state import copy_state
+from spillover.types import State
+
+STEPS_BETWEEN_COPIES = 128
+
+
+class Step(NamedTuple):
+    """A function that was applied to the state, with its other arguments; rng is None if it draws nothing."""
+
+    function: Callable[..., State]
+    argument: Any
+    rng: Rng | None
+
+
+class Journal:
+    """The current state, an earlier copy, and the steps between them."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.copy: tuple[State, list[Step]] = (copy_state(state), [])  # one attribute, so that both change at once
+
+    def mark(self) -> tuple[State, int]:
+        """The present, for `back_to`."""
+        if len(self.copy[1]) >= STEPS_BETWEEN_COPIES:
+            self.copy = (copy_state(self.state), [])
+        return self.state, len(self.copy[1])
+
+    def apply(self, function: Callable[..., State], argument: Any, rng: Rng | None = None) -> None:
+        """Replace the state by function(state, argument[, rng]), which may rewrite it."""
+        state, self.state = self.state, None  # not a state until it is complete
+        self.state = function(state, argument) if rng is None else function(state, argument, rng)
+        self.copy[1].append(Step(function, argument, rng))
+
+    def back_to(self, mark: tuple[State, int]) -> None:
+        """Undo all steps since a mark; it can be repeated if it is interrupted itself."""
+        state, length = mark
+        del self.copy[1][length:]
+        if self.state is not state:
+            self.state = None
+            self.state = self.repeated()
+
+    def repeated(self) -> State:
+        """The state from its copy and the steps since then."""
+        before, steps = self.copy
+        state = copy_state(before)
+        for function, argument, rng in steps:
+            state = function(state, argument) if rng is None else function(state, argument, rng.restarted())
+        return state
+
+    def branch(self) -> "Journal":
+        """A journal that goes on by itself from the same state."""
+        other = object.__new__(Journal)
+        other.state, other.copy = self.state, (self.copy[0], list(self.copy[1]))
+        return other
