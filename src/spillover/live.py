@@ -24,7 +24,6 @@ from spillover.state import Saved, check_ranges, fill, leaves, save_arrays
 from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
 
 UNKNOWN = Details()  # of a round of which only the decision is known
-EVERYTHING = {"threshold": sys.maxsize, "floatmode": "unique", "linewidth": sys.maxsize}  # how arrays are printed
 
 
 class Learner:
@@ -351,7 +350,7 @@ class Learner:
 
     def about(self) -> dict[str, str]:
         """The policy, problem and seed that a saved file must match."""
-        with np.printoptions(**EVERYTHING):
+        with np.printoptions(threshold=sys.maxsize, floatmode="unique", linewidth=sys.maxsize):  # all of it
             policy = repr(self.policy)
         return {"policy": policy, "problem": described(self.problem), "seed": str(int(self.rng.keys[0]))}
 
@@ -442,8 +441,8 @@ def missing_arms(available: Any, n: int, arms: tuple[str, ...] | None) -> tuple[
         mask = np.asarray(validate.in_order("available", available, n, arms, "arms"))
         validate.require(mask.shape == (n,), "shape of available", mask.shape, f"({n},)")
         return tuple(np.flatnonzero(~mask).tolist())
-    listed = given.tolist() if given.ndim == 1 else [None]
-    is_list = given.dtype.kind in "iuU" or all(isinstance(arm, str) for arm in listed)
+    listed: list[Any] = given.tolist() if given.ndim == 1 else [None]
+    is_list = (given.ndim == 1 and given.dtype.kind in "iuU") or all(isinstance(arm, str) for arm in listed)
     accepted = f"a mask of {n} values True or False, or a list of arms"
     validate.require(is_list, "available", available, accepted)
     find = finder(n, arms)

@@ -78,14 +78,15 @@ class Reader:
     def details(self, pending: list[int]) -> dict[int, Details]:
         n, columns, largest = self.problem.n_arms, self.problem.context, kernels.LARGEST_OUTCOME
         found: dict[int, Details] = {}
-        outcome = {"low": -largest, "high": largest, "nan": True}
-        for field, shape, limits in (
-            ("context", (columns,), {}),
-            ("dose", (n,), {"low": 0.0}),
-            ("z", (n,), outcome),
-            ("y", (n,), outcome),
-        ):
-            for played, value in self.carried(DETAILS[field], pending, float, shape, **limits).items():
+        outcome: dict[str, Any] = {"low": -largest, "high": largest, "nan": True}
+        fields: tuple[tuple[str, int, dict[str, Any]], ...] = (
+            ("context", columns, {}),
+            ("dose", n, {"low": 0.0}),
+            ("z", n, outcome),
+            ("y", n, outcome),
+        )
+        for field, length, limits in fields:
+            for played, value in self.carried(DETAILS[field], pending, float, (length,), **limits).items():
                 found[played] = found.get(played, Details())._replace(**{field: value})
         return found
 

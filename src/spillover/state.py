@@ -3,7 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Annotated, Any, get_origin
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,6 +206,4 @@ def check_ranges(
 
 def declared(kind: type[Any], field: str) -> tuple[Within, ...]:
     """What the type of a field says about its values; a type without such a statement allows all."""
-    hint = kind.__annotations__[field]
-    notes = hint.__metadata__ if get_origin(hint) is Annotated else ()
-    return tuple(note for note in notes if isinstance(note, Within))
+    return tuple(note for note in get_args(kind.__annotations__[field]) if isinstance(note, Within))

@@ -24,6 +24,7 @@ class Within(NamedTuple):
     low: float = -LARGEST
     high: float = LARGEST
     of_rounds: bool = False  # at most the number of rounds played
+    all_rounds: bool = False  # exactly this number
     of_start: bool = False  # as in the state before the first round
 
     def problem(self, value: Any, start: Any, rounds: int | None) -> str:
@@ -31,16 +32,20 @@ class Within(NamedTuple):
         if self.of_start:
             same = start is None or np.array_equal(value, start, equal_nan=value.dtype.kind == "f")
             return "" if same else f"{np.array2string(start, threshold=20)}, as before the first round"
+        if self.all_rounds and rounds is not None:
+            return "" if bool((value == rounds).all()) else f"{rounds}, the number of rounds played"
         high = min(self.high, rounds) if self.of_rounds and rounds is not None else self.high
         if bool(((value >= self.low) & (value <= high)).all()):
             return ""
-        words = {-LARGEST: "finite numbers", LARGEST: ""}
-        return " ".join(filter(None, (words.get(self.low, f"from {self.low:g} on"), words.get(high, f"to {high:g}"))))
+        if high < LARGEST:
+            return f"from {self.low:g} to {high:g}"
+        return "finite numbers" if self.low == -LARGEST else f"numbers from {self.low:g} on"
 
 
 T = TypeVar("T")
 Constant: TypeAlias = Annotated[T, Within(of_start=True)]  # the same in all rounds
-Round: TypeAlias = Annotated[IntArray, Within(0, of_rounds=True)]  # a round that was played, 0 for none; or a number
+Round: TypeAlias = Annotated[IntArray, Within(0, of_rounds=True)]  # a round that was played, 0 for none
+Rounds: TypeAlias = Annotated[IntArray, Within(0, all_rounds=True)]  # the number of rounds played
 Finite: TypeAlias = Annotated[Array, Within()]
 Amount: TypeAlias = Annotated[Array, Within(0)]  # such as a discounted count
 Likelihood: TypeAlias = Annotated[Array, Within(0, np.inf)]

@@ -121,7 +121,7 @@ def in_order(name: str, value: Any, n: int, names: Sequence[str] | None, what: s
     accepted = f"0 to {n - 1}, as the {what} have no names here" if names is None else f"the {what} {list(names)}"
     good = len(positions) == len(labels) and sorted(positions) == list(range(n))
     require(good, f"labels of {name}", labels, accepted)
-    return value.to_numpy()[np.argsort(positions)]
+    return value.to_numpy()[np.argsort(np.array(positions))]
 
 
 def value_range(name: str, value: Any) -> None:

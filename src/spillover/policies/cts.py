@@ -28,7 +28,7 @@ from spillover.types import (
     Feedback,
     IntArray,
     Problem,
-    Round,
+    Rounds,
     Within,
 )
 
@@ -36,7 +36,7 @@ from spillover.types import (
 class CTSState(NamedTuple):
     """Beta posteriors of the arms."""
 
-    rounds: Round  # (*batch,)
+    rounds: Rounds  # (*batch,)
     successes: Annotated[Array, Within(1)]  # (*batch, n): 1 + draws that came out as 1
     failures: Annotated[Array, Within(1)]  # (*batch, n): 1 + draws that came out as 0
     scale: Scale

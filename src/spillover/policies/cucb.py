@@ -31,7 +31,7 @@ from spillover.types import (
     Feedback,
     IntArray,
     Problem,
-    Round,
+    Rounds,
 )
 
 WIDTH = 1.5  # of sqrt(3 ln t / (2 T_i))
@@ -40,7 +40,7 @@ WIDTH = 1.5  # of sqrt(3 ln t / (2 T_i))
 class CUCBState(NamedTuple):
     """What CUCB has learned."""
 
-    rounds: Round  # (*batch,)
+    rounds: Rounds  # (*batch,)
     clock: Amount  # (*batch,): the discounted number of rounds
     averages: Averages  # of amounts on the scale
     scale: Scale

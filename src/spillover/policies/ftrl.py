@@ -29,7 +29,7 @@ from spillover.types import (
     Finite,
     IntArray,
     Problem,
-    Round,
+    Rounds,
 )
 
 # Lower bound on probabilities: sums of their inverses must stay finite, even for decisions made by someone else.
@@ -39,7 +39,7 @@ LEAST_PROBABILITY = 1e-100
 class FTRLState(NamedTuple):
     """What FTRL has learned."""
 
-    rounds: Round  # (*batch,): rounds played
+    rounds: Rounds  # (*batch,): rounds played
     losses: Finite  # (*batch, n): L, the estimated losses sum 2 (1 - r) / p, on the current scale
     inverse: Amount  # (*batch, n): sum 2 / p: the losses if every reward were 0
     scale: Scale

@@ -32,7 +32,7 @@ from spillover.types import (
     Feedback,
     IntArray,
     Problem,
-    Round,
+    Rounds,
     State,
 )
 
@@ -113,7 +113,7 @@ class GraphPolicy(Policy):
 class MeansState(NamedTuple):
     """What has been learned about the arms and the graph."""
 
-    rounds: Round  # (*batch,): t, rounds played
+    rounds: Rounds  # (*batch,): t, rounds played
     clock: Amount  # (*batch,): m_t, their discounted number
     averages: Averages  # of z
     plan: Constant[BoolArray]  # (*batch, n, n): H; plan[t] is the decision of round t + 1

@@ -17,6 +17,7 @@ from spillover.types import (
     Likelihood,
     Probability,
     Round,
+    Rounds,
     Within,
 )
 
@@ -125,7 +126,7 @@ class Reduced(NamedTuple):
 class InstrumentalState(NamedTuple):
     """What InstrumentalSEM has learned; outcomes are in units of the width of the reward range."""
 
-    rounds: Round  # (*batch,): rounds played
+    rounds: Rounds  # (*batch,): rounds played
     budget: Constant[IntArray]  # (*batch,)
     reward_range: Constant[Array]  # (*batch, 2): of z
     last_pull: Round  # (*batch, n): its round

@@ -58,11 +58,10 @@ class NDCSEM(MeansOnGraph):
 
     def index(self, state: MeansState) -> Array:
         """E (eq. UCB): the discounted mean plus the bonus; +inf for arms never observed (`pending`: played)."""
-        known = state.averages
-        shared = {"width": 4.0 * self.exploration * (state.budget + 1), "discount": self.discount}
+        known, width = state.averages, 4.0 * self.exploration * (state.budget + 1)
+        shared: dict[str, Any] = {"width": width, "discount": self.discount, "reward_range": state.reward_range}
         if self.pending:
-            top = state.reward_range[..., 1]
-            return pending_index(known, state.pulls, state.rounds, state.clock, top=top, **shared)
+            return pending_index(known, state.pulls, state.rounds, state.clock, **shared)
         return upper_index(known, state.rounds, state.clock, **shared)
 
     def played(self, state: MeansState, x: BoolArray) -> MeansState:

@@ -25,6 +25,7 @@ from spillover.types import (
     Probability,
     Problem,
     Round,
+    Rounds,
 )
 
 HYPOTHESES = 20  # about the time of the last change; a new one replaces the least probable
@@ -37,7 +38,7 @@ BASELINE_SCALE = 100.0  # prior variance of the baseline and of what context add
 class PayoffState(NamedTuple):
     """What PayoffRegression has learned; coefficients are of (x, x times each context column, 1, context)."""
 
-    rounds: Round  # (*batch,): rounds played
+    rounds: Rounds  # (*batch,): rounds played
     budget: Constant[IntArray]  # (*batch,)
     last_pull: Round  # (*batch, n): its round
     in_flight: Amount  # (*batch, n): pulls whose outcome is still expected

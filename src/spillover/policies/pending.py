@@ -36,10 +36,13 @@ def count_pulls(pulls: Pulls, x: BoolArray, played_at: IntArray, discount: Any) 
 
 
 def pending_index(
-    known: Averages, pulls: Pulls, now: IntArray, clock: Any, *, width: Any, discount: Any, top: Array
+    known: Averages, pulls: Pulls, now: IntArray, clock: Any, *, width: Any, discount: Any, reward_range: Array
 ) -> Array:
-    """mean + sqrt(width log(clock) / pulls); the mean is `top` without outcomes; +inf for an arm never played."""
-    return np.asarray(kernels.pending_index(*known, *pulls, now, clock, discount, width, top))
+    """mean + sqrt(width log(clock) / pulls); +inf for an arm never played, or forgotten (as in `upper_index`).
+
+    The mean of an arm without outcomes is the top of the range.
+    """
+    return np.asarray(kernels.pending_index(*known, *pulls, now, clock, discount, width, reward_range))
 
 
 def in_flight(known: Averages, pulls: Pulls, now: IntArray, discount: Any) -> Array:

@@ -25,7 +25,7 @@ from spillover.types import (
     Feedback,
     IntArray,
     Problem,
-    Round,
+    Rounds,
 )
 
 MOST_SETS = 100_000
@@ -34,7 +34,7 @@ MOST_SETS = 100_000
 class SuperArmState(NamedTuple):
     """What has been learned about each set."""
 
-    rounds: Round  # (*batch,)
+    rounds: Rounds  # (*batch,)
     clock: Amount  # (*batch,)
     averages: Averages  # of the payoff of each set, (*batch, sets)
     members: Constant[BoolArray]  # (*batch, sets, n)

@@ -24,12 +24,12 @@ from spillover.types import (
     Constant,
     Explanation,
     Feedback,
-    Finite,
     IntArray,
     Likelihood,
     Probability,
     Problem,
     Round,
+    Rounds,
 )
 
 HYPOTHESES = 20  # about the time of the last change; a new one replaces the least probable
@@ -58,13 +58,13 @@ class Belief(NamedTuple):
     seen: Round  # (*batch, n): latest round of play with a reward of the arm
     latest: Round  # (*batch, 1): latest round of play whose outcome has arrived
     detected: Round  # (*batch, 2): changes detected so far, and the likeliest round of the last one
-    spread: Finite  # (*batch, 2): sums of m (1 - m) and of z (1 - z), which give the precision of a reward
+    spread: Amount  # (*batch, 2): sums of m (1 - m) and of z (1 - z), which give the precision of a reward
 
 
 class SwitchingState(NamedTuple):
     """What SwitchingSEM has learned."""
 
-    rounds: Round  # (*batch,): rounds played
+    rounds: Rounds  # (*batch,): rounds played
     budget: Constant[IntArray]  # (*batch,)
     reward_range: Constant[Array]  # (*batch, 2): of z
     last_pull: Round  # (*batch, n): its round

@@ -33,6 +33,7 @@ from spillover.types import (
     IntArray,
     Problem,
     Round,
+    Rounds,
     Within,
 )
 
@@ -51,7 +52,7 @@ class Window(NamedTuple):
 class WindowState(NamedTuple):
     """What CUCB on a window has learned."""
 
-    rounds: Round  # (*batch,)
+    rounds: Rounds  # (*batch,)
     window: Window
     scale: Scale
     weights: Constant[Array]  # (*batch, n): ones, or the true ones
