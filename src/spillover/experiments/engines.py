@@ -129,18 +129,17 @@ def ray(jobs: int | None, address: str | None) -> Iterator[Mapping]:
 def own_ray_token() -> Iterator[None]:
     """A Ray cluster that is started in this context obeys only those who know a token, which only this process knows.
 
-    Ray listens at all addresses of the machine. By itself it would write a token into the user's folder, which his
-    other clusters would then demand too. What the user has set stays as it is.
+    Ray listens at all addresses of the machine and demands a token by default. Unless it is given one, it writes one
+    into the user's folder, which his other clusters would then demand too. What the user has set stays as it is.
     """
-    given = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": ray_token()}
-    if given.keys() & os.environ.keys():
-        yield
-        return
-    os.environ.update(given)
+    changed = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN"}
+    before = {name: os.environ[name] for name in changed if name in os.environ}
+    if not before:
+        os.environ["RAY_AUTH_TOKEN"] = ray_token()
     try:
         yield
     finally:
-        for name in given:
+        for name in changed - before.keys():
             os.environ.pop(name, None)
 
 
