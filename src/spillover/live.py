@@ -407,13 +407,12 @@ def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:
 
 
 def described(problem: Problem) -> str:
-    """The problem as text: equal numbers give equal text, whatever kind of array they come in."""
-    return repr(Problem(*(exact(value) for value in problem)))
-
-
-def exact(value: Any) -> Any:
-    """Lists and tuples of plain Python numbers, which are written exactly, instead of arrays."""
-    return value if value is None or isinstance(value, str) else np.asarray(value).tolist()
+    """The problem as text: equal numbers give equal text, whatever kind of numbers or array they come in."""
+    whole = {name: int(getattr(problem, name)) for name in ("n_arms", "budget", "context")}
+    flags = {name: bool(getattr(problem, name)) for name in ("acyclic", "baseline")}
+    given = {name: getattr(problem, name) for name in ("reward_range", "overall_range", "weights")}
+    lists = {name: None if value is None else np.asarray(value, float).tolist() for name, value in given.items()}
+    return repr(problem._replace(**whole, **flags, **lists))
 
 
 def same_names(known: tuple[str, ...] | None, given: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -13,6 +13,7 @@ import numpy as np
 from spillover import kernels
 from spillover.reports import Details
 from spillover.types import Choice, Problem
+from spillover.validate import shown
 
 CHOICE = ("probability", "memo")  # what a choice may carry until its outcome arrives
 DETAILS = {"context": "context", "dose": "dose", "z": "reported_z", "y": "reported_y"}  # of pending rounds, in a file
@@ -151,5 +152,5 @@ class Reader:
 
     def require(self, ok: bool, name: str, value: object, accepted: str) -> None:
         if not ok:
-            shown = np.array2string(value, threshold=20) if isinstance(value, np.ndarray) else value
-            raise ValueError(f"{self.path}: {name} = {shown}: must be {accepted}")
+            text = shown(value) if isinstance(value, np.ndarray) else value
+            raise ValueError(f"{self.path}: {name} = {text}: must be {accepted}")

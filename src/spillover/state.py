@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spillover.files import remove_leftovers, write_atomically
 from spillover.types import State, Within
+from spillover.validate import shown
 
 FORMAT = 3
 # A file starts with this and ends its first value with the hash of all other bytes of the file.
@@ -201,7 +202,7 @@ def check_ranges(
         for within in declared(type(state), field):
             problem = within.problem(value, first, rounds)
             if problem:
-                raise ValueError(f"{path}: {full} = {np.array2string(value, threshold=20)}: must be {problem}")
+                raise ValueError(f"{path}: {full} = {shown(value)}: must be {problem}")
 
 
 def declared(kind: type[Any], field: str) -> tuple[Within, ...]:

@@ -10,6 +10,8 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spillover.validate import shown
+
 Array: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -31,10 +33,10 @@ class Within(NamedTuple):
         """What the values should be, or nothing if they are."""
         if self.of_start:
             same = start is None or np.array_equal(value, start, equal_nan=value.dtype.kind == "f")
-            return "" if same else f"{np.array2string(start, threshold=20)}, as before the first round"
+            return "" if same else f"{shown(start)}, as before the first round"
         if self.all_rounds and rounds is not None:
             return "" if bool((value == rounds).all()) else f"{rounds}, the number of rounds played"
-        high = min(self.high, rounds) if self.of_rounds and rounds is not None else self.high
+        high = min(self.high, max(rounds, self.low)) if self.of_rounds and rounds is not None else self.high
         if bool(((value >= self.low) & (value <= high)).all()):
             return ""
         if high < LARGEST:

@@ -12,8 +12,13 @@ from spillover import kernels
 def require(ok: bool, name: str, value: object, accepted: str) -> None:
     """Raise a ValueError that says what was given and what is accepted."""
     if not ok:
-        shown = np.array2string(value, threshold=20) if isinstance(value, np.ndarray) else repr(value)
-        raise ValueError(f"{name} = {shown}: must be {accepted}")
+        text = shown(value) if isinstance(value, np.ndarray) else repr(value)
+        raise ValueError(f"{name} = {text}: must be {accepted}")
+
+
+def shown(value: Any) -> str:
+    """An array on one line, without its middle if it is long."""
+    return " ".join(np.array2string(np.asarray(value), threshold=20).split())
 
 
 def quoted(name: object) -> str:
@@ -80,10 +85,11 @@ def problem(given: Any) -> None:
 
 def numbers(name: str, value: Any, accepted: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """An array of numbers."""
+    given = unmasked(name, value)
     try:
-        if np.iscomplexobj(value):
+        if np.iscomplexobj(given):
             raise TypeError("complex")
-        return np.asarray(unmasked(name, value), float)
+        return np.asarray(given, float)
     except (TypeError, ValueError):
         raise ValueError(f"{name} = {value!r}: must be {accepted}") from None
 

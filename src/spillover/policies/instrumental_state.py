@@ -1,6 +1,6 @@
 """What InstrumentalSEM has learned: its belief about own effects, the structural equations and their statistics."""
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from spillover.types import (
     Probability,
     Round,
     Rounds,
-    Within,
 )
 
 PRIOR_DEVIATION = 1.0 / np.sqrt(12.0)  # of an own effect, in units of the range: as if uniform on the range
@@ -107,7 +106,7 @@ class Statistics(NamedTuple):
     freedom: Amount  # (*batch, n, 2): their number, uncertain ones counted less
     moments: Finite  # (*batch, n, 3): number, mean and sum of squared deviations of each arm's outcomes
     decisions: Amount  # (*batch, n): sum of the doses of each arm
-    learned: Annotated[IntArray, Within(0)]  # (*batch, 1): rounds learned
+    learned: Round  # (*batch, 1): rounds learned
 
 
 class Reduced(NamedTuple):
@@ -137,7 +136,7 @@ class InstrumentalState(NamedTuple):
     reference: Finite  # (*batch, n, 2): first outcome of each arm, which others are compared with; 1 if there is one
     allowed: Constant[BoolArray]  # (*batch, n, n): edges that may exist
     ordered: Constant[BoolArray]  # (*batch,): whether the order of the arms is known
-    solved: Annotated[IntArray, Within(0)]  # (*batch, 1): rounds learned when the equations were last solved
+    solved: Round  # (*batch, 1): rounds learned when the equations were last solved
     belief: Belief
     equations: Equations
     statistics: Statistics

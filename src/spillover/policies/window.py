@@ -46,7 +46,7 @@ class Window(NamedTuple):
     rewards: Finite  # (*batch, window, n)
     chosen: BoolArray  # (*batch, window, n)
     holds: Round  # (*batch, window): the round in each slot
-    oldest: Annotated[IntArray, Within(1)]  # (*batch, 1): sums and counts do not include rounds before this one
+    oldest: Annotated[IntArray, Within(1, of_rounds=True)]  # (*batch, 1): earlier rounds are not in sums and counts
 
 
 class WindowState(NamedTuple):
