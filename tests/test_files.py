@@ -33,7 +33,8 @@ def test_a_new_file_has_the_permissions_that_the_user_s_files_have(tmp_path):
 
 
 def test_nobody_else_can_read_it_while_it_is_written(tmp_path, monkeypatch):
-    path, seen = tmp_path / "file", []
+    path = tmp_path / "file"
+    seen: list[int] = []
     path.touch()
     path.chmod(0o600)
     monkeypatch.setattr(os, "fsync", lambda _: seen.extend(mode(one) for one in tmp_path.iterdir()))

@@ -408,11 +408,12 @@ def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:
 
 def described(problem: Problem) -> str:
     """The problem as text: equal numbers give equal text, whatever kind of numbers or array they come in."""
-    whole = {name: int(getattr(problem, name)) for name in ("n_arms", "budget", "context")}
-    flags = {name: bool(getattr(problem, name)) for name in ("acyclic", "baseline")}
-    given = {name: getattr(problem, name) for name in ("reward_range", "overall_range", "weights")}
-    lists = {name: None if value is None else np.asarray(value, float).tolist() for name, value in given.items()}
-    return repr(problem._replace(**whole, **flags, **lists))
+    changed: dict[str, Any] = {name: int(getattr(problem, name)) for name in ("n_arms", "budget", "context")}
+    changed |= {name: bool(getattr(problem, name)) for name in ("acyclic", "baseline")}
+    for name in ("reward_range", "overall_range", "weights"):
+        value = getattr(problem, name)
+        changed[name] = None if value is None else np.asarray(value, float).tolist()
+    return repr(problem._replace(**changed))
 
 
 def same_names(known: tuple[str, ...] | None, given: Sequence[str] | None) -> tuple[str, ...] | None:

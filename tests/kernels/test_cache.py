@@ -56,7 +56,9 @@ def test_all_kernels_are_compiled_side_by_side(tmp_path):
 def test_the_lock_is_given_back():
     """Within a minute: another process may be compiling at this moment."""
     assert kernels.play is not None
-    with FileLock(cache.cache_folder() / "spillover-world.lock", timeout=60):
+    folder = cache.cache_folder()
+    assert folder is not None
+    with FileLock(folder / "spillover-world.lock", timeout=60):
         pass
 
 

@@ -131,7 +131,7 @@ def test_a_call_that_is_refused_changes_nothing():
         lambda: learner.choose(available=[7], context=[2.0]),
         lambda: learner.report(1, y=[1.0, 2.0]),
         lambda: learner.report(True, y=[1.0, 2.0, 3.0]),
-        lambda: learner.report(1.0, y=[1.0, 2.0, 3.0]),
+        lambda: learner.report(1.0, y=[1.0, 2.0, 3.0]),  # type: ignore[arg-type]
     ):
         with pytest.raises(ValueError, match="must be"):
             call()

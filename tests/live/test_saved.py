@@ -17,7 +17,7 @@ from tests.sampling import every, few_or_many
 from tests.test_state import assert_same
 
 # no state has these, by the kind of the array
-IMPOSSIBLE = {"f": [np.nan, np.inf, -np.inf], "i": [-1_000_000, 2**62], "b": []}
+IMPOSSIBLE: dict[str, list[Any]] = {"f": [np.nan, np.inf, -np.inf], "i": [-1_000_000, 2**62], "b": []}
 # some have these
 ODD: dict[str, list[Any]] = {
     "f": [*IMPOSSIBLE["f"], -1.0, -1e6, 1e6, 1e300, 0.0],
