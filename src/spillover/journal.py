@@ -6,10 +6,10 @@ since then are remembered: they are functions of their arguments alone, so they 
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 from spillover.rng import Rng
-from spillover.state import copy_state
 from spillover.types import State
 
 STEPS_BETWEEN_COPIES = 128
@@ -28,12 +28,12 @@ class Journal:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self.copy: tuple[State, list[Step]] = (copy_state(state), [])  # one attribute, so that both change at once
+        self.copy: tuple[State, list[Step]] = (deepcopy(state), [])  # one attribute, so that both change at once
 
     def mark(self) -> tuple[State, int]:
         """The present, for `back_to`."""
         if len(self.copy[1]) >= STEPS_BETWEEN_COPIES:
-            self.copy = (copy_state(self.state), [])
+            self.copy = (deepcopy(self.state), [])
         return self.state, len(self.copy[1])
 
     def apply(self, function: Callable[..., State], argument: Any, rng: Rng | None = None) -> None:
@@ -53,7 +53,7 @@ class Journal:
     def repeated(self) -> State:
         """The state from its copy and the steps since then."""
         before, steps = self.copy
-        state = copy_state(before)
+        state = deepcopy(before)
         for function, argument, rng in steps:
             state = function(state, argument) if rng is None else function(state, argument, rng.restarted())
         return state

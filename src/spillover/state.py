@@ -207,4 +207,4 @@ def check_ranges(
 
 def declared(kind: type[Any], field: str) -> tuple[Within, ...]:
     """What the type of a field says about its values; a type without such a statement allows all."""
-    return tuple(note for note in get_args(kind.__annotations__[field]) if isinstance(note, Within))
+    return tuple(note for note in get_args(kind.__annotations__.get(field)) if isinstance(note, Within))

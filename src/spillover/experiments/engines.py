@@ -94,7 +94,6 @@ def dask_inside(distributed: Any, workers: int) -> Any:
             dashboard_address="127.0.0.1:0",  # any free port
             worker_dashboard_address="127.0.0.1:0",
             scheduler_kwargs={"dashboard": False},
-            dashboard=False,  # of the workers
         )
 
 
