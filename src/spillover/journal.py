@@ -7,20 +7,16 @@ since then are remembered: they are functions of their arguments alone, so they 
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from spillover.rng import Rng
 from spillover.types import State
 
-STEPS_BETWEEN_COPIES = 128
+STEPS_BETWEEN_COPIES = 256
 
 
-class Step(NamedTuple):
-    """A function that was applied to the state, with its other arguments; rng is None if it draws nothing."""
-
-    function: Callable[..., State]
-    argument: Any
-    rng: Rng | None
+# A function that was applied to the state, its other argument, and its random numbers, if it draws any.
+Step: TypeAlias = tuple[Callable[..., State], Any, Rng | None]
 
 
 class Journal:
@@ -40,7 +36,7 @@ class Journal:
         """Replace the state by function(state, argument[, rng]), which may rewrite it."""
         state, self.state = self.state, None  # not a state until it is complete
         self.state = function(state, argument) if rng is None else function(state, argument, rng)
-        self.copy[1].append(Step(function, argument, rng))
+        self.copy[1].append((function, argument, rng))
 
     def back_to(self, mark: tuple[State, int]) -> None:
         """Undo all steps since a mark; it can be repeated if it is interrupted itself."""

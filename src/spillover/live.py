@@ -155,6 +155,8 @@ class Learner:
         `explain` refer to the last call. context: of this round, if the problem has context; see `observe`.
         """
         with self.lock:
+            if available is None and context is None and not self.unavailable:
+                return self.decide().x  # nothing to change
             mark = self.mark(0)
             try:
                 self.unavailable = missing_arms(available, self.problem.n_arms, self.arms)
@@ -220,7 +222,7 @@ class Learner:
                 choice = self.decide()
                 if x is not None:
                     choice = choice._replace(x=x)
-                self.record(choice, self.in_order("dose", dose))
+                self.record(choice, dose if dose is None else self.in_order("dose", dose))
             except BaseException:
                 self.restore(mark)
                 raise
@@ -228,13 +230,13 @@ class Learner:
 
     def record(self, choice: Choice, dose: Any) -> None:
         """The next round was played."""
-        details = Details(self.context, dose_of(dose, choice.x, self.policy.accepts_doses))
+        amounts, context = dose_of(dose, choice.x, self.policy.accepts_doses), self.context
         self.journal.apply(self.policy.played, choice.x)
         self.rounds += 1
         self.unavailable, self.context = (), None
         self.waiting[self.rounds] = choice
-        if any(part is not None for part in details):
-            self.details[self.rounds] = details
+        if amounts is not None or context is not None:
+            self.details[self.rounds] = Details(context, amounts)
 
     def report(self, round: int, z: Any = None, y: Any = None, context: Any = None, *, dose: Any = None) -> None:
         """Report the outcome of a round: instantaneous rewards of the played arms, overall rewards of all arms.
