@@ -1,6 +1,7 @@
 """Validation of input. Every message names the argument, its value and what is accepted."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,13 @@ from spillover import kernels
 def require(ok: bool, name: str, value: object, accepted: str) -> None:
     """Raise a ValueError that says what was given and what is accepted."""
     if not ok:
-        shown = np.array2string(value, threshold=20) if isinstance(value, np.ndarray) else repr(value)
-        raise ValueError(f"{name} = {shown}: must be {accepted}")
+        text = shown(value) if isinstance(value, np.ndarray) else repr(value)
+        raise ValueError(f"{name} = {text}: must be {accepted}")
+
+
+def shown(value: Any) -> str:
+    """An array on one line, without its middle if it is long."""
+    return " ".join(np.array2string(np.asarray(value), threshold=20).split())
 
 
 def quoted(name: object) -> str:
@@ -79,12 +85,49 @@ def problem(given: Any) -> None:
 
 def numbers(name: str, value: Any, accepted: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """An array of numbers."""
+    given = unmasked(name, value)
     try:
-        if np.iscomplexobj(value):
+        if np.iscomplexobj(given):
             raise TypeError("complex")
-        return np.asarray(value, float)
+        return np.asarray(given, float)
     except (TypeError, ValueError):
         raise ValueError(f"{name} = {value!r}: must be {accepted}") from None
+
+
+def unmasked(name: str, value: Any) -> Any:
+    """The value, unless it is an array with masked entries: what is under the mask means nothing."""
+    if isinstance(value, np.ma.MaskedArray):
+        masked = np.flatnonzero(np.ma.getmaskarray(value)).tolist()
+        require(not masked, f"masked entries of {name}", masked, "none; NaN stands for what is not known")
+        return value.data
+    return value
+
+
+def labels_of(value: Any) -> list[Any] | None:
+    """The labels of a pandas Series; None for anything else, which has none."""
+    pandas = sys.modules.get("pandas")  # whoever has a Series has loaded it
+    if pandas is None or not isinstance(value, pandas.Series):
+        return None
+    return list(value.index)
+
+
+def in_order(name: str, value: Any, n: int, names: Sequence[str] | None, what: str) -> Any:
+    """Values in the order of n things: a Series by its labels, which are their names or positions; others as they are.
+
+    >>> import pandas as pd
+    >>> in_order("z", pd.Series({"b": 2.0, "a": 1.0}), 2, ["a", "b"], "arms").tolist()
+    [1.0, 2.0]
+    """
+    if type(value) in (np.ndarray, list, tuple) or (labels := labels_of(value)) is None:
+        return value
+    found = [str(label) for label in labels]
+    if names is not None and sorted(found) == sorted(names):
+        return value.to_numpy()[[found.index(label) for label in names]]
+    positions = [label for label in labels if isinstance(label, int | np.integer) and not isinstance(label, bool)]
+    accepted = f"0 to {n - 1}, as the {what} have no names here" if names is None else f"the {what} {list(names)}"
+    good = len(positions) == len(labels) and sorted(positions) == list(range(n))
+    require(good, f"labels of {name}", labels, accepted)
+    return value.to_numpy()[np.argsort(np.array(positions))]
 
 
 def value_range(name: str, value: Any) -> None:
@@ -106,7 +149,7 @@ def spread(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.
 
 def decision(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """A 0/1 array of a given shape, as booleans."""
-    x = np.asarray(value)
+    x = np.asarray(unmasked(name, value))
     if x.shape != shape:
         require(False, f"shape of {name}", x.shape, f"{shape}")
     if x.dtype == np.bool_:

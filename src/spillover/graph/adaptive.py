@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.regression import summed
 from spillover.graph.sparse import ROW_BOUND, SparseGraph
 from spillover.graph.tuned import SelfTunedGraph
-from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem, Within
 
 CANDIDATES = ("sparse", "instrument", "full-history", "none", "k-class")
 K_CLASS = CANDIDATES.index("k-class")
@@ -49,8 +49,8 @@ class AdaptiveState(NamedTuple):
     full_history: PayoffGraph  # never restarts
     evidence: Evidence
     changes: ChangeEvidence
-    used: IntArray  # (*batch,): position in CANDIDATES
-    weights: Array  # (*batch, n): of the candidate in use
+    used: Annotated[IntArray, Within(0, len(CANDIDATES) - 1)]  # (*batch,): position in CANDIDATES
+    weights: Finite  # (*batch, n): of the candidate in use
     k_class: KClassState
     doubts: Doubts
 

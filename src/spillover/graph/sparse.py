@@ -13,7 +13,7 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.graph.learner import GraphLearner, largest_reward
 from spillover.state import repeat_in_place
-from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+from spillover.types import Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
 
 ROW_BOUND = 0.95
 
@@ -21,14 +21,14 @@ ROW_BOUND = 0.95
 class Graph(NamedTuple):
     """Sufficient statistics and the current minimiser."""
 
-    gram: Array  # (*batch, n, n): G
-    residual: Array  # (*batch, n, n): Q = (Y - Z)Y' - A G
-    adjacency: Array  # (*batch, n, n): A[i, j] is the effect of arm j on arm i
-    pressure: Array  # (*batch, n): multiplier of each row's bound
-    weights: Array  # (*batch, n): 1'(I - A)^-1
-    penalty: Array  # (*batch, n, n): sparsity / 2; 0 for edges known to exist, inf for impossible ones
-    bound: Array  # (*batch,): upper bound on the sum of a row
-    acyclic: BoolArray  # (*batch,)
+    gram: Finite  # (*batch, n, n): G
+    residual: Finite  # (*batch, n, n): Q = (Y - Z)Y' - A G
+    adjacency: Finite  # (*batch, n, n): A[i, j] is the effect of arm j on arm i
+    pressure: Finite  # (*batch, n): multiplier of each row's bound
+    weights: Finite  # (*batch, n): 1'(I - A)^-1
+    penalty: Constant[Array]  # (*batch, n, n): sparsity / 2; 0 for edges known to exist, inf for impossible ones
+    bound: Constant[Array]  # (*batch,): upper bound on the sum of a row
+    acyclic: Constant[BoolArray]  # (*batch,)
 
 
 @dataclass(frozen=True, kw_only=True)

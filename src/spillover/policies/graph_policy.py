@@ -21,7 +21,20 @@ from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
 from spillover.set_search import top_arms
 from spillover.state import repeat_in_place
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, State
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Constant,
+    Explanation,
+    Feedback,
+    IntArray,
+    Problem,
+    Rounds,
+    State,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,12 +113,12 @@ class GraphPolicy(Policy):
 class MeansState(NamedTuple):
     """What has been learned about the arms and the graph."""
 
-    rounds: IntArray  # (*batch,): t, rounds played
-    clock: Array  # (*batch,): m_t, their discounted number
+    rounds: Rounds  # (*batch,): t, rounds played
+    clock: Amount  # (*batch,): m_t, their discounted number
     averages: Averages  # of z
-    plan: BoolArray  # (*batch, n, n): H; plan[t] is the decision of round t + 1
-    budget: IntArray  # (*batch,)
-    reward_range: Array  # (*batch, 2): of z
+    plan: Constant[BoolArray]  # (*batch, n, n): H; plan[t] is the decision of round t + 1
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
     graph: Any
     pulls: Any = NoPulls()  # of all rounds played, if the policy counts pulls in flight
 

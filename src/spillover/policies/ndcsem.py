@@ -60,10 +60,12 @@ class NDCSEM(MeansOnGraph):
     def index(self, state: MeansState) -> Array:
         """E (eq. UCB): the discounted mean plus the bonus; +inf for arms never observed (`pending`: played)."""
         known, unit = state.averages, self.reward_unit(state)
-        shared = {"width": 4.0 * self.exploration * (state.budget + 1), "discount": self.discount, "unit": unit}
+        width = 4.0 * self.exploration * (state.budget + 1)
+        shared: dict[str, Any] = {"width": width, "discount": self.discount, "unit": unit}
         if self.pending:
-            top = state.reward_range[..., 1]
-            return pending_index(known, state.pulls, state.rounds, state.clock, top=top, **shared)
+            shared["reward_range"] = state.reward_range
+            return pending_index(known, state.pulls, state.rounds, state.clock, **shared)
+        shared["reward_range"] = state.reward_range / unit[..., None]
         return upper_index(known, state.rounds, state.clock, **shared) * unit[..., None]
 
     def played(self, state: MeansState, x: BoolArray) -> MeansState:

@@ -1,7 +1,7 @@
 """Restarts after a likelihood-ratio test, as in GLR-CUCB (Zhou, Wang, Varshney and Lim 2020), for CUCB and SEM-UCB."""
 
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,20 @@ from spillover.policies.scale import ScaledPolicy, amounts_above_low, ranking, u
 from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
 from spillover.set_search import top_arms
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Explanation,
+    Feedback,
+    Finite,
+    IntArray,
+    Problem,
+    Round,
+    Within,
+)
 
 BUCKETS = 64
 FORCED = "a forced trial: each arm is tried from time to time, so that its changes are detected"
@@ -31,11 +44,11 @@ FORCED = "a forced trial: each arm is tried from time to time, so that its chang
 class Detector(NamedTuple):
     """The rewards of each arm since the last restart, in buckets."""
 
-    counts: Array  # (*batch, n, buckets)
-    totals: Array  # (*batch, n, buckets)
-    used: IntArray  # (*batch, n)
-    restart: IntArray  # (*batch,): rounds played at the last restart
-    alarms: IntArray  # (*batch,): how many restarts there were
+    counts: Amount  # (*batch, n, buckets)
+    totals: Finite  # (*batch, n, buckets)
+    used: Annotated[IntArray, Within(0, BUCKETS)]  # (*batch, n)
+    restart: Round  # (*batch,): rounds played at the last restart
+    alarms: Round  # (*batch,): how many restarts there were
 
 
 Base = TypeVar("Base", CUCBState, MeansState)

@@ -11,7 +11,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import EXPECTED_EFFECT, Policy
-from spillover.types import Array, Batch, BoolArray, Feedback, Problem
+from spillover.types import Amount, Array, Batch, BoolArray, Constant, Feedback, Finite, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +41,9 @@ class ScaledPolicy(Policy):
 class Scale(NamedTuple):
     """Rewards are stored as amounts above `low`; an amount of `unit` is a reward of 1."""
 
-    low: Array  # (*batch,)
-    unit: Array  # (*batch,): without a declared range the largest amount so far, 0 before the first
-    declared: BoolArray  # (*batch,)
+    low: Finite  # (*batch,)
+    unit: Amount  # (*batch,): without a declared range the largest amount so far, 0 before the first
+    declared: Constant[BoolArray]  # (*batch,)
 
 
 def initial_scale(problem: Problem, batch: Batch, knows_graph: bool) -> Scale:

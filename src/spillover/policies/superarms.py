@@ -14,7 +14,19 @@ from spillover.policies.averages import Averages, counts_now, empty_averages, le
 from spillover.policies.explanations import graph_free_explanation
 from spillover.rng import Rng
 from spillover.set_search import top_arms
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Constant,
+    Explanation,
+    Feedback,
+    IntArray,
+    Problem,
+    Rounds,
+)
 
 MOST_SETS = 100_000
 
@@ -22,12 +34,12 @@ MOST_SETS = 100_000
 class SuperArmState(NamedTuple):
     """What has been learned about each set."""
 
-    rounds: IntArray  # (*batch,)
-    clock: Array  # (*batch,)
+    rounds: Rounds  # (*batch,)
+    clock: Amount  # (*batch,)
     averages: Averages  # of the payoff of each set, (*batch, sets)
-    members: BoolArray  # (*batch, sets, n)
-    scale: Array  # (*batch,): an upper bound on the payoff
-    reward_range: Array  # (*batch, 2): of z
+    members: Constant[BoolArray]  # (*batch, sets, n)
+    scale: Amount  # (*batch,): an upper bound on the payoff
+    reward_range: Constant[Array]  # (*batch, 2): of z
 
     @property
     def budget(self) -> IntArray:

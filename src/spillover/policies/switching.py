@@ -15,7 +15,22 @@ from spillover.policies.signals import gram_signal
 from spillover.rng import Rng
 from spillover.set_search import top_arms
 from spillover.state import repeat_in_place
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Constant,
+    Explanation,
+    Feedback,
+    IntArray,
+    Likelihood,
+    Probability,
+    Problem,
+    Round,
+    Rounds,
+)
 
 HYPOTHESES = 20  # about the time of the last change; a new one replaces the least probable
 HAZARD = 1e-3  # probability a round of a change that may affect many arms
@@ -33,30 +48,30 @@ PATIENCE = 2.0  # a pull is dropped after about so many times the longest delay 
 class Belief(NamedTuple):
     """The posterior over the hypotheses "the last change was at round r", with Beta counts (ones, zeros)."""
 
-    change_round: IntArray  # (*batch, k): r; 0 for the hypothesis that nothing has ever changed
-    mass: Array  # (*batch, k, shares): joint probability of r and of the share of arms that changed at r
-    counts_unchanged: Array  # (*batch, k, n, 2): counts of an arm if it did not change at r
-    counts_since: Array  # (*batch, k, n, 2): counts since r
-    ratio: Array  # (*batch, k, n): likelihood ratio of the rewards since r, changed against unchanged
-    idle_prior: Array  # (*batch, k, n): prior probability of each arm, if the change was of one idle arm
-    changed: Array  # (*batch, k, n): probability under r that the arm changed at r
-    seen: IntArray  # (*batch, n): latest round of play with a reward of the arm
-    latest: IntArray  # (*batch, 1): latest round of play whose outcome has arrived
-    detected: IntArray  # (*batch, 2): changes detected so far, and the likeliest round of the last one
-    spread: Array  # (*batch, 2): sums of m (1 - m) and of z (1 - z), which give the precision of a reward
+    change_round: Round  # (*batch, k): r; 0 for the hypothesis that nothing has ever changed
+    mass: Probability  # (*batch, k, shares): joint probability of r and of the share of arms that changed at r
+    counts_unchanged: Amount  # (*batch, k, n, 2): counts of an arm if it did not change at r
+    counts_since: Amount  # (*batch, k, n, 2): counts since r
+    ratio: Likelihood  # (*batch, k, n): likelihood ratio of the rewards since r, changed against unchanged
+    idle_prior: Probability  # (*batch, k, n): prior probability of each arm, if the change was of one idle arm
+    changed: Probability  # (*batch, k, n): probability under r that the arm changed at r
+    seen: Round  # (*batch, n): latest round of play with a reward of the arm
+    latest: Round  # (*batch, 1): latest round of play whose outcome has arrived
+    detected: Round  # (*batch, 2): changes detected so far, and the likeliest round of the last one
+    spread: Amount  # (*batch, 2): sums of m (1 - m) and of z (1 - z), which give the precision of a reward
 
 
 class SwitchingState(NamedTuple):
     """What SwitchingSEM has learned."""
 
-    rounds: IntArray  # (*batch,): rounds played
-    budget: IntArray  # (*batch,)
-    reward_range: Array  # (*batch, 2): of z
-    last_pull: IntArray  # (*batch, n): its round
-    in_flight: Array  # (*batch, n): pulls whose outcome is still expected
-    longest_delay: Array  # (*batch,): of recent arrivals; old extremes decay
-    rewards_seen: Array  # (*batch, n): sum of the rewards that have arrived, in units of the range
-    prior: Array  # (*batch, n): prior weights
+    rounds: Rounds  # (*batch,): rounds played
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
+    last_pull: Round  # (*batch, n): its round
+    in_flight: Amount  # (*batch, n): pulls whose outcome is still expected
+    longest_delay: Amount  # (*batch,): of recent arrivals; old extremes decay
+    rewards_seen: Amount  # (*batch, n): sum of the rewards that have arrived, in units of the range
+    prior: Constant[Array]  # (*batch, n): prior weights
     belief: Belief
     graph: Any
 
