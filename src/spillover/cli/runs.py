@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from spillover.cli.app import Command
-from spillover.cli.output import json_option, print_json, print_table
+from spillover.cli.app import Command, note
+from spillover.cli.output import json_option, print_json, print_table, say
 from spillover.experiments.engines import ENGINES
 from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, find_study, write_report
 
@@ -175,17 +175,13 @@ def report(folder: Path, as_json: bool) -> None:
     if as_json:
         print_json({"report": page})
     else:
-        click.echo(f"wrote {page}")
+        say(f"wrote {page}")
 
 
 def request_from(given: dict[str, Any], **extra: Any) -> Request:
     """The request that the options of a command make."""
     rest = dict(given)
-    return Request(progress=shows_progress(rest.pop("quiet")), notify=notify, **rest, **extra)
-
-
-def notify(message: str) -> None:
-    click.echo(f"spillover: {message}", err=True)
+    return Request(progress=shows_progress(rest.pop("quiet")), notify=note, **rest, **extra)
 
 
 def run_and_print(study: Study, job: Job, as_json: bool) -> Findings:
@@ -206,7 +202,7 @@ def damage_as_notes() -> Iterator[None]:
 
         def show_warning(message: Warning | str, *place: Any, **extra: Any) -> None:
             if re.match(recomputed, str(message)):
-                notify(str(message))
+                note(str(message))
             else:
                 usual(message, *place, **extra)
 
@@ -219,12 +215,12 @@ def print_findings(study: Study, content: Findings) -> None:
     """The findings as a table, with notes and the places of the files."""
     summary = study.summary(content)
     print_table(summary.header, summary.rows)
-    for note in summary.notes:
-        click.echo(note)
+    for line in summary.notes:
+        say(line)
     for what in ("results", "report"):
         if what in content:
-            click.echo(f"{what}: {content[what]}")
-    click.echo(f"{content['seconds']:.0f} s")
+            say(f"{what}: {content[what]}")
+    say(f"{content['seconds']:.0f} s")
 
 
 def shows_progress(quiet: bool) -> bool:

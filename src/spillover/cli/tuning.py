@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from spillover.cli.app import Command
-from spillover.cli.output import print_json, print_table
+from spillover.cli.output import print_json, print_table, say
 from spillover.cli.runs import shows_progress, work_options
 from spillover.experiments.search import Place
 from spillover.experiments.tune import Tuned, run_search
@@ -68,12 +68,12 @@ def tune(
         [[f"{v:g}" if isinstance(v, float) else str(v) for v in row] for row in best.to_numpy()],
     )
     for line in boundary_notes(found):
-        click.echo(line)
-    click.echo(f"best of {len(search.cells)} cells; all cells: {files[0]}")
+        say(line)
+    say(f"best of {len(search.cells)} cells; all cells: {files[0]}")
     for path in files:
         if path.suffix == ".png":
-            click.echo(f"heat map: {path}")
-    click.echo(f"{perf_counter() - start:.0f} s")
+            say(f"heat map: {path}")
+    say(f"{perf_counter() - start:.0f} s")
 
 
 def boundary_notes(found: Tuned) -> Iterator[str]:

@@ -12,13 +12,13 @@ from spillover.experiments.parse import (
     checked_name,
     read_group,
     read_policy,
-    read_text,
     read_toml,
     read_whole,
     read_worlds,
 )
 from spillover.experiments.search import TUNING_SEED, Search
 from spillover.experiments.toml_errors import ExperimentError, File
+from spillover.toml_text import read_toml_text
 
 TOP = ("name", "title", "seed", "reported", "replications", "worlds", "delays", "policies", "grid")
 RANGE = ("from", "to", "points")
@@ -26,7 +26,7 @@ RANGE = ("from", "to", "points")
 
 def load_search(path: str | Path, **changes: Any) -> Search:
     """A search from a TOML file; `changes` as for `read_search`. `spillover.studies.load_search` takes names too."""
-    return read_search(read_text(Path(path)), str(path), **changes)
+    return read_search(read_toml_text(Path(path)), str(path), **changes)
 
 
 def read_search(

@@ -19,6 +19,7 @@ from spillover.hyperparameters import value_of
 from spillover.policies import POLICIES
 from spillover.rng import Purpose, Rng
 from spillover.simulation import problem_for
+from spillover.toml_text import Excessive, parse_toml, read_toml_text
 
 TOP = ("name", "title", "seed", "replications", "block", "record", "worlds", "delays", "policies", "studies")
 LEAST = {"seed": 0, "replications": 1, "block": 1, "record": 1}
@@ -26,15 +27,7 @@ LEAST = {"seed": 0, "replications": 1, "block": 1, "record": 1}
 
 def load_experiment(path: str | Path) -> Experiment:
     """An experiment from a TOML file; `spillover.studies.load_experiment` also takes the names of shipped ones."""
-    return parse_experiment(read_text(Path(path)), str(path))
-
-
-def read_text(path: Path) -> str:
-    """The text of a file; raises an ExperimentError if it is not UTF-8."""
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise ExperimentError(f"{path}: must be text in UTF-8: {error}") from None
+    return parse_experiment(read_toml_text(Path(path)), str(path))
 
 
 def parse_experiment(text: str, name: str = "experiment.toml") -> Experiment:
@@ -73,9 +66,11 @@ def parse_experiment(text: str, name: str = "experiment.toml") -> Experiment:
 def read_toml(file: File, keys: Iterable[str]) -> dict[str, Any]:
     """The content of a file; at the top there may be only these keys."""
     try:
-        content = tomllib.loads(file.text)
+        content = parse_toml(file.text)
     except tomllib.TOMLDecodeError as error:
         raise syntax_error(file.name, file.text, str(error)) from None
+    except Excessive as error:
+        raise ExperimentError(f"{file.name}: {error}") from None
     file.keys((), content, keys)
     return content
 

@@ -32,7 +32,7 @@ class Summary(NamedTuple):
 
 
 def to_stderr(message: str) -> None:
-    print(message, file=sys.stderr)
+    print(f"spillover: {printable(message)}", file=sys.stderr)
 
 
 @dataclass(frozen=True, kw_only=True)
