@@ -6,7 +6,7 @@ from collections.abc import Iterable
 # Control characters, line and paragraph separators, lone surrogates, and the invisible characters that change the
 # direction of text or carry hidden tags. The joiners U+200C and U+200D stay: Persian words and emoji need them.
 ACTING = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 

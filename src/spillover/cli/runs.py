@@ -14,6 +14,7 @@ from spillover.cli.app import Command, note
 from spillover.cli.output import json_option, print_json, print_table, say
 from spillover.experiments.engines import ENGINES
 from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, find_study, write_report
+from spillover.studies.study import say_nothing
 
 folder_type = click.Path(path_type=Path)
 WORK = (
@@ -29,7 +30,8 @@ WORK = (
     click.option("--address", help="Address of a running Dask or Ray cluster."),
     click.option("--replications", type=click.IntRange(min=1), help="Number of replications, instead of the file's."),
     click.option("--seed", type=click.IntRange(min=0), help="Seed, instead of the file's."),
-    click.option("--quiet", is_flag=True, help="Show no progress on stderr."),
+    click.option("--any-size", is_flag=True, help="Run it however large it is (docs/experiments.md)."),
+    click.option("--quiet", is_flag=True, help="Show neither plan nor progress on stderr."),
     json_option,
 )
 
@@ -157,7 +159,7 @@ def run(file: str, **options: Any) -> None:
         [policies.cucb]
     """
     as_json = options.pop("as_json")
-    study = experiment_study(file)
+    study = experiment_study(file, any_size=options["any_size"])
     content = run_and_print(study, study.prepare(request_from(options)), as_json)
     if as_json:
         print_json(content)
@@ -181,7 +183,13 @@ def report(folder: Path, as_json: bool) -> None:
 def request_from(given: dict[str, Any], **extra: Any) -> Request:
     """The request that the options of a command make."""
     rest = dict(given)
-    return Request(progress=shows_progress(rest.pop("quiet")), notify=note, **rest, **extra)
+    quiet = rest.pop("quiet")
+    announce = say_nothing if quiet else announce_plan
+    return Request(progress=shows_progress(quiet), notify=note, announce=announce, **rest, **extra)
+
+
+def announce_plan(plan: str) -> None:
+    note(f"plan: {plan}")
 
 
 def run_and_print(study: Study, job: Job, as_json: bool) -> Findings:

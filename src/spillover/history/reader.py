@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 POINTS = {"point": ".", "comma": ",", ".": ".", ",": ","}
 ORDERS = ("day-first", "month-first")
+COPIED = 1 << 20  # bytes of standard input at a time
+MOST_INPUT = 4_000_000_000  # bytes of standard input
 CELLS = ("number", "chosen")  # kinds of problems that other ways of writing may explain
 
 
@@ -100,16 +102,27 @@ def read_history(
 
 def read_standard_input(options: Options) -> History:
     """Standard input, kept in a file, as it is read more than once; messages call it stdin."""
-    content = sys.stdin.buffer.read()
+    start = sys.stdin.buffer.read(COPIED)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / ("stdin.gz" if content[:2] == b"\x1f\x8b" else "stdin")
-        path.write_bytes(content)
+        path = Path(folder) / ("stdin.gz" if start[:2] == b"\x1f\x8b" else "stdin")
+        copy_input(path, start)
         try:
             return read_opened(open_table(path, wanted_names(options)), options)
         except HistoryError as error:
             raise error.renamed(str(path), "stdin") from None
         except ValueError as error:
             raise ValueError(str(error).replace(str(path), "stdin")) from None
+
+
+def copy_input(path: Path, start: bytes) -> None:
+    """Write the rest of standard input to a file, part by part: it may be large, or never end."""
+    size, part = 0, start
+    with path.open("wb") as file:
+        while part:
+            size += file.write(part)
+            if size > MOST_INPUT:
+                raise ValueError(f"stdin: more than {MOST_INPUT:,} bytes: must be a file, not standard input")
+            part = sys.stdin.buffer.read(COPIED)
 
 
 def wanted_names(options: Options) -> list[str]:
