@@ -33,7 +33,8 @@ def container_limits(own: Path = OWN_CGROUP, groups: Path = CGROUPS) -> list[int
         root, name = (groups / "memory", "memory.limit_in_bytes") if old else (groups, "memory.max")
         if old or not controllers:
             inside = root / place.lstrip("/")
-            found += [limit_in(folder / name) for folder in (inside, *inside.parents) if root in (folder, *folder.parents)]
+            folders = [folder for folder in (inside, *inside.parents) if root in (folder, *folder.parents)]
+            found += [limit_in(folder / name) for folder in folders]
     return [limit for limit in found if limit is not None]
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from spillover import kernels
 
-
 LARGEST = 1e100  # of a parameter: its square and its products with others are finite
 MOST_WHOLE = 2**62  # of a count: sums and differences of two fit into 64 bits
 

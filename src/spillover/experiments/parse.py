@@ -137,7 +137,8 @@ def read_whole(file: File, place: Place, value: Any, least: int) -> int:
 def check_text(file: File, place: Place, text: Any) -> None:
     """Reject what figures and tables cannot show as it is."""
     if not isinstance(text, str) or "$" in text or printable(text) != text:
-        file.refuse(place, f"{place[-1] if place[-1] != text else place[0]} = {text!r}: must be text without control characters and dollar signs")
+        what = place[0] if place[-1] == text else place[-1]
+        file.refuse(place, f"{what} = {text!r}: must be text without control characters and dollar signs")
 
 
 def read_group(file: File, content: dict[str, Any], key: str) -> dict[str, Any]:

@@ -101,7 +101,8 @@ def check_size(name: str, size: Size, workers: int, available: int | None) -> st
     if available is not None and busy * size.memory > available:
         fewer = " or --jobs 1" if busy > 1 else ""
         what = f"{name}: {busy} process{'es' if busy > 1 else ''}"
-        raise ValueError(f"{memory_message(what, busy * size.memory, available)}; fewer replications a block{fewer} help")
+        needed = memory_message(what, busy * size.memory, available)
+        raise ValueError(f"{needed}; fewer replications a block{fewer} help")
     return plan(name, size, busy)
 
 
@@ -112,8 +113,8 @@ def plan(name: str, size: Size, workers: int) -> str:
 
 
 def memory_message(what: str, needed: float, available: int) -> str:
-    has = machine.in_words(available)
-    return f"{what} would take about {machine.in_words(needed)} of memory: must be at most the {has} there is ({ANYWAY})"
+    about, there = machine.in_words(needed), machine.in_words(available)
+    return f"{what} would take about {about} of memory: must be at most the {there} there is ({ANYWAY})"
 
 
 def workers_of(engine: str, jobs: int | None) -> int:

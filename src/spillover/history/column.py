@@ -43,9 +43,7 @@ class Column:
         from pyarrow import types
 
         kind = self.cells.type
-        return bool(
-            types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)
-        )
+        return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind))
 
     @cached_property
     def numbers(self) -> Array | Unclear:

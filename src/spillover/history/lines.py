@@ -10,7 +10,6 @@ from typing import IO, NamedTuple, cast
 
 from spillover.history.problems import Problems
 
-
 UNCLOSED = 0  # the number of values in a row of which a quoted one does not end
 
 

@@ -92,7 +92,8 @@ def read_rows(
                 grown[name].add(numbers(values[name], name, problems, row, comma=comma))
         row, seen = row + len(here["round"]), seen + count
         if seen - row > MOST_BLANK:
-            raise ValueError(f"{source.path}: more than {MOST_BLANK:,} rows without any value: must be at most that many")
+            what = f"more than {MOST_BLANK:,} rows without any value"
+            raise ValueError(f"{source.path}: {what}: must be at most that many")
         if row > MOST_ROWS:
             advice = "keep the latest rounds: old ones hardly matter"
             raise ValueError(f"{source.path}: more than {MOST_ROWS:,} rows: must be at most that many ({advice})")
