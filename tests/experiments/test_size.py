@@ -26,10 +26,8 @@ kind = "constant"
 rounds = 5
 [policies.random]
 """
-GRID = (
-    TEXT.replace("block = 100\n", "").replace("[policies.random]", "[policies.ndc-sem]")
-    + "[grid]\ndiscount = {values}\n"
-)
+WITHOUT_BLOCKS = TEXT.replace("block = 100\n", "")
+GRID = WITHOUT_BLOCKS.replace("[policies.random]", "[policies.ndc-sem]") + "[grid]\ndiscount = {values}\n"
 
 
 def text_of(replications=250, arms=4, horizon=1000) -> str:

@@ -16,8 +16,8 @@ def csv_bytes(frame: "pd.DataFrame") -> bytes:
     b"policy,regret\\n'=1+1,-1.5\\ncucb,2.0\\n"
     """
     texts = frame.select_dtypes(["object", "string"]).columns
-    safe = {name: [as_text(cell) for cell in frame[name]] for name in texts}
-    return frame.assign(**safe).to_csv(index=False).encode()
+    safe = frame.assign(**{name: frame[name].map(as_text) for name in texts})
+    return safe.to_csv(index=False).encode()
 
 
 def as_text(cell: object) -> object:
