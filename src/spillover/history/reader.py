@@ -13,7 +13,7 @@ from spillover.history.header import MEANINGS, NEEDED
 from spillover.history.plain_form import read_plain
 from spillover.history.problems import HistoryError, Problems
 from spillover.history.record import History
-from spillover.history.source import Opened, open_table, plain_source
+from spillover.history.source import Opened, damaged_parquet, open_table, plain_source
 from spillover.history.style import Style
 from spillover.history.table import Progress
 
@@ -223,13 +223,21 @@ def read_any(opened: Opened, options: Options, *, only_blank: bool = False) -> H
 
 def whole_frame(opened: Opened, progress: Progress) -> "Frame":
     """All columns of a table in memory."""
-    from spillover.history.frame import frame_from_csv, frame_of
+    from spillover.history.frame import MOST_CELLS, frame_from_csv, frame_of, too_many_cells
 
     name = str(opened.path)
     if opened.layout is not None:
         return frame_from_csv(opened.path, name, opened.layout, opened.names, progress)
     if opened.table is not None:
         return frame_of(opened.table, name, first_row=opened.first_row)
+    import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    return frame_of(parquet.read_table(opened.path), name)
+    rows = parquet.read_metadata(opened.path).num_rows
+    if rows * max(len(opened.names), 1) > MOST_CELLS:
+        raise ValueError(too_many_cells(name))
+    try:
+        table = parquet.read_table(opened.path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise damaged_parquet(opened.path, error) from None
+    return frame_of(table, name)

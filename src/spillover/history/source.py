@@ -200,7 +200,7 @@ def parquet_names(path: Path) -> list[str]:
     try:
         return list(parquet.read_schema(path).names)
     except (pa.ArrowInvalid, OSError) as error:
-        raise ValueError(f"{path}: must be a complete Parquet file: {error}") from None
+        raise damaged_parquet(path, error) from None
 
 
 class NotPlain(Exception):
@@ -221,8 +221,20 @@ def memory_batches(source: Source) -> Iterator[Batch]:
 
 
 def parquet_batches(source: Source) -> Iterator[Batch]:
+    import pyarrow as pa
     import pyarrow.parquet as parquet
 
+    try:
+        yield from parquet_rows(source, parquet)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise damaged_parquet(source.path, error) from None
+
+
+def damaged_parquet(path: Path, error: Exception) -> ValueError:
+    return ValueError(f"{path}: must be a complete Parquet file: {error}")
+
+
+def parquet_rows(source: Source, parquet: Any) -> Iterator[Batch]:
     with parquet.ParquetFile(source.path) as file:
         names = {meaning: file.schema_arrow.names[place] for meaning, place in source.columns.places.items()}
         rows = max(file.metadata.num_rows, 1)
