@@ -1,29 +1,36 @@
 """What the machine has, as this process may use it."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
+OWN_LIMITS = Path("/proc/self/limits")
 
 
 def memory() -> int | None:
     """Bytes of memory that this process may use: of the machine, its container and its own limit; None if unknown."""
     if sys.platform == "win32":
         return None
-    import resource
-
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    own = resource.getrlimit(resource.RLIMIT_AS)[0]
-    limits = [physical, *container_limits(), *([own] if own != resource.RLIM_INFINITY else [])]
-    return min(limit for limit in limits if limit > 0)
+    return min(limit for limit in (physical, *container_limits(), *own_limits()) if limit > 0)
+
+
+def own_limits(file: Path = OWN_LIMITS) -> list[int]:
+    """The limit of this process on its memory, as `ulimit -v` sets it; none where Linux has none, or elsewhere."""
+    try:
+        found = re.search(r"^Max address space +(\d+)", file.read_text("utf-8"), re.MULTILINE)
+    except OSError:
+        return []
+    return [int(found[1])] if found else []
 
 
 def container_limits(own: Path = OWN_CGROUP, groups: Path = CGROUPS) -> list[int]:
     """The limits of the control groups that this process is in, innermost first; none where there are none."""
     try:
-        lines = own.read_text().splitlines()
+        lines = own.read_text("utf-8").splitlines()
     except OSError:
         return []
     found = []
@@ -41,7 +48,7 @@ def container_limits(own: Path = OWN_CGROUP, groups: Path = CGROUPS) -> list[int
 def limit_in(file: Path) -> int | None:
     """The number in a file; None if it has none, as `max` is."""
     try:
-        return int(file.read_text())
+        return int(file.read_text("utf-8"))
     except (OSError, ValueError):
         return None
 

@@ -40,8 +40,17 @@ def suggestion(given: str, names: Iterable[str]) -> str:
     return f"; did you mean {similar[0]}?" if similar else ""
 
 
-def number(name: str, value: object, accepted: str, *, low: float, high: float, open_ends: bool = False) -> None:
-    """Check that a value is a number, or an array of numbers (a grid), between low and high, of at most LARGEST."""
+def number(
+    name: str,
+    value: object,
+    accepted: str,
+    *,
+    low: float,
+    high: float,
+    open_ends: bool = False,
+    largest: float = LARGEST,
+) -> None:
+    """Check that a value is a number, or an array of numbers (a grid), between low and high, of at most this size."""
     several = value if isinstance(value, list | tuple) else [value]
     good = not any(isinstance(one, str | bool | bytes) or one is None for one in several)
     require(good, name, value, accepted)
@@ -52,7 +61,7 @@ def number(name: str, value: object, accepted: str, *, low: float, high: float, 
         return
     inside = (given > low) & (given < high) if open_ends else (given >= low) & (given <= high)
     require(given.size > 0 and bool((inside & np.isfinite(given)).all()), name, value, accepted)
-    require(bool((np.abs(given) <= LARGEST).all()), name, value, f"{accepted}, at most {LARGEST:g} in size")
+    require(bool((np.abs(given) <= largest).all()), name, value, f"{accepted}, at most {largest:g} in size")
 
 
 def whole(name: str, value: object, low: int, high: int | None = None) -> None:

@@ -111,4 +111,7 @@ def test_the_memory_of_a_container(tmp_path) -> None:
     own.write_text("4:cpu,memory:/x\n2:pids:/x\n")
     assert machine.container_limits(own, groups) == [456]
     assert machine.container_limits(tmp_path / "none", groups) == []
+    (tmp_path / "limits").write_text("Max cpu time  1  1  seconds\nMax address space    789   unlimited   bytes\n")
+    assert machine.own_limits(tmp_path / "limits") == [789]
+    assert machine.own_limits(tmp_path / "none") == []
     assert (machine.memory() or 1) > 0
