@@ -8,6 +8,9 @@ import numpy as np
 
 from spillover import kernels
 
+LARGEST = 1e100  # of a parameter: its square and its products with others are finite
+MOST_WHOLE = 2**62  # of a count: sums and differences of two fit into 64 bits
+
 
 def require(ok: bool, name: str, value: object, accepted: str) -> None:
     """Raise a ValueError that says what was given and what is accepted."""
@@ -43,23 +46,37 @@ def suggestion(given: str, names: Iterable[str]) -> str:
     return f"; did you mean {similar[0]}?" if similar else ""
 
 
-def number(name: str, value: object, accepted: str, *, low: float, high: float, open_ends: bool = False) -> None:
-    """Check that a value is a number, or an array of numbers (a grid), between low and high."""
-    require(not isinstance(value, str | bool | bytes) and value is not None, name, value, accepted)
+def number(
+    name: str,
+    value: object,
+    accepted: str,
+    *,
+    low: float,
+    high: float,
+    open_ends: bool = False,
+    largest: float = LARGEST,
+) -> None:
+    """Check that a value is a number, or an array of numbers (a grid), between low and high, of at most this size."""
+    several = value if isinstance(value, list | tuple) else [value]
+    good = not any(isinstance(one, str | bool | bytes) or one is None for one in several)
+    require(good, name, value, accepted)
     try:
         given = np.asarray(value, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         require(False, name, value, accepted)
         return
     inside = (given > low) & (given < high) if open_ends else (given >= low) & (given <= high)
     require(given.size > 0 and bool((inside & np.isfinite(given)).all()), name, value, accepted)
+    require(bool((np.abs(given) <= largest).all()), name, value, f"{accepted}, at most {largest:g} in size")
 
 
 def whole(name: str, value: object, low: int, high: int | None = None) -> None:
-    """Check that a value is a whole number from low to high."""
+    """Check that a value is a whole number from low to high, MOST_WHOLE by default."""
     accepted = f"a whole number from {low} on" if high is None else f"a whole number from {low} to {high}"
     good = isinstance(value, int | np.integer) and not isinstance(value, bool)
     require(good and value >= low and (high is None or value <= high), name, value, accepted)  # type: ignore[operator]
+    if high is None:
+        require(int(value) <= MOST_WHOLE, name, value, f"a whole number from {low} to {MOST_WHOLE}")  # type: ignore[call-overload]
 
 
 OBSERVES = ("both", "overall", "payoff")
@@ -90,7 +107,7 @@ def numbers(name: str, value: Any, accepted: str) -> np.ndarray[Any, np.dtype[np
         if np.iscomplexobj(given):
             raise TypeError("complex")
         return np.asarray(given, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} = {value!r}: must be {accepted}") from None
 
 
@@ -136,6 +153,8 @@ def value_range(name: str, value: Any) -> None:
     pair = numbers(name, value, accepted)
     good = pair.shape[-1:] == (2,) and bool(np.isfinite(pair).all()) and bool((pair[..., 0] < pair[..., 1]).all())
     require(good, name, value, accepted)
+    most = kernels.LARGEST_OUTCOME
+    require(bool((np.abs(pair) <= most).all()), name, value, f"{accepted}, at most {most:g} in size")
 
 
 def spread(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.float64]]:

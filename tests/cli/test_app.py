@@ -103,7 +103,7 @@ def test_bad_usage_is_one_line(arguments, parts) -> None:
 
 
 def test_a_failure_is_one_line_with_its_traceback_on_demand(monkeypatch) -> None:
-    def fail(name):
+    def fail(name, **options):
         raise RuntimeError("the world ended")
 
     monkeypatch.setattr(runs, "experiment_study", fail)
@@ -123,12 +123,12 @@ def test_a_failure_is_one_line_with_its_traceback_on_demand(monkeypatch) -> None
         (PermissionError(13, "Permission denied", "there"), 2, "there: Permission denied"),
         (ModuleNotFoundError("engine = 'dask': needs what is not installed"), 2, "engine = 'dask': needs"),
         (BrokenPipeError(32, "Broken pipe"), 1, "Broken pipe"),  # a run's, not ours
-        (MemoryError(), 1, "the run failed: MemoryError"),
+        (MemoryError(), 2, "not enough memory"),
     ],
     ids=repr,
 )
 def test_exit_codes(error, code, message, monkeypatch) -> None:
-    def fail(name):
+    def fail(name, **options):
         raise error
 
     monkeypatch.setattr(runs, "experiment_study", fail)

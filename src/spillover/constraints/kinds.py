@@ -104,7 +104,9 @@ class Costs(Constraint):
             amounts[:] = self.costs
         # in units of the limit, so that one tolerance fits every currency; a limit of 0 forbids arms with any cost
         unit = self.limit or amounts.max() or 1.0
-        return [Row(amounts / unit, -np.inf, self.limit / unit * (1.0 + ROUNDING))]
+        # an arm that costs more than twice the limit can be chosen as little as one that costs twice the limit
+        shares = np.minimum(amounts, 2.0 * unit) / unit
+        return [Row(shares, -np.inf, self.limit / unit * (1.0 + ROUNDING))]
 
     def words(self, name: Callable[[Arm], str]) -> str:
         return f"costs of at most {self.limit:g}{titled(self)}"
