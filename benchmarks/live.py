@@ -14,7 +14,7 @@ from time import perf_counter
 start = perf_counter()
 import spillover as sp
 policy = sp.NDCSEM()
-state = policy.init(sp.Problem(n_arms=10, budget=4), sp.Rng(0))
+state = policy.init(sp.Problem(n_arms=10, budget=4, acyclic=True), sp.Rng(0))
 policy.select(state, sp.Rng(0))
 print(perf_counter() - start)
 """

@@ -62,7 +62,7 @@ def test_the_value_is_shown():
 
 
 def test_known_edges():
-    problem = sp.Problem(3, 1)
+    problem = sp.Problem(3, 1, acyclic=True)
     upper = np.triu(np.ones((3, 3), bool), 1)
     refused(["shape of required = (2, 2)", "must be (3, 3)"], SparseGraph(required=np.ones((2, 2))).init, problem)
     refused(["forbidden = ", "only 0 and 1"], SparseGraph(forbidden=np.full((3, 3), 0.5)).init, problem)

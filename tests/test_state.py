@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 
 import spillover as sp
 from spillover.files import write_atomically
-from spillover.state import leaves, load_arrays, map_leaves, save_arrays
+from spillover.state import Saved, leaves, map_leaves, save_arrays
 
 
 class Inner(NamedTuple):
@@ -93,7 +93,7 @@ def test_any_array_survives(tmp_path_factory, leaf):
 def test_named_arrays_survive_without_a_structure(tmp_path):
     given = leaves(example()) | {"empty": np.zeros((0, 3))}
     save_arrays(tmp_path / "arrays.json", given)
-    back = load_arrays(tmp_path / "arrays.json")
+    back = Saved(tmp_path / "arrays.json").arrays
     assert back.keys() == given.keys()
     for name, leaf in given.items():
         assert (back[name].dtype, back[name].shape) == (leaf.dtype, leaf.shape)
@@ -143,7 +143,7 @@ def test_another_shape_or_type_is_refused(tmp_path, like, message):
 
 def test_another_format_is_refused(tmp_path):
     (tmp_path / "state.json").write_text('{"format": 99, "arrays": {}}')
-    with pytest.raises(ValueError, match=r"state\.json: format = 99: must be 2, this version's"):
+    with pytest.raises(ValueError, match=r"state\.json: format = 99: must be 3, this version's"):
         sp.state.load_state(tmp_path / "state.json", example())
 
 

@@ -64,6 +64,11 @@ class Policy(ABC):
         return EXPECTED_EFFECT
 
     @property
+    def scores_have_units(self) -> bool:
+        """Whether its estimates are in the units of the rewards; probabilities and ranks have none."""
+        return True
+
+    @property
     def randomised(self) -> bool:
         """Whether it learns from the probabilities of its own draws.
 

@@ -2,12 +2,21 @@
 
 import os
 import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
+
+if os.name != "nt":
+    import fcntl
 
 
 def write_atomically(path: str | Path, content: bytes) -> None:
-    """Write a file completely or not at all: a temporary one beside it, then an atomic rename."""
-    target = Path(path)
+    """Write a file completely or not at all: a temporary one beside it, then an atomic rename.
+
+    A file that exists keeps its permissions, and a symbolic link still points to it. What is not a regular file, such
+    as a device, is refused.
+    """
+    target = Path(os.path.realpath(path))
     # not mkstemp, which makes files that only their owner can read
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}")
     try:
@@ -15,17 +24,78 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     except OSError as error:  # name the target in the error: the temporary file means nothing to the user
         if error.errno is None:
             raise
-        raise OSError(error.errno, error.strerror, str(target)) from None
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def write_beside(temporary: Path, target: Path, content: bytes) -> None:
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    before = existing(target)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if before is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:  # "b": no change of line ends on Windows
+            if os.name != "nt":
+                hold(handle)
+                if before is not None:
+                    make_like(handle, before)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, target)
+            if os.name != "nt":  # Windows cannot rename an open file
+                os.replace(temporary, target)
+        if os.name == "nt":
+            os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def existing(target: Path) -> os.stat_result | None:
+    """What is there already; raises a ValueError if it is no regular file that could be replaced."""
+    try:
+        found = target.stat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(21, "Is a directory", str(target))
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError(f"path = {str(target)!r}: must be a regular file, or a new one; not a device, pipe or socket")
+    return found
+
+
+def make_like(handle: int, before: os.stat_result) -> None:
+    """Give a file the owner, as far as this user may, and the permissions of the one that it replaces."""
+    if (before.st_uid, before.st_gid) != (os.fstat(handle).st_uid, os.fstat(handle).st_gid):
+        with suppress(PermissionError):
+            os.fchown(handle, before.st_uid, before.st_gid)
+    os.fchmod(handle, stat.S_IMODE(before.st_mode))
+
+
+def hold(handle: int) -> None:
+    """Mark a temporary file as being written: `remove_leftovers` of other processes lets it be."""
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def remove_leftovers(path: str | Path) -> None:
+    """Remove temporary files of the same name that processes left when they were killed."""
+    target = Path(os.path.realpath(path))
+    for leftover in target.parent.glob(f".{glob_free(target.name)}.*-*"):
+        process = leftover.name.removeprefix(f".{target.name}.").partition("-")[0]
+        if os.name != "nt" and process.isdecimal() and not is_running(int(process)):
+            with suppress(OSError), leftover.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # a process of another machine may be writing it
+                leftover.unlink()
+
+
+def glob_free(name: str) -> str:
+    """A name for use in a pattern, in which no character has a special meaning."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OverflowError, PermissionError):  # no such number; of another user
+        return True
+    return True

@@ -2,6 +2,8 @@
 
 import copy
 import json
+import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,17 +13,17 @@ import numpy as np
 from spillover import validate
 from spillover.constraints import Constraint, Unavailable, check_constraints, finder, parse, to_entries
 from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains, suited
+from spillover.journal import Journal
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
-from spillover.reports import Details, Known, dose_of, from_arrays, is_whole, merged, reported, same_or_new, to_arrays
+from spillover.reports import Details, Known, dose_of, merged, reported, same_or_new
 from spillover.rng import Purpose, Rng
+from spillover.saved import STATE, Book, Reader, to_arrays
 from spillover.set_search import EFFORT, check_effort
-from spillover.state import fill, leaves, load_about, load_arrays, save_arrays
-from spillover.types import BoolArray, Choice, Explanation, Feedback, Problem
+from spillover.state import Saved, check_ranges, fill, leaves, save_arrays
+from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
 
 UNKNOWN = Details()  # of a round of which only the decision is known
-CARRIED = ("probability", "memo")  # what a choice may carry until its outcome arrives
-SAVED = {"context": "context", "dose": "dose", "z": "reported_z", "y": "reported_y"}  # details of pending rounds
 
 
 class Learner:
@@ -41,8 +43,12 @@ class Learner:
 
     If the problem has context, `choose` (or `play`) takes that of the coming round. Outcomes may be reported in parts.
 
+    A call that fails or is interrupted changes nothing. Threads may share a learner; to play what was chosen, hold its
+    `lock` around both calls: `with learner.lock: x = learner.choose(); learner.play()`.
+
     constraints: on its decisions, besides the budget (`spillover.constraints`). They may change when a saved learner is
-    loaded: the state does not depend on them. arms: the names of the arms, if constraints use them.
+    loaded: the state does not depend on them. arms: the names of the arms, if constraints use them; a pandas Series is
+    then matched by its labels.
     effort: limit on the steps of the search for the best set under constraints; `reasons` says so if the best set
     found is not proved to be optimal.
     """
@@ -59,33 +65,88 @@ class Learner:
     ) -> None:
         validate.problem(problem)
         given = suited(policy, problem)
+        self.lock = threading.RLock()
         self.policy = given.unconstrained
         self.constraints: tuple[Constraint, ...] = (*given.constraints, *check_constraints(constraints))
         self.arms = same_names(given.arms, arms)
+        check_names(self.arms, problem.n_arms)
         self.effort = effort if effort is not None else given.effort or EFFORT
         check_effort(self.effort)
-        self.problem = problem
+        self.problem = copy.deepcopy(problem)  # its arrays may be the caller's
+        self.reward_range = np.asarray(self.problem.reward_range, float)
         self.rng = Rng(seed)
         self.unavailable: tuple[int, ...] = ()  # this round
         self.constrained: tuple[Any, Policy] = (None, self.policy)  # what was asked of a search last, and the policy
-        self.state = self.policy_this_round().init(problem, self.rng.at(Purpose.START))
+        self.journal = Journal(self.policy_this_round().init(self.problem, self.rng.at(Purpose.START)))
         self.rounds = 0
         self.waiting: dict[int, Choice] = {}
         self.details: dict[int, Details] = {}  # of pending rounds that have any
         self.context: Any = None  # of the coming round
-        self.delay_totals = np.zeros(3, np.int64)  # number of reported rounds, sum of their delays, longest delay
+        self.delay_totals = (0, 0, 0)  # number of reported rounds, sum of their delays, longest delay
+
+    @property
+    def state(self) -> State:
+        """The state of the policy."""
+        return self.journal.state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self.journal = Journal(state)
 
     @property
     def pending(self) -> list[int]:
         """Rounds played whose outcomes have not been reported."""
         return list(self.waiting)
 
+    # --- all or nothing ----------------------------------------------------------------------------------------------
+
+    def mark(self, round: int) -> tuple[Any, ...]:
+        """All that a call may change, which is about one round; `restore` puts it back."""
+        known = (round, self.waiting.get(round), self.details.get(round))
+        return (self.journal.mark(), known, self.rounds, self.context, self.unavailable, self.delay_totals)
+
+    def restore(self, mark: tuple[Any, ...]) -> None:
+        """Undo a call that failed or was interrupted; the interrupt itself is raised after this, once."""
+        journal, (round, choice, details), *rest = mark
+        while True:
+            try:
+                self.rounds, self.context, self.unavailable, self.delay_totals = rest
+                self.waiting = with_entry(self.waiting, round, choice)
+                self.details = with_entry(self.details, round, details)
+                self.journal.back_to(journal)
+            except KeyboardInterrupt:  # a second one: all of this can be repeated
+                continue
+            return
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles, which cannot have the lock."""
+        with self.lock:
+            return {**self.__dict__, "lock": None, "journal": Journal(self.state)}
+
+    def __setstate__(self, content: dict[str, Any]) -> None:
+        self.__dict__.update(content)
+        self.lock = threading.RLock()
+
+    # --- decisions ---------------------------------------------------------------------------------------------------
+
     def observe(self, context: Any) -> None:
         """Take in the context of the coming round, k numbers; another call replaces it."""
-        known = validate.context(context, self.problem.context)
-        if known is not None:
-            self.state = self.policy.observe(self.state, known)
-        self.context = known
+        with self.lock:
+            known = self.own_context(context)
+            mark = self.mark(0)
+            try:
+                if known is not None:
+                    self.journal.apply(self.policy.observe, known)
+                self.context = known
+            except BaseException:
+                self.restore(mark)
+                raise
+
+    def own_context(self, context: Any) -> Any:
+        """Checked context, in an array of our own."""
+        columns = self.problem.context
+        given = validate.in_order("context", context, columns, None, "columns of the context")
+        return copy.copy(validate.context(given, columns))
 
     def choose(self, available: Any = None, context: Any = None) -> BoolArray:
         """The decision for the next round, as a mask; repeated calls give the same one.
@@ -93,19 +154,22 @@ class Learner:
         available: the arms that can be played in this round, as a mask, positions or names; all by default. `play` and
         `explain` refer to the last call. context: of this round, if the problem has context; see `observe`.
         """
-        if context is not None:
-            self.observe(context)
-        before = self.unavailable
-        self.unavailable = missing_arms(available, self.problem.n_arms, self.arms)
-        try:
-            return self.decide().x
-        except Exception:
-            self.unavailable = before
-            raise
+        with self.lock:
+            if available is None and context is None and not self.unavailable:
+                return self.decide().x  # nothing to change
+            mark = self.mark(0)
+            try:
+                self.unavailable = missing_arms(available, self.problem.n_arms, self.arms)
+                if context is not None:
+                    self.observe(context)
+                return self.decide().x
+            except BaseException:
+                self.restore(mark)
+                raise
 
     def decide(self) -> Choice:
         self.require_context()
-        return self.policy_this_round().select(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
+        return self.policy_this_round().select(self.journal.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
 
     def require_context(self) -> None:
         """Raise a ValueError if the context of the coming round is not known."""
@@ -129,8 +193,11 @@ class Learner:
         self, constraints: Sequence[Constraint], *, arms: Sequence[str] | None = None, effort: int | None = None
     ) -> "Learner":
         """A learner with further constraints, to ask for a decision; it must not be updated: both share one state."""
-        other = copy.copy(self)
-        other.waiting, other.details = dict(self.waiting), dict(self.details)
+        with self.lock:
+            other = object.__new__(type(self))
+            other.__dict__.update(self.__dict__)  # the lock too, as both share arrays
+            other.journal = self.journal.branch()
+            other.waiting, other.details = dict(self.waiting), dict(self.details)
         other.constraints = (*self.constraints, *check_constraints(constraints))
         other.arms = same_names(self.arms, arms)
         other.effort = self.effort if effort is None else effort
@@ -145,19 +212,31 @@ class Learner:
         context: as in `choose`. dose: amounts for the chosen arms, relative to each arm's reference dose, if they are
         not all 1 (only for policies that accept doses); `report` takes them too.
         """
-        if context is not None:
-            self.observe(context)
-        choice = self.decide()
-        if x is not None:
-            choice = choice._replace(x=validate.decision("x", x, (self.problem.n_arms,)))
-        details = Details(self.context, dose_of(dose, choice.x, self.policy.accepts_doses))
-        self.state = self.policy.played(self.state, choice.x)
+        with self.lock:
+            if x is not None:
+                x = np.array(validate.decision("x", self.in_order("x", x), (self.problem.n_arms,)))
+            mark = self.mark(self.rounds + 1)
+            try:
+                if context is not None:
+                    self.observe(context)
+                choice = self.decide()
+                if x is not None:
+                    choice = choice._replace(x=x)
+                self.record(choice, dose if dose is None else self.in_order("dose", dose))
+            except BaseException:
+                self.restore(mark)
+                raise
+            return self.rounds
+
+    def record(self, choice: Choice, dose: Any) -> None:
+        """The next round was played."""
+        amounts, context = dose_of(dose, choice.x, self.policy.accepts_doses), self.context
+        self.journal.apply(self.policy.played, choice.x)
         self.rounds += 1
         self.unavailable, self.context = (), None
         self.waiting[self.rounds] = choice
-        if any(part is not None for part in details):
-            self.details[self.rounds] = details
-        return self.rounds
+        if amounts is not None or context is not None:
+            self.details[self.rounds] = Details(context, amounts)
 
     def report(self, round: int, z: Any = None, y: Any = None, context: Any = None, *, dose: Any = None) -> None:
         """Report the outcome of a round: instantaneous rewards of the played arms, overall rewards of all arms.
@@ -166,38 +245,61 @@ class Learner:
         of the same round add; a policy that does not accept missing outcomes learns the round when it is complete. If
         only the payoff is observed, y may be a single number. context, dose: if `play` was not given them.
         """
-        if round not in self.waiting:
-            accepted = f"a round that was played and not reported yet: {self.pending}"
-            validate.require(False, "round", round, accepted)
-        now, known = self.known_after(round, z, y, context, dose)
+        with self.lock:
+            if type(round) is not int:
+                validate.whole("round", round, 1)
+            if round not in self.waiting:
+                accepted = f"a round that was played and not reported yet: {self.pending}"
+                validate.require(False, "round", round, accepted)
+            mark = self.mark(round)
+            try:
+                self.learn(int(round), *self.known_after(round, z, y, context, dose))
+            except BaseException:
+                self.restore(mark)
+                raise
+
+    def learn(self, round: int, now: Details, known: Known) -> None:
+        """Take in what is known of a round after a report."""
         feedback = self.checked(round, now, known)
         if known.complete or self.policy.accepts_missing:
-            self.state = self.policy.update(self.state, feedback, self.rng.at(Purpose.LEARNING, round))
+            self.journal.apply(self.policy.update, feedback, self.rng.at(Purpose.LEARNING, round))
         if not known.complete:
             self.details[round] = now
             return
+        age, (number, total, longest) = self.rounds - round, self.delay_totals
+        self.delay_totals = (number + 1, total + age, max(longest, age))
         del self.waiting[round]
         self.details.pop(round, None)
-        age = self.rounds - round
-        number, total, longest = self.delay_totals
-        self.delay_totals = np.array([number + 1, total + age, max(longest, age)])
 
     def known_after(self, round: int, z: Any, y: Any, context: Any, dose: Any) -> tuple[Details, Known]:
         """What is known of a round after a report."""
         before = self.details.get(round, UNKNOWN)
+        z, y = None if z is None else self.own("z", z), self.own("y", y)
         plain = before is UNKNOWN and context is None and dose is None and self.problem.observes == "both"
-        if plain and z is not None and is_whole(y):
+        whole = not np.isnan(y).any()
+        if plain and z is not None and whole:
             return UNKNOWN, Known(z, y, None, True)
-        amounts = same_or_new("dose", before.dose, dose_of(dose, self.waiting[round].x, self.policy.accepts_doses))
+        amounts = self.in_order("dose", dose)
+        amounts = same_or_new("dose", before.dose, dose_of(amounts, self.waiting[round].x, self.policy.accepts_doses))
         given = before if context is None else self.with_context(before, context)
         rewards, outcomes = reported(self.problem, z, y)
-        whole = before.y is None and is_whole(outcomes)
+        whole = whole and before.y is None
         known = Known(rewards, outcomes, None, True) if whole else merged(before, rewards, outcomes, self.problem)
         return given._replace(dose=amounts, z=known.z, y=known.y), known
 
+    def own(self, name: str, value: Any) -> Array:
+        """Values of the arms as numbers, in an array of our own: the caller may go on to use his."""
+        if type(value) is np.ndarray and value.dtype == np.float64:
+            return value.copy()
+        accepted = "numbers, NaN for outcomes that are not known yet"
+        return np.array(validate.numbers(name, self.in_order(name, value), accepted))
+
+    def in_order(self, name: str, value: Any) -> Any:
+        """Values of the arms in the order of the arms."""
+        return validate.in_order(name, value, self.problem.n_arms, self.arms, "arms")
+
     def with_context(self, before: Details, context: Any) -> Details:
-        checked = validate.context(context, self.problem.context)
-        return before._replace(context=same_or_new("context", before.context, checked))
+        return before._replace(context=same_or_new("context", before.context, self.own_context(context)))
 
     def checked(self, round: int, now: Details, known: Known) -> Feedback:
         """The feedback after a report; outcomes that are not known are NaN."""
@@ -209,15 +311,15 @@ class Learner:
         given = Feedback(x, known.z, known.y, age, arrived, *carried)
         strict = known.complete and self.problem.observes == "both" and now.dose is None
         check = validate.feedback if strict else validate.partial_feedback
-        reward_range = np.asarray(self.problem.reward_range, float)
-        feedback: Feedback = check(given, (self.problem.n_arms,), reward_range, self.rounds)
+        feedback: Feedback = check(given, (self.problem.n_arms,), self.reward_range, self.rounds)
         return feedback
 
     def explain(self) -> Explanation:
         """The next decision and the estimates behind it."""
         require_explains(self.policy, "to give reasons")
-        self.require_context()
-        return self.policy_this_round().explain_choice(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
+        with self.lock:
+            self.require_context()
+            return self.policy_this_round().explain_choice(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
 
     def reasons(
         self, arms: Sequence[str] | None = None, *, explanation: Explanation | None = None, **options: Any
@@ -227,45 +329,32 @@ class Learner:
         arms: their names, if the learner does not have them. explanation: that of another decision (default: that of
         the next one, see `explain`). options: passed on to `spillover.reasons.reasons`.
         """
-        waiting = {played: choice.x for played, choice in self.waiting.items()}
-        reported, total, longest = self.delay_totals.tolist()
-        given: dict[str, Any] = {
-            "budget": self.problem.budget,
-            "pending": Pending(self.rounds, waiting, reported, total, longest),
-            "constraints": self.policy_this_round().constraints,
-            "signals": self.policy.signals(self.state),
-            "quantity": self.policy.quantity,
-        }
-        decision = self.explain() if explanation is None else explanation
-        return reasons(decision, arms=self.arms if arms is None else arms, **given | options)
+        with self.lock:
+            waiting = {played: choice.x for played, choice in self.waiting.items()}
+            given: dict[str, Any] = {
+                "budget": self.problem.budget,
+                "pending": Pending(self.rounds, waiting, *self.delay_totals),
+                "constraints": self.policy_this_round().constraints,
+                "signals": self.policy.signals(self.state),
+                "quantity": self.policy.quantity,
+            }
+            decision = self.explain() if explanation is None else explanation
+            return reasons(decision, arms=self.arms if arms is None else arms, **given | options)
 
     def save(self, path: str | Path) -> None:
         """Write the state and the pending rounds to a file, atomically."""
-        choices = list(self.waiting.values())
-        arrays = {f"state.{name}": leaf for name, leaf in leaves(self.state).items()}
-        arrays["rounds"] = np.array(self.rounds)
-        arrays["delay_totals"] = self.delay_totals
-        arrays["pending"] = np.array(self.pending, np.int64)
-        arrays["x"] = np.array([c.x for c in choices], np.bool_).reshape(-1, self.problem.n_arms)
-        arrays |= to_arrays(self.carried())
-        if self.context is not None:
-            arrays["coming_context"] = self.context
-        if self.unavailable:
-            arrays["unavailable"] = np.array(self.unavailable, np.int64)
-        save_arrays(path, arrays, self.about() | {"constraints": json.dumps(to_entries(self.constraints))})
-
-    def carried(self) -> dict[str, dict[int, Any]]:
-        """What pending rounds have besides their decisions, by name and round: not all of a history need to."""
-        held: dict[str, dict[int, Any]] = {}
-        for name in CARRIED:
-            held[name] = {played: getattr(choice, name) for played, choice in self.waiting.items()}
-        for name, saved in SAVED.items():
-            held[saved] = {played: getattr(details, name) for played, details in self.details.items()}
-        return {name: {t: value for t, value in values.items() if value is not None} for name, values in held.items()}
+        with self.lock:
+            book = Book(self.rounds, self.waiting, self.details, self.delay_totals, self.unavailable, self.context)
+            arrays = to_arrays(book, self.problem.n_arms)
+            arrays |= {f"{STATE}{name}": leaf for name, leaf in leaves(self.state).items()}
+            about = self.about() | {"constraints": json.dumps(to_entries(self.constraints))}
+            save_arrays(path, arrays, about)
 
     def about(self) -> dict[str, str]:
         """The policy, problem and seed that a saved file must match."""
-        return {"policy": repr(self.policy), "problem": described(self.problem), "seed": str(int(self.rng.keys[0]))}
+        with np.printoptions(threshold=sys.maxsize, floatmode="unique", linewidth=sys.maxsize):  # all of it
+            policy = repr(self.policy)
+        return {"policy": policy, "problem": described(self.problem), "seed": str(int(self.rng.keys[0]))}
 
     @classmethod
     def load(
@@ -283,40 +372,50 @@ class Learner:
 
         constraints: from now on; the saved ones by default.
         """
+        saved = Saved(path)
+        missing = sorted({"policy", "problem", "seed", "constraints"} - saved.about.keys())
+        accepted = f"those of a saved learner; no {', '.join(missing)}"
+        validate.require(not missing, f"{path}: fields", sorted(saved.about), accepted)
         given = as_policy(policy)
         names = same_names(given.arms, arms)
         if constraints is None:  # those of the policy are among the saved ones
-            constraints = saved_constraints(path, problem.n_arms if names is None else names)
+            constraints = saved_constraints(saved, problem.n_arms if names is None else names)
             given, effort = given.unconstrained, given.effort if effort is None else effort
         learner = cls(given, problem, seed=seed, constraints=constraints, arms=names, effort=effort)
-        arrays = load_arrays(path, learner.about())
-        missing = {"rounds", "pending", "x"} - arrays.keys()
-        validate.require(
-            not missing, f"{path}: fields", sorted(arrays), f"those of a saved learner; no {sorted(missing)}"
-        )
-        stored = {name.removeprefix("state."): leaf for name, leaf in arrays.items() if name.startswith("state.")}
-        learner.state = fill(path, stored, learner.state)
-        learner.rounds = int(arrays["rounds"])
-        learner.delay_totals = arrays.get("delay_totals", learner.delay_totals)
-        learner.unavailable = tuple(arrays.get("unavailable", np.zeros(0, np.int64)).tolist())
-        choices = zip(arrays["pending"].tolist(), arrays["x"], strict=True)
-        learner.waiting = {played: Choice(x) for played, x in choices}
-        for name in CARRIED:
-            for played, value in from_arrays(arrays, name).items():
-                learner.waiting[played] = learner.waiting[played]._replace(**{name: value})
-        for name, saved in SAVED.items():
-            for played, value in from_arrays(arrays, saved).items():
-                before = learner.details.get(played, UNKNOWN)
-                learner.details[played] = before._replace(**{name: value})
-        learner.context = arrays.get("coming_context")
+        saved.require(learner.about())
+        start = learner.state
+        book = Reader(path, saved.arrays, problem).book(learner.first_choice())
+        stored = {name.removeprefix(STATE): leaf for name, leaf in saved.arrays.items() if name.startswith(STATE)}
+        state = fill(path, stored, start)
+        check_ranges(path, state, start, book.rounds, STATE)
+        learner.state = state
+        learner.rounds, learner.waiting, learner.details = book.rounds, book.waiting, book.details
+        learner.delay_totals, learner.unavailable, learner.context = book.delay_totals, book.unavailable, book.context
         return learner
+
+    def first_choice(self) -> Choice:
+        """A choice of the policy before it has learned anything: all that follow have the same form."""
+        state, columns = self.state, self.problem.context
+        known = self.policy.observe(state, np.zeros(columns)) if columns else state
+        return self.policy.select(known, self.rng.at(Purpose.CHOICE, 1))
+
+
+def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:
+    """A table in which a key has a value, or is missing if the value is None; keys stay in order."""
+    if table.get(key) is value:
+        return table
+    rest = {known: entry for known, entry in table.items() if known != key}
+    return rest if value is None else dict(sorted((rest | {key: value}).items()))
 
 
 def described(problem: Problem) -> str:
-    """The problem as text; fields that older files do not have are left out where they have their defaults."""
-    added = ("observes", "context", "baseline")
-    plain = all(getattr(problem, name) == Problem._field_defaults[name] for name in added)
-    return repr(problem).partition(f", {added[0]}=")[0] + ")" if plain else repr(problem)
+    """The problem as text: equal numbers give equal text, whatever kind of numbers or array they come in."""
+    changed: dict[str, Any] = {name: int(getattr(problem, name)) for name in ("n_arms", "budget", "context")}
+    changed |= {name: bool(getattr(problem, name)) for name in ("acyclic", "baseline")}
+    for name in ("reward_range", "overall_range", "weights"):
+        value = getattr(problem, name)
+        changed[name] = None if value is None else np.asarray(value, float).tolist()
+    return repr(problem._replace(**changed))
 
 
 def same_names(known: tuple[str, ...] | None, given: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -328,26 +427,38 @@ def same_names(known: tuple[str, ...] | None, given: Sequence[str] | None) -> tu
     return tuple(given)
 
 
+def check_names(arms: tuple[str, ...] | None, n: int) -> None:
+    """Raise a ValueError if the arms do not have one name each."""
+    if arms is not None:
+        good = len(set(arms)) == len(arms) == n
+        validate.require(good, "arms", arms, f"{n} different names, one for each arm")
+
+
 def missing_arms(available: Any, n: int, arms: tuple[str, ...] | None) -> tuple[int, ...]:
     """The positions of the arms that are not available; `available` is a mask, positions or names."""
     if available is None:
         return ()
-    given = np.asarray(available)
-    accepted = f"a mask of {n} values True or False, or a list of arms"
+    given = np.asarray(validate.unmasked("available", available))
     if given.dtype == np.bool_:
-        validate.require(given.shape == (n,), "shape of available", given.shape, f"({n},)")
-        return tuple(np.flatnonzero(~given).tolist())
-    is_list = given.ndim == 1 and (given.dtype.kind in "iuU" or given.size == 0)
+        mask = np.asarray(validate.in_order("available", available, n, arms, "arms"))
+        validate.require(mask.shape == (n,), "shape of available", mask.shape, f"({n},)")
+        return tuple(np.flatnonzero(~mask).tolist())
+    listed: list[Any] = given.tolist() if given.ndim == 1 else [None]
+    is_list = (given.ndim == 1 and given.dtype.kind in "iuU") or all(isinstance(arm, str) for arm in listed)
+    accepted = f"a mask of {n} values True or False, or a list of arms"
     validate.require(is_list, "available", available, accepted)
     find = finder(n, arms)
-    present = {find("available", arm) for arm in given.tolist()}
+    present = {find("available", arm) for arm in listed}
     return tuple(position for position in range(n) if position not in present)
 
 
-def saved_constraints(path: str | Path, arms: Sequence[str] | int) -> tuple[Constraint, ...]:
+def saved_constraints(saved: Saved, arms: Sequence[str] | int) -> tuple[Constraint, ...]:
     """The constraints of a saved learner."""
-    entries = json.loads(load_about(path).get("constraints", "[]"))
+    try:
+        entries = json.loads(saved.about["constraints"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{saved.path}: constraints: must be a list of tables, as JSON ({error})") from None
     try:
         return parse(entries, arms)
     except ValueError as error:
-        raise ValueError(f"{path}: {error} (constraints by name need the names: load(..., arms=...))") from None
+        raise ValueError(f"{saved.path}: {error} (constraints by name need the names: load(..., arms=...))") from None

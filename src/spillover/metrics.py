@@ -25,7 +25,7 @@ def mean_interval(values: Array, axis: int = 0, level: float = 0.95) -> Interval
     from scipy.special import stdtrit  # imported here, because live decisions do not need SciPy
 
     validate.number("level", level, "a probability strictly between 0 and 1", low=0, high=1, open_ends=True)
-    values = np.asarray(values, float)
+    values = validate.numbers("values", values, "numbers")
     n = values.shape[axis]
     mean = values.mean(axis=axis)
     if n < 2:

@@ -61,6 +61,10 @@ class PolicyWrapper(Policy):
         return self.inner.quantity
 
     @property
+    def scores_have_units(self) -> bool:
+        return self.inner.scores_have_units
+
+    @property
     def randomised(self) -> bool:
         return self.inner.randomised
 

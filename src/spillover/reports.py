@@ -1,6 +1,5 @@
 """What is known of a round that was played and whose outcome is not complete: its context, its doses, some outcomes."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,18 +26,9 @@ class Known(NamedTuple):
     complete: bool
 
 
-def is_whole(y: Any) -> bool:
-    """Whether no outcome is missing, as far as y consists of numbers: what does not is refused later, by name."""
-    try:
-        return not np.isnan(y).any()
-    except TypeError:
-        return True
-
-
-def reported(problem: Problem, z: Any, y: Any) -> tuple[Array, Array]:
+def reported(problem: Problem, z: Any, y: Array) -> tuple[Array, Array]:
     """z and y of a report as arrays of the right shape; the payoff may be a single number."""
-    shape = (problem.n_arms,)
-    given = validate.numbers("y", y, "numbers, NaN for outcomes that are not known yet")
+    shape, given = (problem.n_arms,), y
     if problem.observes == "payoff" and given.shape == ():
         given = np.concatenate([given[None], np.zeros(problem.n_arms - 1)])
     if problem.observes == "payoff":
@@ -89,18 +79,3 @@ def same_or_new(name: str, before: Any, now: Any) -> Any:
         return before if now is None else now
     validate.require(bool(np.array_equal(before, now)), name, now, f"{before}, as before")
     return before
-
-
-def to_arrays(held: Mapping[str, Mapping[int, Any]]) -> dict[str, Any]:
-    """Details of pending rounds, by name and round, as arrays to save: the rounds that have one, and its values."""
-    arrays: dict[str, Any] = {}
-    for name, values in held.items():
-        if values:
-            arrays |= {f"{name}_rounds": np.array(list(values), np.int64), name: np.array(list(values.values()))}
-    return arrays
-
-
-def from_arrays(arrays: Mapping[str, Any], name: str) -> dict[int, Any]:
-    """The details of one name, by round."""
-    rounds = arrays.get(f"{name}_rounds", np.zeros(0, np.int64)).tolist()
-    return dict(zip(rounds, arrays.get(name, []), strict=True))

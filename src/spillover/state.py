@@ -1,16 +1,22 @@
 """The state of a policy as arrays: copy it, take one replication out of a batch, write it to disk and read it back."""
 
+import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spillover.files import write_atomically
-from spillover.types import State
+from spillover.files import remove_leftovers, write_atomically
+from spillover.types import State, Within
+from spillover.validate import shown
 
-FORMAT = 2
+FORMAT = 3
+# A file starts with this and ends its first value with the hash of all other bytes of the file.
+HEAD = f'{{"format": {FORMAT}, "sha256": "'.encode()
+HASH_LENGTH = 64
+SHOWN = 200  # characters of a description in a message
 
 
 def is_nested(value: object) -> bool:
@@ -58,14 +64,20 @@ def repeat_in_place(leaf: NDArray[Any], times: int) -> NDArray[Any]:
 
 
 def save_arrays(path: str | Path, arrays: dict[str, NDArray[Any]], about: dict[str, str] | None = None) -> None:
-    """Write named arrays as JSON, with types, shapes and exact values; `about` describes what they belong to."""
+    """Write named arrays as JSON, with types, shapes, exact values and a hash; `about` says what they belong to."""
     content = {
         name: {"dtype": leaf.dtype.str, "shape": leaf.shape, "values": [encode(v) for v in leaf.ravel().tolist()]}
         for name, leaf in arrays.items()
     }
-    write_atomically(
-        path, json.dumps({"format": FORMAT, "about": about or {}, "arrays": content}, allow_nan=False).encode()
-    )
+    body = json.dumps({"about": about or {}, "arrays": content}, allow_nan=False).encode()
+    rest = b'", ' + body[1:]
+    write_atomically(path, HEAD + digest(rest) + rest)
+    remove_leftovers(path)
+
+
+def digest(rest: bytes) -> bytes:
+    """The hash of a file, from what follows it."""
+    return hashlib.sha256(HEAD + rest).hexdigest().encode()
 
 
 def encode(value: Any) -> Any:
@@ -73,43 +85,67 @@ def encode(value: Any) -> Any:
     return repr(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def load_arrays(path: str | Path, about: dict[str, str] | None = None) -> dict[str, NDArray[Any]]:
-    """Read arrays written by `save_arrays`; raises a ValueError if the file's `about` differs from the given one."""
-    content = read_content(path)
-    stored = content.get("about") or {}
-    for name, wanted in (about or {}).items():
-        if stored.get(name, wanted) != wanted:
-            raise ValueError(f"{path}: {name} = {stored[name]}: must be {wanted}, as it is now")
-    if not isinstance(content.get("arrays"), dict):
-        raise ValueError(f"{path}: arrays = {content.get('arrays')!r}: must be a table of named arrays")
-    return {name: decode(path, name, leaf) for name, leaf in content["arrays"].items()}
+class Saved:
+    """A file written by `save_arrays`, with the right format and hash: its arrays, and what they belong to."""
+
+    def __init__(self, path: str | Path) -> None:
+        content = read_content(path)
+        if not isinstance(content.get("arrays"), dict) or not isinstance(content.get("about"), dict):
+            raise ValueError(f"{path}: must have a table of named arrays, and one of what they belong to")
+        self.path = path
+        self.about: dict[str, Any] = content["about"]
+        self.arrays = {name: decode(path, name, leaf) for name, leaf in content["arrays"].items()}
+
+    def require(self, about: dict[str, str]) -> None:
+        """Raise a ValueError if the arrays belong to something else."""
+        for name, wanted in about.items():
+            found = self.about.get(name)
+            if found != wanted:
+                ours, theirs = around_difference(wanted, str(found))
+                raise ValueError(f"{self.path}: {name} = {theirs}: must be {ours}, as it is now")
 
 
-def load_about(path: str | Path) -> dict[str, str]:
-    """The `about` of a file written by `save_arrays`."""
-    about: dict[str, str] = read_content(path).get("about") or {}
-    return about
+def around_difference(one: str, other: str) -> tuple[str, str]:
+    """Two texts, or, if they are long, what they have around their first difference."""
+    if max(len(one), len(other)) <= SHOWN:
+        return one, other
+    same = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    start = max(0, same - SHOWN // 4)
+    return tuple(f"{'...' if start else ''}{text[start : start + SHOWN]}..." for text in (one, other))  # type: ignore[return-value]
 
 
 def read_content(path: str | Path) -> dict[str, Any]:
-    """The content of a file, if it has this version's format."""
+    """The content of a file, if it has this version's format and has not changed since it was written."""
+    raw = Path(path).read_bytes()
     try:
-        content = json.loads(Path(path).read_text("utf-8"))
-    except ValueError as error:
+        content = json.loads(raw)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: must be a complete JSON file written by save_state or save: {error}") from None
     written = content.get("format") if isinstance(content, dict) else None
     if written != FORMAT:
-        raise ValueError(f"{path}: format = {written!r}: must be {FORMAT}, this version's")
-    found: dict[str, Any] = content
-    return found
+        raise ValueError(
+            f"{path}: format = {written!r}: must be {FORMAT}, this version's: files of formats before {FORMAT} have no "
+            "hash, so damage would go unnoticed; learn from the history again"
+        )
+    found, rest = raw[len(HEAD) : len(HEAD) + HASH_LENGTH], raw[len(HEAD) + HASH_LENGTH :]
+    if not raw.startswith(HEAD) or found != digest(rest):
+        raise ValueError(
+            f"{path}: sha256 = {content.get('sha256')!r}: must be the hash of the rest of the file, which "
+            "is damaged or was changed"
+        )
+    sealed: dict[str, Any] = content
+    return sealed
 
 
 def decode(path: str | Path, name: str, leaf: Any) -> NDArray[Any]:
     """One array as `save_arrays` wrote it."""
     try:
         values = [float(v) if isinstance(v, str) else v for v in leaf["values"]]
-        return np.array(values, leaf["dtype"]).reshape(leaf["shape"])
-    except (KeyError, TypeError, ValueError) as error:
+        kind = np.dtype(leaf["dtype"])
+        if kind.kind not in "biuf":
+            raise ValueError(f"dtype {kind}")
+        return np.array(values, kind).reshape(leaf["shape"])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{path}: {name}: must have a dtype, a shape and values to match ({error})") from None
 
 
@@ -120,7 +156,9 @@ def save_state(path: str | Path, state: State) -> None:
 
 def load_state(path: str | Path, like: State) -> State:
     """Read a state back into the structure of `like`, a state of the same policy (for example a new `init`)."""
-    return fill(path, load_arrays(path), like)
+    state = fill(path, Saved(path).arrays, like)
+    check_ranges(path, state)
+    return state
 
 
 def fill(path: str | Path, stored: dict[str, NDArray[Any]], like: State) -> State:
@@ -146,3 +184,27 @@ def unflatten(like: State, arrays: dict[str, NDArray[Any]], path: str = "") -> S
             for name, value in zip(like._fields, like, strict=True)
         )
     )
+
+
+def check_ranges(
+    path: str | Path, state: State, start: State = None, rounds: int | None = None, name: str = ""
+) -> None:
+    """Raise a ValueError if a value cannot occur in such a state, as the fields' types declare it (`types.Within`).
+
+    start: the state before the first round, and rounds: the number played, if they are known.
+    """
+    for field, value in zip(state._fields, state, strict=True):
+        full = f"{name}{field}"
+        first = None if start is None else start[state._fields.index(field)]
+        if is_nested(value):
+            check_ranges(path, value, first, rounds, f"{full}.")
+            continue
+        for within in declared(type(state), field):
+            problem = within.problem(value, first, rounds)
+            if problem:
+                raise ValueError(f"{path}: {full} = {shown(value)}: must be {problem}")
+
+
+def declared(kind: type[Any], field: str) -> tuple[Within, ...]:
+    """What the type of a field says about its values; a type without such a statement allows all."""
+    return tuple(note for note in get_args(kind.__annotations__.get(field)) if isinstance(note, Within))

@@ -5,16 +5,53 @@ grid of hyperparameters times replications; the same code serves all of them.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spillover.validate import shown
 
 Array: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.int64]
 Batch: TypeAlias = tuple[int, ...]
+LARGEST = float(np.finfo(float).max)  # what is larger is not finite
 State: TypeAlias = Any  # a NamedTuple of arrays, possibly nested: everything that a policy has learned
+
+
+class Within(NamedTuple):
+    """The values that a field of a state can have; never NaN. A state that is read from a file is held against it."""
+
+    low: float = -LARGEST
+    high: float = LARGEST
+    of_rounds: bool = False  # at most the number of rounds played
+    all_rounds: bool = False  # exactly this number
+    of_start: bool = False  # as in the state before the first round
+
+    def problem(self, value: Any, start: Any, rounds: int | None) -> str:
+        """What the values should be, or nothing if they are."""
+        if self.of_start:
+            same = start is None or np.array_equal(value, start, equal_nan=value.dtype.kind == "f")
+            return "" if same else f"{shown(start)}, as before the first round"
+        if self.all_rounds and rounds is not None:
+            return "" if bool((value == rounds).all()) else f"{rounds}, the number of rounds played"
+        high = min(self.high, max(rounds, self.low)) if self.of_rounds and rounds is not None else self.high
+        if bool(((value >= self.low) & (value <= high)).all()):
+            return ""
+        if high < LARGEST:
+            return f"from {self.low:g} to {high:g}"
+        return "finite numbers" if self.low == -LARGEST else f"numbers from {self.low:g} on"
+
+
+T = TypeVar("T")
+Constant: TypeAlias = Annotated[T, Within(of_start=True)]  # the same in all rounds
+Round: TypeAlias = Annotated[IntArray, Within(0, of_rounds=True)]  # a round that was played, 0 for none
+Rounds: TypeAlias = Annotated[IntArray, Within(0, all_rounds=True)]  # the number of rounds played
+Finite: TypeAlias = Annotated[Array, Within()]
+Amount: TypeAlias = Annotated[Array, Within(0)]  # such as a discounted count
+Likelihood: TypeAlias = Annotated[Array, Within(0, np.inf)]
+Probability: TypeAlias = Annotated[Array, Within(0, 1 + 1e-9)]  # up to rounding
 
 
 class Problem(NamedTuple):
@@ -22,7 +59,7 @@ class Problem(NamedTuple):
 
     n_arms: int
     budget: int  # s: how many arms may be chosen a round
-    acyclic: bool = True  # the arms are in an order that makes A strictly upper triangular
+    acyclic: bool = False  # arms are in an order that makes A strictly upper triangular: causes after effects
     reward_range: Any = (0.0, 1.0)  # of the instantaneous rewards z; (2,) or (*batch, 2)
     overall_range: Any = None  # of the overall rewards y, if it is known; (2,) or (*batch, 2)
     weights: Any = None  # 1'(I-A)^-1 F, for policies that know the graph; (n,) or (*batch, n)

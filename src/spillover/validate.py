@@ -1,18 +1,27 @@
 """Validation of input. Every message names the argument, its value and what is accepted."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from spillover import kernels
 
+LARGEST = 1e100  # of a parameter: its square and its products with others are finite
+MOST_WHOLE = 2**62  # of a count: sums and differences of two fit into 64 bits
+
 
 def require(ok: bool, name: str, value: object, accepted: str) -> None:
     """Raise a ValueError that says what was given and what is accepted."""
     if not ok:
-        shown = np.array2string(value, threshold=20) if isinstance(value, np.ndarray) else repr(value)
-        raise ValueError(f"{name} = {shown}: must be {accepted}")
+        text = shown(value) if isinstance(value, np.ndarray) else repr(value)
+        raise ValueError(f"{name} = {text}: must be {accepted}")
+
+
+def shown(value: Any) -> str:
+    """An array on one line, without its middle if it is long."""
+    return " ".join(np.array2string(np.asarray(value), threshold=20).split())
 
 
 def quoted(name: object) -> str:
@@ -37,23 +46,37 @@ def suggestion(given: str, names: Iterable[str]) -> str:
     return f"; did you mean {similar[0]}?" if similar else ""
 
 
-def number(name: str, value: object, accepted: str, *, low: float, high: float, open_ends: bool = False) -> None:
-    """Check that a value is a number, or an array of numbers (a grid), between low and high."""
-    require(not isinstance(value, str | bool | bytes) and value is not None, name, value, accepted)
+def number(
+    name: str,
+    value: object,
+    accepted: str,
+    *,
+    low: float,
+    high: float,
+    open_ends: bool = False,
+    largest: float = LARGEST,
+) -> None:
+    """Check that a value is a number, or an array of numbers (a grid), between low and high, of at most this size."""
+    several = value if isinstance(value, list | tuple) else [value]
+    good = not any(isinstance(one, str | bool | bytes) or one is None for one in several)
+    require(good, name, value, accepted)
     try:
         given = np.asarray(value, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         require(False, name, value, accepted)
         return
     inside = (given > low) & (given < high) if open_ends else (given >= low) & (given <= high)
     require(given.size > 0 and bool((inside & np.isfinite(given)).all()), name, value, accepted)
+    require(bool((np.abs(given) <= largest).all()), name, value, f"{accepted}, at most {largest:g} in size")
 
 
 def whole(name: str, value: object, low: int, high: int | None = None) -> None:
-    """Check that a value is a whole number from low to high."""
+    """Check that a value is a whole number from low to high, MOST_WHOLE by default."""
     accepted = f"a whole number from {low} on" if high is None else f"a whole number from {low} to {high}"
     good = isinstance(value, int | np.integer) and not isinstance(value, bool)
     require(good and value >= low and (high is None or value <= high), name, value, accepted)  # type: ignore[operator]
+    if high is None:
+        require(int(value) <= MOST_WHOLE, name, value, f"a whole number from {low} to {MOST_WHOLE}")  # type: ignore[call-overload]
 
 
 OBSERVES = ("both", "overall", "payoff")
@@ -79,12 +102,49 @@ def problem(given: Any) -> None:
 
 def numbers(name: str, value: Any, accepted: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """An array of numbers."""
+    given = unmasked(name, value)
     try:
-        if np.iscomplexobj(value):
+        if np.iscomplexobj(given):
             raise TypeError("complex")
-        return np.asarray(value, float)
-    except (TypeError, ValueError):
+        return np.asarray(given, float)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} = {value!r}: must be {accepted}") from None
+
+
+def unmasked(name: str, value: Any) -> Any:
+    """The value, unless it is an array with masked entries: what is under the mask means nothing."""
+    if isinstance(value, np.ma.MaskedArray):
+        masked = np.flatnonzero(np.ma.getmaskarray(value)).tolist()
+        require(not masked, f"masked entries of {name}", masked, "none; NaN stands for what is not known")
+        return value.data
+    return value
+
+
+def labels_of(value: Any) -> list[Any] | None:
+    """The labels of a pandas Series; None for anything else, which has none."""
+    pandas = sys.modules.get("pandas")  # whoever has a Series has loaded it
+    if pandas is None or not isinstance(value, pandas.Series):
+        return None
+    return list(value.index)
+
+
+def in_order(name: str, value: Any, n: int, names: Sequence[str] | None, what: str) -> Any:
+    """Values in the order of n things: a Series by its labels, which are their names or positions; others as they are.
+
+    >>> import pandas as pd
+    >>> in_order("z", pd.Series({"b": 2.0, "a": 1.0}), 2, ["a", "b"], "arms").tolist()
+    [1.0, 2.0]
+    """
+    if type(value) in (np.ndarray, list, tuple) or (labels := labels_of(value)) is None:
+        return value
+    found = [str(label) for label in labels]
+    if names is not None and sorted(found) == sorted(names):
+        return value.to_numpy()[[found.index(label) for label in names]]
+    positions = [label for label in labels if isinstance(label, int | np.integer) and not isinstance(label, bool)]
+    accepted = f"0 to {n - 1}, as the {what} have no names here" if names is None else f"the {what} {list(names)}"
+    good = len(positions) == len(labels) and sorted(positions) == list(range(n))
+    require(good, f"labels of {name}", labels, accepted)
+    return value.to_numpy()[np.argsort(np.array(positions))]
 
 
 def value_range(name: str, value: Any) -> None:
@@ -93,6 +153,8 @@ def value_range(name: str, value: Any) -> None:
     pair = numbers(name, value, accepted)
     good = pair.shape[-1:] == (2,) and bool(np.isfinite(pair).all()) and bool((pair[..., 0] < pair[..., 1]).all())
     require(good, name, value, accepted)
+    most = kernels.LARGEST_OUTCOME
+    require(bool((np.abs(pair) <= most).all()), name, value, f"{accepted}, at most {most:g} in size")
 
 
 def spread(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -106,7 +168,7 @@ def spread(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.
 
 def decision(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """A 0/1 array of a given shape, as booleans."""
-    x = np.asarray(value)
+    x = np.asarray(unmasked(name, value))
     if x.shape != shape:
         require(False, f"shape of {name}", x.shape, f"{shape}")
     if x.dtype == np.bool_:

@@ -11,8 +11,8 @@ from tests.waiting import HANG
 
 
 def call(*arguments: object):
-    """The command in this process: exit_code, stdout, stderr."""
-    result = CliRunner().invoke(main, [str(a) for a in arguments], prog_name="spillover")
+    """The command in this process: exit_code, stdout, stderr; as on a terminal, escape sequences are not filtered."""
+    result = CliRunner().invoke(main, [str(a) for a in arguments], prog_name="spillover", color=True)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from spillover.environments import SyntheticSEM
 from spillover.experiments import Experiment, parse_experiment
+from spillover.experiments.search import Search
 from spillover.studies.covid import CovidPlan
 from spillover.studies.covid.record import MissingData
 from spillover.studies.experiment import ShippedExperiment
+from spillover.studies.synthetic import SyntheticStudy
 
 WORLD = """
 [worlds.small]
@@ -44,6 +47,15 @@ exploration = {{ from = 1e-4, to = 1e-2, points = 3 }}
 """
 
 
+SMALL = SyntheticSEM(n_arms=4, budget=2, horizon=40, changes=())
+
+
+def small_search(search: Search) -> Search:
+    """The same grid in small worlds, at one delay, with as few replications as have an interval."""
+    first = dict(list(search.delays.items())[:1])
+    return replace(search, worlds=dict.fromkeys(search.worlds, SMALL), delays=first, replications=2)
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch) -> Path:
     """A folder to work in, with my-study.toml and my-grid.toml."""
@@ -68,13 +80,15 @@ def page(monkeypatch) -> None:
 
 @pytest.fixture
 def small_experiments(monkeypatch) -> None:
-    """The studies that are experiment files made small, under their own names."""
+    """The studies that are experiment files made small, under their own names, and the searches of a full run too."""
 
     def load(study) -> Experiment:
         text = STUDY.format(world=WORLD.format(horizon=60)).replace("my-study", study.name)
         return replace(parse_experiment(text), study=study.name)
 
+    tuning = SyntheticStudy.tuning
     monkeypatch.setattr(ShippedExperiment, "load", load)
+    monkeypatch.setattr(SyntheticStudy, "tuning", lambda study: [small_search(search) for search in tuning(study)])
 
 
 @pytest.fixture(autouse=True)

@@ -1,18 +1,15 @@
 """Exit codes, one-line errors, help with examples that run."""
 
 import shlex
-from dataclasses import replace
 
 import click
 import pytest
 
 from spillover import __version__
 from spillover.cli import main, runs, tuning
-from spillover.environments import SyntheticSEM
 from spillover.studies import load_search
 from tests.cli.calls import call, refused
-
-SMALL = SyntheticSEM(n_arms=4, budget=2, horizon=40, changes=())
+from tests.cli.conftest import small_search
 
 
 def commands(group: click.Group = main, path: tuple[str, ...] = ()):
@@ -71,7 +68,7 @@ def test_every_example_runs(path, words, here, page, small_experiments, monkeypa
         main.commands[words[0]].make_context(words[0], words[1:])
         return
     search = load_search
-    monkeypatch.setattr(tuning, "load_search", lambda name, **extra: shrink(search(name, **extra)))
+    monkeypatch.setattr(tuning, "load_search", lambda name, **extra: small_search(search(name, **extra)))
     if path == ("report",):
         assert call("reproduce", "--engine", "serial", "--no-report").exit_code == 0
     if path in (("next",), ("check",)) and "--example" not in words:
@@ -81,10 +78,6 @@ def test_every_example_runs(path, words, here, page, small_experiments, monkeypa
     result = call(*words)
     assert result.exit_code == 0, result.output
     assert result.stdout
-
-
-def shrink(given):
-    return replace(given, worlds=dict.fromkeys(given.worlds, SMALL))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +103,7 @@ def test_bad_usage_is_one_line(arguments, parts) -> None:
 
 
 def test_a_failure_is_one_line_with_its_traceback_on_demand(monkeypatch) -> None:
-    def fail(name):
+    def fail(name, **options):
         raise RuntimeError("the world ended")
 
     monkeypatch.setattr(runs, "experiment_study", fail)
@@ -130,12 +123,12 @@ def test_a_failure_is_one_line_with_its_traceback_on_demand(monkeypatch) -> None
         (PermissionError(13, "Permission denied", "there"), 2, "there: Permission denied"),
         (ModuleNotFoundError("engine = 'dask': needs what is not installed"), 2, "engine = 'dask': needs"),
         (BrokenPipeError(32, "Broken pipe"), 1, "Broken pipe"),  # a run's, not ours
-        (MemoryError(), 1, "the run failed: MemoryError"),
+        (MemoryError(), 2, "not enough memory"),
     ],
     ids=repr,
 )
 def test_exit_codes(error, code, message, monkeypatch) -> None:
-    def fail(name):
+    def fail(name, **options):
         raise error
 
     monkeypatch.setattr(runs, "experiment_study", fail)

@@ -17,7 +17,7 @@ termios = pytest.importorskip("termios")
 
 
 def test_results_go_to_stdout_and_nothing_else_anywhere_when_piped(here) -> None:
-    done = outside("run", "my-study.toml", "--jobs", 2, "--no-report", "--json")
+    done = outside("run", "my-study.toml", "--jobs", 2, "--no-report", "--json", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["experiment"] == "my-study"
 

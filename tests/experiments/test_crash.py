@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -114,6 +115,60 @@ def test_two_processes_share_the_work(begin, tmp_path, undisturbed):
     folder = tmp_path / "store"
     equal(open_results(folder), undisturbed)
     assert list(folder.glob("claims/*")) == []
+
+
+@pytest.mark.long
+def test_three_processes_share_the_work(begin, tmp_path, undisturbed):
+    started = [begin() for _ in range(3)]
+    assert [process.wait() for process in started] == [0, 0, 0]
+    equal(open_results(tmp_path / "store"), undisturbed)
+    assert list((tmp_path / "store").glob("claims/*")) == []
+
+
+def test_damaged_and_exchanged_cells_are_computed_again(tmp_path, undisturbed):
+    shutil.copytree(undisturbed.store.folder, tmp_path / "store")
+    first, second, third, *_ = sorted((tmp_path / "store/cells").glob("*.npz"))
+    content = {path: path.read_bytes() for path in (first, second, third)}
+    first.write_bytes(content[second])
+    second.write_bytes(content[first])
+    flipped = bytearray(content[third])
+    flipped[len(flipped) // 2] ^= 1
+    third.write_bytes(flipped)
+    with pytest.warns(UserWarning, match="is computed again") as caught:
+        again = run_experiment(parse_experiment(LARGER), tmp_path / "store", progress=False)
+    assert len(caught) == 3
+    equal(again, undisturbed)
+
+
+@pytest.mark.long
+def test_a_full_disk(begin, tmp_path, undisturbed):
+    """A limit on the size of files stands for a disk that is full when a cell is written."""
+    resource = pytest.importorskip("resource")
+    experiment = tmp_path / "experiment.toml"
+    begin().communicate()
+    largest = max(path.stat().st_size for path in (tmp_path / "store/cells").glob("*.npz"))
+    shutil.rmtree(tmp_path / "store/cells")
+    arguments = [
+        sys.executable,
+        "-m",
+        "spillover",
+        "run",
+        str(experiment),
+        "--engine",
+        "serial",
+        "--no-report",
+        "--quiet",
+    ]
+    limits = (largest - 1, resource.RLIM_INFINITY)
+    done = subprocess.run(
+        arguments, cwd=tmp_path, capture_output=True, text=True, timeout=HANG,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits),
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("spillover: ")
+    assert done.stderr.count("\n") == 1
+    assert "File too large" in done.stderr
+    assert list(tmp_path.glob("results/*/cells/.*")) == []
 
 
 def test_one_goes_on_with_what_the_other_left(begin, tmp_path, undisturbed):

@@ -1,12 +1,17 @@
 import importlib.util
+import os
+import subprocess
+import sys
 from itertools import count
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
 
 from spillover.experiments import run_experiment
-from spillover.experiments.engines import ENGINES, start_engine
+from spillover.experiments.engines import ENGINES, own_ray_token, start_engine
 from tests.experiments.small import small
 from tests.waiting import wait_until
 
@@ -55,6 +60,60 @@ def test_a_dask_cluster_that_is_running(expected, tmp_path):
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
         found = run_experiment(small(), tmp_path, engine="dask", address=cluster.scheduler_address)
     np.testing.assert_array_equal(found.records()[0].regret, expected.records()[0].regret)
+
+
+def of_this_process(_):
+    return os.getpid()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_nobody_else_can_reach_a_local_dask_cluster():
+    """It has no processes and no port of its own; the status servers listen at this machine only, and serve nothing."""
+    needs("dask")
+    from distributed import default_client
+
+    with start_engine("dask", 2) as mapping:
+        assert set(mapping(of_this_process, range(4))) == {os.getpid()}
+        about = default_client().scheduler_info()
+        assert about["address"].startswith("inproc://")
+        for worker in about["workers"]:
+            assert worker.startswith("inproc://")
+        port = about["services"]["dashboard"]
+        for page in ("status", "json/counts.json", "api/v1/retire_workers"):
+            with pytest.raises(HTTPError, match="404"):
+                urlopen(f"http://127.0.0.1:{port}/{page}")
+
+
+def test_a_local_ray_cluster_gets_a_token_of_its_own(monkeypatch):
+    """Otherwise Ray writes one into the user's folder."""
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with own_ray_token():
+        token = os.environ["RAY_AUTH_TOKEN"]
+        os.environ["RAY_AUTH_MODE"] = "token"  # as Ray does
+    assert len(token) == 64
+    assert not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN"} & os.environ.keys()
+    with own_ray_token():
+        assert os.environ["RAY_AUTH_TOKEN"] == token  # Ray remembers it
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "the user's")
+    with own_ray_token():
+        assert os.environ["RAY_AUTH_TOKEN"] == "the user's"
+    assert os.environ["RAY_AUTH_TOKEN"] == "the user's"
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_local_ray_run_writes_nothing_into_the_user_s_folder(tmp_path, monkeypatch):
+    needs("ray")
+    script = "from spillover.experiments.engines import start_engine\n"
+    script += "with start_engine('ray', 1) as mapping:\n    print(sorted(mapping(abs, [-2, 1])))\n"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**kept, "HOME": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == "[1, 2]", done.stderr
+    assert not (tmp_path / ".ray" / "auth_token").exists()
 
 
 @pytest.mark.parametrize("engine", ["dask", "ray"])

@@ -289,3 +289,18 @@ def test_the_shipped_study_is_what_simulate_gives(tmp_path):
     alone = sp.simulate(sp.NDCSEM(exploration=1e-6), sp.SyntheticSEM(), 200, replications=10)
     np.testing.assert_array_equal(record.regret, alone.regret[:, record.rounds - 1])
     np.testing.assert_array_equal(record.graph_error, alone.graph_error)
+
+
+@pytest.mark.parametrize(
+    ("content", "lacking"),
+    [
+        ({"format": 1}, "no name"),
+        ({"format": 1, "name": "small", "text": 1, "changes": {}, "cells": []}, "no text"),
+        ({"format": 1, "name": "small", "text": "", "changes": {}, "cells": [{}]}, "no complete list of cells"),
+    ],
+)
+def test_an_incomplete_store_is_refused(content, lacking, tmp_path):
+    (tmp_path / "store.json").write_text(json.dumps(content))
+    for use in (lambda: open_results(tmp_path), lambda: run_experiment(parse_experiment(TEXT), tmp_path)):
+        with pytest.raises(ValueError, match=rf"store\.json: has {lacking}: must be a complete file"):
+            use()

@@ -56,7 +56,9 @@ def test_all_kernels_are_compiled_side_by_side(tmp_path):
 def test_the_lock_is_given_back():
     """Within a minute: another process may be compiling at this moment."""
     assert kernels.play is not None
-    with FileLock(cache.cache_folder() / "spillover-world.lock", timeout=60):
+    folder = cache.cache_folder()
+    assert folder is not None
+    with FileLock(folder / "spillover-world.lock", timeout=60):
         pass
 
 
@@ -142,10 +144,40 @@ def test_the_setting_of_numba_is_the_user_s_again(tmp_path):
     assert before == numba.config.CACHE_DIR
 
 
-def test_locks_of_others_make_a_folder_useless(tmp_path, monkeypatch):
-    (tmp_path / "spillover-world.lock").touch()
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may open everything
-    assert not cache.usable(tmp_path)
+@pytest.mark.skipif(os.name == "nt", reason="Windows has neither owners nor modes")
+def test_locks_of_others_make_a_folder_useless(tmp_path):
+    """Whoever can open a lock can hold it for ever, and a pipe would be waited for at once."""
+
+    def trusted(name, make):
+        folder = tmp_path / name
+        folder.mkdir()
+        make(folder / "spillover-world.lock")
+        return cache.is_trusted(folder, os.getuid())
+
+    assert trusted("own", lambda path: path.touch(0o600))
+    assert not trusted("open", lambda path: (path.touch(), path.chmod(0o666)))
+    assert not trusted("pipe", lambda path: os.mkfifo(path, 0o600))
+    assert not trusted("link", lambda path: path.symlink_to(tmp_path / "own" / "spillover-world.lock"))
+    assert not cache.is_trusted(tmp_path / "own", os.getuid() + 1)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_a_folder_that_everybody_can_write_is_not_loaded_from(tmp_path):
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all").chmod(0o777)
+    assert not cache.usable(tmp_path / "all")
+    environment, copy = places(tmp_path, package=True, home=True)
+    assert folder_chosen({**environment, "NUMBA_CACHE_DIR": str(tmp_path / "all")}) == copy / "kernels" / "__pycache__"
+    assert list((tmp_path / "all").iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX")
+def test_where_nothing_can_be_written_kernels_are_compiled_without_a_cache(tmp_path):
+    """Not even a temporary file: Python itself then finds no folder for one."""
+    environment, _ = places(tmp_path, package=False, home=False)
+    nowhere = "import tempfile\ntempfile._candidate_tempdir_list = lambda: []\n"
+    done = subprocess.run([sys.executable, "-c", nowhere + ONE_KERNEL], env=environment, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [ANSWER, "None"], done.stderr
 
 
 PRELOADING = """
@@ -160,6 +192,7 @@ print(product(np.eye(2), np.full((2, 2), 3.0)).tolist(), scipy.linalg.norm([3.0,
 """
 
 
+@pytest.mark.long  # it compiles a kernel with linear algebra
 def test_preloading_leaves_linear_algebra_for_those_who_need_it():
     run = subprocess.run([sys.executable, "-c", PRELOADING], capture_output=True, text=True)
     assert run.stderr == ""

@@ -229,20 +229,29 @@ def test_an_arm_never_observed_has_an_infinite_index():
 
 
 @pytest.mark.parametrize("exploration", [0.0, 1e-10, 1.0])
-def test_an_underflown_count_is_not_never_observed(exploration):
+def test_an_arm_whose_count_has_faded_keeps_its_mean_and_is_explored_like_a_new_one(exploration):
     policy, problem = sp.NDCSEM(discount=0.5, exploration=exploration), sp.Problem(3, 2)
     log = (np.array([[1, 1, 0]], bool), np.array([[0.75, 0, 0]]), np.array([[0.75, 0, 0]]))
     shown = explained(policy, learn_in_order(policy, problem, log, [0], rounds=3000))
     assert shown.mean[0] == 0.75
     assert shown.mean[1] == 0.0
-    assert np.isfinite(shown.index[:2]).all()
-    assert np.isfinite(shown.score[:2]).all()
-    assert shown.index[2] == np.inf
     if exploration == 0:
-        assert shown.index[0] == 0.75
+        np.testing.assert_array_equal(shown.index, [0.75, 0.0, np.inf])
+        np.testing.assert_array_equal(shown.chosen[2], True)
     else:
-        assert (shown.index[:2] > 1e50).all()  # far above any arm seen lately, below one never seen
-    np.testing.assert_array_equal(shown.chosen[2], True)
+        np.testing.assert_array_equal(shown.index, np.inf)
+
+
+@pytest.mark.parametrize("width", [1.0, 1e-3, 1e6])
+def test_an_arm_is_forgotten_when_its_bonus_is_a_million_times_the_range(width):
+    """Just before that its index is finite, and far above those of all others."""
+    policy, problem = sp.NDCSEM(discount=0.5, exploration=width**2), sp.Problem(2, 1, reward_range=(0.0, width))
+    log = (np.array([[1, 0]], bool), np.array([[0.5 * width, 0]]), np.array([[0.5 * width, 0]]))
+    found = [explained(policy, learn_in_order(policy, problem, log, [0], rounds=t)).index[0] for t in range(30, 50)]
+    finite = [index for index in found if np.isfinite(index)]
+    assert 0 < len(finite) < len(found)
+    assert finite == found[: len(finite)] == sorted(finite)
+    assert 5e5 * width < finite[-1] <= 1e6 * width + 0.5 * width
 
 
 def test_underflow_does_not_spoil_a_late_observation():

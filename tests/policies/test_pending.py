@@ -91,7 +91,7 @@ def test_an_arm_in_flight_that_was_never_heard_of_stands_at_the_top():
     played = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0]], bool)
     outcomes = np.array([[3.0, 0, 0, 0]] * 3)
     shown = explained(policy, state_after(policy, problem, played, outcomes, [0]))
-    bonus = 2 * np.sqrt(0.02 * 2 * np.log(1 + 0.9 + 0.81) / np.array([0.81, 1.9, 1.0]))
+    bonus = 4 * 2 * np.sqrt(0.02 * 2 * np.log(1 + 0.9 + 0.81) / np.array([0.81, 1.9, 1.0]))
     np.testing.assert_allclose(shown.index[:3], 3.0 + bonus, rtol=1e-12)
     assert shown.index[3] == np.inf  # never played at all
     np.testing.assert_allclose(shown.pending, [0, 1.9, 1.0, 0], atol=1e-12)

@@ -344,12 +344,12 @@ def test_ties_are_broken_uniformly_at_random():
 @pytest.mark.parametrize("way", reference.WAYS)
 def test_slow_sem_twin_agrees_at_every_round(way):
     policy = GLRSEMUCB(false_alarms=0.1, forced=0.0, graph=sparse(0.05))
-    problem = sp.Problem(N, BUDGET, reward_range=(-0.2, 2.0))
+    problem = sp.Problem(N, BUDGET, True, (-0.2, 2.0))
     clear = alarmed = 0
     for seed in (1, 2):
         twin = reference.SlowSEMUCB(N, BUDGET, 0.05, level=0.1, reward_range=(-0.2, 2.0))
         delay = reference.delays(seed)[way]
-        game = reference.play_beside(policy, problem, delay, changing(seed, 2.0), 100, twin.observe_at, seed)
+        game = reference.play_beside(policy, problem, delay, changing(seed, 2.0), 140, twin.observe_at, seed)
         for t, state, x in game:
             shown, index = explained(policy, state), twin.index(t)
             assert state.detector.restart == twin.restart

@@ -193,3 +193,35 @@ def test_doubts_about_rewards_are_said():
     assert "not 0 where nothing is chosen" in found["baseline"].sentence
     quiet = codes(None, {"confounded": np.array(False), "baseline": np.array(False)})
     assert not {"confounded", "baseline"} & set(quiet)
+
+
+def test_an_order_that_outcomes_contradict_is_said_with_the_arms():
+    against = np.zeros((3, 3), bool)
+    assert "order-contradicted" not in codes(None, {"against_order": against})
+    against[1, 0] = against[2, 0] = True
+    found = codes(None, {"against_order": against})["order-contradicted"]
+    assert (found.warning, found.value, found.arms) == (True, 2.0, ("a",))
+    assert ": a affects b, a affects c." in found.sentence
+    many = health(
+        made_up(np.zeros((4, 4)), [0.5] * 4, [1, 0, 0, 0]), "abcd", 1, None, {"against_order": np.tri(4, k=-1)}
+    )
+    (found,) = [signal for signal in many if signal.code == "order-contradicted"]
+    assert "a affects b, a affects c, b affects c and 3 more." in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("slopes", "factor"),
+    [
+        ([100.0, 98.0, 102.0], 100.0),
+        ([100.0, 1.0, np.nan], 100.0),  # as many as not
+        ([0.01, 0.02, 1.0], 0.015),
+        ([100.0, 1.0, 1.0], None),  # one arm of three is a large direct effect
+        ([100.0, 0.01, 1.0], None),
+        ([2.0, 0.5, 1.9], None),
+        ([np.nan, np.nan, np.nan], None),
+    ],
+)
+def test_units_that_differ_are_said_with_the_factor(slopes, factor):
+    found = codes(None, {"own_slopes": np.array(slopes)}).get("units-differ")
+    assert (None if found is None else found.value) == factor
+    assert found is None or "different units" in found.sentence

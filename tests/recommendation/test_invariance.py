@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.policies import POLICIES
 from tests.recommendation.tables import ARMS, TABLES, example, wide
+
+
+def usable(policy):
+    return not (policy.needs_world or policy.knows_graph or policy.randomised)
+
 
 each_table = pytest.mark.parametrize("name", TABLES)
 
@@ -54,6 +60,41 @@ def test_units_change_nothing_but_the_numbers(name, unit, exact) -> None:
     found, again = decide(name, **given), decide(name, scaled, **given)
     assert again.choose == found.choose
     assert numbers(again) / unit == pytest.approx(numbers(found), rel=exact, abs=exact)
+
+
+USABLE = [name for name, make in POLICIES.items() if usable(make())]
+DRAWS = {"discounted-ts", "cts", "random"}  # draws belong to positions, so other names are other draws
+by_every_policy = pytest.mark.parametrize("policy", USABLE)
+
+
+def scores_by(policy, frame, unit=1.0, original=lambda arm: arm):
+    """The choice, and the score of every arm, in units of `unit`."""
+    overall = (0.0, 10.0 * unit)
+    found = sp.next_decision(frame, budget=2, policy=policy, reward_range=(0.0, unit), overall_range=overall)
+    scale = unit if POLICIES[policy]().scores_have_units else 1.0
+    scores = {original(arm.arm): arm.score / scale for arm in found.arms}
+    return {original(arm) for arm in found.choose}, [scores[arm] for arm in sorted(scores)]
+
+
+@by_every_policy
+@pytest.mark.parametrize("unit", [1000.0, 0.001])
+def test_a_range_in_other_units_changes_no_decision_of_any_policy(policy, unit) -> None:
+    scaled = example()
+    scaled[["z", "y"]] *= unit
+    found, again = scores_by(policy, example()), scores_by(policy, scaled, unit)
+    assert again[0] == found[0]
+    assert again[1] == pytest.approx(found[1], rel=1e-5)
+
+
+@pytest.mark.parametrize("policy", sorted(set(USABLE) - DRAWS))
+def test_names_in_another_order_change_no_decision_of_a_policy_that_draws_nothing(policy) -> None:
+    frame = example()
+    arms = sorted(frame["arm"].unique())
+    renamed = {arm: f"{len(arms) - place} {arm}" for place, arm in enumerate(arms)}  # sorted the other way around
+    turned = frame.assign(arm=frame["arm"].map(renamed)).sort_values(["round", "arm"])
+    found, again = scores_by(policy, frame), scores_by(policy, turned, original=lambda arm: arm.split()[1])
+    assert again[0] == found[0]
+    assert again[1] == pytest.approx(found[1], rel=1e-5)
 
 
 def test_names_in_the_same_order_change_nothing() -> None:

@@ -226,12 +226,13 @@ class SlowGLRCUCB(History):
 class SlowSEMUCB:
     """Plain means of z plus sqrt((s + 1) ln t / M_i) after t rounds, and the graph of all that has arrived.
 
+    The bonus is in widths of the range, the sparsity in squares of its largest value.
     `level`: with the restarts of GLR-SEM-UCB, which forget the means and not the graph.
     """
 
     def __init__(self, n, budget, sparsity, level=None, reward_range=(0.0, 1.0)):
         self.n, self.budget, self.level, self.range = n, budget, level, reward_range
-        self.penalty = graph_reference.penalties(n, sparsity)
+        self.penalty = graph_reference.penalties(n, sparsity * max(abs(value) for value in reward_range) ** 2)
         self.allowed = graph_reference.allowed_edges(n, acyclic=True)
         self.outcomes = []
         self.since = 0  # position in `outcomes` after the last alarm
@@ -265,7 +266,7 @@ class SlowSEMUCB:
             rewards = self.rewards(i)
             if rewards:
                 bonus = math.sqrt((self.budget + 1) * log_time / len(rewards))
-                index[i] = sum(rewards) / len(rewards) + bonus
+                index[i] = sum(rewards) / len(rewards) + (self.range[1] - self.range[0]) * bonus
         return index
 
     def stacked_outcomes(self):

@@ -35,7 +35,7 @@ class Greedy(Policy):
         return GreedyState(np.zeros(batch, np.int64), np.zeros(line), np.zeros(line), budget, ceiling)
 
     def score(self, state):
-        return (state.sums + np.asarray(self.optimism)[..., None]) / (state.counts + 1.0)
+        return (state.sums + (np.asarray(self.optimism) * state.ceiling)[..., None]) / (state.counts + 1.0)
 
     def select(self, state, rng):
         return sp.Choice(top_arms(self.score(state), state.budget, rng))

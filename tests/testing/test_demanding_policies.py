@@ -17,6 +17,7 @@ class SeasonalState(NamedTuple):
     counts: Any
     budget: Any
     context: Any
+    top: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,16 +33,17 @@ class Seasonal(sp.Policy):
     def init(self, problem, rng, batch=()):
         line = (*batch, problem.n_arms)
         context = np.zeros((*batch, problem.context))
-        return SeasonalState(
-            np.zeros(batch, np.int64), np.zeros(line), np.zeros(line), np.full(batch, problem.budget), context
-        )
+        top = np.broadcast_to(problem.reward_range, (*batch, 2))[..., 1].copy()
+        budget = np.full(batch, problem.budget)
+        return SeasonalState(np.zeros(batch, np.int64), np.zeros(line), np.zeros(line), budget, context, top)
 
     def observe(self, state, context):
         return state._replace(context=np.array(context))
 
     def select(self, state, rng):
         late = np.arange(state.sums.shape[-1]) * np.maximum(state.context, 0.0).sum(axis=-1)[..., None]
-        return sp.Choice(top_arms((state.sums + 1.0) / (state.counts + 1.0) + late, state.budget, rng))
+        hoped = (state.sums + state.top[..., None]) / (state.counts + 1.0)
+        return sp.Choice(top_arms(hoped + state.top[..., None] * late, state.budget, rng))
 
     def played(self, state, x):
         return state._replace(rounds=state.rounds + 1)

@@ -2,15 +2,18 @@
 
 import atexit
 import gc
+import io
 import os
 import select
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import click
 
+from spillover.printable import printable
 from spillover.validate import suggestion
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -80,17 +83,31 @@ class Group(click.Group):
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
         given = list(sys.argv[1:] if args is None else args)
         atexit.register(gc.freeze)  # the process ends anyway, and a last garbage collection takes 0.15 s
+        show_any_text()
         try:
-            code = super().main(given, prog_name, **extra | {"standalone_mode": False})
+            with warnings.catch_warnings():
+                warnings.showwarning = show_warning
+                code = super().main(given, prog_name, **extra | {"standalone_mode": False})
         except Stopped as stop:
             code = print_error(str(stop), INTERRUPTED)
-        except click.Abort:
-            code = INTERRUPTED
+        except (click.Abort, KeyboardInterrupt):  # before or after the command itself
+            code = print_error("interrupted", INTERRUPTED)
         except click.ClickException as error:
             code = print_error(usage_message(error), BAD_INPUT)
         except Exception as error:
             code = report_failure(error, "--traceback" in given)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def show_any_text() -> None:
+    """Characters that the output's encoding lacks are written as escapes, as Python does on stderr."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def show_warning(message: Warning | str, category: type[Warning], *place: Any, **extra: Any) -> None:
+    """A warning in one line, without its place in the source."""
+    note(f"{category.__name__}: {message}")
 
 
 def reader_left() -> bool:
@@ -121,7 +138,7 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> N
 
 def note(message: str) -> None:
     """One line on stderr that changes nothing."""
-    print(f"spillover: {' '.join(message.split())}", file=sys.stderr)
+    print(f"spillover: {printable(' '.join(message.split()))}", file=sys.stderr)
 
 
 def print_error(message: str, code: int) -> int:
@@ -141,6 +158,9 @@ def report_failure(error: Exception, with_traceback: bool) -> int:
     """One line for bad input, and one for a failed run, with a hint how to see the traceback."""
     if with_traceback:
         traceback.print_exception(error)
+    if isinstance(error, MemoryError):
+        what = f": {error}" if str(error) else ""
+        return print_error(f"not enough memory{what}: must be a smaller input, or a machine with more", BAD_INPUT)
     if isinstance(error, CONNECTION_ERRORS):
         return print_error(str(error), FAILED)
     if isinstance(error, OSError) and error.filename is not None:

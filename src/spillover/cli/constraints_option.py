@@ -1,12 +1,12 @@
 """Constraints from the command line: a TOML file (--limits), and arms that are not available this time."""
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from spillover.constraints import Constraint, Unavailable, parse
 from spillover.experiments.toml_errors import dotted, line_of
+from spillover.toml_text import parse_toml, read_toml_text
 from spillover.validate import suggestion
 
 KEY = "limits"
@@ -14,13 +14,10 @@ KEY = "limits"
 
 def read_entries(path: Path) -> tuple[str, list[Any]]:
     """The text of a file of constraints and its entries, before the arms are known."""
+    text = read_toml_text(path)
     try:
-        text = path.read_text("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: must be UTF-8 text, like all TOML") from None
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        content = parse_toml(text)
+    except ValueError as error:
         raise ValueError(f"{path}: must be TOML: {error}") from None
     for key in content:
         if key != KEY:

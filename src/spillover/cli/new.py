@@ -12,6 +12,7 @@ from typing import NamedTuple, cast
 import click
 
 from spillover.cli.app import Group
+from spillover.cli.output import say
 from spillover.delays import DELAYS
 from spillover.environments import ENVIRONMENTS
 from spillover.files import write_atomically
@@ -93,9 +94,9 @@ def add_command(kind: Kind) -> None:
     def write(name: str, folder: Path) -> None:
         words = spellings(kind, name)
         write_files({folder / file: text for file, text in skeleton(kind, words).items()})
-        click.echo(f"now run: pytest {folder / 'test_{module}.py'.format(**words)}")
+        say(f"now run: pytest {folder / 'test_{module}.py'.format(**words)}")
         place = "" if folder == Path() else f"in {folder}, "
-        click.echo(f"then use it: {place}{kind.use.format(**words)}")
+        say(f"then use it: {place}{kind.use.format(**words)}")
 
 
 for each in KINDS:
@@ -146,4 +147,4 @@ def write_files(contents: dict[Path, str]) -> None:
     for path, text in contents.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode())
-        click.echo(f"wrote {path}")
+        say(f"wrote {path}")

@@ -13,9 +13,9 @@ import click
 from threadpoolctl import threadpool_limits
 
 from spillover import kernels, validate
-from spillover.cli.app import Command
+from spillover.cli.app import Command, note
 from spillover.cli.constraints_option import parse_entries, parse_unavailable, read_entries
-from spillover.cli.output import json_option, print_json
+from spillover.cli.output import json_option, print_json, say
 from spillover.cli.policy_option import build_policy
 from spillover.cli.progress import ProgressBar
 from spillover.cli.table_options import reading_options, table_options
@@ -100,8 +100,8 @@ def write_example(path: Path, force: bool) -> None:
     if path.exists() and not force:
         raise ValueError(f"{path}: already exists: choose another name, or overwrite it with --force")
     write_atomically(path, example_file().encode())
-    click.echo(f"wrote {path}: six advertising channels over forty weeks, simulated")
-    click.echo(f"now run: spillover next {shlex.quote(str(path))} --budget {EACH_WEEK}")
+    say(f"wrote {path}: six advertising channels over forty weeks, simulated")
+    say(f"now run: spillover next {shlex.quote(str(path))} --budget {EACH_WEEK}")
 
 
 def answer_from(
@@ -167,7 +167,7 @@ def answer_from(
     else:
         click.echo(answer.explain() if explain else str(answer))
     if plot is not None and not as_json:
-        click.echo(f"Plot: {plot}")
+        say(f"Plot: {plot}")
 
 
 def search_effort(effort: int | None, *, constrained: bool) -> int:
@@ -205,7 +205,7 @@ def save_plot(reasons: Reasons, path: Path) -> None:
     signs = dict.fromkeys(chr(int(glyph[1])) for _, glyph in found if glyph)
     if signs:
         some = " ".join(list(signs)[:LISTED_SIGNS]) + (" and others" if len(signs) > LISTED_SIGNS else "")
-        click.echo(f"spillover: {path}: the font has no {some}: they are drawn as boxes", err=True)
+        note(f"{path}: the font has no {some}: they are drawn as boxes")
     for warning in [warning for warning, glyph in found if not glyph]:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
@@ -216,5 +216,5 @@ def read_or_report(file: Path, **options: Any) -> History:
         return read_history(str(file), **options)
     except HistoryError as error:
         for line in error.lines:
-            click.echo(f"spillover: {line}", err=True)
+            note(line)
         raise

@@ -7,9 +7,15 @@ from typing import Any
 import click
 import numpy as np
 
+from spillover.printable import printable
 from spillover.state import encode
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def say(line: str) -> None:
+    """Print one line; names from files and folders cannot start another one, nor act on the terminal."""
+    click.echo(printable(line))
 
 
 def print_json(content: Any) -> None:
@@ -30,9 +36,10 @@ def to_json_types(value: Any) -> Any:
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Aligned columns; columns of numbers are aligned right."""
-    widths = [max(len(line[k]) for line in (header, *rows)) for k in range(len(header))]
+    lines = [[printable(cell) for cell in line] for line in (header, *rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     numbers = [all(is_number(row[k]) for row in rows) for k in range(len(header))]
-    for line in (header, *rows):
+    for line in lines:
         cells = (c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numbers, strict=True))
         click.echo("  ".join(cells).rstrip())
 

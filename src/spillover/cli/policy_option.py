@@ -10,6 +10,7 @@ from spillover.contracts import Policy, as_policy
 from spillover.experiments.build import origin_of
 from spillover.hyperparameters import with_values
 from spillover.policies import POLICIES, find_policy
+from spillover.toml_text import Excessive, parse_toml
 from spillover.validate import suggestion
 
 
@@ -42,7 +43,7 @@ def build_policy(name: str, settings: Sequence[str]) -> Policy:
         key, equals, text = setting.partition("=")
         if not equals or key in given:
             raise ValueError(f"set = {setting!r}: must be NAME=VALUE, each name once")
-        given[key] = parse_value(text)
+        given[key] = parse_value(key, text)
     own = {key: value for key, value in given.items() if "." not in key}
     check_names(name, own, [f.name for f in hyperparameters(origin_of(maker))])
     try:
@@ -77,9 +78,11 @@ def part_names(policy: Any) -> list[str]:
     return [f"{name}.{f.name}" for name, part in parts.items() if is_dataclass(part) for f in fields(part)]
 
 
-def parse_value(text: str) -> Any:
+def parse_value(key: str, text: str) -> Any:
     """A number, true or false, or a list, as in a TOML file; anything else is text."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return parse_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+    except Excessive as error:
+        raise ValueError(f"set = {key}=...: {error}") from None

@@ -6,9 +6,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import click
-
 from spillover import kernels
+from spillover.cli.app import note
 
 LARGE = 200_000_000  # bytes: reading takes long enough to be announced even where no bar is shown
 
@@ -34,7 +33,7 @@ class ProgressBar:
         """A function to call with the number of bytes read so far."""
         size = path.stat().st_size if path.is_file() else 0
         if size > LARGE and not self.quiet and not self.visible:
-            click.echo(f"spillover: reading {path}, {size / 1e9:.1f} GB", err=True)
+            note(f"reading {path}, {size / 1e9:.1f} GB")
         return self.open(f"reading {path.name}", size, unit="B", unit_scale=True)
 
     def for_learning(self, rounds: int) -> Callable[[int], None]:

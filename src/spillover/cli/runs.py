@@ -10,10 +10,11 @@ from typing import Any
 
 import click
 
-from spillover.cli.app import Command
-from spillover.cli.output import json_option, print_json, print_table
+from spillover.cli.app import Command, note
+from spillover.cli.output import json_option, print_json, print_table, say
 from spillover.experiments.engines import ENGINES
 from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, find_study, write_report
+from spillover.studies.study import say_nothing
 
 folder_type = click.Path(path_type=Path)
 WORK = (
@@ -29,7 +30,8 @@ WORK = (
     click.option("--address", help="Address of a running Dask or Ray cluster."),
     click.option("--replications", type=click.IntRange(min=1), help="Number of replications, instead of the file's."),
     click.option("--seed", type=click.IntRange(min=0), help="Seed, instead of the file's."),
-    click.option("--quiet", is_flag=True, help="Show no progress on stderr."),
+    click.option("--any-size", is_flag=True, help="Run it however large it is (docs/experiments.md)."),
+    click.option("--quiet", is_flag=True, help="Show neither plan nor progress on stderr."),
     json_option,
 )
 
@@ -157,7 +159,7 @@ def run(file: str, **options: Any) -> None:
         [policies.cucb]
     """
     as_json = options.pop("as_json")
-    study = experiment_study(file)
+    study = experiment_study(file, any_size=options["any_size"])
     content = run_and_print(study, study.prepare(request_from(options)), as_json)
     if as_json:
         print_json(content)
@@ -175,17 +177,19 @@ def report(folder: Path, as_json: bool) -> None:
     if as_json:
         print_json({"report": page})
     else:
-        click.echo(f"wrote {page}")
+        say(f"wrote {page}")
 
 
 def request_from(given: dict[str, Any], **extra: Any) -> Request:
     """The request that the options of a command make."""
     rest = dict(given)
-    return Request(progress=shows_progress(rest.pop("quiet")), notify=notify, **rest, **extra)
+    quiet = rest.pop("quiet")
+    announce = say_nothing if quiet else announce_plan
+    return Request(progress=shows_progress(quiet), notify=note, announce=announce, **rest, **extra)
 
 
-def notify(message: str) -> None:
-    click.echo(f"spillover: {message}", err=True)
+def announce_plan(plan: str) -> None:
+    note(f"plan: {plan}")
 
 
 def run_and_print(study: Study, job: Job, as_json: bool) -> Findings:
@@ -206,7 +210,7 @@ def damage_as_notes() -> Iterator[None]:
 
         def show_warning(message: Warning | str, *place: Any, **extra: Any) -> None:
             if re.match(recomputed, str(message)):
-                notify(str(message))
+                note(str(message))
             else:
                 usual(message, *place, **extra)
 
@@ -219,12 +223,12 @@ def print_findings(study: Study, content: Findings) -> None:
     """The findings as a table, with notes and the places of the files."""
     summary = study.summary(content)
     print_table(summary.header, summary.rows)
-    for note in summary.notes:
-        click.echo(note)
+    for line in summary.notes:
+        say(line)
     for what in ("results", "report"):
         if what in content:
-            click.echo(f"{what}: {content[what]}")
-    click.echo(f"{content['seconds']:.0f} s")
+            say(f"{what}: {content[what]}")
+    say(f"{content['seconds']:.0f} s")
 
 
 def shows_progress(quiet: bool) -> bool:

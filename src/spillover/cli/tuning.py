@@ -1,6 +1,7 @@
 """`spillover tune`: search a grid of hyperparameters."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -8,11 +9,13 @@ from typing import Any
 import click
 
 from spillover.cli.app import Command
-from spillover.cli.output import print_json, print_table
-from spillover.cli.runs import shows_progress, work_options
-from spillover.experiments.search import Place
+from spillover.cli.output import print_json, print_table, say
+from spillover.cli.runs import announce_plan, shows_progress, work_options
+from spillover.experiments.search import Place, Search
+from spillover.experiments.size import check_size, memory_for, plan, workers_of
 from spillover.experiments.tune import Tuned, run_search
 from spillover.studies import load_search
+from spillover.studies.study import say_nothing
 
 EXAMPLES = (
     "spillover tune covid-grid --replications 5",
@@ -31,6 +34,7 @@ def tune(
     output: Path,
     replications: int | None,
     seed: int | None,
+    any_size: bool,
     quiet: bool,
     as_json: bool,
     **engine: Any,
@@ -51,10 +55,11 @@ def tune(
     from spillover.report.tuning import draw_grid  # matplotlib takes half a second to load
 
     start = perf_counter()
-    search = load_search(file, replications=replications, seed=seed, force=force)
+    search = load_search(file, replications=replications, seed=seed, force=force, any_size=any_size)
+    begin = partial(say_nothing if quiet else announce_plan, plan_of(search, any_size, **engine))
     folder = output / search.name
     try:
-        found = run_search(search, folder, progress=shows_progress(quiet), **engine)
+        found = run_search(search, folder, progress=shows_progress(quiet), begin=begin, **engine)
     except KeyboardInterrupt:
         kept = f"finished cells are kept in {folder}"
         raise KeyboardInterrupt(f"stopped: {kept}; run the same command again to resume") from None
@@ -68,12 +73,18 @@ def tune(
         [[f"{v:g}" if isinstance(v, float) else str(v) for v in row] for row in best.to_numpy()],
     )
     for line in boundary_notes(found):
-        click.echo(line)
-    click.echo(f"best of {len(search.cells)} cells; all cells: {files[0]}")
+        say(line)
+    say(f"best of {len(search.cells)} cells; all cells: {files[0]}")
     for path in files:
         if path.suffix == ".png":
-            click.echo(f"heat map: {path}")
-    click.echo(f"{perf_counter() - start:.0f} s")
+            say(f"heat map: {path}")
+    say(f"{perf_counter() - start:.0f} s")
+
+
+def plan_of(search: Search, any_size: bool, *, engine: str, jobs: int | None, address: str | None) -> str:
+    """What the search will compute, in a line; a ValueError if it is too large."""
+    size, workers = search.size, workers_of(engine, jobs)
+    return plan(search.name, size, workers) if any_size else check_size(search.name, size, workers, memory_for(address))
 
 
 def boundary_notes(found: Tuned) -> Iterator[str]:

@@ -57,7 +57,8 @@ class Constraint(ABC):
 class Costs(Constraint):
     """The costs of the chosen arms sum to at most `limit`: money, staff, vehicles. Use one for each resource.
 
-    costs: a number >= 0 for each arm, or a dictionary from arms to costs; the others cost nothing.
+    costs: a number >= 0 for each arm, or a dictionary from arms to costs (or a pandas Series with arms as its labels);
+    the others cost nothing.
 
     >>> Costs([3, 1, 2], limit=4)
     Costs((3.0, 1.0, 2.0), limit=4.0)
@@ -69,8 +70,12 @@ class Costs(Constraint):
     label: str = ""
 
     def __post_init__(self) -> None:
-        if isinstance(self.costs, dict):
-            frozen: Any = tuple((checked_arm("costs", arm), cost) for arm, cost in self.costs.items())
+        labels = validate.labels_of(self.costs)
+        by_arm = self.costs if labels is None else dict(zip(labels, self.costs.tolist(), strict=True))
+        if labels is not None:
+            validate.require(len(by_arm) == len(labels), "labels of costs", labels, "different arms")
+        if isinstance(by_arm, dict):
+            frozen: Any = tuple((checked_arm("costs", arm), cost) for arm, cost in by_arm.items())
             amounts = [cost for _, cost in frozen]
         else:
             accepted = "a list of numbers, one for each arm, or a table from arms to numbers"
@@ -99,7 +104,9 @@ class Costs(Constraint):
             amounts[:] = self.costs
         # in units of the limit, so that one tolerance fits every currency; a limit of 0 forbids arms with any cost
         unit = self.limit or amounts.max() or 1.0
-        return [Row(amounts / unit, -np.inf, self.limit / unit * (1.0 + ROUNDING))]
+        # an arm that costs more than twice the limit can be chosen as little as one that costs twice the limit
+        shares = np.minimum(amounts, 2.0 * unit) / unit
+        return [Row(shares, -np.inf, self.limit / unit * (1.0 + ROUNDING))]
 
     def words(self, name: Callable[[Arm], str]) -> str:
         return f"costs of at most {self.limit:g}{titled(self)}"

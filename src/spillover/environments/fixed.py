@@ -1,5 +1,6 @@
 """A world with a given graph and given means."""
 
+import copy
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -12,6 +13,8 @@ from spillover.environments.synthetic import check_course, check_observes
 from spillover.environments.world import SEMWorld
 from spillover.rng import Rng
 from spillover.types import Array, Batch
+
+SURROUNDINGS = ("baseline", "context", "context_effect", "context_on_baseline", "confounding")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +56,8 @@ class FixedSEM:
     observes: str = "both"
 
     def __post_init__(self) -> None:
+        for name in ("adjacency", "means", "gain", *SURROUNDINGS):
+            object.__setattr__(self, name, copy.deepcopy(getattr(self, name)))  # the caller may change his own
         a = self.matrix()
         n = len(a)
         validate.whole("budget", self.budget, 1)
@@ -127,8 +132,7 @@ class FixedSEM:
 
     def surroundings(self) -> Surroundings | None:
         """Baseline, context and hidden cause in the user's order, checked; None if there is nothing of the kind."""
-        names = ("baseline", "context", "context_effect", "context_on_baseline", "confounding")
-        if all(getattr(self, name) is None for name in names):
+        if all(getattr(self, name) is None for name in SURROUNDINGS):
             return None
         return given_surroundings(
             len(self.matrix()),

@@ -13,6 +13,8 @@ from spillover.types import Array, Batch
 
 USUAL_BASELINE = (0.5, 2.0)  # with baseline=True
 
+WIDEST = 1e30  # of what outcomes are made of: outcomes may be at most 1e40
+
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticSEM:
@@ -84,7 +86,8 @@ class SyntheticSEM:
         check_pair("baseline", self.baseline_range or (0.0, 0.0), least=-np.inf)
         validate.whole("context", self.context, 0)
         for name in ("context_effect", "context_on_baseline", "confounding"):
-            validate.number(name, getattr(self, name), "a finite number >= 0", low=0, high=np.inf)
+            accepted = f"a finite number >= 0, at most {WIDEST:g}"
+            validate.number(name, getattr(self, name), accepted, low=0, high=WIDEST)
         check_observes(self.observes)
 
     @property
@@ -164,6 +167,7 @@ def check_pair(name: str, given: Any, *, zero: bool = True, least: float = 0.0) 
     bound = "" if least < 0 else "0 <= " if zero else "0 < "
     accepted = f"a pair (low, high) with {bound}low <= high"
     validate.number(name, given, accepted, low=least, high=np.inf)
+    validate.number(name, given, f"{accepted}, at most {WIDEST:g} in size", low=-WIDEST, high=WIDEST)
     pair = np.asarray(given, float)
     good = pair.shape == (2,) and bool(pair[0] <= pair[1]) and (zero or bool(pair[0] > 0))
     validate.require(good, name, given, accepted)
@@ -194,4 +198,4 @@ def check_course(
         validate.require(inside, name, given, accepted)
     validate.require(law in LAWS, "law", law, f"one of {', '.join(LAWS)}")
     validate.number("concentration", concentration, "a number > 0", low=0, high=np.inf, open_ends=True)
-    validate.number("noise", noise, "a finite number >= 0", low=0, high=np.inf)
+    validate.number("noise", noise, f"a finite number >= 0, at most {WIDEST:g}", low=0, high=WIDEST)

@@ -7,12 +7,14 @@ ready; they do not depend on the engine.
 import importlib
 import multiprocessing
 import os
+import secrets
 import signal
 import socket
 import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import cache
 from time import sleep
 from typing import Any, TypeAlias
 
@@ -57,19 +59,11 @@ def loky(jobs: int | None, address: str | None) -> Iterator[Mapping]:
 
 @contextmanager
 def dask(jobs: int | None, address: str | None) -> Iterator[Mapping]:
-    """A running Dask cluster, or a temporary one on this machine."""
+    """A running Dask cluster, or one inside of this process."""
     import joblib
 
     distributed = import_extra("distributed", "dask")
-    if address is None:
-        cluster = distributed.LocalCluster(
-            n_workers=jobs or joblib.cpu_count(),
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",  # any free port: None would mean 8787, which another run may use
-        )
-    else:
-        cluster = None
+    cluster = None if address is not None else dask_inside(distributed, jobs or joblib.cpu_count())
     try:
         client = distributed.Client(cluster if address is None else address, timeout=SECONDS_TO_CONNECT)
     except (OSError, ValueError) as error:
@@ -81,6 +75,26 @@ def dask(jobs: int | None, address: str | None) -> Iterator[Mapping]:
         finally:
             if cluster is not None:
                 cluster.close()
+
+
+def dask_inside(distributed: Any, workers: int) -> Any:
+    """A Dask cluster of threads in this process, which nobody else can reach.
+
+    Its own processes would listen at a port of this machine, without any proof of who connects: every user of the
+    machine could have them run code.
+    """
+    from dask import config
+
+    nothing: dict[str, Any] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+    with config.set(nothing):  # the servers of status pages cannot be turned off, but need not serve anything
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address="127.0.0.1:0",  # any free port
+            worker_dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+        )
 
 
 @contextmanager
@@ -96,19 +110,44 @@ def ray(jobs: int | None, address: str | None) -> Iterator[Mapping]:
     if started:
         if address is not None:
             check_reachable(address)
-        library.init(
-            address=address or "local",
-            num_cpus=None if address else jobs,
-            include_dashboard=None if address else False,
-            log_to_driver=False,
-            logging_level="error",
-        )
+        with nullcontext() if address else own_ray_token():
+            library.init(
+                address=address or "local",
+                num_cpus=None if address else jobs,
+                include_dashboard=None if address else False,
+                log_to_driver=False,
+                logging_level="error",
+            )
     try:
         with joblib.parallel_config(backend=backend, n_jobs=jobs or -1):
             yield through_joblib
     finally:
         if started:
             library.shutdown()
+
+
+@contextmanager
+def own_ray_token() -> Iterator[None]:
+    """A Ray cluster that is started in this context obeys only those who know a token, which only this process knows.
+
+    Ray listens at all addresses of the machine and demands a token by default. Unless it is given one, it writes one
+    into the user's folder, which his other clusters would then demand too. What the user has set stays as it is.
+    """
+    changed = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN"}
+    before = {name: os.environ[name] for name in changed if name in os.environ}
+    if not before:
+        os.environ["RAY_AUTH_TOKEN"] = ray_token()
+    try:
+        yield
+    finally:
+        for name in changed - before.keys():
+            os.environ.pop(name, None)
+
+
+@cache
+def ray_token() -> str:
+    """The same for all runs of this process, because Ray remembers it."""
+    return secrets.token_hex(32)
 
 
 ENGINES = {"serial": serial, "loky": loky, "dask": dask, "ray": ray}

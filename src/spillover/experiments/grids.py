@@ -1,5 +1,6 @@
 """Reads a search from TOML: a tuning file is an experiment file with a table [grid]."""
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from spillover.experiments.parse import (
     read_toml,
     read_whole,
     read_worlds,
+    refuse_worlds,
 )
 from spillover.experiments.search import TUNING_SEED, Search
+from spillover.experiments.size import ANYWAY, MOST_CELLS
 from spillover.experiments.toml_errors import ExperimentError, File
 
 TOP = ("name", "title", "seed", "reported", "replications", "worlds", "delays", "policies", "grid")
@@ -30,18 +33,27 @@ def load_search(path: str | Path, **changes: Any) -> Search:
 
 
 def read_search(
-    text: str, name: str, *, replications: int | None = None, seed: int | None = None, force: bool = False
+    text: str,
+    name: str,
+    *,
+    replications: int | None = None,
+    seed: int | None = None,
+    force: bool = False,
+    any_size: bool = False,
 ) -> Search:
     """A search from the text of a file; `name`: the file's name in errors.
 
-    replications, seed: replace those of the file. force: allow the seed of the reported results.
+    replications, seed: replace those of the file. force: allow the seed of the reported results. any_size: accept
+    worlds and grids of any size.
     """
     given = {"replications": replications, "seed": seed}
     changes = {name: value for name, value in given.items() if value is not None}
-    return parse_search(text, name, changes | ({"reported": None} if force else {}))
+    return parse_search(text, name, changes | ({"reported": None} if force else {}), any_size=any_size)
 
 
-def parse_search(text: str, name: str = "tuning.toml", changes: dict[str, Any] | None = None) -> Search:
+def parse_search(
+    text: str, name: str = "tuning.toml", changes: dict[str, Any] | None = None, *, any_size: bool = False
+) -> Search:
     """A search from the text of a file; `name`: the file's name in errors, `changes`: replace its numbers."""
     file = File(name, text)
     content = read_toml(file, TOP)
@@ -57,6 +69,15 @@ def parse_search(text: str, name: str = "tuning.toml", changes: dict[str, Any] |
     numbers |= {
         key: read_whole(file, (key,), content[key], int(key == "replications")) for key in numbers if key in content
     }
+    if not any_size:
+        refuse_worlds(file, worlds)
+    grid = {
+        key: read_values(file, key, given, any_size)
+        for key, given in flatten(read_group(file, content, "grid")).items()
+    }
+    cells = prod(len(values) for values in grid.values() if isinstance(values, list | np.ndarray))
+    if cells > MOST_CELLS and not any_size:
+        file.refuse(("grid",), f"{cells:,} cells in the grid: must be at most {MOST_CELLS:,} ({ANYWAY})")
     try:
         return Search(
             name=checked_name(file, content),
@@ -64,9 +85,7 @@ def parse_search(text: str, name: str = "tuning.toml", changes: dict[str, Any] |
             worlds=worlds,
             delays=delays,
             policies=policies,
-            grid={
-                key: read_values(file, key, given) for key, given in flatten(read_group(file, content, "grid")).items()
-            },
+            grid=grid,
             **numbers | (changes or {}),
         )
     except ExperimentError:
@@ -89,7 +108,7 @@ def flatten(given: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def read_values(file: File, key: str, given: Any) -> Any:
+def read_values(file: File, key: str, given: Any, any_size: bool = False) -> Any:
     """The values of a hyperparameter: a list, or a range { from, to, points } on a logarithmic scale.
 
     >>> read_values(File("", ""), "sparsity", {"from": 1e-2, "to": 1e2, "points": 5}).tolist()
@@ -102,7 +121,7 @@ def read_values(file: File, key: str, given: Any) -> Any:
     try:
         for end in ("from", "to"):
             validate.number(f"{key}.{end}", given.get(end), "a finite number > 0", low=0, high=np.inf, open_ends=True)
-        validate.whole(f"{key}.points", given.get("points"), 2)
+        validate.whole(f"{key}.points", given.get("points"), 2, None if any_size else MOST_CELLS)
     except ValueError as error:
         file.refuse(place, str(error))
     # 12 digits make powers of ten exact

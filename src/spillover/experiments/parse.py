@@ -2,49 +2,58 @@
 
 import tomllib
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spillover import validate
+from spillover import machine, validate
 from spillover.contracts import as_policy, suited
 from spillover.delays import DELAYS
 from spillover.environments import ENVIRONMENTS
+from spillover.environments.sizes import world_size
 from spillover.experiments.build import build, make, parameters, parameters_of
+from spillover.experiments.size import ANYWAY, Footprint, footprint, refuse_world
 from spillover.experiments.specification import Comparison, Entry, Experiment
 from spillover.experiments.toml_errors import ExperimentError, File, Place
 from spillover.graph import GRAPHS
 from spillover.hyperparameters import value_of
 from spillover.policies import POLICIES
+from spillover.printable import printable
 from spillover.rng import Purpose, Rng
 from spillover.simulation import problem_for
+from spillover.toml_text import Excessive, parse_toml, read_toml_text
 
 TOP = ("name", "title", "seed", "replications", "block", "record", "worlds", "delays", "policies", "studies")
+MOST_COMBINATIONS = 10_000  # each is tried out before anything runs
+LONGEST_NAME = 100  # characters: files are named after worlds, delays and policies
 LEAST = {"seed": 0, "replications": 1, "block": 1, "record": 1}
 
 
-def load_experiment(path: str | Path) -> Experiment:
+def load_experiment(path: str | Path, *, any_size: bool = False) -> Experiment:
     """An experiment from a TOML file; `spillover.studies.load_experiment` also takes the names of shipped ones."""
-    return parse_experiment(read_text(Path(path)), str(path))
+    return parse_experiment(read_text(Path(path)), str(path), any_size=any_size)
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; raises an ExperimentError if it is not UTF-8."""
+    """The text of a file; raises an ExperimentError if it is no TOML file of a sensible size in UTF-8."""
     try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise ExperimentError(f"{path}: must be text in UTF-8: {error}") from None
+        return read_toml_text(path)
+    except ValueError as error:
+        raise ExperimentError(str(error)) from None
 
 
-def parse_experiment(text: str, name: str = "experiment.toml") -> Experiment:
-    """An experiment from the text of a file; `name`: the file's name in errors."""
+def parse_experiment(text: str, name: str = "experiment.toml", *, any_size: bool = False) -> Experiment:
+    """An experiment from the text of a file; `name`: the file's name in errors.
+
+    any_size: accept worlds and numbers of combinations that nobody is likely to mean.
+    """
     file = File(name, text)
     content = read_toml(file, TOP)
     own_name = checked_name(file, content)
     title = content.get("title", own_name)
-    if not isinstance(title, str):
-        file.refuse(("title",), f"title = {title!r}: must be text")
+    check_text(file, ("title",), title)
     worlds, counts = read_worlds(file, read_group(file, content, "worlds"))
     delays = {
         key: make(file, ("delays", key), given, DELAYS) for key, given in read_group(file, content, "delays").items()
@@ -66,16 +75,38 @@ def parse_experiment(text: str, name: str = "experiment.toml") -> Experiment:
         world_replications=counts,
         text=text,
     )
-    try_out(file, experiment)
-    return experiment
+    if not any_size:
+        refuse_excess(file, experiment)
+    return replace(experiment, footprints=try_out(file, experiment))
+
+
+def refuse_excess(file: File, experiment: Experiment) -> None:
+    """Reject what is too large to be tried out."""
+    studies = [len(study.worlds) * len(study.delays) * len(study.policies) for study in experiment.studies]
+    if sum(studies) > MOST_COMBINATIONS:
+        accepted = f"must be at most {MOST_COMBINATIONS:,} ({ANYWAY})"
+        file.refuse(("studies",), f"{sum(studies):,} combinations of worlds, delays and policies: {accepted}")
+    refuse_worlds(file, experiment.worlds)
+
+
+def refuse_worlds(file: File, worlds: dict[str, Any]) -> None:
+    """Reject worlds that are too large to be drawn."""
+    available = machine.memory()
+    for key, environment in worlds.items():
+        try:
+            refuse_world(world_size(environment), available)
+        except ValueError as error:
+            file.refuse(("worlds", key), str(error))
 
 
 def read_toml(file: File, keys: Iterable[str]) -> dict[str, Any]:
     """The content of a file; at the top there may be only these keys."""
     try:
-        content = tomllib.loads(file.text)
+        content = parse_toml(file.text)
     except tomllib.TOMLDecodeError as error:
         raise syntax_error(file.name, file.text, str(error)) from None
+    except Excessive as error:
+        raise ExperimentError(f"{file.name}: {error}") from None
     file.keys((), content, keys)
     return content
 
@@ -103,11 +134,23 @@ def read_whole(file: File, place: Place, value: Any, least: int) -> int:
     return int(value)
 
 
+def check_text(file: File, place: Place, text: Any) -> None:
+    """Reject what figures and tables cannot show as it is."""
+    if not isinstance(text, str) or "$" in text or printable(text) != text:
+        what = place[0] if place[-1] == text else place[-1]
+        file.refuse(place, f"{what} = {text!r}: must be text without control characters and dollar signs")
+
+
 def read_group(file: File, content: dict[str, Any], key: str) -> dict[str, Any]:
     """A group of named tables, [key.NAME], with at least one of them."""
     found = file.table((key,), content.get(key, {}))
     if not found:
         file.refuse((key,), f"no {key}: must have at least one table [{key}.NAME]")
+    for name in found:
+        if not 1 <= len(name) <= LONGEST_NAME:
+            accepted = f"must be a name of 1 to {LONGEST_NAME} characters"
+            file.refuse((key, name), f"{key} = {name[:LONGEST_NAME]!r}: {accepted}")
+        check_text(file, (key, name), name)
     return found
 
 
@@ -131,8 +174,7 @@ def read_policy(file: File, key: str, given: Any, delays: list[str]) -> Entry:
     kind = rest.pop("kind", key)
     maker = file.find(kind_place, kind, POLICIES)
     label = rest.pop("label", key)
-    if not isinstance(label, str):
-        file.refuse((*place, "label"), f"label = {label!r}: must be text")
+    check_text(file, (*place, "label"), label)
     overrides = file.table((*place, "at"), rest.pop("at", {}))
     extra = ["kind", "label", "at"]
     refuse_grids(file, place, build(file, place, maker, rest, extra, GRAPHS))
@@ -201,8 +243,12 @@ def read_names(file: File, place: Place, given: Any, known: dict[str, Any]) -> t
     return tuple(dict.fromkeys(file.known(place, what, name, known) for name in given))
 
 
-def try_out(file: File, experiment: Experiment) -> None:
-    """Start every policy in its world at its delay, so that errors appear before anything is computed."""
+def try_out(file: File, experiment: Experiment) -> dict[tuple[str, str, str], Footprint]:
+    """Start every policy in its world at its delay, so that errors appear before anything is computed.
+
+    Returns what a replication of each combination takes.
+    """
+    found = {}
     for (world, delay, policy), replications in experiment.combinations().items():
         rng = Rng(experiment.seed, [replications - 1])
         place: Place = ("worlds", world)
@@ -217,6 +263,8 @@ def try_out(file: File, experiment: Experiment) -> None:
             place = ("policies", policy)
             player = experiment.policies[policy].policy(delay)
             player = suited(as_policy(player).with_world(drawn), drawn.problem)
-            player.init(problem_for(player, drawn), rng.at(Purpose.START), (1,))
+            state = player.init(problem_for(player, drawn), rng.at(Purpose.START), (1,))
+            found[world, delay, policy] = footprint(drawn, late, state)
         except (ValueError, TypeError) as error:
             file.refuse(place, f"{policy} in {world} at delay {delay}: {error}")
+    return found

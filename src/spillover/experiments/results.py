@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.experiments.csv_text import csv_bytes
 from spillover.experiments.parse import parse_experiment
 from spillover.experiments.specification import Experiment
 from spillover.files import write_atomically
@@ -18,6 +19,7 @@ from spillover.types import Array, IntArray
 if TYPE_CHECKING:
     import pandas as pd
 
+FIELDS = {"name": str, "text": str, "changes": dict, "cells": list}  # of store.json
 JOINED = ("replications", "regret", "payoff", "optimality_ratio", "graph_error", "blind_regret", "adjacency")
 
 
@@ -139,11 +141,11 @@ class Results:
         validate.require(table in tables, "table", table, f"one of {', '.join(tables)}")
         ending = Path(path).suffix
         validate.require(ending in (".csv", ".parquet"), "path", str(path), "a name that ends in .csv or .parquet")
-        content = io.BytesIO()
         if ending == ".csv":
-            tables[table]().to_csv(content, index=False)
-        else:
-            tables[table]().to_parquet(content, index=False, engine="pyarrow")
+            write_atomically(path, csv_bytes(tables[table]()))
+            return
+        content = io.BytesIO()
+        tables[table]().to_parquet(content, index=False, engine="pyarrow")
         write_atomically(path, content.getvalue())
 
     def __iter__(self) -> Iterator[Record]:
@@ -185,13 +187,33 @@ def edges(record: Record) -> dict[str, Any]:
     }
 
 
+def about_experiment(store: CellStore) -> dict[str, Any] | None:
+    """What the store says of its experiment; None if it is new, a ValueError if something is missing."""
+    about = store.about()
+    if about is None:
+        return None
+    lacking = [name for name, kind in FIELDS.items() if not isinstance(about.get(name), kind)]
+    if not lacking and not all(is_entry(cell) for cell in about["cells"]):
+        lacking = ["complete list of cells"]
+    if lacking:
+        path = store.folder / "store.json"
+        raise ValueError(f"{path}: has no {lacking[0]}: must be a complete file written by run_experiment")
+    return about
+
+
+def is_entry(cell: Any) -> bool:
+    """Whether this is a cell as `store.json` lists it."""
+    names = ("world", "delay", "policy", "id")
+    return isinstance(cell, dict) and all(isinstance(cell.get(name), str) for name in names) and cell["id"].isalnum()
+
+
 def open_results(folder: str | Path, *, partial: bool = False) -> Results:
     """The results in a folder. Raises `Missing` if the experiment is not finished, unless `partial`."""
     store = CellStore(folder)
-    about = store.about()
+    about = about_experiment(store)
     if about is None:
         raise FileNotFoundError(f"{folder}: must be a folder that run_experiment wrote (it has no store.json)")
-    read = parse_experiment(about["text"], f"{folder}/experiment.toml").changed(**about["changes"])
+    read = parse_experiment(about["text"], f"{folder}/experiment.toml", any_size=True).changed(**about["changes"])
     experiment = replace(read, study=about.get("study"))
     results = Results(experiment, store, about["cells"])
     if not partial and (missing := results.missing()):

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ from spillover.experiments.compute import CellTask, Computed, compute
 from spillover.experiments.engines import Mapping, start_engine
 from spillover.experiments.fingerprint import source_digest
 from spillover.experiments.parse import parse_experiment
-from spillover.experiments.results import Results
+from spillover.experiments.results import Results, about_experiment
 from spillover.experiments.specification import Cell, Experiment
 from spillover.store import CellStore, Damaged
 
@@ -33,6 +33,10 @@ class Failed(RuntimeError):
     """A cell that could not be computed."""
 
 
+def do_nothing() -> None:
+    """For those who need no notice."""
+
+
 def run_experiment(
     experiment: Experiment,
     folder: str | Path,
@@ -41,11 +45,13 @@ def run_experiment(
     jobs: int | None = None,
     address: str | None = None,
     progress: bool = True,
+    begin: Callable[[], None] = do_nothing,
 ) -> Results:
     """Compute the cells of an experiment that a folder does not have yet.
 
     engine: "serial" (this process), "loky" (processes of this machine), "dask" or "ray". jobs: number of workers
-    (default: the cores). address: of a running Dask or Ray cluster. progress: a bar on stderr, unless piped.
+    (default: the cores). address: of a running Dask or Ray cluster. progress: a bar on stderr, unless piped. begin:
+    called before the first cell is computed, if there is one.
     A run can be interrupted at any time and continued later, and several processes can work on one folder.
     """
     store, cells = CellStore(folder), experiment.cells()
@@ -56,6 +62,7 @@ def run_experiment(
         with progress_bar(total, missing, progress) as shown:
             try:
                 with start_engine(engine, jobs, address) as mapping:
+                    begin()
                     run_cells(store, missing, mapping, shown)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(interruption_message(store, cells)) from None
@@ -66,13 +73,13 @@ def run_experiment(
 
 def open_store(store: CellStore, experiment: Experiment, cells: list[Cell]) -> None:
     """Open the store for this experiment; raises a ValueError if it belongs to another one."""
-    about = store.about()
+    about = about_experiment(store)
     if about is not None and about["name"] != experiment.name:
         raise ValueError(
             f"folder = {str(store.folder)!r}: must be a new one, or that of {experiment.name!r}; "
             f"it holds the experiment {about['name']!r}"
         )
-    again = parse_experiment(experiment.text, experiment.name).changed(**experiment.changes)
+    again = parse_experiment(experiment.text, experiment.name, any_size=True).changed(**experiment.changes)
     if [store_entry(cell) for cell in again.cells()] != [store_entry(cell) for cell in cells]:
         raise ValueError(
             f"experiment = {experiment.name!r}: must come from load_experiment or parse_experiment and be changed only "

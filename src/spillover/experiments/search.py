@@ -3,15 +3,19 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import Delay, Environment, as_policy
+from spillover.contracts import Delay, Environment, as_policy, suited
 from spillover.experiments.final_regret import BlockTask
+from spillover.experiments.size import Footprint, Part, Size, footprint, size_of
 from spillover.experiments.specification import Entry
 from spillover.hyperparameters import with_values
+from spillover.rng import Purpose, Rng
+from spillover.simulation import problem_for
 from spillover.types import Array
 
 BATCH_SIZE = 500  # large enough to spread the overhead of a round, small enough for the processor's cache
@@ -72,12 +76,12 @@ class Search:
         for place in self.places:
             self.on_grid(place, self.columns)  # checks that the policy accepts the grid
 
-    @property
+    @cached_property
     def cells(self) -> list[tuple[float, ...]]:
         """All combinations; the last hyperparameter varies fastest."""
         return list(itertools.product(*([float(v) for v in values] for values in self.grid.values())))
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, Array]:
         """The values of each hyperparameter over the cells."""
         return dict(zip(self.grid, np.array(self.cells, float).T, strict=True))
@@ -95,6 +99,23 @@ class Search:
             accepted = f"one of {', '.join(taken) or 'none'}, which {place.policy} takes as arrays"
             validate.require(name in taken, "name in grid", name, accepted)
         return with_values(policy, columns)
+
+    @property
+    def size(self) -> Size:
+        """What it takes, before anything is computed."""
+        count = min(self.replications, BATCH_SIZE)
+        width = BATCH_SIZE // count
+        blocks = -(-len(self.cells) // width) * -(-self.replications // count)
+        learners = len(self.cells) * self.replications
+        return size_of(Part(blocks, learners, count * width, self.footprint(place)) for place in self.places)
+
+    def footprint(self, place: Place) -> Footprint:
+        """What one learner takes."""
+        rng, delay = Rng(self.seed, [0]), self.delays[place.delay]
+        world = self.worlds[place.world].draw(rng.at(Purpose.WORLD), (1,))
+        policy = self.on_grid(place, {name: values[:1] for name, values in self.columns.items()})
+        player = suited(as_policy(policy).with_world(world), world.problem)
+        return footprint(world, delay, player.init(problem_for(player, world), rng.at(Purpose.START), (1,)))
 
     def task(self, block: Block) -> BlockTask:
         part = slice(block.cells.start, block.cells.stop)

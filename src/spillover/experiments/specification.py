@@ -9,6 +9,7 @@ from spillover import validate
 from spillover.contracts import Delay, Environment
 from spillover.experiments.compute import CellTask
 from spillover.experiments.fingerprint import describe, digest, source_digest
+from spillover.experiments.size import Footprint, Part, Size, size_of
 from spillover.policies import find_policy
 
 
@@ -71,6 +72,7 @@ class Experiment:
     """The content of an experiment file. `changes`: changes after reading, see `changed`.
 
     study: the name of the study in `spillover.studies` that the experiment belongs to; None for a user's own file.
+    footprints: what a replication of each combination takes, see `size`.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Experiment:
     text: str = field(default="", repr=False)
     changes: dict[str, Any] = field(default_factory=dict)
     study: str | None = None
+    footprints: dict[tuple[str, str, str], Footprint] = field(default_factory=dict, repr=False, compare=False)
 
     def combinations(self) -> dict[tuple[str, str, str], int]:
         """Every (world, delay, policy) in the file's order, with the largest number of replications in any study."""
@@ -97,6 +100,14 @@ class Experiment:
                 for key in ((world, delay, policy) for delay in study.delays for policy in study.policies):
                     found[key] = max(wanted, found.get(key, 0))
         return found
+
+    @property
+    def size(self) -> Size:
+        """What it takes, before anything is computed."""
+        return size_of(
+            Part(-(-count // self.block), count, min(count, self.block), self.footprints[key])
+            for key, count in self.combinations().items()
+        )
 
     def cells(self) -> list[Cell]:
         """All cells: blocks of replications, aligned at multiples of `block`."""

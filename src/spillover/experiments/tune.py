@@ -6,7 +6,7 @@ stopped.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,10 +15,11 @@ import numpy as np
 
 from spillover.contracts import Environment
 from spillover.delays import as_delay
+from spillover.experiments.csv_text import csv_bytes
 from spillover.experiments.engines import start_engine
 from spillover.experiments.final_regret import BlockTask, play
 from spillover.experiments.fingerprint import describe, digest, source_digest
-from spillover.experiments.run import Failed
+from spillover.experiments.run import Failed, do_nothing
 from spillover.experiments.search import TUNING_SEED, Block, Place, Search
 from spillover.files import write_atomically
 from spillover.metrics import mean_interval
@@ -67,7 +68,7 @@ class Tuned:
         """Write tuning.csv (every cell) and tuning.json (the search and the best cells), each atomically."""
         table, summary = Path(folder) / "tuning.csv", Path(folder) / "tuning.json"
         table.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(table, self.to_frame().to_csv(index=False).encode())
+        write_atomically(table, csv_bytes(self.to_frame()))
         content = {"search": describe(self.search), "best": describe(self.best().to_dict("records"))}
         write_atomically(summary, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
         return [table, summary]
@@ -114,8 +115,9 @@ def run_search(
     jobs: int | None = None,
     address: str | None = None,
     progress: bool = False,
+    begin: Callable[[], None] = do_nothing,
 ) -> Tuned:
-    """Search the grid; engine, jobs and address as for `run_experiment`.
+    """Search the grid; engine, jobs, address and begin as for `run_experiment`.
 
     folder: where finished blocks are stored, so that an interrupted search can continue; None: nowhere.
     """
@@ -127,6 +129,7 @@ def run_search(
     missing = [BlockJob(name, str(block), task) for name, (block, task) in tasks.items() if name not in found]
     if missing:
         with start_engine(engine, jobs, address) as mapping:
+            begin()
             played = with_progress(mapping(play_block, missing), len(missing), progress, " blocks")
             for name, regret in played:
                 found[name] = regret

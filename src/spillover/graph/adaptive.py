@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from spillover.graph.change_detection import (
     record_alarm,
     weight_since_change,
 )
+from spillover.graph.contradictions import effects_against_order, own_slopes
 from spillover.graph.doubts import (
     Doubts,
     compare_given_x,
@@ -32,7 +33,7 @@ from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.regression import summed
 from spillover.graph.sparse import ROW_BOUND, SparseGraph
 from spillover.graph.tuned import SelfTunedGraph
-from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem, Within
 
 CANDIDATES = ("sparse", "instrument", "full-history", "none", "k-class")
 K_CLASS = CANDIDATES.index("k-class")
@@ -48,8 +49,8 @@ class AdaptiveState(NamedTuple):
     full_history: PayoffGraph  # never restarts
     evidence: Evidence
     changes: ChangeEvidence
-    used: IntArray  # (*batch,): position in CANDIDATES
-    weights: Array  # (*batch, n): of the candidate in use
+    used: Annotated[IntArray, Within(0, len(CANDIDATES) - 1)]  # (*batch,): position in CANDIDATES
+    weights: Finite  # (*batch, n): of the candidate in use
     k_class: KClassState
     doubts: Doubts
 
@@ -105,7 +106,7 @@ class AdaptiveGraph(GraphLearner):
     the k-class estimate is used. With noise in the equations it is used too, unless another candidate predicts the
     payoff clearly better from the decision alone.
 
-    sparsity: of the sparse graph, for rewards of at most 1; "auto" chooses it online (`SelfTunedGraph`).
+    sparsity: of the sparse graph; "auto" chooses it online (`SelfTunedGraph`).
     row_bound, required, forbidden, signed: as in `SparseGraph`.
 
     >>> import spillover as sp
@@ -152,12 +153,8 @@ class AdaptiveGraph(GraphLearner):
     def init(self, problem: Problem, batch: Batch = ()) -> AdaptiveState:
         n = problem.n_arms
         learner: Any = self.sparse
-        sparse = learner.init(problem, batch)
-        size = np.abs(np.asarray(problem.reward_range, float)).max(axis=-1)
-        # the sparsity is for rewards up to 1: on another scale the penalty grows with the squared rewards
-        learner.scale_penalty(sparse, np.broadcast_to(size, batch) ** 2)
         return AdaptiveState(
-            sparse=sparse,
+            sparse=learner.init(problem, batch),
             instrument=self.instrument.init(problem, batch),
             full_history=self.full_history.init(problem, batch),
             evidence=empty_evidence(len(TRUSTING), batch),
@@ -307,9 +304,16 @@ class AdaptiveGraph(GraphLearner):
         return found._replace(baseline=np.where((graph.used == K_CLASS)[..., None], found.baseline, 0.0))
 
     def signals(self, graph: AdaptiveState) -> dict[str, Any]:
-        """A baseline is a signal where nobody declared it."""
+        """A baseline is a signal where nobody declared it; where z misleads, a regression on z contradicts nothing."""
         undeclared = graph.doubts.baseline & ~graph.doubts.declared & clear_baseline(graph.k_class)
-        return {"confounded": graph.doubts.confounded, "baseline": undeclared}
+        trusted, ordered = ~z_misleads(graph.doubts), graph.k_class.ordered
+        against = effects_against_order(graph.instrument) & (trusted & ordered)[..., None, None]
+        return {
+            "confounded": graph.doubts.confounded,
+            "baseline": undeclared,
+            "against_order": against,
+            "own_slopes": np.where(trusted[..., None], own_slopes(graph.instrument), np.nan),
+        }
 
 
 def evidence(graph: AdaptiveState) -> EvidenceSummary:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from spillover import kernels
 from spillover.graph.regression import Regression, floor_of, size_of
 from spillover.state import repeat_in_place
-from spillover.types import Array, Batch, BoolArray, IntArray
+from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Round
 
 # Lower bound on the mean number of arrivals between false alarms.
 QUIET = 1e6
@@ -17,11 +17,11 @@ QUIET = 1e6
 class ChangeEvidence(NamedTuple):
     """Evidence of a change since the last one."""
 
-    suspicion: Array  # (*batch, n): that the residuals of each arm's outcome have grown
-    risen: Array  # (*batch, n, n): that the effect of each arm on each outcome has grown
-    fallen: Array  # (*batch, n, n): or shrunk
-    alarms: IntArray  # (*batch,): how many changes were detected
-    since: IntArray  # (*batch,): the round of play whose outcome revealed the last one; 0 before the first
+    suspicion: Finite  # (*batch, n): that the residuals of each arm's outcome have grown
+    risen: Finite  # (*batch, n, n): that the effect of each arm on each outcome has grown
+    fallen: Finite  # (*batch, n, n): or shrunk
+    alarms: Round  # (*batch,): how many changes were detected
+    since: Round  # (*batch,): the round of play whose outcome revealed the last one; 0 before the first
 
 
 def empty_change_evidence(n_arms: int, batch: Batch) -> ChangeEvidence:

@@ -7,7 +7,7 @@ import numpy as np
 from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, update_evidence
 from spillover.graph.k_class import ALARM, SUSPICION, KClassState
 from spillover.graph.regression import Regression, floor_of
-from spillover.types import Array, Batch, BoolArray, Problem
+from spillover.types import Array, Batch, BoolArray, Constant, Problem
 
 NOISY = 10.0  # an equation has noise if its residuals exceed the least variance so many times
 
@@ -15,7 +15,7 @@ NOISY = 10.0  # an equation has noise if its residuals exceed the least variance
 class Doubts(NamedTuple):
     """What speaks against the candidates that trust z."""
 
-    declared: BoolArray  # (*batch,): the problem says that there is a baseline
+    declared: Constant[BoolArray]  # (*batch,): the problem says that there is a baseline
     baseline: BoolArray  # (*batch,): declared, or outcomes are not 0 where z is
     confounded: BoolArray  # (*batch,): a hidden common cause of z and y was detected
     noisy: BoolArray  # (*batch,): the equations have noise, which the candidates that trust z may not cope with

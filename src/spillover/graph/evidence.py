@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.types import Array, Batch, BoolArray, IntArray
+from spillover.types import Amount, Array, Batch, BoolArray, Finite, IntArray
 
 MEMORY = 0.99  # share of the evidence that remains after an arrival
 CLEAR = 2.0  # standard errors by which a candidate must be better than the first to replace it
@@ -17,12 +17,12 @@ NEGLIGIBLE = 1e-200  # smaller sums of squares are not divided by
 class Evidence(NamedTuple):
     """Discounted sums over the arrivals; the last candidate is no graph."""
 
-    errors: Array  # (*batch, candidates): squared errors of the payoff
-    lead: Array  # (*batch, candidates): error of the first candidate minus that of this one
-    doubt: Array  # (*batch, candidates): squares of the lead, for its variance
-    cross: Array  # (*batch, candidates): payoff times prediction
-    power: Array  # (*batch, candidates): prediction squared
-    observed: Array  # (*batch,): arrivals
+    errors: Amount  # (*batch, candidates): squared errors of the payoff
+    lead: Finite  # (*batch, candidates): error of the first candidate minus that of this one
+    doubt: Amount  # (*batch, candidates): squares of the lead, for its variance
+    cross: Finite  # (*batch, candidates): payoff times prediction
+    power: Amount  # (*batch, candidates): prediction squared
+    observed: Amount  # (*batch,): arrivals
 
 
 def empty_evidence(candidates: int, batch: Batch) -> Evidence:

@@ -10,7 +10,7 @@ from spillover.graph.learner import GraphLearner
 from spillover.graph.payoff import clip_weights
 from spillover.graph.regression import Regression, empty_regression, floor_of, forget_rounds, regress
 from spillover.graph.sparse import edge_mask
-from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
 
 # New information for each arm before the graph is estimated again: less would change it by a fraction of its standard
 # errors only, and an estimate costs n^3, too much for every round.
@@ -22,12 +22,12 @@ class InstrumentState(NamedTuple):
     """Total effects and the graph derived from them."""
 
     regression: Regression  # of y: m = n
-    new_information: Array  # (*batch,): since the graph was last estimated
-    bars: Array  # (*batch, n, n): standard errors an edge must exceed; 0 for known ones, inf for impossible ones
-    gain_bars: Array  # (*batch, n): the same for a gain other than 1
-    adjacency: Array  # (*batch, n, n)
-    gain: Array  # (*batch, n): diagonal of F
-    weights: Array  # (*batch, n): 1'(I - A)^-1 F
+    new_information: Amount  # (*batch,): since the graph was last estimated
+    bars: Constant[Array]  # (*batch, n, n): standard errors an edge must exceed; 0: it is known, inf: it is impossible
+    gain_bars: Constant[Array]  # (*batch, n): the same for a gain other than 1
+    adjacency: Finite  # (*batch, n, n)
+    gain: Finite  # (*batch, n): diagonal of F
+    weights: Finite  # (*batch, n): 1'(I - A)^-1 F
 
 
 @dataclass(frozen=True, kw_only=True)

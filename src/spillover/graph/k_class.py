@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph.learner import GraphErrors, GraphLearner
+from spillover.graph.learner import GraphErrors, GraphLearner, largest_reward
 from spillover.graph.sparse import edge_mask, impossible_edges
 from spillover.state import repeat_in_place
-from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Probability, Problem
 
 ALARM = float(np.log(1000.0))  # log Bayes factor: by Ville's inequality false with probability 0.001 over all rounds
 CLEAR = 4.0  # standard errors from 0 of a clear baseline
@@ -23,23 +23,23 @@ NOISE_PRIOR = 0.02  # variance of a row's error before any outcome, in squared u
 class KClassState(NamedTuple):
     """Sums over the rounds, and the estimates from them."""
 
-    moments: Array  # (*batch, 3n + 1, 3n + 1): of (y, z, expected z, 1)
-    solved: Array  # (*batch,): rounds in the last estimate
-    possible: BoolArray  # (*batch, n, n)
-    required: BoolArray  # (*batch, n, n)
-    ordered: BoolArray  # (*batch,): causes come before effects
-    unit: Array  # (*batch,): the square of the largest reward
-    noise: Array  # (*batch, n): variance of each row's error
-    adjacency: Array  # (*batch, n, n): posterior mean
-    variance: Array  # (*batch, n, n): of each edge
-    probability: Array  # (*batch, n, n): that each edge exists
-    own_baseline: Array  # (*batch, n): the constant of each row
-    own_baseline_variance: Array  # (*batch, n)
-    trust: Array  # (*batch, n): in what the instruments do not explain; 1: least squares, 0: two-stage least squares
-    confounded: Array  # (*batch,): log Bayes factor of a hidden common cause of z and y
-    constant: Array  # (*batch,): log Bayes factor of outcomes that are not 0 where z is
-    weights: Array  # (*batch, n)
-    weights_variance: Array  # (*batch, n)
+    moments: Finite  # (*batch, 3n + 1, 3n + 1): of (y, z, expected z, 1)
+    solved: Amount  # (*batch,): rounds in the last estimate
+    possible: Constant[BoolArray]  # (*batch, n, n)
+    required: Constant[BoolArray]  # (*batch, n, n)
+    ordered: Constant[BoolArray]  # (*batch,): causes come before effects
+    unit: Amount  # (*batch,): the square of the largest reward
+    noise: Amount  # (*batch, n): variance of each row's error
+    adjacency: Finite  # (*batch, n, n): posterior mean
+    variance: Amount  # (*batch, n, n): of each edge
+    probability: Probability  # (*batch, n, n): that each edge exists
+    own_baseline: Finite  # (*batch, n): the constant of each row
+    own_baseline_variance: Amount  # (*batch, n)
+    trust: Probability  # (*batch, n): in what instruments do not explain; 1: least squares, 0: two-stage least squares
+    confounded: Finite  # (*batch,): log Bayes factor of a hidden common cause of z and y
+    constant: Finite  # (*batch,): log Bayes factor of outcomes that are not 0 where z is
+    weights: Finite  # (*batch, n)
+    weights_variance: Amount  # (*batch, n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +81,9 @@ class KClassGraph(GraphLearner):
 
     def init(self, problem: Problem, batch: Batch = ()) -> KClassState:
         n = problem.n_arms
-        size = np.abs(np.asarray(problem.reward_range, float)).max(axis=-1)
         line, square = (*batch, n), (*batch, n, n)
         possible = ~impossible_edges(problem, self.required, self.forbidden)
-        unit = np.broadcast_to(size**2, batch).copy()
+        unit = np.broadcast_to(largest_reward(problem) ** 2, batch).copy()
         return KClassState(
             moments=np.zeros((*batch, 3 * n + 1, 3 * n + 1)),
             solved=np.zeros(batch),

@@ -17,6 +17,11 @@ class GraphErrors(NamedTuple):
     edge_probability: Array  # (*batch, n, n): that the edge exists
 
 
+def largest_reward(problem: Problem) -> Array:
+    """The unit of penalties and priors: the largest absolute reward of the range; (), or the batch of the range."""
+    return np.asarray(np.abs(np.asarray(problem.reward_range, float)).max(axis=-1))
+
+
 class GraphLearner(ABC):
     """Learns the graph from outcomes; a frozen dataclass that holds hyperparameters only.
 

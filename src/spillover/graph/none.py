@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover.graph.learner import GraphLearner
-from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+from spillover.types import Array, Batch, BoolArray, Constant, IntArray, Problem
 
 
 class EmptyGraph(NamedTuple):
     """No edges: every arm's weight is 1."""
 
-    adjacency: Array  # (*batch, n, n)
-    weights: Array  # (*batch, n)
+    adjacency: Constant[Array]  # (*batch, n, n)
+    weights: Constant[Array]  # (*batch, n)
 
 
 @dataclass(frozen=True, kw_only=True)

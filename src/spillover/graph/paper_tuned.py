@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from spillover.graph.learner import GraphLearner
 from spillover.graph.sparse import ROW_BOUND
-from spillover.graph.tuned import HELD_OUT_EVERY, SelfTunedGraph, TunedGraph, held_out, pick
-from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+from spillover.graph.tuned import AUTO_GRID, HELD_OUT_EVERY, SelfTunedGraph, TunedGraph, held_out, pick
+from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem, Round, Within
 
 HELD_OUT_KEPT = 32  # rounds: absolute errors cannot be had from sums over rounds, and the state must not grow
 
@@ -18,12 +18,12 @@ class PaperTunedState(NamedTuple):
     """The fits of all sparsities, and the held-out rounds themselves."""
 
     tuned: TunedGraph
-    held_rest: Array  # (*batch, HELD_OUT_KEPT, n): y - z, times the round's weight; 0 in empty places
-    held_overall: Array  # (*batch, HELD_OUT_KEPT, n): y, likewise
-    held_at: IntArray  # (*batch, HELD_OUT_KEPT): the round of play; 0 in empty places
-    choice: IntArray  # (*batch,): position in the grid
-    adjacency: Array  # of the chosen fit
-    weights: Array
+    held_rest: Finite  # (*batch, HELD_OUT_KEPT, n): y - z, times the round's weight; 0 in empty places
+    held_overall: Finite  # (*batch, HELD_OUT_KEPT, n): y, likewise
+    held_at: Round  # (*batch, HELD_OUT_KEPT): the round of play; 0 in empty places
+    choice: Annotated[IntArray, Within(0, len(AUTO_GRID) - 1)]  # (*batch,): position in the grid
+    adjacency: Finite  # of the chosen fit
+    weights: Finite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,10 +92,6 @@ class PaperTunedGraph(GraphLearner):
     def gram(self, graph: PaperTunedState) -> Array:
         """Held-out rounds included."""
         return self.grid.gram(graph.tuned)
-
-    def scale_penalty(self, graph: PaperTunedState, factor: Array) -> None:
-        """Multiply every sparsity of the grid in each row of the batch; in place."""
-        self.grid.scale_penalty(graph.tuned, factor)
 
     def forget(self, graph: PaperTunedState, rows: BoolArray) -> PaperTunedState:
         tuned = self.grid.forget(graph.tuned, rows)

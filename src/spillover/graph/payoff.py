@@ -8,7 +8,7 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.graph.learner import GraphLearner
 from spillover.graph.regression import Regression, empty_regression, forget_rounds, regress, regress_rounds
-from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem
 
 # Prior variance of a weight around 1: most spill-over is smaller than the reward itself.
 PRIOR_VARIANCE = 1.0
@@ -20,7 +20,7 @@ class PayoffGraph(NamedTuple):
     """Weights without the graph behind them."""
 
     regression: Regression  # of the payoff: m = 1
-    weights: Array  # (*batch, n)
+    weights: Finite  # (*batch, n)
 
     @property
     def adjacency(self) -> Array:

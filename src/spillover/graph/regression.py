@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.graph.learner import largest_reward
 from spillover.state import repeat_in_place
-from spillover.types import Array, Batch, BoolArray, Problem
+from spillover.types import Amount, Array, Batch, BoolArray, Finite, Problem
 
 # Relative to the squared rewards. It only makes the inverse exist: its bias is too small to affect decisions.
 RIDGE = 1e-9
@@ -18,18 +19,17 @@ FLOOR = 100 * RIDGE
 class Regression(NamedTuple):
     """Effects of z on m outcomes, and their uncertainty; the prior is that an arm affects only itself."""
 
-    root: Array  # (*batch, n, n): a root of (Z Z' + ridge)^-1
-    effects: Array  # (*batch, m, n): B, outcomes per unit of z
-    scatter: Array  # (*batch, m, m): sum of outer products of recursive residuals
-    freedom: Array  # (*batch,): degrees of freedom of the scatter
-    ridge: Array  # (*batch,)
+    root: Finite  # (*batch, n, n): a root of (Z Z' + ridge)^-1
+    effects: Finite  # (*batch, m, n): B, outcomes per unit of z
+    scatter: Finite  # (*batch, m, m): sum of outer products of recursive residuals
+    freedom: Amount  # (*batch,): degrees of freedom of the scatter
+    ridge: Amount  # (*batch,)
 
 
 def empty_regression(problem: Problem, prior: Array, batch: Batch) -> Regression:
     """A regression without outcomes: the effects are the prior, (m, n)."""
     m, n = prior.shape
-    size = np.abs(np.asarray(problem.reward_range, float)).max(axis=-1)
-    ridge = np.broadcast_to(RIDGE * size**2, batch).copy()
+    ridge = np.broadcast_to(RIDGE * largest_reward(problem) ** 2, batch).copy()
     return Regression(
         root=np.eye(n) / np.sqrt(ridge)[..., None, None],
         effects=np.broadcast_to(prior, (*batch, m, n)).copy(),

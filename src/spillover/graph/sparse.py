@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph.learner import GraphLearner
+from spillover.graph.learner import GraphLearner, largest_reward
 from spillover.state import repeat_in_place
-from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+from spillover.types import Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
 
 ROW_BOUND = 0.95
 
@@ -21,21 +21,22 @@ ROW_BOUND = 0.95
 class Graph(NamedTuple):
     """Sufficient statistics and the current minimiser."""
 
-    gram: Array  # (*batch, n, n): G
-    residual: Array  # (*batch, n, n): Q = (Y - Z)Y' - A G
-    adjacency: Array  # (*batch, n, n): A[i, j] is the effect of arm j on arm i
-    pressure: Array  # (*batch, n): multiplier of each row's bound
-    weights: Array  # (*batch, n): 1'(I - A)^-1
-    penalty: Array  # (*batch, n, n): sparsity / 2; 0 for edges known to exist, inf for impossible ones
-    bound: Array  # (*batch,): upper bound on the sum of a row
-    acyclic: BoolArray  # (*batch,)
+    gram: Finite  # (*batch, n, n): G
+    residual: Finite  # (*batch, n, n): Q = (Y - Z)Y' - A G
+    adjacency: Finite  # (*batch, n, n): A[i, j] is the effect of arm j on arm i
+    pressure: Finite  # (*batch, n): multiplier of each row's bound
+    weights: Finite  # (*batch, n): 1'(I - A)^-1
+    penalty: Constant[Array]  # (*batch, n, n): sparsity / 2; 0 for edges known to exist, inf for impossible ones
+    bound: Constant[Array]  # (*batch,): upper bound on the sum of a row
+    acyclic: Constant[BoolArray]  # (*batch,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparseGraph(GraphLearner):
     """The paper's graph learner at a fixed sparsity (its lambda); absorb and solve work in place.
 
-    sparsity: lambda >= 0 of the graph problem; an array makes a grid.
+    sparsity: lambda >= 0 of the graph problem for rewards of at most 1; an array makes a grid. With a reward_range up
+        to r the penalty is lambda r^2, so that the graph does not depend on the units of the rewards.
     row_bound: without a known order (`Problem(acyclic=False)`) each row of A sums to at most this, so that
         spill-over dies out and weights exist.
     required, forbidden: boolean (n, n) masks of edges known to exist (never penalised) and known to be impossible.
@@ -63,6 +64,8 @@ class SparseGraph(GraphLearner):
         square, line = (*batch, n, n), (*batch, n)
         penalty = np.zeros(square)
         penalty += np.asarray(self.sparsity, float)[..., None, None] / 2
+        # the sparsity is for rewards up to 1: in other units the penalty grows with the squared rewards
+        penalty *= largest_reward(problem)[..., None, None] ** 2
         penalty[..., edge_mask("required", self.required, n)] = 0.0
         penalty[..., impossible_edges(problem, self.required, self.forbidden)] = np.inf
         return Graph(
@@ -103,10 +106,6 @@ class SparseGraph(GraphLearner):
 
     def gram(self, graph: Graph) -> Array:
         return graph.gram
-
-    def scale_penalty(self, graph: Graph, factor: Array) -> None:
-        """Multiply the sparsity in each row of the batch; in place."""
-        graph.penalty[...] *= factor[..., None, None]
 
     def forget(self, graph: Graph, rows: BoolArray) -> Graph:
         for part in (graph.gram, graph.residual, graph.adjacency, graph.pressure):

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from spillover import kernels
 from spillover.graph.learner import GraphLearner
 from spillover.graph.sparse import ROW_BOUND, Graph, SparseGraph
-from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+from spillover.types import Amount, Array, Batch, BoolArray, Finite, IntArray, Problem, Round, Within
 
 AUTO_GRID = np.logspace(-5, 6, 12)
 HELD_OUT_EVERY = 10
@@ -20,13 +20,13 @@ class TunedGraph(NamedTuple):
     """A fit for each sparsity of a grid, and statistics of the held-out rounds."""
 
     fits: Graph  # batch (*batch, len(grid))
-    held_gram: Array  # (*batch, n, n)
-    held_cross: Array  # (*batch, n, n): sum (y - z) y'
-    held_energy: Array  # (*batch, n): sum (y - z)^2
-    held_rounds: IntArray  # (*batch,)
-    choice: IntArray  # (*batch,): position in the grid
-    adjacency: Array  # of the chosen fit
-    weights: Array
+    held_gram: Finite  # (*batch, n, n)
+    held_cross: Finite  # (*batch, n, n): sum (y - z) y'
+    held_energy: Amount  # (*batch, n): sum (y - z)^2
+    held_rounds: Round  # (*batch,)
+    choice: Annotated[IntArray, Within(0, len(AUTO_GRID) - 1)]  # (*batch,): position in the grid
+    adjacency: Finite  # of the chosen fit
+    weights: Finite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +59,9 @@ class SelfTunedGraph(GraphLearner):
 
     def init(self, problem: Problem, batch: Batch = ()) -> TunedGraph:
         n = problem.n_arms
+        for_grid = problem._replace(reward_range=np.asarray(problem.reward_range, float)[..., None, :])
         return TunedGraph(
-            fits=self.fitter.init(problem, (*batch, len(AUTO_GRID))),
+            fits=self.fitter.init(for_grid, (*batch, len(AUTO_GRID))),
             held_gram=np.zeros((*batch, n, n)),
             held_cross=np.zeros((*batch, n, n)),
             held_energy=np.zeros((*batch, n)),
@@ -102,10 +103,6 @@ class SelfTunedGraph(GraphLearner):
     def gram(self, graph: TunedGraph) -> Array:
         """Held-out rounds included."""
         return np.asarray(graph.fits.gram[..., 0, :, :] + graph.held_gram)
-
-    def scale_penalty(self, graph: TunedGraph, factor: Array) -> None:
-        """Multiply every sparsity of the grid in each row of the batch; in place."""
-        self.fitter.scale_penalty(graph.fits, factor[..., None])
 
     def forget(self, graph: TunedGraph, rows: BoolArray) -> TunedGraph:
         self.fitter.forget(graph.fits, rows)

@@ -83,7 +83,7 @@ def numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bo
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     try:
-        found = column if pa.types.is_float64(column.type) else column.cast(pa.float64())
+        found = column if pa.types.is_float64(column.type) else column.cast(pa.float64(), safe=False)
     except pa.ArrowInvalid:
         import pyarrow.compute as compute  # loaded only when needed: it takes longer than reading most files
 

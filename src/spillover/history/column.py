@@ -43,9 +43,7 @@ class Column:
         from pyarrow import types
 
         kind = self.cells.type
-        return bool(
-            types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_decimal(kind)
-        )
+        return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind))
 
     @cached_property
     def numbers(self) -> Array | Unclear:
@@ -67,7 +65,7 @@ class Column:
             plain = (
                 self.cells.cast(self.cells.type.value_type) if pa.types.is_dictionary(self.cells.type) else self.cells
             )
-            found = as_floats(plain.cast(pa.float64()))
+            found = as_floats(plain.cast(pa.float64(), safe=False))  # rounded, as text is
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None
         commas = self.style.point == "," or "," in self.style.elsewhere  # then 1.234 is not 1 and a bit

@@ -13,7 +13,7 @@ import numpy as np
 
 from spillover.history.cells import not_null
 from spillover.history.column import Column
-from spillover.history.lines import Layout, lines_of, report_broken
+from spillover.history.lines import Layout, lines_of, open_bytes, report_broken
 from spillover.history.parquet_types import is_bytes
 from spillover.history.problems import HistoryError, Problems
 from spillover.history.sheet import typed_cells
@@ -22,6 +22,7 @@ from spillover.history.style import PLAIN_STYLE, Style
 
 INDEX = re.compile(r"__index_level_\d+__")
 MOST_CELLS = 400_000_000  # of a table that is read as a whole
+BLOCK = 4 << 20  # bytes at a time, to count them
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ def frame_of(table: Any, name: str, *, layout: Layout | None = None, first_row: 
         if label is not None:
             columns.append(Column(label, readable_cells(name, label, whole)))
     if table.num_rows * max(len(columns), 1) > MOST_CELLS:
-        raise ValueError(f"{name}: more than {MOST_CELLS:,} cells: must be at most that many (keep the latest rounds)")
+        raise ValueError(too_many_cells(name))
     doubled = {label for label in names if label is not None and names.count(label) > 1}
     if doubled:
         label = min(doubled)
@@ -147,6 +148,8 @@ def readable_cells(name: str, label: str, cells: Any) -> Any:
         raise ValueError(f"{name}: column {label!r} is not all UTF-8: must be UTF-8 text") from None
     if pa.types.is_null(kind):
         return cells.cast(pa.string())
+    if pa.types.is_decimal(kind):
+        return cells.cast(pa.string())  # arrow's own conversion to numbers rounds otherwise than text
     if pa.types.is_nested(kind) or pa.types.is_duration(kind):
         return pa.array([None if one is None else str(one) for one in cells.to_pylist()], pa.string())
     return cells
@@ -178,6 +181,7 @@ def frame_from_csv(
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
+    check_cells(path, name, layout)
     names = [str(k) for k in range(layout.width)]
     raw = pa.OSFile(str(path))
     file = pa.CompressedInputStream(raw, "gzip") if path.suffix == ".gz" else raw
@@ -201,10 +205,24 @@ def frame_from_csv(
     return frame_of(table.rename_columns(list(header)), name, layout=layout)
 
 
+def check_cells(path: Path, name: str, layout: Layout) -> None:
+    """Refuse a CSV file with too many cells before it is read; those of blank rows count too."""
+    separator, cells = layout.separator.encode(), 0
+    with open_bytes(path) as file:
+        while part := file.read(BLOCK):
+            cells += part.count(separator) + part.count(b"\n")
+            if cells > MOST_CELLS:
+                raise ValueError(too_many_cells(name))
+
+
+def too_many_cells(name: str) -> str:
+    return f"{name}: more than {MOST_CELLS:,} cells: must be at most that many (keep the latest rounds)"
+
+
 def csv_error(path: Path, name: str, layout: Layout, error: Exception) -> ValueError:
     """Why a CSV file cannot be read: lines with too many or too few values, or its encoding."""
     problems = Problems()
-    if re.search(r"Expected \d+ columns", str(error)):
+    if re.search(r"Expected \d+ columns|straddling object", str(error)):
         report_broken(layout, problems)
     return problems.error(name, lambda rows: []) if problems.count else unreadable_text(path, error)
 

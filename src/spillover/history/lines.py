@@ -10,6 +10,8 @@ from typing import IO, NamedTuple, cast
 
 from spillover.history.problems import Problems
 
+UNCLOSED = 0  # the number of values in a row of which a quoted one does not end
+
 
 class Layout(NamedTuple):
     """How the lines of a CSV file are read as rows."""
@@ -48,8 +50,8 @@ def quoted_row(lines: Iterable[str], separator: str) -> tuple[int, int]:
     reader = csv.reader(lines, delimiter=separator)
     try:
         return len(next(reader)), reader.line_num
-    except csv.Error:  # a quote that is never closed
-        return 0, reader.line_num
+    except csv.Error:  # more text than a cell has
+        return UNCLOSED, reader.line_num
 
 
 def lines_of(layout: Layout, rows: list[int]) -> list[int | None]:
@@ -67,6 +69,9 @@ def lines_of(layout: Layout, rows: list[int]) -> list[int | None]:
 def report_broken(layout: Layout, problems: Problems) -> None:
     """Report lines with more or fewer values than there are columns."""
     for number, values in row_lines(layout):
+        if values == UNCLOSED:
+            problems.add_text("width", "has a quote that is not closed: must be closed, or doubled", number)
+            return  # what follows is inside of it
         if values != layout.width:
             text = f"has {values} value{'s' if values > 1 else ''}: must have {layout.width}, one for each column"
             problems.add_text("width", text, number)

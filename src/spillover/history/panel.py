@@ -170,7 +170,8 @@ def report_twice(
     problems: Problems,
 ) -> None:
     """No arm twice in a round."""
-    order = np.argsort(keys, kind="stable")
+    named = np.flatnonzero(which >= 0)  # the others are reported already
+    order = named[np.argsort(keys[named], kind="stable")]
     again = np.sort(order[1:][keys[order][1:] == keys[order][:-1]])
     label = "must have one row (add them up, or name the right columns with --columns)"
     problems.add(

@@ -28,12 +28,12 @@ def readable(meaning: str, kind: Any) -> bool:
 
     if types.is_dictionary(kind):
         return readable(meaning, kind.value_type)
-    if is_text(kind) or types.is_null(kind) or types.is_integer(kind):
+    if is_text(kind) or types.is_null(kind) or types.is_integer(kind) or types.is_decimal(kind):
         return True
     if meaning == "round":
         return bool(types.is_floating(kind) or types.is_date(kind) or types.is_timestamp(kind))
     if meaning in ("z", "y"):
-        return bool(types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind))
+        return bool(types.is_floating(kind) or types.is_boolean(kind))
     return bool(types.is_floating(kind) or types.is_boolean(kind))
 
 
@@ -50,10 +50,12 @@ def is_bytes(kind: Any) -> bool:
 
 
 def as_text(path: Path, name: str, column: Any) -> Any:
-    """The column, with texts checked to be UTF-8, and bytes decoded."""
+    """The column, with texts checked to be UTF-8, bytes decoded, and decimal numbers as texts."""
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_decimal(kind):
+        return column.cast(kind).cast(pa.string())  # arrow's own conversion to numbers rounds otherwise than text
     if not is_text(kind):
         return column
     try:

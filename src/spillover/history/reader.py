@@ -13,7 +13,7 @@ from spillover.history.header import MEANINGS, NEEDED
 from spillover.history.plain_form import read_plain
 from spillover.history.problems import HistoryError, Problems
 from spillover.history.record import History
-from spillover.history.source import Opened, open_table, plain_source
+from spillover.history.source import Opened, damaged_parquet, open_table, plain_source
 from spillover.history.style import Style
 from spillover.history.table import Progress
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 POINTS = {"point": ".", "comma": ",", ".": ".", ",": ","}
 ORDERS = ("day-first", "month-first")
+COPIED = 1 << 20  # bytes of standard input at a time
+MOST_INPUT = 4_000_000_000  # bytes of standard input
 CELLS = ("number", "chosen")  # kinds of problems that other ways of writing may explain
 
 
@@ -100,16 +102,27 @@ def read_history(
 
 def read_standard_input(options: Options) -> History:
     """Standard input, kept in a file, as it is read more than once; messages call it stdin."""
-    content = sys.stdin.buffer.read()
+    start = sys.stdin.buffer.read(COPIED)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / ("stdin.gz" if content[:2] == b"\x1f\x8b" else "stdin")
-        path.write_bytes(content)
+        path = Path(folder) / ("stdin.gz" if start[:2] == b"\x1f\x8b" else "stdin")
+        copy_input(path, start)
         try:
             return read_opened(open_table(path, wanted_names(options)), options)
         except HistoryError as error:
             raise error.renamed(str(path), "stdin") from None
         except ValueError as error:
             raise ValueError(str(error).replace(str(path), "stdin")) from None
+
+
+def copy_input(path: Path, start: bytes) -> None:
+    """Write the rest of standard input to a file, part by part: it may be large, or never end."""
+    size, part = 0, start
+    with path.open("wb") as file:
+        while part:
+            size += file.write(part)
+            if size > MOST_INPUT:
+                raise ValueError(f"stdin: more than {MOST_INPUT:,} bytes: must be a file, not standard input")
+            part = sys.stdin.buffer.read(COPIED)
 
 
 def wanted_names(options: Options) -> list[str]:
@@ -210,13 +223,21 @@ def read_any(opened: Opened, options: Options, *, only_blank: bool = False) -> H
 
 def whole_frame(opened: Opened, progress: Progress) -> "Frame":
     """All columns of a table in memory."""
-    from spillover.history.frame import frame_from_csv, frame_of
+    from spillover.history.frame import MOST_CELLS, frame_from_csv, frame_of, too_many_cells
 
     name = str(opened.path)
     if opened.layout is not None:
         return frame_from_csv(opened.path, name, opened.layout, opened.names, progress)
     if opened.table is not None:
         return frame_of(opened.table, name, first_row=opened.first_row)
+    import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    return frame_of(parquet.read_table(opened.path), name)
+    rows = parquet.read_metadata(opened.path).num_rows
+    if rows * max(len(opened.names), 1) > MOST_CELLS:
+        raise ValueError(too_many_cells(name))
+    try:
+        table = parquet.read_table(opened.path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise damaged_parquet(opened.path, error) from None
+    return frame_of(table, name)

@@ -68,4 +68,10 @@ def natural_order(names: list[str]) -> list[int]:
 
 def natural(name: str) -> tuple[Any, ...]:
     parts = re.split(r"(\d+)", name.casefold())
-    return [int(part) if k % 2 else part for k, part in enumerate(parts)], name
+    return [by_size(part) if k % 2 else part for k, part in enumerate(parts)], name
+
+
+def by_size(digits: str) -> tuple[int, str]:
+    """Sorts digits as the number that they are, however many there are."""
+    plain = digits.lstrip("0")
+    return len(plain), plain

@@ -2,6 +2,7 @@
 
 import os
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,9 @@ from spillover.history.sheet import read_sheet
 
 BLOCK = 4 << 20  # bytes of CSV at a time
 LONGEST_HEADER = 1 << 16
+DECOMPRESSED = 1 << 20  # bytes at a time
+MOST_FREELY = 64 << 20  # decompressed bytes that are read from any compressed file
+MOST_EXPANDED = 100  # times the size of a larger one: tables of text shrink to a fifth, and rarely to a fiftieth
 SAMPLED = 20  # lines that tell the separator
 SHEETS = (".xlsx", ".xlsm")
 OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
@@ -69,6 +73,8 @@ def open_table(path: Path, wanted: Sequence[str]) -> Opened:
     declared = lines[0][4:5] if lines[0].lower().startswith("sep=") else ""  # as spreadsheets write it
     separator = declared or separator_of(lines[-1], wanted, rows_below(start, len(lines)))
     header = cells_of(lines[-1], separator)
+    if all_end_in(separator, len(header), rows_below(start, len(lines))):
+        header.append("")  # a column without a name and without values
     return Opened(path, header, Layout(path, len(lines), len(header), separator))
 
 
@@ -76,6 +82,12 @@ def rows_below(start: bytes, skip: int) -> list[str]:
     """The first lines below the header, to tell the separator."""
     lines = re.split(rb"\r\n|\n|\r", start)[skip : skip + SAMPLED]
     return [line.decode(errors="replace") for line in lines if line.strip()]
+
+
+def all_end_in(separator: str, width: int, rows: Sequence[str]) -> bool:
+    """Whether every row has one more separator at its end than the header, as some programs write them."""
+    cells = [cells_of(row, separator) for row in rows]
+    return bool(cells) and all(len(row) == width + 1 and not row[-1] for row in cells)
 
 
 def open_sheet(path: Path) -> Opened:
@@ -114,17 +126,43 @@ def first_bytes(path: Path) -> bytes:
         raise ValueError(f"{path}: is a folder: must be a CSV or Parquet file")
     if not path.is_file() and path.exists():
         raise ValueError(f"{path}: must be a regular file, as it is read more than once")
+    if not path.stat().st_size:  # what the system makes up while it is read has no size either, and perhaps no end
+        return b""
+    check_file_name(path)
     with path.open("rb") as file:
         start = file.read(LONGEST_HEADER)
     if start[:2] != b"\x1f\x8b":
         return start
     if path.suffix != ".gz":
         raise ValueError(f"{path}: is compressed with gzip: its name must end in .csv.gz")
+    return first_decompressed(path)
+
+
+def check_file_name(path: Path) -> None:
+    """Refuse a name in bytes that are not UTF-8, which arrow cannot open."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{path}: must have a name in UTF-8: rename the file") from None
+
+
+def first_decompressed(path: Path) -> bytes:
+    """The first bytes of a compressed file, once all of it was seen to have a sensible size."""
+    most = max(MOST_FREELY, MOST_EXPANDED * path.stat().st_size)
     with open_bytes(path) as file:
         try:
-            return file.read(LONGEST_HEADER)
-        except (OSError, EOFError) as error:
+            start = file.read(LONGEST_HEADER)
+            size = len(start)
+            while part := file.read(DECOMPRESSED):
+                size += len(part)
+                if size > most:
+                    break
+        except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{path}: must be a complete gzip file: {error}") from None
+    if size > most:
+        what = f"expands to more than {MOST_EXPANDED} times its size"
+        raise ValueError(f"{path}: {what}, which no table does: must be one, or not compressed")
+    return start
 
 
 def check_is_table(path: Path, start: bytes) -> None:
@@ -162,7 +200,7 @@ def parquet_names(path: Path) -> list[str]:
     try:
         return list(parquet.read_schema(path).names)
     except (pa.ArrowInvalid, OSError) as error:
-        raise ValueError(f"{path}: must be a complete Parquet file: {error}") from None
+        raise damaged_parquet(path, error) from None
 
 
 class NotPlain(Exception):
@@ -178,12 +216,25 @@ def batches(source: Source, problems: Problems, point: str | None) -> Iterator[B
 
 def memory_batches(source: Source) -> Iterator[Batch]:
     for batch in source.table.to_batches(1 << 18):
-        yield Batch({meaning: batch.column(place) for meaning, place in source.columns.places.items()}, 0)
+        places = source.columns.places.items()
+        yield Batch({meaning: as_text(source.path, meaning, batch.column(place)) for meaning, place in places}, 0)
 
 
 def parquet_batches(source: Source) -> Iterator[Batch]:
+    import pyarrow as pa
     import pyarrow.parquet as parquet
 
+    try:
+        yield from parquet_rows(source, parquet)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise damaged_parquet(source.path, error) from None
+
+
+def damaged_parquet(path: Path, error: Exception) -> ValueError:
+    return ValueError(f"{path}: must be a complete Parquet file: {error}")
+
+
+def parquet_rows(source: Source, parquet: Any) -> Iterator[Batch]:
     with parquet.ParquetFile(source.path) as file:
         names = {meaning: file.schema_arrow.names[place] for meaning, place in source.columns.places.items()}
         rows = max(file.metadata.num_rows, 1)
@@ -203,6 +254,8 @@ def csv_batches(source: Source, layout: Layout, problems: Problems, point: str |
     kinds = dict.fromkeys(wanted, pa.dictionary(pa.int32(), pa.string())) | dict.fromkeys(("z", "y"), pa.float64())
     types = {wanted[meaning]: kinds[meaning] if point else pa.string() for meaning in wanted}
     broken: list[int] = []
+    if point is None:
+        check_utf8(source.path)  # before arrow shows rows of a wrong width to Python, as text
 
     def skip(row: Any) -> str:
         broken.append(row.actual_columns)
@@ -244,6 +297,15 @@ def csv_batches(source: Source, layout: Layout, problems: Problems, point: str |
 
 def unreadable_text(path: Path, error: Exception) -> ValueError:
     """The reason why the text could not be read: almost always its encoding."""
+    try:
+        check_utf8(path)
+    except ValueError as reason:
+        return reason
+    return ValueError(f"{path}: must be valid CSV: {error}")
+
+
+def check_utf8(path: Path) -> None:
+    """Refuse text that is not UTF-8, with the line."""
     number = 0
     with open_bytes(path) as file:
         try:
@@ -251,7 +313,6 @@ def unreadable_text(path: Path, error: Exception) -> ValueError:
                 number += 1
                 line.decode()
         except UnicodeDecodeError:
-            return ValueError(not_utf8(path, number))
-        except (OSError, EOFError) as damage:
-            return ValueError(f"{path}: must be a complete gzip file: {damage}")
-    return ValueError(f"{path}: must be valid CSV: {error}")
+            raise ValueError(not_utf8(path, number)) from None
+        except (OSError, EOFError, zlib.error) as damage:
+            raise ValueError(f"{path}: must be a complete gzip file: {damage}") from None

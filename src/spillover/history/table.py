@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spillover.history.cells import Names, decisions, numbers
+from spillover.history.cells import Names, decisions, not_null, numbers
 from spillover.history.problems import Problems
 from spillover.history.source import NotPlain, Source, batches
 from spillover.types import Array
@@ -15,6 +15,7 @@ from spillover.types import Array
 # A decision from a hundred million rows takes minutes and 6 GB of memory.
 MOST_ROWS = 100_000_000
 MOST_ROUNDS = 2_000_000
+MOST_BLANK = 2_000_000  # rows without any value: a spreadsheet writes a million
 MOST_ARMS = 2_000  # the graph alone takes several arrays of arms * arms numbers
 
 KINDS = {
@@ -90,6 +91,9 @@ def read_rows(
             if name in values:
                 grown[name].add(numbers(values[name], name, problems, row, comma=comma))
         row, seen = row + len(here["round"]), seen + count
+        if seen - row > MOST_BLANK:
+            what = f"more than {MOST_BLANK:,} rows without any value"
+            raise ValueError(f"{source.path}: {what}: must be at most that many")
         if row > MOST_ROWS:
             advice = "keep the latest rounds: old ones hardly matter"
             raise ValueError(f"{source.path}: more than {MOST_ROWS:,} rows: must be at most that many ({advice})")
@@ -107,8 +111,9 @@ def all_empty(values: dict[str, Any], rows: NDArray[np.int64]) -> NDArray[np.boo
     empty = np.ones(len(rows), np.bool_)
     if len(rows):
         for column in values.values():
-            texts = column.take(rows).to_pylist()
-            empty &= [text is None or (isinstance(text, str) and not text.strip()) for text in texts]
+            there = np.flatnonzero(not_null(column)[rows])
+            texts = column.take(rows[there]).to_pylist()
+            empty[there] &= np.array([isinstance(text, str) and not text.strip() for text in texts], np.bool_)
     return empty
 
 

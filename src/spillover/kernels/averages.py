@@ -7,8 +7,8 @@ from numba import boolean, float64, int64
 
 from spillover.kernels.build import gufunc
 
-# Bonuses stop here: above it only their order would matter, and a product with a weight must stay finite.
-LARGEST_BONUS: Final = 1e100
+# An arm whose bonus is so many times the width of the reward range is forgotten: it counts as never observed.
+FORGOTTEN: Final = 1e6
 
 
 @gufunc(
@@ -43,11 +43,15 @@ def discounted_arrival(sums, counts, stamps, x, z, played_at, discount, arrived,
 
 
 @gufunc(
-    (float64[:], float64[:], int64[:], int64, float64, float64, float64, float64, float64, float64[:]),
-    "(n),(n),(n),(),(),(),(),(),()->(n)",
+    (float64[:], float64[:], int64[:], int64, float64, float64, float64, float64, float64, float64[:], float64[:]),
+    "(n),(n),(n),(),(),(),(),(),(),(r)->(n)",
 )
-def upper_index(sums, counts, stamps, now, clock, discount, width, unit, cap, index):
-    """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`; `cap` for arms never observed."""
+def upper_index(sums, counts, stamps, now, clock, discount, width, unit, cap, reward_range, index):
+    """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`; reward_range: that of mean / unit.
+
+    The index is `cap` for an arm that was never observed, or is forgotten.
+    """
+    largest = FORGOTTEN * (reward_range[1] - reward_range[0])
     log_discount = math.log(discount)
     width *= math.log(max(clock, 1.0))
     for i in range(sums.shape[0]):
@@ -57,7 +61,8 @@ def upper_index(sums, counts, stamps, now, clock, discount, width, unit, cap, in
             value = sums[i] / (counts[i] * unit)
             if width > 0.0:
                 growth = math.exp(min(-0.5 * (now - stamps[i]) * log_discount, 700.0))
-                value += min(math.sqrt(width / counts[i]) * growth, LARGEST_BONUS)
+                bonus = math.sqrt(width / counts[i]) * growth
+                value = cap if bonus > largest else value + bonus
             index[i] = min(value, cap)
 
 
@@ -79,30 +84,32 @@ def count_pulls(pulls, stamps, x, played_at, discount, counted, stamped):
 @gufunc(
     (
         *(float64[:], float64[:], int64[:], float64[:], int64[:]),
-        *(int64, float64, float64, float64, float64, float64[:]),
+        *(int64, float64, float64, float64, float64[:], float64[:]),
     ),
-    "(n),(n),(n),(n),(n),(),(),(),(),()->(n)",
+    "(n),(n),(n),(n),(n),(),(),(),(),(r)->(n)",
 )
-def pending_index(sums, counts, stamps, pulls, latest, now, clock, discount, width, top, index):
-    """mean + sqrt(width log(clock) / discounted pulls); `top` is used as the mean of an arm without outcomes.
+def pending_index(sums, counts, stamps, pulls, latest, now, clock, discount, width, reward_range, index):
+    """mean + sqrt(width log(clock) / discounted pulls); the mean of an arm without outcomes is the top of the range.
 
+    The index is infinite for an arm that was never played, or is forgotten.
     A pull counts whether or not its outcome has arrived. An outcome whose round was not recorded as played counts as
     a pull too: the larger of the two numbers is used.
     """
+    largest = FORGOTTEN * (reward_range[1] - reward_range[0])
     log_discount = math.log(discount)
     width *= math.log(max(clock, 1.0))
     for i in range(sums.shape[0]):
         if counts[i] == 0.0 and pulls[i] == 0.0:
             index[i] = math.inf
             continue
-        value = sums[i] / counts[i] if counts[i] > 0.0 else top
+        value = sums[i] / counts[i] if counts[i] > 0.0 else reward_range[1]
         if width > 0.0:
-            bonus = LARGEST_BONUS
+            bonus = math.inf
             if counts[i] > 0.0:
                 growth = math.exp(min(-0.5 * (now - stamps[i]) * log_discount, 700.0))
                 bonus = min(bonus, math.sqrt(width / counts[i]) * growth)
             if pulls[i] > 0.0:
                 growth = math.exp(min(-0.5 * (now - latest[i]) * log_discount, 700.0))
                 bonus = min(bonus, math.sqrt(width / pulls[i]) * growth)
-            value += bonus
+            value = math.inf if bonus > largest else value + bonus
         index[i] = value

@@ -17,7 +17,7 @@ class Kernel(NamedTuple):
     """A kernel that may not be compiled yet."""
 
     file: str  # the file of this folder that declares it, without .py
-    make: Callable[[], np.ufunc]
+    make: Callable[[bool], np.ufunc]  # whether to use Numba's cache
 
 
 KERNELS: dict[str, Kernel] = {}
@@ -33,8 +33,8 @@ def gufunc(signature: tuple[Any, ...], layout: str, writes: tuple[str, ...] = ()
     """
 
     def registered(function: Callable[..., None]) -> Callable[..., None]:
-        def make() -> np.ufunc:
-            ufunc: np.ufunc = guvectorize([signature], layout, writable_args=writes, cache=True)(function).ufunc
+        def make(cached: bool) -> np.ufunc:
+            ufunc: np.ufunc = guvectorize([signature], layout, writable_args=writes, cache=cached)(function).ufunc
             return ufunc
 
         KERNELS[function.__name__] = Kernel(function.__module__.rpartition(".")[2], make)
@@ -46,8 +46,10 @@ def gufunc(signature: tuple[Any, ...], layout: str, writes: tuple[str, ...] = ()
 def build(name: str) -> np.ufunc:
     """A kernel, compiled or from the cache."""
     kernel, folder = KERNELS[name], cache_folder()
+    if folder is None:
+        return kernel.make(False)
     with LOADING, compile_lock(folder, kernel.file), numba_caches_in(folder):
-        return kernel.make()
+        return kernel.make(True)
 
 
 def load(name: str) -> np.ufunc:

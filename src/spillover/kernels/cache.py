@@ -17,8 +17,11 @@ BESIDE_THE_SOURCE = Path(__file__).parent / "__pycache__"
 SECONDS_BETWEEN_TRIES = 0.01
 
 
-def cache_folder() -> Path:
-    """The first folder that can be written: NUMBA_CACHE_DIR, beside the source, the user's cache, a temporary one."""
+def cache_folder() -> Path | None:
+    """The first folder that can be written: NUMBA_CACHE_DIR, beside the source, the user's cache, a temporary one.
+
+    None if there is no such folder: then kernels are compiled in every process.
+    """
     if config.CACHE_DIR and usable(Path(config.CACHE_DIR).absolute()):
         return Path(config.CACHE_DIR).absolute()
     if usable(BESIDE_THE_SOURCE):
@@ -29,15 +32,29 @@ def cache_folder() -> Path:
 
 @cache
 def usable(folder: Path) -> bool:
-    """Whether this process can write there and take its locks; the folder is created if needed."""
+    """Whether this process can write there, and no other user can get in its way; the folder is created if needed."""
     if not folder.is_absolute():  # a user without a home
         return False
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
+        with tempfile.TemporaryFile(dir=folder) as ours:
+            owner = os.fstat(ours.fileno()).st_uid
+        return is_trusted(folder, owner)
     except OSError:
         return False
-    return all(os.access(path, os.R_OK | os.W_OK) for path in folder.glob("spillover-*.lock"))
+
+
+def is_trusted(folder: Path, owner: int) -> bool:
+    """Whether no other user can put code there for this one to load, or hold a lock that this one would wait for."""
+    if os.name == "nt":  # neither owners nor modes
+        return True
+    open_to_all = folder.stat().st_mode & stat.S_IWOTH
+    return not open_to_all and all(is_own(path.lstat(), owner) for path in folder.glob("spillover-*.lock"))
+
+
+def is_own(lock: os.stat_result, owner: int) -> bool:
+    """Whether a lock is a file of this user that no other one can open."""
+    return stat.S_ISREG(lock.st_mode) and lock.st_uid == owner and not lock.st_mode & 0o077
 
 
 @cache
@@ -48,25 +65,31 @@ def user_cache() -> Path:
 
 
 @cache
-def temporary_cache() -> Path:
-    """A folder that only this user can enter, because code is loaded from it.
+def temporary_cache() -> Path | None:
+    """A folder that only this user can enter, because code is loaded from it; None if nothing can be written at all.
 
     It is the same in every process, unless another user has taken its name: then this process gets one of its own.
     """
-    with tempfile.TemporaryFile() as ours:
-        owner = os.fstat(ours.fileno()).st_uid
-    folder = Path(tempfile.gettempdir()) / f"spillover-{owner}"
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    if is_private(folder, owner) and usable(folder):
-        return folder
-    fresh = tempfile.mkdtemp(prefix="spillover-")
+    try:
+        with tempfile.TemporaryFile() as ours:
+            owner = os.fstat(ours.fileno()).st_uid
+        folder = Path(tempfile.gettempdir()) / f"spillover-{owner}"
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        if is_private(folder, owner) and usable(folder):
+            return folder
+        fresh = tempfile.mkdtemp(prefix="spillover-")
+    except OSError:
+        return None
     atexit.register(shutil.rmtree, fresh, ignore_errors=True)
     return Path(fresh)
 
 
 def is_private(folder: Path, owner: int) -> bool:
-    found = folder.lstat()
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:  # whoever had it has removed it
+        return False
     # Windows has neither owners nor modes here, but every user has a temporary folder
     closed = os.name == "nt" or (found.st_uid == owner and not found.st_mode & 0o077)
     return stat.S_ISDIR(found.st_mode) and closed

@@ -91,8 +91,11 @@ def normal(key, call, at_round, purpose, size, out):
 def log_gamma_draw(shape, element, call, at_round, purpose, k0, k1):
     """Logarithm of a Gamma(shape, 1) draw: Marsaglia and Tsang 2000, with their boost below shape 1.
 
-    In logarithms, because draws with a small shape underflow and their ratio would be 0 / 0.
+    In logarithms, because draws with a small shape underflow and their ratio would be 0 / 0. For a shape that is not
+    positive and finite NaN: no draw would ever be accepted.
     """
+    if not 0.0 < shape < math.inf:
+        return math.nan
     boosted = shape if shape >= 1.0 else shape + 1.0
     d = boosted - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)

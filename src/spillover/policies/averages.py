@@ -5,15 +5,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
-from spillover.types import Array, Batch, BoolArray, IntArray
+from spillover.types import Amount, Array, Batch, BoolArray, Finite, IntArray, Round
+
+UNIT_RANGE = np.array([0.0, 1.0])
 
 
 class Averages(NamedTuple):
     """Sums and counts of each arm as of its stamp, so that they never underflow."""
 
-    sums: Array  # (*batch, n): discounted rewards
-    counts: Array  # (*batch, n): discounted observations; 0 only for an arm never observed
-    stamps: IntArray  # (*batch, n): the latest of the arm's rounds that has arrived
+    sums: Finite  # (*batch, n): discounted rewards
+    counts: Amount  # (*batch, n): discounted observations; 0 only for an arm never observed
+    stamps: Round  # (*batch, n): the latest of the arm's rounds that has arrived
 
 
 def empty_averages(n_arms: int, batch: Batch) -> Averages:
@@ -38,9 +40,13 @@ def upper_index(
     discount: Any = 1.0,
     unit: Any = 1.0,
     cap: float = np.inf,
+    reward_range: Array = UNIT_RANGE,
 ) -> Array:
-    """mean / unit + sqrt(width log(clock) / count) at most `cap`; `cap` itself for arms never observed."""
-    return np.asarray(kernels.upper_index(*known, now, clock, discount, width, unit, cap))
+    """mean / unit + sqrt(width log(clock) / count) at most `cap`; `cap` itself for arms never observed, or forgotten.
+
+    reward_range: that of mean / unit. An arm is forgotten if its bonus is a million times as wide.
+    """
+    return np.asarray(kernels.upper_index(*known, now, clock, discount, width, unit, cap, reward_range))
 
 
 def means(known: Averages) -> Array:

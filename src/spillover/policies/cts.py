@@ -1,7 +1,7 @@
 """CTS, combinatorial Thompson sampling (Hüyük and Tekin 2019)."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -18,19 +18,31 @@ from spillover.policies.scale import (
 )
 from spillover.rng import Rng
 from spillover.set_search import top_arms
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import (
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Constant,
+    Explanation,
+    Feedback,
+    IntArray,
+    Problem,
+    Rounds,
+    Within,
+)
 
 
 class CTSState(NamedTuple):
     """Beta posteriors of the arms."""
 
-    rounds: IntArray  # (*batch,)
-    successes: Array  # (*batch, n): 1 + draws that came out as 1
-    failures: Array  # (*batch, n): 1 + draws that came out as 0
+    rounds: Rounds  # (*batch,)
+    successes: Annotated[Array, Within(1)]  # (*batch, n): 1 + draws that came out as 1
+    failures: Annotated[Array, Within(1)]  # (*batch, n): 1 + draws that came out as 0
     scale: Scale
-    weights: Array  # (*batch, n): ones, or the true ones
-    budget: IntArray  # (*batch,)
-    reward_range: Array  # (*batch, 2): of z
+    weights: Constant[Array]  # (*batch, n): ones, or the true ones
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,19 @@ from spillover.policies.scale import (
 )
 from spillover.rng import Rng
 from spillover.set_search import top_arms
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Constant,
+    Explanation,
+    Feedback,
+    IntArray,
+    Problem,
+    Rounds,
+)
 
 WIDTH = 1.5  # of sqrt(3 ln t / (2 T_i))
 
@@ -28,13 +40,13 @@ WIDTH = 1.5  # of sqrt(3 ln t / (2 T_i))
 class CUCBState(NamedTuple):
     """What CUCB has learned."""
 
-    rounds: IntArray  # (*batch,)
-    clock: Array  # (*batch,): the discounted number of rounds
+    rounds: Rounds  # (*batch,)
+    clock: Amount  # (*batch,): the discounted number of rounds
     averages: Averages  # of amounts on the scale
     scale: Scale
-    weights: Array  # (*batch, n): ones, or the true ones
-    budget: IntArray  # (*batch,)
-    reward_range: Array  # (*batch, 2): of z
+    weights: Constant[Array]  # (*batch, n): ones, or the true ones
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
 
 
 def initial_cucb(problem: Problem, batch: Batch, knows_graph: bool) -> CUCBState:
@@ -60,7 +72,7 @@ def learn_cucb(state: CUCBState, feedback: Feedback, discount: Any, knows_graph:
 def explain_cucb(
     state: CUCBState, index: Array, knows_graph: bool, *, discount: Any = 1.0, clock: Any = None, plan: Any = ""
 ) -> Explanation:
-    """The estimates behind the next decision: of y in [0, 1], or of z in its own units if the graph is known."""
+    """The estimates behind the next decision: of y, or of z if the graph is known."""
     return scaled_explanation(
         state.scale,
         state.weights,

@@ -17,7 +17,19 @@ from spillover.policies.graph_policy import (
 )
 from spillover.policies.pending import Pulls
 from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Explanation,
+    Feedback,
+    Finite,
+    IntArray,
+    Problem,
+    Round,
+)
 
 DISCOUNTS = 1.0 - 0.5 ** np.arange(6, 13)  # memories of 64, 128, ..., 4,096 rounds
 EVIDENCE_DISCOUNT = 1.0 - 0.5**11  # the evidence for a discount is itself forgotten, slowly
@@ -26,11 +38,11 @@ EVIDENCE_DISCOUNT = 1.0 - 0.5**11  # the evidence for a discount is itself forgo
 class Candidates(NamedTuple):
     """Every discount's view of the same feedback; sums and counts are as of the arm's stamp, rewards in [0, 1]."""
 
-    sums: Array  # (*batch, discounts, n)
-    counts: Array  # (*batch, discounts, n)
-    stamps: IntArray  # (*batch, n): the latest of the arm's rounds that has arrived
-    evidence: Array  # (*batch, discounts): discounted log-likelihood of its predictions, as of `latest`
-    latest: IntArray  # (*batch,): the latest round that has arrived
+    sums: Amount  # (*batch, discounts, n)
+    counts: Amount  # (*batch, discounts, n)
+    stamps: Round  # (*batch, n): the latest of the arm's rounds that has arrived
+    evidence: Finite  # (*batch, discounts): discounted log-likelihood of its predictions, as of `latest`
+    latest: Round  # (*batch,): the latest round that has arrived
 
 
 class DiscountedTSState(NamedTuple):

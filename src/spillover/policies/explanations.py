@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spillover.policies.scale import Scale
+from spillover.policies.scale import Scale, unit_or_one
 from spillover.types import Array, Explanation
 
 
@@ -37,13 +37,15 @@ def graph_free_explanation(
 def scaled_explanation(
     scale: Scale, weights: Array, knows_graph: bool, *, mean: Array, index: Array, **rest: Any
 ) -> Explanation:
-    """The same for means and indices in [0, 1]; if the policy knows the graph, they are rescaled to rewards z.
+    """The same for means and indices in [0, 1], in the units of the rewards.
 
-    Such a policy knows total effects only: its edges are NaN (unknown), and one unit of each effect counts as direct.
+    Without the graph they are amounts of y above the lowest possible one, as every arm is worth choosing on that scale.
+    A policy that knows the graph has rewards z. It knows total effects only: its edges are NaN (unknown), and one unit
+    of each effect counts as direct.
     """
+    low, unit = scale.low[..., None], unit_or_one(scale)[..., None]
     if not knows_graph:
-        return graph_free_explanation(mean=mean, index=index, **rest)
-    low, unit = scale.low[..., None], scale.unit[..., None]
+        return graph_free_explanation(mean=unit * mean, index=unit * index, **rest)
     unknown = np.full((*index.shape, index.shape[-1]), np.nan)
     return graph_free_explanation(
         mean=low + unit * mean, index=low + unit * index, weights=weights, adjacency=unknown, **rest

@@ -17,7 +17,20 @@ from spillover.policies.scale import (
     unit_or_one,
 )
 from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Constant,
+    Explanation,
+    Feedback,
+    Finite,
+    IntArray,
+    Problem,
+    Rounds,
+)
 
 # Lower bound on probabilities: sums of their inverses must stay finite, even for decisions made by someone else.
 LEAST_PROBABILITY = 1e-100
@@ -26,14 +39,14 @@ LEAST_PROBABILITY = 1e-100
 class FTRLState(NamedTuple):
     """What FTRL has learned."""
 
-    rounds: IntArray  # (*batch,): rounds played
-    losses: Array  # (*batch, n): L, the estimated losses sum 2 (1 - r) / p, on the current scale
-    inverse: Array  # (*batch, n): sum 2 / p: the losses if every reward were 0
+    rounds: Rounds  # (*batch,): rounds played
+    losses: Finite  # (*batch, n): L, the estimated losses sum 2 (1 - r) / p, on the current scale
+    inverse: Amount  # (*batch, n): sum 2 / p: the losses if every reward were 0
     scale: Scale
-    share: Array  # (*batch, n): weight of an arm relative to the largest one
-    mixture: Array  # (*batch,): weight of the regulariser's entropy
-    budget: IntArray  # (*batch,)
-    reward_range: Array  # (*batch, 2): of z
+    share: Constant[Array]  # (*batch, n): weight of an arm relative to the largest one
+    mixture: Constant[Array]  # (*batch,): weight of the regulariser's entropy
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +78,7 @@ class FTRL(ScaledPolicy):
     """
 
     quantity = "probability of being drawn"
+    scores_have_units = False
     randomised = True
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> FTRLState:

@@ -21,7 +21,20 @@ from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
 from spillover.set_search import top_arms
 from spillover.state import repeat_in_place
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, State
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Constant,
+    Explanation,
+    Feedback,
+    IntArray,
+    Problem,
+    Rounds,
+    State,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,12 +113,12 @@ class GraphPolicy(Policy):
 class MeansState(NamedTuple):
     """What has been learned about the arms and the graph."""
 
-    rounds: IntArray  # (*batch,): t, rounds played
-    clock: Array  # (*batch,): m_t, their discounted number
+    rounds: Rounds  # (*batch,): t, rounds played
+    clock: Amount  # (*batch,): m_t, their discounted number
     averages: Averages  # of z
-    plan: BoolArray  # (*batch, n, n): H; plan[t] is the decision of round t + 1
-    budget: IntArray  # (*batch,)
-    reward_range: Array  # (*batch, 2): of z
+    plan: Constant[BoolArray]  # (*batch, n, n): H; plan[t] is the decision of round t + 1
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
     graph: Any
     pulls: Any = NoPulls()  # of all rounds played, if the policy counts pulls in flight
 
@@ -115,9 +128,20 @@ class MeansOnGraph(GraphPolicy):
     """Ranks arms by the weights of a learned graph times an index of discounted means; a subclass defines `index`.
 
     The first n rounds follow the initialisation matrix H of the paper. Feedback is weighted by the time of its action.
+
+    unit: the reward that counts as 1 in the exploration bonus and in the graph's sparsity. By default it is the width
+        of the problem's reward_range, so that decisions do not depend on the units of the rewards. The paper has 1.
     """
 
+    unit: float | None = None
+
     discount = 1.0  # gamma; policies with a discount make it a field
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.unit is not None:
+            validate.require(np.ndim(self.unit) == 0, "unit", self.unit, "a single number, or None")
+            validate.number("unit", self.unit, "a finite number > 0, or None", low=0, high=np.inf, open_ends=True)
 
     @abstractmethod
     def index(self, state: MeansState) -> Array:
@@ -125,7 +149,14 @@ class MeansOnGraph(GraphPolicy):
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
         check_grid(self, batch)
-        return initial_state(self.graph, problem, rng, batch)
+        state = initial_state(self.graph, problem, rng, batch)
+        if self.unit is None:
+            return state
+        return state._replace(graph=self.graph.init(problem._replace(reward_range=(0.0, self.unit)), batch))
+
+    def reward_unit(self, state: MeansState) -> Array:
+        """What counts as a reward of 1, (*batch,)."""
+        return range_width(state.reward_range) if self.unit is None else np.full(state.rounds.shape, float(self.unit))
 
     def select(self, state: MeansState, rng: Rng) -> Choice:
         return choose_by_scores(state, self.index(state), self.graph, rng)
@@ -174,6 +205,11 @@ def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batc
         reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         graph=learner.init(problem, batch),
     )
+
+
+def range_width(reward_range: Array) -> Array:
+    """(*batch,)"""
+    return np.asarray(reward_range[..., 1] - reward_range[..., 0])
 
 
 def scores(weights: Array, index: Array) -> Array:

@@ -6,7 +6,19 @@ import numpy as np
 
 from spillover.policies.switching_state import HYPOTHESES, SHARES
 from spillover.state import repeat_in_place
-from spillover.types import Array, Batch, BoolArray, IntArray
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Constant,
+    Finite,
+    IntArray,
+    Likelihood,
+    Probability,
+    Round,
+    Rounds,
+)
 
 PRIOR_DEVIATION = 1.0 / np.sqrt(12.0)  # of an own effect, in units of the range: as if uniform on the range
 BASELINE_DEVIATION = 10.0  # prior of baselines, in units of the range
@@ -25,44 +37,44 @@ class Belief(NamedTuple):
     context again for the effects), the arm's own outcome, and the doses of all arms.
     """
 
-    change_round: IntArray  # (*batch, k): r; 0 for the hypothesis that nothing has ever changed
-    mass: Array  # (*batch, k, shares): joint probability of r and of the share of arms that changed at r
-    base: Array  # (*batch, k, n, m): average observation before r
-    base_share: Array  # (*batch, k, n): the share of the prior in what was known before r
-    base_mean: Array  # (*batch, k, n): the own effect before r, under the present graph
-    base_weight: Array  # (*batch, k, n): observations that this is worth
-    sums: Array  # (*batch, n, m): of all observations of an arm
-    sums_at: Array  # (*batch, k, n, m): the same at r
-    total: Array  # (*batch, n): sum of the own effects, under the present graph
-    total_at: Array  # (*batch, k, n)
-    weight: Array  # (*batch, n): number of observations
-    weight_at: Array  # (*batch, k, n)
-    ratio: Array  # (*batch, k, n): likelihood ratio of the observations since r, changed against unchanged
-    idle_prior: Array  # (*batch, k, n): prior probability of each arm, if the change was of one idle arm
-    changed: Array  # (*batch, k, n): probability under r that the arm changed at r
-    seen: IntArray  # (*batch, n): latest round of play with an observation of the arm
-    latest: IntArray  # (*batch, 1): latest round of play of which an outcome has arrived
-    detected: IntArray  # (*batch, 2): changes detected so far, and the likeliest round of the last one
+    change_round: Round  # (*batch, k): r; 0 for the hypothesis that nothing has ever changed
+    mass: Probability  # (*batch, k, shares): joint probability of r and of the share of arms that changed at r
+    base: Finite  # (*batch, k, n, m): average observation before r
+    base_share: Finite  # (*batch, k, n): the share of the prior in what was known before r
+    base_mean: Finite  # (*batch, k, n): the own effect before r, under the present graph
+    base_weight: Finite  # (*batch, k, n): observations that this is worth
+    sums: Finite  # (*batch, n, m): of all observations of an arm
+    sums_at: Finite  # (*batch, k, n, m): the same at r
+    total: Finite  # (*batch, n): sum of the own effects, under the present graph
+    total_at: Finite  # (*batch, k, n)
+    weight: Amount  # (*batch, n): number of observations
+    weight_at: Amount  # (*batch, k, n)
+    ratio: Likelihood  # (*batch, k, n): likelihood ratio of the observations since r, changed against unchanged
+    idle_prior: Probability  # (*batch, k, n): prior probability of each arm, if the change was of one idle arm
+    changed: Probability  # (*batch, k, n): probability under r that the arm changed at r
+    seen: Round  # (*batch, n): latest round of play with an observation of the arm
+    latest: Round  # (*batch, 1): latest round of play of which an outcome has arrived
+    detected: Round  # (*batch, 2): changes detected so far, and the likeliest round of the last one
 
 
 class Equations(NamedTuple):
     """Estimates of the structural equations, with d = n + p + q coefficients each."""
 
-    coefficients: Array  # (*batch, n, d): edges, baseline and what context does to it, what context does to the effect
-    edge_variance: Array  # (*batch, n, n)
-    slope: Array  # (*batch, n, p + q, n): by how much a larger edge lowers the other coefficients
-    rest_covariance: Array  # (*batch, n, p + q, p + q): of the other coefficients, given the edges
-    noise: Array  # (*batch, n, 2): variance of an equation's error, while its arm is not chosen and while it is
-    pooled: Array  # (*batch, 2): variance of an observed effect, over all arms; the unit of all priors, from the data
-    total_effects: Array  # (*batch, n, n): (I - A)^-1
-    weights: Array  # (*batch, n): its column sums
-    weight_variance: Array  # (*batch, n)
-    probability: Array  # (*batch, n, n): of each edge
-    trust: Array  # (*batch, n): between 0, two-stage least squares, and 1, least squares
-    covariance: Array  # (*batch, n, n, n): of the edges into an arm
-    site_precision: Array  # (*batch, n, n): of the normal factor that stands for the prior of an edge
-    site_product: Array  # (*batch, n, n): its mean times this precision
-    evidence: Array  # (*batch, n, 2): for hidden common causes, beyond what is expected without; this expectation
+    coefficients: Finite  # (*batch, n, d): edges, baseline and what context does to it, what context does to the effect
+    edge_variance: Amount  # (*batch, n, n)
+    slope: Finite  # (*batch, n, p + q, n): by how much a larger edge lowers the other coefficients
+    rest_covariance: Finite  # (*batch, n, p + q, p + q): of the other coefficients, given the edges
+    noise: Amount  # (*batch, n, 2): variance of an equation's error, while its arm is not chosen and while it is
+    pooled: Amount  # (*batch, 2): variance of an observed effect, over all arms; the unit of all priors, from the data
+    total_effects: Finite  # (*batch, n, n): (I - A)^-1
+    weights: Finite  # (*batch, n): its column sums
+    weight_variance: Amount  # (*batch, n)
+    probability: Probability  # (*batch, n, n): of each edge
+    trust: Probability  # (*batch, n): between 0, two-stage least squares, and 1, least squares
+    covariance: Finite  # (*batch, n, n, n): of the edges into an arm
+    site_precision: Finite  # (*batch, n, n): of the normal factor that stands for the prior of an edge
+    site_product: Finite  # (*batch, n, n): its mean times this precision
+    evidence: Finite  # (*batch, n, 2): for hidden common causes, beyond what is expected without; this expectation
 
 
 class Shocks(NamedTuple):
@@ -71,10 +83,10 @@ class Shocks(NamedTuple):
     Products: of the errors of arms i and j, of i and i, of j and j, and the rounds; they fade with every solution.
     """
 
-    free_products: Array  # (*batch, n, n, 4): rounds in which neither was chosen
-    chosen_products: Array  # (*batch, n, n, 4): rounds in which only i was chosen
-    shared: Array  # (*batch, n, n): covariances of errors if neither is chosen
-    shared_chosen: Array  # (*batch, n, n): if only i is chosen
+    free_products: Finite  # (*batch, n, n, 4): rounds in which neither was chosen
+    chosen_products: Finite  # (*batch, n, n, 4): rounds in which only i was chosen
+    shared: Finite  # (*batch, n, n): covariances of errors if neither is chosen
+    shared_chosen: Finite  # (*batch, n, n): if only i is chosen
 
 
 class Statistics(NamedTuple):
@@ -83,48 +95,48 @@ class Statistics(NamedTuple):
     f are the regressors, q the instruments (what the decision moves the outcomes by), y the outcome less its shock.
     """
 
-    ff: Array  # (*batch, n, 2, d, d)
-    qf: Array
-    qq: Array
-    fy: Array  # (*batch, n, 2, d)
-    qy: Array
-    yy: Array  # (*batch, n, 2)
-    rounds: Array  # (*batch, n, 2): their number
-    squares: Array  # (*batch, n, 2): of the residuals
-    freedom: Array  # (*batch, n, 2): their number, uncertain ones counted less
-    moments: Array  # (*batch, n, 3): number, mean and sum of squared deviations of each arm's outcomes
-    decisions: Array  # (*batch, n): sum of the doses of each arm
-    learned: IntArray  # (*batch, 1): rounds learned
+    ff: Finite  # (*batch, n, 2, d, d)
+    qf: Finite
+    qq: Finite
+    fy: Finite  # (*batch, n, 2, d)
+    qy: Finite
+    yy: Finite  # (*batch, n, 2)
+    rounds: Amount  # (*batch, n, 2): their number
+    squares: Amount  # (*batch, n, 2): of the residuals
+    freedom: Amount  # (*batch, n, 2): their number, uncertain ones counted less
+    moments: Finite  # (*batch, n, 3): number, mean and sum of squared deviations of each arm's outcomes
+    decisions: Amount  # (*batch, n): sum of the doses of each arm
+    learned: Round  # (*batch, 1): rounds learned
 
 
 class Reduced(NamedTuple):
     """Sums of the regression of all outcomes on decisions and context, without a graph, since the last change."""
 
-    gram: Array  # (*batch, s, s): regressors (1 and context, dose of each arm, dose times context)
-    products: Array  # (*batch, n, s): of outcomes and regressors
-    squares: Array  # (*batch, n, n): of outcomes
-    rounds: Array  # (*batch, 1)
-    chosen: Array  # (*batch, n): rounds with each arm
-    levels: Array  # (*batch, n + 2, n, 6): number, mean and squared deviations of each outcome, of their sum and of the
-    # sum of all other arms, in rounds with and without each arm
-    changes: IntArray  # (*batch, 1): changes detected so far
+    gram: Finite  # (*batch, s, s): regressors (1 and context, dose of each arm, dose times context)
+    products: Finite  # (*batch, n, s): of outcomes and regressors
+    squares: Finite  # (*batch, n, n): of outcomes
+    rounds: Amount  # (*batch, 1)
+    chosen: Amount  # (*batch, n): rounds with each arm
+    levels: Finite  # (*batch, n + 2, n, 6): number, mean and squared deviations of each outcome, of their sum and of
+    # the sum of all other arms, in rounds with and without each arm
+    changes: Round  # (*batch, 1): changes detected so far
 
 
 class InstrumentalState(NamedTuple):
     """What InstrumentalSEM has learned; outcomes are in units of the width of the reward range."""
 
-    rounds: IntArray  # (*batch,): rounds played
-    budget: IntArray  # (*batch,)
-    reward_range: Array  # (*batch, 2): of z
-    last_pull: IntArray  # (*batch, n): its round
-    in_flight: Array  # (*batch, n): pulls whose outcome is still expected
-    longest_delay: Array  # (*batch,): of recent arrivals; old extremes decay
-    context: Array  # (*batch, 1 + k): 1 and the context of the coming round
-    prior: Array  # (*batch, 2): mean and deviation of an own effect
-    reference: Array  # (*batch, n, 2): first outcome of each arm, which others are compared with; 1 if there is one
-    allowed: BoolArray  # (*batch, n, n): edges that may exist
-    ordered: BoolArray  # (*batch,): whether the order of the arms is known
-    solved: IntArray  # (*batch, 1): rounds learned when the equations were last solved
+    rounds: Rounds  # (*batch,): rounds played
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
+    last_pull: Round  # (*batch, n): its round
+    in_flight: Amount  # (*batch, n): pulls whose outcome is still expected
+    longest_delay: Amount  # (*batch,): of recent arrivals; old extremes decay
+    context: Finite  # (*batch, 1 + k): 1 and the context of the coming round
+    prior: Finite  # (*batch, 2): mean and deviation of an own effect
+    reference: Finite  # (*batch, n, 2): first outcome of each arm, which others are compared with; 1 if there is one
+    allowed: Constant[BoolArray]  # (*batch, n, n): edges that may exist
+    ordered: Constant[BoolArray]  # (*batch,): whether the order of the arms is known
+    solved: Round  # (*batch, 1): rounds learned when the equations were last solved
     belief: Belief
     equations: Equations
     statistics: Statistics

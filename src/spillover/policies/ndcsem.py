@@ -19,11 +19,12 @@ class NDCSEM(MeansOnGraph):
 
     discount: gamma, in (0, 1): how fast the past fades. The bonus of an arm not played for k rounds grows as
         gamma^(-k/2), so discount and exploration together set how often idle arms are tried again.
-    exploration: xi >= 0: size of the exploration bonus 2 sqrt(xi (s+1) log(m) / M).
+    exploration: xi >= 0: size of the exploration bonus 2 sqrt(xi (s+1) log(m) / M), in units of `unit`.
     pending: count pulls in flight too: M becomes the discounted number of all pulls, arrived or in flight, so that an
         arm is not tried over and over until its first outcome arrives. The mean of an arm in flight that was never
         observed is the top of the reward range. Pulls whose feedback never arrives fade like all others, so they hold
         an arm back only for a while.
+    unit: the reward that counts as 1, see `MeansOnGraph`: by default the width of the problem's reward_range.
     graph: how the graph is learned: a name ("sparse", "self-tuned", "payoff", "instrument", "adaptive", "none") or a
         graph learner with its parameters, such as SparseGraph(sparsity=0.01, signed=True); see docs/graph.md.
 
@@ -58,12 +59,14 @@ class NDCSEM(MeansOnGraph):
 
     def index(self, state: MeansState) -> Array:
         """E (eq. UCB): the discounted mean plus the bonus; +inf for arms never observed (`pending`: played)."""
-        known = state.averages
-        shared = {"width": 4.0 * self.exploration * (state.budget + 1), "discount": self.discount}
+        known, unit = state.averages, self.reward_unit(state)
+        width = 4.0 * self.exploration * (state.budget + 1)
+        shared: dict[str, Any] = {"width": width, "discount": self.discount, "unit": unit}
         if self.pending:
-            top = state.reward_range[..., 1]
-            return pending_index(known, state.pulls, state.rounds, state.clock, top=top, **shared)
-        return upper_index(known, state.rounds, state.clock, **shared)
+            shared["reward_range"] = state.reward_range
+            return pending_index(known, state.pulls, state.rounds, state.clock, **shared)
+        shared["reward_range"] = state.reward_range / unit[..., None]
+        return upper_index(known, state.rounds, state.clock, **shared) * unit[..., None]
 
     def played(self, state: MeansState, x: BoolArray) -> MeansState:
         state = advance_round(state, x, self.discount)

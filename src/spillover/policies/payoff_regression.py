@@ -11,7 +11,22 @@ from spillover.policies.intervals import around
 from spillover.policies.switching import HAZARD, IDLE_HAZARD, RECENT, fading
 from spillover.rng import Rng
 from spillover.set_search import top_arms
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Constant,
+    Explanation,
+    Feedback,
+    Finite,
+    IntArray,
+    Probability,
+    Problem,
+    Round,
+    Rounds,
+)
 
 HYPOTHESES = 20  # about the time of the last change; a new one replaces the least probable
 HORIZON = 50.0  # rounds over which a better arm pays off
@@ -24,23 +39,23 @@ BASELINE_SCALE = 100.0  # prior variance of the baseline and of what context add
 class PayoffState(NamedTuple):
     """What PayoffRegression has learned; coefficients are of (x, x times each context column, 1, context)."""
 
-    rounds: IntArray  # (*batch,): rounds played
-    budget: IntArray  # (*batch,)
-    last_pull: IntArray  # (*batch, n): its round
-    in_flight: Array  # (*batch, n): pulls whose outcome is still expected
-    longest_delay: Array  # (*batch,)
-    seen: IntArray  # (*batch, n): latest round of play of each arm whose outcome has arrived
-    pulls: Array  # (*batch, n): outcomes that have arrived of rounds with the arm
-    context: Array  # (*batch, k): of the coming round
-    prior_mean: Array  # (*batch, d)
-    prior_variance: Array  # (*batch, d)
-    change_round: IntArray  # (*batch, hypotheses): of the last change; 0 if nothing has ever changed
-    mass: Array  # (*batch, hypotheses): probability
-    mean: Array  # (*batch, hypotheses, d)
-    cover: Array  # (*batch, hypotheses, d, d): covariance, in units of the noise variance
-    noise: Array  # (*batch, 2): sum of squared errors, and their number
-    latest: IntArray  # (*batch, 1): latest round of play whose outcome has arrived
-    detected: IntArray  # (*batch, 2): changes detected so far, and the likeliest round of the last one
+    rounds: Rounds  # (*batch,): rounds played
+    budget: Constant[IntArray]  # (*batch,)
+    last_pull: Round  # (*batch, n): its round
+    in_flight: Amount  # (*batch, n): pulls whose outcome is still expected
+    longest_delay: Amount  # (*batch,)
+    seen: Round  # (*batch, n): latest round of play of each arm whose outcome has arrived
+    pulls: Amount  # (*batch, n): outcomes that have arrived of rounds with the arm
+    context: Finite  # (*batch, k): of the coming round
+    prior_mean: Finite  # (*batch, d)
+    prior_variance: Amount  # (*batch, d)
+    change_round: Round  # (*batch, hypotheses): of the last change; 0 if nothing has ever changed
+    mass: Probability  # (*batch, hypotheses): probability
+    mean: Finite  # (*batch, hypotheses, d)
+    cover: Finite  # (*batch, hypotheses, d, d): covariance, in units of the noise variance
+    noise: Amount  # (*batch, 2): sum of squared errors, and their number
+    latest: Round  # (*batch, 1): latest round of play whose outcome has arrived
+    detected: Round  # (*batch, 2): changes detected so far, and the likeliest round of the last one
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,14 +11,14 @@ import numpy as np
 
 from spillover import kernels
 from spillover.policies.averages import Averages, counts_now
-from spillover.types import Array, Batch, BoolArray, IntArray
+from spillover.types import Amount, Array, Batch, BoolArray, IntArray, Round
 
 
 class Pulls(NamedTuple):
     """Discounted pulls of each arm as of its stamp, whether or not their outcomes have arrived."""
 
-    counts: Array  # (*batch, n)
-    stamps: IntArray  # (*batch, n): the latest of the arm's rounds
+    counts: Amount  # (*batch, n)
+    stamps: Round  # (*batch, n): the latest of the arm's rounds
 
 
 class NoPulls(NamedTuple):
@@ -36,10 +36,23 @@ def count_pulls(pulls: Pulls, x: BoolArray, played_at: IntArray, discount: Any) 
 
 
 def pending_index(
-    known: Averages, pulls: Pulls, now: IntArray, clock: Any, *, width: Any, discount: Any, top: Array
+    known: Averages,
+    pulls: Pulls,
+    now: IntArray,
+    clock: Any,
+    *,
+    width: Any,
+    discount: Any,
+    reward_range: Array,
+    unit: Array,
 ) -> Array:
-    """mean + sqrt(width log(clock) / pulls); the mean is `top` without outcomes; +inf for an arm never played."""
-    return np.asarray(kernels.pending_index(*known, *pulls, now, clock, discount, width, top))
+    """mean + unit sqrt(width log(clock) / pulls); +inf for an arm never played, or forgotten (as in `upper_index`).
+
+    The mean of an arm without outcomes is the top of the range.
+    """
+    scaled, ends = known._replace(sums=known.sums / unit[..., None]), reward_range / unit[..., None]
+    index = kernels.pending_index(*scaled, *pulls, now, clock, discount, width, ends)
+    return np.asarray(index * unit[..., None])
 
 
 def in_flight(known: Averages, pulls: Pulls, now: IntArray, discount: Any) -> Array:

@@ -9,15 +9,27 @@ from spillover import validate
 from spillover.contracts import Policy, ScoredWorld
 from spillover.policies.explanations import graph_free_explanation
 from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import (
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Constant,
+    Explanation,
+    Feedback,
+    IntArray,
+    Problem,
+    Round,
+    Rounds,
+)
 
 
 class CountState(NamedTuple):
     """The number of rounds played, and the latest round whose outcome has arrived."""
 
-    rounds: IntArray  # (*batch,)
-    latest: IntArray  # (*batch,), or (*batch, n) for each arm: 0 while nothing has arrived
-    shape: IntArray  # (*batch, 2): number of arms, budget
+    rounds: Rounds  # (*batch,)
+    latest: Round  # (*batch,), or (*batch, n) for each arm: 0 while nothing has arrived
+    shape: Constant[IntArray]  # (*batch, 2): number of arms, budget
 
     @property
     def budget(self) -> IntArray:
@@ -79,6 +91,7 @@ class Uniform(Counting):
     """Plays a uniformly random set every round."""
 
     quantity = "rank in a random order"
+    scores_have_units = False
 
     def select(self, state: CountState, rng: Rng) -> Choice:
         return Choice(random_set(state, rng))

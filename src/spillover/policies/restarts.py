@@ -1,7 +1,7 @@
 """Restarts after a likelihood-ratio test, as in GLR-CUCB (Zhou, Wang, Varshney and Lim 2020), for CUCB and SEM-UCB."""
 
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,12 +16,26 @@ from spillover.policies.graph_policy import (
     choose_by_scores,
     explanation,
     initial_state,
+    range_width,
 )
 from spillover.policies.scale import ScaledPolicy, amounts_above_low, ranking, unit_or_one
 from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
 from spillover.set_search import top_arms
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Explanation,
+    Feedback,
+    Finite,
+    IntArray,
+    Problem,
+    Round,
+    Within,
+)
 
 BUCKETS = 64
 FORCED = "a forced trial: each arm is tried from time to time, so that its changes are detected"
@@ -30,11 +44,11 @@ FORCED = "a forced trial: each arm is tried from time to time, so that its chang
 class Detector(NamedTuple):
     """The rewards of each arm since the last restart, in buckets."""
 
-    counts: Array  # (*batch, n, buckets)
-    totals: Array  # (*batch, n, buckets)
-    used: IntArray  # (*batch, n)
-    restart: IntArray  # (*batch,): rounds played at the last restart
-    alarms: IntArray  # (*batch,): how many restarts there were
+    counts: Amount  # (*batch, n, buckets)
+    totals: Finite  # (*batch, n, buckets)
+    used: Annotated[IntArray, Within(0, BUCKETS)]  # (*batch, n)
+    restart: Round  # (*batch,): rounds played at the last restart
+    alarms: Round  # (*batch,): how many restarts there were
 
 
 Base = TypeVar("Base", CUCBState, MeansState)
@@ -207,7 +221,8 @@ class GLRSEMUCB(GraphPolicy):
     def index(self, state: GLRSEMUCBState) -> Array:
         base = state.base
         since = base.clock - state.detector.restart
-        return upper_index(base.averages, base.rounds, since, width=base.budget + 1.0)
+        unit = range_width(base.reward_range)
+        return upper_index(base.averages, base.rounds, since, width=base.budget + 1.0, unit=unit) * unit[..., None]
 
     def select(self, state: GLRSEMUCBState, rng: Rng) -> Choice:
         base = state.base
@@ -225,10 +240,9 @@ class GLRSEMUCB(GraphPolicy):
         played_at = base.rounds - feedback.age
         learn(base.averages, feedback.x, feedback.z, played_at, 1.0, feedback.arrived)
         base = base._replace(graph=self.absorb(base.graph, feedback, played_at))
-        low, high = base.reward_range[..., 0], base.reward_range[..., 1]
-        above = np.where(feedback.x, feedback.z - low[..., None], 0.0)
-        now, level = base.rounds, self.false_alarms
-        detector = test_for_change(state.detector, base.averages, feedback, above, high - low, now, level)
+        above = np.where(feedback.x, feedback.z - base.reward_range[..., :1], 0.0)
+        unit, now, level = range_width(base.reward_range), base.rounds, self.false_alarms
+        detector = test_for_change(state.detector, base.averages, feedback, above, unit, now, level)
         return GLRSEMUCBState(base, detector)
 
     def solve(self, state: GLRSEMUCBState) -> GLRSEMUCBState:

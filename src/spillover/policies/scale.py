@@ -11,7 +11,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import EXPECTED_EFFECT, Policy
-from spillover.types import Array, Batch, BoolArray, Feedback, Problem
+from spillover.types import Amount, Array, Batch, BoolArray, Constant, Feedback, Finite, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,16 +34,16 @@ class ScaledPolicy(Policy):
 
     @property
     def quantity(self) -> str:
-        own = "expected overall reward of the arm itself, on a scale from 0 to 1"
+        own = "expected overall reward of the arm itself, above the lowest possible one"
         return EXPECTED_EFFECT if self.knows_graph else own
 
 
 class Scale(NamedTuple):
     """Rewards are stored as amounts above `low`; an amount of `unit` is a reward of 1."""
 
-    low: Array  # (*batch,)
-    unit: Array  # (*batch,): without a declared range the largest amount so far, 0 before the first
-    declared: BoolArray  # (*batch,)
+    low: Finite  # (*batch,)
+    unit: Amount  # (*batch,): without a declared range the largest amount so far, 0 before the first
+    declared: Constant[BoolArray]  # (*batch,)
 
 
 def initial_scale(problem: Problem, batch: Batch, knows_graph: bool) -> Scale:

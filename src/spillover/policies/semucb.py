@@ -14,7 +14,7 @@ class SEMUCB(MeansOnGraph):
     Initialisation and graph learning are those of NDC-SEM, whose index tends to this one at delay 0 and exploration
     1/4 as the discount tends to 1.
 
-    graph: how the graph is learned, as in `NDCSEM`.
+    unit, graph: as in `NDCSEM`.
 
     >>> import spillover as sp
     >>> run = sp.simulate(SEMUCB(), sp.SyntheticSEM(horizon=300, changes=()), 10, replications=2)
@@ -23,4 +23,6 @@ class SEMUCB(MeansOnGraph):
     """
 
     def index(self, state: MeansState) -> Array:
-        return upper_index(state.averages, state.rounds, state.clock, width=state.budget + 1.0)
+        unit = self.reward_unit(state)
+        index = upper_index(state.averages, state.rounds, state.clock, width=state.budget + 1.0, unit=unit)
+        return index * unit[..., None]

@@ -14,7 +14,19 @@ from spillover.policies.averages import Averages, counts_now, empty_averages, le
 from spillover.policies.explanations import graph_free_explanation
 from spillover.rng import Rng
 from spillover.set_search import top_arms
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Constant,
+    Explanation,
+    Feedback,
+    IntArray,
+    Problem,
+    Rounds,
+)
 
 MOST_SETS = 100_000
 
@@ -22,12 +34,12 @@ MOST_SETS = 100_000
 class SuperArmState(NamedTuple):
     """What has been learned about each set."""
 
-    rounds: IntArray  # (*batch,)
-    clock: Array  # (*batch,)
+    rounds: Rounds  # (*batch,)
+    clock: Amount  # (*batch,)
     averages: Averages  # of the payoff of each set, (*batch, sets)
-    members: BoolArray  # (*batch, sets, n)
-    scale: Array  # (*batch,): an upper bound on the payoff
-    reward_range: Array  # (*batch, 2): of z
+    members: Constant[BoolArray]  # (*batch, sets, n)
+    scale: Amount  # (*batch,): an upper bound on the payoff
+    reward_range: Constant[Array]  # (*batch, 2): of z
 
     @property
     def budget(self) -> IntArray:
@@ -53,7 +65,7 @@ class SuperArmUCB(Policy):
     explains = True
     needs_rewards = False
     needs_outcomes = False
-    quantity = "payoff of the best set with the arm, on the scale of the largest possible payoff"
+    quantity = "payoff of the best set with the arm"
     grids = ("discount", "exploration")
 
     def __post_init__(self) -> None:
@@ -69,7 +81,7 @@ class SuperArmUCB(Policy):
         members = np.zeros((sets, n), np.bool_)
         chosen = np.array(list(combinations(range(n), problem.budget)))
         np.put_along_axis(members, chosen, True, axis=-1)
-        overall = np.asarray((0.0, 1.0) if problem.overall_range is None else problem.overall_range, float)
+        overall = np.asarray(problem.reward_range if problem.overall_range is None else problem.overall_range, float)
         return SuperArmState(
             rounds=np.zeros(batch, np.int64),
             clock=np.zeros(batch),
@@ -119,11 +131,10 @@ class SuperArmUCB(Policy):
         chosen = np.take_along_axis(state.members, place[..., None, None], axis=-2)[..., 0, :]
         within = np.where(state.members, index[..., None], -np.inf).argmax(axis=-2)
         best = np.where(chosen, place[..., None], within)  # (*batch, n): ties go to the set that is played
-        mean = means(state.averages) / state.scale[..., None]
         count = counts_now(state.averages, state.rounds, self.discount)
         return graph_free_explanation(
-            mean=np.take_along_axis(mean, best, axis=-1),
+            mean=np.take_along_axis(means(state.averages), best, axis=-1),
             count=np.take_along_axis(count, best, axis=-1),
             clock=state.clock,
-            index=np.take_along_axis(index, best, axis=-1),
+            index=np.take_along_axis(index, best, axis=-1) * state.scale[..., None],
         )

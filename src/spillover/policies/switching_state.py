@@ -4,7 +4,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.types import Array, Batch, IntArray
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    Constant,
+    Finite,
+    IntArray,
+    Likelihood,
+    Probability,
+    Round,
+    Rounds,
+)
 
 HYPOTHESES = 20  # about the time of the last change; a new one replaces the least probable
 SHARES = np.array([0.0, 0.2, 0.9])  # of the arms that a change affects; the first is for changes of one idle arm
@@ -17,47 +28,47 @@ DRIFT_PRIOR = 0.1  # probability that the means of a world drift
 class Belief(NamedTuple):
     """The posterior over the hypotheses "the last change was at round r", with Beta counts (ones, zeros)."""
 
-    change_round: IntArray  # (*batch, k): r; 0 for the hypothesis that nothing has ever changed
-    mass: Array  # (*batch, k, shares): joint probability of r and of the share of arms that changed at r
-    counts_unchanged: Array  # (*batch, k, n, 2): counts of an arm if it did not change at r
-    counts_since: Array  # (*batch, k, n, 2): counts since r
-    ratio: Array  # (*batch, k, n): likelihood ratio of the rewards since r, changed against unchanged
-    idle_prior: Array  # (*batch, k, n): prior probability of each arm, if the change was of one idle arm
-    changed: Array  # (*batch, k, n): probability under r that the arm changed at r
-    seen: IntArray  # (*batch, n): latest round of play with a reward of the arm
-    latest: IntArray  # (*batch, 1): latest round of play whose outcome has arrived
-    detected: IntArray  # (*batch, 2): changes detected so far, and the likeliest round of the last one
-    spread: Array  # (*batch, 2): sums of m (1 - m) and of z (1 - z), which give the precision of a reward
-    changes: Array  # (*batch, k): expected number of changes, that at r included
+    change_round: Round  # (*batch, k): r; 0 for the hypothesis that nothing has ever changed
+    mass: Probability  # (*batch, k, shares): joint probability of r and of the share of arms that changed at r
+    counts_unchanged: Amount  # (*batch, k, n, 2): counts of an arm if it did not change at r
+    counts_since: Amount  # (*batch, k, n, 2): counts since r
+    ratio: Likelihood  # (*batch, k, n): likelihood ratio of the rewards since r, changed against unchanged
+    idle_prior: Probability  # (*batch, k, n): prior probability of each arm, if the change was of one idle arm
+    changed: Probability  # (*batch, k, n): probability under r that the arm changed at r
+    seen: Round  # (*batch, n): latest round of play with a reward of the arm
+    latest: Round  # (*batch, 1): latest round of play whose outcome has arrived
+    detected: Round  # (*batch, 2): changes detected so far, and the likeliest round of the last one
+    spread: Amount  # (*batch, 2): sums of m (1 - m) and of z (1 - z), which give the precision of a reward
+    changes: Amount  # (*batch, k): expected number of changes, that at r included
 
 
 class Drift(NamedTuple):
     """The posterior if the means drift smoothly, and the probability of that."""
 
-    track: Array  # (*batch, n, 5): level - 1/2 and slope, their variances and covariance, in round `latest`
-    probability: Array  # (*batch, 1)
-    latest: IntArray  # (*batch, 1): latest round of play whose outcome has arrived
+    track: Finite  # (*batch, n, 5): level - 1/2 and slope, their variances and covariance, in round `latest`
+    probability: Probability  # (*batch, 1)
+    latest: Round  # (*batch, 1): latest round of play whose outcome has arrived
 
 
 class Silence(NamedTuple):
     """Whether an arm that never reports had a reward of 0."""
 
-    answers: Array  # (*batch, n, 3): successes, failures and silences, older ones with less weight
-    odds: Array  # (*batch, 1): logarithm of the odds that silence means 0, against outcomes lost by chance
+    answers: Amount  # (*batch, n, 3): successes, failures and silences, older ones with less weight
+    odds: Finite  # (*batch, 1): logarithm of the odds that silence means 0, against outcomes lost by chance
 
 
 class SwitchingState(NamedTuple):
     """What SwitchingSEM has learned."""
 
-    rounds: IntArray  # (*batch,): rounds played
-    budget: IntArray  # (*batch,)
-    reward_range: Array  # (*batch, 2): of z
-    last_pull: IntArray  # (*batch, n): its round
-    in_flight: Array  # (*batch, n): pulls whose outcome is still expected
-    longest_delay: Array  # (*batch,): of recent arrivals; old extremes decay
-    typical_delay: Array  # (*batch,): a running average, in which extremes are cut off
-    rewards_seen: Array  # (*batch, n): sum of the rewards that have arrived, in units of the range
-    prior: Array  # (*batch, n): prior weights
+    rounds: Rounds  # (*batch,): rounds played
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
+    last_pull: Round  # (*batch, n): its round
+    in_flight: Amount  # (*batch, n): pulls whose outcome is still expected
+    longest_delay: Amount  # (*batch,): of recent arrivals; old extremes decay
+    typical_delay: Amount  # (*batch,): a running average, in which extremes are cut off
+    rewards_seen: Amount  # (*batch, n): sum of the rewards that have arrived, in units of the range
+    prior: Constant[Array]  # (*batch, n): prior weights
     belief: Belief
     drift: Drift
     silence: Silence

@@ -1,7 +1,7 @@
 """CUCB on a sliding window (after Garivier and Moulines 2011)."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -20,29 +20,44 @@ from spillover.policies.scale import (
 )
 from spillover.rng import Rng
 from spillover.set_search import top_arms
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import (
+    Amount,
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Constant,
+    Explanation,
+    Feedback,
+    Finite,
+    IntArray,
+    Problem,
+    Round,
+    Rounds,
+    Within,
+)
 
 
 class Window(NamedTuple):
     """The rounds of play inside the window, in slots by round modulo its length."""
 
-    sums: Array  # (*batch, n)
-    counts: Array  # (*batch, n)
-    rewards: Array  # (*batch, window, n)
+    sums: Finite  # (*batch, n)
+    counts: Amount  # (*batch, n)
+    rewards: Finite  # (*batch, window, n)
     chosen: BoolArray  # (*batch, window, n)
-    holds: IntArray  # (*batch, window): the round in each slot
-    oldest: IntArray  # (*batch, 1): sums and counts do not include rounds before this one
+    holds: Round  # (*batch, window): the round in each slot
+    oldest: Annotated[IntArray, Within(1, of_rounds=True)]  # (*batch, 1): earlier rounds are not in sums and counts
 
 
 class WindowState(NamedTuple):
     """What CUCB on a window has learned."""
 
-    rounds: IntArray  # (*batch,)
+    rounds: Rounds  # (*batch,)
     window: Window
     scale: Scale
-    weights: Array  # (*batch, n): ones, or the true ones
-    budget: IntArray  # (*batch,)
-    reward_range: Array  # (*batch, 2): of z
+    weights: Constant[Array]  # (*batch, n): ones, or the true ones
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
 
 
 @dataclass(frozen=True, kw_only=True)

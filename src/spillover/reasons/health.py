@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.reasons.render import format_number
+from spillover.reasons.units import unit_factor, unit_sentence
 from spillover.types import Array, BoolArray, Explanation
 from spillover.validate import quoted
 
@@ -19,6 +20,7 @@ IDLE_TURNS = 10  # in fair rotation an arm is played every n / budget rounds; it
 OVERDUE = 2  # an outcome may be lost once it is this many times later than the longest delay so far
 SEEN_ENOUGH = 10  # outcomes needed before the longest delay so far means anything
 LISTED_ROUNDS = 5  # in a sentence
+LISTED_PAIRS = 3
 EFFORT_HINT = "A larger effort may settle it."
 
 
@@ -75,6 +77,7 @@ def health(
         *unknown_arms(explanation, names, pending, signals),
         *graph_signals(signals, names),
         *doubt_signals(signals),
+        *assumption_signals(signals, names),
         *exploration_signals(explanation),
         *idle_signals(signals, names, budget, pending),
         *change_signals(signals, pending),
@@ -208,6 +211,25 @@ def doubt_signals(signals: Mapping[str, Any]) -> list[Signal]:
     if bool(signals.get("baseline", False)):
         sentence = "Outcomes are not 0 where nothing is chosen: a baseline was fitted for each arm."
         found.append(Signal("baseline", True, sentence))
+    return found
+
+
+def assumption_signals(signals: Mapping[str, Any], names: Sequence[str]) -> list[Signal]:
+    """Whether the outcomes contradict the declared order of the arms, or that z and y have the same unit."""
+    found = []
+    against = np.argwhere(np.asarray(signals.get("against_order", False)))
+    if len(against):
+        pairs = [f"{quoted(names[j])} affects {quoted(names[i])}" for i, j in against.tolist()]
+        more = f" and {len(pairs) - LISTED_PAIRS} more" if len(pairs) > LISTED_PAIRS else ""
+        sentence = (
+            f"The outcomes contradict the declared order of the arms, causes after effects: "
+            f"{', '.join(pairs[:LISTED_PAIRS])}{more}. Reorder the arms, or do not declare an order (acyclic=False)."
+        )
+        arms = tuple(names[j] for j in dict.fromkeys(against[:, 1].tolist()))
+        found.append(Signal("order-contradicted", True, sentence, float(len(pairs)), arms))
+    factor = unit_factor(np.asarray(signals.get("own_slopes", np.nan), float).reshape(-1))
+    if factor is not None:
+        found.append(Signal("units-differ", True, unit_sentence(factor), factor))
     return found
 
 

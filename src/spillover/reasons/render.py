@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spillover.printable import join_lines, printable
 from spillover.reasons.intervals import Interval, decimals_for, format_estimate, interval_of, round_to
 from spillover.validate import quoted
 
@@ -57,12 +58,13 @@ def format_part(part: float, whole: float) -> str:
 
 def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows with columns of equal width: the first two aligned left, the numbers right."""
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(len(row[k]) for row in shown) for k in range(len(shown[0]))]
     return [
         "  ".join(
             cell.ljust(w) if k < 2 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))
         )
-        for row in rows
+        for row in shown
     ]
 
 
@@ -105,6 +107,11 @@ def shown_interval(arm: "ArmReason") -> Interval | None:
 
 def to_text(reasons: "Reasons") -> str:
     """All reasons as plain text."""
+    return join_lines(reason_lines(reasons))
+
+
+def reason_lines(reasons: "Reasons") -> list[str]:
+    """All reasons, line by line."""
     ranked = reasons.ranked()
     chosen = [arm for arm in ranked if arm.chosen]
     others = [arm for arm in ranked if not arm.chosen]
@@ -128,7 +135,7 @@ def to_text(reasons: "Reasons") -> str:
     if reasons.health:
         lines += ["", "Health:"]
         lines += [f"  {'!' if signal.warning else '-'} {signal.sentence}" for signal in reasons.health]
-    return "\n".join(line.rstrip() for line in lines)
+    return [line.rstrip() for line in lines]
 
 
 def spill_lines(reasons: "Reasons", arm: "ArmReason") -> list[str]:

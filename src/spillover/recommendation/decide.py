@@ -20,6 +20,7 @@ from spillover.recommendation.clarity import unclear
 from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.greedy import by_knowledge, possible_arms
 from spillover.recommendation.result import Recommendation
+from spillover.recommendation.units import different_units
 from spillover.set_search import EFFORT, check_feasible
 from spillover.validate import quoted
 
@@ -157,7 +158,7 @@ def taken_from_data(learner: Learner, history: History, given: Mapping[str, Any]
 
 def warned(learner: Learner, history: History, facts: Facts, reasons: Any) -> list[Any]:
     signals = known_signals(learner, history)
-    return cautions(
+    found = cautions(
         reasons,
         facts.assessment,
         facts.y,
@@ -166,6 +167,7 @@ def warned(learner: Learner, history: History, facts: Facts, reasons: Any) -> li
         sees_rewards=facts.sees_rewards,
         fits_baseline=learner.policy.fits_baseline,
     )
+    return [*different_units(history), *found]
 
 
 def check_budget(budget: int | None, history: History) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from spillover.assessment.finding import FINE, NOTE, WARNING, count_of
 from spillover.history import History
+from spillover.printable import join_lines, printable
 from spillover.recommendation.data_table import SHOWN, data_lines
 from spillover.recommendation.facts import Facts, facts_of
 
@@ -34,7 +35,7 @@ class Overview:
             if found:
                 lines += ["", heading, *(f"  {SIGNS[severity]} {finding.sentence}" for finding in found)]
         lines += ["", *(f"Note: {note}." for note in history.notes), self.next_step()]
-        return "\n".join(lines)
+        return join_lines(lines)
 
     def size(self) -> str:
         """How many rounds, arms and outcomes there are."""
@@ -89,8 +90,9 @@ def column_lines(history: History) -> list[str]:
 
 
 def align_left(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(len(row[k]) for row in shown) for k in range(len(shown[0]))]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in shown]
 
 
 def columns_of(history: History) -> list[dict[str, str]]:

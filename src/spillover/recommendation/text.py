@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from spillover.assessment.finding import count_of, join_names
+from spillover.printable import join_lines, printable
 from spillover.reasons import ArmReason
 from spillover.reasons.health import join_rounds
 from spillover.reasons.intervals import decimals_for, round_to, short_number
-from spillover.reasons.render import format_number, is_visible, shown_interval
+from spillover.reasons.render import format_number, is_visible, reason_lines, shown_interval
 from spillover.recommendation.arm_lines import arm_sentence
 from spillover.recommendation.data_table import data_lines
 from spillover.recommendation.result import Recommendation
@@ -27,7 +28,7 @@ def short_text(answer: Recommendation) -> str:
     """The decision, one line of reasons for each arm, and warnings."""
     reasons, history = answer.reasons, answer.history
     lines = [headline(answer), ""]
-    width = max((len(arm.arm) for arm in answer.chosen), default=0)
+    width = max((len(printable(arm.arm)) for arm in answer.chosen), default=0)
     lines += arm_lines(answer, width)
     if answer.chosen:
         lines.append("")
@@ -42,14 +43,14 @@ def short_text(answer: Recommendation) -> str:
         lines.append(f"And {count_of(len(notes) - LISTED_NOTES, 'more note')}: see --explain.")
     lines += warning_lines(answer, LISTED_WARNINGS)
     lines.append("More: --explain (every arm, paths, swaps), --plot why.png, --json.")
-    return "\n".join(lines)
+    return join_lines(lines)
 
 
 def arm_lines(answer: Recommendation, width: int) -> list[str]:
     """One line for each chosen arm; many arms of which the same is said share one."""
     sentences = {arm.arm: arm_sentence(answer, arm) for arm in answer.chosen}
     shared = {text for text, times in Counter(sentences.values()).items() if times > LISTED_ARMS}
-    lines = [f"  {arm.ljust(width)}  {text}" for arm, text in sentences.items() if text not in shared]
+    lines = [f"  {printable(arm).ljust(width)}  {text}" for arm, text in sentences.items() if text not in shared]
     together = [[arm for arm, text in sentences.items() if text == same] for same in shared]
     return lines + [f"  {join_names(arms)}: {sentences[arms[0]]}" for arms in together]
 
@@ -59,9 +60,9 @@ def full_text(answer: Recommendation) -> str:
     order = [arm.position for arm in answer.reasons.ranked()]
     data = data_lines(answer.assessment, order, per_arm=answer.per_arm)
     fewer = ["Outcomes are minimised: below, positive effects are reductions.", ""] if answer.sign < 0 else []
-    lines = [headline(answer), "", *data, "", *fewer, str(answer.reasons), "", *context_lines(answer)]
+    lines = [headline(answer), "", *data, "", *fewer, *reason_lines(answer.reasons), "", *context_lines(answer)]
     own = [f"Warning: {finding.sentence}" for finding in answer.cautions if finding.warning]  # the health is above
-    return "\n".join([*lines, *note_lines(answer), *own])
+    return join_lines([*lines, *note_lines(answer), *own])
 
 
 def warning_lines(answer: Recommendation, most: int) -> list[str]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.graph import GraphLearner
+from spillover.graph.learner import largest_reward
 from spillover.graph.sparse import ROW_BOUND, impossible_edges
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
@@ -17,6 +18,7 @@ class ExampleGraphState(NamedTuple):
     gram: Array  # (*batch, n, n): sum of y y'
     cross: Array  # (*batch, n, n): sum of (y - z) y'
     possible: BoolArray  # (*batch, n, n): the edges that there can be
+    ridge: Array  # (*batch,): for rewards in their own units
     bound: Array  # (*batch,): the most that a row may sum to
     adjacency: Array  # (*batch, n, n): adjacency[i, j] is the effect of arm j on arm i
     weights: Array  # (*batch, n): 1'(I - A)^-1, what a reward of 1 brings in all
@@ -26,7 +28,7 @@ class ExampleGraphState(NamedTuple):
 class ExampleGraph(GraphLearner):
     """Row i of the graph minimises |y_i - z_i - a'y|^2 + ridge |a|^2; effects below 0 count as 0.
 
-    ridge: how strongly effects are shrunk towards 0, > 0; an array makes a grid.
+    ridge: how strongly effects are shrunk towards 0, > 0, for rewards of at most 1; an array makes a grid.
 
     >>> import spillover as sp
     >>> learner = ExampleGraph(ridge=1e-6)
@@ -52,6 +54,7 @@ class ExampleGraph(GraphLearner):
             gram=np.zeros(square),
             cross=np.zeros(square),
             possible=possible,
+            ridge=np.broadcast_to(self.ridge * largest_reward(problem) ** 2, batch).copy(),
             bound=np.full(batch, np.inf if problem.acyclic else ROW_BOUND),
             adjacency=np.zeros(square),
             weights=np.ones((*batch, n)),
@@ -72,7 +75,7 @@ class ExampleGraph(GraphLearner):
         n = graph.weights.shape[-1]
         allowed = graph.possible[..., :, None] & graph.possible[..., None, :]  # (*batch, row, n, n)
         gram = np.where(allowed, graph.gram[..., None, :, :], 0.0)
-        gram = gram + np.asarray(self.ridge)[..., None, None, None] * np.eye(n)
+        gram = gram + graph.ridge[..., None, None, None] * np.eye(n)
         cross = np.where(graph.possible, graph.cross, 0.0)
         effects = np.maximum(np.linalg.solve(gram, cross[..., None])[..., 0], 0.0)
         # where there may be cycles, rows sum to less than 1: then the spill-over dies out

@@ -49,7 +49,7 @@ class CellStore:
             content = json.loads(path.read_bytes())
         except FileNotFoundError:
             return None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{path}: must be a complete JSON file written by run_experiment: {error}") from None
         written = content.get("format") if isinstance(content, dict) else None
         if not isinstance(written, int) or written < 1:

@@ -30,15 +30,17 @@ def find_study(name: str) -> Study:
     return study
 
 
-def experiment_study(path_or_name: str | Path) -> ExperimentStudy:
+def experiment_study(path_or_name: str | Path, *, any_size: bool = False) -> ExperimentStudy:
     """The study of an experiment file, or one that ships with the package, by its name. Files take precedence.
+
+    any_size: accept a file however large its worlds are.
 
     >>> experiment_study("synthetic").title
     "The paper's synthetic study"
     """
     shipped: dict[str, ShippedExperiment] = {study.name: study for study in sorted(SHIPPED, key=lambda s: s.name)}
     path = Path(path_or_name)
-    return shipped[check_name(path, "experiment", shipped)] if is_name(path) else OwnExperiment(path)
+    return shipped[check_name(path, "experiment", shipped)] if is_name(path) else OwnExperiment(path, any_size=any_size)
 
 
 def load_experiment(path_or_name: str | Path) -> Experiment:

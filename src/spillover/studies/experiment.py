@@ -10,6 +10,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from spillover.experiments import Experiment, Results, load_experiment, parse_experiment, run_experiment
+from spillover.experiments.search import Search
+from spillover.experiments.size import check_size, memory_for, plan, workers_of
 from spillover.metrics import mean_interval
 from spillover.store import CellStore
 from spillover.studies.study import Findings, Job, Request, Study, Summary
@@ -41,7 +43,8 @@ class ExperimentStudy(Study):
     def prepare(self, request: Request) -> Job:
         count = QUICK if request.quick else request.replications
         experiment = self.load().changed(seed=request.seed, replications=count)
-        return lambda: self.run(experiment, request)
+        announced = replace(request, plan=plan_for(experiment, request))
+        return lambda: self.run(experiment, announced)
 
     def run(self, experiment: Experiment, request: Request) -> Findings:
         """Compute what is missing, and write the page if it is requested."""
@@ -54,6 +57,7 @@ class ExperimentStudy(Study):
             jobs=request.jobs,
             address=request.address,
             progress=request.progress,
+            begin=lambda: request.announce(request.plan),
         )
         written = {"results": folder} | ({"report": self.write_report(folder)} if request.page else {})
         found = {"experiment": experiment.name, "seconds": perf_counter() - start, **written}
@@ -101,8 +105,8 @@ class ShippedExperiment(ExperimentStudy):
 class OwnExperiment(ExperimentStudy):
     """Your own experiment file, whatever its name."""
 
-    def __init__(self, path: Path) -> None:
-        self.experiment = load_experiment(path)
+    def __init__(self, path: Path, *, any_size: bool = False) -> None:
+        self.experiment = load_experiment(path, any_size=any_size)
         self.name, self.title = self.experiment.name, self.experiment.title
 
     def load(self) -> Experiment:
@@ -110,6 +114,14 @@ class OwnExperiment(ExperimentStudy):
 
     def owns(self, folder: Path) -> bool:
         return False  # a folder does not record the file that it was made from
+
+
+def plan_for(work: Experiment | Search, request: Request) -> str:
+    """What a request will compute, in a line; a ValueError if it is too large, unless the request allows any size."""
+    workers = workers_of(request.engine, request.jobs)
+    if request.any_size:
+        return plan(work.name, work.size, workers)
+    return check_size(work.name, work.size, workers, memory_for(request.address))
 
 
 def final_regret(results: Results) -> list[dict[str, Any]]:

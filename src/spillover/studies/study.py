@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from spillover.printable import printable
+
 Findings: TypeAlias = dict[str, Any]  # what `--json` prints; has at least "experiment", "results" and "seconds"
 Job: TypeAlias = Callable[[], Findings]
 
@@ -32,7 +34,11 @@ class Summary(NamedTuple):
 
 
 def to_stderr(message: str) -> None:
-    print(message, file=sys.stderr)
+    print(f"spillover: {printable(message)}", file=sys.stderr)
+
+
+def say_nothing(message: str) -> None:
+    """For those who do not want to know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +47,8 @@ class Request:
 
     replications, seed: instead of the study's. quick: a small run. engine, jobs, address: as for `run_experiment`.
     page: whether to write the report too. options: the study's own ones, by name. notify: called with messages for
-    people, such as that data are not available.
+    people, such as that data are not available. any_size: run it however large it is. announce: called with the plan,
+    before anything is computed. plan: what `announce` is called with.
     """
 
     output: Path
@@ -55,6 +62,9 @@ class Request:
     progress: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
     notify: Callable[[str], None] = to_stderr
+    any_size: bool = False
+    announce: Callable[[str], None] = say_nothing
+    plan: str = ""
 
 
 class Study(ABC):

@@ -25,6 +25,7 @@ from spillover.testing.trial import (
     start_trial,
     steps,
 )
+from spillover.testing.units import check_units
 from spillover.testing.wrappers import Explained, Feasible, Overridden, Pure, ReloadedArrays, ReloadedJSON
 from spillover.types import Batch, State
 
@@ -267,6 +268,7 @@ POLICY_CHECKS = (
     check_order,
     check_catch_up,
     check_explanation,
+    check_units,
     check_parts,
 )
 # where there is context, a baseline or no z; the others would only repeat what they have found already
@@ -279,5 +281,6 @@ DEMANDING_CHECKS = (
     check_override,
     check_catch_up,
     check_explanation,
+    check_units,
     check_parts,
 )

@@ -48,7 +48,8 @@ def check_constants(given: WorldConstants) -> None:
     validate.whole("changes", given.changes, 0, given.horizon - 1)
     validate.whole("longest_path", given.longest_path, 0, given.n_arms - 1)
     for name in ("largest_weight", "smallest_gap", "largest_gap"):
-        validate.number(name, getattr(given, name), "a finite number > 0", low=0, high=np.inf, open_ends=True)
+        accepted = "a finite number > 0"
+        validate.number(name, getattr(given, name), accepted, low=0, high=np.inf, open_ends=True, largest=np.inf)
     ordered = given.smallest_gap <= given.largest_gap
     validate.require(ordered, "smallest_gap", given.smallest_gap, f"at most the largest gap, {given.largest_gap:g}")
 

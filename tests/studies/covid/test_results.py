@@ -168,7 +168,7 @@ def test_a_cell_of_the_grid_is_the_single_run(study) -> None:
     grid, seeds = study.grid("cases", "reported"), SMALL.data_seeds([0])
     assert grid.rewards["own"].shape == (2, 2, 2)
     world = literal_world(prepare_all(simulated_outbreak()[0], SMALL, seeds))
-    policy = NDCSEM(discount=0.85, exploration=0.1, graph=sparse(study.grid_sparsity("cases")))
+    policy = NDCSEM(discount=0.85, exploration=0.1, unit=1.0, graph=sparse(study.grid_sparsity("cases")))
     played = list(rounds(policy, world, 3, Rng(0, seeds), seeds.shape))
     z = sum(one.outcome.z for one in played)
     own = (weights_of(played[-1].state.graph.adjacency) * z).sum(axis=-1)[:, 0]
@@ -181,7 +181,7 @@ def test_the_grid_of_one_run_is_searched_as_in_the_paper(study) -> None:
     assert grid.rewards["own"].shape == (2, 2, 1)
     world = literal_world([prepare_all(simulated_outbreak()[0], SMALL, SMALL.data_seeds([0]))[SMALL.picture]])
     for i, j in np.ndindex(2, 2):
-        policy = NDCSEM(discount=SMALL.discounts[i], exploration=SMALL.explorations[j], graph="paper-tuned")
+        policy = NDCSEM(discount=SMALL.discounts[i], exploration=SMALL.explorations[j], unit=1.0, graph="paper-tuned")
         played = list(rounds(policy, world, 3, Rng(0, seeds), seeds.shape))
         own = weights_of(played[-1].state.graph.adjacency) * sum(one.outcome.z for one in played)
         assert grid.rewards["own"][i, j, 0] == pytest.approx(float(own.sum()), rel=1e-9)

@@ -4,6 +4,8 @@ import textwrap
 from collections.abc import Sequence
 from itertools import takewhile
 
+from spillover.printable import printable
+
 NAMED_NODES = 12  # arms that may have names in the graph; more are numbered
 LONG_NAME = 26  # letters of a name in the graph; with longer names arms are numbered
 
@@ -17,8 +19,8 @@ def shorten(name: str, most: int) -> str:
 
 
 def as_written(text: str) -> str:
-    """Escape dollar signs, which would start a formula."""
-    return text.replace("$", r"\$")
+    """Escape dollar signs, which would start a formula, and characters that are not seen."""
+    return "\n".join(printable(line) for line in text.split("\n")).replace("$", r"\$")
 
 
 def row_names(names: Sequence[str]) -> list[str]:
@@ -30,6 +32,7 @@ def row_names(names: Sequence[str]) -> list[str]:
 
 def short_names(names: Sequence[str], most: int) -> list[str]:
     """Distinct short names: where names differ in the middle, the middle is kept rather than the end."""
+    names = [printable(name) for name in names]
     texts = [shorten(name, most) for name in names]
     for text in {text for text in texts if texts.count(text) > 1}:
         alike = [k for k, other in enumerate(texts) if other == text]

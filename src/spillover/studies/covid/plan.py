@@ -20,6 +20,7 @@ EXPLORATIONS = (
     1e-8, 3e-8, 7e-8, 1e-7, 3e-7, 7e-7, 1e-6, 3e-6, 7e-6, 1e-5, 3e-5, 7e-5,
     1e-4, 3e-4, 7e-4, 1e-3, 3e-3, 7e-3, 1e-2, 7e-2, 1e-1, 7e-1,
 )  # fmt: skip
+UNIT = 1.0  # the paper's bonus and sparsity do not scale with the data, which are cases or shares of the largest count
 LITERAL, SEMI = "literal", "semi-synthetic"
 # how lambda is chosen on the validation days, and the graph learner that does it
 PAPER_RULE, SQUARED_RULE = "paper", "squared"
@@ -119,11 +120,11 @@ class CovidPlan:
 
     def policy(self, name: str, rule: str = PAPER_RULE) -> Any:
         """The policy of a variant, with the paper's parameters and the sparsity chosen online by a rule."""
-        own: dict[str, Any] = {"discount": self.discount, "exploration": self.exploration}
+        own: dict[str, Any] = {"discount": self.discount, "exploration": self.exploration, "unit": UNIT}
         makers: dict[str, Callable[[], Any]] = {
             "ndc-sem": lambda: NDCSEM(graph=RULES[rule], **own),
             "ndc-sem-no-graph": lambda: NDCSEM(graph="none", **own),
-            "sem-ucb": lambda: SEMUCB(graph=RULES[rule]),
+            "sem-ucb": lambda: SEMUCB(graph=RULES[rule], unit=UNIT),
             "delayed-oracle": DelayedOracle,
             "random": Uniform,
         }

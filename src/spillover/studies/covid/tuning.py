@@ -8,7 +8,7 @@ from spillover.graph import AUTO_GRID
 from spillover.policies.ndcsem import NDCSEM
 from spillover.rng import Rng
 from spillover.simulation import rounds
-from spillover.studies.covid.plan import LITERAL, OTHER_SEED, CovidPlan
+from spillover.studies.covid.plan import LITERAL, OTHER_SEED, UNIT, CovidPlan
 from spillover.studies.covid.play import Sets, world_of
 from spillover.studies.covid.scores import Rulers, cumulative_rewards, weights_of
 from spillover.types import Array, IntArray
@@ -44,6 +44,7 @@ def grid_rewards(plan: CovidPlan, sets: Sets, seeds: IntArray, unit: float, grap
     policy = NDCSEM(
         discount=np.array(plan.discounts)[:, None, None, None],
         exploration=np.array(plan.explorations)[:, None, None],
+        unit=UNIT,
         graph=graph,
     )
     n = world.problem.n_arms

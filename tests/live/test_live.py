@@ -1,7 +1,5 @@
 """One live learner: the same decisions as in a simulation, outcomes in any order, and nothing lost on disk."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -123,12 +121,9 @@ def test_what_is_available_today_holds_for_today_alone(tmp_path) -> None:
     assert not learner.choose(available=[]).any()
 
 
-def test_other_constraints_tomorrow_and_none_in_an_old_file(tmp_path) -> None:
+def test_other_constraints_tomorrow(tmp_path) -> None:
     path = tmp_path / "learner.json"
     sp.Learner(sp.NDCSEM(), PROBLEM).save(path)
-    content = json.loads(path.read_text())
-    del content["about"]["constraints"]  # as files were before there were any
-    path.write_text(json.dumps(content))
     assert sp.Learner.load(path, sp.NDCSEM(), PROBLEM).constraints == ()
     names = ("a", "b", "c", "d", "e", "f")
     tomorrow = sp.Learner.load(path, sp.NDCSEM(), PROBLEM, constraints=(Exclusive(["a", "f"]),), arms=names)

@@ -166,14 +166,6 @@ def test_it_is_saved_and_loaded_in_the_middle_of_everything(tmp_path):
     np.testing.assert_array_equal(again.state.outcomes, [5.0, 6.0, 7.0])
 
 
-def test_a_file_of_a_problem_without_the_new_fields_is_still_loaded(tmp_path):
-    """The description of the problem in the file is the one that files have always had."""
-    learner = sp.Learner(sp.NDCSEM(), BOTH)
-    text = "Problem(n_arms=3, budget=2, acyclic=True, reward_range=(0.0, 1.0), overall_range=None, weights=None)"
-    assert learner.about()["problem"] == text
-    assert sp.Learner(Recorder(), OVERALL).about()["problem"] == repr(OVERALL)
-
-
 def test_a_policy_that_needs_z_is_refused_where_there_is_none():
     with pytest.raises(ValueError, match=r"policy = NDCSEM: must be one that does not need the inst") as e:
         sp.Learner(sp.NDCSEM(), OVERALL)

@@ -1,0 +1,42 @@
+"""How large the worlds of an environment are, before one is drawn."""
+
+from functools import singledispatch
+from typing import NamedTuple
+
+from spillover.environments.constrained import ConstrainedSEM
+from spillover.environments.fixed import FixedSEM
+from spillover.environments.instance import Instance
+from spillover.environments.synthetic import SyntheticSEM
+
+
+class WorldSize(NamedTuple):
+    """The size of a world."""
+
+    arms: int
+    rounds: int
+
+
+@singledispatch
+def world_size(environment: object) -> WorldSize | None:
+    """The size of the worlds of an environment; None if only drawing one tells."""
+    return None
+
+
+@world_size.register
+def _(environment: SyntheticSEM) -> WorldSize:
+    return WorldSize(environment.n_arms, environment.horizon)
+
+
+@world_size.register
+def _(environment: FixedSEM) -> WorldSize:
+    return WorldSize(len(environment.names()), environment.horizon)
+
+
+@world_size.register
+def _(environment: Instance) -> WorldSize | None:
+    return world_size(environment.of)
+
+
+@world_size.register
+def _(environment: ConstrainedSEM) -> WorldSize | None:
+    return world_size(environment.environment)

@@ -1,0 +1,61 @@
+"""The state of a policy in use, which can go back to what it was when an update fails halfway.
+
+`update` may rewrite the arrays that it is given, so an update that is interrupted leaves half of a new state. A copy
+before every update would cost more than some updates do. Instead the state is copied once in many steps, and the steps
+since then are remembered: they are functions of their arguments alone, so they give the same state again, bit for bit.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, TypeAlias
+
+from spillover.rng import Rng
+from spillover.types import State
+
+STEPS_BETWEEN_COPIES = 256
+
+
+# A function that was applied to the state, its other argument, and its random numbers, if it draws any.
+Step: TypeAlias = tuple[Callable[..., State], Any, Rng | None]
+
+
+class Journal:
+    """The current state, an earlier copy, and the steps between them."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.copy: tuple[State, list[Step]] = (deepcopy(state), [])  # one attribute, so that both change at once
+
+    def mark(self) -> tuple[State, int]:
+        """The present, for `back_to`."""
+        if len(self.copy[1]) >= STEPS_BETWEEN_COPIES:
+            self.copy = (deepcopy(self.state), [])
+        return self.state, len(self.copy[1])
+
+    def apply(self, function: Callable[..., State], argument: Any, rng: Rng | None = None) -> None:
+        """Replace the state by function(state, argument[, rng]), which may rewrite it."""
+        state, self.state = self.state, None  # not a state until it is complete
+        self.state = function(state, argument) if rng is None else function(state, argument, rng)
+        self.copy[1].append((function, argument, rng))
+
+    def back_to(self, mark: tuple[State, int]) -> None:
+        """Undo all steps since a mark; it can be repeated if it is interrupted itself."""
+        state, length = mark
+        del self.copy[1][length:]
+        if self.state is not state:
+            self.state = None
+            self.state = self.repeated()
+
+    def repeated(self) -> State:
+        """The state from its copy and the steps since then."""
+        before, steps = self.copy
+        state = deepcopy(before)
+        for function, argument, rng in steps:
+            state = function(state, argument) if rng is None else function(state, argument, rng.restarted())
+        return state
+
+    def branch(self) -> "Journal":
+        """A journal that goes on by itself from the same state."""
+        other = object.__new__(Journal)
+        other.state, other.copy = self.state, (self.copy[0], list(self.copy[1]))
+        return other

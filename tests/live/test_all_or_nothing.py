@@ -1,0 +1,174 @@
+"""A call that is interrupted at any line, or fails, leaves the learner as it was; no outcome counts twice."""
+
+import copy
+import pickle
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover.journal import STEPS_BETWEEN_COPIES, Journal
+from tests.live.learners import LIVE, content, learner_of, live, outcome
+from tests.recorder import Recorder
+
+SOURCE = str(Path(sp.__file__).parent)
+OFTEN = ("ndc-sem", "cts", "switching-sem")  # in `make test`; the others in `make test-long`
+
+
+def interrupted_at(line: int, call: Callable[[], object]) -> bool:
+    """Make a call, and press Ctrl-C before the given one of the lines of the package; whether it came so far."""
+    left = line
+
+    def trace(frame, event, _):
+        nonlocal left
+        if not frame.f_code.co_filename.startswith(SOURCE):
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt  # which also ends the tracing
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def every_line(learner: sp.Learner, call: Callable[[sp.Learner], object]) -> int:
+    """Interrupt a call at each of its lines, in a copy each; the learner is as it was, or all of it is done."""
+    before = content(learner)
+    done = copy.deepcopy(learner)
+    call(done)
+    after, line = content(done), 1
+    while True:
+        one = copy.deepcopy(learner)
+        if not interrupted_at(line, partial(call, one)):
+            return line - 1
+        found = content(one)
+        assert found in (before, after), f"torn at line {line} of the call"
+        if found == before:
+            call(one)
+            assert content(one) == after, f"not the same again after line {line}"
+        line += 1
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.long) for name in LIVE]
+)
+def test_ctrl_c_at_every_line_of_a_report(name):
+    learner = learner_of(name)
+    live(learner, 12)
+    number = learner.pending[0]
+    x = learner.waiting[number].x
+    given = outcome(learner.problem, x, np.random.default_rng(3))
+    assert every_line(learner, lambda one: one.report(number, **given)) > 20
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.long) for name in LIVE]
+)
+def test_ctrl_c_at_every_line_of_a_decision(name):
+    learner = learner_of(name)
+    live(learner, 12)
+    assert every_line(learner, lambda one: one.play()) > 10
+    assert every_line(learner, lambda one: one.choose(available=[0, 2])) > 5
+
+
+@pytest.mark.parametrize("policy", [Recorder(), pytest.param(sp.InstrumentalSEM(), marks=pytest.mark.long)])
+def test_ctrl_c_at_every_line_of_a_part_of_an_outcome_and_of_a_context(policy):
+    problem = sp.Problem(n_arms=3, budget=2, observes="overall", context=2, baseline=True)
+    learner = sp.Learner(policy, problem)
+    for k in range(4):
+        learner.play(context=[0.1 * k, -1.0])
+    learner.report(2, y=[np.nan, 0.5, np.nan])
+    assert every_line(learner, lambda one: one.report(2, y=[0.25, np.nan, np.nan])) > 20
+    assert every_line(learner, lambda one: one.report(3, y=[np.nan, 0.5, 0.75])) > 20
+    assert every_line(learner, lambda one: one.observe([0.3, 0.4])) > 5
+    assert every_line(learner, lambda one: one.play([1, 0, 1], context=[0.5, 0.5])) > 10
+
+
+class Failing(Recorder):
+    """Rewrites half of its state, as `update` may, and then fails; or only until it is told not to."""
+
+    def update(self, state, feedback, rng):
+        state.outcomes[:1] += 100.0
+        if feedback.y[0] == 9.0:
+            raise RuntimeError("halfway")
+        state.outcomes[1:] += feedback.y[1:]
+        return state
+
+
+def test_an_update_that_fails_halfway_is_undone():
+    learner = sp.Learner(Failing(), sp.Problem(n_arms=3, budget=2, observes="overall"))
+    for k in range(STEPS_BETWEEN_COPIES):  # more steps than between two copies of the state
+        learner.report(learner.play(), y=[float(k % 5), 1.0, 2.0])
+        number, before = learner.play(), content(learner)
+        with pytest.raises(RuntimeError, match="halfway"):
+            learner.report(number, y=[9.0, 1.0, 2.0])
+        assert content(learner) == before
+    np.testing.assert_array_equal(learner.state.outcomes[1:], [STEPS_BETWEEN_COPIES, 2 * STEPS_BETWEEN_COPIES])
+    assert learner.pending == list(range(2, 2 * STEPS_BETWEEN_COPIES + 1, 2))
+
+
+def test_a_call_that_is_refused_changes_nothing():
+    problem = sp.Problem(n_arms=3, budget=2, observes="overall", context=1)
+    learner = sp.Learner(Recorder(), problem)
+    learner.play(context=[1.0])
+    before = content(learner)
+    for call in (
+        lambda: learner.play([1, 1], context=[2.0]),
+        lambda: learner.play(dose=[-1.0, 1.0, 1.0], context=[2.0]),
+        lambda: learner.choose(available=[7], context=[2.0]),
+        lambda: learner.report(1, y=[1.0, 2.0]),
+        lambda: learner.report(True, y=[1.0, 2.0, 3.0]),
+        lambda: learner.report(1.0, y=[1.0, 2.0, 3.0]),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ValueError, match="must be"):
+            call()
+        assert content(learner) == before
+
+
+def test_a_second_ctrl_c_while_the_first_is_undone(monkeypatch):
+    learner = learner_of("ndc-sem")
+    live(learner, 12)
+    number, before = learner.pending[0], content(learner)
+    undo, presses = Journal.back_to, iter(range(2))
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def back_to(journal, mark):
+        for _ in presses:
+            raise KeyboardInterrupt
+        monkeypatch.undo()
+        undo(journal, mark)
+
+    monkeypatch.setattr(Journal, "back_to", back_to)
+    monkeypatch.setattr(sp.NDCSEM, "solve", interrupt)  # at the end of an update
+    with pytest.raises(KeyboardInterrupt):
+        learner.report(number, z=np.zeros(4), y=np.zeros(4))
+    assert content(learner) == before
+
+
+@pytest.mark.parametrize("name", ["ndc-sem", "ftrl"])
+def test_copies_and_pickles_go_on_by_themselves(name):
+    learner = learner_of(name)
+    live(learner, 9)
+    before = content(learner)
+    for other in (copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
+        assert content(other) == before
+        live(other, 5)
+        assert content(learner) == before
+        once = copy.deepcopy(learner)
+        live(once, 5)
+        assert content(other) == content(once)
