@@ -7,17 +7,30 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from spillover import kernels
-from spillover.policies.switching import HAZARD, HORIZON, HYPOTHESES, IDLE_HAZARD, SHARE_PRIOR, SHARES, empty_belief
+from spillover.policies.switching import HAZARD, HAZARDS, HORIZON, IDLE_HAZARD, SHARE_PRIOR
+from spillover.policies.switching_state import HYPOTHESES, SHARES, empty_belief
 from tests.properties import examples
 from tests.reference.switching_reference import SlowSwitching, last_changes, one_change
 
-REAL = (SHARES, SHARE_PRIOR, HAZARD, IDLE_HAZARD)
-EAGER = (SHARES, SHARE_PRIOR, 0.05, 0.02)  # changes so frequent that a short game is full of them
+REAL = (SHARES, SHARE_PRIOR, HAZARDS, IDLE_HAZARD)
+
+
+def no_drift(n):
+    """The arguments of the index of means that drift, with probability 0."""
+    return 0.0, np.full(n, 0.5), np.full(n, 0.3)
+
+
+def certain(hazard):
+    """A hazard that no observation changes."""
+    return np.array([hazard, 1.0]) * 1e15
+
+
+EAGER = (SHARES, SHARE_PRIOR, certain(0.05), 0.02)  # changes so frequent that a short game is full of them
 
 
 def observe(belief, x, reward, played_at, model=REAL):
     reward = np.where(x, np.asarray(reward, float), 0.0)
-    kernels.switching_arrival(*belief, np.asarray(x, bool), reward, played_at, *model, True)
+    return kernels.switching_arrival(*belief, np.asarray(x, bool), reward, 1.0, played_at, *model, True)
 
 
 def by_change_round(belief):
@@ -66,7 +79,7 @@ def test_slow_twin_agrees(kind, model):
         weights, flight = draws.uniform(-0.5, 3, n), draws.integers(0, 3, n).astype(float)
         for budget, offset in ((1, 0.0), (2, -0.5), (3, 2.0), (4, 0.0)):
             arguments = weights, np.minimum(twin.seen, played_at), flight, played_at + 30, budget, offset
-            found = kernels.switching_index(*belief[1:4], belief.changed, *arguments, model[-1], HORIZON)
+            found = kernels.switching_index(*belief[1:4], belief.changed, *no_drift(n), *arguments, model[-1], HORIZON)
             assert_allclose(found, twin.index(*arguments, HORIZON), rtol=1e-9)
     assert len(twin.hypotheses) == HYPOTHESES  # so that some were forgotten
 
@@ -82,7 +95,7 @@ def test_where_all_arms_change_it_is_exact_for_any_number_of_changes(data, hazar
     belief = empty_belief(2, ())
     belief = belief._replace(mass=belief.mass[..., :2].copy())
     for t, rewards in observed.items():
-        observe(belief, [True, True], [r for _, r in rewards], t, (shares, prior, hazard, 0.0))
+        observe(belief, [True, True], [r for _, r in rewards], t, (shares, prior, certain(hazard), 0.0))
     exact = last_changes(observed, 2, hazard, shares, prior)
     assert by_change_round(belief).keys() == exact.keys()
     assert_allclose(list(dict(sorted(by_change_round(belief).items())).values()), list(exact.values()), rtol=1e-9)
@@ -97,10 +110,10 @@ def test_the_first_change_is_exact_with_its_share_and_its_arms(data, hazard):
     shares, prior, gap = np.array([0.0, 0.3, 0.8]), np.array([0.0, 0.4, 0.6]), data.draw(st.integers(1, 5))
     belief = empty_belief(3, ())
     for played_at, spell in ((1, before), (1 + gap, after)):
-        observe(belief, [False] * 3, [0.0] * 3, played_at, (shares, prior, hazard, 0.0))
+        observe(belief, [False] * 3, [0.0] * 3, played_at, (shares, prior, certain(hazard), 0.0))
         for arm, rewards in enumerate(spell):
             for reward in rewards:
-                observe(belief, np.arange(3) == arm, [reward] * 3, played_at, (shares, prior, hazard, 0.0))
+                observe(belief, np.arange(3) == arm, [reward] * 3, played_at, (shares, prior, certain(hazard), 0.0))
     stayed, changed, arms = one_change(before, after, 1.0 - (1.0 - hazard) ** gap, shares, prior)
     assert_allclose(belief.mass[0].sum(), stayed, rtol=1e-9)
     assert_allclose(belief.mass[1], changed, rtol=1e-9)
@@ -120,7 +133,7 @@ def test_the_summary_costs_less_than_the_square_of_the_hazard(hazard):
         belief = empty_belief(2, ())
         belief = belief._replace(mass=belief.mass[..., :2].copy())
         for t, rewards in observed.items():
-            observe(belief, [True, True], [r for _, r in rewards], t, (shares, prior, hazard, 0.0))
+            observe(belief, [True, True], [r for _, r in rewards], t, (shares, prior, certain(hazard), 0.0))
         exact, found = last_changes(observed, 2, hazard, shares, prior), by_change_round(belief)
         worst = max(worst, max(abs(found[r] - p) for r, p in exact.items()))
     assert 0.0 < worst < hazard**2
@@ -128,7 +141,7 @@ def test_the_summary_costs_less_than_the_square_of_the_hazard(hazard):
 
 def test_changes_of_an_idle_arm_alone_follow_from_how_long_it_was_idle():
     belief = empty_belief(3, ())
-    model = (SHARES, SHARE_PRIOR, 0.0, 0.01)
+    model = (SHARES, SHARE_PRIOR, certain(0.0), 0.01)
     observe(belief, [1, 1, 0], [1, 1, 0], 1, model)
     observe(belief, [1, 0, 0], [1, 0, 0], 9, model)
     observe(belief, [1, 1, 0], [1, 1, 0], 11, model)
@@ -154,7 +167,7 @@ def stream(belief, rewards):
     """One learner through many rounds in one call: an axis of rounds in which every row is the same memory."""
     rounds = len(rewards)
     one = [np.lib.stride_tricks.as_strided(leaf, (rounds, *leaf.shape), (0, *leaf.strides)) for leaf in belief]
-    kernels.switching_arrival(*one, np.ones(rewards.shape, bool), rewards, np.arange(1, rounds + 1), *REAL, True)
+    kernels.switching_arrival(*one, np.ones(rewards.shape, bool), rewards, 1.0, np.arange(1, rounds + 1), *REAL, True)
 
 
 def sound(belief):
@@ -180,7 +193,7 @@ def test_streams_that_never_end(name, rounds):
     sound(belief)
     assert belief.latest[0] == rounds
     now = np.full(2, rounds), np.zeros(2), rounds
-    mean = kernels.switching_index(*belief[1:4], belief.changed, np.ones(2), *now, 1, 0.0, 0.0, HORIZON)
+    mean = kernels.switching_index(*belief[1:4], belief.changed, *no_drift(2), np.ones(2), *now, 1, 0.0, 0.0, HORIZON)
     expected = {"ones": 1.0, "zeros": 0.0, "ones, then zeros": 0.0, "coins": 0.5}[name]
     assert_allclose(mean[0], expected, atol=0.05)
     if name == "coins":  # chance looks like a change now and then, more rarely than the hazards expect one
@@ -223,7 +236,7 @@ def test_what_has_not_arrived_changes_nothing():
     belief = empty_belief(2, ())
     observe(belief, [True, True], [1, 0], 1)
     before = [leaf.copy() for leaf in belief]
-    kernels.switching_arrival(*belief, np.ones(2, bool), np.ones(2), 5, *REAL, False)
+    kernels.switching_arrival(*belief, np.ones(2, bool), np.ones(2), 1.0, 5, *REAL, False)
     for one, two in zip(before, belief, strict=True):
         assert_array_equal(one, two)
 
@@ -238,3 +251,27 @@ def test_a_change_is_counted_once():
     assert counted[399] == 1
     assert counted[599] == 2
     assert 380 <= belief.detected[1] <= 420
+
+
+@pytest.mark.parametrize(("every", "rounds"), [(100, 3000), (5000, 20_000)])
+def test_the_hazard_is_learned(every, rounds):
+    """The expected number of changes is close to the true one, where they are frequent and where they are rare."""
+    draws, belief = np.random.default_rng(4), empty_belief(4, ())
+    means = draws.uniform(size=(rounds // every + 1, 4))
+    rewards = (draws.uniform(size=(rounds, 4)) < means[np.arange(rounds) // every]).astype(float)
+    stream(belief, rewards)
+    expected = float((belief.mass.sum(axis=-1) * belief.changes).sum() + belief.mass[:, 1:].sum())
+    true = (rounds - 1) // every
+    assert 0.6 * true <= expected <= 1.3 * true + 0.5
+
+
+def test_no_outlier_is_a_change():
+    """Continuous rewards of a tenth of the range, and one at its top now and then."""
+    draws, belief = np.random.default_rng(6), empty_belief(2, ())
+    for t in range(1, 801):
+        reward = 0.1 + 0.02 * draws.normal(size=2) if t % 50 else np.ones(2)
+        observe(belief, [True, True], np.clip(reward, 0.0, 1.0), t)
+    assert belief.detected[0] == 0
+    for t in range(801, 861):
+        observe(belief, [True, True], np.clip(0.3 + 0.02 * draws.normal(size=2), 0.0, 1.0), t)
+    assert belief.detected[0] == 1  # while a change is noticed

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special
 
 HYPOTHESES, SAME_CHANGE, MOST_ALONE, MOST_STRENGTH, NEGLIGIBLE, MOST_PRECISE = 20, 20, 0.4, 1e9, 1e-6, 20.0
+OUTLYING, CROWDING = 4.0, 1.5
 
 
 @dataclass
@@ -22,6 +23,7 @@ class Hypothesis:
     mass: list[float]  # for each share of arms
     start: list[tuple[float, float]]  # Beta counts of the arms before it
     alone: list[float]  # prior probability of each arm, were it a change of one arm alone
+    changes: float = 0.0  # expected number of changes of many arms before
     observed: list[tuple[int, float, bool, float]] = field(default_factory=list)
 
     def counts(self, arm, fresh):
@@ -55,10 +57,10 @@ def chance(counts, reward):
 
 
 class SlowSwitching:
-    """The filter: hypotheses in a list of at most 20."""
+    """The filter: hypotheses in a list of at most 20; hazards: changes and rounds as if observed in advance."""
 
-    def __init__(self, n, shares, prior, hazard, idle_hazard):
-        self.n, self.shares, self.prior, self.hazard, self.idle_hazard = n, shares, prior, hazard, idle_hazard
+    def __init__(self, n, shares, prior, hazards, idle_hazard):
+        self.n, self.shares, self.prior, self.hazards, self.idle_hazard = n, shares, prior, hazards, idle_hazard
         nothing = [1.0] + [0.0] * (len(shares) - 1)
         self.hypotheses = [Hypothesis(0, nothing, [(1.0, 1.0)] * n, [0.0] * n)]
         self.seen, self.latest = [0] * n, 0
@@ -93,7 +95,10 @@ class SlowSwitching:
     def open(self, x, played_at):
         summaries = [self.summary(i) for i in range(self.n)]
         alone = [1.0 - (1.0 - self.idle_hazard) ** (played_at - self.seen[i]) if x[i] else 0.0 for i in range(self.n)]
-        together = 1.0 - (1.0 - self.hazard) ** (played_at - self.latest)
+        total = sum(sum(h.mass) for h in self.hypotheses)
+        changes = sum(sum(h.mass) * h.changes + sum(h.mass[1:]) for h in self.hypotheses) / total
+        hazard = (self.hazards[0] + changes) / (self.hazards[1] + self.latest)
+        together = 1.0 - (1.0 - hazard) ** (played_at - self.latest)
         apart = min(sum(alone), MOST_ALONE * (1.0 - together))
         if len(self.hypotheses) == HYPOTHESES:
             self.hypotheses.remove(min(self.hypotheses, key=lambda h: sum(h.mass)))
@@ -102,22 +107,32 @@ class SlowSwitching:
             h.mass = [m / total * (1.0 - together - apart) for m in h.mass]
         mass = [apart, *(together * p for p in self.prior[1:])]
         share = [p / sum(alone) if sum(alone) > 0 else 0.0 for p in alone]
-        self.hypotheses.append(Hypothesis(played_at, mass, summaries, share))
+        self.hypotheses.append(Hypothesis(played_at, mass, summaries, share, changes))
 
     def precision(self):
         """Variance of Bernoulli draws over that of the rewards so far, ten Bernoulli draws of mean 1/2 before them."""
         bernoulli, within = 2.5 + sum(m * (1.0 - m) for m, _ in self.met), sum(z * (1.0 - z) for _, z in self.met)
         return min(bernoulli / max(bernoulli - within, bernoulli / MOST_PRECISE), MOST_PRECISE)
 
+    def within_reach(self, arm, reward):
+        """A continuous reward, cut off at four deviations of its prediction."""
+        if self.reward_precision == 1.0:
+            return reward
+        mean = self.mean(arm)
+        square = sum(p * (beta_variance(counts) + beta_mean(counts) ** 2) for p, counts in self.laws(arm))
+        most = OUTLYING * math.sqrt(mean * (1.0 - mean) / self.reward_precision + max(square - mean**2, 0.0))
+        return min(max(reward, mean - most), mean + most)
+
     def observe(self, x, reward, played_at):
         self.reward_precision = self.precision()
-        self.met += [(self.mean(int(i)), float(reward[i])) for i in np.flatnonzero(x)]
+        reward = [self.within_reach(i, float(reward[i])) if x[i] else 0.0 for i in range(self.n)]
+        self.met += [(self.mean(int(i)), reward[i]) for i in np.flatnonzero(x)]
         if played_at > self.latest:
             if self.latest > 0:
                 self.open(x, played_at)
             self.latest = played_at
         for arm in np.flatnonzero(x):
-            self.weigh(int(arm), float(reward[arm]), played_at)
+            self.weigh(int(arm), reward[arm], played_at)
             self.seen[arm] = max(self.seen[arm], played_at)
         self.detect()
 
@@ -157,7 +172,6 @@ class SlowSwitching:
         score, index = weights * (mean + offset), mean.copy()
         threshold = max(sorted(score)[-budget], 0.0)
         next_best = max(sorted(score)[-budget - 1], 0.0) if budget < self.n else 0.0
-        squares = sum(sum(h.mass) ** 2 for h in self.hypotheses)
         for i in range(self.n):
             chosen = score[i] >= threshold and score[i] > 0
             rival = next_best if chosen else threshold
@@ -168,7 +182,7 @@ class SlowSwitching:
                 continue
             worth = idle[i] * (level if chosen else 1.0 - level) ** 2 / 2.0  # the same for a mean that is uniform
             for h in self.hypotheses:
-                p, c = sum(h.mass) ** 2 / squares, self.changed(h, i)
+                p, c = sum(h.mass), self.changed(h, i)
                 for part, fresh in ((p * c, True), (p * (1.0 - c), False)):
                     if p >= NEGLIGIBLE and part > NEGLIGIBLE:
                         ones, zeros = h.counts(i, fresh)
@@ -176,7 +190,7 @@ class SlowSwitching:
                             improvement((zeros, ones), 1.0 - level) if chosen else improvement((ones, zeros), level)
                         )
                         worth += (1.0 - idle[i]) * part * missed
-            index[i] += horizon * worth / (1.0 + flight[i]) ** 2
+            index[i] += horizon * worth / (1.0 + flight[i]) ** CROWDING
         return mean, index
 
 

@@ -16,6 +16,7 @@ CLEAR = 4.0  # standard errors from 0 of a clear baseline
 SUSPICION = 2.0  # log Bayes factor of a hidden common cause from which z is no longer an instrument, without an order
 MORE_ROUNDS = 1.03  # the graph is estimated again when there are so many times the rounds of the last estimate
 LARGEST_RADIUS = 0.9  # a graph with a larger spectral radius is damped, so that spill-over dies out
+LARGEST_WEIGHT = 1e9  # a graph with larger total effects is not one, but an estimate from too few rounds
 BY_EVIDENCE = -1.0
 NOISE_PRIOR = 0.02  # variance of a row's error before any outcome, in squared units of the largest reward
 
@@ -147,8 +148,19 @@ class KClassGraph(GraphLearner):
             adjacency,
             noise,
         )
-        adjacency = damped(adjacency)
+        usable = np.isfinite(adjacency).all(axis=(-1, -2)) & np.isfinite(variance).all(axis=(-1, -2))
+        adjacency = damped(np.where(usable[..., None, None], adjacency, 0.0))
         weights, weights_variance = total_effects(adjacency, variance)
+        usable &= (np.abs(weights) < LARGEST_WEIGHT).all(axis=-1) & np.isfinite(weights_variance).all(axis=-1)
+        if not usable.all():  # too few rounds for so many arms: what was estimated before stays
+            due = replaced(due, due, usable)
+            adjacency, variance, probability, weights, weights_variance, baseline, doubt, noise, trust = (
+                part[usable]
+                for part in (
+                    *(adjacency, variance, probability, weights, weights_variance),
+                    *(baseline, doubt, noise, trust),
+                )
+            )
         graph.adjacency[due], graph.variance[due], graph.probability[due] = adjacency, variance, probability
         graph.own_baseline[due], graph.own_baseline_variance[due] = baseline, doubt
         graph.noise[due], graph.trust[due] = noise, trust
@@ -203,6 +215,13 @@ def clear_baseline(graph: KClassState) -> BoolArray:
     return np.asarray((graph.constant > ALARM) & far.any(axis=-1))
 
 
+def replaced(mask: BoolArray, where: BoolArray, values: BoolArray) -> BoolArray:
+    """The mask with other values where `where` is True."""
+    found = mask.copy()
+    found[where] = values
+    return found
+
+
 def damped(adjacency: Array) -> Array:
     """A graph whose spill-over dies out: scaled down where its spectral radius is too large."""
     radius = np.abs(np.linalg.eigvals(np.abs(adjacency))).max(axis=-1)
@@ -214,4 +233,5 @@ def total_effects(adjacency: Array, variance: Array) -> tuple[Array, Array]:
     n = adjacency.shape[-1]
     reach = np.linalg.inv(np.eye(n) - adjacency)
     weights = reach.sum(axis=-2)
-    return weights, np.asarray(((weights**2)[..., None, :] @ (variance @ reach**2))[..., 0, :])
+    with np.errstate(over="ignore", invalid="ignore"):  # who calls checks that they are finite
+        return weights, np.asarray(((weights**2)[..., None, :] @ (variance @ reach**2))[..., 0, :])

@@ -64,11 +64,13 @@ def weakest(mass):
 
 @njit
 def expected_changes(mass, changes):
-    """The expected number of changes together so far."""
+    """The expected number of changes together so far: those before each hypothesis, and its own."""
     expected, total = 0.0, 0.0
     for k in range(mass.shape[0]):
         weight = mass[k].sum()
         expected += weight * changes[k]
+        for g in range(1, mass.shape[1]):
+            expected += mass[k, g]
         total += weight
     return expected / total
 
@@ -157,7 +159,7 @@ def open_hypothesis(
     for i in range(n):
         idle_prior[slot, i] /= max(total_idle, 1e-300)
     change_round[slot] = played_at
-    changes[slot] = expected_changes(mass, changes) + 1.0
+    changes[slot] = expected_changes(mass, changes)
     shared = 1.0 - (1.0 - hazard) ** elapsed
     alone = min(total_idle, MOST_ALONE * (1.0 - shared))
     for g in range(mass.shape[1]):

@@ -190,8 +190,8 @@ class SwitchingSEM(GraphPolicy):
         x, arrived, here = feedback.x, feedback.arrived, feedback.arrived[..., None]
         known = here & ~np.isnan(feedback.z) & ~np.isnan(feedback.y)
         expected = rescaled(state.reward_range, x, belief_moments(state.belief)[0])
-        fresh = known & x & (True if feedback.fresh is None else feedback.fresh)
-        state, _ = self.learn_rewards(state, feedback, fresh, fresh.any(axis=-1))
+        fresh: BoolArray = known & x & (True if feedback.fresh is None else feedback.fresh)
+        state, _ = self.learn_rewards(state, feedback, fresh, np.asarray(fresh.any(axis=-1)))
         if feedback.complete is not None:
             complete = arrived & feedback.complete
             reward = rewards(state.reward_range, x & known, feedback.z)
@@ -199,8 +199,8 @@ class SwitchingSEM(GraphPolicy):
             silent = x & ~known & complete[..., None]
             if silent.any():
                 nothing = feedback._replace(z=np.broadcast_to(state.reward_range[..., :1], x.shape))
-                state, _ = self.learn_rewards(state, nothing, silent, silent.any(axis=-1), weight)
-        whole = known.all(axis=-1) & (True if feedback.complete is None else feedback.complete)
+                state, _ = self.learn_rewards(state, nothing, silent, np.asarray(silent.any(axis=-1)), weight)
+        whole = np.asarray(known.all(axis=-1) & (True if feedback.complete is None else feedback.complete))
         z, y = (np.where(whole[..., None], part, 0.0) for part in (feedback.z, feedback.y))
         whole_rounds = feedback._replace(z=z, y=y, arrived=whole)
         return state._replace(graph=self.absorb(state.graph, whole_rounds, state.rounds - feedback.age, expected))

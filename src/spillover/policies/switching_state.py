@@ -39,7 +39,7 @@ class Belief(NamedTuple):
     latest: Round  # (*batch, 1): latest round of play whose outcome has arrived
     detected: Round  # (*batch, 2): changes detected so far, and the likeliest round of the last one
     spread: Amount  # (*batch, 2): sums of m (1 - m) and of z (1 - z), which give the precision of a reward
-    changes: Amount  # (*batch, k): expected number of changes, that at r included
+    changes: Amount  # (*batch, k): expected number of changes together before r
 
 
 class Drift(NamedTuple):
