@@ -28,7 +28,7 @@ def test_it_is_the_posterior_of_a_gaussian_process():
     draws, drift = np.random.default_rng(3), empty_drift(1, ())
     rounds = np.cumsum(draws.integers(1, 40, 60))
     rewards = draws.integers(0, 2, 60).astype(float)
-    noises = []
+    noises: list[float] = []
     for t, reward in zip(rounds, rewards, strict=True):
         elapsed = t - drift.latest[0] if noises else 0
         mean = kernels.drifting_forecast(drift.track, elapsed, *DRIFT)[0][0]

@@ -9,6 +9,7 @@ from spillover import kernels
 from spillover.delays import ArmDelays, BadNewsDelay, ConstantDelay, ConversionDelay, LossyDelay
 from spillover.policies import DiscountedTS
 from spillover.policies.switching_state import empty_silence
+from spillover.rng import Purpose
 from spillover.types import Feedback
 
 
@@ -62,7 +63,7 @@ def test_arms_learned_when_they_report_beat_rounds_learned_when_complete():
 def state_after(parts):
     """SwitchingSEM after one round of three arms; parts: the arms that each delivery adds."""
     policy, x = sp.SwitchingSEM(), np.array([True, True, False])
-    state = policy.init(sp.Problem(3, 2), sp.Rng(1).at(0))
+    state = policy.init(sp.Problem(3, 2), sp.Rng(1).at(Purpose.START))
     state = policy.played(state, x)
     known = np.zeros(3, bool)
     for part in parts:
@@ -71,7 +72,7 @@ def state_after(parts):
         z, y = (np.where(known, values, np.nan) for values in ([1.0, 0.0, 0.0], [1.5, 0.0, 0.5]))
         complete = np.array(part is parts[-1])
         given = Feedback(x, z, y, np.array(0), np.array(True), fresh=fresh, complete=complete)
-        state = policy.update(state, given, sp.Rng(1).at(0))
+        state = policy.update(state, given, sp.Rng(1).at(Purpose.START))
     return state
 
 
