@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spillover.files import remove_leftovers, write_atomically
+from spillover.files import MACHINE, remove_leftovers, write_atomically
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes, devices or limits of this kind")
 
@@ -80,10 +80,10 @@ def a_dead_process() -> int:
 
 def test_what_killed_processes_left_is_removed(tmp_path):
     path = tmp_path / "a[1]*.json"
-    left = tmp_path / f".{path.name}.{a_dead_process()}-0badcafe"
+    left = tmp_path / f".{path.name}.{a_dead_process()}-{MACHINE}0badcafe"
     others = [
-        tmp_path / f".{path.name}.{os.getpid()}-0badcafe",  # this process is alive
-        tmp_path / f".other.json.{a_dead_process()}-0badcafe",
+        tmp_path / f".{path.name}.{os.getpid()}-{MACHINE}0badcafe",  # this process is alive
+        tmp_path / f".other.json.{a_dead_process()}-{MACHINE}0badcafe",
         tmp_path / f".{path.name}.bak-1",
     ]
     for file in (path, left, *others):

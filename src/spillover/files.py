@@ -1,13 +1,14 @@
 """Atomic writing of files."""
 
 import os
+import platform
 import secrets
 import stat
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
-if os.name != "nt":
-    import fcntl
+MACHINE = sha256(platform.node().encode()).hexdigest()[:6]  # in names of temporary files: processes are this machine's
 
 
 def write_atomically(path: str | Path, content: bytes) -> None:
@@ -18,7 +19,7 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     """
     target = Path(os.path.realpath(path))
     # not mkstemp, which makes files that only their owner can read
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{MACHINE}{secrets.token_hex(4)}")
     try:
         write_beside(temporary, target, content)
     except OSError as error:  # name the target in the error: the temporary file means nothing to the user
@@ -32,10 +33,8 @@ def write_beside(temporary: Path, target: Path, content: bytes) -> None:
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if before is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:  # "b": no change of line ends on Windows
-            if os.name != "nt":
-                hold(handle)
-                if before is not None:
-                    make_like(handle, before)
+            if os.name != "nt" and before is not None:
+                make_like(handle, before)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -69,20 +68,13 @@ def make_like(handle: int, before: os.stat_result) -> None:
     os.fchmod(handle, stat.S_IMODE(before.st_mode))
 
 
-def hold(handle: int) -> None:
-    """Mark a temporary file as being written: `remove_leftovers` of other processes lets it be."""
-    with suppress(OSError):  # a file system without locks
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
 def remove_leftovers(path: str | Path) -> None:
-    """Remove temporary files of the same name that processes left when they were killed."""
+    """Remove temporary files of the same name that processes of this machine left when they were killed."""
     target = Path(os.path.realpath(path))
-    for leftover in target.parent.glob(f".{glob_free(target.name)}.*-*"):
+    for leftover in target.parent.glob(f".{glob_free(target.name)}.*-{MACHINE}*"):
         process = leftover.name.removeprefix(f".{target.name}.").partition("-")[0]
         if os.name != "nt" and process.isdecimal() and not is_running(int(process)):
-            with suppress(OSError), leftover.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # a process of another machine may be writing it
+            with suppress(OSError):
                 leftover.unlink()
 
 

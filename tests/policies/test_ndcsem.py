@@ -245,7 +245,7 @@ def test_an_arm_whose_count_has_faded_keeps_its_mean_and_is_explored_like_a_new_
 @pytest.mark.parametrize("width", [1.0, 1e-3, 1e6])
 def test_an_arm_is_forgotten_when_its_bonus_is_a_million_times_the_range(width):
     """Just before that its index is finite, and far above those of all others."""
-    policy, problem = sp.NDCSEM(discount=0.5, exploration=width**2), sp.Problem(2, 1, reward_range=(0.0, width))
+    policy, problem = sp.NDCSEM(discount=0.5, exploration=1.0), sp.Problem(2, 1, reward_range=(0.0, width))
     log = (np.array([[1, 0]], bool), np.array([[0.5 * width, 0]]), np.array([[0.5 * width, 0]]))
     found = [explained(policy, learn_in_order(policy, problem, log, [0], rounds=t)).index[0] for t in range(30, 50)]
     finite = [index for index in found if np.isfinite(index)]

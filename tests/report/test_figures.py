@@ -162,8 +162,8 @@ def test_the_best_cell_is_marked(smaller) -> None:
 def test_a_cell_of_interest_is_circled_if_the_grid_has_it() -> None:
     for cell, expected in (((0.985, 1e-10), [(1.0, 1.0)]), ((0.985, 1e-9), []), ((0.5, 0.3), [])):
         ax = figures.grid_figure(np.ones((2, 3)), [0.9, 0.985], [0, 1e-10, 0.3], circled=cell)
-        circles = [line for line in ax.lines if line.get_label() == "_circled"]
-        assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in circles] == expected
+        circles = [ring for ring in ax.patches if ring.get_label() == "_circled"]
+        assert [ring.center for ring in circles] == expected
 
 
 def test_of_many_explorations_only_powers_of_ten_have_a_label() -> None:

@@ -213,7 +213,9 @@ def test_the_conclusion_follows_the_numbers() -> None:
     assert conclusion(interval(5, 1), interval(-5, 1)) == "the scale decides which policy is ahead"
     assert conclusion(interval(5, 1), interval(5, 1)) == "NDC-SEM is ahead on both scales"
     assert conclusion(interval(-5, 1), interval(-5, 1)) == "SEM-UCB is ahead on both scales"
-    assert conclusion(interval(5, 6), interval(5, 1)) == "the difference is not clear on both scales"
+    assert conclusion(interval(5, 6), interval(5, 1)) == "only the difference on [0, 1] is clear"
+    assert conclusion(interval(5, 1), interval(5, 6)) == "only the difference in cases is clear"
+    assert conclusion(interval(5, 6), interval(5, 6)) == "neither difference is clear"
     assert more_or_fewer(interval(-50, 10)) == "50 [40, 60] fewer estimated cases"
     assert more_or_fewer(interval(50, 10)) == "50 [40, 60] more estimated cases"
 

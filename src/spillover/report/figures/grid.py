@@ -4,13 +4,15 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Ellipse, Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from spillover import validate
 from spillover.report.figures.style import WIDTH, figure_of, new_axes
 from spillover.types import Array
 
 ROOM = 45  # characters beside each other in the cells, that can be read
+MOST_TICKS = 4  # of the colour bar: numbers of six digits stay apart
 MOST_LABELS = 12  # explorations, up to which each has its label
 
 
@@ -56,6 +58,8 @@ def grid_figure(
     target.spines[:].set_visible(False)
     bar = figure_of(target).colorbar(image, ax=target, label=f"{measure} (★ best)", location="bottom", aspect=40)
     bar.outline.set_visible(False)
+    bar.locator = MaxNLocator(MOST_TICKS)
+    bar.update_ticks()
     return target
 
 
@@ -77,11 +81,11 @@ def position(values: Any, wanted: float) -> int | None:
 
 
 def circle(ax: Axes, row: int | None, column: int | None) -> None:
+    """A ring around a cell, wide enough for the number in it."""
     if row is not None and column is not None:
-        ax.plot(
-            column, row, marker="o", markersize=17, markerfacecolor="none", markeredgecolor="#D55E00",
-            markeredgewidth=2.2, zorder=7, label="_circled", clip_on=False,
-        )  # fmt: skip
+        ring = Ellipse((column, row), 1.1, 1.3, fill=False, edgecolor="#D55E00", linewidth=2.2, zorder=7)
+        ring.set(label="_circled", clip_on=False)
+        ax.add_patch(ring)
 
 
 def cell_texts(values: Array) -> Any:

@@ -59,8 +59,10 @@ def more_or_fewer(interval: Interval) -> str:
 def conclusion(cases: Interval, unit: Interval) -> str:
     """Who is ahead on the two scales."""
     signs = [1 if float(i.low) > 0 else -1 if float(i.high) < 0 else 0 for i in (cases, unit)]
+    if signs == [0, 0]:
+        return "neither difference is clear"
     if 0 in signs:
-        return "the difference is not clear on both scales"
+        return f"only the difference {'in cases' if signs[0] else 'on [0, 1]'} is clear"
     if signs[0] != signs[1]:
         return "the scale decides which policy is ahead"
     return f"{'NDC-SEM' if signs[0] > 0 else 'SEM-UCB'} is ahead on both scales"
