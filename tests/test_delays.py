@@ -5,8 +5,9 @@ import pytest
 from scipy import stats
 
 import spillover as sp
-from spillover.delays import NEVER, as_delay
+from spillover.delays import NEVER, BadNewsDelay, ConversionDelay, ParetoDelay, as_delay
 from spillover.rng import Purpose, Rng
+from spillover.testing import check_delay
 
 UNLIKELY = 1e-3  # seeds are fixed: a test below this p-value fails always or never
 MANY = 20_000
@@ -43,6 +44,34 @@ def test_geometric_at_its_extremes():
     large = draw(sp.GeometricDelay(1e15))
     assert (large >= 0).all()
     assert 0.9e15 < large.mean() < 1.1e15
+
+
+def test_pareto_has_its_tail():
+    found = draw(ParetoDelay(25.0, 1.1))
+    for late in (5, 50, 500, 5000):
+        share = float((found >= late).mean())
+        assert stats.binomtest(round(share * MANY), MANY, (1 + late / 25.0) ** -1.1).pvalue > UNLIKELY
+
+
+def rewards_of(delay, z, x=(True, True, False)):
+    return delay.draw_given(1, np.asarray(x), np.asarray(z, float), Rng(0)).tolist()
+
+
+def test_only_conversions_arrive():
+    assert rewards_of(ConversionDelay(4), [1, 0, 0]) == [4, NEVER, 4]
+    assert rewards_of(ConversionDelay(4, silence=0.0), [1, 0, 0]) == [4, 4, 4]
+    x, z = np.ones((MANY, 1), bool), np.zeros((MANY, 1))
+    silent = ConversionDelay(0, 0.3).draw_given(1, x, z, Rng(1, np.arange(MANY)), (MANY,)) == NEVER
+    assert stats.binomtest(int(silent.sum()), MANY, 0.3).pvalue > UNLIKELY
+
+
+def test_bad_news_comes_late():
+    delay = BadNewsDelay(10, 50)
+    assert [rewards_of(delay, z) for z in ([1, 1, 0], [1, 0, 0], [0, 0, 0])] == [10, 30, 50]
+    assert delay.largest == 50
+    check_delay(delay)
+    check_delay(ConversionDelay(sp.GeometricDelay(3.0), 0.5))
+    check_delay(ParetoDelay(5.0))
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.2, 1.0])
@@ -123,6 +152,10 @@ def test_what_is_no_delay_is_refused(given):
         (lambda: sp.GeometricDelay(float("nan")), "mean = nan: must be a finite number >= 0"),
         (lambda: sp.GeometricDelay(float("inf")), "mean = inf: must be a finite number >= 0"),
         (lambda: sp.LossyDelay(sp.ConstantDelay(1), 1.5), r"loss = 1\.5: must be a probability, from 0 to 1"),
+        (lambda: ParetoDelay(0.0), r"scale = 0\.0: must be a finite number > 0"),
+        (lambda: ParetoDelay(1.0, -1.0), r"tail = -1\.0: must be a finite number > 0"),
+        (lambda: ConversionDelay(1, 2.0), r"silence = 2\.0: must be a probability, from 0 to 1"),
+        (lambda: BadNewsDelay(5, 4), "bad = 4: must be a whole number from 5 on"),
         (lambda: sp.RecordedDelay([1, -1]), r"delays = \[1, -1\]: must be whole numbers >= 0"),
         (lambda: sp.RecordedDelay([0.5]), r"delays = \[0\.5\]: must be whole numbers >= 0"),
         (lambda: sp.RecordedDelay([]), r"delays = \[\]: must be whole numbers >= 0"),

@@ -186,6 +186,24 @@ class ArmDelays(Delay):
 
 
 @dataclass(frozen=True)
+class ParetoDelay(Delay):
+    """Heavy-tailed delays: P(delay >= d) = (1 + d / scale)^-tail, rounded down; the mean is infinite for tail <= 1."""
+
+    scale: float
+    tail: float = 1.1
+
+    def __post_init__(self) -> None:
+        for name, value in (("scale", self.scale), ("tail", self.tail)):
+            validate.number(name, value, "a finite number > 0", low=0, high=1e15, open_ends=True)
+            validate.require(np.ndim(value) == 0, name, value, "a single number")
+
+    def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
+        u = np.broadcast_to(rng.uniform(1)[..., 0], batch)
+        late = self.scale * np.expm1(np.minimum(-np.log1p(-u) / self.tail, 500.0))
+        return np.asarray(np.minimum(late, 1e15).astype(np.int64))
+
+
+@dataclass(frozen=True)
 class ConversionDelay(Delay):
     """Only good news arrives: the arms whose reward is 0 never report, the others do so after `delay`.
 
@@ -277,6 +295,7 @@ BUILT_IN: dict[str, Callable[..., Delay]] = {
     "recorded": RecordedDelay,
     "lossy": LossyDelay,
     "per-arm": ArmDelays,
+    "pareto": ParetoDelay,
     "conversions": ConversionDelay,
     "bad-news": BadNewsDelay,
 }

@@ -145,7 +145,7 @@ def test_whole_numbers_of_numpy_will_do():
         ({"changed": 11}, "changed = 11: must be a whole number from 0 to 10"),
         ({"changed": "some"}, "changed = 'some': must be \"all\" or a number of arms"),
         ({"changed": True}, "changed = True: must be"),
-        ({"law": "normal"}, "law = 'normal': must be one of bernoulli, beta"),
+        ({"law": "normal"}, "law = 'normal': must be one of bernoulli, beta, pareto"),
         ({"concentration": 0.0}, r"concentration = 0\.0: must be a number > 0"),
         ({"noise": -1.0}, r"noise = -1\.0: must be a finite number >= 0"),
         ({"noise": float("inf")}, "noise = inf: must be a finite number >= 0"),

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from scipy import stats
 
 import spillover as sp
 from spillover.environments import SEMWorld
+from spillover.environments.world import LARGEST_PARETO, MEAN_DRAW
 from spillover.rng import Purpose, Rng
 from tests.properties import examples
 
@@ -168,6 +170,18 @@ def test_beta_rewards_follow_their_law(concentration):
         assert stats.kstest(column, law.cdf).pvalue > UNLIKELY
     spread = np.sqrt(means * (1 - means) / (concentration + 1) / 5000)
     assert (np.abs(draws.mean(axis=0) - means) < 4 * spread).all()
+
+
+def test_pareto_rewards_have_their_means_a_heavy_tail_and_a_declared_range():
+    means = np.array([0.2, 0.5, 1.0])
+    world, rng = world_of(np.zeros((3, 3)), means, law="pareto"), Rng(1, np.arange(100_000))
+    drawn = world.rewards(1, rng)
+    assert_allclose(drawn.mean(axis=0), means, rtol=0.02)
+    assert world.problem.reward_range == (0.0, pytest.approx(LARGEST_PARETO))
+    assert 0.9 * LARGEST_PARETO < drawn.max() <= LARGEST_PARETO
+    for share in (2.0, 8.0):  # P(z > c z_least) = c^-1.5, up to the cut
+        above = float((drawn[:, 2] > share / MEAN_DRAW).mean())
+        assert above == pytest.approx((share**-1.5 - 30.0**-1.5) / (1.0 - 30.0**-1.5), rel=0.05)
 
 
 def test_beta_rewards_at_the_ends_are_constant():

@@ -24,8 +24,9 @@ class SyntheticSEM:
     changes: first rounds of new means. changed: "all", or how many arms get a new mean at a change.
     smooth: the means move gradually between the changes instead of jumping at them.
     graph_changes: first rounds of new graphs.
-    law: "bernoulli", or "beta" with `concentration` a + b. gain_range: of the diagonal of F, drawn uniformly
-    (the paper folds F into the rewards; NDC-SEM's graph problem assumes F = 1, so other gains mislead it).
+    law: "bernoulli", "beta" with `concentration` a + b, or "pareto": heavy tails, up to about 12 times the mean.
+    gain_range: of the diagonal of F, drawn uniformly (the paper folds F into the rewards; NDC-SEM's graph problem
+    assumes F = 1, so other gains mislead it).
     noise: standard deviation of normal noise in each structural equation.
     harmful: probability that an edge is negative: spill-over that hurts.
     baseline: the range of the outcomes that there are without any decision, drawn uniformly for each arm; True is

@@ -12,7 +12,10 @@ from spillover.environments.surroundings import LARGEST_CAUSE, Surroundings
 from spillover.rng import Rng
 from spillover.types import Array, BoolArray, IntArray, Outcome, Problem
 
-LAWS = ("bernoulli", "beta")
+LAWS = ("bernoulli", "beta", "pareto")
+TAIL, LARGEST_DRAW = 1.5, 30.0  # of Pareto rewards: the exponent, and the largest multiple of the smallest one
+MEAN_DRAW = TAIL / (TAIL - 1.0) * (1.0 - LARGEST_DRAW ** (1.0 - TAIL)) / (1.0 - LARGEST_DRAW**-TAIL)
+LARGEST_PARETO = LARGEST_DRAW / MEAN_DRAW  # of an arm with mean 1
 
 
 class Optimum(NamedTuple):
@@ -63,17 +66,23 @@ class SEMWorld:
     @cached_property
     def problem(self) -> Problem:
         """What a policy knows: neither graph nor means; the range of y covers all feasible decisions."""
-        columns = np.sort(self.total, axis=-1)
+        columns = np.sort(self.total, axis=-1) * self.largest_reward
         largest = columns[..., -self.budget :].sum(axis=-1)
         least = np.minimum(columns[..., : self.budget], 0.0).sum(axis=-1)  # where spill-over hurts
         n, around = self.graphs.shape[-1], self.surroundings
         if around is None:
             overall = np.stack([least.min(axis=(-1, -2)), largest.max(axis=(-1, -2))], axis=-1)
-            return Problem(n, self.budget, self.acyclic, (0.0, 1.0), overall, observes=self.observes)
+            rewards = (0.0, self.largest_reward)
+            return Problem(n, self.budget, self.acyclic, rewards, overall, observes=self.observes)
         overall = outcome_range(self, around, least, largest)
-        rewards = reward_range(around) if self.observes == "both" else (0.0, 1.0)
+        rewards = reward_range(around, self.largest_reward) if self.observes == "both" else (0.0, self.largest_reward)
         problem = Problem(n, self.budget, self.acyclic, rewards, overall, observes=self.observes)
         return problem._replace(context=around.columns, baseline=around.has_baseline)
+
+    @property
+    def largest_reward(self) -> float:
+        """The largest reward that an arm can have."""
+        return LARGEST_PARETO if self.law == "pareto" else 1.0
 
     def period(self, t: int) -> int:
         """Which stationary period round t (from 1) is in."""
@@ -165,6 +174,9 @@ class SEMWorld:
         means = self.means(t)
         if self.law == "bernoulli":
             return (rng.uniform(means.shape[-1]) < means).astype(float)
+        if self.law == "pareto":
+            below = 1.0 - LARGEST_DRAW**-TAIL
+            return np.asarray(means / MEAN_DRAW * (1.0 - below * rng.uniform(means.shape[-1])) ** (-1.0 / TAIL))
         tiny = 1e-9  # a mean of 0 or 1 is a constant, not a Beta distribution
         draws = rng.beta(
             np.maximum(self.concentration * means, tiny), np.maximum(self.concentration * (1 - means), tiny)
@@ -196,10 +208,10 @@ def observed(outcome: Outcome, observes: str) -> Outcome:
     return outcome._replace(z=np.full_like(outcome.z, np.nan), y=y)
 
 
-def reward_range(around: Surroundings) -> tuple[float, float]:
+def reward_range(around: Surroundings, largest: float) -> tuple[float, float]:
     """The range of z: that of the rewards, widened by the hidden cause."""
     most = LARGEST_CAUSE * float(np.abs(around.loading).max())
-    return (0.0 - most, 1.0 + most)
+    return (0.0 - most, largest + most)
 
 
 def outcome_range(world: SEMWorld, around: Surroundings, least: Array, largest: Array) -> Array:

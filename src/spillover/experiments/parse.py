@@ -256,7 +256,9 @@ def try_out(file: File, experiment: Experiment) -> dict[tuple[str, str, str], Fo
             drawn = experiment.worlds[world].draw(rng.at(Purpose.WORLD), (1,))
             place = ("delays", delay)
             late = experiment.delays[delay]
-            shape = late.draw(drawn.horizon, rng.at(Purpose.DELAY, drawn.horizon), (1,)).shape
+            line = (1, drawn.problem.n_arms)
+            nothing, stream = (np.zeros(line, np.bool_), np.zeros(line)), rng.at(Purpose.DELAY, drawn.horizon)
+            shape = late.draw_given(drawn.horizon, *nothing, stream, (1,)).shape
             accepted = f"{drawn.problem.n_arms}, one for each arm"
             good = not late.per_arm or shape[-1] == drawn.problem.n_arms
             validate.require(good, "number of delays", shape[-1] if late.per_arm else 1, accepted)

@@ -217,7 +217,7 @@ def clear_baseline(graph: KClassState) -> BoolArray:
 
 def replaced(mask: BoolArray, where: BoolArray, values: BoolArray) -> BoolArray:
     """The mask with other values where `where` is True."""
-    found = mask.copy()
+    found = np.array(mask)
     found[where] = values
     return found
 

@@ -292,11 +292,12 @@ class SwitchingSEM(GraphPolicy):
 
 
 def is_whole(feedback: Feedback) -> bool:
-    """Whether no outcome is missing, as far as they are numbers: what is not is refused by name."""
+    """Whether no outcome that has arrived is missing, as far as they are numbers: what is not is refused by name."""
     try:
-        return not (np.isnan(feedback.y).any() or np.isnan(feedback.z).any())
-    except TypeError:
+        missing = np.isnan(feedback.y) | np.isnan(feedback.z)
+    except (TypeError, ValueError):
         return True
+    return not missing.any() or not missing[np.asarray(feedback.arrived, np.bool_)].any()
 
 
 def learn_means(

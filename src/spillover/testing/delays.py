@@ -15,8 +15,10 @@ def check_delay(delay: Delay, *, seed: int = 0, rounds: int = 20, replications: 
 
 
 def drawn(delay: Any, t: int, seed: int, replication: Any) -> Any:
-    """The result of `draw` for round t in these replications, unchecked."""
-    return delay.draw(t, Rng(seed, replication).at(Purpose.DELAY, t), np.shape(replication))
+    """The delays of round t in these replications, unchecked, for a round with rewards of all sizes."""
+    batch = np.shape(replication)
+    x, z = (np.broadcast_to(line, (*batch, 4)) for line in ([True, True, False, True], [1.0, 0.0, 0.0, 0.5]))
+    return delay.draw_given(t, x, z, Rng(seed, replication).at(Purpose.DELAY, t), batch)
 
 
 def check_delay_values(delay: Any, seed: int, rounds: int, replications: int) -> None:

@@ -42,6 +42,14 @@ VARIED = (
     Family("large", "large", "50", "50 arms, 10 per round"),
     Family("lossy", "all", "lossy 50", "20% of the feedback lost"),
     Family("noise", "noise", "50", "noise 0.1 in the structural equations"),
+    Family("frequent", "frequent", "50", "a change every 100 rounds"),
+    Family("rare", "rare", "50", "one change in 20,000 rounds"),
+    Family("pareto", "pareto", "50", "heavy-tailed rewards"),
+    Family("stragglers", "all", "pareto 25", "heavy-tailed delays"),
+    Family("bad-news", "all", "bad news late", "bad news comes late"),
+    Family("conversions", "all", "conversions", "only conversions arrive"),
+    Family("one-year", "one-year", "2", "52 rounds, 6 arms"),
+    Family("three-years", "three-years", "8", "150 rounds, 20 arms"),
 )
 
 
