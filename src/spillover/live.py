@@ -246,17 +246,41 @@ class Learner:
         only the payoff is observed, y may be a single number. context, dose: if `play` was not given them.
         """
         with self.lock:
-            if type(round) is not int:
-                validate.whole("round", round, 1)
-            if round not in self.waiting:
-                accepted = f"a round that was played and not reported yet: {self.pending}"
-                validate.require(False, "round", round, accepted)
+            self.require_pending(round)
             mark = self.mark(round)
             try:
                 self.learn(int(round), *self.known_after(round, z, y, context, dose))
             except BaseException:
                 self.restore(mark)
                 raise
+
+    def close(self, round: int) -> None:
+        """Say that nothing more of a round will arrive, such as the conversions of an arm that had none.
+
+        A policy that accepts missing outcomes learns from that; for others the round is lost.
+        """
+        with self.lock:
+            self.require_pending(round)
+            mark = self.mark(round)
+            try:
+                if self.policy.accepts_missing:
+                    now, unknown = self.details.get(round, UNKNOWN), np.full(self.problem.n_arms, np.nan)
+                    z, y = (unknown if part is None else part for part in (now.z, now.y))
+                    last = Known(z, y, np.zeros(self.problem.n_arms, np.bool_), True)
+                    feedback = self.checked(int(round), now, last, whole=False)
+                    self.journal.apply(self.policy.update, feedback, self.rng.at(Purpose.LEARNING, round))
+                del self.waiting[round]
+                self.details.pop(round, None)
+            except BaseException:
+                self.restore(mark)
+                raise
+
+    def require_pending(self, round: Any) -> None:
+        if type(round) is not int:
+            validate.whole("round", round, 1)
+        if round not in self.waiting:
+            accepted = f"a round that was played and not reported yet: {self.pending}"
+            validate.require(False, "round", round, accepted)
 
     def learn(self, round: int, now: Details, known: Known) -> None:
         """Take in what is known of a round after a report."""
@@ -301,7 +325,7 @@ class Learner:
     def with_context(self, before: Details, context: Any) -> Details:
         return before._replace(context=same_or_new("context", before.context, self.own_context(context)))
 
-    def checked(self, round: int, now: Details, known: Known) -> Feedback:
+    def checked(self, round: int, now: Details, known: Known, whole: bool = True) -> Feedback:
         """The feedback after a report; outcomes that are not known are NaN."""
         x, probability, memo = self.waiting[round]
         in_parts = known.fresh is not None and self.policy.accepts_missing
@@ -309,7 +333,7 @@ class Learner:
         age, arrived = np.array(self.rounds - round), np.array(True)
         carried = (probability, memo, now.context, fresh, complete, now.dose)
         given = Feedback(x, known.z, known.y, age, arrived, *carried)
-        strict = known.complete and self.problem.observes == "both" and now.dose is None
+        strict = whole and known.complete and self.problem.observes == "both" and now.dose is None
         check = validate.feedback if strict else validate.partial_feedback
         feedback: Feedback = check(given, (self.problem.n_arms,), self.reward_range, self.rounds)
         return feedback

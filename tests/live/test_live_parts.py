@@ -94,6 +94,28 @@ def test_parts_teach_a_policy_of_today_what_the_whole_teaches():
     np.testing.assert_allclose(one.count, other.count, rtol=0.1)
 
 
+@pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.InstrumentalSEM(), sp.NDCSEM()])
+def test_a_round_can_be_closed(policy, tmp_path):
+    """Nothing more will arrive: it is no longer pending, and a policy for that learns from it."""
+    problem = sp.Problem(3, 2, observes="both" if policy.needs_rewards else "overall")
+    learner = sp.Learner(policy, problem, seed=1)
+    for x in ([1, 1, 0], [0, 1, 1], [1, 0, 1]):
+        learner.play(x)
+    z = [1.0, NAN, 0.0] if policy.needs_rewards else None
+    learner.report(1, z=z, y=[1.0, NAN, 0.0])
+    before = learner.explain().pending
+    learner.close(1)
+    learner.close(2)
+    assert learner.pending == [3]
+    if policy.accepts_missing and policy.needs_rewards:
+        assert learner.explain().pending[1] < before[1]
+        assert learner.explain().mean[1] < 0.5
+    learner.save(tmp_path / "learner.json")
+    with pytest.raises(ValueError, match=r"round = 2: must be a round that was played and not reported yet: \[3\]"):
+        learner.close(2)
+    assert learner.pending == [3]
+
+
 @pytest.mark.parametrize(
     ("report", "message"),
     [
