@@ -17,7 +17,7 @@ MOST_ARMS = 2_000  # as in a table: a world and a graph have several matrices of
 MOST_CELLS = 100_000  # each is a file
 MOST_ROUNDS = 2_000_000_000  # over all cells: at 0.05 ms and more each, more than a day
 PROCESS = 250_000_000  # bytes of a process before it has any data
-# The following were measured, and are rather too large: an estimate of 1 GB means a peak of 0.6 to 0.9 GB.
+# The following were measured, and are rather too large: an estimate of 1 GB means a peak of 0.6 to 0.8 GB.
 NUMBER = 8  # bytes
 WORLD_MATRICES = 6  # arms * arms numbers of a world and of its drawing
 CURVES = 6  # numbers for each round of a replication: regret, payoff, matches, and their sums
