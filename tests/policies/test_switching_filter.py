@@ -79,7 +79,12 @@ def test_slow_twin_agrees(kind, model):
         weights, flight = draws.uniform(-0.5, 3, n), draws.integers(0, 3, n).astype(float)
         for budget, offset in ((1, 0.0), (2, -0.5), (3, 2.0), (4, 0.0)):
             arguments = weights, np.minimum(twin.seen, played_at), flight, played_at + 30, budget, offset
-            found = kernels.switching_index(*belief[1:4], belief.changed, *no_drift(n), *arguments, model[-1], HORIZON)
+            found = kernels.switching_index(
+                *(*belief[1:4], belief.changed, belief.changes, belief.latest[0]),
+                *no_drift(n),
+                *arguments,
+                *(model[2], np.dot(model[0], model[1]), model[3], HORIZON),
+            )
             assert_allclose(found, twin.index(*arguments, HORIZON), rtol=1e-9)
     assert len(twin.hypotheses) == HYPOTHESES  # so that some were forgotten
 
@@ -193,7 +198,8 @@ def test_streams_that_never_end(name, rounds):
     sound(belief)
     assert belief.latest[0] == rounds
     now = np.full(2, rounds), np.zeros(2), rounds
-    mean = kernels.switching_index(*belief[1:4], belief.changed, *no_drift(2), np.ones(2), *now, 1, 0.0, 0.0, HORIZON)
+    known = (*belief[1:4], belief.changed, belief.changes, belief.latest[0])
+    mean = kernels.switching_index(*known, *no_drift(2), np.ones(2), *now, 1, 0.0, HAZARDS, 0.5, 0.0, HORIZON)
     expected = {"ones": 1.0, "zeros": 0.0, "ones, then zeros": 0.0, "coins": 0.5}[name]
     assert_allclose(mean[0], expected, atol=0.05)
     if name == "coins":  # chance looks like a change now and then, more rarely than the hazards expect one

@@ -167,7 +167,10 @@ class SlowSwitching:
 
     def index(self, weights, pulled, flight, now, budget, offset, horizon):
         """Expected rewards in [0, 1], and these plus what finding out is worth."""
-        idle = [1.0 - (1.0 - self.idle_hazard) ** (now - p) for p in pulled]
+        changes = sum(sum(h.mass) * h.changes + sum(h.mass[1:]) for h in self.hypotheses)
+        hazard = (self.hazards[0] + changes) / (self.hazards[1] + self.latest)
+        stays = 1.0 - np.dot(self.shares, self.prior) * (1.0 - (1.0 - hazard) ** (now - self.latest))
+        idle = [1.0 - stays * (1.0 - self.idle_hazard) ** (now - p) for p in pulled]
         mean = np.array([(1.0 - d) * self.mean(i) + 0.5 * d for i, d in enumerate(idle)])
         score, index = weights * (mean + offset), mean.copy()
         threshold = max(sorted(score)[-budget], 0.0)

@@ -137,17 +137,18 @@ class KClassGraph(GraphLearner):
             return graph
         graph = self.test(graph, due)
         adjacency, noise = (np.ascontiguousarray(part[due]) for part in (graph.adjacency, graph.noise))
-        variance, probability, baseline, doubt, trust = kernels.k_class(
-            graph.moments[due],
-            graph.possible[due],
-            graph.required[due],
-            graph.ordered[due],
-            self.signed,
-            graph.unit[due],
-            self.trust_in_z(graph)[due],
-            adjacency,
-            noise,
-        )
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is left out below
+            variance, probability, baseline, doubt, trust = kernels.k_class(
+                graph.moments[due],
+                graph.possible[due],
+                graph.required[due],
+                graph.ordered[due],
+                self.signed,
+                graph.unit[due],
+                self.trust_in_z(graph)[due],
+                adjacency,
+                noise,
+            )
         usable = np.isfinite(adjacency).all(axis=(-1, -2)) & np.isfinite(variance).all(axis=(-1, -2))
         adjacency = damped(np.where(usable[..., None, None], adjacency, 0.0))
         weights, weights_variance = total_effects(adjacency, variance)

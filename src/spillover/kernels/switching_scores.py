@@ -74,6 +74,8 @@ def mixture_missed(totals, counts_unchanged, counts_since, changed, arm, level, 
         float64[:, :, :],
         float64[:, :, :],
         float64[:, :],
+        float64[:],
+        int64,
         float64,
         float64[:],
         float64[:],
@@ -83,18 +85,22 @@ def mixture_missed(totals, counts_unchanged, counts_since, changed, arm, level, 
         int64,
         int64,
         float64,
+        float64[:],
+        float64,
         float64,
         float64,
         float64[:],
         float64[:],
     ),
-    "(k,g),(k,n,t),(k,n,t),(k,n),(),(n),(n),(n),(n),(n),(),(),(),(),()->(n),(n)",
+    "(k,g),(k,n,t),(k,n,t),(k,n),(k),(),(),(n),(n),(n),(n),(n),(),(),(),(t),(),(),()->(n),(n)",
 )
 def switching_index(
     mass,
     counts_unchanged,
     counts_since,
     changed,
+    changes,
+    latest,
     drifts,
     drift_mean,
     drift_deviation,
@@ -104,6 +110,8 @@ def switching_index(
     now,
     budget,
     offset,
+    hazards,
+    share,
     idle_hazard,
     horizon,
     mean,
@@ -118,14 +126,18 @@ def switching_index(
     """
     hypotheses, n = mass.shape[0], weights.shape[0]
     totals = np.empty(hypotheses)
+    seen = 0.0  # expected number of changes together
     for k in range(hypotheses):
         totals[k] = 0.0
         for g in range(mass.shape[1]):
             totals[k] += mass[k, g]
+        seen += totals[k] * (changes[k] + 1.0) - mass[k, 0]
+    hazard = (hazards[0] + seen) / (hazards[1] + latest)
+    stays = 1.0 - share * (1.0 - (1.0 - hazard) ** max(now - latest, 0))  # no change since the latest outcome
     scores = np.empty(n)
     idle = np.empty(n)
     for i in range(n):
-        idle[i] = 1.0 - (1.0 - idle_hazard) ** (now - last_pull[i])
+        idle[i] = 1.0 - stays * (1.0 - idle_hazard) ** (now - last_pull[i])
         mean[i] = (1.0 - idle[i]) * mixture_mean(totals, counts_unchanged, counts_since, changed, i) + idle[i] * 0.5
         mean[i] += drifts * (drift_mean[i] - mean[i])
         index[i] = mean[i]

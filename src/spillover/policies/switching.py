@@ -34,6 +34,7 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 HAZARD = 1e-3  # probability a round of a change that may affect many arms, before anything is observed
 IDLE_HAZARD = 1e-4  # probability a round that an arm that is not played changes unobserved
 SHARE_PRIOR = np.array([0.0, 0.5, 0.5])
+SHARE = float(SHARES @ SHARE_PRIOR)  # expected, of the next change
 HAZARDS = np.array([1.0, 1.0 / HAZARD])  # the hazard is learned, as if one change in so many rounds had been observed
 CHANGE_PRIOR = (SHARES, SHARE_PRIOR, HAZARDS, IDLE_HAZARD)
 OTHER_WORLD = 1e-3  # probability a round that means that drift begin to switch, or the other way round
@@ -115,6 +116,8 @@ class SwitchingSEM(GraphPolicy):
             belief.counts_unchanged,
             belief.counts_since,
             belief.changed,
+            belief.changes,
+            belief.latest[..., 0],
             state.drift.probability[..., 0],
             *self.forecast(state),
             weights,
@@ -123,6 +126,8 @@ class SwitchingSEM(GraphPolicy):
             state.rounds,
             state.budget,
             (low / (high - low))[..., 0],
+            HAZARDS,
+            SHARE,
             IDLE_HAZARD,
             HORIZON + HORIZON_OF_DELAY * state.typical_delay,
         )
