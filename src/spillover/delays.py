@@ -141,6 +141,11 @@ class LossyDelay(Delay):
         lost = np.broadcast_to(rng.uniform(1)[..., 0], batch) < self.loss
         return np.where(lost[..., None] if self.per_arm else lost, NEVER, self.delay.draw(t, rng, batch))
 
+    def draw_given(self, t: int, x: BoolArray, z: Array, rng: Rng, batch: Batch = ()) -> IntArray:
+        lost = np.broadcast_to(rng.uniform(1)[..., 0], batch) < self.loss
+        late = self.delay.draw_given(t, x, z, rng, batch)
+        return np.where(lost[..., None] if self.per_arm else lost, NEVER, late)
+
     @property
     def largest(self) -> int | None:
         return None if self.loss > 0 else self.delay.largest
@@ -174,6 +179,9 @@ class ArmDelays(Delay):
 
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
         return np.stack([delay.draw(t, rng, batch) for delay in self.delays], axis=-1)
+
+    def draw_given(self, t: int, x: BoolArray, z: Array, rng: Rng, batch: Batch = ()) -> IntArray:
+        return np.stack([delay.draw_given(t, x, z, rng, batch) for delay in self.delays], axis=-1)
 
     @property
     def largest(self) -> int | None:

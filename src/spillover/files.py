@@ -63,9 +63,10 @@ def existing(target: Path) -> os.stat_result | None:
 def make_like(handle: int, before: os.stat_result) -> None:
     """Give a file the owner, as far as this user may, and the permissions of the one that it replaces."""
     if (before.st_uid, before.st_gid) != (os.fstat(handle).st_uid, os.fstat(handle).st_gid):
-        with suppress(PermissionError):
+        with suppress(OSError):
             os.fchown(handle, before.st_uid, before.st_gid)
-    os.fchmod(handle, stat.S_IMODE(before.st_mode))
+    with suppress(OSError):  # a file system without permissions
+        os.fchmod(handle, stat.S_IMODE(before.st_mode))
 
 
 def remove_leftovers(path: str | Path) -> None:

@@ -257,7 +257,7 @@ class Learner:
     def close(self, round: int) -> None:
         """Say that nothing more of a round will arrive, such as the conversions of an arm that had none.
 
-        A policy that accepts missing outcomes learns from that; for others the round is lost.
+        A policy that accepts missing outcomes may learn from that; for others the round is lost.
         """
         with self.lock:
             self.require_pending(round)

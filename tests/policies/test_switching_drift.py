@@ -15,7 +15,9 @@ SCALE, VARIANCE = DRIFT
 def arrive(drift, x, reward, played_at, likely=None, weight=1.0):
     likely = np.zeros(len(x)) if likely is None else likely
     x, reward = np.asarray(x, bool), np.asarray(reward, float)
-    kernels.drifting_arrival(*drift, x, reward, likely, 1.0, weight, played_at, *DRIFT, DRIFT_PRIOR, OTHER_WORLD, True)
+    kernels.drifting_arrival(
+        *drift, x, reward, reward, likely, 1.0, weight, played_at, *DRIFT, DRIFT_PRIOR, OTHER_WORLD, True
+    )
 
 
 def covariance(one, two):

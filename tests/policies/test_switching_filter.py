@@ -271,6 +271,20 @@ def test_the_hazard_is_learned(every, rounds):
     assert 0.6 * true <= expected <= 1.3 * true + 0.5
 
 
+def test_outliers_do_not_bias_a_mean():
+    """An arm that seldom has a large reward is better than one that often has a small one."""
+    draws, belief = np.random.default_rng(7), empty_belief(2, ())
+    for t in range(1, 3001):
+        size = [draws.uniform(0.5, 1.0), draws.uniform(0.05, 0.15)]
+        observe(belief, [True, True], np.where(draws.uniform(size=2) < [0.02, 0.1], size, 0.0), t)
+    likeliest = int(belief.mass.sum(axis=-1).argmax())
+    assert_allclose(
+        belief.counts_unchanged[likeliest, :, 0] / belief.counts_unchanged[likeliest].sum(axis=-1),
+        [0.015, 0.01],
+        atol=0.003,
+    )
+
+
 def test_no_outlier_is_a_change():
     """Continuous rewards of a tenth of the range, and one at its top now and then."""
     draws, belief = np.random.default_rng(6), empty_belief(2, ())

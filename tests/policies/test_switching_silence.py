@@ -19,7 +19,7 @@ def meaning(reports, seed=1, rounds=150):
     for _ in range(rounds):
         x = draws.permutation(4) < 2
         reward = (draws.uniform(size=4) < [0.2, 0.5, 0.7, 0.9]).astype(float) * x
-        weight = kernels.weigh_silence(*silence, x, x & reports(reward, draws), reward, True)
+        weight = kernels.weigh_silence(*silence, x, x & reports(reward, draws), reward, 0.0, True)
     return weight[0]
 
 
@@ -32,9 +32,23 @@ def test_outcomes_lost_by_chance_mean_nothing(loss):
     assert meaning(lambda reward, draws: draws.uniform(size=4) >= loss) < 0.001
 
 
+def test_amounts_are_told_from_nothing():
+    """Orders of 10% to 30% of the range are conversions, however small."""
+    draws, learner = np.random.default_rng(2), sp.Learner(sp.SwitchingSEM(graph="none"), sp.Problem(3, 2), seed=1)
+    for t in range(1, 301):
+        x = draws.permutation(3) < 2
+        learner.play(x)
+        z = np.where(x & (draws.uniform(size=3) < [0.2, 0.5, 0.8]), draws.uniform(0.1, 0.3, 3), 0.0)
+        silent = x & (z == 0.0)
+        learner.report(t, z=np.where(silent, np.nan, z), y=np.where(silent, np.nan, z))
+        if silent.any():
+            learner.close(t)
+    assert_allclose(learner.explain().mean, [0.04, 0.1, 0.16], atol=0.03)
+
+
 def test_nothing_is_concluded_from_a_round_that_is_not_complete():
     silence = empty_silence(3, ())
-    weight = kernels.weigh_silence(*silence, np.ones(3, bool), np.zeros(3, bool), np.zeros(3), False)
+    weight = kernels.weigh_silence(*silence, np.ones(3, bool), np.zeros(3, bool), np.zeros(3), 0.0, False)
     assert weight[0] == 0.5
     assert_array_equal(silence.answers, 0.0)
 
@@ -58,6 +72,20 @@ def test_bad_news_that_comes_late_costs_less_than_waiting_for_it():
 def test_arms_learned_when_they_report_beat_rounds_learned_when_complete():
     late = ArmDelays((0, 0, 0, 0, 200, 0, 0, 0, 0, 0))
     assert regret(sp.SwitchingSEM(), late) < 0.7 * regret(sp.SwitchingSEM(), 200)
+
+
+def test_rounds_in_parts_of_a_history_are_learned_one_by_one():
+    draws, policy = np.random.default_rng(3), sp.SwitchingSEM()
+    x = draws.uniform(size=(12, 3)) < 0.6
+    z = x * draws.integers(0, 2, (12, 3)).astype(float)
+    z[3, x[3]] = np.nan
+    rounds = Feedback(x, z, z, np.zeros(12, np.int64), np.ones(12, bool), complete=np.ones(12, bool))
+    states = []
+    for catch_up in (sp.SwitchingSEM.catch_up, sp.Policy.catch_up):
+        state = policy.init(sp.Problem(3, 2), sp.Rng(1).at(Purpose.START))
+        states.append(sp.state.leaves(catch_up(policy, state, rounds, 1, sp.Rng(1))))
+    for name, leaf in states[0].items():
+        assert_array_equal(leaf, states[1][name], err_msg=name)
 
 
 def state_after(parts):
@@ -102,3 +130,10 @@ def test_delays_that_depend_on_rewards_need_rewards():
             delay.draw(1, sp.Rng(0))
     with pytest.raises(ValueError, match="one delay for all arms"):
         ConversionDelay(ArmDelays((1, LossyDelay(ConstantDelay(2), 0.1))))
+
+
+def test_delays_that_depend_on_rewards_can_be_lost_and_differ_between_arms():
+    x, z = np.array([True, True]), np.array([1.0, 0.0])
+    assert LossyDelay(BadNewsDelay(10, 50), 0.0).draw_given(1, x, z, sp.Rng(0)) == 30
+    assert LossyDelay(ConversionDelay(3), 0.0).draw_given(1, x, z, sp.Rng(0))[0] == 3
+    assert ArmDelays((BadNewsDelay(10, 50), 7)).draw_given(1, x, z, sp.Rng(0)).tolist() == [30, 7]

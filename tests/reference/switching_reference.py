@@ -17,28 +17,28 @@ OUTLYING, CROWDING = 4.0, 1.5
 
 @dataclass
 class Hypothesis:
-    """The last change was at `change_round`; rewards are (arm, reward, whether earned since then, its precision)."""
+    """The last change was at `change_round`; rewards: (arm, reward, the same cut off, whether since, precision)."""
 
     change_round: int
     mass: list[float]  # for each share of arms
     start: list[tuple[float, float]]  # Beta counts of the arms before it
     alone: list[float]  # prior probability of each arm, were it a change of one arm alone
     changes: float = 0.0  # expected number of changes of many arms before
-    observed: list[tuple[int, float, bool, float]] = field(default_factory=list)
+    observed: list[tuple[int, float, float, bool, float]] = field(default_factory=list)
 
     def counts(self, arm, fresh):
         ones, zeros = (1.0, 1.0) if fresh else self.start[arm]
-        rewards = [(reward, w) for i, reward, since, w in self.observed if i == arm and (since or not fresh)]
+        rewards = [(reward, w) for i, reward, _, since, w in self.observed if i == arm and (since or not fresh)]
         return ones + sum(w * reward for reward, w in rewards), zeros + sum(w * (1.0 - reward) for reward, w in rewards)
 
     def ratio(self, arm):
         """How much better a changed arm explains its rewards since, each predicted from those before it."""
         found, kept, fresh = 1.0, list(self.start[arm]), [1.0, 1.0]
-        for i, reward, since, w in self.observed:
+        for i, reward, cut, since, w in self.observed:
             if i != arm:
                 continue
             if since:
-                found = min(max(found * (chance(fresh, reward) / chance(kept, reward)) ** w, 1e-30), 1e30)
+                found = min(max(found * (chance(fresh, cut) / chance(kept, cut)) ** w, 1e-30), 1e30)
                 fresh = [fresh[0] + w * reward, fresh[1] + w * (1.0 - reward)]
             kept = [kept[0] + w * reward, kept[1] + w * (1.0 - reward)]
         return found
@@ -125,14 +125,14 @@ class SlowSwitching:
 
     def observe(self, x, reward, played_at):
         self.reward_precision = self.precision()
-        reward = [self.within_reach(i, float(reward[i])) if x[i] else 0.0 for i in range(self.n)]
-        self.met += [(self.mean(int(i)), reward[i]) for i in np.flatnonzero(x)]
+        cut = [self.within_reach(i, float(reward[i])) if x[i] else 0.0 for i in range(self.n)]
+        self.met += [(self.mean(int(i)), float(reward[i])) for i in np.flatnonzero(x)]
         if played_at > self.latest:
             if self.latest > 0:
                 self.open(x, played_at)
             self.latest = played_at
         for arm in np.flatnonzero(x):
-            self.weigh(int(arm), reward[arm], played_at)
+            self.weigh(int(arm), float(reward[arm]), cut[arm], played_at)
             self.seen[arm] = max(self.seen[arm], played_at)
         self.detect()
 
@@ -148,11 +148,11 @@ class SlowSwitching:
         elif likeliest >= self.detected[-1] - SAME_CHANGE:
             self.detected[-1] = likeliest
 
-    def weigh(self, arm, reward, played_at):
+    def weigh(self, arm, reward, cut, played_at):
         there = [h for h in self.hypotheses if h.change_round <= played_at]
         before = sum(sum(h.mass) for h in there)
         for h in there:
-            kept, fresh = (chance(h.counts(arm, side), reward) ** self.reward_precision for side in (False, True))
+            kept, fresh = (chance(h.counts(arm, side), cut) ** self.reward_precision for side in (False, True))
             for g, prior in enumerate([h.alone[arm], *self.shares[1:]]):
                 c = h.changed(arm, prior)
                 h.mass[g] *= c * fresh + (1.0 - c) * kept
@@ -160,7 +160,7 @@ class SlowSwitching:
         for h in self.hypotheses:
             if h.change_round > played_at and after > 0:
                 h.mass = [m * after / before for m in h.mass]
-            h.observed.append((arm, reward, h.change_round <= played_at, self.reward_precision))
+            h.observed.append((arm, reward, cut, h.change_round <= played_at, self.reward_precision))
         total = sum(sum(h.mass) for h in self.hypotheses)
         for h in self.hypotheses:
             h.mass = [m / total for m in h.mass]

@@ -58,6 +58,7 @@ def correct(track, reward, noise):
         boolean[:],
         float64[:],
         float64[:],
+        float64[:],
         float64,
         float64,
         int64,
@@ -68,7 +69,7 @@ def correct(track, reward, noise):
         boolean,
         float64[:],
     ),
-    "(n,l),(o),(o),(n),(n),(n),(),(),(),(),(),(),(),()->(o)",
+    "(n,l),(o),(o),(n),(n),(n),(n),(),(),(),(),(),(),(),()->(o)",
     writes=("track", "drifts", "latest"),
 )
 def drifting_arrival(
@@ -77,6 +78,7 @@ def drifting_arrival(
     latest,
     x,
     reward,
+    counted,
     likely,
     precision,
     weight,
@@ -90,9 +92,10 @@ def drifting_arrival(
 ):
     """Learn the rewards of a round as those of drifting means, and compare how well drifting and switching predict.
 
-    likely: the likelihood of each reward if the means switch (0: unknown). drifts: the probability that the means
-    drift. With probability `hazard` per round the world becomes another one, which drifts with probability `prior`.
-    A reward older than the latest round is a noisier observation of the latest mean.
+    counted: the rewards without outliers, by which the two are compared. likely: their likelihood if the means switch
+    (0: unknown). drifts: the probability that the means drift. With probability `hazard` per round the world becomes
+    another one, which drifts with probability `prior`. A reward older than the latest round is a noisier observation
+    of the latest mean.
     """
     if arrived:
         elapsed = played_at - latest[0]
@@ -109,7 +112,7 @@ def drifting_arrival(
                 mean = min(max(0.5 + track[i, 0], LEAST_MEAN), 1.0 - LEAST_MEAN)
                 if likely[i] > 0.0:
                     power = weight * precision
-                    chance = math.exp(power * (reward[i] * math.log(mean) + (1.0 - reward[i]) * math.log(1.0 - mean)))
+                    chance = math.exp(power * (counted[i] * math.log(mean) + (1.0 - counted[i]) * math.log(1.0 - mean)))
                     drifting, switching = drifts[0] * chance, (1.0 - drifts[0]) * likely[i]
                     if drifting + switching > 0.0:
                         drifts[0] = drifting / (drifting + switching)

@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from numba import boolean, float64, njit
+from numba import boolean, float64
 
 from spillover.kernels.build import gufunc
 
@@ -12,23 +12,18 @@ MEMORY: Final = 0.995  # factor on the counts with every round
 MOST_EVIDENCE: Final = 20.0  # bound on the logarithm of the odds, so that they can still turn
 
 
-@njit(inline="always")
-def log_likelihood(p, reward):
-    return reward * math.log(p) + (1.0 - reward) * math.log(1.0 - p)
-
-
 @gufunc(
-    (float64[:, ::1], float64[::1], boolean[:], boolean[:], float64[:], boolean, float64[:]),
-    "(n,c),(o),(n),(n),(n),()->(o)",
+    (float64[:, ::1], float64[::1], boolean[:], boolean[:], float64[:], float64, boolean, float64[:]),
+    "(n,c),(o),(n),(n),(n),(),()->(o)",
     writes=("answers", "odds"),
 )
-def weigh_silence(answers, odds, x, known, reward, complete, weight):
+def weigh_silence(answers, odds, x, known, reward, zero, complete, weight):
     """Compare two explanations of the chosen arms of a round that never report.
 
     Either outcomes are lost by chance, equally often for every arm; or a reward of 0 is not reported. Under the second,
     arms with lower rewards report less often, and what they do report is good news. odds: the logarithm of the odds for
-    the second. answers: successes, failures and silences of each arm. Returns its probability, the weight of a silence
-    as a reward of 0.
+    the second. answers: rewards, rewards of 0 (`zero`, in the units of the others) and silences of each arm. Returns
+    the probability of the second: the weight of a silence as a reward of 0.
     """
     if complete:
         answered, silent = 0.0, 0.0
@@ -40,18 +35,17 @@ def weigh_silence(answers, odds, x, known, reward, complete, weight):
             if x[i]:
                 among_answers = (answers[i, 0] + 0.5) / (answers[i, 0] + answers[i, 1] + 1.0)
                 among_all = (answers[i, 0] + 0.5) / (answers[i, 0] + answers[i, 1] + answers[i, 2] + 1.0)
-                if known[i]:
-                    odds[0] += log_likelihood(among_all, reward[i]) + (1.0 - reward[i]) * math.log(REPORTED_ZERO)
-                    odds[0] -= log_likelihood(among_answers, reward[i]) + math.log(1.0 - lost)
+                if known[i] and reward[i] != zero:
+                    odds[0] += math.log(among_all) - math.log(among_answers * (1.0 - lost))
+                elif known[i]:
+                    odds[0] += math.log((1.0 - among_all) * REPORTED_ZERO)
+                    odds[0] -= math.log((1.0 - among_answers) * (1.0 - lost))
                 else:
                     odds[0] += math.log((1.0 - among_all) * (1.0 - REPORTED_ZERO)) - math.log(lost)
         odds[0] = min(max(odds[0], -MOST_EVIDENCE), MOST_EVIDENCE)
         for i in range(x.shape[0]):
             for kind in range(3):
                 answers[i, kind] *= MEMORY
-            if x[i] and known[i]:
-                answers[i, 0] += reward[i]
-                answers[i, 1] += 1.0 - reward[i]
-            elif x[i]:
-                answers[i, 2] += 1.0
+            if x[i]:
+                answers[i, 2 if not known[i] else 1 if reward[i] == zero else 0] += 1.0
     weight[0] = 1.0 / (1.0 + math.exp(-odds[0]))

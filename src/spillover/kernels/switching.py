@@ -175,9 +175,20 @@ def open_hypothesis(
 
 @njit
 def weigh_reward(
-    change_round, mass, counts_unchanged, counts_since, ratio, idle_prior, shares, arm, reward, played_at, precision
+    change_round,
+    mass,
+    counts_unchanged,
+    counts_since,
+    ratio,
+    idle_prior,
+    shares,
+    arm,
+    reward,
+    raw,
+    played_at,
+    precision,
 ):
-    """Update every hypothesis with one arm's reward: its probability and its counts.
+    """Update every hypothesis with one arm's reward: its probability (by the reward as it is cut off) and its counts.
 
     Under a hypothesis whose change came after the reward was earned (feedback out of order), the reward is one more
     observation from before the change, with the likelihood that the earlier hypotheses give it on average, which is
@@ -187,13 +198,13 @@ def weigh_reward(
     for k in range(change_round.shape[0]):
         before = change_round[k] > played_at
         p_unchanged = counts_unchanged[k, arm, 0] / (counts_unchanged[k, arm, 0] + counts_unchanged[k, arm, 1])
-        counts_unchanged[k, arm, 0] += precision * reward
-        counts_unchanged[k, arm, 1] += precision * (1.0 - reward)
+        counts_unchanged[k, arm, 0] += precision * raw
+        counts_unchanged[k, arm, 1] += precision * (1.0 - raw)
         if before:
             continue
         p_since = counts_since[k, arm, 0] / (counts_since[k, arm, 0] + counts_since[k, arm, 1])
-        counts_since[k, arm, 0] += precision * reward
-        counts_since[k, arm, 1] += precision * (1.0 - reward)
+        counts_since[k, arm, 0] += precision * raw
+        counts_since[k, arm, 1] += precision * (1.0 - raw)
         like_unchanged, like_since = likelihood(p_unchanged, reward, precision), likelihood(p_since, reward, precision)
         for g in range(mass.shape[1]):
             if mass[k, g] == 0.0:
@@ -237,7 +248,7 @@ def moments(mass, counts_unchanged, counts_since, changed, arm):
 def within_reach(reward, mean, variance, precision):
     """A continuous reward, cut off at some deviations from what was expected: so no outlier looks like a change.
 
-    Rewards of 0 and 1 (precision 1) are what they are.
+    Means are averages of what is not cut off. Where all rewards are 0 or 1 (precision 1), none is cut off.
     """
     if precision == 1.0:
         return reward
@@ -364,7 +375,7 @@ def switching_arrival(
     weight: of the rewards, as evidence; 1 if they were observed. hazards: changes and rounds that the probability of a
     change per round is worth before anything is observed; those that are observed are added.
 
-    Returns what they expected of the chosen arms before they learned from it, the rewards as they were counted, and
+    Returns what they expected of the chosen arms before they learned from it, the rewards as they are cut off, and
     their likelihood (0 if nothing can be said), each 0 for the other arms; and how many draws a reward was worth.
     """
     for i in range(x.shape[0]):
@@ -377,7 +388,7 @@ def switching_arrival(
             mean, variance = moments(mass, counts_unchanged, counts_since, changed, i)
             expected[i], counted[i] = mean, within_reach(reward[i], mean, variance, precision[0])
             spread[0] += weight * mean * (1.0 - mean)
-            spread[1] += weight * counted[i] * (1.0 - counted[i])
+            spread[1] += weight * reward[i] * (1.0 - reward[i])
     if played_at > latest[0]:
         if latest[0] > 0:
             hazard = (hazards[0] + expected_changes(mass, changes)) / (hazards[1] + latest[0])
@@ -411,6 +422,7 @@ def switching_arrival(
                 shares,
                 i,
                 counted[i],
+                reward[i],
                 played_at,
                 weight * precision[0],
             )

@@ -121,7 +121,7 @@ def switching_index(
 
     The bonus of an arm outside the s best is horizon E[(w m - threshold)+] / w, where the threshold is the score of
     the s-th best. For an arm among the s best it is the expected loss from keeping it, horizon E[(threshold - w m)+] /
-    w, with the score of the next best arm as the threshold. Both are divided by (1 + pulls in flight)^2, because the
+    w, with the score of the next best arm as the threshold. Both are divided by (1 + pulls in flight)^1.5, because the
     outcomes of those pulls will arrive without another try.
     """
     hypotheses, n = mass.shape[0], weights.shape[0]

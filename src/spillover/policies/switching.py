@@ -19,6 +19,7 @@ from spillover.policies.switching_state import (
     SHARES,
     Belief,
     Drift,
+    Silence,
     SwitchingState,
     belief_moments,
     empty_belief,
@@ -162,6 +163,7 @@ class SwitchingSEM(GraphPolicy):
             return self.learn_part(state, feedback)
         feedback = validate.feedback(feedback, state.in_flight.shape, state.reward_range, state.rounds)
         state, expected = self.learn_rewards(state, feedback, feedback.x, feedback.arrived)
+        weigh_silence(state, feedback, feedback.x, feedback.arrived)
         expected = rescaled(state.reward_range, feedback.x, expected)
         return state._replace(graph=self.absorb(state.graph, feedback, state.rounds - feedback.age, expected))
 
@@ -197,22 +199,21 @@ class SwitchingSEM(GraphPolicy):
         expected = rescaled(state.reward_range, x, belief_moments(state.belief)[0])
         fresh: BoolArray = known & x & (True if feedback.fresh is None else feedback.fresh)
         state, _ = self.learn_rewards(state, feedback, fresh, np.asarray(fresh.any(axis=-1)))
-        if feedback.complete is not None:
-            complete = arrived & feedback.complete
-            reward = rewards(state.reward_range, x & known, feedback.z)
-            weight = kernels.weigh_silence(*state.silence, x, known, reward, complete)[..., 0]
-            silent = x & ~known & complete[..., None]
-            if silent.any():
-                nothing = feedback._replace(z=np.broadcast_to(state.reward_range[..., :1], x.shape))
-                state, _ = self.learn_rewards(state, nothing, silent, np.asarray(silent.any(axis=-1)), weight)
-        whole = np.asarray(known.all(axis=-1) & (True if feedback.complete is None else feedback.complete))
+        complete = arrived if feedback.complete is None else np.asarray(arrived & feedback.complete)
+        weight = weigh_silence(state, feedback, known, complete)
+        silent = x & ~known & complete[..., None]
+        if silent.any():
+            nothing = feedback._replace(z=np.broadcast_to(no_reward(state.reward_range), x.shape))
+            state, _ = self.learn_rewards(state, nothing, silent, np.asarray(silent.any(axis=-1)), weight)
+        whole = np.asarray(known.all(axis=-1) & complete)
         z, y = (np.where(whole[..., None], part, 0.0) for part in (feedback.z, feedback.y))
         whole_rounds = feedback._replace(z=z, y=y, arrived=whole)
         return state._replace(graph=self.absorb(state.graph, whole_rounds, state.rounds - feedback.age, expected))
 
     def catch_up(self, state: SwitchingState, rounds: Feedback, first: int, rng: Rng) -> SwitchingState:
         count = len(rounds.x)
-        if count < 2 or not is_whole(rounds):
+        in_parts = rounds.fresh is not None or rounds.complete is not None or not is_whole(rounds)
+        if count < 2 or in_parts:
             few: SwitchingState = super().catch_up(state, rounds, first, rng)
             return few
         played_at = state.rounds + np.arange(1, count + 1)
@@ -224,8 +225,10 @@ class SwitchingSEM(GraphPolicy):
         stacked = state._replace(
             belief=Belief(*(repeat_in_place(leaf, count) for leaf in state.belief)),
             drift=Drift(*(repeat_in_place(leaf, count) for leaf in state.drift)),
+            silence=Silence(*(repeat_in_place(leaf, count) for leaf in state.silence)),
         )
         expected = learn_means(stacked, x, reward, 1.0, played_at, arrived)
+        weigh_silence(stacked, rounds, x, arrived)
         graph = self.absorb_rounds(state.graph, rounds, played_at, rescaled(state.reward_range, x, expected))
         left = np.cumprod(fade[::-1])[::-1]  # what is left after the last round of a pull before each round
         pending = np.append(left[1:], 1.0)[~arrived] @ x[~arrived]
@@ -311,9 +314,22 @@ def learn_means(
     """Update the means, switching or drifting, in place; returns what was expected, in units of the range."""
     found = kernels.switching_arrival(*state.belief, x, reward, weight, played_at, *CHANGE_PRIOR, arrived)
     expected, counted, likely, precision = found
-    evidence = (counted, likely, precision, weight, played_at)
+    evidence = (reward, counted, likely, precision, weight, played_at)
     kernels.drifting_arrival(*state.drift, x, *evidence, *DRIFT, DRIFT_PRIOR, OTHER_WORLD, arrived)
     return np.asarray(expected)
+
+
+def no_reward(reward_range: Array) -> Array:
+    """The reward of an arm without one, (*batch, 1): 0, or the end of the range that is next to it."""
+    return np.asarray(np.clip(0.0, reward_range[..., :1], reward_range[..., 1:]), float)
+
+
+def weigh_silence(state: SwitchingState, feedback: Feedback, known: BoolArray, complete: BoolArray) -> Array:
+    """Learn in place which arms of a complete round reported; the probability that silence means no reward."""
+    reward = rewards(state.reward_range, feedback.x & known, feedback.z)
+    low, high = state.reward_range[..., 0], state.reward_range[..., 1]
+    zero = (no_reward(state.reward_range)[..., 0] - low) / (high - low)
+    return np.asarray(kernels.weigh_silence(*state.silence, feedback.x, known, reward, zero, complete)[..., 0])
 
 
 def rewards(reward_range: Array, x: BoolArray, z: Array) -> Array:

@@ -53,7 +53,7 @@ class Drift(NamedTuple):
 class Silence(NamedTuple):
     """Whether an arm that never reports had a reward of 0."""
 
-    answers: Amount  # (*batch, n, 3): successes, failures and silences, older ones with less weight
+    answers: Amount  # (*batch, n, 3): rewards, rewards of 0 and silences, older ones with less weight
     odds: Finite  # (*batch, 1): logarithm of the odds that silence means 0, against outcomes lost by chance
 
 
