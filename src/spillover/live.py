@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
-from spillover.constraints import Constraint, Unavailable, check_constraints, finder, parse, to_entries
+from spillover.arm_names import check_names, missing_arms, same_names
+from spillover.constraints import Constraint, Unavailable, check_constraints, to_entries
 from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains, suited
 from spillover.journal import Journal
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
 from spillover.reports import Details, Known, dose_of, merged, reported, same_or_new
 from spillover.rng import Purpose, Rng
-from spillover.saved import STATE, Book, Reader, to_arrays
+from spillover.saved import STATE, Book, Reader, described, saved_constraints, to_arrays
 from spillover.set_search import EFFORT, check_effort
 from spillover.state import Saved, check_ranges, fill, leaves, save_arrays
 from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
@@ -430,59 +431,3 @@ def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:
         return table
     rest = {known: entry for known, entry in table.items() if known != key}
     return rest if value is None else dict(sorted((rest | {key: value}).items()))
-
-
-def described(problem: Problem) -> str:
-    """The problem as text: equal numbers give equal text, whatever kind of numbers or array they come in."""
-    changed: dict[str, Any] = {name: int(getattr(problem, name)) for name in ("n_arms", "budget", "context")}
-    changed |= {name: bool(getattr(problem, name)) for name in ("acyclic", "baseline")}
-    for name in ("reward_range", "overall_range", "weights"):
-        value = getattr(problem, name)
-        changed[name] = None if value is None else np.asarray(value, float).tolist()
-    return repr(problem._replace(**changed))
-
-
-def same_names(known: tuple[str, ...] | None, given: Sequence[str] | None) -> tuple[str, ...] | None:
-    """The names of the arms; names that are known already must not be contradicted."""
-    if given is None:
-        return known
-    accepted = f"the names that the constraints use, {known}"
-    validate.require(known is None or tuple(given) == known, "arms", tuple(given), accepted)
-    return tuple(given)
-
-
-def check_names(arms: tuple[str, ...] | None, n: int) -> None:
-    """Raise a ValueError if the arms do not have one name each."""
-    if arms is not None:
-        good = len(set(arms)) == len(arms) == n
-        validate.require(good, "arms", arms, f"{n} different names, one for each arm")
-
-
-def missing_arms(available: Any, n: int, arms: tuple[str, ...] | None) -> tuple[int, ...]:
-    """The positions of the arms that are not available; `available` is a mask, positions or names."""
-    if available is None:
-        return ()
-    given = np.asarray(validate.unmasked("available", available))
-    if given.dtype == np.bool_:
-        mask = np.asarray(validate.in_order("available", available, n, arms, "arms"))
-        validate.require(mask.shape == (n,), "shape of available", mask.shape, f"({n},)")
-        return tuple(np.flatnonzero(~mask).tolist())
-    listed: list[Any] = given.tolist() if given.ndim == 1 else [None]
-    is_list = (given.ndim == 1 and given.dtype.kind in "iuU") or all(isinstance(arm, str) for arm in listed)
-    accepted = f"a mask of {n} values True or False, or a list of arms"
-    validate.require(is_list, "available", available, accepted)
-    find = finder(n, arms)
-    present = {find("available", arm) for arm in listed}
-    return tuple(position for position in range(n) if position not in present)
-
-
-def saved_constraints(saved: Saved, arms: Sequence[str] | int) -> tuple[Constraint, ...]:
-    """The constraints of a saved learner."""
-    try:
-        entries = json.loads(saved.about["constraints"])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{saved.path}: constraints: must be a list of tables, as JSON ({error})") from None
-    try:
-        return parse(entries, arms)
-    except ValueError as error:
-        raise ValueError(f"{saved.path}: {error} (constraints by name need the names: load(..., arms=...))") from None

@@ -3,7 +3,8 @@
 A hash tells damage (`state.Saved`). It does not tell a file that somebody wrote on purpose, so every value is checked.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.constraints import Constraint, parse
 from spillover.reports import Details
+from spillover.state import Saved
 from spillover.types import Choice, Problem
 from spillover.validate import shown
 
@@ -154,3 +157,25 @@ class Reader:
         if not ok:
             text = shown(value) if isinstance(value, np.ndarray) else value
             raise ValueError(f"{self.path}: {name} = {text}: must be {accepted}")
+
+
+def described(problem: Problem) -> str:
+    """The problem as text: equal numbers give equal text, whatever kind of numbers or array they come in."""
+    changed: dict[str, Any] = {name: int(getattr(problem, name)) for name in ("n_arms", "budget", "context")}
+    changed |= {name: bool(getattr(problem, name)) for name in ("acyclic", "baseline")}
+    for name in ("reward_range", "overall_range", "weights"):
+        value = getattr(problem, name)
+        changed[name] = None if value is None else np.asarray(value, float).tolist()
+    return repr(problem._replace(**changed))
+
+
+def saved_constraints(saved: Saved, arms: Sequence[str] | int) -> tuple[Constraint, ...]:
+    """The constraints of a saved learner."""
+    try:
+        entries = json.loads(saved.about["constraints"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{saved.path}: constraints: must be a list of tables, as JSON ({error})") from None
+    try:
+        return parse(entries, arms)
+    except ValueError as error:
+        raise ValueError(f"{saved.path}: {error} (constraints by name need the names: load(..., arms=...))") from None

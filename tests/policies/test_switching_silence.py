@@ -121,6 +121,16 @@ def test_a_silent_arm_of_a_complete_round_is_a_failure_with_the_probability_of_t
     assert state.in_flight[1] == 0
 
 
+def test_closing_a_round_late_is_no_delay():
+    learner = sp.Learner(sp.SwitchingSEM(), sp.Problem(3, 2), seed=1)
+    for _ in range(60):
+        learner.play()
+    learner.report(60, z=np.zeros(3), y=np.zeros(3))
+    learner.close(1)
+    assert learner.state.longest_delay == 0.0
+    assert learner.state.typical_delay == 0.0
+
+
 def test_delays_that_depend_on_rewards_need_rewards():
     world = sp.SyntheticSEM(horizon=50, changes=(), observes="overall")
     with pytest.raises(ValueError, match=r"^delay = .*: must be a delay that does not depend on rewards"):

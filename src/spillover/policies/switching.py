@@ -53,9 +53,10 @@ class SwitchingSEM(GraphPolicy):
     """The policy to start with: no discount, no exploration rate, any delay, Bernoulli or continuous rewards.
 
     Each arm's mean is constant until it changes, together with a share of the other arms or alone. An exact filter
-    tracks the time of the last change (20 hypotheses are kept). The decision is the s arms with the largest expected
-    total effect, direct plus spill-over, plus an exploration bonus: the expected improvement from trying an arm, which
-    is smaller while pulls of the arm are in flight. See docs/switching.md for the model.
+    tracks the time of the last change (20 hypotheses are kept), and the evidence decides how far means drift instead.
+    The decision is the s arms with the largest expected total effect, direct plus spill-over, plus an exploration
+    bonus: the expected improvement from trying an arm, which is smaller while pulls of the arm are in flight. See
+    docs/switching.md for the model.
 
     graph: how the graph is learned, as in `NDCSEM`; by default the graph learner that predicts the payoff best, or no
         graph if none of them helps.
@@ -163,6 +164,7 @@ class SwitchingSEM(GraphPolicy):
             return self.learn_part(state, feedback)
         feedback = validate.feedback(feedback, state.in_flight.shape, state.reward_range, state.rounds)
         state, expected = self.learn_rewards(state, feedback, feedback.x, feedback.arrived)
+        state = with_delay(state, feedback.age, feedback.arrived)
         weigh_silence(state, feedback, feedback.x, feedback.arrived)
         expected = rescaled(state.reward_range, feedback.x, expected)
         return state._replace(graph=self.absorb(state.graph, feedback, state.rounds - feedback.age, expected))
@@ -176,13 +178,8 @@ class SwitchingSEM(GraphPolicy):
         fade = fading(state.longest_delay, any_arrived(state))  # before the belief is rewritten
         in_flight = kernels.end_pulls(state.in_flight, x, fade, age, arrived)
         expected = learn_means(state, x, reward, weight, played_at, arrived)
-        longest = np.where(arrived, np.maximum(RECENT * state.longest_delay, age), state.longest_delay)
-        ordinary = np.minimum(age, 2.0 * state.typical_delay + SOON)  # so that no straggler counts for much
-        typical = state.typical_delay + np.where(arrived, TYPICAL * (ordinary - state.typical_delay), 0.0)
         learned = state._replace(
             in_flight=np.asarray(in_flight),
-            longest_delay=longest,
-            typical_delay=typical,
             rewards_seen=state.rewards_seen + np.where(x & arrived[..., None], reward, 0.0),
         )
         return learned, expected
@@ -198,7 +195,9 @@ class SwitchingSEM(GraphPolicy):
         known = here & ~np.isnan(feedback.z) & ~np.isnan(feedback.y)
         expected = rescaled(state.reward_range, x, belief_moments(state.belief)[0])
         fresh: BoolArray = known & x & (True if feedback.fresh is None else feedback.fresh)
-        state, _ = self.learn_rewards(state, feedback, fresh, np.asarray(fresh.any(axis=-1)))
+        news = np.asarray(fresh.any(axis=-1))
+        state, _ = self.learn_rewards(state, feedback, fresh, news)
+        state = with_delay(state, feedback.age, news)
         complete = arrived if feedback.complete is None else np.asarray(arrived & feedback.complete)
         weight = weigh_silence(state, feedback, known, complete)
         silent = x & ~known & complete[..., None]
@@ -306,6 +305,15 @@ def is_whole(feedback: Feedback) -> bool:
     except (TypeError, ValueError):
         return True
     return not missing.any() or not missing[np.asarray(feedback.arrived, np.bool_)].any()
+
+
+def with_delay(state: SwitchingState, age: IntArray, arrived: BoolArray) -> SwitchingState:
+    """Take in how late an outcome arrived; arms that never report have no delay."""
+    ordinary = np.minimum(age, 2.0 * state.typical_delay + SOON)  # so that no straggler counts for much
+    return state._replace(
+        longest_delay=np.where(arrived, np.maximum(RECENT * state.longest_delay, age), state.longest_delay),
+        typical_delay=state.typical_delay + np.where(arrived, TYPICAL * (ordinary - state.typical_delay), 0.0),
+    )
 
 
 def learn_means(
