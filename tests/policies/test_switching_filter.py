@@ -51,6 +51,7 @@ def compare(belief, twin):
                 assert_allclose(belief.changed[k, i], twin.changed(h, i), rtol=1e-9, atol=1e-15)
     assert belief.mass.sum() == pytest.approx(sum(sum(h.mass) for h in twin.hypotheses), rel=1e-12)
     assert_array_equal(belief.seen, twin.seen)
+    assert_allclose(belief.redrawn, twin.redrawn, rtol=1e-9)
     assert_array_equal(belief.detected, [len(twin.detected), max(twin.detected[-1:], default=0)])
 
 
@@ -59,6 +60,10 @@ def plays(draws, n, rounds, kind):
     played_rounds = [t for t in range(1, rounds + 1) if draws.uniform() < 0.8]
     late = draws.exponential(2.0, len(played_rounds)) if "late" in kind else np.zeros(len(played_rounds))
     means = draws.uniform(size=(2, n))
+    if "low" in kind:
+        means *= 0.1
+    if "high" in kind:
+        means = 1.0 - 0.1 * means
     for k in np.argsort(np.array(played_rounds) + late, kind="stable"):
         x = draws.uniform(size=n) < 0.5  # at times nothing, at times everything
         p = means[int(played_rounds[k] > rounds / 2)]
@@ -66,7 +71,9 @@ def plays(draws, n, rounds, kind):
 
 
 @pytest.mark.parametrize("model", [REAL, EAGER], ids=["real", "eager"])
-@pytest.mark.parametrize("kind", ["in order", "late", "continuous", "continuous and late"])
+@pytest.mark.parametrize(
+    "kind", ["in order", "late", "continuous", "continuous and late", "low", "high", "low, continuous, late"]
+)
 def test_slow_twin_agrees(kind, model):
     draws, n = np.random.default_rng(5), 4
     belief, twin = empty_belief(n, ()), SlowSwitching(n, *model)
@@ -80,7 +87,7 @@ def test_slow_twin_agrees(kind, model):
         for budget, offset in ((1, 0.0), (2, -0.5), (3, 2.0), (4, 0.0)):
             arguments = weights, np.minimum(twin.seen, played_at), flight, played_at + 30, budget, offset
             found = kernels.switching_index(
-                *(*belief[1:4], belief.changed, belief.changes, belief.latest[0]),
+                *(*belief[1:4], belief.changed, belief.changes, belief.redrawn, belief.latest[0]),
                 *no_drift(n),
                 *arguments,
                 *(model[2], np.dot(model[0], model[1]), model[3], HORIZON),
@@ -198,7 +205,7 @@ def test_streams_that_never_end(name, rounds):
     sound(belief)
     assert belief.latest[0] == rounds
     now = np.full(2, rounds), np.zeros(2), rounds
-    known = (*belief[1:4], belief.changed, belief.changes, belief.latest[0])
+    known = (*belief[1:4], belief.changed, belief.changes, belief.redrawn, belief.latest[0])
     mean = kernels.switching_index(*known, *no_drift(2), np.ones(2), *now, 1, 0.0, HAZARDS, 0.5, 0.0, HORIZON)
     expected = {"ones": 1.0, "zeros": 0.0, "ones, then zeros": 0.0, "coins": 0.5}[name]
     assert_allclose(mean[0], expected, atol=0.05)

@@ -17,6 +17,8 @@ MOST_STRENGTH: Final = 1e9  # a summary is worth at most this many observations;
 MOST_ALONE: Final = 0.4  # upper bound on the probability that an idle arm changed alone, if there was no shared change
 CERTAIN: Final = 0.99  # a change counts as detected from this probability on
 SAME_CHANGE: Final = 20  # hypotheses that differ by at most so many rounds are about the same change
+LEAST_AVERAGE: Final = 0.01  # the average mean of the arms counts as at least so far inside of the range
+ROUNDS_TO_REDRAW: Final = 50.0  # after so many rounds, the average mean of the arms is half trusted
 OUTLYING: Final = 4.0  # continuous rewards count as at most so many standard deviations from what was expected
 
 
@@ -125,6 +127,25 @@ def summarise(mass, counts_unchanged, counts_since, changed, summary):
 
 
 @njit
+def redraw_range(summary, seen, rounds, redrawn):
+    """Where means are after a change: anywhere in [0, 1], unless the arms' means are all near one end of it.
+
+    The average mean m of the arms observed, 1/2 before the first round, moves the middle to m (1 + 4 m) if m is below
+    1/4; and likewise from above.
+    """
+    total, arms = 0.0, 0
+    for i in range(seen.shape[0]):
+        if seen[i] > 0:
+            total += summary[i, 0] / (summary[i, 0] + summary[i, 1])
+            arms += 1
+    if arms > 0:
+        average = 0.5 + (total / arms - 0.5) * rounds / (rounds + ROUNDS_TO_REDRAW)
+        low, high = max(average, LEAST_AVERAGE), max(1.0 - average, LEAST_AVERAGE)
+        redrawn[0] = max(1.0 - 2.0 * high * (1.0 + 4.0 * high), 0.0)
+        redrawn[1] = min(2.0 * low * (1.0 + 4.0 * low), 1.0)
+
+
+@njit
 def open_hypothesis(
     change_round,
     mass,
@@ -141,12 +162,14 @@ def open_hypothesis(
     idle_hazard,
     prior,
     changes,
+    redrawn,
 ):
     """Add the hypothesis of a change just before `played_at`: of a share of the arms, or (type 0) of one idle arm."""
     slot = weakest(mass)
     n = x.shape[0]
     summary = np.empty((n, 2))
     summarise(mass, counts_unchanged, counts_since, changed, summary)
+    redraw_range(summary, seen, played_at - elapsed, redrawn)
     total_idle = 0.0
     for i in range(n):
         gap = played_at - seen[i]
@@ -155,7 +178,8 @@ def open_hypothesis(
         ratio[slot, i] = 1.0
         for side in range(2):
             counts_unchanged[slot, i, side] = summary[i, side]
-            counts_since[slot, i, side] = 1.0
+        counts_since[slot, i, 0] = redrawn[0] + redrawn[1]  # a Beta distribution worth two observations
+        counts_since[slot, i, 1] = 2.0 - counts_since[slot, i, 0]
     for i in range(n):
         idle_prior[slot, i] /= max(total_idle, 1e-300)
     change_round[slot] = played_at
@@ -313,6 +337,7 @@ def note_change(change_round, mass, detected):
         int64[::1],
         float64[::1],
         float64[::1],
+        float64[::1],
         boolean[:],
         float64[:],
         float64,
@@ -327,7 +352,7 @@ def note_change(change_round, mass, detected):
         float64[:],
         float64[:],
     ),
-    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(t),(t),(k),(n),(n),(),(),(g),(g),(t),(),()->(n),(n),(n),()",
+    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(t),(t),(k),(t),(n),(n),(),(),(g),(g),(t),(),()->(n),(n),(n),()",
     writes=(
         "change_round",
         "mass",
@@ -341,6 +366,7 @@ def note_change(change_round, mass, detected):
         "detected",
         "spread",
         "changes",
+        "redrawn",
     ),
 )
 def switching_arrival(
@@ -356,6 +382,7 @@ def switching_arrival(
     detected,
     spread,
     changes,
+    redrawn,
     x,
     reward,
     weight,
@@ -408,6 +435,7 @@ def switching_arrival(
                 idle_hazard,
                 prior,
                 changes,
+                redrawn,
             )
         latest[0] = played_at
     for i in range(x.shape[0]):

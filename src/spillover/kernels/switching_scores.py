@@ -75,6 +75,7 @@ def mixture_missed(totals, counts_unchanged, counts_since, changed, arm, level, 
         float64[:, :, :],
         float64[:, :],
         float64[:],
+        float64[:],
         int64,
         float64,
         float64[:],
@@ -92,7 +93,7 @@ def mixture_missed(totals, counts_unchanged, counts_since, changed, arm, level, 
         float64[:],
         float64[:],
     ),
-    "(k,g),(k,n,t),(k,n,t),(k,n),(k),(),(),(n),(n),(n),(n),(n),(),(),(),(t),(),(),()->(n),(n)",
+    "(k,g),(k,n,t),(k,n,t),(k,n),(k),(t),(),(),(n),(n),(n),(n),(n),(),(),(),(t),(),(),()->(n),(n)",
 )
 def switching_index(
     mass,
@@ -100,6 +101,7 @@ def switching_index(
     counts_since,
     changed,
     changes,
+    redrawn,
     latest,
     drifts,
     drift_mean,
@@ -134,11 +136,12 @@ def switching_index(
         seen += totals[k] * (changes[k] + 1.0) - mass[k, 0]
     hazard = (hazards[0] + seen) / (hazards[1] + latest)
     stays = 1.0 - share * (1.0 - (1.0 - hazard) ** max(now - latest, 0))  # no change since the latest outcome
+    middle, width = 0.5 * (redrawn[0] + redrawn[1]), redrawn[1] - redrawn[0]
     scores = np.empty(n)
     idle = np.empty(n)
     for i in range(n):
         idle[i] = 1.0 - stays * (1.0 - idle_hazard) ** (now - last_pull[i])
-        mean[i] = (1.0 - idle[i]) * mixture_mean(totals, counts_unchanged, counts_since, changed, i) + idle[i] * 0.5
+        mean[i] = (1.0 - idle[i]) * mixture_mean(totals, counts_unchanged, counts_since, changed, i) + idle[i] * middle
         mean[i] += drifts * (drift_mean[i] - mean[i])
         index[i] = mean[i]
         scores[i] = weights[i] * (mean[i] + offset)
@@ -153,7 +156,12 @@ def switching_index(
         level = max(rival / weights[i] - offset, 0.0)
         if inside and level == 0.0:
             continue  # nothing can be better
-        missed = 0.5 * level**2 if inside else 0.5 * (1.0 - level) ** 2  # for a mean uniform on [0, 1]
+        # for a mean uniform on `redrawn`
+        below, above = max(level - redrawn[0], 0.0), max(redrawn[1] - level, 0.0)
+        if inside:
+            missed = 0.5 * below**2 / width if above > 0.0 else level - middle
+        else:
+            missed = 0.5 * above**2 / width if below > 0.0 else middle - level
         missed = idle[i] * missed + (1.0 - idle[i]) * mixture_missed(
             totals, counts_unchanged, counts_since, changed, i, level, inside
         )

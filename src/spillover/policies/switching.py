@@ -119,6 +119,7 @@ class SwitchingSEM(GraphPolicy):
             belief.counts_since,
             belief.changed,
             belief.changes,
+            belief.redrawn,
             belief.latest[..., 0],
             state.drift.probability[..., 0],
             *self.forecast(state),
@@ -198,7 +199,8 @@ class SwitchingSEM(GraphPolicy):
         news = np.asarray(fresh.any(axis=-1))
         state, _ = self.learn_rewards(state, feedback, fresh, news)
         state = with_delay(state, feedback.age, news)
-        complete = arrived if feedback.complete is None else np.asarray(arrived & feedback.complete)
+        closed = known.all(axis=-1) if feedback.complete is None else feedback.complete
+        complete = np.asarray(arrived & closed)
         weight = weigh_silence(state, feedback, known, complete)
         silent = x & ~known & complete[..., None]
         if silent.any():

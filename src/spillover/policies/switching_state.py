@@ -40,6 +40,7 @@ class Belief(NamedTuple):
     detected: Round  # (*batch, 2): changes detected so far, and the likeliest round of the last one
     spread: Amount  # (*batch, 2): sums of m (1 - m) and of z (1 - z), which give the precision of a reward
     changes: Amount  # (*batch, k): expected number of changes together before r
+    redrawn: Probability  # (*batch, 2): the part of the range in which a mean is after a change
 
 
 class Drift(NamedTuple):
@@ -92,6 +93,7 @@ def empty_belief(n_arms: int, batch: Batch) -> Belief:
         detected=np.zeros((*batch, 2), np.int64),
         spread=np.broadcast_to([DOUBT / 4.0, 0.0], (*batch, 2)).copy(),
         changes=np.zeros((*batch, HYPOTHESES)),
+        redrawn=np.broadcast_to([0.0, 1.0], (*batch, 2)).copy(),
     )
 
 
