@@ -19,6 +19,20 @@ STEPS_BETWEEN_COPIES = 256
 Step: TypeAlias = tuple[Callable[..., State], Any, Rng | None]
 
 
+def to_the_end(action: Callable[[], None]) -> None:
+    """Do something that may be repeated, whole even if it is interrupted; the interrupt is raised after it."""
+    interrupt: KeyboardInterrupt | None = None
+    while True:
+        try:
+            action()
+        except KeyboardInterrupt as pressed:
+            interrupt = pressed
+            continue
+        break
+    if interrupt is not None:
+        raise interrupt
+
+
 class Journal:
     """The current state, an earlier copy, and the steps between them."""
 

@@ -184,9 +184,7 @@ class Learner:
             return self.policy
         asked = (id(self.constraints), self.unavailable, self.arms, self.effort)
         if self.constrained[0] != asked:
-            today = (Unavailable(self.unavailable, label="this round"),) if self.unavailable else ()
-            kept = (*self.constraints, *today)
-            policy = Constrained(policy=self.policy, constraints=kept, arms=self.arms, effort=self.effort)
+            policy = under_rules(self.policy, self.constraints, self.unavailable, self.arms, self.effort)
             self.constrained = asked, policy
         return self.constrained[1]
 
@@ -307,7 +305,7 @@ class Learner:
         amounts = self.in_order("dose", dose)
         amounts = same_or_new("dose", before.dose, dose_of(amounts, self.waiting[round].x, self.policy.accepts_doses))
         given = before if context is None else self.with_context(before, context)
-        rewards, outcomes = reported(self.problem, z, y)
+        rewards, outcomes = reported(self.problem, z, y, (self.problem.n_arms,))
         whole = whole and before.y is None
         known = Known(rewards, outcomes, None, True) if whole else merged(before, rewards, outcomes, self.problem)
         return given._replace(dose=amounts, z=known.z, y=known.y), known
@@ -413,16 +411,34 @@ class Learner:
         stored = {name.removeprefix(STATE): leaf for name, leaf in saved.arrays.items() if name.startswith(STATE)}
         state = fill(path, stored, start)
         check_ranges(path, state, start, book.rounds, STATE)
-        learner.state = state
-        learner.rounds, learner.waiting, learner.details = book.rounds, book.waiting, book.details
-        learner.delay_totals, learner.unavailable, learner.context = book.delay_totals, book.unavailable, book.context
+        learner.continue_from(book, state)
         return learner
+
+    def continue_from(self, book: Book, state: State) -> None:
+        """Go on from what another learner of the same policy, problem and seed has kept."""
+        self.state = state
+        self.rounds, self.waiting, self.details = book.rounds, book.waiting, book.details
+        self.delay_totals, self.unavailable, self.context = book.delay_totals, book.unavailable, book.context
 
     def first_choice(self) -> Choice:
         """A choice of the policy before it has learned anything: all that follow have the same form."""
         state, columns = self.state, self.problem.context
         known = self.policy.observe(state, np.zeros(columns)) if columns else state
         return self.policy.select(known, self.rng.at(Purpose.CHOICE, 1))
+
+
+def under_rules(
+    policy: Policy,
+    constraints: tuple[Constraint, ...],
+    unavailable: tuple[int, ...],
+    arms: tuple[str, ...] | None,
+    effort: int,
+) -> Policy:
+    """A policy under constraints, in a round in which some arms are not available."""
+    if not constraints and not unavailable:
+        return policy
+    today = (Unavailable(unavailable, label="this round"),) if unavailable else ()
+    return Constrained(policy=policy, constraints=(*constraints, *today), arms=arms, effort=effort)
 
 
 def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:

@@ -1,4 +1,7 @@
-"""What is known of a round that was played and whose outcome is not complete: its context, its doses, some outcomes."""
+"""What is known of rounds that were played and whose outcomes are not complete: context, doses, some outcomes.
+
+The functions are for one round or for a batch of them, (*batch, n).
+"""
 
 from typing import Any, NamedTuple
 
@@ -9,28 +12,28 @@ from spillover.types import Array, BoolArray, Problem
 
 
 class Details(NamedTuple):
-    """Of one pending round; None where nothing is known."""
+    """Of pending rounds; None where nothing is known of any of them, NaN where nothing is known of one."""
 
-    context: Any = None  # (k,)
-    dose: Any = None  # (n,)
-    z: Any = None  # (n,): NaN where it is not known
-    y: Any = None  # (n,): NaN where it is not known
+    context: Any = None  # (*batch, k)
+    dose: Any = None  # (*batch, n)
+    z: Any = None  # (*batch, n)
+    y: Any = None  # (*batch, n)
 
 
 class Known(NamedTuple):
-    """All outcomes of a round that are known after a report."""
+    """All outcomes of rounds that are known after a report."""
 
-    z: Array  # (n,)
-    y: Array  # (n,)
-    fresh: Any  # (n,): the outcomes that this report added; None: all of them
-    complete: bool
+    z: Array  # (*batch, n)
+    y: Array  # (*batch, n)
+    fresh: Any  # (*batch, n): the outcomes that this report added; None: all of them
+    complete: Any  # (*batch,)
 
 
-def reported(problem: Problem, z: Any, y: Array) -> tuple[Array, Array]:
+def reported(problem: Problem, z: Any, y: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """z and y of a report as arrays of the right shape; the payoff may be a single number."""
-    shape, given = (problem.n_arms,), y
-    if problem.observes == "payoff" and given.shape == ():
-        given = np.concatenate([given[None], np.zeros(problem.n_arms - 1)])
+    given = y
+    if problem.observes == "payoff" and given.shape == shape[:-1]:
+        given = np.concatenate([given[..., None], np.zeros((*shape[:-1], problem.n_arms - 1))], axis=-1)
     if problem.observes == "payoff":
         validate.require(bool(np.isfinite(given).all()), "y", y, "a finite number, the payoff")
     rewards = validate.numbers("z", validate.observed_rewards(z, problem.observes, shape), "numbers")
@@ -42,7 +45,7 @@ def reported(problem: Problem, z: Any, y: Array) -> tuple[Array, Array]:
 def merged(before: Details, z: Array, y: Array, problem: Problem) -> Known:
     """What is known after a report in addition to earlier ones; a value that was reported must not change."""
     accepted = "at least one outcome: one that is not known yet must not be reported"
-    validate.require(not np.isnan(y).all(), "y", y, accepted)
+    validate.require(not np.isnan(y).all(axis=-1).any(), "y", y, accepted)
     if before.y is not None:
         z, y = kept("z", before.z, z), kept("y", before.y, y)
     if problem.observes == "both":
@@ -50,7 +53,7 @@ def merged(before: Details, z: Array, y: Array, problem: Problem) -> Known:
         validate.require(not unknown.any(), "z", z, "finite numbers for all arms whose y is reported")
     known = ~np.isnan(y)
     fresh = known if before.y is None else known & np.isnan(before.y)
-    return Known(z, y, fresh, bool(known.all()))
+    return Known(z, y, fresh, known.all(axis=-1))
 
 
 def kept(name: str, before: Array, now: Array) -> Array:
@@ -77,5 +80,6 @@ def same_or_new(name: str, before: Any, now: Any) -> Any:
     """A detail that is given once, or again with the same value."""
     if before is None or now is None:
         return before if now is None else now
-    validate.require(bool(np.array_equal(before, now)), name, now, f"{before}, as before")
-    return before
+    new = np.isnan(before)
+    validate.require(bool((new | (before == now)).all()), name, now, f"{before}, as before")
+    return np.where(new, now, before)

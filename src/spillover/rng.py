@@ -77,6 +77,13 @@ class Rng:
         other.keys = np.broadcast_to(self.keys, (*batch, 2))
         return other
 
+    def take(self, rows: Any) -> "Rng":
+        """The streams of some replications, which an index into the first axis names."""
+        other = self.at(Purpose(int(self.purpose)))
+        other.round = self.round[rows] if self.round.ndim else self.round
+        other.keys = self.keys[rows]
+        return other
+
     def restarted(self) -> "Rng":
         """The same streams at the same purpose and round, from the beginning: they repeat earlier draws."""
         return self.spread(self.keys.shape[:-1])
