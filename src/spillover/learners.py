@@ -1,38 +1,42 @@
 """Many policies in live use, one for each of many streams: any of them decide and learn in one call."""
 
 import copy
+import json
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
-from spillover.arm_names import check_names, missing_arms, same_names
-from spillover.constraints import Constraint, check_constraints
-from spillover.contracts import AnyPolicy, Policy, suited
+from spillover.arm_names import missing_arms
+from spillover.array_file import ArrayFile, save_array_file
+from spillover.books import Books
+from spillover.constraints import Constraint, to_entries
+from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.hyperparameters import check_grid, value_of, with_values
 from spillover.journal import to_the_end
-from spillover.live import Learner, under_rules
+from spillover.live import Learner
 from spillover.many_reports import (
     Known,
     Rounds,
     check_feedback,
-    has,
     known_after,
     lessons,
     own_context,
     own_doses,
+    part_of,
     table,
 )
 from spillover.reports import Details
 from spillover.rng import Purpose, Rng
-from spillover.rows import Rows, constants, copied, put_all_back, put_back, rows_of, taken
-from spillover.saved import Book
-from spillover.set_search import EFFORT, check_effort
+from spillover.rows import ALL, Part, Rows, constants, copied, distinct_rows, put_all_back, put_back, rows_of, taken
+from spillover.saved import about_learner, saved_setting
+from spillover.saved_learners import Reader, check_seeds, seeds_of, to_arrays
+from spillover.setting import player_of, setting_of
 from spillover.state import copy_state, take_replication
-from spillover.types import Array, BoolArray, Choice, IntArray, Problem, State
-from spillover.waiting_rounds import WaitingRounds
+from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, Problem, State
 
 
 class Decided(NamedTuple):
@@ -80,31 +84,28 @@ class Learners:
         arms: Sequence[str] | None = None,
         effort: int | None = None,
     ) -> None:
-        validate.problem(problem)
-        given = suited(policy, problem)
         self.lock = threading.RLock()
-        self.policy = given.unconstrained
-        self.constraints: tuple[Constraint, ...] = (*given.constraints, *check_constraints(constraints))
-        self.arms = same_names(given.arms, arms)
-        check_names(self.arms, problem.n_arms)
-        self.effort = effort if effort is not None else given.effort or EFFORT
-        check_effort(self.effort)
+        self.setting = setting_of(policy, problem, constraints, arms, effort)
+        self.policy = self.setting.policy
         self.problem = copy.deepcopy(problem)
-        self.rng = streams(seeds)
-        count, n = len(self.rng.keys), problem.n_arms
+        self.rng = Rng.of_seeds(seeds)
+        count = len(self.rng.keys)
         check_grid(self.policy, (count,))
-        self.reward_range = validate.spread("reward_range", problem.reward_range, (count, 2))
-        self.rounds = np.zeros(count, np.int64)  # played, by each
-        self.state = copy_state(self.player(rows_of(None, count)).init(self.problem, self.rng.at(Purpose.START), (count,)))
+        given = {name: value_of(self.policy, name) for name in self.policy.grids}
+        self.values = {name: np.broadcast_to(value, count) for name, value in given.items() if np.ndim(value)}
+        self.books = Books(count, problem)
+        start = self.player(rows_of(None, count)).init(self.problem, self.rng.at(Purpose.START), (count,))
+        self.state = copy_state(start)
         self.constant = constants(self.state)
-        self.absent = np.zeros((count, n), np.bool_)  # arms that are not available in the coming round
-        self.context = np.full((count, problem.context), np.nan)  # of the coming round, NaN if it is not known
-        self.delay_totals = np.zeros((count, 3), np.int64)  # as of a Learner
-        self.waiting = WaitingRounds(count)
         self.decided: Decided | None = None
 
     def __len__(self) -> int:
-        return len(self.rounds)
+        return len(self.rng.keys)
+
+    @property
+    def rounds(self) -> IntArray:
+        """How many rounds each has played."""
+        return self.books.rounds.copy()
 
     @property
     def seeds(self) -> Any:
@@ -115,7 +116,7 @@ class Learners:
     def pending(self) -> tuple[IntArray, IntArray]:
         """Learners and rounds whose outcomes have not been reported, sorted; `report` and `close` take them so."""
         with self.lock:
-            learners, rounds, _ = self.waiting.everything()
+            learners, rounds, _ = self.books.waiting.everything()
             return learners, rounds
 
     def __getstate__(self) -> dict[str, Any]:
@@ -136,8 +137,8 @@ class Learners:
         `Learner.choose` takes them. context: (k, columns), of this round, if the problem has context.
         """
         with self.lock:
-            rows = rows_of(who, len(self))
-            absent = self.missing(available, len(rows))
+            rows = distinct_rows(who, len(self))
+            absent = self.missing(available, rows.count)
             before = taken(self.state, rows.part)
             after, known = self.observed(rows, before, context)
             choice = self.decide(rows, after, absent, known)
@@ -145,7 +146,7 @@ class Learners:
             def commit() -> None:
                 self.decided = None
                 self.put(rows, before, after)
-                self.absent[rows.part], self.context[rows.part] = absent, known
+                self.books.absent[rows.part], self.books.context[rows.part] = absent, known
                 self.decided = Decided(rows, after, choice)
 
             to_the_end(commit)
@@ -160,28 +161,24 @@ class Learners:
             validate.require(mask.shape == shape, "shape of available", mask.shape, f"{shape}")
             return ~mask
         absent = np.zeros(shape, np.bool_)
-        absent[:, list(missing_arms(available, self.problem.n_arms, self.arms))] = True
+        absent[:, list(missing_arms(available, self.problem.n_arms, self.setting.arms))] = True
         return absent
 
     def observed(self, rows: Rows, state: State, context: Any) -> tuple[State, Array]:
         """The state of some learners that know the context of their coming round, and this context."""
         if context is None:
-            return state, self.context[rows.part]
-        known = own_context(self.coming_rounds(rows), context, self.problem.context)
+            return state, self.books.context[rows.part]
+        known = own_context(self.books.coming(rows, NO_CHOICE), context, self.problem.context)
         return self.player(rows).observe(state, known), known
-
-    def coming_rounds(self, rows: Rows, choice: Choice = NO_CHOICE) -> Rounds:
-        played = self.rounds[rows.part]
-        return Rounds(rows.places, played + 1, played, choice, self.reward_range[rows.part])
 
     def decide(self, rows: Rows, state: State, absent: BoolArray, context: Array) -> Choice:
         """The decisions of some learners, whose state is given."""
         unknown = np.isnan(context).any(axis=-1)
         if unknown.any():
             accepted = f"the {self.problem.context} context values of the coming round, as in choose(context=...)"
-            name = self.coming_rounds(rows).name(int(unknown.argmax()))
+            name = self.books.coming(rows, NO_CHOICE).name(int(unknown.argmax()))
             validate.require(False, f"{name}: context", None, accepted)
-        rng = self.rng.take(rows.part).at(Purpose.CHOICE, self.rounds[rows.part] + 1)
+        rng = self.rng.take(rows.part).at(Purpose.CHOICE, self.books.rounds[rows.part] + 1)
         if not absent.any():
             return self.player(rows).select(state, rng)
         patterns, pattern_of = np.unique(absent, axis=0, return_inverse=True)
@@ -191,16 +188,16 @@ class Learners:
             player = self.player(rows_of(rows.places[here], len(self)), tuple(np.flatnonzero(pattern).tolist()))
             choices.append(player.select(taken(state, here), rng.take(here)))
         order = np.argsort(np.concatenate(groups))
-        return Choice(*(None if parts[0] is None else np.concatenate(parts)[order] for parts in zip(*choices, strict=True)))
+        fields: Any = zip(*choices, strict=True)
+        return Choice(*(None if field[0] is None else np.concatenate(field)[order] for field in fields))
 
     def player(self, rows: Rows, unavailable: tuple[int, ...] = ()) -> Policy:
         """The policy of some learners under the constraints and this round's availability."""
-        policy: Any = self.policy
-        if not rows.everything:
-            each = {name: value_of(policy, name) for name in policy.grids}
-            some = {name: np.broadcast_to(v, len(self))[rows.part] for name, v in each.items() if np.ndim(v)}
-            policy = with_values(policy, some)
-        return under_rules(policy, self.constraints, unavailable, self.arms, self.effort)
+        setting = self.setting
+        if self.values and not rows.everything:
+            own = {name: values[rows.part] for name, values in self.values.items()}
+            setting = setting._replace(policy=with_values(self.policy, own))
+        return player_of(setting, unavailable)
 
     def play(self, who: Any = None, x: Any = None, *, context: Any = None, dose: Any = None) -> IntArray:
         """Record the decisions of a round: the policy's own, or x instead, (k, n_arms). Returns the round of each.
@@ -208,30 +205,34 @@ class Learners:
         context, dose: as for a `Learner`, a row for each.
         """
         with self.lock:
-            rows = rows_of(who, len(self))
+            rows = distinct_rows(who, len(self))
             last = self.decided
             if context is None and last is not None and np.array_equal(last.rows.places, rows.places):
-                before, choice, known = last.state, last.choice, self.context[rows.part]
+                before, choice, known = last.state, last.choice, self.books.context[rows.part]
                 state = before
             else:
                 before = taken(self.state, rows.part)
                 state, known = self.observed(rows, before, context)
-                choice = self.decide(rows, state, self.absent[rows.part], known)
+                choice = self.decide(rows, state, self.books.absent[rows.part], known)
             if x is not None:
-                own = table("x", x, (len(rows), self.problem.n_arms))
-                check = self.coming_rounds(rows).check
+                own = table("x", x, (rows.count, self.problem.n_arms))
+                check = self.books.coming(rows, NO_CHOICE).check
                 choice = choice._replace(x=np.array(check(lambda one: validate.decision("x", one, one.shape), own)))
-            coming = self.coming_rounds(rows, choice)
+            coming = self.books.coming(rows, choice)
             amounts = own_doses(coming, dose, self.policy.accepts_doses)
             after = self.player(rows).played(state, choice.x)
             columns = choice._asdict() | {"context": known if self.problem.context else None, "dose": amounts}
-            free, places = self.waiting.room_for(columns, len(rows))
+            free, places = self.books.waiting.room_for(columns, rows.count)
 
             def commit() -> None:
                 self.decided = None
                 self.put(rows, before, after)
-                self.rounds[rows.part], self.absent[rows.part], self.context[rows.part] = coming.numbers, False, np.nan
-                self.waiting.add(free, places, rows.places, coming.numbers, columns)
+                self.books.rounds[rows.part], self.books.absent[rows.part], self.books.context[rows.part] = (
+                    coming.numbers,
+                    False,
+                    np.nan,
+                )
+                self.books.waiting.add(free, places, rows.places, coming.numbers, columns)
 
             to_the_end(commit)
             return coming.numbers
@@ -257,51 +258,30 @@ class Learners:
         may be a number for each.
         """
         with self.lock:
-            given, places = self.find(who, rounds)
-            before, reported = self.details(places), Details(context, dose, z, y)
+            rows = rows_of(who, len(self))
+            given, places = self.books.pending(rows, rounds)
+            before, reported = self.books.details(places), Details(context, dose, z, y)
             known = known_after(self.problem, given, before, reported, self.policy.accepts_doses)
             check_feedback(self.problem, given, known, closed=False)
             takes_parts = np.full(len(places), self.policy.accepts_missing)
             learned, in_parts = known.complete | takes_parts, ~known.in_one & takes_parts
-            self.learn(given, places, known, learned, in_parts, timed=True)
+            self.learn(rows, given, places, known, learned, in_parts, timed=True)
 
     def close(self, who: Any, rounds: Any) -> None:
         """Say that nothing more of these rounds will arrive; see `Learner.close`."""
         with self.lock:
-            given, places = self.find(who, rounds)
-            shape, known = given.choice.x.shape, self.details(places)
+            rows = rows_of(who, len(self))
+            given, places = self.books.pending(rows, rounds)
+            shape, known = given.choice.x.shape, self.books.details(places)
             z, y = (np.full(shape, np.nan) if part is None else part for part in (known.z, known.y))
             all_rows, nothing = np.ones(len(places), np.bool_), np.zeros(shape, np.bool_)
             last = Known(known._replace(z=z, y=y), nothing, ~all_rows, all_rows)
             check_feedback(self.problem, given, last, closed=True)
-            self.learn(given, places, last, all_rows & self.policy.accepts_missing, all_rows, timed=False)
-
-    def find(self, who: Any, rounds: Any) -> tuple[Rounds, IntArray]:
-        """Pending rounds and their places in the table; raises a ValueError for a round that is not pending."""
-        learners = rows_of(who, len(self), repeated=True).places
-        numbers = np.asarray(validate.unmasked("rounds", rounds))
-        good = numbers.shape == learners.shape and (numbers.dtype.kind in "iu" or not numbers.size)
-        validate.require(good, "rounds", rounds, f"a whole number for each of {len(learners)} learners")
-        found = self.waiting.find(learners.tolist(), numbers.tolist())
-        if None in found:
-            row = found.index(None)
-            pending = list(self.waiting.places[int(learners[row])])
-            accepted = f"a round that was played and not reported yet: {pending}"
-            validate.require(False, f"learner {learners[row]}: round", int(numbers[row]), accepted)
-        if len(set(found)) < len(found):
-            row = next(k for k, place in enumerate(found) if place in found[:k])
-            accepted = "a round that is named once in a call"
-            validate.require(False, f"learner {learners[row]}: round", int(numbers[row]), accepted)
-        places = np.array(found, np.int64)
-        choice = Choice(*(self.waiting.take(name, places) for name in Choice._fields))
-        played, ends = self.rounds[learners], self.reward_range[learners]
-        return Rounds(learners, numbers.astype(np.int64), played, choice, ends), places
-
-    def details(self, places: IntArray) -> Details:
-        return Details(*(self.waiting.take(name, places) for name in Details._fields))
+            self.learn(rows, given, places, last, all_rows & self.policy.accepts_missing, all_rows, timed=False)
 
     def learn(
         self,
+        rows: Rows,
         rounds: Rounds,
         places: IntArray,
         known: Known,
@@ -311,22 +291,24 @@ class Learners:
         timed: bool,
     ) -> None:
         """Learn what is known of some rounds; the complete ones are over, and with `timed` their delays count."""
-        several, position = np.unique(rounds.learners, return_inverse=True)
-        rows = rows_of(several, len(self))
+        position = np.arange(rows.count)
+        if not rows.distinct:
+            several, position = np.unique(rows.places, return_inverse=True)
+            rows = rows_of(several, len(self))
         state = copied(self.state, rows) if learned.any() else None
         for lesson in lessons(rounds, known, learned, in_parts):
-            state = self.learn_lesson(state, position[lesson.rows], rounds.some(lesson.rows), lesson.feedback(rounds, known))
+            at = ALL if lesson.rows is ALL else position[lesson.rows]
+            state = self.learn_lesson(state, at, rounds.some(lesson.rows), lesson.feedback(rounds, known))
         over, parts = np.flatnonzero(known.complete), np.flatnonzero(~known.complete)
-        totals = self.delay_totals[rows.part]
+        totals = self.books.delay_totals[rows.part].copy()
         if timed:
-            totals = totals.copy()
             age = (rounds.played - rounds.numbers)[over]
             np.add.at(totals[:, 0], position[over], 1)
             np.add.at(totals[:, 1], position[over], age)
             np.maximum.at(totals[:, 2], position[over], age)
-        columns = {name: None if part is None else part[parts] for name, part in known.details._asdict().items()}
-        self.waiting.make(columns)
-        free = len(self.waiting.room[1])
+        columns = part_of(known.details, parts)._asdict() if parts.size else {}
+        self.books.waiting.make(columns)
+        free = len(self.books.waiting.room[1])
 
         def commit() -> None:
             self.decided = None
@@ -334,20 +316,19 @@ class Learners:
                 self.state = state
             elif state is not None:
                 put_all_back(self.state, rows.part, state, self.constant)
-            self.delay_totals[rows.part] = totals
-            self.waiting.write(places[parts], {name: part for name, part in columns.items() if part is not None})
-            self.waiting.remove(free, places[over], rounds.learners[over], rounds.numbers[over])
+            self.books.delay_totals[rows.part] = totals
+            self.books.waiting.write(places[parts], {name: part for name, part in columns.items() if part is not None})
+            self.books.waiting.remove(free, places[over], rounds.learners[over], rounds.numbers[over])
 
         to_the_end(commit)
 
-    def learn_lesson(self, state: State, position: IntArray, rounds: Rounds, feedback: Any) -> State:
-        """The state of some learners after those at these positions have learned an outcome each."""
+    def learn_lesson(self, state: State, at: Part, rounds: Rounds, feedback: Feedback) -> State:
+        """The state of some learners after those at these places of it have learned an outcome each."""
         some = rows_of(rounds.learners, len(self))
         policy, rng = self.player(some).unconstrained, self.rng.take(some.part).at(Purpose.LEARNING, rounds.numbers)
-        if np.array_equal(position, np.arange(len(state[0]))):
+        if at is ALL:
             return policy.update(state, feedback, rng)
-        after = policy.update(taken(state, position), feedback, rng)
-        put_all_back(state, position, after, self.constant)
+        put_all_back(state, at, policy.update(taken(state, at), feedback, rng), self.constant)
         return state
 
     # --- one of them -------------------------------------------------------------------------------------------------
@@ -356,18 +337,11 @@ class Learners:
         """A `Learner` that goes on from where this one is, by itself: to explain a decision, for example."""
         validate.whole("position", position, 0, len(self) - 1)
         with self.lock:
-            policy: Any = self.policy
-            each = {name: value_of(policy, name) for name in policy.grids}
-            own = {name: np.broadcast_to(v, len(self))[position].item() for name, v in each.items() if np.ndim(v)}
-            learner = Learner(
-                with_values(policy, own),
-                self.own_problem(position),
-                seed=int(self.rng.keys[position, 0]),
-                constraints=self.constraints,
-                arms=self.arms,
-                effort=self.effort,
-            )
-            learner.continue_from(self.book(position), take_replication(self.state, position))
+            _, constraints, arms, effort = self.setting
+            policy = with_values(self.policy, {name: values[position].item() for name, values in self.values.items()})
+            problem, seed = self.own_problem(position), int(self.rng.keys[position, 0])
+            learner = Learner(policy, problem, seed=seed, constraints=constraints, arms=arms, effort=effort)
+            learner.continue_from(self.books.book(position), take_replication(self.state, position))
             return learner
 
     def own_problem(self, position: int) -> Problem:
@@ -377,37 +351,45 @@ class Learners:
         spread = {n: np.broadcast_to(v, (len(self), shapes[n]))[position] for n, v in given.items() if np.ndim(v) == 2}
         return copy.deepcopy(problem._replace(**spread))
 
-    def book(self, position: int) -> Book:
-        """All that one learner keeps besides the state of its policy."""
-        pending = self.waiting.places[position]
-        places = np.array(list(pending.values()), np.int64)
-        choices = [self.waiting.take(name, places) for name in Choice._fields]
-        waiting, details = {}, {}
-        for row, played in enumerate(pending):
-            waiting[played] = Choice(*(None if column is None else column[row].copy() for column in choices))
-            known = one_of(self.details(places[row : row + 1]))
-            if any(part is not None for part in known):
-                details[played] = known
-        context = self.context[position].copy() if self.problem.context else None
-        known_context = None if context is None or np.isnan(context).any() else context
-        totals = tuple(self.delay_totals[position].tolist())
-        absent = tuple(np.flatnonzero(self.absent[position]).tolist())
-        return Book(int(self.rounds[position]), waiting, details, totals, absent, known_context)  # type: ignore[arg-type]
+    # --- on disk -----------------------------------------------------------------------------------------------------
 
+    def save(self, path: str | Path) -> None:
+        """Write all learners with their pending rounds to one file, atomically."""
+        with self.lock:
+            about = about_learner(self.policy, self.problem) | {
+                "constraints": json.dumps(to_entries(self.setting.constraints))
+            }
+            save_array_file(path, to_arrays(self.books, self.state, self.seeds), about)
 
-def one_of(details: Details) -> Details:
-    """The details of the only round in a table, with None where nothing is known."""
-    context, dose, z, y = (None if part is None or not has(part)[0] else part[0].copy() for part in details)
-    if y is not None and z is None:  # not observed
-        z = np.full_like(y, np.nan)
-    return Details(context, dose, z, y)
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        policy: AnyPolicy,
+        problem: Problem,
+        seeds: Sequence[int] | IntArray | None = None,
+        *,
+        constraints: Sequence[Constraint] | None = None,
+        arms: Sequence[str] | None = None,
+        effort: int | None = None,
+    ) -> "Learners":
+        """Continue where `save` left off, with the same policy and problem.
 
+        seeds: to be compared with those of the file. constraints: from now on; the saved ones by default.
+        """
+        saved = ArrayFile(path)
+        found = seeds_of(saved)
+        if seeds is not None:
+            check_seeds(path, found, Rng.of_seeds(seeds).keys[:, 0])
+        given, constraints, effort = saved_setting(saved, as_policy(policy), problem, constraints, arms, effort)
+        learners = cls(given, problem, found, constraints=constraints, arms=arms, effort=effort)
+        saved.require(about_learner(learners.policy, problem))
+        learners.books, learners.state = Reader(saved, problem, learners.state).read(learners.first_choice())
+        return learners
 
-def streams(seeds: Any) -> Rng:
-    """The random streams of learners with these seeds."""
-    given = np.asarray(seeds if isinstance(seeds, np.ndarray) else list(seeds))
-    good = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iu" and bool((given >= 0).all())
-    validate.require(good, "seeds", seeds, "whole numbers from 0 to 2^64 - 1, one for each learner, at least one")
-    rng = Rng(0, np.zeros(given.size, np.int64))
-    rng.keys[:, 0] = given
-    return rng
+    def first_choice(self) -> Choice:
+        """A choice of the first learner before it has learned anything: all that follow have the same form."""
+        rows = rows_of([0], len(self))
+        state, columns, player = taken(self.state, rows.part), self.problem.context, self.player(rows).unconstrained
+        known = player.observe(state, np.zeros((1, columns))) if columns else state
+        return player.select(known, self.rng.take(rows.part).at(Purpose.CHOICE, 1))

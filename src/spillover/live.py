@@ -2,7 +2,6 @@
 
 import copy
 import json
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
-from spillover.arm_names import check_names, missing_arms, same_names
-from spillover.constraints import Constraint, Unavailable, check_constraints, to_entries
-from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains, suited
+from spillover.arm_names import missing_arms, same_names
+from spillover.constraints import Constraint, check_constraints, to_entries
+from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
 from spillover.journal import Journal
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
 from spillover.reports import Details, Known, dose_of, merged, reported, same_or_new
 from spillover.rng import Purpose, Rng
-from spillover.saved import STATE, Book, Reader, described, saved_constraints, to_arrays
-from spillover.set_search import EFFORT, check_effort
+from spillover.saved import STATE, Book, Reader, about_learner, saved_setting, to_arrays
+from spillover.set_search import check_effort
+from spillover.setting import Setting, player_of, setting_of
 from spillover.state import Saved, check_ranges, fill, leaves, save_arrays
 from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
 
@@ -64,15 +64,8 @@ class Learner:
         arms: Sequence[str] | None = None,
         effort: int | None = None,
     ) -> None:
-        validate.problem(problem)
-        given = suited(policy, problem)
         self.lock = threading.RLock()
-        self.policy = given.unconstrained
-        self.constraints: tuple[Constraint, ...] = (*given.constraints, *check_constraints(constraints))
-        self.arms = same_names(given.arms, arms)
-        check_names(self.arms, problem.n_arms)
-        self.effort = effort if effort is not None else given.effort or EFFORT
-        check_effort(self.effort)
+        self.policy, self.constraints, self.arms, self.effort = setting_of(policy, problem, constraints, arms, effort)
         self.problem = copy.deepcopy(problem)  # its arrays may be the caller's
         self.reward_range = np.asarray(self.problem.reward_range, float)
         self.rng = Rng(seed)
@@ -184,8 +177,8 @@ class Learner:
             return self.policy
         asked = (id(self.constraints), self.unavailable, self.arms, self.effort)
         if self.constrained[0] != asked:
-            policy = under_rules(self.policy, self.constraints, self.unavailable, self.arms, self.effort)
-            self.constrained = asked, policy
+            setting = Setting(self.policy, self.constraints, self.arms, self.effort)
+            self.constrained = asked, player_of(setting, self.unavailable)
         return self.constrained[1]
 
     def under(
@@ -375,9 +368,7 @@ class Learner:
 
     def about(self) -> dict[str, str]:
         """The policy, problem and seed that a saved file must match."""
-        with np.printoptions(threshold=sys.maxsize, floatmode="unique", linewidth=sys.maxsize):  # all of it
-            policy = repr(self.policy)
-        return {"policy": policy, "problem": described(self.problem), "seed": str(int(self.rng.keys[0]))}
+        return about_learner(self.policy, self.problem) | {"seed": str(int(self.rng.keys[0]))}
 
     @classmethod
     def load(
@@ -396,15 +387,8 @@ class Learner:
         constraints: from now on; the saved ones by default.
         """
         saved = Saved(path)
-        missing = sorted({"policy", "problem", "seed", "constraints"} - saved.about.keys())
-        accepted = f"those of a saved learner; no {', '.join(missing)}"
-        validate.require(not missing, f"{path}: fields", sorted(saved.about), accepted)
-        given = as_policy(policy)
-        names = same_names(given.arms, arms)
-        if constraints is None:  # those of the policy are among the saved ones
-            constraints = saved_constraints(saved, problem.n_arms if names is None else names)
-            given, effort = given.unconstrained, given.effort if effort is None else effort
-        learner = cls(given, problem, seed=seed, constraints=constraints, arms=names, effort=effort)
+        given, constraints, effort = saved_setting(saved, as_policy(policy), problem, constraints, arms, effort)
+        learner = cls(given, problem, seed=seed, constraints=constraints, arms=arms, effort=effort)
         saved.require(learner.about())
         start = learner.state
         book = Reader(path, saved.arrays, problem).book(learner.first_choice())
@@ -425,20 +409,6 @@ class Learner:
         state, columns = self.state, self.problem.context
         known = self.policy.observe(state, np.zeros(columns)) if columns else state
         return self.policy.select(known, self.rng.at(Purpose.CHOICE, 1))
-
-
-def under_rules(
-    policy: Policy,
-    constraints: tuple[Constraint, ...],
-    unavailable: tuple[int, ...],
-    arms: tuple[str, ...] | None,
-    effort: int,
-) -> Policy:
-    """A policy under constraints, in a round in which some arms are not available."""
-    if not constraints and not unavailable:
-        return policy
-    today = (Unavailable(unavailable, label="this round"),) if unavailable else ()
-    return Constrained(policy=policy, constraints=(*constraints, *today), arms=arms, effort=effort)
 
 
 def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:

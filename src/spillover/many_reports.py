@@ -1,7 +1,7 @@
 """Outcomes of many rounds that are reported in one call: checked, added to what is known, and ready to be learned.
 
-The checks are those of a single learner (`reports`, `validate`), made for all rows at once; a message is about the first
-row that fails, and names its learner and round.
+The checks are those of a single learner (`reports`, `validate`), made for all rows at once. A message is about the
+first row that fails; it names its learner and round.
 """
 
 import sys
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from spillover import validate
 from spillover.reports import Details, dose_of, merged, reported, same_or_new
+from spillover.rows import ALL, Part
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, Problem
 
 OUTCOMES = "numbers, NaN for outcomes that are not known yet"
@@ -27,6 +28,7 @@ class Rounds(NamedTuple):
     played: IntArray  # how many rounds the learner has played by now
     choice: Choice
     reward_range: Array  # (rows, 2)
+    distinct: bool = True  # no learner has two of them
 
     def name(self, row: int) -> str:
         """How a message about a row starts."""
@@ -47,7 +49,9 @@ class Rounds(NamedTuple):
                     raise ValueError(f"{self.name(row)}: {error}") from None
             raise
 
-    def some(self, rows: IntArray) -> "Rounds":
+    def some(self, rows: Part) -> "Rounds":
+        if rows is ALL:
+            return self
         choice = Choice(*(None if part is None else part[rows] for part in self.choice))
         return Rounds(self.learners[rows], self.numbers[rows], self.played[rows], choice, self.reward_range[rows])
 
@@ -96,18 +100,16 @@ def own_context(rounds: Rounds, context: Any, columns: int) -> Any:
 
 def own_doses(rounds: Rounds, dose: Any, accepts_doses: bool) -> Any:
     """Checked amounts of the chosen arms; None if none are given."""
-    given = None if dose is None else table("dose", dose, rounds.choice.x.shape)
+    if dose is None:
+        return None
+    given = table("dose", dose, rounds.choice.x.shape)
     return rounds.check(partial(dose_of, accepts_doses=accepts_doses), given, rounds.choice.x)
 
 
-def known_after(
-    problem: Problem, rounds: Rounds, before: Details, given: Details, accepts_doses: bool
-) -> Known:
+def known_after(problem: Problem, rounds: Rounds, before: Details, given: Details, accepts_doses: bool) -> Known:
     """What is known of some rounds after a report of what is given."""
     x = rounds.choice.x
-    number = partial(rounds.check, lambda name, value: np.array(validate.numbers(name, value, OUTCOMES)))
-    dose = own_doses(rounds, given.dose, accepts_doses)
-    dose = rounds.check(partial(same_or_new, "dose"), before.dose, dose)
+    dose = rounds.check(partial(same_or_new, "dose"), before.dose, own_doses(rounds, given.dose, accepts_doses))
     context = own_context(rounds, given.context, problem.context)
     context = rounds.check(partial(same_or_new, "context"), before.context, context)
     shapes = (x.shape, x.shape[:1]) if problem.observes == "payoff" else (x.shape,)
@@ -137,23 +139,37 @@ def outcomes(problem: Problem, x: BoolArray, z: Any, y: Any) -> tuple[Array, Arr
 
 def check_feedback(problem: Problem, rounds: Rounds, known: Known, *, closed: bool) -> None:
     """Raise a ValueError about the first round with an impossible outcome."""
-    without_dose = np.ones(len(rounds.learners), np.bool_) if known.details.dose is None else ~has(known.details.dose)
-    strict = known.complete & without_dose & (problem.observes == "both" and not closed)
-    for rows, check in ((strict, validate.feedback), (~strict, validate.partial_feedback)):
-        for doses in (without_dose, ~without_dose):
-            here = np.flatnonzero(rows & doses)
-            if here.size:
-                check_rows(check, rounds.some(here), *(None if part is None else part[here] for part in known.details))
+    strictly = problem.observes == "both" and not closed
+    dose = known.details.dose
+    if strictly and dose is None and known.complete.all():
+        check_rows(validate.feedback, rounds, known.details)
+        return
+    dosed = np.zeros(len(known.complete), np.bool_) if dose is None else has(dose)
+    strict = known.complete & ~dosed & strictly
+    for here, check in (
+        (strict, validate.feedback),
+        (~strict & ~dosed, validate.partial_feedback),
+        (dosed, validate.partial_feedback),
+    ):
+        rows = np.flatnonzero(here)
+        if rows.size:
+            check_rows(check, rounds.some(rows), part_of(known.details, rows))
 
 
-def check_rows(check: Any, rounds: Rounds, context: Any, dose: Any, z: Array, y: Array) -> None:
+def check_rows(check: Any, rounds: Rounds, details: Details) -> None:
+    """Check rounds that have doses all of them, or none."""
     age, arrived = rounds.played - rounds.numbers, np.ones(len(rounds.learners), np.bool_)
-    dose = None if dose is None or not has(dose).all() else dose
+    dose = None if details.dose is None or not has(details.dose).all() else details.dose
 
-    def one_check(x: Any, z: Any, y: Any, age: Any, arrived: Any, dose: Any, ends: Any, played: Any) -> None:
+    def check_them(x: Any, z: Any, y: Any, age: Any, arrived: Any, dose: Any, ends: Any, played: Any) -> None:
         check(Feedback(x, z, y, age, arrived, dose=dose), x.shape, ends, played)
 
-    rounds.check(one_check, rounds.choice.x, z, y, age, arrived, dose, rounds.reward_range, rounds.played)
+    shared = (age, arrived, dose, rounds.reward_range, rounds.played)
+    rounds.check(check_them, rounds.choice.x, details.z, details.y, *shared)
+
+
+def part_of(details: Details, rows: Part) -> Details:
+    return Details(*(None if part is None else part[rows] for part in details))
 
 
 def has(values: Array) -> BoolArray:
@@ -164,19 +180,20 @@ def has(values: Array) -> BoolArray:
 class Lesson(NamedTuple):
     """Rounds of different learners that a policy learns in one call."""
 
-    rows: IntArray  # of the report
+    rows: Part  # of the report
     in_parts: bool  # whether the policy is told what is new
     with_dose: bool
 
     def feedback(self, rounds: Rounds, known: Known) -> Feedback:
-        context, dose, z, y = (None if part is None else part[self.rows] for part in known.details)
+        context, dose, z, y = part_of(known.details, self.rows)
         x, probability, memo = rounds.some(self.rows).choice
+        age = (rounds.played - rounds.numbers)[self.rows]
         return Feedback(
             x,
             z,
             y,
-            (rounds.played - rounds.numbers)[self.rows],
-            np.ones(len(self.rows), np.bool_),
+            age,
+            np.ones(len(age), np.bool_),
             probability,
             memo,
             context,
@@ -187,8 +204,13 @@ class Lesson(NamedTuple):
 
 
 def lessons(rounds: Rounds, known: Known, learned: BoolArray, in_parts: BoolArray) -> list[Lesson]:
-    """The rows that are learned, in as few calls as possible; rounds of one learner are in order, in different calls."""
-    dosed = np.zeros(len(learned), np.bool_) if known.details.dose is None else has(known.details.dose)
+    """The rows that are learned, in as few calls as possible; rounds of one learner are in order, in several calls."""
+    dose = known.details.dose
+    if not learned.any():
+        return []
+    if rounds.distinct and dose is None and learned.all() and not in_parts.any():
+        return [Lesson(ALL, False, False)]
+    dosed = np.zeros(len(learned), np.bool_) if dose is None else has(dose)
     found = []
     for turn in turns(rounds.learners):
         for parts in (False, True):
@@ -201,9 +223,8 @@ def lessons(rounds: Rounds, known: Known, learned: BoolArray, in_parts: BoolArra
 
 def turns(learners: IntArray) -> list[BoolArray]:
     """Masks of the rows of a list: first mentions of a learner, then second ones, and so on."""
-    order = np.argsort(learners, kind="stable")
-    ordered = learners[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if learners.size else np.zeros(0, np.int64)
+    seen: dict[int, int] = {}
     turn = np.empty(len(learners), np.int64)
-    turn[order] = np.arange(len(learners)) - np.repeat(starts, np.diff(np.r_[starts, len(learners)]))
+    for row, learner in enumerate(learners.tolist()):
+        turn[row] = seen[learner] = seen.get(learner, -1) + 1
     return [turn == k for k in range(int(turn.max(initial=-1)) + 1)]

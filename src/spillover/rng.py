@@ -61,6 +61,20 @@ class Rng:
         self.round: Any = np.uint64(0)
         self.calls = 0
 
+    @classmethod
+    def of_seeds(cls, seeds: Any) -> "Rng":
+        """The streams of many single runs, one for each seed.
+
+        >>> bool((Rng.of_seeds([5, 7]).uniform(2)[1] == Rng(7).uniform(2)).all())
+        True
+        """
+        given = np.asarray(seeds if isinstance(seeds, np.ndarray) else list(seeds))
+        good = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iu" and bool((given >= 0).all())
+        require(good, "seeds", seeds, "whole numbers from 0 to 2^64 - 1, at least one")
+        rng = cls(0, np.zeros(given.size, np.int64))
+        rng.keys[:, 0] = given
+        return rng
+
     def at(self, purpose: Purpose, round: int | NDArray[np.int64] = 0) -> "Rng":
         """The streams of the same replications for a purpose and a round (or a round for each replication)."""
         other = object.__new__(Rng)

@@ -4,7 +4,6 @@ A policy treats the rows of a batch independently, so some of them are a batch o
 as views, without a copy.
 """
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from spillover.state import declared, is_nested, map_leaves
 from spillover.types import IntArray, State
 
 Part: TypeAlias = slice | IntArray  # an index into the first axis: a slice where the rows are consecutive
+ALL = slice(None)
 
 
 class Rows(NamedTuple):
@@ -23,12 +23,14 @@ class Rows(NamedTuple):
     places: IntArray
     part: Part
     everything: bool  # all rows in their own order
+    distinct: bool  # none is named twice
 
-    def __len__(self) -> int:  # type: ignore[override]
-        return int(self.places.size)
+    @property
+    def count(self) -> int:
+        return len(self.places)
 
 
-def rows_of(who: Any, count: int, name: str = "who", *, repeated: bool = False) -> Rows:
+def rows_of(who: Any, count: int, name: str = "who") -> Rows:
     """The rows that `who` names: positions, a mask of all rows, or None for all of them."""
     if who is None:
         return consecutive(0, count, count)
@@ -36,26 +38,32 @@ def rows_of(who: Any, count: int, name: str = "who", *, repeated: bool = False) 
     if given.dtype == np.bool_:
         validate.require(given.shape == (count,), f"shape of {name}", given.shape, f"({count},), one for each learner")
         given = np.flatnonzero(given)
-    accepted = f"a list of positions from 0 to {count - 1}, or a mask"
     if given.size == 0:
         return consecutive(0, 0, count)
+    accepted = f"a list of positions from 0 to {count - 1}, or a mask"
     validate.require(given.ndim == 1 and given.dtype.kind in "iu", name, who, accepted)
-    outside = (given < 0) | (given >= count)
-    if outside.any():
-        validate.require(False, name, int(given[outside.argmax()]), accepted)
     places = given.astype(np.int64)
-    first, last = int(places[0]), int(places[-1])
-    if last - first == places.size - 1 and bool((np.diff(places) == 1).all()):
-        return consecutive(first, last + 1, count)
-    if not repeated:
-        found, times = np.unique(places, return_counts=True)
-        twice = found[times > 1]
-        validate.require(not twice.size, name, f"{twice[:1]} more than once", "every learner at most once")
-    return Rows(places, places, False)
+    listed = places.tolist()
+    least, largest = min(listed), max(listed)
+    validate.require(least >= 0, name, least, accepted)
+    validate.require(largest < count, name, largest, accepted)
+    if listed == list(range(least, largest + 1)):
+        return consecutive(least, largest + 1, count)
+    return Rows(places, places, False, len(set(listed)) == len(listed))
+
+
+def distinct_rows(who: Any, count: int, name: str = "who") -> Rows:
+    """`rows_of`, if every row is named at most once."""
+    rows = rows_of(who, count, name)
+    if not rows.distinct:
+        listed = rows.places.tolist()
+        twice = next(place for k, place in enumerate(listed) if place in listed[:k])
+        validate.require(False, name, twice, "a learner that is named once in a call")
+    return rows
 
 
 def consecutive(start: int, stop: int, count: int) -> Rows:
-    return Rows(np.arange(start, stop), slice(start, stop), (start, stop) == (0, count))
+    return Rows(np.arange(start, stop), slice(start, stop), (start, stop) == (0, count), True)
 
 
 def taken(state: State, part: Part) -> State:
@@ -70,13 +78,15 @@ def copied(state: State, rows: Rows) -> State:
     return taken(state, rows.part)
 
 
-def flat(state: State) -> Iterator[NDArray[Any]]:
+def flat(state: State) -> list[NDArray[Any]]:
     """All arrays of a state, in the order of its fields."""
+    found: list[NDArray[Any]] = []
     for value in state:
         if is_nested(value):
-            yield from flat(value)
+            found.extend(flat(value))
         else:
-            yield value
+            found.append(value)
+    return found
 
 
 def put_back(state: State, part: Part, before: State, after: State) -> None:

@@ -4,6 +4,7 @@ A hash tells damage (`state.Saved`). It does not tell a file that somebody wrote
 """
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,11 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.arm_names import same_names
 from spillover.constraints import Constraint, parse
+from spillover.contracts import Policy
 from spillover.reports import Details
 from spillover.state import Saved
 from spillover.types import Choice, Problem
-from spillover.validate import shown
+from spillover.validate import require, shown
 
 CHOICE = ("probability", "memo")  # what a choice may carry until its outcome arrives
 DETAILS = {"context": "context", "dose": "dose", "z": "reported_z", "y": "reported_y"}  # of pending rounds, in a file
@@ -167,6 +170,31 @@ def described(problem: Problem) -> str:
         value = getattr(problem, name)
         changed[name] = None if value is None else np.asarray(value, float).tolist()
     return repr(problem._replace(**changed))
+
+
+def about_learner(policy: Policy, problem: Problem) -> dict[str, str]:
+    """The policy and the problem that a saved file must match."""
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique", linewidth=sys.maxsize):  # all of it
+        return {"policy": repr(policy), "problem": described(problem)}
+
+
+def saved_setting(
+    saved: Saved,
+    policy: Policy,
+    problem: Problem,
+    constraints: Sequence[Constraint] | None,
+    arms: Sequence[str] | None,
+    effort: int | None,
+) -> tuple[Policy, Sequence[Constraint], int | None]:
+    """Policy, constraints and effort of learners that are loaded; the saved constraints if no others are given."""
+    missing = sorted({"policy", "problem", "constraints"} - saved.about.keys())
+    accepted = f"those of a saved learner; no {', '.join(missing)}"
+    require(not missing, f"{saved.path}: fields", sorted(saved.about), accepted)
+    if constraints is not None:
+        return policy, constraints, effort
+    names = same_names(policy.arms, arms)
+    kept = saved_constraints(saved, problem.n_arms if names is None else names)
+    return policy.unconstrained, kept, policy.effort if effort is None else effort  # the policy's are among the saved
 
 
 def saved_constraints(saved: Saved, arms: Sequence[str] | int) -> tuple[Constraint, ...]:

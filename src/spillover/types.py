@@ -29,18 +29,19 @@ class Within(NamedTuple):
     all_rounds: bool = False  # exactly this number
     of_start: bool = False  # as in the state before the first round
 
-    def problem(self, value: Any, start: Any, rounds: int | None) -> str:
-        """What the values should be, or nothing if they are."""
+    def problem(self, value: Any, start: Any, rounds: Any) -> str:
+        """What the values should be, or nothing if they are; rounds: played, a number or one for each value."""
         if self.of_start:
             same = start is None or np.array_equal(value, start, equal_nan=value.dtype.kind == "f")
             return "" if same else f"{shown(start)}, as before the first round"
         if self.all_rounds and rounds is not None:
             return "" if bool((value == rounds).all()) else f"{rounds}, the number of rounds played"
-        high = min(self.high, max(rounds, self.low)) if self.of_rounds and rounds is not None else self.high
+        known = self.of_rounds and rounds is not None
+        high = np.minimum(self.high, np.maximum(rounds, self.low)) if known else self.high
         if bool(((value >= self.low) & (value <= high)).all()):
             return ""
-        if high < LARGEST:
-            return f"from {self.low:g} to {high:g}"
+        if np.max(high) < LARGEST:
+            return f"from {self.low:g} to {np.max(high):g}"
         return "finite numbers" if self.low == -LARGEST else f"numbers from {self.low:g} on"
 
 

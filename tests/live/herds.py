@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 
 import spillover as sp
-from tests.live.learners import content
+from spillover.state import leaves
+from tests.live.learners import content, plain
 
 NAN = float("nan")
+PROBLEM = sp.Problem(n_arms=4, budget=2, overall_range=(0.0, 20.0))
 
 
 class Beside:
@@ -26,8 +28,8 @@ class Beside:
         if kind == 0:
             return np.arange(count)
         if kind == 1:
-            start = self.draws.integers(count)
-            return np.arange(start, self.draws.integers(start, count) + 1)
+            start = int(self.draws.integers(count))
+            return np.arange(start, int(self.draws.integers(start, count)) + 1)
         return self.draws.permutation(count)[: self.draws.integers(1, count + 1)]
 
     def new_context(self, who: np.ndarray) -> Any:
@@ -77,13 +79,13 @@ class Beside:
         if not which:
             return
         found = [self.outcome(k, played, parts) for k, played in which]
-        z, y = (np.array(column) for column in zip(*found, strict=True))
+        rewards, y = (np.array(column) for column in zip(*found, strict=True))
         who, rounds = (np.array(column) for column in zip(*which, strict=True))
-        z = z if self.problem.observes == "both" else None
+        z = rewards if self.problem.observes == "both" else [None] * len(which)
         y = y.sum(axis=-1) if self.problem.observes == "payoff" else y
-        self.herd.report(who, rounds, z, y)
+        self.herd.report(who, rounds, rewards if self.problem.observes == "both" else None, y)
         for row, (k, played) in enumerate(which):
-            self.singles[k].report(played, None if z is None else z[row], y[row])
+            self.singles[k].report(played, z[row], y[row])
 
     def close(self, which: list[tuple[int, int]]) -> None:
         if which:
@@ -112,3 +114,35 @@ class Beside:
         assert list(zip(who.tolist(), rounds.tolist(), strict=True)) == self.pending()
         for k, single in enumerate(self.singles):
             assert content(self.herd.learner(k)) == content(single), f"learner {k}"
+
+
+def everything(herd: sp.Learners) -> list[Any]:
+    """All that the learners keep, as plain values that can be compared."""
+    books = herd.books
+    arrays = [books.rounds, books.absent, books.context, books.delay_totals, *leaves(herd.state).values()]
+    who, rounds, places = books.waiting.everything()
+    columns = {name: plain(column[places]) for name, column in books.waiting.columns.items()}
+    given = {name: column for name, column in columns.items() if name == "x" or not is_blank(column)}
+    return [*map(plain, arrays), plain(who), plain(rounds), given]
+
+
+def is_blank(column: tuple[str, Any, bytes]) -> bool:
+    """Whether a column of the table of pending rounds says nothing."""
+    kind, _, content = column
+    values = np.frombuffer(content, kind)
+    return values.dtype.kind == "f" and bool(np.isnan(values).all())
+
+
+def small_herd(policy: Any = None, rounds: int = 6, count: int = 3) -> sp.Learners:
+    """Learners that have played 7 rounds: some outcomes are reported, some in part, and none of the last round."""
+    beside, all_of_them = (
+        Beside(sp.SwitchingSEM() if policy is None else policy, PROBLEM, count, seed=1),
+        np.arange(count),
+    )
+    for _ in range(rounds):
+        beside.play(all_of_them, instead=False, dosed=False)
+        pending = beside.pending()
+        beside.report(pending[::4], parts=False)
+        beside.report([one for one in pending[1::4] if one in beside.pending()], parts=True)
+    beside.play(all_of_them, instead=False, dosed=False)
+    return beside.herd
