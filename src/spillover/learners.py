@@ -183,12 +183,12 @@ class Learners:
             return self.player(rows).select(state, rng)
         patterns, pattern_of = np.unique(absent, axis=0, return_inverse=True)
         groups = [np.flatnonzero(pattern_of.reshape(-1) == k) for k in range(len(patterns))]
-        choices = []
+        choices: list[Any] = []
         for pattern, here in zip(patterns, groups, strict=True):
             player = self.player(rows_of(rows.places[here], len(self)), tuple(np.flatnonzero(pattern).tolist()))
             choices.append(player.select(taken(state, here), rng.take(here)))
         order = np.argsort(np.concatenate(groups))
-        fields: Any = zip(*choices, strict=True)
+        fields = zip(*choices, strict=True)
         return Choice(*(None if field[0] is None else np.concatenate(field)[order] for field in fields))
 
     def player(self, rows: Rows, unavailable: tuple[int, ...] = ()) -> Policy:

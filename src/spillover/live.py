@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from spillover import validate
+from spillover import kernels, validate
 from spillover.arm_names import missing_arms, same_names
 from spillover.constraints import Constraint, check_constraints, to_entries
 from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
@@ -22,9 +22,11 @@ from spillover.saved import STATE, Book, Reader, about_learner, saved_setting, t
 from spillover.set_search import check_effort
 from spillover.setting import Setting, player_of, setting_of
 from spillover.state import Saved, check_ranges, fill, leaves, save_arrays
-from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
+from spillover.types import Array, BoolArray, Checked, Choice, Explanation, Feedback, Problem, State
 
 UNKNOWN = Details()  # of a round of which only the decision is known
+ARRIVED = np.array(True)
+ARRIVED.flags.writeable = False  # all feedback shares it
 
 
 class Learner:
@@ -77,6 +79,7 @@ class Learner:
         self.details: dict[int, Details] = {}  # of pending rounds that have any
         self.context: Any = None  # of the coming round
         self.delay_totals = (0, 0, 0)  # number of reported rounds, sum of their delays, longest delay
+        self.decided: Choice | None = None  # for the coming round, if it was asked for
 
     @property
     def state(self) -> State:
@@ -85,7 +88,7 @@ class Learner:
 
     @state.setter
     def state(self, state: State) -> None:
-        self.journal = Journal(state)
+        self.journal, self.decided = Journal(state), None
 
     @property
     def pending(self) -> list[int]:
@@ -100,17 +103,13 @@ class Learner:
         return (self.journal.mark(), known, self.rounds, self.context, self.unavailable, self.delay_totals)
 
     def restore(self, mark: tuple[Any, ...]) -> None:
-        """Undo a call that failed or was interrupted; the interrupt itself is raised after this, once."""
+        """Undo a call that failed or was interrupted."""
         journal, (round, choice, details), *rest = mark
-        while True:
-            try:
-                self.rounds, self.context, self.unavailable, self.delay_totals = rest
-                self.waiting = with_entry(self.waiting, round, choice)
-                self.details = with_entry(self.details, round, details)
-                self.journal.back_to(journal)
-            except KeyboardInterrupt:  # a second one: all of this can be repeated
-                continue
-            return
+        self.rounds, self.context, self.unavailable, self.delay_totals = rest
+        self.decided = None
+        self.waiting = with_entry(self.waiting, round, choice)
+        self.details = with_entry(self.details, round, details)
+        self.journal.back_to(journal)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles, which cannot have the lock."""
@@ -127,14 +126,11 @@ class Learner:
         """Take in the context of the coming round, k numbers; another call replaces it."""
         with self.lock:
             known = self.own_context(context)
-            mark = self.mark(0)
-            try:
+            with AllOrNothing(self):
+                self.decided = None
                 if known is not None:
                     self.journal.apply(self.policy.observe, known)
                 self.context = known
-            except BaseException:
-                self.restore(mark)
-                raise
 
     def own_context(self, context: Any) -> Any:
         """Checked context, in an array of our own."""
@@ -150,20 +146,21 @@ class Learner:
         """
         with self.lock:
             if available is None and context is None and not self.unavailable:
-                return self.decide().x  # nothing to change
-            mark = self.mark(0)
-            try:
+                return self.decide().x.copy()  # nothing to change
+            with AllOrNothing(self):
+                self.decided = None
                 self.unavailable = missing_arms(available, self.problem.n_arms, self.arms)
                 if context is not None:
                     self.observe(context)
-                return self.decide().x
-            except BaseException:
-                self.restore(mark)
-                raise
+                return self.decide().x.copy()
 
     def decide(self) -> Choice:
-        self.require_context()
-        return self.policy_this_round().select(self.journal.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
+        """The decision for the next round, made once: `play` plays what `choose` chose."""
+        if self.decided is None:
+            self.require_context()
+            rng = self.rng.at(Purpose.CHOICE, self.rounds + 1)
+            self.decided = self.policy_this_round().select(self.journal.state, rng)
+        return self.decided
 
     def require_context(self) -> None:
         """Raise a ValueError if the context of the coming round is not known."""
@@ -190,6 +187,7 @@ class Learner:
             other.__dict__.update(self.__dict__)  # the lock too, as both share arrays
             other.journal = self.journal.branch()
             other.waiting, other.details = dict(self.waiting), dict(self.details)
+        other.decided = None
         other.constraints = (*self.constraints, *check_constraints(constraints))
         other.arms = same_names(self.arms, arms)
         other.effort = self.effort if effort is None else effort
@@ -207,22 +205,19 @@ class Learner:
         with self.lock:
             if x is not None:
                 x = np.array(validate.decision("x", self.in_order("x", x), (self.problem.n_arms,)))
-            mark = self.mark(self.rounds + 1)
-            try:
+            with AllOrNothing(self, self.rounds + 1):
                 if context is not None:
                     self.observe(context)
                 choice = self.decide()
                 if x is not None:
                     choice = choice._replace(x=x)
                 self.record(choice, dose if dose is None else self.in_order("dose", dose))
-            except BaseException:
-                self.restore(mark)
-                raise
-            return self.rounds
+                return self.rounds
 
     def record(self, choice: Choice, dose: Any) -> None:
         """The next round was played."""
         amounts, context = dose_of(dose, choice.x, self.policy.accepts_doses), self.context
+        self.decided = None
         self.journal.apply(self.policy.played, choice.x)
         self.rounds += 1
         self.unavailable, self.context = (), None
@@ -239,12 +234,9 @@ class Learner:
         """
         with self.lock:
             self.require_pending(round)
-            mark = self.mark(round)
-            try:
-                self.learn(int(round), *self.known_after(round, z, y, context, dose))
-            except BaseException:
-                self.restore(mark)
-                raise
+            with AllOrNothing(self, round):
+                if not self.learned_at_once(round, z, y, context, dose):
+                    self.learn(int(round), *self.known_after(round, z, y, context, dose))
 
     def close(self, round: int) -> None:
         """Say that nothing more of a round will arrive, such as the conversions of an arm that had none.
@@ -253,19 +245,13 @@ class Learner:
         """
         with self.lock:
             self.require_pending(round)
-            mark = self.mark(round)
-            try:
+            with AllOrNothing(self, round):
                 if self.policy.accepts_missing:
                     now, unknown = self.details.get(round, UNKNOWN), np.full(self.problem.n_arms, np.nan)
                     z, y = (unknown if part is None else part for part in (now.z, now.y))
                     last = Known(z, y, np.zeros(self.problem.n_arms, np.bool_), True)
-                    feedback = self.checked(int(round), now, last, whole=False)
-                    self.journal.apply(self.policy.update, feedback, self.rng.at(Purpose.LEARNING, round))
-                del self.waiting[round]
-                self.details.pop(round, None)
-            except BaseException:
-                self.restore(mark)
-                raise
+                    self.update(round, self.checked(int(round), now, last, whole=False))
+                self.end(round)
 
     def require_pending(self, round: Any) -> None:
         if type(round) is not int:
@@ -278,12 +264,41 @@ class Learner:
         """Take in what is known of a round after a report."""
         feedback = self.checked(round, now, known)
         if known.complete or self.policy.accepts_missing:
-            self.journal.apply(self.policy.update, feedback, self.rng.at(Purpose.LEARNING, round))
-        if not known.complete:
+            self.update(round, feedback)
+        if known.complete:
+            self.note_delay(self.rounds - round)
+            self.end(round)
+        else:
             self.details[round] = now
-            return
-        age, (number, total, longest) = self.rounds - round, self.delay_totals
+
+    def learned_at_once(self, round: int, z: Any, y: Any, context: Any, dose: Any) -> bool:
+        """Learn a report of the usual kind, all outcomes of a round as arrays; False if it is of another kind.
+
+        A report that is not right is of another kind too: what is wrong is found there.
+        """
+        if context is not None or dose is not None or round in self.details or self.problem.observes != "both":
+            return False
+        if not (is_line(z, self.problem.n_arms) and is_line(y, self.problem.n_arms)):
+            return False
+        (x, probability, memo), age = self.waiting[round], self.rounds - round
+        given = Checked(x, z.copy(), y.copy(), np.array(age), ARRIVED, probability, memo)
+        if kernels.feedback_fault(x, given.z, given.y, self.reward_range, ARRIVED, age, self.rounds) != kernels.FINE:
+            return False
+        self.update(round, given)
+        self.note_delay(age)
+        self.end(round)
+        return True
+
+    def update(self, round: int, feedback: Feedback) -> None:
+        self.decided = None
+        self.journal.apply(self.policy.update, feedback, self.rng.at(Purpose.LEARNING, round))
+
+    def note_delay(self, age: int) -> None:
+        number, total, longest = self.delay_totals
         self.delay_totals = (number + 1, total + age, max(longest, age))
+
+    def end(self, round: int) -> None:
+        """Nothing more will arrive of a round."""
         del self.waiting[round]
         self.details.pop(round, None)
 
@@ -291,15 +306,11 @@ class Learner:
         """What is known of a round after a report."""
         before = self.details.get(round, UNKNOWN)
         z, y = None if z is None else self.own("z", z), self.own("y", y)
-        plain = before is UNKNOWN and context is None and dose is None and self.problem.observes == "both"
-        whole = not np.isnan(y).any()
-        if plain and z is not None and whole:
-            return UNKNOWN, Known(z, y, None, True)
+        whole = not np.isnan(y).any() and before.y is None
         amounts = self.in_order("dose", dose)
         amounts = same_or_new("dose", before.dose, dose_of(amounts, self.waiting[round].x, self.policy.accepts_doses))
         given = before if context is None else self.with_context(before, context)
         rewards, outcomes = reported(self.problem, z, y, (self.problem.n_arms,))
-        whole = whole and before.y is None
         known = Known(rewards, outcomes, None, True) if whole else merged(before, rewards, outcomes, self.problem)
         return given._replace(dose=amounts, z=known.z, y=known.y), known
 
@@ -409,6 +420,31 @@ class Learner:
         state, columns = self.state, self.problem.context
         known = self.policy.observe(state, np.zeros(columns)) if columns else state
         return self.policy.select(known, self.rng.at(Purpose.CHOICE, 1))
+
+
+class AllOrNothing:
+    """Around changes of a learner that are about one round: if they fail or are interrupted, none is made."""
+
+    __slots__ = ("learner", "mark")
+
+    def __init__(self, learner: Learner, round: int = 0) -> None:
+        self.learner, self.mark = learner, learner.mark(round)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        while failure is not None:
+            try:
+                self.learner.restore(self.mark)
+            except KeyboardInterrupt:  # a second one: all of it can be repeated, and the first is raised after this
+                continue
+            return
+
+
+def is_line(value: Any, n: int) -> bool:
+    """Whether a value is an array of n numbers already."""
+    return type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (n,)
 
 
 def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:

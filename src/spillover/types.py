@@ -105,6 +105,21 @@ class Feedback(NamedTuple):
     complete: Any = None  # (*batch,) bool: nothing more of that round will arrive; None: True
     dose: Any = None  # (*batch, n): amounts of the chosen arms, relative to each arm's reference dose; None: 1
 
+    @property
+    def checked(self) -> bool:
+        """Whether `validate.feedback` has accepted it already, for the problem of the policy that gets it."""
+        return False
+
+
+class Checked(Feedback):
+    """Feedback that was checked, so that a policy need not do it again."""
+
+    __slots__ = ()
+
+    @property
+    def checked(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explanation:

@@ -191,6 +191,8 @@ def feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any,
 
     rewards: whether z is needed; if not, it may be NaN as a whole, where a problem does not observe it.
     """
+    if given.checked:
+        return given
     if is_canonical(given, shape):
         faults = kernels.feedback_fault(given.x, given.z, given.y, reward_range, given.arrived, given.age, rounds)
         if not faults.any():

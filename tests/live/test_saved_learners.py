@@ -94,10 +94,7 @@ def test_values_that_cannot_be_are_refused_though_the_hash_is_right(name, path):
         if np.isposinf(forged).any() and field == "state.belief.ratio":  # a likelihood ratio may become infinite
             assert found == ""
         else:
-            assert re.match(rf"{re.escape(str(path))}: learner \d: (state\.)?{re.escape(field)} = ", found), (
-                field,
-                found,
-            )
+            assert re.match(rf"{re.escape(str(path))}: learner \d: (state\.)?{re.escape(field)} = ", found), found
             assert "\n" not in found
 
 
