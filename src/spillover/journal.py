@@ -7,7 +7,7 @@ since then are remembered: they are functions of their arguments alone, so they 
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from spillover.rng import Rng
 from spillover.types import State
@@ -73,3 +73,38 @@ class Journal:
         other = object.__new__(Journal)
         other.state, other.copy = self.state, (self.copy[0], list(self.copy[1]))
         return other
+
+
+class Restorable(Protocol):
+    """Something that can put back what it was."""
+
+    def mark(self, round: int) -> Any: ...
+    def restore(self, mark: Any) -> None: ...
+
+
+class AllOrNothing:
+    """Around changes of a learner that are about one round: if they fail or are interrupted, none is made."""
+
+    __slots__ = ("learner", "mark")
+
+    def __init__(self, learner: Restorable, round: int = 0) -> None:
+        self.learner, self.mark = learner, learner.mark(round)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        while failure is not None:
+            try:
+                self.learner.restore(self.mark)
+            except KeyboardInterrupt:  # a second one: all of it can be repeated, and the first is raised after this
+                continue
+            return
+
+
+def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:
+    """A table in which a key has a value, or is missing if the value is None; keys stay in order."""
+    if table.get(key) is value:
+        return table
+    rest = {known: entry for known, entry in table.items() if known != key}
+    return rest if value is None else dict(sorted((rest | {key: value}).items()))

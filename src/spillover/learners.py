@@ -188,8 +188,8 @@ class Learners:
             player = self.player(rows_of(rows.places[here], len(self)), tuple(np.flatnonzero(pattern).tolist()))
             choices.append(player.select(taken(state, here), rng.take(here)))
         order = np.argsort(np.concatenate(groups))
-        fields = zip(*choices, strict=True)
-        return Choice(*(None if field[0] is None else np.concatenate(field)[order] for field in fields))
+        fields: list[Any] = [None if f[0] is None else np.concatenate(f)[order] for f in zip(*choices, strict=True)]
+        return Choice(*fields)
 
     def player(self, rows: Rows, unavailable: tuple[int, ...] = ()) -> Policy:
         """The policy of some learners under the constraints and this round's availability."""

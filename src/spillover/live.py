@@ -1,7 +1,6 @@
 """A policy in live use: choose arms, record what was played, report outcomes whenever they arrive."""
 
 import copy
-import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,17 +10,17 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.arm_names import missing_arms, same_names
-from spillover.constraints import Constraint, check_constraints, to_entries
+from spillover.constraints import Constraint, check_constraints
 from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
-from spillover.journal import Journal
+from spillover.journal import AllOrNothing, Journal, with_entry
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
-from spillover.reports import Details, Known, dose_of, merged, reported, same_or_new
+from spillover.reports import Details, Known, dose_of, feedback_of, is_line, with_report
 from spillover.rng import Purpose, Rng
-from spillover.saved import STATE, Book, Reader, about_learner, saved_setting, to_arrays
+from spillover.saved import Book, about_learner, read_learner, save_learner, saved_setting
 from spillover.set_search import check_effort
 from spillover.setting import Setting, player_of, setting_of
-from spillover.state import Saved, check_ranges, fill, leaves, save_arrays
+from spillover.state import Saved
 from spillover.types import Array, BoolArray, Checked, Choice, Explanation, Feedback, Problem, State
 
 UNKNOWN = Details()  # of a round of which only the decision is known
@@ -114,7 +113,7 @@ class Learner:
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles, which cannot have the lock."""
         with self.lock:
-            return {**self.__dict__, "lock": None, "journal": Journal(self.state)}
+            return {**self.__dict__, "lock": None, "journal": Journal(self.state), "decided": None}
 
     def __setstate__(self, content: dict[str, Any]) -> None:
         self.__dict__.update(content)
@@ -250,8 +249,8 @@ class Learner:
                     now, unknown = self.details.get(round, UNKNOWN), np.full(self.problem.n_arms, np.nan)
                     z, y = (unknown if part is None else part for part in (now.z, now.y))
                     last = Known(z, y, np.zeros(self.problem.n_arms, np.bool_), True)
-                    self.update(round, self.checked(int(round), now, last, whole=False))
-                self.end(round)
+                    self.update(round, self.checked(int(round), now, last, closed=True))
+                self.end(round, timed=False)
 
     def require_pending(self, round: Any) -> None:
         if type(round) is not int:
@@ -266,8 +265,7 @@ class Learner:
         if known.complete or self.policy.accepts_missing:
             self.update(round, feedback)
         if known.complete:
-            self.note_delay(self.rounds - round)
-            self.end(round)
+            self.end(round, timed=True)
         else:
             self.details[round] = now
 
@@ -285,34 +283,31 @@ class Learner:
         if kernels.feedback_fault(x, given.z, given.y, self.reward_range, ARRIVED, age, self.rounds) != kernels.FINE:
             return False
         self.update(round, given)
-        self.note_delay(age)
-        self.end(round)
+        self.end(round, timed=True)
         return True
 
     def update(self, round: int, feedback: Feedback) -> None:
         self.decided = None
         self.journal.apply(self.policy.update, feedback, self.rng.at(Purpose.LEARNING, round))
 
-    def note_delay(self, age: int) -> None:
-        number, total, longest = self.delay_totals
-        self.delay_totals = (number + 1, total + age, max(longest, age))
-
-    def end(self, round: int) -> None:
-        """Nothing more will arrive of a round."""
+    def end(self, round: int, *, timed: bool) -> None:
+        """Nothing more will arrive of a round; with `timed` its delay counts."""
+        if timed:
+            age, (number, total, longest) = self.rounds - round, self.delay_totals
+            self.delay_totals = (number + 1, total + age, max(longest, age))
         del self.waiting[round]
         self.details.pop(round, None)
 
     def known_after(self, round: int, z: Any, y: Any, context: Any, dose: Any) -> tuple[Details, Known]:
         """What is known of a round after a report."""
+        given = Details(
+            None if context is None else self.own_context(context),
+            self.in_order("dose", dose),
+            None if z is None else self.own("z", z),
+            self.own("y", y),
+        )
         before = self.details.get(round, UNKNOWN)
-        z, y = None if z is None else self.own("z", z), self.own("y", y)
-        whole = not np.isnan(y).any() and before.y is None
-        amounts = self.in_order("dose", dose)
-        amounts = same_or_new("dose", before.dose, dose_of(amounts, self.waiting[round].x, self.policy.accepts_doses))
-        given = before if context is None else self.with_context(before, context)
-        rewards, outcomes = reported(self.problem, z, y, (self.problem.n_arms,))
-        known = Known(rewards, outcomes, None, True) if whole else merged(before, rewards, outcomes, self.problem)
-        return given._replace(dose=amounts, z=known.z, y=known.y), known
+        return with_report(self.problem, self.waiting[round].x, before, given, self.policy.accepts_doses)
 
     def own(self, name: str, value: Any) -> Array:
         """Values of the arms as numbers, in an array of our own: the caller may go on to use his."""
@@ -325,18 +320,11 @@ class Learner:
         """Values of the arms in the order of the arms."""
         return validate.in_order(name, value, self.problem.n_arms, self.arms, "arms")
 
-    def with_context(self, before: Details, context: Any) -> Details:
-        return before._replace(context=same_or_new("context", before.context, self.own_context(context)))
-
-    def checked(self, round: int, now: Details, known: Known, whole: bool = True) -> Feedback:
+    def checked(self, round: int, now: Details, known: Known, closed: bool = False) -> Feedback:
         """The feedback after a report; outcomes that are not known are NaN."""
-        x, probability, memo = self.waiting[round]
-        in_parts = known.fresh is not None and self.policy.accepts_missing
-        fresh, complete = (known.fresh, np.array(known.complete)) if in_parts else (None, None)
-        age, arrived = np.array(self.rounds - round), np.array(True)
-        carried = (probability, memo, now.context, fresh, complete, now.dose)
-        given = Feedback(x, known.z, known.y, age, arrived, *carried)
-        strict = whole and known.complete and self.problem.observes == "both" and now.dose is None
+        parts = known.fresh is not None and self.policy.accepts_missing
+        given = feedback_of(self.waiting[round], now, known, self.rounds - round, in_parts=parts)
+        strict = not closed and known.complete and self.problem.observes == "both" and now.dose is None
         check = validate.feedback if strict else validate.partial_feedback
         feedback: Feedback = check(given, (self.problem.n_arms,), self.reward_range, self.rounds)
         return feedback
@@ -372,10 +360,7 @@ class Learner:
         """Write the state and the pending rounds to a file, atomically."""
         with self.lock:
             book = Book(self.rounds, self.waiting, self.details, self.delay_totals, self.unavailable, self.context)
-            arrays = to_arrays(book, self.problem.n_arms)
-            arrays |= {f"{STATE}{name}": leaf for name, leaf in leaves(self.state).items()}
-            about = self.about() | {"constraints": json.dumps(to_entries(self.constraints))}
-            save_arrays(path, arrays, about)
+            save_learner(path, book, self.state, self.problem.n_arms, self.about(), self.constraints)
 
     def about(self) -> dict[str, str]:
         """The policy, problem and seed that a saved file must match."""
@@ -401,12 +386,7 @@ class Learner:
         given, constraints, effort = saved_setting(saved, as_policy(policy), problem, constraints, arms, effort)
         learner = cls(given, problem, seed=seed, constraints=constraints, arms=arms, effort=effort)
         saved.require(learner.about())
-        start = learner.state
-        book = Reader(path, saved.arrays, problem).book(learner.first_choice())
-        stored = {name.removeprefix(STATE): leaf for name, leaf in saved.arrays.items() if name.startswith(STATE)}
-        state = fill(path, stored, start)
-        check_ranges(path, state, start, book.rounds, STATE)
-        learner.continue_from(book, state)
+        learner.continue_from(*read_learner(saved, problem, learner.state, learner.first_choice()))
         return learner
 
     def continue_from(self, book: Book, state: State) -> None:
@@ -420,36 +400,3 @@ class Learner:
         state, columns = self.state, self.problem.context
         known = self.policy.observe(state, np.zeros(columns)) if columns else state
         return self.policy.select(known, self.rng.at(Purpose.CHOICE, 1))
-
-
-class AllOrNothing:
-    """Around changes of a learner that are about one round: if they fail or are interrupted, none is made."""
-
-    __slots__ = ("learner", "mark")
-
-    def __init__(self, learner: Learner, round: int = 0) -> None:
-        self.learner, self.mark = learner, learner.mark(round)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        while failure is not None:
-            try:
-                self.learner.restore(self.mark)
-            except KeyboardInterrupt:  # a second one: all of it can be repeated, and the first is raised after this
-                continue
-            return
-
-
-def is_line(value: Any, n: int) -> bool:
-    """Whether a value is an array of n numbers already."""
-    return type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (n,)
-
-
-def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:
-    """A table in which a key has a value, or is missing if the value is None; keys stay in order."""
-    if table.get(key) is value:
-        return table
-    rest = {known: entry for known, entry in table.items() if known != key}
-    return rest if value is None else dict(sorted((rest | {key: value}).items()))

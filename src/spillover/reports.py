@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.types import Array, BoolArray, Problem
+from spillover.types import Array, BoolArray, Choice, Feedback, Problem
 
 
 class Details(NamedTuple):
@@ -27,6 +27,30 @@ class Known(NamedTuple):
     y: Array  # (*batch, n)
     fresh: Any  # (*batch, n): the outcomes that this report added; None: all of them
     complete: Any  # (*batch,)
+
+
+def with_report(
+    problem: Problem, x: BoolArray, before: Details, given: Details, accepts_doses: bool
+) -> tuple[Details, Known]:
+    """What is known of one round after a report, in which the given values arrived."""
+    dose = same_or_new("dose", before.dose, dose_of(given.dose, x, accepts_doses))
+    context = same_or_new("context", before.context, given.context)
+    z, y = reported(problem, given.z, given.y, x.shape)
+    whole = before.y is None and not np.isnan(y).any()
+    known = Known(z, y, None, True) if whole else merged(before, z, y, problem)
+    return Details(context, dose, known.z, known.y), known
+
+
+def feedback_of(choice: Choice, now: Details, known: Known, age: int, *, in_parts: bool) -> Feedback:
+    """What is known of one round as feedback; in_parts: whether the policy is told what is new."""
+    fresh, complete = (known.fresh, np.array(known.complete)) if in_parts else (None, None)
+    carried = (choice.probability, choice.memo, now.context, fresh, complete, now.dose)
+    return Feedback(choice.x, known.z, known.y, np.array(age), np.array(True), *carried)
+
+
+def is_line(value: Any, n: int) -> bool:
+    """Whether a value is an array of n numbers already."""
+    return type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (n,)
 
 
 def reported(problem: Problem, z: Any, y: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:

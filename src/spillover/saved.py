@@ -14,11 +14,11 @@ import numpy as np
 
 from spillover import kernels
 from spillover.arm_names import same_names
-from spillover.constraints import Constraint, parse
+from spillover.constraints import Constraint, parse, to_entries
 from spillover.contracts import Policy
 from spillover.reports import Details
-from spillover.state import Saved
-from spillover.types import Choice, Problem
+from spillover.state import Saved, check_ranges, fill, leaves, save_arrays
+from spillover.types import Choice, Problem, State
 from spillover.validate import require, shown
 
 CHOICE = ("probability", "memo")  # what a choice may carry until its outcome arrives
@@ -176,6 +176,28 @@ def about_learner(policy: Policy, problem: Problem) -> dict[str, str]:
     """The policy and the problem that a saved file must match."""
     with np.printoptions(threshold=sys.maxsize, floatmode="unique", linewidth=sys.maxsize):  # all of it
         return {"policy": repr(policy), "problem": described(problem)}
+
+
+def save_learner(
+    path: str | Path,
+    book: Book,
+    state: State,
+    problem: Problem,
+    about: dict[str, str],
+    constraints: Sequence[Constraint],
+) -> None:
+    """Write a learner to a file, atomically."""
+    arrays = to_arrays(book, problem.n_arms) | {f"{STATE}{name}": leaf for name, leaf in leaves(state).items()}
+    save_arrays(path, arrays, about | {"constraints": json.dumps(to_entries(constraints))})
+
+
+def read_learner(saved: Saved, problem: Problem, start: State, like: Choice) -> tuple[Book, State]:
+    """The book and the state of a saved learner that starts with this state and whose choices are like this one."""
+    book = Reader(saved.path, saved.arrays, problem).book(like)
+    stored = {name.removeprefix(STATE): leaf for name, leaf in saved.arrays.items() if name.startswith(STATE)}
+    state = fill(saved.path, stored, start)
+    check_ranges(saved.path, state, start, book.rounds, STATE)
+    return book, state
 
 
 def saved_setting(
