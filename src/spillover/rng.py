@@ -84,6 +84,17 @@ class Rng:
         other.calls = 0
         return other
 
+    def over(self, purpose: Purpose, rounds: NDArray[np.int64]) -> "Rng":
+        """The streams of the same replications for a purpose and many rounds, which become the last axis of the batch.
+
+        >>> rng = Rng(seed=1, replication=[0, 1, 2])
+        >>> rng.over(Purpose.WORLD, np.arange(1, 8)).uniform(4).shape
+        (3, 7, 4)
+        """
+        other = self.at(purpose, rounds)
+        other.keys = self.keys[..., None, :]
+        return other
+
     def spread(self, batch: tuple[int, ...]) -> "Rng":
         """The same streams for a larger batch that this one broadcasts to: the added axes share the replications."""
         other = self.at(Purpose(int(self.purpose)))

@@ -85,6 +85,45 @@ class Outcome(NamedTuple):
     context: Any = None  # (*batch, k): the context of the round, if there is one
 
 
+class Course(NamedTuple):
+    """What some rounds bring whatever is chosen: z are the rewards of the chosen arms, y = total z + added."""
+
+    total: Array  # (*batch, n, n): (I - A)^-1 F, the same in all of these rounds
+    rewards: Array  # (*batch, rounds, n): of all arms, chosen or not
+    noise: Array  # (*batch, rounds, n): added to y first
+    baseline: Array  # (*batch, rounds, n): added to y after that, with the hidden cause
+
+
+class Flight(NamedTuple):
+    """Rings of rounds: their decisions and outcomes, and which outcomes arrive when; see `stretches.py`."""
+
+    x: BoolArray  # (*batch, slots, n)
+    z: Array  # (*batch, slots, n)
+    y: Array  # (*batch, slots, n)
+    first: IntArray  # (*batch, slots): the first round of play whose outcome arrives in a round; 0: none
+    last: IntArray  # (*batch, slots): the last one
+    following: IntArray  # (*batch, slots): after a round of play, the next one whose outcome arrives with it; 0: none
+
+
+class Stretch(NamedTuple):
+    """Rounds to be played in one go."""
+
+    course: Course
+    delays: IntArray  # (*batch, rounds)
+    horizon: int  # outcomes that would arrive later are lost
+    flight: Flight  # rewritten
+    recorded: IntArray  # (rounds,): which snapshot to write at the end of a round; -1: none
+    snapshots: Array  # (*batch, snapshots, n, n): adjacency matrices, written
+
+
+class Scored(NamedTuple):
+    """What the decisions of some rounds were worth; the axis of the rounds comes first."""
+
+    regret: Array  # (rounds, *batch): expected payoff of the best decision minus that of the decision
+    matches: IntArray  # (rounds, *batch): how many chosen arms belong to an optimal decision
+    possible: IntArray  # (rounds, *batch of the world): how many arms the best decision has
+
+
 class Feedback(NamedTuple):
     """The outcome of an earlier round, in each replication in which one has arrived.
 

@@ -25,6 +25,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     kclass,
     payoff,
     regression,
+    rounds,
     sets,
     shocks,
     silences,
@@ -35,6 +36,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
 )
 from spillover.kernels.announce import silence
 from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
+from spillover.kernels.rounds import NO_GRAPH, SIGNED, UNSIGNED
 from spillover.kernels.sets import SUM_ROUNDING
 from spillover.kernels.world import FINE, IMPOSSIBLE_AGE, LARGEST_OUTCOME, NOT_FINITE, NOT_PLAYED, OUT_OF_RANGE
 
@@ -44,8 +46,11 @@ __all__ = [
     "LARGEST_OUTCOME",
     "NOT_FINITE",
     "NOT_PLAYED",
+    "NO_GRAPH",
     "OUT_OF_RANGE",
+    "SIGNED",
     "SUM_ROUNDING",
+    "UNSIGNED",
     "compile_all",
     "preload_numba",
     "silence",

@@ -25,6 +25,22 @@ def prediction(row, y):
     return (first + second) + (third + fourth)
 
 
+@njit
+def absorb_row(gram, residual, adjacency, z, y, weight, i):
+    """The rank-one updates of row i; returns whether its residual moved."""
+    n = y.shape[0]
+    error = weight * (y[i] - z[i] - prediction(adjacency[i], y))
+    scaled = y[i] * weight
+    # adding zeros to a short row is cheaper than an unpredictable branch
+    if error != 0.0 or n < SHORT_ROW:
+        for j in range(n):
+            residual[i, j] += error * y[j]
+    if scaled != 0.0 or n < SHORT_ROW:
+        for j in range(n):
+            gram[i, j] += scaled * y[j]
+    return error != 0.0
+
+
 @gufunc(
     (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64, boolean[:]),
     "(n,n),(n,n),(n,n),(n),(n),()->()",
@@ -33,19 +49,9 @@ def prediction(row, y):
 def absorb(gram, residual, adjacency, z, y, weight, absorbed):
     """Rank-one updates of G = sum y y' and Q = (Y - Z) Y' - A G, at the given weight; a weight of 0 changes nothing."""
     absorbed[0] = weight != 0.0
-    if weight == 0.0:
-        return
-    n = y.shape[0]
-    for i in range(n):
-        error = weight * (y[i] - z[i] - prediction(adjacency[i], y))
-        scaled = y[i] * weight
-        # adding zeros to a short row is cheaper than an unpredictable branch
-        if error != 0.0 or n < SHORT_ROW:
-            for j in range(n):
-                residual[i, j] += error * y[j]
-        if scaled != 0.0 or n < SHORT_ROW:
-            for j in range(n):
-                gram[i, j] += scaled * y[j]
+    if weight != 0.0:
+        for i in range(y.shape[0]):
+            absorb_row(gram, residual, adjacency, z, y, weight, i)
 
 
 @gufunc((float64[:, :], float64[:, :], float64[:], float64[:, :], float64[:]), "(n,n),(n,n),(n),(n,n)->()")

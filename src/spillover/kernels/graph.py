@@ -314,6 +314,22 @@ FIT_LAYOUT: Final = "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()"
 FIT_WRITES: Final = ("residual", "adjacency", "pressure", "weights")
 
 
+@njit
+def set_tolerances(gram, allowed, entering):
+    """How far the optimality conditions of each column may be off before a row is solved again, and when it is."""
+    for j in range(gram.shape[0]):
+        allowed[j], entering[j] = RESOLVE_TOLERANCE * gram[j, j], ENTER * gram[j, j]
+
+
+@njit
+def solve_again(gram, residual, row, penalty, bound, entering):
+    """Solve a row whose optimality conditions no longer hold; returns the bound's multiplier."""
+    if step_on_small_support(gram, residual, row, penalty, bound):
+        if row_is_optimal(entering, residual, row, penalty, 0.0):
+            return 0.0
+    return solve_row(gram, residual, row, penalty, bound)
+
+
 @gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
 def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
     """Solve the rows whose optimality conditions no longer hold, and update the weights."""
@@ -321,17 +337,11 @@ def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, c
     n = weights.shape[0]
     tolerances = np.empty((2, n))
     allowed, entering = tolerances[0], tolerances[1]
-    for j in range(n):
-        allowed[j], entering[j] = RESOLVE_TOLERANCE * gram[j, j], ENTER * gram[j, j]
+    set_tolerances(gram, allowed, entering)
     for i in range(n):
-        if row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
-            continue
-        changed[0] = True
-        if step_on_small_support(gram, residual[i], adjacency[i], penalty[i], bound):
-            pressure[i] = 0.0
-            if row_is_optimal(entering, residual[i], adjacency[i], penalty[i], 0.0):
-                continue
-        pressure[i] = solve_row(gram, residual[i], adjacency[i], penalty[i], bound)
+        if not row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
+            changed[0] = True
+            pressure[i] = solve_again(gram, residual[i], adjacency[i], penalty[i], bound, entering)
     if changed[0]:
         update_weights(adjacency, weights, acyclic)
 
@@ -392,9 +402,9 @@ def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acy
     """`fit` for entries of either sign."""
     changed[0] = False
     n = weights.shape[0]
-    allowed = np.empty(n)
-    for j in range(n):
-        allowed[j] = RESOLVE_TOLERANCE * gram[j, j]
+    tolerances = np.empty((2, n))
+    set_tolerances(gram, tolerances[0], tolerances[1])
+    allowed = tolerances[0]
     for i in range(n):
         if not signed_row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
             changed[0] = True
