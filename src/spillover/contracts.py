@@ -210,6 +210,10 @@ class Policy(ABC):
         """
         raise NotImplementedError(f"policy = {self!r}: must implement play_stretch(state, stretch, rng) if it fuses")
 
+    def compact(self, state: State) -> Any:
+        """A faster form of the policy and the state of one live learner, as `journal.Running`; None: it has none."""
+        return None
+
     def explain(self, state: State, rng: Rng) -> Explanation:
         """The estimates behind the next decision; `rng` must be at the same purpose and round as for `select`."""
         raise NotImplementedError(f"policy = {self!r}: must implement explain(state, rng)")

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Protocol, TypeAlias
 
-from spillover.rng import Rng
-from spillover.types import State
+from spillover import kernels
+from spillover.contracts import Policy
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, BoolArray, Checked, Choice, Feedback, State
 
 STEPS_BETWEEN_COPIES = 256
 
@@ -33,12 +35,59 @@ def to_the_end(action: Callable[[], None]) -> None:
         raise interrupt
 
 
-class Journal:
-    """The current state, an earlier copy, and the steps between them."""
+class Running(Protocol):
+    """A policy and its state in use by one learner."""
 
-    def __init__(self, state: State) -> None:
-        self.state = state
+    @property
+    def state(self) -> State: ...
+    def observe(self, context: Array) -> None: ...
+    def select(self, rng: Rng, round: int) -> Choice: ...
+    def played(self, x: BoolArray) -> None: ...
+    def update(self, feedback: Feedback, rng: Rng, round: int) -> None: ...
+    def learn(self, feedback: Feedback, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
+        """`update` with all outcomes of a round, unless something is wrong with them; whether it was done."""
+
+    def mark(self) -> Any:
+        """The present, for `back_to`."""
+
+    def back_to(self, mark: Any) -> None:
+        """Undo all changes since a mark; it can be repeated if it is interrupted itself."""
+
+    def branch(self) -> "Running":
+        """The same, which goes on by itself; it must not be updated."""
+
+
+def running(policy: Policy, state: State) -> Running:
+    """A policy and its state in the form that is fastest for one learner."""
+    compact: Running | None = policy.compact(state)
+    return Journal(policy, state) if compact is None else compact
+
+
+class Journal:
+    """A policy, the current state, an earlier copy of it, and the steps between them."""
+
+    def __init__(self, policy: Policy, state: State) -> None:
+        self.policy, self.state = policy, state
         self.copy: tuple[State, list[Step]] = (deepcopy(state), [])  # one attribute, so that both change at once
+
+    def observe(self, context: Array) -> None:
+        self.apply(self.policy.observe, context)
+
+    def select(self, rng: Rng, round: int) -> Choice:
+        return self.policy.select(self.state, rng.at(Purpose.CHOICE, round))
+
+    def played(self, x: BoolArray) -> None:
+        self.apply(self.policy.played, x)
+
+    def update(self, feedback: Feedback, rng: Rng, round: int) -> None:
+        self.apply(self.policy.update, feedback, rng.at(Purpose.LEARNING, round))
+
+    def learn(self, feedback: Feedback, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
+        x, z, y, age, arrived = feedback[:5]
+        if kernels.feedback_fault(x, z, y, reward_range, arrived, age, played) != kernels.FINE:
+            return False
+        self.update(Checked(*feedback), rng, round)
+        return True
 
     def mark(self) -> tuple[State, int]:
         """The present, for `back_to`."""
@@ -71,7 +120,7 @@ class Journal:
     def branch(self) -> "Journal":
         """A journal that goes on by itself from the same state."""
         other = object.__new__(Journal)
-        other.state, other.copy = self.state, (self.copy[0], list(self.copy[1]))
+        other.policy, other.state, other.copy = self.policy, self.state, (self.copy[0], list(self.copy[1]))
         return other
 
 

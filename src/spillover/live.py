@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from spillover import kernels, validate
+from spillover import validate
 from spillover.arm_names import missing_arms, same_names
 from spillover.constraints import Constraint, check_constraints
 from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
-from spillover.journal import AllOrNothing, Journal, with_entry
+from spillover.journal import AllOrNothing, running, with_entry
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
 from spillover.reports import Details, Known, dose_of, feedback_of, is_line, with_report
@@ -21,7 +21,7 @@ from spillover.saved import Book, about_learner, read_learner, save_learner, sav
 from spillover.set_search import check_effort
 from spillover.setting import Setting, player_of, setting_of
 from spillover.state import Saved
-from spillover.types import Array, BoolArray, Checked, Choice, Explanation, Feedback, Problem, State
+from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
 
 UNKNOWN = Details()  # of a round of which only the decision is known
 ARRIVED = np.array(True)
@@ -72,7 +72,8 @@ class Learner:
         self.rng = Rng(seed)
         self.unavailable: tuple[int, ...] = ()  # this round
         self.constrained: tuple[Any, Policy] = (None, self.policy)  # what was asked of a search last, and the policy
-        self.journal = Journal(self.policy_this_round().init(self.problem, self.rng.at(Purpose.START)))
+        start = self.policy_this_round().init(self.problem, self.rng.at(Purpose.START))
+        self.running = running(self.policy, start)
         self.rounds = 0
         self.waiting: dict[int, Choice] = {}
         self.details: dict[int, Details] = {}  # of pending rounds that have any
@@ -83,11 +84,11 @@ class Learner:
     @property
     def state(self) -> State:
         """The state of the policy."""
-        return self.journal.state
+        return self.running.state
 
     @state.setter
     def state(self, state: State) -> None:
-        self.journal, self.decided = Journal(state), None
+        self.running, self.decided = running(self.policy, state), None
 
     @property
     def pending(self) -> list[int]:
@@ -99,25 +100,25 @@ class Learner:
     def mark(self, round: int) -> tuple[Any, ...]:
         """All that a call may change, which is about one round; `restore` puts it back."""
         known = (round, self.waiting.get(round), self.details.get(round))
-        return (self.journal.mark(), known, self.rounds, self.context, self.unavailable, self.delay_totals)
+        return (self.running.mark(), known, self.rounds, self.context, self.unavailable, self.delay_totals)
 
     def restore(self, mark: tuple[Any, ...]) -> None:
         """Undo a call that failed or was interrupted."""
-        journal, (round, choice, details), *rest = mark
+        before, (round, choice, details), *rest = mark
         self.rounds, self.context, self.unavailable, self.delay_totals = rest
         self.decided = None
         self.waiting = with_entry(self.waiting, round, choice)
         self.details = with_entry(self.details, round, details)
-        self.journal.back_to(journal)
+        self.running.back_to(before)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles, which cannot have the lock."""
         with self.lock:
-            return {**self.__dict__, "lock": None, "journal": Journal(self.state), "decided": None}
+            return {**self.__dict__, "lock": None, "running": self.state, "decided": None}
 
     def __setstate__(self, content: dict[str, Any]) -> None:
         self.__dict__.update(content)
-        self.lock = threading.RLock()
+        self.lock, self.running = threading.RLock(), running(self.policy, content["running"])
 
     # --- decisions ---------------------------------------------------------------------------------------------------
 
@@ -128,7 +129,7 @@ class Learner:
             with AllOrNothing(self):
                 self.decided = None
                 if known is not None:
-                    self.journal.apply(self.policy.observe, known)
+                    self.running.observe(known)
                 self.context = known
 
     def own_context(self, context: Any) -> Any:
@@ -157,8 +158,11 @@ class Learner:
         """The decision for the next round, made once: `play` plays what `choose` chose."""
         if self.decided is None:
             self.require_context()
-            rng = self.rng.at(Purpose.CHOICE, self.rounds + 1)
-            self.decided = self.policy_this_round().select(self.journal.state, rng)
+            if self.constraints or self.unavailable:
+                rng = self.rng.at(Purpose.CHOICE, self.rounds + 1)
+                self.decided = self.policy_this_round().select(self.state, rng)
+            else:
+                self.decided = self.running.select(self.rng, self.rounds + 1)
         return self.decided
 
     def require_context(self) -> None:
@@ -184,7 +188,7 @@ class Learner:
         with self.lock:
             other = object.__new__(type(self))
             other.__dict__.update(self.__dict__)  # the lock too, as both share arrays
-            other.journal = self.journal.branch()
+            other.running = self.running.branch()
             other.waiting, other.details = dict(self.waiting), dict(self.details)
         other.decided = None
         other.constraints = (*self.constraints, *check_constraints(constraints))
@@ -217,7 +221,7 @@ class Learner:
         """The next round was played."""
         amounts, context = dose_of(dose, choice.x, self.policy.accepts_doses), self.context
         self.decided = None
-        self.journal.apply(self.policy.played, choice.x)
+        self.running.played(choice.x)
         self.rounds += 1
         self.unavailable, self.context = (), None
         self.waiting[self.rounds] = choice
@@ -279,16 +283,16 @@ class Learner:
         if not (is_line(z, self.problem.n_arms) and is_line(y, self.problem.n_arms)):
             return False
         (x, probability, memo), age = self.waiting[round], self.rounds - round
-        given = Checked(x, z.copy(), y.copy(), np.array(age), ARRIVED, probability, memo)
-        if kernels.feedback_fault(x, given.z, given.y, self.reward_range, ARRIVED, age, self.rounds) != kernels.FINE:
-            return False
-        self.update(round, given)
-        self.end(round, timed=True)
-        return True
+        given = Feedback(x, z.copy(), y.copy(), np.array(age), ARRIVED, probability, memo)
+        self.decided = None
+        fine = self.running.learn(given, self.reward_range, self.rounds, self.rng, round)
+        if fine:
+            self.end(round, timed=True)
+        return fine
 
     def update(self, round: int, feedback: Feedback) -> None:
         self.decided = None
-        self.journal.apply(self.policy.update, feedback, self.rng.at(Purpose.LEARNING, round))
+        self.running.update(feedback, self.rng, round)
 
     def end(self, round: int, *, timed: bool) -> None:
         """Nothing more will arrive of a round; with `timed` its delay counts."""
@@ -360,7 +364,7 @@ class Learner:
         """Write the state and the pending rounds to a file, atomically."""
         with self.lock:
             book = Book(self.rounds, self.waiting, self.details, self.delay_totals, self.unavailable, self.context)
-            save_learner(path, book, self.state, self.problem.n_arms, self.about(), self.constraints)
+            save_learner(path, book, self.state, self.problem, self.about(), self.constraints)
 
     def about(self) -> dict[str, str]:
         """The policy, problem and seed that a saved file must match."""

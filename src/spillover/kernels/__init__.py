@@ -9,6 +9,7 @@ import numpy as np
 
 from spillover.kernels import (  # noqa: F401  # so that every kernel is declared
     averages,
+    compact,
     detection,
     discounts,
     drawing,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.policies.compact import MOST_ARMS, CompactMeans
 from spillover.policies.graph_policy import MeansOnGraph, MeansState, advance_round
 from spillover.policies.pending import count_pulls, empty_pulls, in_flight
 from spillover.rng import Rng
@@ -118,6 +119,10 @@ class BoundedMeans(MeansOnGraph):
         if fault.any():
             return None
         return state._replace(rounds=state.rounds + shape[-2], clock=np.asarray(clock))
+
+    def compact(self, state: MeansState) -> CompactMeans | None:
+        small = state.averages.sums.shape[-1] <= MOST_ARMS
+        return CompactMeans(self, state) if self.fuses and small else None
 
     def explain(self, state: MeansState, rng: Rng) -> Explanation:
         found = super().explain(state, rng)
