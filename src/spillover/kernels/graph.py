@@ -23,13 +23,16 @@ MOST_POLISH: Final = 3
 RUNAWAY: Final = 1e2
 
 
-@njit
-def row_is_optimal(allowed, residual, row, penalty, pressure):
-    """Whether the optimality conditions of a row hold; no early exit, so that the loop vectorises."""
+@njit(inline="always")
+def row_is_optimal(allowed, residual, adjacency, penalty, pressure, i):
+    """Whether the optimality conditions of row i hold; no early exit, so that the loop vectorises.
+
+    Inlined by Numba: a call for each row would take longer than what it does.
+    """
     violations = 0
-    for j in range(row.shape[0]):
-        slack = residual[j] - penalty[j] - pressure
-        violations += (slack > allowed[j]) | ((row[j] > 0.0) & (slack < -allowed[j]))
+    for j in range(allowed.shape[0]):
+        slack = residual[i, j] - penalty[i, j] - pressure
+        violations += (slack > allowed[j]) | ((adjacency[i, j] > 0.0) & (slack < -allowed[j]))
     return violations == 0
 
 
@@ -322,12 +325,12 @@ def set_tolerances(gram, allowed, entering):
 
 
 @njit
-def solve_again(gram, residual, row, penalty, bound, entering):
-    """Solve a row whose optimality conditions no longer hold; returns the bound's multiplier."""
-    if step_on_small_support(gram, residual, row, penalty, bound):
-        if row_is_optimal(entering, residual, row, penalty, 0.0):
+def solve_again(gram, residual, adjacency, penalty, bound, entering, i):
+    """Solve row i, whose optimality conditions no longer hold; returns the bound's multiplier."""
+    if step_on_small_support(gram, residual[i], adjacency[i], penalty[i], bound):
+        if row_is_optimal(entering, residual, adjacency, penalty, 0.0, i):
             return 0.0
-    return solve_row(gram, residual, row, penalty, bound)
+    return solve_row(gram, residual[i], adjacency[i], penalty[i], bound)
 
 
 @gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
@@ -339,25 +342,25 @@ def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, c
     allowed, entering = tolerances[0], tolerances[1]
     set_tolerances(gram, allowed, entering)
     for i in range(n):
-        if not row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
+        if not row_is_optimal(allowed, residual, adjacency, penalty, pressure[i], i):
             changed[0] = True
-            pressure[i] = solve_again(gram, residual[i], adjacency[i], penalty[i], bound, entering)
+            pressure[i] = solve_again(gram, residual, adjacency, penalty, bound, entering, i)
     if changed[0]:
         update_weights(adjacency, weights, acyclic)
 
 
-@njit
-def signed_row_is_optimal(allowed, residual, row, penalty, pressure):
-    """Whether the optimality conditions hold for a row with entries of either sign."""
+@njit(inline="always")
+def signed_row_is_optimal(allowed, residual, adjacency, penalty, pressure, i):
+    """`row_is_optimal` for entries of either sign."""
     violations = 0
-    for j in range(row.shape[0]):
-        hold = penalty[j] + pressure
-        if row[j] > 0.0:
-            violations += abs(residual[j] - hold) > allowed[j]
-        elif row[j] < 0.0:
-            violations += abs(residual[j] + hold) > allowed[j]
+    for j in range(allowed.shape[0]):
+        hold = penalty[i, j] + pressure
+        if adjacency[i, j] > 0.0:
+            violations += abs(residual[i, j] - hold) > allowed[j]
+        elif adjacency[i, j] < 0.0:
+            violations += abs(residual[i, j] + hold) > allowed[j]
         else:
-            violations += abs(residual[j]) - hold > allowed[j]
+            violations += abs(residual[i, j]) - hold > allowed[j]
     return violations == 0
 
 
@@ -406,7 +409,7 @@ def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acy
     set_tolerances(gram, tolerances[0], tolerances[1])
     allowed = tolerances[0]
     for i in range(n):
-        if not signed_row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
+        if not signed_row_is_optimal(allowed, residual, adjacency, penalty, pressure[i], i):
             changed[0] = True
             pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound)
     if changed[0]:

@@ -141,16 +141,16 @@ def fit_moved(
         if settled[i]:
             continue
         if signed:
-            settled[i] = signed_row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i])
+            settled[i] = signed_row_is_optimal(allowed, residual, adjacency, penalty, pressure[i], i)
         else:
-            settled[i] = row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i])
+            settled[i] = row_is_optimal(allowed, residual, adjacency, penalty, pressure[i], i)
         if settled[i]:
             continue
         changed = True
         if signed:
             pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound)
         else:
-            pressure[i] = solve_again(gram, residual[i], adjacency[i], penalty[i], bound, entering)
+            pressure[i] = solve_again(gram, residual, adjacency, penalty, bound, entering, i)
     if changed:
         update_weights(adjacency, weights, acyclic)
 
@@ -222,7 +222,7 @@ def play_rounds(
             add_rewards(sums, counts, stamps, x, z, t if rules[FROM_ARRIVAL] else played, log_discount, powers)
             if rules[GRAPH] != NO_GRAPH:
                 for i in range(n):
-                    if absorb_row(gram, residual, adjacency, z, y, 1.0, i):
+                    if absorb_row(gram, residual, adjacency, z, y, 1.0, i, (i + 1) // 4 * 4 if acyclic else 0):
                         settled[i] = False
                 fit_moved(
                     gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, rules[GRAPH] == SIGNED,
