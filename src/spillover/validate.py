@@ -278,6 +278,6 @@ def explain_fault(faults: Any, x: Any, z: Any, y: Any, reward_range: Any, age: A
     if code == kernels.IMPOSSIBLE_AGE:
         raise ValueError(f"age{place} = {int(age[where])}: must be {accepted}")
     name = "y" if code == kernels.NOT_FINITE and (np.abs(z[where]) <= kernels.LARGEST_OUTCOME).all() else "z"
-    values = np.array2string((y if name == "y" else z)[where], threshold=20, precision=17)
-    chosen = np.array2string(x[where].astype(int), threshold=20)
+    values = " ".join(np.array2string((y if name == "y" else z)[where], threshold=20, precision=17).split())
+    chosen = shown(x[where].astype(int))
     raise ValueError(f"{name}{place} = {values}, with x = {chosen}: must be {accepted}")
