@@ -27,7 +27,7 @@ from spillover.hyperparameters import spread_grid
 from spillover.mailbox import FeedbackQueue
 from spillover.metrics import Interval, graph_mse, mean_interval
 from spillover.rng import Purpose, Rng
-from spillover.stretches import Part, Unforeseen, fuses, in_parts, play_stretches
+from spillover.stretches import Foreseen, Part, Unforeseen, fuses, in_parts, play_stretches
 from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, Scored, State
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ def rounds(policy: AnyPolicy, world: World, delay: Any, rng: Rng, batch: Batch) 
 def play_rounds(policy: Policy, world: World, delay: Delay, rng: Rng, batch: Batch) -> Iterator[Round]:
     own, problem = rng.spread(batch), problem_for(policy, world)
     queue = FeedbackQueue(delay, world.horizon, own, batch, takes_parts(policy, problem))
-    context_of = known_context(world, batch)
+    context_of, foreseen = known_context(world, batch), Foreseen(world, rng)
     state = policy.init(problem, own.at(Purpose.START), batch)
     for t in range(1, world.horizon + 1):
         if (context := context_of(t)) is not None:
             state = policy.observe(state, context)
         choice = policy.select(state, own.at(Purpose.CHOICE, t))
         state = policy.played(state, choice.x)
-        outcome = world.play(t, choice.x, rng.at(Purpose.WORLD, t))
+        outcome = foreseen.play(t, choice.x)
         if context is not None:
             outcome = outcome._replace(context=context)
         for feedback, played_at in queue.exchange(t, choice, outcome):

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
+from spillover import kernels
 from spillover.contracts import Delay, ForeseeableWorld, Policy, World
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, Batch, BoolArray, Flight, IntArray, Problem, State, Stretch
+from spillover.types import Array, Batch, BoolArray, Course, Flight, IntArray, Outcome, Problem, State, Stretch
 
 MOST_NUMBERS = 1 << 18  # of one kind in a stretch: rounds x learners x arms; a few megabytes in all
 FEWEST_ROUNDS, MOST_ROUNDS = 8, 1024
@@ -85,6 +86,34 @@ def play_stretches(
         now = (..., slice(start, start + len(rounds)), slice(None))
         yield Part(first, flight.x[now], flight.y[now], measured.tolist(), graphs, state)
         first = last + 1
+
+
+class Foreseen:
+    """A world whose rewards are drawn in advance, a stretch of rounds at a time, if it can tell; played in order."""
+
+    def __init__(self, world: World, rng: Rng) -> None:
+        self.world, self.rng = world, rng
+        self.starts = sorted({1, *world.graph_changes, world.horizon + 1})
+        batch = rng.keys.shape[:-1]
+        self.most = rounds_at_once(world.problem.n_arms, batch, 0.0)
+        self.course: Course | None = None
+        self.first, self.end = 1, 1  # the rounds of the course
+
+    def play(self, t: int, x: BoolArray) -> Outcome:
+        """The outcome of round t."""
+        if t == self.end:
+            self.first, self.end = t, min(t + self.most, next(start for start in self.starts if start > t))
+            world = self.world
+            self.course = world.course(t, self.end - 1, self.rng) if isinstance(world, ForeseeableWorld) else None
+        if self.course is None:
+            return self.world.play(t, x, self.rng.at(Purpose.WORLD, t))
+        total, rewards, *added = self.course
+        row = t - self.first
+        z, y = kernels.play(total, rewards[..., row, :], x)
+        for part in added:
+            if part.ndim > 1:  # otherwise it is a 0
+                y = y + part[..., row, :]
+        return Outcome(z, y)
 
 
 def late(delay: Delay, rounds: IntArray, rng: Rng, batch: Batch) -> IntArray:
