@@ -39,7 +39,7 @@ class Books:
         """Pending rounds of some learners, and their places in the table; others are refused with a ValueError."""
         numbers = np.asarray(validate.unmasked("rounds", rounds))
         good = numbers.shape == rows.places.shape and (numbers.dtype.kind in "iu" or not numbers.size)
-        validate.require(good, "rounds", rounds, f"a whole number for each of {rows.count} learners")
+        validate.require(good, "rounds", rounds, f"a whole number for each of {rows.size} learners")
         found = self.waiting.find(rows.places.tolist(), numbers.tolist())
         if None in found:
             row = found.index(None)
@@ -65,7 +65,8 @@ class Books:
         choices = [self.waiting.take(name, places) for name in Choice._fields]
         waiting, details = {}, {}
         for row, played in enumerate(pending):
-            waiting[played] = Choice(*(None if column is None else column[row].copy() for column in choices))
+            carried: list[Any] = [None if column is None else column[row].copy() for column in choices]
+            waiting[played] = Choice(*carried)
             known = only_round(self.details(places[row : row + 1]))
             if any(part is not None for part in known):
                 details[played] = known

@@ -427,18 +427,19 @@ class ForeseeableWorld(ScoredWorld, Protocol):
         """
 
     def score_rounds(self, first: int, x: BoolArray) -> Scored:
-        """Measure the decisions x, (rounds, *batch, n), of rounds first, first + 1, ..., as `score_each` does."""
+        """Measure the decisions x, (*batch, rounds, n), of rounds first, first + 1, ..., as `score_each` does."""
 
 
 def score_each(world: ScoredWorld, first: int, x: BoolArray) -> Scored:
-    """Measure the decisions x, (rounds, *batch, n), of rounds first, first + 1, ... one after another."""
+    """Measure the decisions x, (*batch, rounds, n), of rounds first, first + 1, ... one after another."""
     regret, matches, possible = [], [], []
-    for t, decision in enumerate(x, first):
+    for row in range(x.shape[-2]):
+        t, decision = first + row, x[..., row, :]
         best = world.best(t)
         regret.append(world.expected(t, best) - world.expected(t, decision))
         matches.append(world.matches(t, decision))
         possible.append(best.sum(axis=-1))
-    return Scored(np.array(regret), np.array(matches), np.array(possible))
+    return Scored(*(np.stack(each, axis=-1) for each in (regret, matches, possible)))
 
 
 def require_context(world: World) -> ContextualWorld:

@@ -138,7 +138,7 @@ class Learners:
         """
         with self.lock:
             rows = distinct_rows(who, len(self))
-            absent = self.missing(available, rows.count)
+            absent = self.missing(available, rows.size)
             before = taken(self.state, rows.part)
             after, known = self.observed(rows, before, context)
             choice = self.decide(rows, after, absent, known)
@@ -215,14 +215,14 @@ class Learners:
                 state, known = self.observed(rows, before, context)
                 choice = self.decide(rows, state, self.books.absent[rows.part], known)
             if x is not None:
-                own = table("x", x, (rows.count, self.problem.n_arms))
+                own = table("x", x, (rows.size, self.problem.n_arms))
                 check = self.books.coming(rows, NO_CHOICE).check
                 choice = choice._replace(x=np.array(check(lambda one: validate.decision("x", one, one.shape), own)))
             coming = self.books.coming(rows, choice)
             amounts = own_doses(coming, dose, self.policy.accepts_doses)
             after = self.player(rows).played(state, choice.x)
             columns = choice._asdict() | {"context": known if self.problem.context else None, "dose": amounts}
-            free, places = self.books.waiting.room_for(columns, rows.count)
+            free, places = self.books.waiting.room_for(columns, rows.size)
 
             def commit() -> None:
                 self.decided = None
@@ -291,7 +291,7 @@ class Learners:
         timed: bool,
     ) -> None:
         """Learn what is known of some rounds; the complete ones are over, and with `timed` their delays count."""
-        position = np.arange(rows.count)
+        position = np.arange(rows.size)
         if not rows.distinct:
             several, position = np.unique(rows.places, return_inverse=True)
             rows = rows_of(several, len(self))

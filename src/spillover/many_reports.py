@@ -52,8 +52,9 @@ class Rounds(NamedTuple):
     def some(self, rows: Part) -> "Rounds":
         if rows is ALL:
             return self
-        choice = Choice(*(None if part is None else part[rows] for part in self.choice))
-        return Rounds(self.learners[rows], self.numbers[rows], self.played[rows], choice, self.reward_range[rows])
+        choice: list[Any] = [None if part is None else part[rows] for part in self.choice]
+        ends = self.reward_range[rows]
+        return Rounds(self.learners[rows], self.numbers[rows], self.played[rows], Choice(*choice), ends)
 
 
 class Known(NamedTuple):
@@ -174,7 +175,7 @@ def part_of(details: Details, rows: Part) -> Details:
 
 def has(values: Array) -> BoolArray:
     """In which rows there is something, (rows,); NaN is nothing."""
-    return ~np.isnan(values).all(axis=-1)
+    return np.asarray(~np.isnan(values).all(axis=-1))
 
 
 class Lesson(NamedTuple):

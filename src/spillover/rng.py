@@ -123,6 +123,10 @@ class Rng:
         """Uniform draws in [0, 1), `(*batch, n)`."""
         return np.asarray(kernels.uniform(*self.address(), np.empty(n)))
 
+    def bernoulli(self, mean: ArrayLike) -> NDArray[np.float64]:
+        """1 with these probabilities, `(n,)` or `(*batch, n)`, otherwise 0: `uniform(n) < mean` as numbers."""
+        return np.asarray(kernels.bernoulli(*self.address(), np.asarray(mean, float)))
+
     def normal(self, n: int) -> NDArray[np.float64]:
         """Standard normal draws, `(*batch, n)`."""
         return np.asarray(kernels.normal(*self.address(), np.empty(n)))

@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     distinct: bool  # none is named twice
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         return len(self.places)
 
 

@@ -27,8 +27,8 @@ from spillover.hyperparameters import spread_grid
 from spillover.mailbox import FeedbackQueue
 from spillover.metrics import Interval, graph_mse, mean_interval
 from spillover.rng import Purpose, Rng
-from spillover.stretches import Part, Unforeseen, fuses, in_parts, play_stretches
-from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, State
+from spillover.stretches import Foreseen, Part, Unforeseen, fuses, in_parts, play_stretches
+from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, Scored, State
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,14 +55,14 @@ def rounds(policy: AnyPolicy, world: World, delay: Any, rng: Rng, batch: Batch) 
 def play_rounds(policy: Policy, world: World, delay: Delay, rng: Rng, batch: Batch) -> Iterator[Round]:
     own, problem = rng.spread(batch), problem_for(policy, world)
     queue = FeedbackQueue(delay, world.horizon, own, batch, takes_parts(policy, problem))
-    context_of = known_context(world, batch)
+    context_of, foreseen = known_context(world, batch), Foreseen(world, rng)
     state = policy.init(problem, own.at(Purpose.START), batch)
     for t in range(1, world.horizon + 1):
         if (context := context_of(t)) is not None:
             state = policy.observe(state, context)
         choice = policy.select(state, own.at(Purpose.CHOICE, t))
         state = policy.played(state, choice.x)
-        outcome = world.play(t, choice.x, rng.at(Purpose.WORLD, t))
+        outcome = foreseen.play(t, choice.x)
         if context is not None:
             outcome = outcome._replace(context=context)
         for feedback, played_at in queue.exchange(t, choice, outcome):
@@ -200,7 +200,7 @@ def simulate(
 
     delay.check_reach(horizon, first + replications)
     measured = None
-    if fuses(player, world, delay):
+    if fuses(world, player, delay):
         with suppress(Unforeseen):
             problem = problem_for(player, world)
             parts = play_stretches(player, problem, world, delay, rng, batch, recorded)
@@ -209,8 +209,8 @@ def simulate(
         parts = in_parts(play_rounds(player, world, delay, rng, batch), player, recorded)
         measured = measure(world, batch, recorded, parts, progress)
     edges = [0, *(c - 1 for c in world.changes)]
-    chosen_well = np.moveaxis(np.add.reduceat(measured.matches, edges), 0, -1)
-    best_possible = np.moveaxis(np.add.reduceat(measured.possible, edges), 0, -1)
+    chosen_well = np.add.reduceat(measured.matches, edges, axis=-1)
+    best_possible = np.add.reduceat(measured.possible, edges, axis=-1)
     return Run(
         policy=policy,
         environment=environment,
@@ -218,8 +218,8 @@ def simulate(
         seed=seed,
         first=first,
         changes=world.changes,
-        regret=np.cumsum(np.moveaxis(measured.regret, 0, -1), axis=-1),
-        payoff=np.ascontiguousarray(np.moveaxis(measured.payoff, 0, -1)),
+        regret=np.cumsum(measured.regret, axis=-1),
+        payoff=measured.payoff,
         # if the best set is empty (all means are 0), every decision is optimal
         optimality_ratio=np.where(best_possible > 0, chosen_well / np.maximum(best_possible, 1), 1.0),
         graph_error=measured.error,
@@ -235,32 +235,36 @@ def require_environment(given: object) -> None:
 
 
 class Measures:
-    """The measures of a run, filled in part by part; the axis of the rounds comes first."""
+    """The measures of a run, filled in part by part."""
 
     def __init__(self, world: ScoredWorld, batch: Batch, recorded: IntArray) -> None:
         self.world = world
-        self.regret, self.payoff, self.matches = (np.empty((world.horizon, *batch)) for _ in range(3))
-        self.possible = np.empty((world.horizon, batch[-1]))
+        self.regret, self.payoff, self.matches = (np.empty((*batch, world.horizon)) for _ in range(3))
+        self.possible = np.empty((batch[-1], world.horizon))
         self.error = np.full((*batch, len(recorded)), np.nan)
         self.column = {int(t): k for k, t in enumerate(recorded)}
         self.state: State = None
 
     def add(self, part: Part) -> None:
         world, first = self.world, part.first
-        rows = slice(first - 1, first - 1 + len(part.x))
-        together = isinstance(world, ForeseeableWorld)
-        scored = world.score_rounds(first, part.x) if together else score_each(world, first, part.x)
-        self.regret[rows], self.matches[rows], self.possible[rows] = scored
-        self.payoff[rows] = np.add.reduce(part.y, axis=-1)
+        now = slice(first - 1, first - 1 + part.x.shape[-2])
+        scored = score_rounds(world, first, part.x)
+        self.regret[..., now], self.matches[..., now], self.possible[..., now] = scored
+        self.payoff[..., now] = np.add.reduce(part.y, axis=-1)
         for k, t in enumerate(part.recorded):
             self.error[..., self.column[t]] = graph_mse(part.graphs[..., k, :, :], world.adjacency(t))
         self.state = part.state
 
 
+def score_rounds(world: ScoredWorld, first: int, x: BoolArray) -> Scored:
+    """Measure the decisions of some rounds, at once if the world can do that."""
+    return world.score_rounds(first, x) if isinstance(world, ForeseeableWorld) else score_each(world, first, x)
+
+
 def measure(world: ScoredWorld, batch: Batch, recorded: IntArray, parts: Iterator[Part], progress: bool) -> Measures:
     """Play all parts, and measure them."""
     measured = Measures(world, batch, recorded)
-    for part in with_progress(parts, world.horizon, progress, " rounds", lambda part: len(part.x)):
+    for part in with_progress(parts, world.horizon, progress, " rounds", lambda part: part.x.shape[-2]):
         measured.add(part)
     return measured
 

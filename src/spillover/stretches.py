@@ -8,11 +8,12 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
+from spillover import kernels
 from spillover.contracts import Delay, ForeseeableWorld, Policy, World
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, Batch, BoolArray, Flight, IntArray, Problem, State, Stretch
+from spillover.types import Array, Batch, BoolArray, Course, Flight, IntArray, Outcome, Problem, State, Stretch
 
-MOST_NUMBERS = 1 << 17  # of one kind in a stretch: rounds x learners x arms; a few megabytes in all
+MOST_NUMBERS = 1 << 18  # of one kind in a stretch: rounds x learners x arms; a few megabytes in all
 FEWEST_ROUNDS, MOST_ROUNDS = 8, 1024
 
 
@@ -24,14 +25,14 @@ class Part(NamedTuple):
     """A stretch of rounds that has been played."""
 
     first: int  # its first round
-    x: BoolArray  # (rounds, *batch, n)
-    y: Array  # (rounds, *batch, n)
+    x: BoolArray  # (*batch, rounds, n)
+    y: Array  # (*batch, rounds, n)
     recorded: Sequence[int]  # the rounds at whose end the graph is to be measured
     graphs: Array  # (*batch, recorded rounds, n, n): the estimates at their ends
     state: State  # after the last round; the next stretch rewrites it
 
 
-def fuses(policy: Policy, world: World, delay: Delay) -> TypeGuard[ForeseeableWorld]:
+def fuses(world: World, policy: Policy, delay: Delay) -> TypeGuard[ForeseeableWorld]:
     """Whether rounds can be played by the compiled form of the policy."""
     return policy.fuses and isinstance(world, ForeseeableWorld) and not delay.depends_on_rewards
 
@@ -51,13 +52,15 @@ def play_stretches(
     rng: Rng,
     batch: Batch,
     recorded: IntArray,
+    most: int = MOST_ROUNDS,
 ) -> Iterator[Part]:
     """Play to the horizon by the compiled form; raises `Unforeseen` if that cannot go on.
 
     A stretch ends where the graph changes, and where the rings end, so that its rounds are next to each other there.
+    It has at most so many rounds, a power of 2.
     """
     n, horizon, own = problem.n_arms, world.horizon, rng.spread(batch)
-    most = rounds_at_once(n, batch, len(recorded) / horizon)
+    most = min(most, rounds_at_once(n, batch, len(recorded) / horizon))
     state = policy.init(problem, own.at(Purpose.START), batch)
     flight = empty_flight(n, batch, most)
     first = 1
@@ -80,9 +83,37 @@ def play_stretches(
             raise Unforeseen
         state = played
         start = first % flight.x.shape[-2]
-        x, y = (np.moveaxis(ring[..., start : start + len(rounds), :], -2, 0) for ring in (flight.x, flight.y))
-        yield Part(first, x, y, measured.tolist(), graphs, state)
+        now = (..., slice(start, start + len(rounds)), slice(None))
+        yield Part(first, flight.x[now], flight.y[now], measured.tolist(), graphs, state)
         first = last + 1
+
+
+class Foreseen:
+    """A world whose rewards are drawn in advance, a stretch of rounds at a time, if it can tell; played in order."""
+
+    def __init__(self, world: World, rng: Rng) -> None:
+        self.world, self.rng = world, rng
+        self.starts = sorted({1, *world.graph_changes, world.horizon + 1})
+        batch = rng.keys.shape[:-1]
+        self.most = rounds_at_once(world.problem.n_arms, batch, 0.0)
+        self.course: Course | None = None
+        self.first, self.end = 1, 1  # the rounds of the course
+
+    def play(self, t: int, x: BoolArray) -> Outcome:
+        """The outcome of round t."""
+        if t == self.end:
+            self.first, self.end = t, min(t + self.most, next(start for start in self.starts if start > t))
+            world = self.world
+            self.course = world.course(t, self.end - 1, self.rng) if isinstance(world, ForeseeableWorld) else None
+        if self.course is None:
+            return self.world.play(t, x, self.rng.at(Purpose.WORLD, t))
+        total, rewards, *added = self.course
+        row = t - self.first
+        z, y = kernels.play(total, rewards[..., row, :], x)
+        for part in added:
+            if part.ndim > 1:  # otherwise it is a 0
+                y = y + part[..., row, :]
+        return Outcome(z, y)
 
 
 def late(delay: Delay, rounds: IntArray, rng: Rng, batch: Batch) -> IntArray:
@@ -140,4 +171,5 @@ def part_of(
     last: int, x: list[BoolArray], y: list[Array], measured: list[int], graphs: list[Array], state: State
 ) -> Part:
     stacked = np.stack(graphs, axis=-3) if graphs else np.empty(0)
-    return Part(last - len(x) + 1, np.array(x), np.array(y), measured, stacked, state)
+    decisions, outcomes = np.stack(x, axis=-2), np.stack(y, axis=-2)
+    return Part(last - len(x) + 1, decisions, outcomes, measured, stacked, state)

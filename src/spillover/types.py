@@ -117,11 +117,11 @@ class Stretch(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """What the decisions of some rounds were worth; the axis of the rounds comes first."""
+    """What the decisions of some rounds were worth."""
 
-    regret: Array  # (rounds, *batch): expected payoff of the best decision minus that of the decision
-    matches: IntArray  # (rounds, *batch): how many chosen arms belong to an optimal decision
-    possible: IntArray  # (rounds, *batch of the world): how many arms the best decision has
+    regret: Array  # (*batch, rounds): expected payoff of the best decision minus that of the decision
+    matches: IntArray  # (*batch, rounds): how many chosen arms belong to an optimal decision
+    possible: IntArray  # (*batch of the world, rounds): how many arms the best decision has
 
 
 class Feedback(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.contracts import score_each
 from spillover.environments.surroundings import LARGEST_CAUSE, Surroundings, for_rounds
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, BoolArray, Course, IntArray, Outcome, Problem, Scored
@@ -16,8 +17,9 @@ TAIL, LARGEST_DRAW = 1.5, 30.0  # of Pareto rewards: the exponent, and the large
 MEAN_DRAW = TAIL / (TAIL - 1.0) * (1.0 - LARGEST_DRAW ** (1.0 - TAIL)) / (1.0 - LARGEST_DRAW**-TAIL)
 LARGEST_PARETO = LARGEST_DRAW / MEAN_DRAW  # of an arm with mean 1
 NOTHING = np.zeros(1)  # stands for noise or a baseline that a world does not have
-# what a world is drawn with: for a round, or for an array of them
-DRAWN = {"rewards", "means", "in_context", "effectiveness", "period", "exogenous"}
+# what stands behind `course` and `score_rounds`, for a round or for an array of them
+DRAWN = {"rewards", "means", "in_context", "effectiveness", "period", "graph_period", "exogenous"}
+SCORED = {"expected", "best", "matches", "optimum", "optimum_for", "best_set", "scores", "weights"}
 
 
 class Optimum(NamedTuple):
@@ -60,14 +62,17 @@ class SEMWorld:
     def __init_subclass__(cls) -> None:
         """A class with its own `rewards` or the like draws round by round, unless it says `course = SEMWorld.course`.
 
-        What one with its own `play` brings cannot be told in advance.
+        What one with its own `play` brings cannot be told in advance. One with its own `best` or the like is measured
+        round by round, unless it says `score_rounds = SEMWorld.score_rounds`.
         """
         super().__init_subclass__()
-        if "course" not in cls.__dict__:
-            if "play" in cls.__dict__:
-                cls.course = SEMWorld.no_course  # type: ignore[method-assign, assignment]
-            elif DRAWN & cls.__dict__.keys():
-                cls.course = SEMWorld.course_by_rounds  # type: ignore[method-assign]
+        own = cls.__dict__.keys()
+        if "course" not in own and "play" in own:
+            cls.course = SEMWorld.no_course  # type: ignore[method-assign]
+        elif "course" not in own and DRAWN & own:
+            cls.course = SEMWorld.course_by_rounds  # type: ignore[method-assign]
+        if "score_rounds" not in own and (DRAWN | SCORED) & own:
+            cls.score_rounds = score_each  # type: ignore[method-assign, assignment]
 
     @cached_property
     def spread(self) -> Array:
@@ -148,7 +153,8 @@ class SEMWorld:
         """beta_t: constant in a period, or along half a cosine from one level to the next; without context."""
         k = self.period(t)
         if not self.smooth:
-            return self.levels[..., k, :]
+            same = np.ndim(t) > 0 and k[0] == k[-1]  # rounds of one period: they share its level
+            return self.levels[..., k[:1] if same else k, :]
         part = (t - self.ends[k]) / (self.ends[k + 1] - self.ends[k])
         share = np.asarray((1.0 - np.cos(np.pi * part)) / 2.0)[..., None]
         return np.asarray((1.0 - share) * self.levels[..., k, :] + share * self.levels[..., k + 1, :])
@@ -197,31 +203,29 @@ class SEMWorld:
 
     def score_rounds(self, first: int, x: BoolArray) -> Scored:
         """`expected`, `best` and `matches` of all rounds of a period in one go, or of all rounds if each differs."""
-        last, batch = first + len(x) - 1, x.shape[1:-1]
-        regret, matches = np.empty((len(x), *batch)), np.empty((len(x), *batch), np.int64)
-        possible = np.empty((len(x), *self.gain.shape[:-1]), np.int64)
-        inside = {t for t in (*self.changes, *self.graph_changes) if first < t <= last}
-        starts = [first, *sorted(inside), last + 1]
-        for start, end in zip(starts, starts[1:], strict=False):
-            rows = slice(start - first, end - first)
+        end = first + x.shape[-2]
+        if self.every_round_differs:
+            starts = [first]
+        else:
+            starts = sorted({first} | {t for t in (*self.changes, *self.graph_changes) if first < t < end})
+        parts = []
+        for start, stop in zip(starts, [*starts[1:], end], strict=True):
+            rounds = np.arange(start, stop)
             if self.every_round_differs:
-                rounds = np.arange(start, end)
-                scores = np.moveaxis(self.scores(rounds, rounds), -2, 0)
-                optimum = self.optimum_for(scores)
-                possible[rows] = optimum.best.sum(axis=-1)
-                optimum = with_axes(optimum, x.ndim - scores.ndim)
+                optimum = self.optimum_for(self.scores(rounds, rounds))
             else:
-                optimum = self.optimum(start)
-                possible[rows] = optimum.best.sum(axis=-1)
-            regret[rows] = optimum.value - np.vecdot(optimum.scores, x[rows])
-            matches[rows] = matches_with(optimum, x[rows])
-        return Scored(regret, matches, possible)
+                optimum = for_all_rounds(self.optimum(start))
+            chosen = x[..., start - first : stop - first, :]
+            regret = optimum.value - np.vecdot(optimum.scores, chosen)
+            possible = np.broadcast_to(optimum.best.sum(axis=-1), (*self.gain.shape[:-1], len(rounds)))
+            parts.append(Scored(regret, matches_with(optimum, chosen), possible))
+        return Scored(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
 
     def rewards(self, t: Any, rng: Rng) -> Array:
         """b_t: the instantaneous rewards of all arms."""
         means = self.means(t)
         if self.law == "bernoulli":
-            return (rng.uniform(means.shape[-1]) < means).astype(float)
+            return rng.bernoulli(means)
         if self.law == "pareto":
             below = 1.0 - LARGEST_DRAW**-TAIL
             return np.asarray(means / MEAN_DRAW * (1.0 - below * rng.uniform(means.shape[-1])) ** (-1.0 / TAIL))
@@ -242,7 +246,8 @@ class SEMWorld:
         if around is not None:
             own = around.without_decision(t) + hidden
             baseline = np.matmul(spread, own[..., None])[..., 0]
-        return Course(self.total[..., k, :, :], rewards + hidden, noise, baseline)
+            rewards = rewards + hidden
+        return Course(self.total[..., k, :, :], rewards, noise, baseline)
 
     def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
         total, rewards, noise, baseline = self.exogenous(t, self.graph_period(t), rng)
@@ -253,11 +258,15 @@ class SEMWorld:
         return observed(Outcome(z, y, self.context(t)), self.observes)
 
     def course(self, first: int, last: int, rng: Rng) -> Course | None:
+        if self.observes != "both":
+            return None
         rounds = np.arange(first, last + 1)
         return self.exogenous(rounds, self.graph_period(first), rng.over(Purpose.WORLD, rounds))
 
     def course_by_rounds(self, first: int, last: int, rng: Rng) -> Course | None:
         """`course`, from one draw after another."""
+        if self.observes != "both":
+            return None
         k = self.graph_period(first)
         drawn = [self.exogenous(t, k, rng.at(Purpose.WORLD, t)) for t in range(first, last + 1)]
         rewards, noise, baseline = (np.stack(parts, axis=-2) for parts in list(zip(*drawn, strict=True))[1:])
@@ -277,11 +286,10 @@ def matches_with(optimum: Optimum, x: BoolArray) -> IntArray:
     return np.asarray(above + np.minimum((x & level).sum(axis=-1), (best & level).sum(axis=-1)))
 
 
-def with_axes(optimum: Optimum, added: int) -> Optimum:
-    """The optima of many rounds, their axis first, with so many axes after it, for those of a grid."""
-    where = tuple(range(1, 1 + added))
-    arrays = {name: np.expand_dims(getattr(optimum, name), where) for name in ("scores", "best", "lowest", "value")}
-    return optimum._replace(**arrays)
+def for_all_rounds(optimum: Optimum) -> Optimum:
+    """An optimum with an axis for rounds that share it."""
+    scores, best, lowest, tied, value = optimum
+    return Optimum(scores[..., None, :], best[..., None, :], lowest[..., None, :], tied, value[..., None])
 
 
 def observed(outcome: Outcome, observes: str) -> Outcome:

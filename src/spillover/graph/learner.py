@@ -7,7 +7,6 @@ import numpy as np
 
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
-
 LEARNING = {"absorb", "absorb_expected", "solve", "remember", "judge"}  # what the compiled form stands for
 
 

@@ -1,8 +1,9 @@
 """Every compiled line of the package, in files by concern.
 
-No compiled call crosses a file, because Numba's on-disk cache checks only the file of the function that it compiles:
-after an edit the kernels of that file are compiled again, and no others. Kernels are NumPy generalised ufuncs: the
-layout string lists the core dimensions, any leading axes are the batch. Kernels trust their input; callers check it.
+After an edit the kernels of that file are compiled again, and those of the files that import it. Numba's on-disk cache
+checks only the file of the function that it compiles; `cache.own_folder` sees to the others. Kernels are NumPy
+generalised ufuncs: the layout string lists the core dimensions, any leading axes are the batch. Kernels trust their
+input; callers check it.
 """
 
 import numpy as np

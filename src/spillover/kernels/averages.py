@@ -12,13 +12,13 @@ FORGOTTEN: Final = 1e6
 LARGEST_EXPONENT: Final = 700.0
 
 
-@njit
+@njit(inline="always")
 def power(powers, lag, log_discount):
     """discount^lag; from a table of these numbers as far as it reaches."""
     return powers[lag] if lag < powers.shape[0] else math.exp(lag * log_discount)
 
 
-@njit
+@njit(inline="always")
 def growth(growths, lag, log_discount):
     """discount^(-lag / 2), the growth of a bonus; from a table of these numbers as far as it reaches."""
     return growths[lag] if lag < growths.shape[0] else math.exp(min(-0.5 * lag * log_discount, LARGEST_EXPONENT))
@@ -32,7 +32,7 @@ def discount_tables(discount, size, powers, growths):
         powers[lag], growths[lag] = power(none, lag, log_discount), growth(none, lag, log_discount)
 
 
-@njit
+@njit(inline="always")
 def add_rewards(sums, counts, stamps, x, z, played_at, log_discount, powers):
     """Add the rewards of a round to each played arm's discounted sum and count."""
     for i in range(x.shape[0]):
@@ -67,7 +67,7 @@ def discounted_arrival(sums, counts, stamps, x, z, played_at, discount, arrived,
         add_rewards(sums, counts, stamps, x, z, played_at, math.log(discount), sums[:0])
 
 
-@njit
+@njit(inline="always")
 def upper_bounds(sums, counts, stamps, now, clock, log_discount, width, unit, cap, range_width, growths, index):
     """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`; range_width: that of mean / unit."""
     largest = FORGOTTEN * range_width
@@ -97,7 +97,7 @@ def upper_index(sums, counts, stamps, now, clock, discount, width, unit, cap, re
     upper_bounds(sums, counts, stamps, now, clock, log_discount, width, unit, cap, range_width, sums[:0], index)
 
 
-@njit
+@njit(inline="always")
 def add_pulls(pulls, stamps, x, played_at, log_discount, powers):
     """Count the pulls of a round in each played arm's discounted number, as of its latest one (its stamp)."""
     for i in range(x.shape[0]):
@@ -117,7 +117,7 @@ def count_pulls(pulls, stamps, x, played_at, discount, counted, stamped):
     add_pulls(counted, stamped, x, played_at, math.log(discount), pulls[:0])
 
 
-@njit
+@njit(inline="always")
 def pending_bounds(
     sums, counts, stamps, pulls, latest, now, clock, log_discount, width, unit, low, high, growths, index
 ):  # fmt: skip

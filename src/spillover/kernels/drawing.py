@@ -1,4 +1,4 @@
-"""Random numbers, and every kernel that draws them: compiled calls must not cross files.
+"""Random numbers, and every kernel that draws them.
 
 The generator is Philox4x64-10 (Salmon et al. 2011), the one behind numpy.random.Philox. A draw is addressed by key,
 call, round and purpose.
@@ -74,6 +74,16 @@ def uniform(key, call, at_round, purpose, size, out):
             out[start + 3] = to_unit(d)
 
 
+@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:]), "(k),(),(),(),(n)->(n)")
+def bernoulli(key, call, at_round, purpose, mean, out):
+    """1 with the given probabilities, otherwise 0: whether `uniform` draws are below them."""
+    n = out.shape[0]
+    for start in range(0, n, 4):
+        words = philox(uint64(start), call, at_round, purpose, key[0], key[1])
+        for i in range(start, min(start + 4, n)):
+            out[i] = 1.0 if to_unit(words[i - start]) < mean[i] else 0.0
+
+
 @njit(inline="always")
 def normal_pair(first, second):
     """Box and Muller: two words make two independent standard normals."""
@@ -129,7 +139,7 @@ def beta(key, call, at_round, purpose, a, b, out):
         out[i] = 1.0 / (1.0 + math.exp(min(log_y - log_x, 700.0)))
 
 
-@njit
+@njit(inline="always")
 def take_top(scores, budget, key, call, at_round, purpose, best, x):
     """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random.
 

@@ -12,7 +12,10 @@ SHORT_ROW: Final = 64
 # Both are inlined by Numba: a call for each row would take longer than what it does.
 @njit(inline="always")
 def prediction(row, y, start):
-    """row . y in four partial sums, which the processor can add in parallel; the row is 0 before `start`, 4 or 8 or..."""
+    """row . y in four partial sums, which the processor can add in parallel.
+
+    start: a multiple of 4; the row is 0 before it.
+    """
     n = row.shape[0]
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     whole = n - n % 4

@@ -226,7 +226,7 @@ def solve_row(gram, residual, row, penalty, bound):
     return pressure
 
 
-@njit
+@njit(inline="always")
 def step_on_small_support(gram, residual, row, penalty, bound):
     """The closed-form minimiser for one or two causes, which most rows have; False if it does not apply.
 
@@ -267,7 +267,7 @@ def step_on_small_support(gram, residual, row, penalty, bound):
     return True
 
 
-@njit
+@njit(inline="always")
 def acyclic_weights(adjacency, weights):
     """w = 1' (I - A)^-1 for a strictly upper triangular A."""
     n = weights.shape[0]
@@ -317,19 +317,19 @@ FIT_LAYOUT: Final = "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()"
 FIT_WRITES: Final = ("residual", "adjacency", "pressure", "weights")
 
 
-@njit
+@njit(inline="always")
 def set_tolerances(gram, allowed, entering):
     """How far the optimality conditions of each column may be off before a row is solved again, and when it is."""
     for j in range(gram.shape[0]):
         allowed[j], entering[j] = RESOLVE_TOLERANCE * gram[j, j], ENTER * gram[j, j]
 
 
-@njit
+@njit(inline="always")
 def solve_again(gram, residual, adjacency, penalty, bound, entering, i):
     """Solve row i, whose optimality conditions no longer hold; returns the bound's multiplier."""
-    if step_on_small_support(gram, residual[i], adjacency[i], penalty[i], bound):
-        if row_is_optimal(entering, residual, adjacency, penalty, 0.0, i):
-            return 0.0
+    stepped = step_on_small_support(gram, residual[i], adjacency[i], penalty[i], bound)
+    if stepped and row_is_optimal(entering, residual, adjacency, penalty, 0.0, i):
+        return 0.0
     return solve_row(gram, residual[i], adjacency[i], penalty[i], bound)
 
 

@@ -36,7 +36,7 @@ SIGNED: Final = 2
 CHOICE: Final = np.uint64(3)  # the purpose of the streams that ties are broken with, see `rng.Purpose`
 
 
-@njit
+@njit(inline="always")
 def bounds_of_means(
     sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, log_discount, width, unit, rules, growths,
     index,
@@ -78,7 +78,7 @@ def means_index(
     )  # fmt: skip
 
 
-@njit
+@njit(inline="always")
 def weigh(weights, index):
     """Weights times index, in place; an arm of weight 0 scores 0 even if its index is infinite."""
     for i in range(index.shape[0]):
@@ -109,7 +109,7 @@ def choose_by_means(
     take_top(scores, budget, key, call, at_round, purpose, best, x)
 
 
-@njit
+@njit(inline="always")
 def post(t, late, horizon, first, last, following):
     """Enter round t into the list of the round in which its outcome arrives, if that is within the horizon.
 
@@ -127,7 +127,7 @@ def post(t, late, horizon, first, last, following):
         last[slot] = t
 
 
-@njit
+@njit(inline="always")
 def fit_moved(
     gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, signed, settled, allowed, entering
 ):  # fmt: skip

@@ -7,7 +7,7 @@ from numba import boolean, float64, int64, njit
 from spillover.kernels.build import gufunc
 
 
-@njit
+@njit(inline="always")
 def spread_rewards(total, b, x, z, y):
     """z = diag(b) x and y = total z (eqs. 1 and 4), total = (I - A)^-1 F."""
     n = x.shape[0]
@@ -34,7 +34,7 @@ IMPOSSIBLE_AGE: Final = 4
 LARGEST_OUTCOME: Final = 1e40  # sums of products of six such numbers do not overflow
 
 
-@njit
+@njit(inline="always")
 def fault_of(x, z, y, reward_range, age, rounds):
     """The first thing wrong with the outcome of a round, as one of the codes above."""
     if age < 0 or age >= rounds:

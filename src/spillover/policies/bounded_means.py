@@ -36,8 +36,6 @@ class BoundedMeans(MeansOnGraph):
     See `MeansOnGraph` for the rest. A subclass with its own `index` chooses by that, and is not compiled.
     """
 
-    from_arrival = False  # whether rewards are discounted from their arrival instead of the round of their action
-
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if INDEX & cls.__dict__.keys() and "select" not in cls.__dict__:
@@ -49,6 +47,11 @@ class BoundedMeans(MeansOnGraph):
     @abstractmethod
     def bonus(self) -> Bonus:
         """The exploration bonus."""
+
+    @property
+    def from_arrival(self) -> bool:
+        """Whether rewards are discounted from their arrival instead of the round of their action."""
+        return False
 
     @property
     def fuses(self) -> bool:

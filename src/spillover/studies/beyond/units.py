@@ -40,7 +40,7 @@ class WorldInUnits(SEMWorld):
 
     unit: float
 
-    course = SEMWorld.course
+    course, score_rounds = SEMWorld.course, SEMWorld.score_rounds  # for arrays of rounds too
 
     @cached_property
     def problem(self) -> Problem:
