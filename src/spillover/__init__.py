@@ -9,6 +9,7 @@ from spillover.contracts import Policy
 from spillover.delays import ConstantDelay, GeometricDelay, LossyDelay, RecordedDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM
 from spillover.graph import AdaptiveGraph, SparseGraph
+from spillover.learners import Learners
 from spillover.live import Learner
 from spillover.policies import NDCSEM, SEMUCB, Constrained, InstrumentalSEM, SwitchingSEM, Uniform
 from spillover.recommendation import next_decision
@@ -31,6 +32,7 @@ __all__ = [
     "GeometricDelay",
     "InstrumentalSEM",
     "Learner",
+    "Learners",
     "LossyDelay",
     "Outcome",
     "Policy",

@@ -11,9 +11,24 @@ from typing import Any, Protocol, TypeAlias, final, runtime_checkable
 import numpy as np
 
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Outcome, Problem, State
+from spillover.types import (
+    Array,
+    Batch,
+    BoolArray,
+    Choice,
+    Course,
+    Explanation,
+    Feedback,
+    IntArray,
+    Outcome,
+    Problem,
+    Scored,
+    State,
+    Stretch,
+)
 
 EXPECTED_EFFECT = "expected total effect of playing the arm"
+ROUND = {"select", "played", "update", "learn", "solve", "observe"}  # what `play_stretch` is a compiled form of
 
 
 class Policy(ABC):
@@ -25,10 +40,16 @@ class Policy(ABC):
     """
 
     def __init_subclass__(cls) -> None:
-        """A class with its own `played` or `learn` learns a history by them, unless it has its own `catch_up` too."""
+        """A class with its own `played` or `learn` learns a history by them, unless it has its own `catch_up` too.
+
+        Likewise, one with its own `select`, `update` and so on is simulated by them, unless it has its own
+        `play_stretch` too.
+        """
         super().__init_subclass__()
         if ("played" in cls.__dict__ or "learn" in cls.__dict__) and "catch_up" not in cls.__dict__:
             cls.catch_up = Policy.catch_up  # type: ignore[method-assign]
+        if ROUND & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
+            cls.fuses = False  # type: ignore[method-assign, assignment]
 
     @abstractmethod
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
@@ -141,6 +162,11 @@ class Policy(ABC):
         """Whether a replayed history may reuse the memo of one choice for the rounds after it."""
         return False
 
+    @property
+    def fuses(self) -> bool:
+        """Whether it has a compiled form of whole stretches of rounds, `play_stretch`."""
+        return False
+
     # --- optional: what it can do -------------------------------------------------------------------------------
 
     def for_problem(self, problem: Problem) -> "Policy":
@@ -175,6 +201,18 @@ class Policy(ABC):
             if rounds.arrived[row]:
                 state = self.learn(state, round_of(rounds, row), rng.at(Purpose.LEARNING, first + row))
         return state
+
+    def play_stretch(self, state: State, stretch: Stretch, rng: Rng) -> State | None:
+        """Play many rounds in one call, exactly as the four functions do; only called if the policy `fuses`.
+
+        None if an outcome is not valid: then all rounds are played again by the four functions, which say what is
+        wrong with it. The state and the rings of the stretch are rewritten. `check_policy` compares the two forms.
+        """
+        raise NotImplementedError(f"policy = {self!r}: must implement play_stretch(state, stretch, rng) if it fuses")
+
+    def compact(self, state: State) -> Any:
+        """A faster form of the policy and the state of one live learner, as `journal.Running`; None: it has none."""
+        return None
 
     def explain(self, state: State, rng: Rng) -> Explanation:
         """The estimates behind the next decision; `rng` must be at the same purpose and round as for `select`."""
@@ -378,6 +416,32 @@ class ScoredContextualWorld(ScoredWorld, ContextualWorld, Protocol):
         """The feasible decision with the highest sum of scores."""
 
 
+@runtime_checkable
+class ForeseeableWorld(ScoredWorld, Protocol):
+    """A world that can draw many rounds in advance, because what they bring does not depend on the decisions."""
+
+    def course(self, first: int, last: int, rng: Rng) -> Course | None:
+        """What rounds first to last, which have the same graph, bring; None if that cannot be told in advance.
+
+        rng: the streams of the world's batch. `play` must give the same outcomes, bit for bit.
+        """
+
+    def score_rounds(self, first: int, x: BoolArray) -> Scored:
+        """Measure the decisions x, (*batch, rounds, n), of rounds first, first + 1, ..., as `score_each` does."""
+
+
+def score_each(world: ScoredWorld, first: int, x: BoolArray) -> Scored:
+    """Measure the decisions x, (*batch, rounds, n), of rounds first, first + 1, ... one after another."""
+    regret, matches, possible = [], [], []
+    for row in range(x.shape[-2]):
+        t, decision = first + row, x[..., row, :]
+        best = world.best(t)
+        regret.append(world.expected(t, best) - world.expected(t, decision))
+        matches.append(world.matches(t, decision))
+        possible.append(best.sum(axis=-1))
+    return Scored(*(np.stack(each, axis=-1) for each in (regret, matches, possible)))
+
+
 def require_context(world: World) -> ContextualWorld:
     """Raise a TypeError for a world that does not tell the context that its problem has."""
     if not isinstance(world, ContextualWorld):
@@ -403,6 +467,17 @@ class Environment(Protocol):
 class Delay(ABC):
     """How many rounds pass until the outcome of a round arrives; a frozen dataclass."""
 
+    def __init_subclass__(cls) -> None:
+        """A class with its own `draw_given` depends on rewards, and one with its own `draw` is not stationary.
+
+        Unless it says otherwise.
+        """
+        super().__init_subclass__()
+        if "draw_given" in cls.__dict__ and "depends_on_rewards" not in cls.__dict__:
+            cls.depends_on_rewards = True  # type: ignore[method-assign, assignment]
+        if "draw" in cls.__dict__ and "stationary" not in cls.__dict__:
+            cls.stationary = False  # type: ignore[method-assign, assignment]
+
     @abstractmethod
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
         """The delay of round t in each replication; `NEVER` if the outcome is lost."""
@@ -410,6 +485,23 @@ class Delay(ABC):
     def draw_given(self, t: int, x: BoolArray, z: Array, rng: Rng, batch: Batch = ()) -> IntArray:
         """The delay of round t, in which x was played and brought the rewards z; by default it depends on neither."""
         return self.draw(t, rng, batch)
+
+    def draw_rounds(self, rounds: IntArray, rng: Rng, batch: Batch = ()) -> IntArray:
+        """The delays of many rounds, (*batch, rounds), for a delay that does not depend on rewards."""
+        if self.stationary:
+            return self.draw(int(rounds[0]), rng.over(Purpose.DELAY, rounds), (*batch, len(rounds)))
+        each = [self.draw(int(t), rng.at(Purpose.DELAY, int(t)), batch) for t in rounds]
+        return np.stack(each, axis=len(batch))
+
+    @property
+    def stationary(self) -> bool:
+        """Whether `draw` uses the round through `rng` only, so that one call can draw for many rounds."""
+        return False
+
+    @property
+    def depends_on_rewards(self) -> bool:
+        """Whether `draw_given` depends on decisions or rewards."""
+        return False
 
     @property
     def constant(self) -> int | None:

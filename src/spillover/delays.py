@@ -21,6 +21,8 @@ class ConstantDelay(Delay):
 
     rounds: int
 
+    stationary = True
+
     def __post_init__(self) -> None:
         validate.whole("rounds", self.rounds, 0)
 
@@ -43,6 +45,8 @@ class UniformDelay(Delay):
     low: int
     high: int
 
+    stationary = True
+
     def __post_init__(self) -> None:
         validate.whole("low", self.low, 0)
         validate.whole("high", self.high, self.low)
@@ -61,6 +65,8 @@ class GeometricDelay(Delay):
     """Geometric on 0, 1, 2, ... with the given mean."""
 
     mean: float
+
+    stationary = True
 
     def __post_init__(self) -> None:
         validate.number("mean", self.mean, "a finite number >= 0", low=0, high=1e15)
@@ -94,19 +100,22 @@ class RecordedDelay(Delay):
         validate.require(good, "delays", self.delays, accepted)
 
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
-        record = np.asarray(self.delays)
-        validate.require(t <= record.shape[-1], "t", t, f"at most {record.shape[-1]}, the rounds on record")
+        return self.draw_rounds(np.array([t]), rng, batch)[..., 0]
+
+    def draw_rounds(self, rounds: IntArray, rng: Rng, batch: Batch = ()) -> IntArray:
+        record, latest = np.asarray(self.delays), int(rounds.max())
+        validate.require(latest <= record.shape[-1], "t", latest, f"at most {record.shape[-1]}, the rounds on record")
         if record.ndim == 2:
             rows = rng.keys[..., 1].astype(np.int64)
             most = int(rows.max(initial=0))
             validate.require(most < len(record), "replication", most, f"below {len(record)}, the rows on record")
-            this_round = record[rows, t - 1]
+            found = record[rows[..., None], rounds - 1]
         else:
-            this_round = record[t - 1]
+            found = record[rounds - 1]
         if record.dtype.kind == "f":
-            lost = ~np.isfinite(this_round) | (this_round >= NEVER)
-            this_round = np.where(lost, NEVER, np.where(lost, 0, this_round).astype(np.int64))
-        return np.broadcast_to(this_round, batch).astype(np.int64)
+            lost = ~np.isfinite(found) | (found >= NEVER)
+            found = np.where(lost, NEVER, np.where(lost, 0, found).astype(np.int64))
+        return np.broadcast_to(found, (*batch, len(rounds))).astype(np.int64)
 
     @property
     def largest(self) -> int | None:
@@ -136,6 +145,14 @@ class LossyDelay(Delay):
     @property
     def per_arm(self) -> bool:
         return self.delay.per_arm
+
+    @property
+    def stationary(self) -> bool:
+        return self.delay.stationary
+
+    @property
+    def depends_on_rewards(self) -> bool:
+        return self.delay.depends_on_rewards
 
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
         lost = np.broadcast_to(rng.uniform(1)[..., 0], batch) < self.loss
@@ -177,6 +194,14 @@ class ArmDelays(Delay):
         validate.require(not any(delay.per_arm for delay in each), "delays", given, accepted)
         object.__setattr__(self, "delays", each)
 
+    @property
+    def stationary(self) -> bool:
+        return all(delay.stationary for delay in self.delays)
+
+    @property
+    def depends_on_rewards(self) -> bool:
+        return any(delay.depends_on_rewards for delay in self.delays)
+
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
         return np.stack([delay.draw(t, rng, batch) for delay in self.delays], axis=-1)
 
@@ -199,6 +224,8 @@ class ParetoDelay(Delay):
 
     scale: float
     tail: float = 1.1
+
+    stationary = True
 
     def __post_init__(self) -> None:
         for name, value in (("scale", self.scale), ("tail", self.tail)):

@@ -11,31 +11,32 @@ from pathlib import Path
 MACHINE = sha256(platform.node().encode()).hexdigest()[:6]  # in names of temporary files: processes are this machine's
 
 
-def write_atomically(path: str | Path, content: bytes) -> None:
+def write_atomically(path: str | Path, *content: bytes | memoryview) -> None:
     """Write a file completely or not at all: a temporary one beside it, then an atomic rename.
 
-    A file that exists keeps its permissions, and a symbolic link still points to it. What is not a regular file, such
-    as a device, is refused.
+    content: its parts, one after another. A file that exists keeps its permissions, and a symbolic link still points to
+    it. What is not a regular file, such as a device, is refused.
     """
     target = Path(os.path.realpath(path))
     # not mkstemp, which makes files that only their owner can read
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{MACHINE}{secrets.token_hex(4)}")
     try:
-        write_beside(temporary, target, content)
+        write_beside(temporary, target, *content)
     except OSError as error:  # name the target in the error: the temporary file means nothing to the user
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def write_beside(temporary: Path, target: Path, content: bytes) -> None:
+def write_beside(temporary: Path, target: Path, *content: bytes | memoryview) -> None:
     before = existing(target)
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if before is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:  # "b": no change of line ends on Windows
             if os.name != "nt" and before is not None:
                 make_like(handle, before)
-            file.write(content)
+            for part in content:
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
             if os.name != "nt":  # Windows cannot rename an open file

@@ -7,10 +7,12 @@ since then are remembered: they are functions of their arguments alone, so they 
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from spillover.rng import Rng
-from spillover.types import State
+from spillover import kernels
+from spillover.contracts import Policy
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, BoolArray, Checked, Choice, Feedback, State
 
 STEPS_BETWEEN_COPIES = 256
 
@@ -19,12 +21,73 @@ STEPS_BETWEEN_COPIES = 256
 Step: TypeAlias = tuple[Callable[..., State], Any, Rng | None]
 
 
-class Journal:
-    """The current state, an earlier copy, and the steps between them."""
+def to_the_end(action: Callable[[], None]) -> None:
+    """Do something that may be repeated, whole even if it is interrupted; the interrupt is raised after it."""
+    interrupt: KeyboardInterrupt | None = None
+    while True:
+        try:
+            action()
+        except KeyboardInterrupt as pressed:
+            interrupt = pressed
+            continue
+        break
+    if interrupt is not None:
+        raise interrupt
 
-    def __init__(self, state: State) -> None:
-        self.state = state
+
+class Running(Protocol):
+    """A policy and its state in use by one learner."""
+
+    @property
+    def state(self) -> State: ...
+    def observe(self, context: Array) -> None: ...
+    def select(self, rng: Rng, round: int) -> Choice: ...
+    def played(self, x: BoolArray) -> None: ...
+    def update(self, feedback: Feedback, rng: Rng, round: int) -> None: ...
+    def learn(self, feedback: Feedback, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
+        """`update` with all outcomes of a round, unless something is wrong with them; whether it was done."""
+
+    def mark(self) -> Any:
+        """The present, for `back_to`."""
+
+    def back_to(self, mark: Any) -> None:
+        """Undo all changes since a mark; it can be repeated if it is interrupted itself."""
+
+    def branch(self) -> "Running":
+        """The same, which goes on by itself; it must not be updated."""
+
+
+def running(policy: Policy, state: State) -> Running:
+    """A policy and its state in the form that is fastest for one learner."""
+    compact: Running | None = policy.compact(state)
+    return Journal(policy, state) if compact is None else compact
+
+
+class Journal:
+    """A policy, the current state, an earlier copy of it, and the steps between them."""
+
+    def __init__(self, policy: Policy, state: State) -> None:
+        self.policy, self.state = policy, state
         self.copy: tuple[State, list[Step]] = (deepcopy(state), [])  # one attribute, so that both change at once
+
+    def observe(self, context: Array) -> None:
+        self.apply(self.policy.observe, context)
+
+    def select(self, rng: Rng, round: int) -> Choice:
+        return self.policy.select(self.state, rng.at(Purpose.CHOICE, round))
+
+    def played(self, x: BoolArray) -> None:
+        self.apply(self.policy.played, x)
+
+    def update(self, feedback: Feedback, rng: Rng, round: int) -> None:
+        self.apply(self.policy.update, feedback, rng.at(Purpose.LEARNING, round))
+
+    def learn(self, feedback: Feedback, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
+        x, z, y, age, arrived = feedback[:5]
+        if kernels.feedback_fault(x, z, y, reward_range, arrived, age, played) != kernels.FINE:
+            return False
+        self.update(Checked(*feedback), rng, round)
+        return True
 
     def mark(self) -> tuple[State, int]:
         """The present, for `back_to`."""
@@ -57,5 +120,40 @@ class Journal:
     def branch(self) -> "Journal":
         """A journal that goes on by itself from the same state."""
         other = object.__new__(Journal)
-        other.state, other.copy = self.state, (self.copy[0], list(self.copy[1]))
+        other.policy, other.state, other.copy = self.policy, self.state, (self.copy[0], list(self.copy[1]))
         return other
+
+
+class Restorable(Protocol):
+    """Something that can put back what it was."""
+
+    def mark(self, round: int) -> Any: ...
+    def restore(self, mark: Any) -> None: ...
+
+
+class AllOrNothing:
+    """Around changes of a learner that are about one round: if they fail or are interrupted, none is made."""
+
+    __slots__ = ("learner", "mark")
+
+    def __init__(self, learner: Restorable, round: int = 0) -> None:
+        self.learner, self.mark = learner, learner.mark(round)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        while failure is not None:
+            try:
+                self.learner.restore(self.mark)
+            except KeyboardInterrupt:  # a second one: all of it can be repeated, and the first is raised after this
+                continue
+            return
+
+
+def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:
+    """A table in which a key has a value, or is missing if the value is None; keys stay in order."""
+    if table.get(key) is value:
+        return table
+    rest = {known: entry for known, entry in table.items() if known != key}
+    return rest if value is None else dict(sorted((rest | {key: value}).items()))

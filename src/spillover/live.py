@@ -1,8 +1,6 @@
 """A policy in live use: choose arms, record what was played, report outcomes whenever they arrive."""
 
 import copy
-import json
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,20 +9,23 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
-from spillover.arm_names import check_names, missing_arms, same_names
-from spillover.constraints import Constraint, Unavailable, check_constraints, to_entries
-from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains, suited
-from spillover.journal import Journal
+from spillover.arm_names import missing_arms, same_names
+from spillover.constraints import Constraint, check_constraints
+from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
+from spillover.journal import AllOrNothing, running, with_entry
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
-from spillover.reports import Details, Known, dose_of, merged, reported, same_or_new
+from spillover.reports import Details, Known, dose_of, feedback_of, is_line, with_report
 from spillover.rng import Purpose, Rng
-from spillover.saved import STATE, Book, Reader, described, saved_constraints, to_arrays
-from spillover.set_search import EFFORT, check_effort
-from spillover.state import Saved, check_ranges, fill, leaves, save_arrays
+from spillover.saved import Book, about_learner, read_learner, save_learner, saved_setting
+from spillover.set_search import check_effort
+from spillover.setting import Setting, player_of, setting_of
+from spillover.state import Saved
 from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
 
 UNKNOWN = Details()  # of a round of which only the decision is known
+ARRIVED = np.array(True)
+ARRIVED.flags.writeable = False  # all feedback shares it
 
 
 class Learner:
@@ -64,35 +65,30 @@ class Learner:
         arms: Sequence[str] | None = None,
         effort: int | None = None,
     ) -> None:
-        validate.problem(problem)
-        given = suited(policy, problem)
         self.lock = threading.RLock()
-        self.policy = given.unconstrained
-        self.constraints: tuple[Constraint, ...] = (*given.constraints, *check_constraints(constraints))
-        self.arms = same_names(given.arms, arms)
-        check_names(self.arms, problem.n_arms)
-        self.effort = effort if effort is not None else given.effort or EFFORT
-        check_effort(self.effort)
+        self.policy, self.constraints, self.arms, self.effort = setting_of(policy, problem, constraints, arms, effort)
         self.problem = copy.deepcopy(problem)  # its arrays may be the caller's
         self.reward_range = np.asarray(self.problem.reward_range, float)
         self.rng = Rng(seed)
         self.unavailable: tuple[int, ...] = ()  # this round
         self.constrained: tuple[Any, Policy] = (None, self.policy)  # what was asked of a search last, and the policy
-        self.journal = Journal(self.policy_this_round().init(self.problem, self.rng.at(Purpose.START)))
+        start = self.policy_this_round().init(self.problem, self.rng.at(Purpose.START))
+        self.running = running(self.policy, start)
         self.rounds = 0
         self.waiting: dict[int, Choice] = {}
         self.details: dict[int, Details] = {}  # of pending rounds that have any
         self.context: Any = None  # of the coming round
         self.delay_totals = (0, 0, 0)  # number of reported rounds, sum of their delays, longest delay
+        self.decided: Choice | None = None  # for the coming round, if it was asked for
 
     @property
     def state(self) -> State:
         """The state of the policy."""
-        return self.journal.state
+        return self.running.state
 
     @state.setter
     def state(self, state: State) -> None:
-        self.journal = Journal(state)
+        self.running, self.decided = running(self.policy, state), None
 
     @property
     def pending(self) -> list[int]:
@@ -104,29 +100,25 @@ class Learner:
     def mark(self, round: int) -> tuple[Any, ...]:
         """All that a call may change, which is about one round; `restore` puts it back."""
         known = (round, self.waiting.get(round), self.details.get(round))
-        return (self.journal.mark(), known, self.rounds, self.context, self.unavailable, self.delay_totals)
+        return (self.running.mark(), known, self.rounds, self.context, self.unavailable, self.delay_totals)
 
     def restore(self, mark: tuple[Any, ...]) -> None:
-        """Undo a call that failed or was interrupted; the interrupt itself is raised after this, once."""
-        journal, (round, choice, details), *rest = mark
-        while True:
-            try:
-                self.rounds, self.context, self.unavailable, self.delay_totals = rest
-                self.waiting = with_entry(self.waiting, round, choice)
-                self.details = with_entry(self.details, round, details)
-                self.journal.back_to(journal)
-            except KeyboardInterrupt:  # a second one: all of this can be repeated
-                continue
-            return
+        """Undo a call that failed or was interrupted."""
+        before, (round, choice, details), *rest = mark
+        self.rounds, self.context, self.unavailable, self.delay_totals = rest
+        self.decided = None
+        self.waiting = with_entry(self.waiting, round, choice)
+        self.details = with_entry(self.details, round, details)
+        self.running.back_to(before)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles, which cannot have the lock."""
         with self.lock:
-            return {**self.__dict__, "lock": None, "journal": Journal(self.state)}
+            return {**self.__dict__, "lock": None, "running": self.state, "decided": None}
 
     def __setstate__(self, content: dict[str, Any]) -> None:
         self.__dict__.update(content)
-        self.lock = threading.RLock()
+        self.lock, self.running = threading.RLock(), running(self.policy, content["running"])
 
     # --- decisions ---------------------------------------------------------------------------------------------------
 
@@ -134,14 +126,11 @@ class Learner:
         """Take in the context of the coming round, k numbers; another call replaces it."""
         with self.lock:
             known = self.own_context(context)
-            mark = self.mark(0)
-            try:
+            with AllOrNothing(self):
+                self.decided = None
                 if known is not None:
-                    self.journal.apply(self.policy.observe, known)
+                    self.running.observe(known)
                 self.context = known
-            except BaseException:
-                self.restore(mark)
-                raise
 
     def own_context(self, context: Any) -> Any:
         """Checked context, in an array of our own."""
@@ -157,20 +146,24 @@ class Learner:
         """
         with self.lock:
             if available is None and context is None and not self.unavailable:
-                return self.decide().x  # nothing to change
-            mark = self.mark(0)
-            try:
+                return self.decide().x.copy()  # nothing to change
+            with AllOrNothing(self):
+                self.decided = None
                 self.unavailable = missing_arms(available, self.problem.n_arms, self.arms)
                 if context is not None:
                     self.observe(context)
-                return self.decide().x
-            except BaseException:
-                self.restore(mark)
-                raise
+                return self.decide().x.copy()
 
     def decide(self) -> Choice:
-        self.require_context()
-        return self.policy_this_round().select(self.journal.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
+        """The decision for the next round, made once: `play` plays what `choose` chose."""
+        if self.decided is None:
+            self.require_context()
+            if self.constraints or self.unavailable:
+                rng = self.rng.at(Purpose.CHOICE, self.rounds + 1)
+                self.decided = self.policy_this_round().select(self.state, rng)
+            else:
+                self.decided = self.running.select(self.rng, self.rounds + 1)
+        return self.decided
 
     def require_context(self) -> None:
         """Raise a ValueError if the context of the coming round is not known."""
@@ -184,10 +177,8 @@ class Learner:
             return self.policy
         asked = (id(self.constraints), self.unavailable, self.arms, self.effort)
         if self.constrained[0] != asked:
-            today = (Unavailable(self.unavailable, label="this round"),) if self.unavailable else ()
-            kept = (*self.constraints, *today)
-            policy = Constrained(policy=self.policy, constraints=kept, arms=self.arms, effort=self.effort)
-            self.constrained = asked, policy
+            setting = Setting(self.policy, self.constraints, self.arms, self.effort)
+            self.constrained = asked, player_of(setting, self.unavailable)
         return self.constrained[1]
 
     def under(
@@ -197,8 +188,9 @@ class Learner:
         with self.lock:
             other = object.__new__(type(self))
             other.__dict__.update(self.__dict__)  # the lock too, as both share arrays
-            other.journal = self.journal.branch()
+            other.running = self.running.branch()
             other.waiting, other.details = dict(self.waiting), dict(self.details)
+        other.decided = None
         other.constraints = (*self.constraints, *check_constraints(constraints))
         other.arms = same_names(self.arms, arms)
         other.effort = self.effort if effort is None else effort
@@ -216,23 +208,20 @@ class Learner:
         with self.lock:
             if x is not None:
                 x = np.array(validate.decision("x", self.in_order("x", x), (self.problem.n_arms,)))
-            mark = self.mark(self.rounds + 1)
-            try:
+            with AllOrNothing(self, self.rounds + 1):
                 if context is not None:
                     self.observe(context)
                 choice = self.decide()
                 if x is not None:
                     choice = choice._replace(x=x)
                 self.record(choice, dose if dose is None else self.in_order("dose", dose))
-            except BaseException:
-                self.restore(mark)
-                raise
-            return self.rounds
+                return self.rounds
 
     def record(self, choice: Choice, dose: Any) -> None:
         """The next round was played."""
         amounts, context = dose_of(dose, choice.x, self.policy.accepts_doses), self.context
-        self.journal.apply(self.policy.played, choice.x)
+        self.decided = None
+        self.running.played(choice.x)
         self.rounds += 1
         self.unavailable, self.context = (), None
         self.waiting[self.rounds] = choice
@@ -248,12 +237,9 @@ class Learner:
         """
         with self.lock:
             self.require_pending(round)
-            mark = self.mark(round)
-            try:
-                self.learn(int(round), *self.known_after(round, z, y, context, dose))
-            except BaseException:
-                self.restore(mark)
-                raise
+            with AllOrNothing(self, round):
+                if not self.learned_at_once(round, z, y, context, dose):
+                    self.learn(int(round), *self.known_after(round, z, y, context, dose))
 
     def close(self, round: int) -> None:
         """Say that nothing more of a round will arrive, such as the conversions of an arm that had none.
@@ -262,19 +248,13 @@ class Learner:
         """
         with self.lock:
             self.require_pending(round)
-            mark = self.mark(round)
-            try:
+            with AllOrNothing(self, round):
                 if self.policy.accepts_missing:
                     now, unknown = self.details.get(round, UNKNOWN), np.full(self.problem.n_arms, np.nan)
                     z, y = (unknown if part is None else part for part in (now.z, now.y))
                     last = Known(z, y, np.zeros(self.problem.n_arms, np.bool_), True)
-                    feedback = self.checked(int(round), now, last, whole=False)
-                    self.journal.apply(self.policy.update, feedback, self.rng.at(Purpose.LEARNING, round))
-                del self.waiting[round]
-                self.details.pop(round, None)
-            except BaseException:
-                self.restore(mark)
-                raise
+                    self.update(round, self.checked(int(round), now, last, closed=True))
+                self.end(round, timed=False)
 
     def require_pending(self, round: Any) -> None:
         if type(round) is not int:
@@ -287,30 +267,51 @@ class Learner:
         """Take in what is known of a round after a report."""
         feedback = self.checked(round, now, known)
         if known.complete or self.policy.accepts_missing:
-            self.journal.apply(self.policy.update, feedback, self.rng.at(Purpose.LEARNING, round))
-        if not known.complete:
+            self.update(round, feedback)
+        if known.complete:
+            self.end(round, timed=True)
+        else:
             self.details[round] = now
-            return
-        age, (number, total, longest) = self.rounds - round, self.delay_totals
-        self.delay_totals = (number + 1, total + age, max(longest, age))
+
+    def learned_at_once(self, round: int, z: Any, y: Any, context: Any, dose: Any) -> bool:
+        """Learn a report of the usual kind, all outcomes of a round as arrays; False if it is of another kind.
+
+        A report that is not right is of another kind too: what is wrong is found there.
+        """
+        if context is not None or dose is not None or round in self.details or self.problem.observes != "both":
+            return False
+        if not (is_line(z, self.problem.n_arms) and is_line(y, self.problem.n_arms)):
+            return False
+        (x, probability, memo), age = self.waiting[round], self.rounds - round
+        given = Feedback(x, z.copy(), y.copy(), np.array(age), ARRIVED, probability, memo)
+        self.decided = None
+        fine = self.running.learn(given, self.reward_range, self.rounds, self.rng, round)
+        if fine:
+            self.end(round, timed=True)
+        return fine
+
+    def update(self, round: int, feedback: Feedback) -> None:
+        self.decided = None
+        self.running.update(feedback, self.rng, round)
+
+    def end(self, round: int, *, timed: bool) -> None:
+        """Nothing more will arrive of a round; with `timed` its delay counts."""
+        if timed:
+            age, (number, total, longest) = self.rounds - round, self.delay_totals
+            self.delay_totals = (number + 1, total + age, max(longest, age))
         del self.waiting[round]
         self.details.pop(round, None)
 
     def known_after(self, round: int, z: Any, y: Any, context: Any, dose: Any) -> tuple[Details, Known]:
         """What is known of a round after a report."""
+        given = Details(
+            None if context is None else self.own_context(context),
+            self.in_order("dose", dose),
+            None if z is None else self.own("z", z),
+            self.own("y", y),
+        )
         before = self.details.get(round, UNKNOWN)
-        z, y = None if z is None else self.own("z", z), self.own("y", y)
-        plain = before is UNKNOWN and context is None and dose is None and self.problem.observes == "both"
-        whole = not np.isnan(y).any()
-        if plain and z is not None and whole:
-            return UNKNOWN, Known(z, y, None, True)
-        amounts = self.in_order("dose", dose)
-        amounts = same_or_new("dose", before.dose, dose_of(amounts, self.waiting[round].x, self.policy.accepts_doses))
-        given = before if context is None else self.with_context(before, context)
-        rewards, outcomes = reported(self.problem, z, y)
-        whole = whole and before.y is None
-        known = Known(rewards, outcomes, None, True) if whole else merged(before, rewards, outcomes, self.problem)
-        return given._replace(dose=amounts, z=known.z, y=known.y), known
+        return with_report(self.problem, self.waiting[round].x, before, given, self.policy.accepts_doses)
 
     def own(self, name: str, value: Any) -> Array:
         """Values of the arms as numbers, in an array of our own: the caller may go on to use his."""
@@ -323,18 +324,11 @@ class Learner:
         """Values of the arms in the order of the arms."""
         return validate.in_order(name, value, self.problem.n_arms, self.arms, "arms")
 
-    def with_context(self, before: Details, context: Any) -> Details:
-        return before._replace(context=same_or_new("context", before.context, self.own_context(context)))
-
-    def checked(self, round: int, now: Details, known: Known, whole: bool = True) -> Feedback:
+    def checked(self, round: int, now: Details, known: Known, closed: bool = False) -> Feedback:
         """The feedback after a report; outcomes that are not known are NaN."""
-        x, probability, memo = self.waiting[round]
-        in_parts = known.fresh is not None and self.policy.accepts_missing
-        fresh, complete = (known.fresh, np.array(known.complete)) if in_parts else (None, None)
-        age, arrived = np.array(self.rounds - round), np.array(True)
-        carried = (probability, memo, now.context, fresh, complete, now.dose)
-        given = Feedback(x, known.z, known.y, age, arrived, *carried)
-        strict = whole and known.complete and self.problem.observes == "both" and now.dose is None
+        parts = known.fresh is not None and self.policy.accepts_missing
+        given = feedback_of(self.waiting[round], now, known, self.rounds - round, in_parts=parts)
+        strict = not closed and known.complete and self.problem.observes == "both" and now.dose is None
         check = validate.feedback if strict else validate.partial_feedback
         feedback: Feedback = check(given, (self.problem.n_arms,), self.reward_range, self.rounds)
         return feedback
@@ -370,16 +364,11 @@ class Learner:
         """Write the state and the pending rounds to a file, atomically."""
         with self.lock:
             book = Book(self.rounds, self.waiting, self.details, self.delay_totals, self.unavailable, self.context)
-            arrays = to_arrays(book, self.problem.n_arms)
-            arrays |= {f"{STATE}{name}": leaf for name, leaf in leaves(self.state).items()}
-            about = self.about() | {"constraints": json.dumps(to_entries(self.constraints))}
-            save_arrays(path, arrays, about)
+            save_learner(path, book, self.state, self.problem, self.about(), self.constraints)
 
     def about(self) -> dict[str, str]:
         """The policy, problem and seed that a saved file must match."""
-        with np.printoptions(threshold=sys.maxsize, floatmode="unique", linewidth=sys.maxsize):  # all of it
-            policy = repr(self.policy)
-        return {"policy": policy, "problem": described(self.problem), "seed": str(int(self.rng.keys[0]))}
+        return about_learner(self.policy, self.problem) | {"seed": str(int(self.rng.keys[0]))}
 
     @classmethod
     def load(
@@ -398,36 +387,20 @@ class Learner:
         constraints: from now on; the saved ones by default.
         """
         saved = Saved(path)
-        missing = sorted({"policy", "problem", "seed", "constraints"} - saved.about.keys())
-        accepted = f"those of a saved learner; no {', '.join(missing)}"
-        validate.require(not missing, f"{path}: fields", sorted(saved.about), accepted)
-        given = as_policy(policy)
-        names = same_names(given.arms, arms)
-        if constraints is None:  # those of the policy are among the saved ones
-            constraints = saved_constraints(saved, problem.n_arms if names is None else names)
-            given, effort = given.unconstrained, given.effort if effort is None else effort
-        learner = cls(given, problem, seed=seed, constraints=constraints, arms=names, effort=effort)
+        given, constraints, effort = saved_setting(saved, as_policy(policy), problem, constraints, arms, effort)
+        learner = cls(given, problem, seed=seed, constraints=constraints, arms=arms, effort=effort)
         saved.require(learner.about())
-        start = learner.state
-        book = Reader(path, saved.arrays, problem).book(learner.first_choice())
-        stored = {name.removeprefix(STATE): leaf for name, leaf in saved.arrays.items() if name.startswith(STATE)}
-        state = fill(path, stored, start)
-        check_ranges(path, state, start, book.rounds, STATE)
-        learner.state = state
-        learner.rounds, learner.waiting, learner.details = book.rounds, book.waiting, book.details
-        learner.delay_totals, learner.unavailable, learner.context = book.delay_totals, book.unavailable, book.context
+        learner.continue_from(*read_learner(saved, problem, learner.state, learner.first_choice()))
         return learner
+
+    def continue_from(self, book: Book, state: State) -> None:
+        """Go on from what another learner of the same policy, problem and seed has kept."""
+        self.state = state
+        self.rounds, self.waiting, self.details = book.rounds, book.waiting, book.details
+        self.delay_totals, self.unavailable, self.context = book.delay_totals, book.unavailable, book.context
 
     def first_choice(self) -> Choice:
         """A choice of the policy before it has learned anything: all that follow have the same form."""
         state, columns = self.state, self.problem.context
         known = self.policy.observe(state, np.zeros(columns)) if columns else state
         return self.policy.select(known, self.rng.at(Purpose.CHOICE, 1))
-
-
-def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:
-    """A table in which a key has a value, or is missing if the value is None; keys stay in order."""
-    if table.get(key) is value:
-        return table
-    rest = {known: entry for known, entry in table.items() if known != key}
-    return rest if value is None else dict(sorted((rest | {key: value}).items()))

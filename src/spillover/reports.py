@@ -1,36 +1,63 @@
-"""What is known of a round that was played and whose outcome is not complete: its context, its doses, some outcomes."""
+"""What is known of rounds that were played and whose outcomes are not complete: context, doses, some outcomes.
+
+The functions are for one round or for a batch of them, (*batch, n).
+"""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
-from spillover.types import Array, BoolArray, Problem
+from spillover.types import Array, BoolArray, Choice, Feedback, Problem
 
 
 class Details(NamedTuple):
-    """Of one pending round; None where nothing is known."""
+    """Of pending rounds; None where nothing is known of any of them, NaN where nothing is known of one."""
 
-    context: Any = None  # (k,)
-    dose: Any = None  # (n,)
-    z: Any = None  # (n,): NaN where it is not known
-    y: Any = None  # (n,): NaN where it is not known
+    context: Any = None  # (*batch, k)
+    dose: Any = None  # (*batch, n)
+    z: Any = None  # (*batch, n)
+    y: Any = None  # (*batch, n)
 
 
 class Known(NamedTuple):
-    """All outcomes of a round that are known after a report."""
+    """All outcomes of rounds that are known after a report."""
 
-    z: Array  # (n,)
-    y: Array  # (n,)
-    fresh: Any  # (n,): the outcomes that this report added; None: all of them
-    complete: bool
+    z: Array  # (*batch, n)
+    y: Array  # (*batch, n)
+    fresh: Any  # (*batch, n): the outcomes that this report added; None: all of them
+    complete: Any  # (*batch,)
 
 
-def reported(problem: Problem, z: Any, y: Array) -> tuple[Array, Array]:
+def with_report(
+    problem: Problem, x: BoolArray, before: Details, given: Details, accepts_doses: bool
+) -> tuple[Details, Known]:
+    """What is known of one round after a report, in which the given values arrived."""
+    dose = same_or_new("dose", before.dose, dose_of(given.dose, x, accepts_doses))
+    context = same_or_new("context", before.context, given.context)
+    z, y = reported(problem, given.z, given.y, x.shape)
+    whole = before.y is None and not np.isnan(y).any()
+    known = Known(z, y, None, True) if whole else merged(before, z, y, problem)
+    return Details(context, dose, known.z, known.y), known
+
+
+def feedback_of(choice: Choice, now: Details, known: Known, age: int, *, in_parts: bool) -> Feedback:
+    """What is known of one round as feedback; in_parts: whether the policy is told what is new."""
+    fresh, complete = (known.fresh, np.array(known.complete)) if in_parts else (None, None)
+    carried = (choice.probability, choice.memo, now.context, fresh, complete, now.dose)
+    return Feedback(choice.x, known.z, known.y, np.array(age), np.array(True), *carried)
+
+
+def is_line(value: Any, n: int) -> bool:
+    """Whether a value is an array of n numbers already."""
+    return type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (n,)
+
+
+def reported(problem: Problem, z: Any, y: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """z and y of a report as arrays of the right shape; the payoff may be a single number."""
-    shape, given = (problem.n_arms,), y
-    if problem.observes == "payoff" and given.shape == ():
-        given = np.concatenate([given[None], np.zeros(problem.n_arms - 1)])
+    given = y
+    if problem.observes == "payoff" and given.shape == shape[:-1]:
+        given = np.concatenate([given[..., None], np.zeros((*shape[:-1], problem.n_arms - 1))], axis=-1)
     if problem.observes == "payoff":
         validate.require(bool(np.isfinite(given).all()), "y", y, "a finite number, the payoff")
     rewards = validate.numbers("z", validate.observed_rewards(z, problem.observes, shape), "numbers")
@@ -42,7 +69,7 @@ def reported(problem: Problem, z: Any, y: Array) -> tuple[Array, Array]:
 def merged(before: Details, z: Array, y: Array, problem: Problem) -> Known:
     """What is known after a report in addition to earlier ones; a value that was reported must not change."""
     accepted = "at least one outcome: one that is not known yet must not be reported"
-    validate.require(not np.isnan(y).all(), "y", y, accepted)
+    validate.require(not np.isnan(y).all(axis=-1).any(), "y", y, accepted)
     if before.y is not None:
         z, y = kept("z", before.z, z), kept("y", before.y, y)
     if problem.observes == "both":
@@ -50,7 +77,7 @@ def merged(before: Details, z: Array, y: Array, problem: Problem) -> Known:
         validate.require(not unknown.any(), "z", z, "finite numbers for all arms whose y is reported")
     known = ~np.isnan(y)
     fresh = known if before.y is None else known & np.isnan(before.y)
-    return Known(z, y, fresh, bool(known.all()))
+    return Known(z, y, fresh, known.all(axis=-1))
 
 
 def kept(name: str, before: Array, now: Array) -> Array:
@@ -77,5 +104,6 @@ def same_or_new(name: str, before: Any, now: Any) -> Any:
     """A detail that is given once, or again with the same value."""
     if before is None or now is None:
         return before if now is None else now
-    validate.require(bool(np.array_equal(before, now)), name, now, f"{before}, as before")
-    return before
+    new = np.isnan(before)
+    validate.require(bool((new | (before == now)).all()), name, now, f"{before}, as before")
+    return np.where(new, now, before)

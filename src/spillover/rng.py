@@ -61,6 +61,20 @@ class Rng:
         self.round: Any = np.uint64(0)
         self.calls = 0
 
+    @classmethod
+    def of_seeds(cls, seeds: Any) -> "Rng":
+        """The streams of many single runs, one for each seed.
+
+        >>> bool((Rng.of_seeds([5, 7]).uniform(2)[1] == Rng(7).uniform(2)).all())
+        True
+        """
+        given = np.asarray(seeds if isinstance(seeds, np.ndarray) else list(seeds))
+        good = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iu" and bool((given >= 0).all())
+        require(good, "seeds", seeds, "whole numbers from 0 to 2^64 - 1, at least one")
+        rng = cls(0, np.zeros(given.size, np.int64))
+        rng.keys[:, 0] = given
+        return rng
+
     def at(self, purpose: Purpose, round: int | NDArray[np.int64] = 0) -> "Rng":
         """The streams of the same replications for a purpose and a round (or a round for each replication)."""
         other = object.__new__(Rng)
@@ -70,11 +84,29 @@ class Rng:
         other.calls = 0
         return other
 
+    def over(self, purpose: Purpose, rounds: NDArray[np.int64]) -> "Rng":
+        """The streams of the same replications for a purpose and many rounds, which become the last axis of the batch.
+
+        >>> rng = Rng(seed=1, replication=[0, 1, 2])
+        >>> rng.over(Purpose.WORLD, np.arange(1, 8)).uniform(4).shape
+        (3, 7, 4)
+        """
+        other = self.at(purpose, rounds)
+        other.keys = self.keys[..., None, :]
+        return other
+
     def spread(self, batch: tuple[int, ...]) -> "Rng":
         """The same streams for a larger batch that this one broadcasts to: the added axes share the replications."""
         other = self.at(Purpose(int(self.purpose)))
         other.round = self.round
         other.keys = np.broadcast_to(self.keys, (*batch, 2))
+        return other
+
+    def take(self, rows: Any) -> "Rng":
+        """The streams of some replications, which an index into the first axis names."""
+        other = self.at(Purpose(int(self.purpose)))
+        other.round = self.round[rows] if self.round.ndim else self.round
+        other.keys = self.keys[rows]
         return other
 
     def restarted(self) -> "Rng":
@@ -90,6 +122,10 @@ class Rng:
     def uniform(self, n: int) -> NDArray[np.float64]:
         """Uniform draws in [0, 1), `(*batch, n)`."""
         return np.asarray(kernels.uniform(*self.address(), np.empty(n)))
+
+    def bernoulli(self, mean: ArrayLike) -> NDArray[np.float64]:
+        """1 with these probabilities, `(n,)` or `(*batch, n)`, otherwise 0: `uniform(n) < mean` as numbers."""
+        return np.asarray(kernels.bernoulli(*self.address(), np.asarray(mean, float)))
 
     def normal(self, n: int) -> NDArray[np.float64]:
         """Standard normal draws, `(*batch, n)`."""

@@ -4,6 +4,7 @@ A hash tells damage (`state.Saved`). It does not tell a file that somebody wrote
 """
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,11 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
-from spillover.constraints import Constraint, parse
+from spillover.arm_names import same_names
+from spillover.constraints import Constraint, parse, to_entries
+from spillover.contracts import Policy
 from spillover.reports import Details
-from spillover.state import Saved
-from spillover.types import Choice, Problem
-from spillover.validate import shown
+from spillover.state import Saved, check_ranges, fill, leaves, save_arrays
+from spillover.types import Choice, Problem, State
+from spillover.validate import require, shown
 
 CHOICE = ("probability", "memo")  # what a choice may carry until its outcome arrives
 DETAILS = {"context": "context", "dose": "dose", "z": "reported_z", "y": "reported_y"}  # of pending rounds, in a file
@@ -167,6 +170,53 @@ def described(problem: Problem) -> str:
         value = getattr(problem, name)
         changed[name] = None if value is None else np.asarray(value, float).tolist()
     return repr(problem._replace(**changed))
+
+
+def about_learner(policy: Policy, problem: Problem) -> dict[str, str]:
+    """The policy and the problem that a saved file must match."""
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique", linewidth=sys.maxsize):  # all of it
+        return {"policy": repr(policy), "problem": described(problem)}
+
+
+def save_learner(
+    path: str | Path,
+    book: Book,
+    state: State,
+    problem: Problem,
+    about: dict[str, str],
+    constraints: Sequence[Constraint],
+) -> None:
+    """Write a learner to a file, atomically."""
+    arrays = to_arrays(book, problem.n_arms) | {f"{STATE}{name}": leaf for name, leaf in leaves(state).items()}
+    save_arrays(path, arrays, about | {"constraints": json.dumps(to_entries(constraints))})
+
+
+def read_learner(saved: Saved, problem: Problem, start: State, like: Choice) -> tuple[Book, State]:
+    """The book and the state of a saved learner that starts with this state and whose choices are like this one."""
+    book = Reader(saved.path, saved.arrays, problem).book(like)
+    stored = {name.removeprefix(STATE): leaf for name, leaf in saved.arrays.items() if name.startswith(STATE)}
+    state = fill(saved.path, stored, start)
+    check_ranges(saved.path, state, start, book.rounds, STATE)
+    return book, state
+
+
+def saved_setting(
+    saved: Saved,
+    policy: Policy,
+    problem: Problem,
+    constraints: Sequence[Constraint] | None,
+    arms: Sequence[str] | None,
+    effort: int | None,
+) -> tuple[Policy, Sequence[Constraint], int | None]:
+    """Policy, constraints and effort of learners that are loaded; the saved constraints if no others are given."""
+    missing = sorted({"policy", "problem", "constraints"} - saved.about.keys())
+    accepted = f"those of a saved learner; no {', '.join(missing)}"
+    require(not missing, f"{saved.path}: fields", sorted(saved.about), accepted)
+    if constraints is not None:
+        return policy, constraints, effort
+    names = same_names(policy.arms, arms)
+    kept = saved_constraints(saved, problem.n_arms if names is None else names)
+    return policy.unconstrained, kept, policy.effort if effort is None else effort  # the policy's are among the saved
 
 
 def saved_constraints(saved: Saved, arms: Sequence[str] | int) -> tuple[Constraint, ...]:

@@ -1,6 +1,7 @@
 """The game protocol: one loop for a single run, for thousands of replications, and for a recorded log."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -11,12 +12,14 @@ from spillover.contracts import (
     AnyPolicy,
     Delay,
     Environment,
+    ForeseeableWorld,
     Policy,
     ScoredWorld,
     World,
     as_policy,
     require_context,
     require_explains,
+    score_each,
     suited,
 )
 from spillover.delays import as_delay
@@ -24,7 +27,8 @@ from spillover.hyperparameters import spread_grid
 from spillover.mailbox import FeedbackQueue
 from spillover.metrics import Interval, graph_mse, mean_interval
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, State
+from spillover.stretches import Foreseen, Part, Unforeseen, fuses, in_parts, play_stretches
+from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, Scored, State
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,14 +55,14 @@ def rounds(policy: AnyPolicy, world: World, delay: Any, rng: Rng, batch: Batch) 
 def play_rounds(policy: Policy, world: World, delay: Delay, rng: Rng, batch: Batch) -> Iterator[Round]:
     own, problem = rng.spread(batch), problem_for(policy, world)
     queue = FeedbackQueue(delay, world.horizon, own, batch, takes_parts(policy, problem))
-    context_of = known_context(world, batch)
+    context_of, foreseen = known_context(world, batch), Foreseen(world, rng)
     state = policy.init(problem, own.at(Purpose.START), batch)
     for t in range(1, world.horizon + 1):
         if (context := context_of(t)) is not None:
             state = policy.observe(state, context)
         choice = policy.select(state, own.at(Purpose.CHOICE, t))
         state = policy.played(state, choice.x)
-        outcome = world.play(t, choice.x, rng.at(Purpose.WORLD, t))
+        outcome = foreseen.play(t, choice.x)
         if context is not None:
             outcome = outcome._replace(context=context)
         for feedback, played_at in queue.exchange(t, choice, outcome):
@@ -194,25 +198,19 @@ def simulate(
     recorded = rounds_to_record(record, horizon)
     batch = (*grid, replications)
 
-    # rounds first: a round then writes one contiguous row
-    regret, payoff, matches = (np.empty((horizon, *batch)) for _ in range(3))
-    possible = np.empty((horizon, replications))
-    error = np.full((*batch, len(recorded)), np.nan)
-    column = {int(t): k for k, t in enumerate(recorded)}
-    best, state = None, None
-    played = rounds(player, world, delay, rng, batch)
-    for t, x, outcome, state in with_progress(played, horizon, progress, " rounds"):
-        if (now_best := world.best(t)) is not best:
-            best, best_size = now_best, now_best.sum(axis=-1)
-        regret[t - 1] = world.expected(t, best) - world.expected(t, x)
-        payoff[t - 1] = np.add.reduce(outcome.y, axis=-1)
-        matches[t - 1] = world.matches(t, x)
-        possible[t - 1] = best_size
-        if t in column and player.learns_graph:
-            error[..., column[t]] = graph_mse(player.adjacency(state), world.adjacency(t))
+    delay.check_reach(horizon, first + replications)
+    measured = None
+    if fuses(world, player, delay):
+        with suppress(Unforeseen):
+            problem = problem_for(player, world)
+            parts = play_stretches(player, problem, world, delay, rng, batch, recorded)
+            measured = measure(world, batch, recorded, parts, progress)
+    if measured is None:
+        parts = in_parts(play_rounds(player, world, delay, rng, batch), player, recorded)
+        measured = measure(world, batch, recorded, parts, progress)
     edges = [0, *(c - 1 for c in world.changes)]
-    chosen_well = np.moveaxis(np.add.reduceat(matches, edges), 0, -1)
-    best_possible = np.moveaxis(np.add.reduceat(possible, edges), 0, -1)
+    chosen_well = np.add.reduceat(measured.matches, edges, axis=-1)
+    best_possible = np.add.reduceat(measured.possible, edges, axis=-1)
     return Run(
         policy=policy,
         environment=environment,
@@ -220,13 +218,13 @@ def simulate(
         seed=seed,
         first=first,
         changes=world.changes,
-        regret=np.cumsum(np.moveaxis(regret, 0, -1), axis=-1),
-        payoff=np.ascontiguousarray(np.moveaxis(payoff, 0, -1)),
+        regret=np.cumsum(measured.regret, axis=-1),
+        payoff=measured.payoff,
         # if the best set is empty (all means are 0), every decision is optimal
         optimality_ratio=np.where(best_possible > 0, chosen_well / np.maximum(best_possible, 1), 1.0),
-        graph_error=error,
+        graph_error=measured.error,
         recorded=recorded,
-        adjacency=player.adjacency(state) if player.learns_graph else None,
+        adjacency=player.adjacency(measured.state) if player.learns_graph else None,
     )
 
 
@@ -236,13 +234,54 @@ def require_environment(given: object) -> None:
         raise TypeError(f"environment = {given!r}: must be an environment, such as SyntheticSEM()")
 
 
-def with_progress(steps: Iterator[Step], total: int, progress: bool, unit: str) -> Iterator[Step]:
-    """The same steps with a progress bar on stderr, unless it is piped."""
+class Measures:
+    """The measures of a run, filled in part by part."""
+
+    def __init__(self, world: ScoredWorld, batch: Batch, recorded: IntArray) -> None:
+        self.world = world
+        self.regret, self.payoff, self.matches = (np.empty((*batch, world.horizon)) for _ in range(3))
+        self.possible = np.empty((batch[-1], world.horizon))
+        self.error = np.full((*batch, len(recorded)), np.nan)
+        self.column = {int(t): k for k, t in enumerate(recorded)}
+        self.state: State = None
+
+    def add(self, part: Part) -> None:
+        world, first = self.world, part.first
+        now = slice(first - 1, first - 1 + part.x.shape[-2])
+        scored = score_rounds(world, first, part.x)
+        self.regret[..., now], self.matches[..., now], self.possible[..., now] = scored
+        self.payoff[..., now] = np.add.reduce(part.y, axis=-1)
+        for k, t in enumerate(part.recorded):
+            self.error[..., self.column[t]] = graph_mse(part.graphs[..., k, :, :], world.adjacency(t))
+        self.state = part.state
+
+
+def score_rounds(world: ScoredWorld, first: int, x: BoolArray) -> Scored:
+    """Measure the decisions of some rounds, at once if the world can do that."""
+    return world.score_rounds(first, x) if isinstance(world, ForeseeableWorld) else score_each(world, first, x)
+
+
+def measure(world: ScoredWorld, batch: Batch, recorded: IntArray, parts: Iterator[Part], progress: bool) -> Measures:
+    """Play all parts, and measure them."""
+    measured = Measures(world, batch, recorded)
+    for part in with_progress(parts, world.horizon, progress, " rounds", lambda part: part.x.shape[-2]):
+        measured.add(part)
+    return measured
+
+
+def with_progress(
+    steps: Iterator[Step], total: int, progress: bool, unit: str, size: Callable[[Step], int] = lambda step: 1
+) -> Iterator[Step]:
+    """The same steps with a progress bar on stderr, unless it is piped; size: how much of the total a step is."""
     if not progress:
-        return steps
+        yield from steps
+        return
     from tqdm import tqdm
 
-    return iter(tqdm(steps, total=total, unit=unit, disable=None, leave=False))
+    with tqdm(total=total, unit=unit, disable=None, leave=False) as bar:
+        for step in steps:
+            yield step
+            bar.update(size(step))
 
 
 def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:

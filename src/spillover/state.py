@@ -186,12 +186,10 @@ def unflatten(like: State, arrays: dict[str, NDArray[Any]], path: str = "") -> S
     )
 
 
-def check_ranges(
-    path: str | Path, state: State, start: State = None, rounds: int | None = None, name: str = ""
-) -> None:
+def check_ranges(path: str | Path, state: State, start: State = None, rounds: Any = None, name: str = "") -> None:
     """Raise a ValueError if a value cannot occur in such a state, as the fields' types declare it (`types.Within`).
 
-    start: the state before the first round, and rounds: the number played, if they are known.
+    start: the state before the first round, and rounds: the number played, if they are known; in a batch one for each.
     """
     for field, value in zip(state._fields, state, strict=True):
         full = f"{name}{field}"
@@ -200,7 +198,8 @@ def check_ranges(
             check_ranges(path, value, first, rounds, f"{full}.")
             continue
         for within in declared(type(state), field):
-            problem = within.problem(value, first, rounds)
+            each = rounds if np.ndim(rounds) == 0 else rounds.reshape(-1, *(1,) * (value.ndim - 1))
+            problem = within.problem(value, first, each)
             if problem:
                 raise ValueError(f"{path}: {full} = {shown(value)}: must be {problem}")
 

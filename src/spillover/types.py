@@ -29,18 +29,19 @@ class Within(NamedTuple):
     all_rounds: bool = False  # exactly this number
     of_start: bool = False  # as in the state before the first round
 
-    def problem(self, value: Any, start: Any, rounds: int | None) -> str:
-        """What the values should be, or nothing if they are."""
+    def problem(self, value: Any, start: Any, rounds: Any) -> str:
+        """What the values should be, or nothing if they are; rounds: played, a number or one for each value."""
         if self.of_start:
             same = start is None or np.array_equal(value, start, equal_nan=value.dtype.kind == "f")
             return "" if same else f"{shown(start)}, as before the first round"
         if self.all_rounds and rounds is not None:
             return "" if bool((value == rounds).all()) else f"{rounds}, the number of rounds played"
-        high = min(self.high, max(rounds, self.low)) if self.of_rounds and rounds is not None else self.high
+        known = self.of_rounds and rounds is not None
+        high = np.minimum(self.high, np.maximum(rounds, self.low)) if known else self.high
         if bool(((value >= self.low) & (value <= high)).all()):
             return ""
-        if high < LARGEST:
-            return f"from {self.low:g} to {high:g}"
+        if np.max(high) < LARGEST:
+            return f"from {self.low:g} to {np.max(high):g}"
         return "finite numbers" if self.low == -LARGEST else f"numbers from {self.low:g} on"
 
 
@@ -84,6 +85,45 @@ class Outcome(NamedTuple):
     context: Any = None  # (*batch, k): the context of the round, if there is one
 
 
+class Course(NamedTuple):
+    """What some rounds bring whatever is chosen: z are the rewards of the chosen arms, y = total z + added."""
+
+    total: Array  # (*batch, n, n): (I - A)^-1 F, the same in all of these rounds
+    rewards: Array  # (*batch, rounds, n): of all arms, chosen or not
+    noise: Array  # (*batch, rounds, n): added to y first
+    baseline: Array  # (*batch, rounds, n): added to y after that, with the hidden cause
+
+
+class Flight(NamedTuple):
+    """Rings of rounds: their decisions and outcomes, and which outcomes arrive when; see `stretches.py`."""
+
+    x: BoolArray  # (*batch, slots, n)
+    z: Array  # (*batch, slots, n)
+    y: Array  # (*batch, slots, n)
+    first: IntArray  # (*batch, slots): the first round of play whose outcome arrives in a round; 0: none
+    last: IntArray  # (*batch, slots): the last one
+    following: IntArray  # (*batch, slots): after a round of play, the next one whose outcome arrives with it; 0: none
+
+
+class Stretch(NamedTuple):
+    """Rounds to be played in one go."""
+
+    course: Course
+    delays: IntArray  # (*batch, rounds)
+    horizon: int  # outcomes that would arrive later are lost
+    flight: Flight  # rewritten
+    recorded: IntArray  # (rounds,): which snapshot to write at the end of a round; -1: none
+    snapshots: Array  # (*batch, snapshots, n, n): adjacency matrices, written
+
+
+class Scored(NamedTuple):
+    """What the decisions of some rounds were worth."""
+
+    regret: Array  # (*batch, rounds): expected payoff of the best decision minus that of the decision
+    matches: IntArray  # (*batch, rounds): how many chosen arms belong to an optimal decision
+    possible: IntArray  # (*batch of the world, rounds): how many arms the best decision has
+
+
 class Feedback(NamedTuple):
     """The outcome of an earlier round, in each replication in which one has arrived.
 
@@ -103,6 +143,21 @@ class Feedback(NamedTuple):
     fresh: Any = None  # (*batch, n) bool: the outcomes that are new; None: all of them
     complete: Any = None  # (*batch,) bool: nothing more of that round will arrive; None: not known
     dose: Any = None  # (*batch, n): amounts of the chosen arms, relative to each arm's reference dose; None: 1
+
+    @property
+    def checked(self) -> bool:
+        """Whether `validate.feedback` has accepted it already, for the problem of the policy that gets it."""
+        return False
+
+
+class Checked(Feedback):
+    """Feedback that was checked, so that a policy need not do it again."""
+
+    __slots__ = ()
+
+    @property
+    def checked(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -191,6 +191,8 @@ def feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any,
 
     rewards: whether z is needed; if not, it may be NaN as a whole, where a problem does not observe it.
     """
+    if given.checked:
+        return given
     if is_canonical(given, shape):
         faults = kernels.feedback_fault(given.x, given.z, given.y, reward_range, given.arrived, given.age, rounds)
         if not faults.any():
@@ -276,6 +278,6 @@ def explain_fault(faults: Any, x: Any, z: Any, y: Any, reward_range: Any, age: A
     if code == kernels.IMPOSSIBLE_AGE:
         raise ValueError(f"age{place} = {int(age[where])}: must be {accepted}")
     name = "y" if code == kernels.NOT_FINITE and (np.abs(z[where]) <= kernels.LARGEST_OUTCOME).all() else "z"
-    values = np.array2string((y if name == "y" else z)[where], threshold=20, precision=17)
-    chosen = np.array2string(x[where].astype(int), threshold=20)
+    values = " ".join(np.array2string((y if name == "y" else z)[where], threshold=20, precision=17).split())
+    chosen = shown(x[where].astype(int))
     raise ValueError(f"{name}{place} = {values}, with x = {chosen}: must be {accepted}")

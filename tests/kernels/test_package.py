@@ -1,4 +1,4 @@
-"""Files of kernels stand alone: an edit compiles the kernels of its own file again, and no others."""
+"""An edit of a file of kernels compiles again the kernels of that file and of those that import it, and no others."""
 
 import ast
 import os
@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from spillover import kernels
+from spillover.kernels import cache
 from spillover.kernels.build import KERNELS
+from spillover.kernels.cache import files_behind
 
 FOLDER = Path(kernels.__file__).parent
 MACHINERY = {"__init__", "announce", "build", "cache"}
@@ -22,9 +24,10 @@ def functions(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_file_of_kernels_imports_nothing_compiled(path):
-    """Numba's cache looks at one file: a kernel that calls into another would go stale."""
-    allowed = {"math", "typing", "numpy", "numba", "spillover.kernels.build"}
+def test_a_file_of_kernels_imports_nothing_that_its_cache_does_not_know(path):
+    """Numba's cache looks at one file, and `cache.own_folder` at those that it imports in this form."""
+    allowed = {"math", "typing", "numpy", "numba", "numba.extending", "llvmlite", "spillover.kernels.build"}
+    allowed |= {f"spillover.kernels.{name}" for name in files_behind(path.stem)}
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             assert {alias.name for alias in node.names} <= allowed
@@ -52,6 +55,23 @@ def test_every_kernel_is_known_by_its_file():
 def test_a_kernel_that_does_not_exist():
     with pytest.raises(AttributeError, match=r"spillover\.kernels.*no_such_kernel"):
         _ = kernels.no_such_kernel
+
+
+def test_the_files_behind_a_file():
+    assert files_behind("world") == {"world"}
+    assert files_behind("rounds") == {"rounds", "averages", "drawing", "gram", "graph", "world"}
+
+
+def test_kernels_that_call_other_files_are_kept_apart_by_what_is_in_those(tmp_path, monkeypatch):
+    assert cache.own_folder(tmp_path, "world") == tmp_path
+    before = cache.own_folder(tmp_path, "rounds")
+    assert before.parent == tmp_path
+    assert before.name.startswith("rounds-")
+    source = cache.source_of
+    monkeypatch.setattr(cache, "source_of", lambda file: source(file) + b"#" * (file == "gram"))
+    assert cache.own_folder.__wrapped__(tmp_path, "rounds") != before
+    monkeypatch.setattr(cache, "source_of", lambda file: source(file) + b"#" * (file == "rounds"))
+    assert cache.own_folder.__wrapped__(tmp_path, "rounds") == before  # Numba itself sees that
 
 
 LOADING = "from spillover import kernels; kernels.play; kernels.squared_error"

@@ -12,6 +12,7 @@ import pytest
 
 import spillover as sp
 from spillover.journal import STEPS_BETWEEN_COPIES, Journal
+from spillover.policies.compact import CompactMeans
 from tests.live.learners import LIVE, content, learner_of, live, outcome
 from tests.recorder import Recorder
 
@@ -138,23 +139,24 @@ def test_a_call_that_is_refused_changes_nothing():
         assert content(learner) == before
 
 
-def test_a_second_ctrl_c_while_the_first_is_undone(monkeypatch):
-    learner = learner_of("ndc-sem")
+@pytest.mark.parametrize(("name", "kind"), [("switching-sem", Journal), ("ndc-sem", CompactMeans)])
+def test_a_second_ctrl_c_while_the_first_is_undone(name, kind, monkeypatch):
+    learner = learner_of(name)
     live(learner, 12)
     number, before = learner.pending[0], content(learner)
-    undo, presses = Journal.back_to, iter(range(2))
+    undo, presses = kind.back_to, iter(range(2))
 
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    def back_to(journal, mark):
+    def back_to(running, mark):
         for _ in presses:
             raise KeyboardInterrupt
         monkeypatch.undo()
-        undo(journal, mark)
+        undo(running, mark)
 
-    monkeypatch.setattr(Journal, "back_to", back_to)
-    monkeypatch.setattr(sp.NDCSEM, "solve", interrupt)  # at the end of an update
+    monkeypatch.setattr(kind, "back_to", back_to)
+    monkeypatch.setattr(sp.Learner, "end", interrupt)  # after the update
     with pytest.raises(KeyboardInterrupt):
         learner.report(number, z=np.zeros(4), y=np.zeros(4))
     assert content(learner) == before

@@ -12,6 +12,7 @@ from spillover.testing import check_policy
 from spillover.testing.policies import POLICY_CHECKS, check_edge_shapes
 from spillover.testing.trial import Trial
 from tests.testing.sound import SMALL, Greedy, GreedyState, Sound, SoundAndOpen
+from tests.testing.test_broken_stretches import StopsTheClock
 
 
 @dataclass(kw_only=True)
@@ -462,6 +463,7 @@ BROKEN_POLICIES = [
     (OptimisticInOneUnit, "check_units", "with rewards and ranges times 1024 it decides differently"),
     (ExplainsInOneUnit, "check_units", r"divided by that, differ: mean\[0, 0\] is"),
     (CatchesUpTooFast, "check_catch_up", r"counts\[\d\] is .* against"),
+    (StopsTheClock, "check_stretches", r"stretches of rounds with batch \(\) and .* differ .*state.clock"),
     (ForgetsToLook, "check_parts", "after update in round .* there is NaN in sums"),
     (NeedsTwoArms, "check_edge_shapes", "with one arm, batch .*IndexError"),
     (NeedsAnArmToSpare, "check_edge_shapes", "with a budget for all arms, batch .*ValueError"),

@@ -14,6 +14,7 @@ from spillover.testing import check_delay, check_environment
 from spillover.testing.delays import DELAY_CHECKS
 from spillover.testing.environments import ENVIRONMENT_CHECKS
 from tests.testing.sound import SMALL
+from tests.testing.test_broken_stretches import one_match_more
 
 
 def world_with(fields_of_world: dict[str, Any] | None = None, **methods: Any) -> Callable[[], Any]:
@@ -167,6 +168,7 @@ BROKEN_ENVIRONMENTS = [
         "check_outcomes",
         "y shows more than the payoff",
     ),
+    (world_with(score_rounds=one_match_more), "check_course", "score_rounds differs from expected, best and matches"),
     (world_with(expected=refuse_axes), "check_leading_axes", "raised ValueError: too many axes"),
     (world_with(expected=average_over_axes), "check_leading_axes", r"decision \(0, 0\) of a \(2, 3\) array"),
 ]

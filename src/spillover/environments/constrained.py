@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from spillover.constraints import check_constraints
-from spillover.contracts import ScoredWorld, require_contextual
+from spillover.contracts import ForeseeableWorld, ScoredWorld, require_contextual, score_each
 from spillover.rng import Rng
 from spillover.set_search import best_set, check_feasible
-from spillover.types import Array, Batch, BoolArray, IntArray, Outcome, Problem
+from spillover.types import Array, Batch, BoolArray, Course, IntArray, Outcome, Problem, Scored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +68,12 @@ class ConstrainedWorld:
 
     def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
         return self.world.play(t, x, rng)
+
+    def course(self, first: int, last: int, rng: Rng) -> Course | None:
+        return self.world.course(first, last, rng) if isinstance(self.world, ForeseeableWorld) else None
+
+    def score_rounds(self, first: int, x: BoolArray) -> Scored:
+        return score_each(self, first, x)
 
     def adjacency(self, t: int) -> Array:
         return self.world.adjacency(t)

@@ -17,6 +17,8 @@ LARGEST_CAUSE = 4.0  # the hidden cause is a standard normal cut off here, so th
 class Surroundings:
     """Drawn once for each replication, except the hidden cause, which is drawn in every round.
 
+    A round t may be an array of rounds: their axis then comes after those of the batch.
+
     The equation of arm i gets baseline + on_baseline' c + loading h, its reward on_effect' c (see `SEMWorld.means`) and
     loading h, where c is the context and h the hidden cause of the round.
     """
@@ -45,22 +47,23 @@ class Surroundings:
     def confounds(self) -> bool:
         return bool(self.loading.any())
 
-    def context(self, t: int) -> Array:
+    def context(self, t: Any) -> Array:
         """(*batch, k): of round t, from 1; after the last round of the table that of the last one."""
-        return self.table[..., min(t, self.table.shape[-2]) - 1, :]
+        return self.table[..., np.minimum(t, self.table.shape[-2]) - 1, :]
 
-    def added_effect(self, t: int) -> Array:
+    def added_effect(self, t: Any) -> Array:
         """(*batch, n): what context adds to each arm's mean reward in round t."""
-        return np.asarray(np.vecdot(self.on_effect, self.context(t)[..., None, :]))
+        return np.asarray(np.vecdot(for_rounds(t, self.on_effect, 2), self.context(t)[..., None, :]))
 
-    def without_decision(self, t: int) -> Array:
+    def without_decision(self, t: Any) -> Array:
         """(*batch, n): what each equation has in round t if nothing is chosen, without noise."""
-        return np.asarray(self.baseline + np.vecdot(self.on_baseline, self.context(t)[..., None, :]))
+        moved = np.vecdot(for_rounds(t, self.on_baseline, 2), self.context(t)[..., None, :])
+        return np.asarray(for_rounds(t, self.baseline, 1) + moved)
 
-    def hidden_cause(self, t: int, rng: Rng) -> Array:
+    def hidden_cause(self, t: Any, rng: Rng) -> Array:
         """(*batch, n): what the hidden cause of round t adds to an arm's reward, and to its equation."""
         drawn = rng.at(Purpose.SURROUNDINGS, t).normal(1)
-        return np.asarray(self.loading * np.clip(drawn, -LARGEST_CAUSE, LARGEST_CAUSE))
+        return np.asarray(for_rounds(t, self.loading, 1) * np.clip(drawn, -LARGEST_CAUSE, LARGEST_CAUSE))
 
     def of_arms(self, order: list[int]) -> "Surroundings":
         """The same surroundings with the arms in another order."""
@@ -71,6 +74,11 @@ class Surroundings:
         """The same surroundings for every replication of a batch."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         return replace(self, **{name: np.broadcast_to(v, (*batch, *v.shape)) for name, v in given.items()})
+
+
+def for_rounds(t: Any, given: Array, core: int) -> Array:
+    """Values of a batch for round t, or for many rounds t: the axis of the rounds comes before the `core` last axes."""
+    return given if np.ndim(t) == 0 else np.expand_dims(given, -core - 1)
 
 
 def draw_surroundings(

@@ -1,6 +1,5 @@
 """A drawn world of the structural equation model (eqs. 1-5), for any batch of replications."""
 
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -8,14 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
-from spillover.environments.surroundings import LARGEST_CAUSE, Surroundings
-from spillover.rng import Rng
-from spillover.types import Array, BoolArray, IntArray, Outcome, Problem
+from spillover.contracts import score_each
+from spillover.environments.surroundings import LARGEST_CAUSE, Surroundings, for_rounds
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, BoolArray, Course, IntArray, Outcome, Problem, Scored
 
 LAWS = ("bernoulli", "beta", "pareto")
 TAIL, LARGEST_DRAW = 1.5, 30.0  # of Pareto rewards: the exponent, and the largest multiple of the smallest one
 MEAN_DRAW = TAIL / (TAIL - 1.0) * (1.0 - LARGEST_DRAW ** (1.0 - TAIL)) / (1.0 - LARGEST_DRAW**-TAIL)
 LARGEST_PARETO = LARGEST_DRAW / MEAN_DRAW  # of an arm with mean 1
+NOTHING = np.zeros(1)  # stands for noise or a baseline that a world does not have
+# what stands behind `course` and `score_rounds`, for a round or for an array of them
+DRAWN = {"rewards", "means", "in_context", "effectiveness", "period", "graph_period", "exogenous"}
+SCORED = {"expected", "best", "matches", "optimum", "optimum_for", "best_set", "scores", "weights"}
 
 
 class Optimum(NamedTuple):
@@ -34,6 +38,8 @@ class SEMWorld:
 
     x may have further batch axes before those of the world: all cells of a grid meet the same world. Expected payoffs
     are those of the decision, in the context of the round: the baseline is not part of them.
+
+    A round t may be an array of rounds wherever its type is Any: their axis then comes after those of the batch.
     """
 
     graphs: Array  # (*batch, graph periods, n, n): adjacency matrices
@@ -53,6 +59,21 @@ class SEMWorld:
     observes: str = "both"  # what is seen of an outcome, see `Problem`
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
+    def __init_subclass__(cls) -> None:
+        """A class with its own `rewards` or the like draws round by round, unless it says `course = SEMWorld.course`.
+
+        What one with its own `play` brings cannot be told in advance. One with its own `best` or the like is measured
+        round by round, unless it says `score_rounds = SEMWorld.score_rounds`.
+        """
+        super().__init_subclass__()
+        own = cls.__dict__.keys()
+        if "course" not in own and "play" in own:
+            cls.course = SEMWorld.no_course  # type: ignore[method-assign]
+        elif "course" not in own and DRAWN & own:
+            cls.course = SEMWorld.course_by_rounds  # type: ignore[method-assign]
+        if "score_rounds" not in own and (DRAWN | SCORED) & own:
+            cls.score_rounds = score_each  # type: ignore[method-assign, assignment]
+
     @cached_property
     def spread(self) -> Array:
         """(I - A)^-1 of every graph period."""
@@ -62,6 +83,11 @@ class SEMWorld:
     def total(self) -> Array:
         """(I - A)^-1 F of every graph period."""
         return self.spread * self.gain[..., None, None, :]
+
+    @cached_property
+    def weights_of_graphs(self) -> Array:
+        """1'(I - A)^-1 F of every graph period."""
+        return np.asarray(self.total.sum(axis=-2))
 
     @cached_property
     def problem(self) -> Problem:
@@ -84,19 +110,24 @@ class SEMWorld:
         """The largest reward that an arm can have."""
         return LARGEST_PARETO if self.law == "pareto" else 1.0
 
-    def period(self, t: int) -> int:
-        """Which stationary period round t (from 1) is in."""
-        return bisect_right(self.changes, t)
+    @cached_property
+    def ends(self) -> IntArray:
+        """The first rounds of all periods, and the round after the last one."""
+        return np.array((1, *self.changes, self.horizon + 1))
 
-    def graph_period(self, t: int) -> int:
-        return bisect_right(self.graph_changes, t)
+    def period(self, t: Any) -> Any:
+        """Which stationary period round t (from 1) is in."""
+        return self.ends[1:-1].searchsorted(t, side="right")
+
+    def graph_period(self, t: Any) -> Any:
+        return np.array(self.graph_changes, np.int64).searchsorted(t, side="right")
 
     def adjacency(self, t: int) -> Array:
         return self.graphs[..., self.graph_period(t), :, :]
 
-    def weights(self, t: int) -> Array:
+    def weights(self, t: Any) -> Array:
         """w = 1'(I - A)^-1 F."""
-        return np.asarray(self.total[..., self.graph_period(t), :, :].sum(axis=-2))
+        return self.weights_of_graphs[..., self.graph_period(t), :]
 
     def context(self, t: int) -> Array | None:
         """The context of round t, (*batch, k); None without context."""
@@ -108,29 +139,29 @@ class SEMWorld:
         """Whether the means depend on the context."""
         return self.surroundings is not None and self.surroundings.moves_effects
 
-    def means(self, t: int) -> Array:
+    def means(self, t: Any) -> Array:
         """The mean rewards in round t, in its context."""
         return self.in_context(t, self.effectiveness(t))
 
-    def in_context(self, t: int, level: Array) -> Array:
+    def in_context(self, t: Any, level: Array) -> Array:
         """Mean rewards in the context of round t, from those without context."""
         if not self.moved_by_context or self.surroundings is None:
             return level
         return np.clip(level + self.surroundings.added_effect(t), 0.0, 1.0)
 
-    def effectiveness(self, t: int) -> Array:
+    def effectiveness(self, t: Any) -> Array:
         """beta_t: constant in a period, or along half a cosine from one level to the next; without context."""
         k = self.period(t)
         if not self.smooth:
-            return self.levels[..., k, :]
-        ends = (1, *self.changes, self.horizon + 1)
-        part = (t - ends[k]) / (ends[k + 1] - ends[k])
-        share = (1.0 - np.cos(np.pi * part)) / 2.0
+            same = np.ndim(t) > 0 and k[0] == k[-1]  # rounds of one period: they share its level
+            return self.levels[..., k[:1] if same else k, :]
+        part = (t - self.ends[k]) / (self.ends[k + 1] - self.ends[k])
+        share = np.asarray((1.0 - np.cos(np.pi * part)) / 2.0)[..., None]
         return np.asarray((1.0 - share) * self.levels[..., k, :] + share * self.levels[..., k + 1, :])
 
-    def scores(self, t: int, as_of: int) -> Array:
+    def scores(self, t: Any, as_of: Any) -> Array:
         """Expected payoff of each arm in the context of round t, with the graph and effectiveness of round `as_of`."""
-        means = self.means(t) if as_of == t else self.in_context(t, self.effectiveness(as_of))
+        means = self.means(t) if as_of is t else self.in_context(t, self.effectiveness(as_of))
         return np.asarray(self.weights(as_of) * means)
 
     def best_set(self, scores: Array) -> BoolArray:
@@ -140,19 +171,25 @@ class SEMWorld:
         np.put_along_axis(best, order[..., : self.budget], True, axis=-1)
         return best & (scores > 0)
 
-    def optimum(self, t: int) -> "Optimum":
-        every_round_differs = self.smooth or self.moved_by_context
-        key = t if every_round_differs else (self.period(t), self.graph_period(t))
+    @property
+    def every_round_differs(self) -> bool:
+        """Whether expected payoffs change from round to round, and not only from period to period."""
+        return self.smooth or self.moved_by_context
+
+    def optimum(self, t: int) -> Optimum:
+        key = t if self.every_round_differs else (self.period(t), self.graph_period(t))
         if key not in self.cache:
-            if every_round_differs:
+            if self.every_round_differs:
                 self.cache.clear()  # so only the last is worth keeping
-            scores = self.scores(t, t)
-            best = self.best_set(scores)
-            lowest = np.min(scores, axis=-1, where=best, initial=np.inf)[..., None]
-            tied = bool((~best & (scores == lowest)).any())
-            self.cache[key] = Optimum(scores, best, lowest, tied, np.vecdot(scores, best))
+            self.cache[key] = self.optimum_for(self.scores(t, t))
         found: Optimum = self.cache[key]
         return found
+
+    def optimum_for(self, scores: Array) -> Optimum:
+        best = self.best_set(scores)
+        lowest = np.min(scores, axis=-1, where=best, initial=np.inf)[..., None]
+        tied = bool((~best & (scores == lowest)).any())
+        return Optimum(scores, best, lowest, tied, np.vecdot(scores, best))
 
     def expected(self, t: int, x: BoolArray) -> Array:
         optimum = self.optimum(t)
@@ -162,18 +199,33 @@ class SEMWorld:
         return self.optimum(t).best
 
     def matches(self, t: int, x: BoolArray) -> IntArray:
-        scores, best, lowest, tied, _ = self.optimum(t)
-        if not tied:
-            return np.asarray(np.vecdot(best.view(np.int8), x, dtype=np.int64))
-        level = scores == lowest
-        above = (x & (scores > lowest)).sum(axis=-1)
-        return np.asarray(above + np.minimum((x & level).sum(axis=-1), (best & level).sum(axis=-1)))
+        return matches_with(self.optimum(t), x)
 
-    def rewards(self, t: int, rng: Rng) -> Array:
+    def score_rounds(self, first: int, x: BoolArray) -> Scored:
+        """`expected`, `best` and `matches` of all rounds of a period in one go, or of all rounds if each differs."""
+        end = first + x.shape[-2]
+        if self.every_round_differs:
+            starts = [first]
+        else:
+            starts = sorted({first} | {t for t in (*self.changes, *self.graph_changes) if first < t < end})
+        parts = []
+        for start, stop in zip(starts, [*starts[1:], end], strict=True):
+            rounds = np.arange(start, stop)
+            if self.every_round_differs:
+                optimum = self.optimum_for(self.scores(rounds, rounds))
+            else:
+                optimum = for_all_rounds(self.optimum(start))
+            chosen = x[..., start - first : stop - first, :]
+            regret = optimum.value - np.vecdot(optimum.scores, chosen)
+            possible = np.broadcast_to(optimum.best.sum(axis=-1), (*self.gain.shape[:-1], len(rounds)))
+            parts.append(Scored(regret, matches_with(optimum, chosen), possible))
+        return Scored(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
+
+    def rewards(self, t: Any, rng: Rng) -> Array:
         """b_t: the instantaneous rewards of all arms."""
         means = self.means(t)
         if self.law == "bernoulli":
-            return (rng.uniform(means.shape[-1]) < means).astype(float)
+            return rng.bernoulli(means)
         if self.law == "pareto":
             below = 1.0 - LARGEST_DRAW**-TAIL
             return np.asarray(means / MEAN_DRAW * (1.0 - below * rng.uniform(means.shape[-1])) ** (-1.0 / TAIL))
@@ -183,18 +235,61 @@ class SEMWorld:
         )
         return np.where(means <= 0, 0.0, np.where(means >= 1, 1.0, draws))
 
-    def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
-        k, around = self.graph_period(t), self.surroundings
-        rewards = self.rewards(t, rng)
+    def exogenous(self, t: Any, k: int, rng: Rng) -> Course:
+        """What round t, with the graph of period k, brings whatever is chosen; or many rounds t with that graph."""
+        around, spread = self.surroundings, for_rounds(t, self.spread[..., k, :, :], 2)
+        rewards, noise, baseline = self.rewards(t, rng), NOTHING, NOTHING
         hidden = around.hidden_cause(t, rng) if around is not None and around.confounds else 0.0
-        z, y = kernels.play(self.total[..., k, :, :], rewards + hidden, x)
         if self.noise > 0:
-            shocks = self.noise * rng.normal(x.shape[-1])
-            y = y + np.matmul(self.spread[..., k, :, :], shocks[..., None])[..., 0]
+            shocks = self.noise * rng.normal(rewards.shape[-1])
+            noise = np.matmul(spread, shocks[..., None])[..., 0]
         if around is not None:
             own = around.without_decision(t) + hidden
-            y = y + np.matmul(self.spread[..., k, :, :], own[..., None])[..., 0]
+            baseline = np.matmul(spread, own[..., None])[..., 0]
+            rewards = rewards + hidden
+        return Course(self.total[..., k, :, :], rewards, noise, baseline)
+
+    def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
+        total, rewards, noise, baseline = self.exogenous(t, self.graph_period(t), rng)
+        z, y = kernels.play(total, rewards, x)
+        for added in (noise, baseline):
+            if added is not NOTHING:
+                y = y + added
         return observed(Outcome(z, y, self.context(t)), self.observes)
+
+    def course(self, first: int, last: int, rng: Rng) -> Course | None:
+        if self.observes != "both":
+            return None
+        rounds = np.arange(first, last + 1)
+        return self.exogenous(rounds, self.graph_period(first), rng.over(Purpose.WORLD, rounds))
+
+    def course_by_rounds(self, first: int, last: int, rng: Rng) -> Course | None:
+        """`course`, from one draw after another."""
+        if self.observes != "both":
+            return None
+        k = self.graph_period(first)
+        drawn = [self.exogenous(t, k, rng.at(Purpose.WORLD, t)) for t in range(first, last + 1)]
+        rewards, noise, baseline = (np.stack(parts, axis=-2) for parts in list(zip(*drawn, strict=True))[1:])
+        return Course(drawn[0].total, rewards, noise, baseline)
+
+    def no_course(self, first: int, last: int, rng: Rng) -> None:
+        """`course` of a world that cannot tell."""
+
+
+def matches_with(optimum: Optimum, x: BoolArray) -> IntArray:
+    """How many of the chosen arms belong to an optimal decision; if there are several, to the closest one."""
+    scores, best, lowest, tied, _ = optimum
+    if not tied:
+        return np.asarray(np.vecdot(best.view(np.int8), x, dtype=np.int64))
+    level = scores == lowest
+    above = (x & (scores > lowest)).sum(axis=-1)
+    return np.asarray(above + np.minimum((x & level).sum(axis=-1), (best & level).sum(axis=-1)))
+
+
+def for_all_rounds(optimum: Optimum) -> Optimum:
+    """An optimum with an axis for rounds that share it."""
+    scores, best, lowest, tied, value = optimum
+    return Optimum(scores[..., None, :], best[..., None, :], lowest[..., None, :], tied, value[..., None])
 
 
 def observed(outcome: Outcome, observes: str) -> Outcome:

@@ -7,6 +7,8 @@ import numpy as np
 
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
+LEARNING = {"absorb", "absorb_expected", "solve", "remember", "judge"}  # what the compiled form stands for
+
 
 class GraphErrors(NamedTuple):
     """What a learner knows of the errors of its estimates, and of the outcomes without any decision."""
@@ -22,6 +24,19 @@ def largest_reward(problem: Problem) -> Array:
     return np.asarray(np.abs(np.asarray(problem.reward_range, float)).max(axis=-1))
 
 
+class GraphParts(NamedTuple):
+    """The arrays of a graph that `kernels.play_rounds` rewrites, if the learner `fuses`."""
+
+    weights: Array  # (*batch, n)
+    gram: Array  # (*batch, n, n) and so on, as in `sparse.Graph`
+    residual: Array
+    adjacency: Array
+    pressure: Array
+    penalty: Array
+    bound: Array
+    acyclic: BoolArray
+
+
 class GraphLearner(ABC):
     """Learns the graph from outcomes; a frozen dataclass that holds hyperparameters only.
 
@@ -29,6 +44,12 @@ class GraphLearner(ABC):
     `solve` are required; everything else has a default. `absorb`, `solve` and `forget` may rewrite the arrays of the
     given state.
     """
+
+    def __init_subclass__(cls) -> None:
+        """A class with its own `absorb` and so on is played by them, unless it has its own `parts` too."""
+        super().__init_subclass__()
+        if LEARNING & cls.__dict__.keys() and "parts" not in cls.__dict__:
+            cls.fuses = False  # type: ignore[method-assign, assignment]
 
     @abstractmethod
     def init(self, problem: Problem, batch: Batch = ()) -> Any:
@@ -79,7 +100,16 @@ class GraphLearner(ABC):
         """Hyperparameters that may be arrays and then broadcast over the batch."""
         return ()
 
+    @property
+    def fuses(self) -> bool:
+        """Whether `absorb` and `solve` are those of `kernels.play_rounds`, on the arrays that `parts` returns."""
+        return False
+
     # --- optional: what it can do -------------------------------------------------------------------------------
+
+    def parts(self, graph: Any) -> GraphParts:
+        """The arrays for `kernels.play_rounds`; only called if the learner `fuses`."""
+        raise NotImplementedError(f"graph = {self!r}: must implement parts(graph) if it fuses")
 
     def absorb_rounds(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Any:
         """`absorb` for many rounds of one history, in order along the first axis of all arguments."""

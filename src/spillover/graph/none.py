@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillover.graph.learner import GraphLearner
+from spillover.graph.learner import GraphLearner, GraphParts
 from spillover.types import Array, Batch, BoolArray, Constant, IntArray, Problem
 
 
@@ -21,6 +21,7 @@ class NoGraph(GraphLearner):
     """Learns no graph: all weights are 1."""
 
     deferrable = True
+    fuses = True
     learns = False
 
     def init(self, problem: Problem, batch: Batch = ()) -> EmptyGraph:
@@ -39,3 +40,7 @@ class NoGraph(GraphLearner):
 
     def solve(self, graph: EmptyGraph) -> EmptyGraph:
         return graph
+
+    def parts(self, graph: EmptyGraph) -> GraphParts:
+        weights, idle = graph.weights, graph.adjacency  # nothing but the weights is used
+        return GraphParts(weights, idle, idle, idle, weights, idle, np.array(np.inf), np.array(True))

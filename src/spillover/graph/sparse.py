@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.graph.learner import GraphLearner, largest_reward
+from spillover.graph.learner import GraphLearner, GraphParts, largest_reward
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
 
@@ -50,6 +50,7 @@ class SparseGraph(GraphLearner):
     signed: bool = False
 
     deferrable = True
+    fuses = True
     grids = ("sparsity",)
 
     def __post_init__(self) -> None:
@@ -103,6 +104,10 @@ class SparseGraph(GraphLearner):
             graph.acyclic,
         )
         return graph
+
+    def parts(self, graph: Graph) -> GraphParts:
+        gram, residual, adjacency, pressure, weights, penalty, bound, acyclic = graph
+        return GraphParts(weights, gram, residual, adjacency, pressure, penalty, bound, acyclic)
 
     def gram(self, graph: Graph) -> Array:
         return graph.gram

@@ -1,14 +1,16 @@
 """Every compiled line of the package, in files by concern.
 
-No compiled call crosses a file, because Numba's on-disk cache checks only the file of the function that it compiles:
-after an edit the kernels of that file are compiled again, and no others. Kernels are NumPy generalised ufuncs: the
-layout string lists the core dimensions, any leading axes are the batch. Kernels trust their input; callers check it.
+After an edit the kernels of that file are compiled again, and those of the files that import it. Numba's on-disk cache
+checks only the file of the function that it compiles; `cache.own_folder` sees to the others. Kernels are NumPy
+generalised ufuncs: the layout string lists the core dimensions, any leading axes are the batch. Kernels trust their
+input; callers check it.
 """
 
 import numpy as np
 
 from spillover.kernels import (  # noqa: F401  # so that every kernel is declared
     averages,
+    compact,
     detection,
     discounts,
     drawing,
@@ -25,6 +27,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     kclass,
     payoff,
     regression,
+    rounds,
     sets,
     shocks,
     silences,
@@ -35,6 +38,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
 )
 from spillover.kernels.announce import silence
 from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
+from spillover.kernels.rounds import NO_GRAPH, SIGNED, UNSIGNED
 from spillover.kernels.sets import SUM_ROUNDING
 from spillover.kernels.world import FINE, IMPOSSIBLE_AGE, LARGEST_OUTCOME, NOT_FINITE, NOT_PLAYED, OUT_OF_RANGE
 
@@ -44,8 +48,11 @@ __all__ = [
     "LARGEST_OUTCOME",
     "NOT_FINITE",
     "NOT_PLAYED",
+    "NO_GRAPH",
     "OUT_OF_RANGE",
+    "SIGNED",
     "SUM_ROUNDING",
+    "UNSIGNED",
     "compile_all",
     "preload_numba",
     "silence",

@@ -3,12 +3,52 @@
 import math
 from typing import Final
 
-from numba import boolean, float64, int64
+from numba import boolean, float64, int64, njit
 
 from spillover.kernels.build import gufunc
 
 # An arm whose bonus is so many times the width of the reward range is forgotten: it counts as never observed.
 FORGOTTEN: Final = 1e6
+LARGEST_EXPONENT: Final = 700.0
+
+
+@njit(inline="always")
+def power(powers, lag, log_discount):
+    """discount^lag; from a table of these numbers as far as it reaches."""
+    return powers[lag] if lag < powers.shape[0] else math.exp(lag * log_discount)
+
+
+@njit(inline="always")
+def growth(growths, lag, log_discount):
+    """discount^(-lag / 2), the growth of a bonus; from a table of these numbers as far as it reaches."""
+    return growths[lag] if lag < growths.shape[0] else math.exp(min(-0.5 * lag * log_discount, LARGEST_EXPONENT))
+
+
+@gufunc((float64, float64[:], float64[:], float64[:]), "(),(l)->(l),(l)")
+def discount_tables(discount, size, powers, growths):
+    """The tables of `power` and `growth`, as long as `size`."""
+    log_discount, none = math.log(discount), powers[:0]
+    for lag in range(powers.shape[0]):
+        powers[lag], growths[lag] = power(none, lag, log_discount), growth(none, lag, log_discount)
+
+
+@njit(inline="always")
+def add_rewards(sums, counts, stamps, x, z, played_at, log_discount, powers):
+    """Add the rewards of a round to each played arm's discounted sum and count."""
+    for i in range(x.shape[0]):
+        if x[i]:
+            lag = played_at - stamps[i]
+            if counts[i] == 0.0:
+                sums[i], counts[i], stamps[i] = z[i], 1.0, played_at
+            elif lag >= 0:
+                decay = power(powers, lag, log_discount)
+                sums[i] = sums[i] * decay + z[i]
+                counts[i] = counts[i] * decay + 1.0
+                stamps[i] = played_at
+            else:
+                decay = power(powers, -lag, log_discount)
+                sums[i] += decay * z[i]
+                counts[i] += decay
 
 
 @gufunc(
@@ -23,23 +63,24 @@ def discounted_arrival(sums, counts, stamps, x, z, played_at, discount, arrived,
     observation then depends only on when the action was taken, and a count never underflows.
     """
     taken[0] = arrived
-    if not arrived:
-        return
-    log_discount = math.log(discount)
-    for i in range(x.shape[0]):
-        if x[i]:
-            lag = played_at - stamps[i]
-            if counts[i] == 0.0:
-                sums[i], counts[i], stamps[i] = z[i], 1.0, played_at
-            elif lag >= 0:
-                decay = math.exp(lag * log_discount)
-                sums[i] = sums[i] * decay + z[i]
-                counts[i] = counts[i] * decay + 1.0
-                stamps[i] = played_at
-            else:
-                decay = math.exp(-lag * log_discount)
-                sums[i] += decay * z[i]
-                counts[i] += decay
+    if arrived:
+        add_rewards(sums, counts, stamps, x, z, played_at, math.log(discount), sums[:0])
+
+
+@njit(inline="always")
+def upper_bounds(sums, counts, stamps, now, clock, log_discount, width, unit, cap, range_width, growths, index):
+    """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`; range_width: that of mean / unit."""
+    largest = FORGOTTEN * range_width
+    width *= math.log(max(clock, 1.0))
+    for i in range(sums.shape[0]):
+        if counts[i] == 0.0:
+            index[i] = cap
+        else:
+            value = sums[i] / (counts[i] * unit)
+            if width > 0.0:
+                bonus = math.sqrt(width / counts[i]) * growth(growths, now - stamps[i], log_discount)
+                value = cap if bonus > largest else value + bonus
+            index[i] = min(value, cap)
 
 
 @gufunc(
@@ -51,19 +92,18 @@ def upper_index(sums, counts, stamps, now, clock, discount, width, unit, cap, re
 
     The index is `cap` for an arm that was never observed, or is forgotten.
     """
-    largest = FORGOTTEN * (reward_range[1] - reward_range[0])
+    range_width = reward_range[1] - reward_range[0]
     log_discount = math.log(discount)
-    width *= math.log(max(clock, 1.0))
-    for i in range(sums.shape[0]):
-        if counts[i] == 0.0:
-            index[i] = cap
-        else:
-            value = sums[i] / (counts[i] * unit)
-            if width > 0.0:
-                growth = math.exp(min(-0.5 * (now - stamps[i]) * log_discount, 700.0))
-                bonus = math.sqrt(width / counts[i]) * growth
-                value = cap if bonus > largest else value + bonus
-            index[i] = min(value, cap)
+    upper_bounds(sums, counts, stamps, now, clock, log_discount, width, unit, cap, range_width, sums[:0], index)
+
+
+@njit(inline="always")
+def add_pulls(pulls, stamps, x, played_at, log_discount, powers):
+    """Count the pulls of a round in each played arm's discounted number, as of its latest one (its stamp)."""
+    for i in range(x.shape[0]):
+        if x[i]:
+            pulls[i] = pulls[i] * power(powers, played_at - stamps[i], log_discount) + 1.0
+            stamps[i] = played_at
 
 
 @gufunc(
@@ -72,44 +112,28 @@ def upper_index(sums, counts, stamps, now, clock, discount, width, unit, cap, re
 )
 def count_pulls(pulls, stamps, x, played_at, discount, counted, stamped):
     """Each arm's discounted number of pulls, as of its latest one (its stamp)."""
-    log_discount = math.log(discount)
     for i in range(x.shape[0]):
         counted[i], stamped[i] = pulls[i], stamps[i]
-        if x[i]:
-            decay = math.exp((played_at - stamps[i]) * log_discount)
-            counted[i] = pulls[i] * decay + 1.0
-            stamped[i] = played_at
+    add_pulls(counted, stamped, x, played_at, math.log(discount), pulls[:0])
 
 
-@gufunc(
-    (
-        *(float64[:], float64[:], int64[:], float64[:], int64[:]),
-        *(int64, float64, float64, float64, float64[:], float64[:]),
-    ),
-    "(n),(n),(n),(n),(n),(),(),(),(),(r)->(n)",
-)
-def pending_index(sums, counts, stamps, pulls, latest, now, clock, discount, width, reward_range, index):
-    """mean + sqrt(width log(clock) / discounted pulls); the mean of an arm without outcomes is the top of the range.
-
-    The index is infinite for an arm that was never played, or is forgotten.
-    A pull counts whether or not its outcome has arrived. An outcome whose round was not recorded as played counts as
-    a pull too: the larger of the two numbers is used.
-    """
-    largest = FORGOTTEN * (reward_range[1] - reward_range[0])
-    log_discount = math.log(discount)
+@njit(inline="always")
+def pending_bounds(
+    sums, counts, stamps, pulls, latest, now, clock, log_discount, width, unit, low, high, growths, index
+):  # fmt: skip
+    """mean / unit + sqrt(width log(clock) / discounted pulls); low, high: the range of mean / unit."""
+    largest = FORGOTTEN * (high - low)
     width *= math.log(max(clock, 1.0))
     for i in range(sums.shape[0]):
         if counts[i] == 0.0 and pulls[i] == 0.0:
             index[i] = math.inf
             continue
-        value = sums[i] / counts[i] if counts[i] > 0.0 else reward_range[1]
+        value = sums[i] / unit / counts[i] if counts[i] > 0.0 else high
         if width > 0.0:
             bonus = math.inf
             if counts[i] > 0.0:
-                growth = math.exp(min(-0.5 * (now - stamps[i]) * log_discount, 700.0))
-                bonus = min(bonus, math.sqrt(width / counts[i]) * growth)
+                bonus = min(bonus, math.sqrt(width / counts[i]) * growth(growths, now - stamps[i], log_discount))
             if pulls[i] > 0.0:
-                growth = math.exp(min(-0.5 * (now - latest[i]) * log_discount, 700.0))
-                bonus = min(bonus, math.sqrt(width / pulls[i]) * growth)
+                bonus = min(bonus, math.sqrt(width / pulls[i]) * growth(growths, now - latest[i], log_discount))
             value = math.inf if bonus > largest else value + bonus
         index[i] = value

@@ -10,7 +10,7 @@ import numpy as np
 from numba import guvectorize
 
 from spillover.kernels.announce import Counter, announced
-from spillover.kernels.cache import cache_folder, compile_lock, numba_caches_in
+from spillover.kernels.cache import cache_folder, compile_lock, numba_caches_in, own_folder
 
 
 class Kernel(NamedTuple):
@@ -48,7 +48,7 @@ def build(name: str) -> np.ufunc:
     kernel, folder = KERNELS[name], cache_folder()
     if folder is None:
         return kernel.make(False)
-    with LOADING, compile_lock(folder, kernel.file), numba_caches_in(folder):
+    with LOADING, compile_lock(folder, kernel.file), numba_caches_in(own_folder(folder, kernel.file)):
         return kernel.make(True)
 
 

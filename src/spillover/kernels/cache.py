@@ -1,7 +1,9 @@
 """Where compiled kernels are stored, and the locks beside them."""
 
 import atexit
+import hashlib
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -15,6 +17,8 @@ from numba import config
 
 BESIDE_THE_SOURCE = Path(__file__).parent / "__pycache__"
 SECONDS_BETWEEN_TRIES = 0.01
+IMPORT = re.compile(r"^from spillover\.kernels\.(\w+) import", re.MULTILINE)
+MACHINERY = {"build"}  # declares kernels, but none of its code is compiled
 
 
 def cache_folder() -> Path | None:
@@ -93,6 +97,35 @@ def is_private(folder: Path, owner: int) -> bool:
     # Windows has neither owners nor modes here, but every user has a temporary folder
     closed = os.name == "nt" or (found.st_uid == owner and not found.st_mode & 0o077)
     return stat.S_ISDIR(found.st_mode) and closed
+
+
+@cache
+def own_folder(folder: Path, file: str) -> Path:
+    """The folder of the kernels of one file: a folder of its own if they call functions of other files.
+
+    Numba compiles a kernel again when its own file has changed, but knows nothing of other files. Therefore the name
+    of that folder has a hash of those.
+    """
+    others = sorted(files_behind(file) - {file})
+    if not others:
+        return folder
+    content = b"".join(source_of(other) for other in others)
+    return folder / f"{file}-{hashlib.sha256(content).hexdigest()[:16]}"
+
+
+def files_behind(file: str) -> set[str]:
+    """The file, and all files of kernels that it imports, directly or not."""
+    found, waiting = set(), {file}
+    while waiting:
+        found.add(one := waiting.pop())
+        waiting |= set(IMPORT.findall(source_of(one).decode())) - found - MACHINERY
+    return found
+
+
+@cache
+def source_of(file: str) -> bytes:
+    """The source of a file of kernels, as it was on the first call in this process."""
+    return Path(__file__).with_name(f"{file}.py").read_bytes()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Random numbers, and every kernel that draws them: compiled calls must not cross files.
+"""Random numbers, and every kernel that draws them.
 
 The generator is Philox4x64-10 (Salmon et al. 2011), the one behind numpy.random.Philox. A draw is addressed by key,
 call, round and purpose.
@@ -8,7 +8,9 @@ import math
 from typing import Final
 
 import numpy as np
+from llvmlite import ir
 from numba import boolean, float64, int64, njit, uint64
+from numba.extending import intrinsic
 
 from spillover.kernels.build import gufunc
 
@@ -16,20 +18,21 @@ MULTIPLIER_0: Final = np.uint64(0xD2E7470EE14C6C93)
 MULTIPLIER_1: Final = np.uint64(0xCA5A826395121157)
 WEYL_0: Final = np.uint64(0x9E3779B97F4A7C15)
 WEYL_1: Final = np.uint64(0xBB67AE8584CAA73B)
-LOW_HALF: Final = np.uint64(0xFFFFFFFF)
 HALF_BITS: Final = np.uint64(32)
 MANTISSA_SHIFT: Final = np.uint64(11)
 TO_UNIT: Final = 1.0 / 9007199254740992.0  # 2^-53
 
 
-@njit(inline="always")
-def high_word(a, b):
-    """Upper 64 bits of the 128-bit product."""
-    a_low, a_high = a & LOW_HALF, a >> HALF_BITS
-    b_low, b_high = b & LOW_HALF, b >> HALF_BITS
-    middle = a_high * b_low + ((a_low * b_low) >> HALF_BITS)
-    carry = a_low * b_high + (middle & LOW_HALF)
-    return a_high * b_high + (middle >> HALF_BITS) + (carry >> HALF_BITS)
+@intrinsic
+def high_word(typingctx, a, b):
+    """Upper 64 bits of the 128-bit product: one instruction, which Python has no name for."""
+
+    def build(context, builder, signature, arguments):
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(word, wide) for word in arguments))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    return uint64(uint64, uint64), build
 
 
 @njit
@@ -69,6 +72,16 @@ def uniform(key, call, at_round, purpose, size, out):
             out[start + 2] = to_unit(c)
         if start + 3 < n:
             out[start + 3] = to_unit(d)
+
+
+@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:]), "(k),(),(),(),(n)->(n)")
+def bernoulli(key, call, at_round, purpose, mean, out):
+    """1 with the given probabilities, otherwise 0: whether `uniform` draws are below them."""
+    n = out.shape[0]
+    for start in range(0, n, 4):
+        words = philox(uint64(start), call, at_round, purpose, key[0], key[1])
+        for i in range(start, min(start + 4, n)):
+            out[i] = 1.0 if to_unit(words[i - start]) < mean[i] else 0.0
 
 
 @njit(inline="always")
@@ -126,11 +139,13 @@ def beta(key, call, at_round, purpose, a, b, out):
         out[i] = 1.0 / (1.0 + math.exp(min(log_y - log_x, 700.0)))
 
 
-@gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
-def top_arms(scores, budget, key, call, at_round, purpose, x):
-    """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random."""
+@njit(inline="always")
+def take_top(scores, budget, key, call, at_round, purpose, best, x):
+    """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random.
+
+    best: room for `budget` scores.
+    """
     n = scores.shape[0]
-    best = np.empty(budget)
     held = 0
     for i in range(n):  # best[:held] is kept sorted, highest first
         score = scores[i]
@@ -160,6 +175,12 @@ def top_arms(scores, budget, key, call, at_round, purpose, x):
             x[i] = take
             places -= take
             tied -= 1
+
+
+@gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
+def top_arms(scores, budget, key, call, at_round, purpose, x):
+    """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random."""
+    take_top(scores, budget, key, call, at_round, purpose, np.empty(budget), x)
 
 
 @gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")

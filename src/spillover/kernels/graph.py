@@ -23,13 +23,16 @@ MOST_POLISH: Final = 3
 RUNAWAY: Final = 1e2
 
 
-@njit
-def row_is_optimal(allowed, residual, row, penalty, pressure):
-    """Whether the optimality conditions of a row hold; no early exit, so that the loop vectorises."""
+@njit(inline="always")
+def row_is_optimal(allowed, residual, adjacency, penalty, pressure, i):
+    """Whether the optimality conditions of row i hold; no early exit, so that the loop vectorises.
+
+    Inlined by Numba: a call for each row would take longer than what it does.
+    """
     violations = 0
-    for j in range(row.shape[0]):
-        slack = residual[j] - penalty[j] - pressure
-        violations += (slack > allowed[j]) | ((row[j] > 0.0) & (slack < -allowed[j]))
+    for j in range(allowed.shape[0]):
+        slack = residual[i, j] - penalty[i, j] - pressure
+        violations += (slack > allowed[j]) | ((adjacency[i, j] > 0.0) & (slack < -allowed[j]))
     return violations == 0
 
 
@@ -223,7 +226,7 @@ def solve_row(gram, residual, row, penalty, bound):
     return pressure
 
 
-@njit
+@njit(inline="always")
 def step_on_small_support(gram, residual, row, penalty, bound):
     """The closed-form minimiser for one or two causes, which most rows have; False if it does not apply.
 
@@ -264,7 +267,7 @@ def step_on_small_support(gram, residual, row, penalty, bound):
     return True
 
 
-@njit
+@njit(inline="always")
 def acyclic_weights(adjacency, weights):
     """w = 1' (I - A)^-1 for a strictly upper triangular A."""
     n = weights.shape[0]
@@ -314,6 +317,22 @@ FIT_LAYOUT: Final = "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()"
 FIT_WRITES: Final = ("residual", "adjacency", "pressure", "weights")
 
 
+@njit(inline="always")
+def set_tolerances(gram, allowed, entering):
+    """How far the optimality conditions of each column may be off before a row is solved again, and when it is."""
+    for j in range(gram.shape[0]):
+        allowed[j], entering[j] = RESOLVE_TOLERANCE * gram[j, j], ENTER * gram[j, j]
+
+
+@njit(inline="always")
+def solve_again(gram, residual, adjacency, penalty, bound, entering, i):
+    """Solve row i, whose optimality conditions no longer hold; returns the bound's multiplier."""
+    stepped = step_on_small_support(gram, residual[i], adjacency[i], penalty[i], bound)
+    if stepped and row_is_optimal(entering, residual, adjacency, penalty, 0.0, i):
+        return 0.0
+    return solve_row(gram, residual[i], adjacency[i], penalty[i], bound)
+
+
 @gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
 def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
     """Solve the rows whose optimality conditions no longer hold, and update the weights."""
@@ -321,33 +340,27 @@ def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, c
     n = weights.shape[0]
     tolerances = np.empty((2, n))
     allowed, entering = tolerances[0], tolerances[1]
-    for j in range(n):
-        allowed[j], entering[j] = RESOLVE_TOLERANCE * gram[j, j], ENTER * gram[j, j]
+    set_tolerances(gram, allowed, entering)
     for i in range(n):
-        if row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
-            continue
-        changed[0] = True
-        if step_on_small_support(gram, residual[i], adjacency[i], penalty[i], bound):
-            pressure[i] = 0.0
-            if row_is_optimal(entering, residual[i], adjacency[i], penalty[i], 0.0):
-                continue
-        pressure[i] = solve_row(gram, residual[i], adjacency[i], penalty[i], bound)
+        if not row_is_optimal(allowed, residual, adjacency, penalty, pressure[i], i):
+            changed[0] = True
+            pressure[i] = solve_again(gram, residual, adjacency, penalty, bound, entering, i)
     if changed[0]:
         update_weights(adjacency, weights, acyclic)
 
 
-@njit
-def signed_row_is_optimal(allowed, residual, row, penalty, pressure):
-    """Whether the optimality conditions hold for a row with entries of either sign."""
+@njit(inline="always")
+def signed_row_is_optimal(allowed, residual, adjacency, penalty, pressure, i):
+    """`row_is_optimal` for entries of either sign."""
     violations = 0
-    for j in range(row.shape[0]):
-        hold = penalty[j] + pressure
-        if row[j] > 0.0:
-            violations += abs(residual[j] - hold) > allowed[j]
-        elif row[j] < 0.0:
-            violations += abs(residual[j] + hold) > allowed[j]
+    for j in range(allowed.shape[0]):
+        hold = penalty[i, j] + pressure
+        if adjacency[i, j] > 0.0:
+            violations += abs(residual[i, j] - hold) > allowed[j]
+        elif adjacency[i, j] < 0.0:
+            violations += abs(residual[i, j] + hold) > allowed[j]
         else:
-            violations += abs(residual[j]) - hold > allowed[j]
+            violations += abs(residual[i, j]) - hold > allowed[j]
     return violations == 0
 
 
@@ -392,11 +405,11 @@ def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acy
     """`fit` for entries of either sign."""
     changed[0] = False
     n = weights.shape[0]
-    allowed = np.empty(n)
-    for j in range(n):
-        allowed[j] = RESOLVE_TOLERANCE * gram[j, j]
+    tolerances = np.empty((2, n))
+    set_tolerances(gram, tolerances[0], tolerances[1])
+    allowed = tolerances[0]
     for i in range(n):
-        if not signed_row_is_optimal(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
+        if not signed_row_is_optimal(allowed, residual, adjacency, penalty, pressure[i], i):
             changed[0] = True
             pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound)
     if changed[0]:

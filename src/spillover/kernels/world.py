@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from numba import boolean, float64, int64
+from numba import boolean, float64, int64, njit
 
 from spillover.kernels.build import gufunc
 
 
-@gufunc((float64[:, :], float64[:], boolean[:], float64[:], float64[:]), "(n,n),(n),(n)->(n),(n)")
-def play(total, b, x, z, y):
+@njit(inline="always")
+def spread_rewards(total, b, x, z, y):
     """z = diag(b) x and y = total z (eqs. 1 and 4), total = (I - A)^-1 F."""
-    n = b.shape[0]
+    n = x.shape[0]
     for i in range(n):
         z[i] = b[i] if x[i] else 0.0
         y[i] = 0.0
@@ -18,6 +18,12 @@ def play(total, b, x, z, y):
         if z[j] != 0.0:
             for i in range(n):
                 y[i] += total[i, j] * z[j]
+
+
+@gufunc((float64[:, :], float64[:], boolean[:], float64[:], float64[:]), "(n,n),(n),(n)->(n),(n)")
+def play(total, b, x, z, y):
+    """The outcome of a round, from the rewards b of all arms."""
+    spread_rewards(total, b, x, z, y)
 
 
 FINE: Final = 0
@@ -28,25 +34,26 @@ IMPOSSIBLE_AGE: Final = 4
 LARGEST_OUTCOME: Final = 1e40  # sums of products of six such numbers do not overflow
 
 
+@njit(inline="always")
+def fault_of(x, z, y, reward_range, age, rounds):
+    """The first thing wrong with the outcome of a round, as one of the codes above."""
+    if age < 0 or age >= rounds:
+        return IMPOSSIBLE_AGE
+    for i in range(x.shape[0]):
+        # not math.isfinite, which subtracts infinities and so leaves a floating-point warning
+        if not (abs(z[i]) <= LARGEST_OUTCOME and abs(y[i]) <= LARGEST_OUTCOME):
+            return NOT_FINITE
+        if z[i] != 0.0 and not x[i]:
+            return NOT_PLAYED
+        if x[i] and (z[i] < reward_range[0] or z[i] > reward_range[1]):
+            return OUT_OF_RANGE
+    return FINE
+
+
 @gufunc(
     (boolean[:], float64[:], float64[:], float64[:], boolean, int64, int64, int64[:]),
     "(n),(n),(n),(r),(),(),()->()",
 )
 def feedback_fault(x, z, y, reward_range, arrived, age, rounds, fault):
-    """The first thing wrong with a piece of feedback, as one of the codes above."""
-    fault[0] = FINE
-    if arrived:
-        if age < 0 or age >= rounds:
-            fault[0] = IMPOSSIBLE_AGE
-            return
-        for i in range(x.shape[0]):
-            # not math.isfinite, which subtracts infinities and so leaves a floating-point warning
-            if not (abs(z[i]) <= LARGEST_OUTCOME and abs(y[i]) <= LARGEST_OUTCOME):
-                fault[0] = NOT_FINITE
-                return
-            if z[i] != 0.0 and not x[i]:
-                fault[0] = NOT_PLAYED
-                return
-            if x[i] and (z[i] < reward_range[0] or z[i] > reward_range[1]):
-                fault[0] = OUT_OF_RANGE
-                return
+    """The first thing wrong with a piece of feedback; nothing is, where none has arrived."""
+    fault[0] = fault_of(x, z, y, reward_range, age, rounds) if arrived else FINE

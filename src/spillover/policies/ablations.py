@@ -43,6 +43,10 @@ class AblatedNDCSEM(NDCSEM):
     def order_free(self) -> bool:
         return self.delay_aware and self.graph.order_free
 
+    @property
+    def from_arrival(self) -> bool:
+        return not self.delay_aware
+
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
         state = super().init(problem, rng, batch)
         if self.designed_start:
@@ -57,3 +61,5 @@ class AblatedNDCSEM(NDCSEM):
         feedback = validate.feedback(feedback, state.averages.sums.shape, state.reward_range, state.rounds)
         learn(state.averages, feedback.x, feedback.z, state.rounds, self.discount, feedback.arrived)
         return state._replace(graph=self.absorb(state.graph, feedback, state.rounds - feedback.age))
+
+    play_stretch = NDCSEM.play_stretch

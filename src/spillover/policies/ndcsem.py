@@ -1,20 +1,16 @@
 """NDC-SEM (Algorithm 1): discounted upper confidence bounds on a causal graph learned from delayed feedback."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from spillover import validate
-from spillover.policies.averages import upper_index
-from spillover.policies.graph_policy import MeansOnGraph, MeansState, advance_round
-from spillover.policies.pending import count_pulls, empty_pulls, in_flight, pending_index
-from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, Problem
+from spillover.policies.bounded_means import Bonus, BoundedMeans
 
 
 @dataclass(frozen=True, kw_only=True)
-class NDCSEM(MeansOnGraph):
+class NDCSEM(BoundedMeans):
     """The policy of the paper. Feedback is discounted from the round of its action, not from its arrival.
 
     discount: gamma, in (0, 1): how fast the past fades. The bonus of an arm not played for k rounds grows as
@@ -53,38 +49,7 @@ class NDCSEM(MeansOnGraph):
         between = "a number strictly between 0 and 1"
         validate.number("discount", self.discount, between, low=0, high=1, open_ends=True)
 
-    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
-        state = super().init(problem, rng, batch)
-        return state._replace(pulls=empty_pulls(problem.n_arms, batch)) if self.pending else state
-
-    def index(self, state: MeansState) -> Array:
-        """E (eq. UCB): the discounted mean plus the bonus; +inf for arms never observed (`pending`: played)."""
-        known, unit = state.averages, self.reward_unit(state)
-        width = 4.0 * self.exploration * (state.budget + 1)
-        shared: dict[str, Any] = {"width": width, "discount": self.discount, "unit": unit}
-        if self.pending:
-            shared["reward_range"] = state.reward_range
-            return pending_index(known, state.pulls, state.rounds, state.clock, **shared)
-        shared["reward_range"] = state.reward_range / unit[..., None]
-        return upper_index(known, state.rounds, state.clock, **shared) * unit[..., None]
-
-    def played(self, state: MeansState, x: BoolArray) -> MeansState:
-        state = advance_round(state, x, self.discount)
-        if not self.pending:
-            return state
-        pulls = count_pulls(state.pulls, np.asarray(x, np.bool_), state.rounds, self.discount)
-        return state._replace(pulls=pulls)
-
-    def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:
-        if not self.pending or len(rounds.x) == 1:
-            return super().catch_up(state, rounds, first, rng)
-        pulls = state.pulls
-        for played_at, x in enumerate(rounds.x, int(state.rounds) + 1):
-            pulls = count_pulls(pulls, x, np.array(played_at), self.discount)
-        return super().catch_up(state, rounds, first, rng)._replace(pulls=pulls)
-
-    def explain(self, state: MeansState, rng: Rng) -> Explanation:
-        found = super().explain(state, rng)
-        if not self.pending:
-            return found
-        return replace(found, pending=in_flight(state.averages, state.pulls, state.rounds, self.discount))
+    @property
+    def bonus(self) -> Bonus:
+        """E (eq. UCB) is the discounted mean plus 2 sqrt(xi (s + 1) log(m) / M)."""
+        return Bonus(4.0 * self.exploration, self.pending)

@@ -35,26 +35,6 @@ def count_pulls(pulls: Pulls, x: BoolArray, played_at: IntArray, discount: Any) 
     return Pulls(*kernels.count_pulls(*pulls, x, played_at, discount))
 
 
-def pending_index(
-    known: Averages,
-    pulls: Pulls,
-    now: IntArray,
-    clock: Any,
-    *,
-    width: Any,
-    discount: Any,
-    reward_range: Array,
-    unit: Array,
-) -> Array:
-    """mean + unit sqrt(width log(clock) / pulls); +inf for an arm never played, or forgotten (as in `upper_index`).
-
-    The mean of an arm without outcomes is the top of the range.
-    """
-    scaled, ends = known._replace(sums=known.sums / unit[..., None]), reward_range / unit[..., None]
-    index = kernels.pending_index(*scaled, *pulls, now, clock, discount, width, ends)
-    return np.asarray(index * unit[..., None])
-
-
 def in_flight(known: Averages, pulls: Pulls, now: IntArray, discount: Any) -> Array:
     """The discounted pulls whose outcomes have not arrived, as of now."""
     played = pulls.counts * np.asarray(discount)[..., None] ** (now[..., None] - pulls.stamps)

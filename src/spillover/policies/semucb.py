@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 
-from spillover.policies.averages import upper_index
-from spillover.policies.graph_policy import MeansOnGraph, MeansState
-from spillover.types import Array
+from spillover.policies.bounded_means import Bonus, BoundedMeans
 
 
 @dataclass(frozen=True, kw_only=True)
-class SEMUCB(MeansOnGraph):
+class SEMUCB(BoundedMeans):
     """Undiscounted means of z plus sqrt((s+1) ln t / M_i), weighted by a learned graph.
 
     Initialisation and graph learning are those of NDC-SEM, whose index tends to this one at delay 0 and exploration
@@ -22,7 +20,6 @@ class SEMUCB(MeansOnGraph):
     True
     """
 
-    def index(self, state: MeansState) -> Array:
-        unit = self.reward_unit(state)
-        index = upper_index(state.averages, state.rounds, state.clock, width=state.budget + 1.0, unit=unit)
-        return index * unit[..., None]
+    @property
+    def bonus(self) -> Bonus:
+        return Bonus(1.0, in_range=False)

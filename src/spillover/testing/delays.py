@@ -7,6 +7,7 @@ import numpy as np
 from spillover.contracts import Delay
 from spillover.rng import Purpose, Rng
 from spillover.testing.shared import demand, demand_equal, rows_of, run_checks, type_name
+from spillover.testing.stretches import check_delay_rounds
 
 
 def check_delay(delay: Delay, *, seed: int = 0, rounds: int = 20, replications: int = 6) -> None:
@@ -51,4 +52,4 @@ def check_delay_rows(delay: Any, seed: int, rounds: int, replications: int) -> N
             demand_equal({"delay": alone}, {"delay": row}, broken, remedy)
 
 
-DELAY_CHECKS = (check_delay_values, check_delay_rows)
+DELAY_CHECKS = (check_delay_values, check_delay_rows, check_delay_rounds)

@@ -10,6 +10,7 @@ from spillover import validate
 from spillover.contracts import Environment, ScoredWorld, require_contextual
 from spillover.rng import Purpose, Rng
 from spillover.testing.shared import Arrays, demand, demand_equal, demand_frozen, random_sets, rows_of, run_checks
+from spillover.testing.stretches import check_course
 from spillover.types import Batch, BoolArray
 
 BATCH = (6,)
@@ -257,4 +258,5 @@ ENVIRONMENT_CHECKS = (
     check_context,
     check_expected,
     check_leading_axes,
+    check_course,
 )

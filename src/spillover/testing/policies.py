@@ -15,6 +15,7 @@ from spillover.rng import Purpose
 from spillover.simulation import problem_for, rounds
 from spillover.testing.order import check_catch_up, check_order
 from spillover.testing.shared import demand, demand_equal, demand_frozen, rows_of, run_checks, snapshot
+from spillover.testing.stretches import check_stretches
 from spillover.testing.trial import (
     SCATTERED,
     LoggedDelay,
@@ -267,6 +268,7 @@ POLICY_CHECKS = (
     check_override,
     check_order,
     check_catch_up,
+    check_stretches,
     check_explanation,
     check_units,
     check_parts,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -39,13 +40,15 @@ class WorldInUnits(SEMWorld):
 
     unit: float
 
+    course, score_rounds = SEMWorld.course, SEMWorld.score_rounds  # for arrays of rounds too
+
     @cached_property
     def problem(self) -> Problem:
         plain = super().problem
         return plain._replace(reward_range=(0.0, self.unit), overall_range=self.unit * plain.overall_range)
 
-    def scores(self, t: int, as_of: int) -> Array:
+    def scores(self, t: Any, as_of: Any) -> Array:
         return self.unit * super().scores(t, as_of)
 
-    def rewards(self, t: int, rng: Rng) -> Array:
+    def rewards(self, t: Any, rng: Rng) -> Array:
         return self.unit * super().rewards(t, rng)

@@ -1,0 +1,134 @@
+"""The base of NDC-SEM and SEM-UCB: means with an exploration bonus on a graph, compiled as a whole.
+
+The index is a mean plus a bonus of known form, so one kernel makes a decision, and one plays whole stretches of rounds.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import kernels
+from spillover.policies.compact import MOST_ARMS, CompactMeans
+from spillover.policies.graph_policy import MeansOnGraph, MeansState, advance_round
+from spillover.policies.pending import count_pulls, empty_pulls, in_flight
+from spillover.rng import Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
+
+LAGS = np.empty(2048)  # as many powers of a discount are stored in a table
+INDEX = {"index", "reward_unit"}
+
+
+class Bonus(NamedTuple):
+    """The bonus unit sqrt(width (s + 1) log(m) / M)."""
+
+    width: Any  # a number, or an array that broadcasts over the batch
+    pending: bool = False  # M counts pulls in flight too
+    in_range: bool = True  # an arm is forgotten if its bonus is a million times as wide as the range; or as 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedMeans(MeansOnGraph):
+    """Ranks arms by the weights of a learned graph times an upper bound of their means; a subclass has a `bonus`.
+
+    See `MeansOnGraph` for the rest. A subclass with its own `index` chooses by that, and is not compiled.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if INDEX & cls.__dict__.keys() and "select" not in cls.__dict__:
+            cls.select = MeansOnGraph.select  # type: ignore[method-assign]
+        if INDEX & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
+            cls.fuses = False  # type: ignore[method-assign, assignment]
+
+    @property
+    @abstractmethod
+    def bonus(self) -> Bonus:
+        """The exploration bonus."""
+
+    @property
+    def from_arrival(self) -> bool:
+        """Whether rewards are discounted from their arrival instead of the round of their action."""
+        return False
+
+    @property
+    def fuses(self) -> bool:
+        return bool(self.graph.fuses)
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
+        state = super().init(problem, rng, batch)
+        return state._replace(pulls=empty_pulls(problem.n_arms, batch)) if self.bonus.pending else state
+
+    @cached_property
+    def rules(self) -> IntArray:
+        """The settings of the kernels in `kernels/rounds.py`, in their order there."""
+        graph = kernels.NO_GRAPH if not self.graph.learns else kernels.SIGNED if self.graph.signed else kernels.UNSIGNED
+        return np.array([self.bonus.pending, self.bonus.in_range, self.from_arrival, graph])
+
+    def for_kernels(self, state: MeansState) -> tuple[Any, ...]:
+        """The first arguments of these kernels."""
+        averages, bonus = state.averages, self.bonus
+        pulls = state.pulls if bonus.pending else averages[1:]  # or anything of this shape
+        unit = 0.0 if self.unit is None else self.unit
+        known = state.rounds, state.clock, state.budget, state.reward_range
+        return *averages, *pulls, *known, self.discount, bonus.width, unit, self.rules
+
+    def index(self, state: MeansState) -> Array:
+        """The mean of each arm plus the bonus; +inf for an arm never observed (never played, if pulls count)."""
+        return np.asarray(kernels.means_index(*self.for_kernels(state)))
+
+    def select(self, state: MeansState, rng: Rng) -> Choice:
+        graph = state.graph
+        x = kernels.choose_by_means(*self.for_kernels(state), graph.weights, state.plan, *rng.address())
+        return Choice(np.asarray(x), memo=self.graph.remember(graph))
+
+    def played(self, state: MeansState, x: BoolArray) -> MeansState:
+        state = advance_round(state, x, self.discount)
+        if not self.bonus.pending:
+            return state
+        pulls = count_pulls(state.pulls, np.asarray(x, np.bool_), state.rounds, self.discount)
+        return state._replace(pulls=pulls)
+
+    def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:
+        if not self.bonus.pending or len(rounds.x) == 1:
+            return super().catch_up(state, rounds, first, rng)
+        pulls = state.pulls
+        for played_at, x in enumerate(rounds.x, int(state.rounds) + 1):
+            pulls = count_pulls(pulls, x, np.array(played_at), self.discount)
+        return super().catch_up(state, rounds, first, rng)._replace(pulls=pulls)
+
+    def play_stretch(self, state: MeansState, stretch: Stretch, rng: Rng) -> MeansState | None:
+        parts, course = self.graph.parts(state.graph), stretch.course
+        shape = course.rewards.shape
+        clock, fault = kernels.play_rounds(
+            *self.for_kernels(state),
+            parts.weights,
+            state.plan,
+            rng.keys,
+            *parts[1:],
+            *kernels.discount_tables(self.discount, LAGS),
+            course.total,
+            course.rewards,
+            np.broadcast_to(course.noise, shape),
+            np.broadcast_to(course.baseline, shape),
+            stretch.delays,
+            stretch.horizon,
+            *stretch.flight,
+            stretch.recorded,
+            stretch.snapshots,
+        )
+        if fault.any():
+            return None
+        return state._replace(rounds=state.rounds + shape[-2], clock=np.asarray(clock))
+
+    def compact(self, state: MeansState) -> CompactMeans | None:
+        small = state.averages.sums.shape[-1] <= MOST_ARMS
+        return CompactMeans(self, state) if self.fuses and small else None
+
+    def explain(self, state: MeansState, rng: Rng) -> Explanation:
+        found = super().explain(state, rng)
+        if not self.bonus.pending:
+            return found
+        return replace(found, pending=in_flight(state.averages, state.pulls, state.rounds, self.discount))

@@ -1,0 +1,175 @@
+"""Rounds played many at a time: by the compiled form of a policy, if it has one, or one after another.
+
+What a world brings, whatever is chosen, and the delays are drawn in advance for a stretch of rounds.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+
+from spillover import kernels
+from spillover.contracts import Delay, ForeseeableWorld, Policy, World
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, Batch, BoolArray, Course, Flight, IntArray, Outcome, Problem, State, Stretch
+
+MOST_NUMBERS = 1 << 18  # of one kind in a stretch: rounds x learners x arms; a few megabytes in all
+FEWEST_ROUNDS, MOST_ROUNDS = 8, 1024
+
+
+class Unforeseen(Exception):
+    """The compiled form cannot go on: play all rounds one after another, which also says if something is wrong."""
+
+
+class Part(NamedTuple):
+    """A stretch of rounds that has been played."""
+
+    first: int  # its first round
+    x: BoolArray  # (*batch, rounds, n)
+    y: Array  # (*batch, rounds, n)
+    recorded: Sequence[int]  # the rounds at whose end the graph is to be measured
+    graphs: Array  # (*batch, recorded rounds, n, n): the estimates at their ends
+    state: State  # after the last round; the next stretch rewrites it
+
+
+def fuses(world: World, policy: Policy, delay: Delay) -> TypeGuard[ForeseeableWorld]:
+    """Whether rounds can be played by the compiled form of the policy."""
+    return policy.fuses and isinstance(world, ForeseeableWorld) and not delay.depends_on_rewards
+
+
+def rounds_at_once(n_arms: int, batch: Batch, graphs: float) -> int:
+    """The rounds of a stretch, a power of 2, so that its memory is bounded; graphs: how many are recorded a round."""
+    numbers = int(np.prod(batch, dtype=int)) * n_arms * (1.0 + graphs * n_arms / 4)
+    most = min(max(MOST_NUMBERS / max(numbers, 1), FEWEST_ROUNDS), MOST_ROUNDS)
+    return 1 << int(np.log2(most))
+
+
+def play_stretches(
+    policy: Policy,
+    problem: Problem,
+    world: ForeseeableWorld,
+    delay: Delay,
+    rng: Rng,
+    batch: Batch,
+    recorded: IntArray,
+    most: int = MOST_ROUNDS,
+) -> Iterator[Part]:
+    """Play to the horizon by the compiled form; raises `Unforeseen` if that cannot go on.
+
+    A stretch ends where the graph changes, and where the rings end, so that its rounds are next to each other there.
+    It has at most so many rounds, a power of 2.
+    """
+    n, horizon, own = problem.n_arms, world.horizon, rng.spread(batch)
+    most = min(most, rounds_at_once(n, batch, len(recorded) / horizon))
+    state = policy.init(problem, own.at(Purpose.START), batch)
+    flight = empty_flight(n, batch, most)
+    first = 1
+    while first <= horizon:
+        ends = [(first // most + 1) * most, horizon + 1, *(t for t in world.graph_changes if t > first)]
+        rounds = np.arange(first, min(ends))
+        last = int(rounds[-1])
+        course = world.course(first, last, rng)
+        delays = late(delay, rounds, own, batch)
+        if course is None or delays.min(initial=0) < 0:
+            raise Unforeseen
+        longest = int(np.max(delays, where=delays <= horizon - rounds, initial=0))
+        flight = grown(flight, longest, first)
+        measured = recorded[(recorded >= first) & (recorded <= last)]
+        which = np.full(len(rounds), -1)
+        which[measured - first] = np.arange(len(measured))
+        graphs = np.empty((*batch, len(measured), n, n))
+        played = policy.play_stretch(state, Stretch(course, delays, horizon, flight, which, graphs), own)
+        if played is None:
+            raise Unforeseen
+        state = played
+        start = first % flight.x.shape[-2]
+        now = (..., slice(start, start + len(rounds)), slice(None))
+        yield Part(first, flight.x[now], flight.y[now], measured.tolist(), graphs, state)
+        first = last + 1
+
+
+class Foreseen:
+    """A world whose rewards are drawn in advance, a stretch of rounds at a time, if it can tell; played in order."""
+
+    def __init__(self, world: World, rng: Rng) -> None:
+        self.world, self.rng = world, rng
+        self.starts = sorted({1, *world.graph_changes, world.horizon + 1})
+        batch = rng.keys.shape[:-1]
+        self.most = rounds_at_once(world.problem.n_arms, batch, 0.0)
+        self.course: Course | None = None
+        self.first, self.end = 1, 1  # the rounds of the course
+
+    def play(self, t: int, x: BoolArray) -> Outcome:
+        """The outcome of round t."""
+        if t == self.end:
+            self.first, self.end = t, min(t + self.most, next(start for start in self.starts if start > t))
+            world = self.world
+            self.course = world.course(t, self.end - 1, self.rng) if isinstance(world, ForeseeableWorld) else None
+        if self.course is None:
+            return self.world.play(t, x, self.rng.at(Purpose.WORLD, t))
+        total, rewards, *added = self.course
+        row = t - self.first
+        z, y = kernels.play(total, rewards[..., row, :], x)
+        for part in added:
+            if part.ndim > 1:  # otherwise it is a 0
+                y = y + part[..., row, :]
+        return Outcome(z, y)
+
+
+def late(delay: Delay, rounds: IntArray, rng: Rng, batch: Batch) -> IntArray:
+    """The delays of some rounds, (*batch, rounds); those of the slowest arms if arms have their own."""
+    if delay.constant is not None:
+        return np.broadcast_to(np.int64(delay.constant), (*batch, len(rounds)))
+    found = delay.draw_rounds(rounds, rng, batch)
+    return found.max(axis=-1) if delay.per_arm else found
+
+
+def empty_flight(n: int, batch: Batch, slots: int) -> Flight:
+    lines, ring = (*batch, slots, n), (*batch, slots)
+    lists = (np.zeros(ring, np.int64) for _ in range(3))
+    return Flight(np.zeros(lines, np.bool_), np.zeros(lines), np.zeros(lines), *lists)
+
+
+def grown(flight: Flight, longest: int, first: int) -> Flight:
+    """The rings with room for such a delay, before round `first` is played."""
+    *batch, slots, n = flight.x.shape
+    if longest < slots:
+        return flight
+    larger = empty_flight(n, tuple(batch), 1 << longest.bit_length())
+    room = larger.x.shape[-2]
+    past, coming = np.arange(first - slots, first), np.arange(first, first + slots)
+    for name in ("x", "z", "y"):
+        getattr(larger, name)[..., past % room, :] = getattr(flight, name)[..., past % slots, :]
+    for name, rounds in (("following", past), ("first", coming), ("last", coming)):
+        getattr(larger, name)[..., rounds % room] = getattr(flight, name)[..., rounds % slots]
+    return larger
+
+
+def in_parts(played: Iterator[Any], policy: Policy, recorded: IntArray) -> Iterator[Part]:
+    """Rounds that are played one after another, in parts."""
+    wanted = set(recorded.tolist()) if policy.learns_graph else set()
+    x: list[BoolArray] = []
+    y: list[Array] = []
+    measured: list[int] = []
+    graphs: list[Array] = []
+    state: State = None
+    t = 0
+    for t, decision, outcome, state in played:
+        x.append(decision)
+        y.append(outcome.y)
+        if t in wanted:
+            measured.append(t)
+            graphs.append(policy.adjacency(state))
+        if len(x) == rounds_at_once(decision.shape[-1], decision.shape[:-1], 0.0):
+            yield part_of(t, x, y, measured, graphs, state)
+            x, y, measured, graphs = [], [], [], []
+    if x:
+        yield part_of(t, x, y, measured, graphs, state)
+
+
+def part_of(
+    last: int, x: list[BoolArray], y: list[Array], measured: list[int], graphs: list[Array], state: State
+) -> Part:
+    stacked = np.stack(graphs, axis=-3) if graphs else np.empty(0)
+    decisions, outcomes = np.stack(x, axis=-2), np.stack(y, axis=-2)
+    return Part(last - len(x) + 1, decisions, outcomes, measured, stacked, state)

@@ -1,0 +1,89 @@
+"""A learner in two blocks decides and learns as the four functions of its policy do, bit for bit."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover.journal import Journal
+from spillover.policies.bounded_means import BoundedMeans
+from spillover.policies.compact import MOST_ARMS, CompactMeans
+from tests.live.learners import content
+
+PROBLEM = sp.Problem(n_arms=5, budget=2, reward_range=(0.0, 2.0))
+ABLATED = sp.policies.POLICIES["ablated-ndc-sem"]
+
+
+def run(learner: sp.Learner, rounds: int = 60) -> list[bytes]:
+    """Decisions, some of them overridden, with outcomes that are late, out of order and lost."""
+    draws, waiting, decisions = np.random.default_rng(5), [], []
+    for t in range(rounds):
+        decisions.append(learner.choose().tobytes())
+        number = learner.play(draws.uniform(size=5) < 0.5 if t % 7 == 0 else None)
+        waiting.append(number)
+        while len(waiting) > 3 + t % 3:
+            number = waiting.pop(int(draws.integers(len(waiting))))
+            z = np.where(learner.waiting[number].x, 2.0 * draws.uniform(size=5), 0.0)
+            if draws.uniform() < 0.9:
+                learner.report(number, z, z + 0.3 * z[-1] - 0.1 * z[0])
+    return decisions
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        sp.NDCSEM(),
+        sp.NDCSEM(exploration=0.01, unit=0.5),
+        sp.NDCSEM(pending=True, exploration=0.01),
+        sp.NDCSEM(graph=sp.SparseGraph(signed=True)),
+        sp.NDCSEM(graph="none"),
+        sp.SEMUCB(),
+        ABLATED(delay_aware=False),
+        ABLATED(designed_start=False, discount=1.0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("acyclic", [False, True])
+def test_both_forms_are_the_same(policy, acyclic, monkeypatch):
+    problem = PROBLEM._replace(acyclic=acyclic)
+    compact = sp.Learner(policy, problem, seed=3)
+    assert type(compact.running) is CompactMeans
+    monkeypatch.setattr(BoundedMeans, "compact", lambda self, state: None)
+    usual = sp.Learner(policy, problem, seed=3)
+    assert type(usual.running) is Journal
+    assert run(compact) == run(usual)
+    assert content(compact) == content(usual)
+    np.testing.assert_array_equal(compact.explain().score, usual.explain().score)
+
+
+@dataclass(frozen=True, kw_only=True)
+class First(sp.NDCSEM):
+    """Always plays the first arm."""
+
+    def select(self, state, rng):
+        choice = super().select(state, rng)
+        return choice._replace(x=np.arange(choice.x.shape[-1]) == 0)
+
+
+def test_what_a_class_of_one_s_own_does_otherwise_is_done():
+    learner = sp.Learner(First(), PROBLEM)
+    for _ in range(8):
+        assert learner.choose().tolist() == [True, False, False, False, False]
+        learner.play()
+
+
+def test_policies_with_many_arms_or_other_graphs_use_their_functions():
+    for policy, arms in ((sp.NDCSEM(), MOST_ARMS + 1), (sp.NDCSEM(graph="self-tuned"), 5)):
+        assert type(sp.Learner(policy, sp.Problem(n_arms=arms, budget=2)).running) is Journal
+
+
+def test_a_decision_is_played_though_the_caller_changed_his_copy_of_it():
+    for policy in (sp.NDCSEM(), sp.SwitchingSEM()):
+        learner = sp.Learner(policy, PROBLEM)
+        chosen = learner.choose()
+        kept = chosen.copy()
+        chosen[:] = ~chosen
+        learner.play()
+        np.testing.assert_array_equal(learner.waiting[1].x, kept)
+        np.testing.assert_array_equal(learner.under([]).choose(), learner.choose())

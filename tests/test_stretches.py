@@ -1,0 +1,180 @@
+"""Stretches of rounds in one kernel equal the four functions, bit for bit, for each world, delay and option."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover import policies, stretches
+from spillover.constraints import Exclusive
+from spillover.delays import ArmDelays, BadNewsDelay, ConversionDelay, ParetoDelay
+from spillover.environments import SEMWorld
+from spillover.environments.constrained import ConstrainedSEM
+from spillover.graph import SparseGraph
+from spillover.policies import AblatedNDCSEM
+from spillover.rng import Purpose
+from spillover.studies.beyond.units import SyntheticInUnits
+from spillover.testing.stretches import demand_same_stretches, in_stretches, one_by_one
+from spillover.testing.trial import Trial
+from tests.sampling import every
+
+HORIZON = 70
+CYCLE = np.array([[0, 0.4, 0, 0.1], [0, 0, 0.4, 0], [0.4, 0, 0, 0], [0.2, 0, 0, 0]])
+
+
+def world(**options: Any) -> sp.SyntheticSEM:
+    return replace(sp.SyntheticSEM(n_arms=6, budget=3, horizon=HORIZON, changes=(20, 45)), **options)
+
+
+WORLDS: dict[str, Any] = {
+    "bernoulli": world(),
+    "beta": world(law="beta"),
+    "pareto": world(law="pareto"),
+    "smooth": world(smooth=True),
+    "new graphs": world(graph_changes=(13, 50)),
+    "noise": world(noise=0.2),
+    "gains": world(gain_range=(0.5, 2.0)),
+    "harmful": world(harmful=0.5, noise=0.05),
+    "baseline": world(baseline=True),
+    "context": world(context=2),
+    "hidden cause": world(confounding=0.3),
+    "everything": world(baseline=True, context=2, confounding=0.2, noise=0.1, smooth=True, graph_changes=(30,)),
+    "units": SyntheticInUnits(n_arms=6, budget=3, horizon=HORIZON, changes=(20,), unit=100.0),
+    "many arms": world(n_arms=70, budget=9, edge_density=0.02),
+    "one arm": world(n_arms=1, budget=1),
+    "cycle": sp.FixedSEM(adjacency=CYCLE, means=[0.2, 0.5, 0.8, 0.4], budget=2, horizon=HORIZON, acyclic=False),
+    "no rewards": sp.FixedSEM(adjacency=np.zeros((3, 3)), means=np.zeros(3), budget=2, horizon=20),
+    "constraints": ConstrainedSEM(environment=world(), constraints=(Exclusive([0, 1]),)),
+}
+DELAYS = {
+    "none": sp.ConstantDelay(0),
+    "constant": sp.ConstantDelay(11),
+    "after the end": sp.ConstantDelay(1000),
+    "uniform": sp.UniformDelay(0, 30),
+    "geometric": sp.GeometricDelay(12.0),
+    "pareto": ParetoDelay(4.0),
+    "lossy": sp.LossyDelay(sp.UniformDelay(2, 20), 0.3),
+    "recorded": sp.RecordedDelay((np.arange(HORIZON) * 7) % 23),
+    "recorded for each": sp.RecordedDelay(np.where(np.arange(6 * HORIZON).reshape(6, -1) % 5 == 1, np.nan, 9.0)),
+    "each arm": ArmDelays(tuple(sp.UniformDelay(0, 3 * arm) for arm in range(6))),
+}
+POLICIES = {
+    "ndc-sem": sp.NDCSEM(),
+    "wide bonus": sp.NDCSEM(exploration=0.1, discount=0.9),
+    "pending": sp.NDCSEM(pending=True, exploration=1e-3),
+    "unit": sp.NDCSEM(unit=0.5, exploration=0.1),
+    "unit, pending": sp.NDCSEM(unit=3.0, pending=True, exploration=0.1),
+    "signed": sp.NDCSEM(graph=SparseGraph(signed=True)),
+    "known edges": sp.NDCSEM(graph=SparseGraph(required=np.eye(6, k=1), forbidden=np.eye(6, k=3))),
+    "no graph": sp.NDCSEM(graph="none"),
+    "sem-ucb": sp.SEMUCB(graph=SparseGraph(sparsity=1.0)),
+    "sem-ucb, unit": sp.SEMUCB(unit=2.0),
+    "from arrival": AblatedNDCSEM(delay_aware=False, exploration=1e-3),
+    "not discounted": AblatedNDCSEM(discount=1.0, designed_start=False),
+}
+GRID = sp.NDCSEM(discount=np.array([0.9, 0.99])[:, None], graph=SparseGraph(sparsity=np.array([1e-3, 1.0])[:, None]))
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_each_world(name):
+    demand_same_stretches(sp.NDCSEM(exploration=1e-3), Trial(WORLDS[name], 3), sp.UniformDelay(0, 9), (3,), 16)
+
+
+@pytest.mark.parametrize("name", DELAYS)
+def test_each_delay(name):
+    demand_same_stretches(sp.NDCSEM(pending=True), Trial(world(noise=0.1), 4), DELAYS[name], (2, 3), 8)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_each_option(name):
+    demand_same_stretches(POLICIES[name], Trial(world(graph_changes=(33,)), 5), sp.GeometricDelay(6.0), (3,), 32)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_each_option_with_each_delay_in_each_world(policy, delay):
+    for name, environment in WORLDS.items():
+        n = environment.draw(sp.Rng(0)).problem.n_arms
+        if n == 6 or (policy != "known edges" and delay != "each arm"):
+            demand_same_stretches(POLICIES[policy], Trial(WORLDS[name], 6), DELAYS[delay], (3,), 16)
+
+
+@pytest.mark.parametrize("delay", every(3, DELAYS))
+def test_a_grid(delay):
+    demand_same_stretches(GRID, Trial(world(smooth=True), 7), DELAYS[delay], (2, 3), 16)
+
+
+@pytest.mark.parametrize("name", ["everything", "smooth", "constraints"])
+def test_measures_are_those_of_the_four_functions(name, monkeypatch):
+    def run():
+        return sp.simulate(GRID, WORLDS[name], sp.UniformDelay(0, 20), replications=3, seed=8, record=9)
+
+    compiled = run()
+    monkeypatch.setattr(sp.NDCSEM, "fuses", False)
+    plain = run()
+    for measure in ("regret", "payoff", "optimality_ratio", "graph_error", "adjacency"):
+        np.testing.assert_array_equal(getattr(compiled, measure), getattr(plain, measure))
+
+
+@pytest.mark.parametrize("delay", [BadNewsDelay(1, 9), ConversionDelay(3)])
+def test_delays_that_depend_on_rewards_are_played_round_by_round(delay):
+    drawn = world().draw(sp.Rng(0).at(Purpose.WORLD))
+    assert not stretches.fuses(drawn, sp.NDCSEM(), delay)
+    assert not stretches.fuses(drawn, sp.NDCSEM(), sp.LossyDelay(delay, 0.1))
+    assert sp.simulate(sp.NDCSEM(), world(), delay).regret.shape == (1, HORIZON)
+
+
+def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_base():
+    class OtherIndex(sp.NDCSEM):
+        def index(self, state):
+            return super().index(state) * 0.5
+
+    class OtherUpdate(sp.NDCSEM):
+        def learn(self, state, feedback, rng):
+            return super().learn(state, feedback, rng)
+
+    class OtherGraph(SparseGraph):
+        def solve(self, graph):
+            return graph
+
+    assert sp.NDCSEM().fuses
+    assert not any(policy.fuses for policy in (OtherIndex(), OtherUpdate(), sp.NDCSEM(graph=OtherGraph())))
+    assert OtherIndex.select is policies.MeansOnGraph.select
+    assert not sp.NDCSEM(graph="self-tuned").fuses
+    assert not sp.Constrained(policy=sp.NDCSEM(), constraints=(Exclusive([0, 1]),)).fuses
+    assert not sp.SwitchingSEM().fuses
+
+
+def test_invalid_outcomes_are_reported_as_by_the_four_functions():
+    class TooMuch(SEMWorld):
+        def rewards(self, t, rng):
+            return super().rewards(t, rng) * (3.0 if t == 40 else 1.0)
+
+    class Broken(sp.SyntheticSEM):
+        def draw(self, rng, batch=()):
+            return TooMuch(**vars(super().draw(rng, batch)))
+
+    with pytest.raises(ValueError, match=r"^z of row \d = .*: must be inside the problem's reward_range \[0, 1\]"):
+        sp.simulate(sp.NDCSEM(), Broken(horizon=HORIZON, changes=()), 2, replications=3)
+
+
+def test_memory_of_a_stretch_is_bounded():
+    for n, batch, graphs in ((10, (100,), 0.02), (10, (220, 20), 1.0), (1000, (5,), 1.0), (3, (), 0.0)):
+        rounds = stretches.rounds_at_once(n, batch, graphs)
+        assert stretches.FEWEST_ROUNDS <= rounds <= stretches.MOST_ROUNDS
+        numbers = rounds * int(np.prod(batch, dtype=int)) * n * (1 + graphs * n / 4)
+        assert rounds == stretches.FEWEST_ROUNDS or numbers <= stretches.MOST_NUMBERS
+        assert rounds & (rounds - 1) == 0
+
+
+def test_the_rings_grow_with_the_longest_delay():
+    late = sp.RecordedDelay([*[1] * 20, 45, *[1] * (HORIZON - 21)])
+    trial = Trial(world(), 9)
+    ours, theirs = in_stretches(sp.NDCSEM(), trial, late, (3,), 8), one_by_one(sp.NDCSEM(), trial, late, (3,))
+    np.testing.assert_array_equal(ours["state.averages.sums"], theirs["state.averages.sums"])
+    flight = stretches.empty_flight(2, (3,), 8)
+    assert stretches.grown(flight, 7, 9) is flight
+    assert stretches.grown(flight, 8, 9).x.shape == (3, 16, 2)
