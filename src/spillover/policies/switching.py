@@ -21,7 +21,6 @@ from spillover.policies.switching_state import (
     Drift,
     Silence,
     SwitchingState,
-    belief_moments,
     empty_belief,
     empty_drift,
     empty_silence,
@@ -104,36 +103,36 @@ class SwitchingSEM(GraphPolicy):
             return np.ones(n)
         return np.asarray((1.0 + 1.0 / n) ** np.arange(n))
 
-    def weights(self, state: SwitchingState) -> Array:
-        """The learned weights, shrunk towards the prior for arms with few rewards so far."""
-        learned = state.graph.weights
-        return np.asarray(learned + (state.prior - learned) / (1.0 + state.rewards_seen) ** 2)
-
     def means_and_index(self, state: SwitchingState) -> tuple[Array, Array, Array]:
-        """Weights, expected rewards, and expected rewards plus the value of information."""
-        belief, weights = state.belief, self.weights(state)
-        low, high = state.reward_range[..., :1], state.reward_range[..., 1:]
-        mean, index = kernels.switching_index(
+        """Weights, expected rewards, and expected rewards plus the value of information.
+
+        The learned weights are shrunk towards the prior for arms with few rewards so far.
+        """
+        belief = state.belief
+        weights, mean, index = kernels.switching_index(
             belief.mass,
-            belief.counts_unchanged,
-            belief.counts_since,
+            belief.counts,
             belief.changed,
             belief.changes,
+            belief.mean,
+            belief.seen,
             belief.latest[..., 0],
             state.drift.probability[..., 0],
             *self.forecast(state),
-            weights,
+            state.graph.weights,
+            state.prior,
+            state.rewards_seen,
             state.last_pull,
             state.in_flight,
             state.rounds,
             state.budget,
-            (low / (high - low))[..., 0],
+            state.reward_range,
             HAZARDS,
             SHARE,
             IDLE_HAZARD,
             HORIZON + HORIZON_OF_DELAY * state.typical_delay,
         )
-        return weights, np.asarray(low + (high - low) * mean), np.asarray(low + (high - low) * index)
+        return weights, mean, index
 
     def index(self, state: SwitchingState) -> Array:
         """Expected rewards plus the value of information: arms are ranked by weight times index."""
@@ -193,7 +192,7 @@ class SwitchingSEM(GraphPolicy):
         feedback = validate.partial_feedback(feedback, state.in_flight.shape, state.reward_range, state.rounds)
         x, arrived, here = feedback.x, feedback.arrived, feedback.arrived[..., None]
         known = here & ~np.isnan(feedback.z) & ~np.isnan(feedback.y)
-        expected = rescaled(state.reward_range, x, belief_moments(state.belief)[0])
+        expected = rescaled(state.reward_range, x, state.belief.mean)
         fresh: BoolArray = known & x & (True if feedback.fresh is None else feedback.fresh)
         news = np.asarray(fresh.any(axis=-1))
         state, _ = self.learn_rewards(state, feedback, fresh, news)
@@ -275,7 +274,8 @@ class SwitchingSEM(GraphPolicy):
 
     def deviation(self, state: SwitchingState) -> Array:
         """Standard deviation of each arm's mean, in units of the range."""
-        (mean, square), (level, spread) = belief_moments(state.belief), self.forecast(state)
+        mean, square = state.belief.mean, state.belief.square
+        level, spread = self.forecast(state)
         drifts = state.drift.probability
         both, squares = mean + drifts * (level - mean), square + drifts * (level**2 + spread**2 - square)
         return np.asarray(np.sqrt(np.maximum(squares - both**2, 0.0)))
@@ -286,7 +286,7 @@ class SwitchingSEM(GraphPolicy):
         deviation = self.deviation(state) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
         return Explanation(
             mean=np.where(seen, mean, np.nan),
-            count=np.where(seen, observations(state.belief), 0.0),
+            count=observations(state.belief),
             clock=np.asarray(state.rounds, float),
             index=index,
             adjacency=np.array(state.graph.adjacency),
