@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from spillover import kernels
 from spillover.graph.change_detection import (
     ChangeEvidence,
     empty_change_evidence,
@@ -173,7 +174,7 @@ class AdaptiveGraph(GraphLearner):
         """
         held = np.stack([graph.sparse.weights, graph.instrument.weights, graph.full_history.weights], axis=-2)
         ripe = graph.instrument.regression.freedom >= held.shape[-1]
-        return np.where(ripe[..., None, None], held, 0.0)
+        return held if ripe.all() else np.where(ripe[..., None, None], held, 0.0)
 
     def judge(self, graph: AdaptiveState, z: Array, y: Array, arrived: BoolArray, memo: Any) -> AdaptiveState:
         """Compare a payoff with the predictions from the candidates' weights when its round was played."""
@@ -291,8 +292,8 @@ class AdaptiveGraph(GraphLearner):
 
     def trusting_weights(self, graph: AdaptiveState, used: IntArray) -> Array:
         """The weights of a candidate that trusts z."""
-        ones = np.ones_like(graph.weights)
-        return pick(used, [graph.sparse.weights, graph.instrument.weights, graph.full_history.weights, ones])
+        held = (graph.sparse.weights, graph.instrument.weights, graph.full_history.weights)
+        return np.asarray(kernels.trusting_weights(used, *held))
 
     def gram(self, graph: AdaptiveState) -> Array | None:
         return self.sparse.gram(graph.sparse)

@@ -183,7 +183,8 @@ class KClassGraph(GraphLearner):
     def test(self, graph: KClassState, rows: BoolArray) -> KClassState:
         """Test for hidden common causes and for a baseline in the rows of a mask; rewrites its argument."""
         arms = np.ones(graph.weights.shape[-1], np.bool_)
-        graph.confounded[rows], graph.constant[rows] = kernels.doubts(graph.moments[rows], arms, graph.unit[rows])
+        found = (graph.confounded[..., None], graph.constant[..., None])
+        kernels.doubts(graph.moments, arms, graph.unit, rows, *found)
         return graph
 
     def trust_in_z(self, graph: KClassState) -> Array:

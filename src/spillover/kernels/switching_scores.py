@@ -4,7 +4,7 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, int64, njit
+from numba import float64, int64, njit
 
 from spillover.kernels.build import gufunc
 
@@ -21,14 +21,6 @@ ODD: Final = (
     *(0.09553111663404125, -0.032947024623754234, -0.011821933078044883, 0.014473580097481134),
     *(-0.005422987927792544, 0.0008090487157210544),
 )
-
-
-@gufunc((float64[:], boolean[:], float64, int64, boolean, float64[:]), "(n),(n),(),(),()->(n)")
-def end_pulls(in_flight, x, fade, age, arrived, left):
-    """Remove the pulls of a round that has arrived from the pulls in flight; of each, fade^age was left."""
-    remains = fade**age if arrived else 0.0
-    for i in range(in_flight.shape[0]):
-        left[i] = max(in_flight[i] - remains, 0.0) if x[i] else in_flight[i]
 
 
 @njit(inline="always", error_model="numpy")

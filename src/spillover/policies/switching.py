@@ -146,11 +146,8 @@ class SwitchingSEM(GraphPolicy):
     def played(self, state: SwitchingState, x: BoolArray) -> SwitchingState:
         x = validate.decision("x", x, state.in_flight.shape)
         rounds = state.rounds + 1
-        return state._replace(
-            rounds=rounds,
-            last_pull=np.where(x, rounds[..., None], state.last_pull),
-            in_flight=state.in_flight * fading(state.longest_delay, any_arrived(state))[..., None] + x,
-        )
+        last_pull, in_flight = kernels.start_pulls(state.last_pull, state.in_flight, x, rounds, *fades(state))
+        return state._replace(rounds=rounds, last_pull=last_pull, in_flight=in_flight)
 
     def forecast(self, state: SwitchingState) -> tuple[Array, Array]:
         """Mean and standard deviation of each arm in the coming round, if the means drift."""
@@ -172,16 +169,18 @@ class SwitchingSEM(GraphPolicy):
         self, state: SwitchingState, feedback: Feedback, x: BoolArray, arrived: BoolArray, weight: Any = 1.0
     ) -> tuple[SwitchingState, Array]:
         """Learn the rewards of some chosen arms; returns what was expected of them too, in units of the range."""
-        age, played_at = feedback.age, state.rounds - feedback.age
-        reward = rewards(state.reward_range, x, feedback.z)
-        fade = fading(state.longest_delay, any_arrived(state))  # before the belief is rewritten
-        in_flight = kernels.end_pulls(state.in_flight, x, fade, age, arrived)
-        expected = learn_means(state, x, reward, weight, played_at, arrived)
-        learned = state._replace(
-            in_flight=np.asarray(in_flight),
-            rewards_seen=state.rewards_seen + np.where(x & arrived[..., None], reward, 0.0),
+        in_flight, rewards_seen, reward = kernels.take_rewards(
+            state.in_flight,
+            state.rewards_seen,
+            x,
+            feedback.z,
+            state.reward_range,
+            feedback.age,
+            *fades(state),  # before the belief is rewritten
+            arrived,
         )
-        return learned, expected
+        expected = learn_means(state, x, reward, weight, state.rounds - feedback.age, arrived)
+        return state._replace(in_flight=in_flight, rewards_seen=rewards_seen), expected
 
     def learn_part(self, state: SwitchingState, feedback: Feedback) -> SwitchingState:
         """Learn what is new of a round whose arms report at different times, or never.
@@ -301,6 +300,9 @@ class SwitchingSEM(GraphPolicy):
 def is_whole(feedback: Feedback) -> bool:
     """Whether no outcome that has arrived is missing, as far as they are numbers: what is not is refused by name."""
     try:
+        with np.errstate(all="ignore"):
+            if np.isfinite(np.sum(feedback.y) + np.sum(feedback.z)):  # most are: this is faster
+                return True
         missing = np.isnan(feedback.y) | np.isnan(feedback.z)
     except (TypeError, ValueError):
         return True
@@ -334,10 +336,8 @@ def no_reward(reward_range: Array) -> Array:
 
 def weigh_silence(state: SwitchingState, feedback: Feedback, known: BoolArray, complete: BoolArray) -> Array:
     """Learn in place which arms of a complete round reported; the probability that silence means no reward."""
-    reward = rewards(state.reward_range, feedback.x & known, feedback.z)
-    low, high = state.reward_range[..., 0], state.reward_range[..., 1]
-    zero = (no_reward(state.reward_range)[..., 0] - low) / (high - low)
-    return np.asarray(kernels.weigh_silence(*state.silence, feedback.x, known, reward, zero, complete)[..., 0])
+    answers = (feedback.x, known, feedback.z, state.reward_range, complete)
+    return np.asarray(kernels.weigh_silence(*state.silence, *answers)[..., 0])
 
 
 def rewards(reward_range: Array, x: BoolArray, z: Array) -> Array:
@@ -355,6 +355,11 @@ def rescaled(reward_range: Array, x: BoolArray, share: Array) -> Array:
 def any_arrived(state: SwitchingState) -> BoolArray:
     """Whether anything has arrived yet."""
     return np.asarray(state.belief.latest[..., 0] > 0)
+
+
+def fades(state: SwitchingState) -> tuple[Array, BoolArray, float, float]:
+    """What kernels need to know of how fast pulls in flight fade; see `fading`."""
+    return state.longest_delay, any_arrived(state), SOON, PATIENCE
 
 
 def fading(longest_delay: Array, any_arrived: BoolArray) -> Array:
