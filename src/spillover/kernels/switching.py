@@ -25,7 +25,7 @@ SAME_CHANGE: Final = 20  # hypotheses that differ by at most so many rounds are 
 OUTLYING: Final = 4.0  # continuous rewards count as at most so many standard deviations from what was expected
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def added(values):
     """The sum, in four partial sums."""
     size = values.shape[0]
@@ -41,7 +41,7 @@ def added(values):
     return (first + second) + (third + fourth)
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def add_shares(mass, totals):
     """The probability of each hypothesis, over the shares of arms that changed."""
     for k in range(totals.shape[0]):
@@ -51,14 +51,14 @@ def add_shares(mass, totals):
             totals[k] += mass[g, k]
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def scale(mass, factor):
     for g in range(mass.shape[0]):
         for k in range(mass.shape[1]):
             mass[g, k] *= factor
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def precision_of(spread):
     """How many Bernoulli draws a reward is worth: their variance m (1 - m) over the rewards'.
 
@@ -68,7 +68,7 @@ def precision_of(spread):
     return min(spread[0] / max(spread[0] - spread[1], spread[0] / MOST_PRECISE), MOST_PRECISE)
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def weakest(totals):
     """The least probable hypothesis."""
     place, least = 0, math.inf
@@ -78,7 +78,7 @@ def weakest(totals):
     return place
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def expected_changes(mass, totals, changes):
     """The expected number of changes together so far: those before each hypothesis, and its own."""
     expected, total = 0.0, 0.0
@@ -88,7 +88,7 @@ def expected_changes(mass, totals, changes):
     return expected / total
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def within_reach(reward, mean, square, precision):
     """A continuous reward, cut off at some deviations from what was expected: so no outlier looks like a change.
 
@@ -100,7 +100,7 @@ def within_reach(reward, mean, square, precision):
     return min(max(reward, mean - most), mean + most)
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def start_arm(counts, ratio, idle_prior, changed, shares):
     """What all hypotheses say of an arm without rewards."""
     counts[:] = 1.0
@@ -110,7 +110,7 @@ def start_arm(counts, ratio, idle_prior, changed, shares):
         changed[g] = shares[g] if g > 0 else 0.0
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def open_hypothesis(
     change_round,
     mass,
@@ -167,7 +167,7 @@ def open_hypothesis(
         mass[g, slot] = shared * prior[g]
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def predict(ones, zeros, reward, precision, likely):
     """The likelihood p^z (1 - p)^(1 - z) of a reward, to the power of the precision, under each Beta distribution.
 
@@ -184,7 +184,7 @@ def predict(ones, zeros, reward, precision, likely):
             likely[k] = math.exp(precision * (reward * math.log(p) + (1.0 - reward) * math.log(1.0 - p)))
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def count(counts, there, amount):
     """Add to the counts of an arm: unchanged for all hypotheses, since r for those whose change came before."""
     hypotheses = there.shape[0]
@@ -195,14 +195,14 @@ def count(counts, there, amount):
         since[k] += there[k] * amount
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def update_ratio(ratio, there, unchanged, since):
     for k in range(ratio.shape[0]):
         updated = min(max(ratio[k] * since[k] / unchanged[k], LEAST_RATIO), MOST_RATIO)
         ratio[k] = updated if there[k] > 0.0 else ratio[k]
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def weigh(mass, there, changed, unchanged, since):
     """Multiply the probabilities of the hypotheses of one share by the likelihood."""
     for k in range(mass.shape[0]):
@@ -210,7 +210,7 @@ def weigh(mass, there, changed, unchanged, since):
         mass[k] *= likely if there[k] > 0.0 else 1.0
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def update_changed(changed, prior, ratio):
     """Posterior probability of a change of the arm, from its prior probability and its likelihood ratio."""
     for k in range(changed.shape[0]):
@@ -218,7 +218,7 @@ def update_changed(changed, prior, ratio):
         changed[k] = odds / (odds + (1.0 - prior[k]))
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def mass_there(mass, there):
     """The probability of the hypotheses whose change came before."""
     total = 0.0
@@ -228,7 +228,7 @@ def mass_there(mass, there):
     return total
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def weigh_reward(there, all_there, mass, counts, ratio, idle_prior, changed, shares, reward, raw, precision, room):
     """Update every hypothesis with one arm's reward: its probability (by the reward as it is cut off) and its counts.
 
@@ -269,7 +269,7 @@ def weigh_reward(there, all_there, mass, counts, ratio, idle_prior, changed, sha
     return after / before
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def moments(mass, totals, ones, zeros, changed, room):
     """Mean and expected square of an arm's mean, over the hypotheses.
 
@@ -295,7 +295,7 @@ def moments(mass, totals, ones, zeros, changed, room):
     return added(first), added(second)
 
 
-@njit(error_model="numpy", inline="always")
+@njit(inline="always", error_model="numpy")
 def note_change(change_round, totals, detected):
     """Count a change once it is nearly certain, summing over hypotheses of neighbouring rounds; update its round."""
     date, most = 0, 0.0

@@ -45,7 +45,7 @@ def expected_excess(gap, deviation, found):
     found[0] = normal_excess(gap, deviation)
 
 
-@njit(error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def added(values):
     """The sum, in four partial sums."""
     size = values.shape[0]
@@ -61,7 +61,7 @@ def added(values):
     return (first + second) + (third + fourth)
 
 
-@njit(error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def weigh_laws(mass, totals, changed, weight):
     """The probability of each Beta distribution of an arm: unchanged under each hypothesis, then changed."""
     hypotheses = totals.shape[0]
@@ -75,7 +75,7 @@ def weigh_laws(mass, totals, changed, weight):
         unchanged[k] = totals[k] - since[k]
 
 
-@njit(error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def expected_miss(ones, zeros, weight, level, side, room):
     """E[(side (m - level))+] over Beta distributions of m with these probabilities, in the normal approximation."""
     for k in range(weight.shape[0]):
@@ -87,7 +87,7 @@ def expected_miss(ones, zeros, weight, level, side, room):
     return added(room)
 
 
-@njit(error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def thresholds(scores, budget):
     """The budget-th best score and the next one, at least 0."""
     n = scores.shape[0]
