@@ -101,7 +101,7 @@ class Feedback(NamedTuple):
     memo: Any = None  # of the choice in that round
     context: Any = None  # (*batch, k): of that round; None without context
     fresh: Any = None  # (*batch, n) bool: the outcomes that are new; None: all of them
-    complete: Any = None  # (*batch,) bool: nothing more of that round will arrive; None: True
+    complete: Any = None  # (*batch,) bool: nothing more of that round will arrive; None: not known
     dose: Any = None  # (*batch, n): amounts of the chosen arms, relative to each arm's reference dose; None: 1
 
 

@@ -1,5 +1,6 @@
 """Arms that report at different times: nothing is lost compared with waiting for the last one."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,3 +24,13 @@ def test_learning_outcomes_as_they_arrive_loses_nothing_compared_with_waiting_fo
     given: dict[str, Any] = {"replications": 40, "seed": 0, "record": [WORLD.horizon]}
     in_parts, waiting = (sp.simulate(policy, WORLD, LATE, **given) for policy in (sp.InstrumentalSEM(), Waiting()))
     assert in_parts.final_regret.mean() < waiting.final_regret.mean()
+
+
+def test_a_closed_round_leaves_no_pull_in_flight():
+    """Arms that did not report never will; until the round is closed, they are still expected."""
+    learner = sp.Learner(sp.InstrumentalSEM(), sp.Problem(3, 2, observes="overall", baseline=True), seed=1)
+    learner.play([1, 1, 0])
+    learner.report(1, y=[1.0, math.nan, 0.5])
+    assert learner.explain().pending.tolist() == [0.0, 1.0, 0.0]
+    learner.close(1)
+    assert learner.explain().pending.tolist() == [0.0, 0.0, 0.0]

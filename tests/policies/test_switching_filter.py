@@ -58,18 +58,19 @@ def compare(belief, twin):
     assert_allclose(belief.square, [twin.square(i) for i in range(twin.n)], rtol=1e-9)
     assert belief.mass.sum() == pytest.approx(sum(sum(h.mass) for h in twin.hypotheses), rel=1e-12)
     assert_array_equal(belief.seen, twin.seen)
+    assert_allclose(belief.redrawn, twin.redrawn, rtol=1e-9)
     assert_array_equal(belief.detected, [len(twin.detected), max(twin.detected[-1:], default=0)])
 
 
-def index(belief, weights, last_pull, flight, now, budget, offset, *, hazards=HAZARDS, share=0.5, idle=0.0):
+def index(belief, weights, last_pull, flight, now, budget, offset, model=REAL):
     """Weights, means and index for rewards from `offset` to 1 + `offset`, of means that do not drift."""
     n = len(weights)
     return np.array(
         kernels.switching_index(
-            *(belief.mass, belief.counts, belief.changed, belief.changes, belief.mean, belief.seen, belief.latest[0]),
-            *(0.0, np.full(n, 0.5), np.full(n, 0.3)),
+            *(belief.mass, belief.untried, belief.counts, belief.changed, belief.changes, belief.redrawn),
+            *(belief.mean, belief.seen, belief.latest[0], 0.0, np.full(n, 0.5), np.full(n, 0.3)),
             *(weights, weights, np.zeros(n), last_pull, flight, now, budget, np.array([offset, 1.0 + offset])),
-            *(hazards, share, idle, HORIZON),
+            *(model[2], model[0], model[1], model[3], HORIZON),
         )
     )
 
@@ -79,6 +80,10 @@ def plays(draws, n, rounds, kind):
     played_rounds = [t for t in range(1, rounds + 1) if draws.uniform() < 0.8]
     late = draws.exponential(2.0, len(played_rounds)) if "late" in kind else np.zeros(len(played_rounds))
     means = draws.uniform(size=(2, n))
+    if "low" in kind:
+        means *= 0.1
+    if "high" in kind:
+        means = 1.0 - 0.1 * means
     for k in np.argsort(np.array(played_rounds) + late, kind="stable"):
         x = draws.uniform(size=n) < 0.5  # at times nothing, at times everything
         p = means[int(played_rounds[k] > rounds / 2)]
@@ -86,7 +91,9 @@ def plays(draws, n, rounds, kind):
 
 
 @pytest.mark.parametrize("model", [REAL, EAGER], ids=["real", "eager"])
-@pytest.mark.parametrize("kind", ["in order", "late", "continuous", "continuous and late"])
+@pytest.mark.parametrize(
+    "kind", ["in order", "late", "continuous", "continuous and late", "low", "high", "low, continuous, late"]
+)
 def test_slow_twin_agrees(kind, model):
     draws, n = np.random.default_rng(5), 4
     belief, twin = empty_belief(n, ()), SlowSwitching(n, *model)
@@ -99,7 +106,7 @@ def test_slow_twin_agrees(kind, model):
         weights, flight = draws.uniform(-0.5, 3, n), draws.integers(0, 3, n).astype(float)
         for budget, offset in ((1, 0.0), (2, -0.5), (3, 2.0), (4, 0.0)):
             arguments = weights, np.minimum(twin.seen, played_at), flight, played_at + 30, budget, offset
-            found = index(belief, *arguments, hazards=model[2], share=np.dot(model[0], model[1]), idle=model[3])
+            found = index(belief, *arguments, model)
             assert_allclose(found[1:] - offset, twin.index(*arguments, HORIZON), rtol=1e-7)
     assert len(twin.hypotheses) == HYPOTHESES  # so that some were forgotten
 
@@ -213,7 +220,7 @@ def test_streams_that_never_end(name, rounds):
     stream(belief, rewards)
     sound(belief)
     assert belief.latest[0] == rounds
-    _, mean, _ = index(belief, np.ones(2), np.full(2, rounds), np.zeros(2), rounds, 1, 0.0)
+    _, mean, _ = index(belief, np.ones(2), np.full(2, rounds), np.zeros(2), rounds, 1, 0.0, (*REAL[:3], 0.0))
     expected = {"ones": 1.0, "zeros": 0.0, "ones, then zeros": 0.0, "coins": 0.5}[name]
     assert_allclose(mean, expected, atol=0.05)
     if name == "coins":  # chance looks like a change now and then, more rarely than the hazards expect one

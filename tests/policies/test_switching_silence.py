@@ -149,3 +149,13 @@ def test_delays_that_depend_on_rewards_can_be_lost_and_differ_between_arms():
     assert LossyDelay(BadNewsDelay(10, 50), 0.0).draw_given(1, x, z, sp.Rng(0)) == 30
     assert LossyDelay(ConversionDelay(3), 0.0).draw_given(1, x, z, sp.Rng(0))[0] == 3
     assert ArmDelays((BadNewsDelay(10, 50), 7)).draw_given(1, x, z, sp.Rng(0)).tolist() == [30, 7]
+
+
+def test_what_a_table_lacks_may_still_arrive():
+    """Feedback in parts that does not say whether the round is complete: silence is no evidence."""
+    policy, x = sp.SwitchingSEM(graph="none"), np.array([True, True, False])
+    state = policy.played(policy.init(sp.Problem(3, 2), sp.Rng(1).at(Purpose.START)), x)
+    z = np.array([1.0, np.nan, 0.0])
+    state = policy.update(state, Feedback(x, z, z, np.array(0), np.array(True)), sp.Rng(1).at(Purpose.START))
+    assert_array_equal(state.belief.counts_since[0], [[2.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
+    assert_array_equal(state.in_flight, [0.0, 1.0, 0.0])

@@ -23,17 +23,18 @@ class Hypothesis:
     mass: list[float]  # for each share of arms
     start: list[tuple[float, float]]  # Beta counts of the arms before it
     alone: list[float]  # prior probability of each arm, were it a change of one arm alone
+    fresh: tuple[float, float] = (1.0, 1.0)  # Beta counts of an arm that has just changed
     changes: float = 0.0  # expected number of changes of many arms before
     observed: list[tuple[int, float, float, bool, float]] = field(default_factory=list)
 
     def counts(self, arm, fresh):
-        ones, zeros = (1.0, 1.0) if fresh else self.start[arm]
+        ones, zeros = self.fresh if fresh else self.start[arm]
         rewards = [(reward, w) for i, reward, _, since, w in self.observed if i == arm and (since or not fresh)]
         return ones + sum(w * reward for reward, w in rewards), zeros + sum(w * (1.0 - reward) for reward, w in rewards)
 
     def ratio(self, arm):
         """How much better a changed arm explains its rewards since, each predicted from those before it."""
-        found, kept, fresh = 1.0, list(self.start[arm]), [1.0, 1.0]
+        found, kept, fresh = 1.0, list(self.start[arm]), list(self.fresh)
         for i, reward, cut, since, w in self.observed:
             if i != arm:
                 continue
@@ -63,7 +64,7 @@ class SlowSwitching:
         self.n, self.shares, self.prior, self.hazards, self.idle_hazard = n, shares, prior, hazards, idle_hazard
         nothing = [1.0] + [0.0] * (len(shares) - 1)
         self.hypotheses = [Hypothesis(0, nothing, [(1.0, 1.0)] * n, [0.0] * n)]
-        self.seen, self.latest = [0] * n, 0
+        self.seen, self.latest, self.redrawn = [0] * n, 0, (0.0, 1.0)
         self.met: list[tuple[float, float]] = []  # mean expected and reward, of every reward
         self.detected: list[int] = []  # rounds of changes
 
@@ -94,8 +95,21 @@ class SlowSwitching:
         strength = max(mean * (1.0 - mean) / variance - 1.0, 2.0)
         return mean * strength, (1.0 - mean) * strength
 
+    def redraw(self, summaries):
+        """The part of [0, 1] in which means are after a change: all of it, unless they are near one end on average."""
+        known = [beta_mean(summary) for summary, seen in zip(summaries, self.seen, strict=True) if seen > 0]
+        if known:
+            trust = self.latest / (self.latest + 50.0)
+            average = (1.0 - trust) * 0.5 + trust * sum(known) / len(known)
+            near_0, near_1 = max(average, 0.01), max(1.0 - average, 0.01)
+            self.redrawn = (
+                1.0 - 2.0 * (near_1 + 4.0 * near_1**2) if near_1 < 0.25 else 0.0,
+                2.0 * (near_0 + 4.0 * near_0**2) if near_0 < 0.25 else 1.0,
+            )
+
     def open(self, x, played_at):
         summaries = [self.summary(i) for i in range(self.n)]
+        self.redraw(summaries)
         alone = [1.0 - (1.0 - self.idle_hazard) ** (played_at - self.seen[i]) if x[i] else 0.0 for i in range(self.n)]
         total = sum(sum(h.mass) for h in self.hypotheses)
         changes = sum(sum(h.mass) * h.changes + sum(h.mass[1:]) for h in self.hypotheses) / total
@@ -109,7 +123,9 @@ class SlowSwitching:
             h.mass = [m / total * (1.0 - together - apart) for m in h.mass]
         mass = [apart, *(together * p for p in self.prior[1:])]
         share = [p / sum(alone) if sum(alone) > 0 else 0.0 for p in alone]
-        self.hypotheses.append(Hypothesis(played_at, mass, summaries, share, changes))
+        self.hypotheses.append(
+            Hypothesis(played_at, mass, summaries, share, (sum(self.redrawn), 2.0 - sum(self.redrawn)), changes)
+        )
 
     def precision(self):
         """Variance of Bernoulli draws over that of the rewards so far, ten Bernoulli draws of mean 1/2 before them."""
@@ -173,7 +189,7 @@ class SlowSwitching:
         hazard = (self.hazards[0] + changes) / (self.hazards[1] + self.latest)
         stays = 1.0 - np.dot(self.shares, self.prior) * (1.0 - (1.0 - hazard) ** (now - self.latest))
         idle = [1.0 - stays * (1.0 - self.idle_hazard) ** (now - p) for p in pulled]
-        mean = np.array([(1.0 - d) * self.mean(i) + 0.5 * d for i, d in enumerate(idle)])
+        mean = np.array([(1.0 - d) * self.mean(i) + np.mean(self.redrawn) * d for i, d in enumerate(idle)])
         score, index = weights * (mean + offset), mean.copy()
         threshold = max(sorted(score)[-budget], 0.0)
         next_best = max(sorted(score)[-budget - 1], 0.0) if budget < self.n else 0.0
@@ -185,7 +201,7 @@ class SlowSwitching:
             level = max(rival / weights[i] - offset, 0.0)
             if chosen and level == 0.0:
                 continue
-            worth = idle[i] * (level if chosen else 1.0 - level) ** 2 / 2.0  # the same for a mean that is uniform
+            worth = idle[i] * uniform_loss(*self.redrawn, level, chosen)
             for h in self.hypotheses:
                 p, c = sum(h.mass), self.changed(h, i)
                 for part, fresh in ((p * c, True), (p * (1.0 - c), False)):
@@ -194,6 +210,13 @@ class SlowSwitching:
                     worth += (1.0 - idle[i]) * part * missed
             index[i] += horizon * worth / (1.0 + flight[i]) ** CROWDING
         return mean, index
+
+
+def uniform_loss(low, high, level, chosen):
+    """E[(level - m)+] if chosen, E[(m - level)+] if not, for a mean that is uniform between low and high."""
+    lost = (lambda m: level - m) if chosen else (lambda m: m - level)
+    start, stop = (low, min(level, high)) if chosen else (max(level, low), high)
+    return max(stop - start, 0.0) * lost((start + stop) / 2.0) / (high - low)
 
 
 def beta_mean(counts):

@@ -36,7 +36,19 @@ def start_pulls(last_pull, in_flight, x, now, longest_delay, any_arrived, soon, 
 
 @gufunc(
     (
-        *(float64[:], float64[:], boolean[:], float64[:], float64[:], int64, float64, boolean, float64, float64, boolean),
+        *(
+            float64[:],
+            float64[:],
+            boolean[:],
+            float64[:],
+            float64[:],
+            int64,
+            float64,
+            boolean,
+            float64,
+            float64,
+            boolean,
+        ),
         *(float64[:], float64[:], float64[:]),
     ),
     "(n),(n),(n),(n),(t),(),(),(),(),(),()->(n),(n),(n)",

@@ -22,6 +22,8 @@ MOST_STRENGTH: Final = 1e9  # a summary is worth at most this many observations;
 MOST_ALONE: Final = 0.4  # upper bound on the probability that an idle arm changed alone, if there was no shared change
 CERTAIN: Final = 0.99  # a change counts as detected from this probability on
 SAME_CHANGE: Final = 20  # hypotheses that differ by at most so many rounds are about the same change
+LEAST_AVERAGE: Final = 0.01  # the average mean of the arms counts as at least so far inside of the range
+ROUNDS_TO_REDRAW: Final = 50.0  # after so many rounds, the average mean of the arms is half trusted
 OUTLYING: Final = 4.0  # continuous rewards count as at most so many standard deviations from what was expected
 
 
@@ -101,9 +103,9 @@ def within_reach(reward, mean, square, precision):
 
 
 @njit(inline="always", error_model="numpy")
-def start_arm(counts, ratio, idle_prior, changed, shares):
+def start_arm(untried, counts, ratio, idle_prior, changed, shares):
     """What all hypotheses say of an arm without rewards."""
-    counts[:] = 1.0
+    counts[:] = untried
     ratio[:] = 1.0
     idle_prior[:] = 0.0
     for g in range(shares.shape[0]):
@@ -111,10 +113,46 @@ def start_arm(counts, ratio, idle_prior, changed, shares):
 
 
 @njit(inline="always", error_model="numpy")
+def redraw_range(mean, seen, rounds, redrawn):
+    """Where means are after a change: anywhere in [0, 1], unless the arms' means are all near one end of it.
+
+    The average mean m of the arms observed, 1/2 before the first round, moves the middle to m (1 + 4 m) if m is below
+    1/4; and likewise from above.
+    """
+    total, arms = 0.0, 0
+    for i in range(seen.shape[0]):
+        if seen[i] > 0:
+            total += mean[i]
+            arms += 1
+    if arms > 0:
+        average = 0.5 + (total / arms - 0.5) * rounds / (rounds + ROUNDS_TO_REDRAW)
+        low, high = max(average, LEAST_AVERAGE), max(1.0 - average, LEAST_AVERAGE)
+        redrawn[0] = max(1.0 - 2.0 * high * (1.0 + 4.0 * high), 0.0)
+        redrawn[1] = min(2.0 * low * (1.0 + 4.0 * low), 1.0)
+
+
+@njit(inline="always", error_model="numpy")
+def open_counts(counts, slot, mean, square, fresh):
+    """The counts of an arm under a new hypothesis.
+
+    If it did not change, it has the mean and variance of the whole mixture so far, as a Beta distribution; if it did,
+    one worth two observations, `fresh` of them ones.
+    """
+    since = counts.shape[1] // 2 + slot
+    most = mean * (1.0 - mean)
+    # relative to the mean: near 0 and 1 an absolute floor would discard almost all observations
+    variance = max(square - mean * mean, most / MOST_STRENGTH)
+    strength = max(most / variance - 1.0, 2.0)
+    counts[0, slot], counts[1, slot] = mean * strength, (1.0 - mean) * strength
+    counts[0, since], counts[1, since] = fresh, 2.0 - fresh
+
+
+@njit(inline="always", error_model="numpy")
 def open_hypothesis(
     change_round,
     mass,
     totals,
+    untried,
     counts,
     ratio,
     idle_prior,
@@ -130,17 +168,21 @@ def open_hypothesis(
     idle_hazard,
     prior,
     changes,
+    redrawn,
 ):
-    """Add the hypothesis of a change just before `played_at`: of a share of the arms, or (type 0) of one idle arm.
-
-    If it did not change, an arm has the mean and variance of the whole mixture so far, as a Beta distribution.
-    """
-    slot, hypotheses = weakest(totals), totals.shape[0]
-    total_idle = 0.0
+    """Add the hypothesis of a change just before `played_at`: of a share of the arms, or (type 0) of one idle arm."""
+    slot = weakest(totals)
+    redraw_range(mean, seen, played_at - elapsed, redrawn)
+    fresh = redrawn[0] + redrawn[1]
+    total_idle, new = 0.0, -1
     for i in range(x.shape[0]):
         gap = played_at - seen[i]
         if x[i] and gap > 0:
             total_idle += 1.0 - (1.0 - idle_hazard) ** gap
+        if seen[i] == 0:
+            new = i
+    if new >= 0:
+        open_counts(untried, slot, mean[new], square[new], fresh)
     for i in range(x.shape[0]):
         if seen[i] == 0 and not x[i]:
             continue
@@ -150,12 +192,7 @@ def open_hypothesis(
         for g in range(1, shares.shape[0]):
             changed[i, g, slot] = shares[g]
         ratio[i, slot] = 1.0
-        most = mean[i] * (1.0 - mean[i])
-        # relative to the mean: near 0 and 1 an absolute floor would discard almost all observations
-        variance = max(square[i] - mean[i] * mean[i], most / MOST_STRENGTH)
-        strength = max(most / variance - 1.0, 2.0)
-        counts[i, 0, slot], counts[i, 1, slot] = mean[i] * strength, (1.0 - mean[i]) * strength
-        counts[i, 0, hypotheses + slot] = counts[i, 1, hypotheses + slot] = 1.0
+        open_counts(counts[i], slot, mean[i], square[i], fresh)
     change_round[slot] = played_at
     changes[slot] = expected_changes(mass, totals, changes)
     shared = 1.0 - (1.0 - hazard) ** elapsed
@@ -318,6 +355,7 @@ def note_change(change_round, totals, detected):
     (
         int64[::1],
         float64[:, ::1],
+        float64[:, ::1],
         float64[:, :, ::1],
         float64[:, ::1],
         float64[:, ::1],
@@ -327,6 +365,7 @@ def note_change(change_round, totals, detected):
         int64[::1],
         int64[::1],
         int64[::1],
+        float64[::1],
         float64[::1],
         float64[::1],
         boolean[:],
@@ -343,11 +382,12 @@ def note_change(change_round, totals, detected):
         float64[:],
         float64[:],
     ),
-    "(k),(g,k),(n,t,l),(n,k),(n,k),(n,g,k),(n),(n),(n),(o),(t),(t),(k),"
+    "(k),(g,k),(t,l),(n,t,l),(n,k),(n,k),(n,g,k),(n),(n),(n),(o),(t),(t),(k),(t),"
     "(n),(n),(),(),(g),(g),(t),(),()->(n),(n),(n),()",
     writes=(
         "change_round",
         "mass",
+        "untried",
         "counts",
         "ratio",
         "idle_prior",
@@ -359,11 +399,13 @@ def note_change(change_round, totals, detected):
         "detected",
         "spread",
         "changes",
+        "redrawn",
     ),
 )
 def switching_arrival(
     change_round,
     mass,
+    untried,
     counts,
     ratio,
     idle_prior,
@@ -375,6 +417,7 @@ def switching_arrival(
     detected,
     spread,
     changes,
+    redrawn,
     x,
     reward,
     weight,
@@ -408,7 +451,7 @@ def switching_arrival(
     for i in range(x.shape[0]):
         if x[i]:
             if seen[i] == 0:
-                start_arm(counts[i], ratio[i], idle_prior[i], changed[i], shares)
+                start_arm(untried, counts[i], ratio[i], idle_prior[i], changed[i], shares)
             expected[i], counted[i] = mean[i], within_reach(reward[i], mean[i], square[i], precision[0])
             spread[0] += weight * mean[i] * (1.0 - mean[i])
             spread[1] += weight * reward[i] * (1.0 - reward[i])
@@ -420,6 +463,7 @@ def switching_arrival(
                 change_round,
                 mass,
                 totals,
+                untried,
                 counts,
                 ratio,
                 idle_prior,
@@ -435,6 +479,7 @@ def switching_arrival(
                 idle_hazard,
                 prior,
                 changes,
+                redrawn,
             )
         latest[0] = played_at
     all_there = True
@@ -459,7 +504,18 @@ def switching_arrival(
             )
             seen[i] = max(seen[i], played_at)
     add_shares(mass, totals)
+    all_tried = True
     for i in range(x.shape[0]):
         if seen[i] > 0:
             mean[i], square[i] = moments(mass, totals, counts[i, 0], counts[i, 1], changed[i], room)
+        else:
+            all_tried = False
+    if not all_tried:
+        taking_part = np.zeros((mass.shape[0], hypotheses))
+        for g in range(1, mass.shape[0]):
+            taking_part[g] = shares[g]
+        first, second = moments(mass, totals, untried[0], untried[1], taking_part, room)
+        for i in range(x.shape[0]):
+            if seen[i] == 0:
+                mean[i], square[i] = first, second
     note_change(change_round, totals, detected)

@@ -76,6 +76,17 @@ def weigh_laws(mass, totals, changed, weight):
 
 
 @njit(inline="always", error_model="numpy")
+def weigh_untried(mass, totals, shares, weight):
+    """The same for arms without rewards: each took part in a change with the probability of the share."""
+    hypotheses = totals.shape[0]
+    for k in range(hypotheses):
+        since = 0.0
+        for g in range(1, mass.shape[0]):
+            since += mass[g, k] * shares[g]
+        weight[k], weight[hypotheses + k] = totals[k] - since, since
+
+
+@njit(inline="always", error_model="numpy")
 def expected_miss(ones, zeros, weight, level, side, room):
     """E[(side (m - level))+] over Beta distributions of m with these probabilities, in the normal approximation."""
     for k in range(weight.shape[0]):
@@ -98,9 +109,11 @@ def thresholds(scores, budget):
 @gufunc(
     (
         float64[:, ::1],
+        float64[:, ::1],
         float64[:, :, ::1],
         float64[:, :, ::1],
         float64[::1],
+        float64[:],
         float64[::1],
         int64[::1],
         int64,
@@ -116,20 +129,24 @@ def thresholds(scores, budget):
         int64,
         float64[:],
         float64[:],
-        float64,
+        float64[:],
+        float64[:],
         float64,
         float64,
         float64[:],
         float64[:],
         float64[:],
     ),
-    "(g,k),(n,t,l),(n,g,k),(k),(n),(n),(),(),(n),(n),(n),(n),(n),(n),(n),(),(),(t),(t),(),(),()->(n),(n),(n)",
+    "(g,k),(t,l),(n,t,l),(n,g,k),(k),(t),(n),(n),(),(),"
+    "(n),(n),(n),(n),(n),(n),(n),(),(),(t),(t),(g),(g),(),()->(n),(n),(n)",
 )
 def switching_index(
     mass,
+    untried,
     counts,
     changed,
     changes,
+    redrawn,
     believed,
     seen,
     latest,
@@ -145,7 +162,8 @@ def switching_index(
     budget,
     reward_range,
     hazards,
-    share,
+    shares,
+    share_prior,
     idle_hazard,
     horizon,
     weights,
@@ -154,8 +172,8 @@ def switching_index(
 ):
     """Weights, expected rewards, and expected rewards plus the value of information over `horizon` rounds.
 
-    counts: ones and zeros of each arm's Beta distributions, two for each hypothesis. believed: their means. Weights are
-    the learned ones, shrunk towards the prior for arms with few rewards so far.
+    counts: ones and zeros of each arm's Beta distributions, two for each hypothesis; untried: those of arms without
+    rewards. believed: their means. Weights are the learned ones, shrunk towards the prior for arms with few rewards.
 
     The bonus of an arm outside the s best is horizon E[(w m - threshold)+] / w, where the threshold is the score of
     the s-th best. For an arm among the s best it is the expected loss from keeping it, horizon E[(threshold - w m)+] /
@@ -166,6 +184,7 @@ def switching_index(
     n = learned.shape[0]
     low, width = reward_range[0], reward_range[1] - reward_range[0]
     offset = low / width  # in units of the range, rewards are from 0 to 1 plus this
+    middle, span = 0.5 * (redrawn[0] + redrawn[1]), redrawn[1] - redrawn[0]
     room = np.empty((5, max(2 * hypotheses, n)))
     totals, weight, parts = room[0, :hypotheses], room[1, : 2 * hypotheses], room[2, : 2 * hypotheses]
     scores, idle = room[3, :n], room[4, :n]
@@ -176,14 +195,18 @@ def switching_index(
             totals[k] += mass[g, k]
         changes_seen += totals[k] * (changes[k] + 1.0) - mass[0, k]
     hazard = (hazards[0] + changes_seen) / (hazards[1] + latest)
+    share = 0.0  # expected, of the next change
+    for g in range(kinds):
+        share += shares[g] * share_prior[g]
     stays = 1.0 - share * (1.0 - (1.0 - hazard) ** max(now - latest, 0))  # no change since the latest outcome
     for i in range(n):
         weights[i] = learned[i] + (prior[i] - learned[i]) / (1.0 + rewards_seen[i]) ** 2
         idle[i] = 1.0 - stays * (1.0 - idle_hazard) ** (now - last_pull[i])
-        mean[i] = believed[i] + idle[i] * (0.5 - believed[i])
+        mean[i] = believed[i] + idle[i] * (middle - believed[i])
         mean[i] += drifts * (drift_mean[i] - mean[i])
         scores[i] = weights[i] * (mean[i] + offset)
     threshold, runner_up = thresholds(scores, budget)
+    new_level, new_inside, new_missed = -1.0, False, 0.0
     for i in range(n):
         inside = scores[i] >= threshold and scores[i] > 0.0
         rival = runner_up if inside else threshold
@@ -197,8 +220,18 @@ def switching_index(
             weigh_laws(mass, totals, changed[i], weight)
             missed = expected_miss(counts[i, 0], counts[i, 1], weight, level, -1.0 if inside else 1.0, parts)
         else:
-            missed = normal_excess(level - 0.5 if inside else 0.5 - level, math.sqrt(1.0 / 12.0))
-        missed += idle[i] * ((0.5 * level**2 if inside else 0.5 * (1.0 - level) ** 2) - missed)  # if uniform on [0, 1]
+            if level != new_level or inside != new_inside:  # arms without rewards often have the same weight
+                new_level, new_inside = level, inside
+                weigh_untried(mass, totals, shares, weight)
+                new_missed = expected_miss(untried[0], untried[1], weight, level, -1.0 if inside else 1.0, parts)
+            missed = new_missed
+        # for a mean uniform on `redrawn`
+        below, above = max(level - redrawn[0], 0.0), max(redrawn[1] - level, 0.0)
+        if inside:
+            redrawn_missed = 0.5 * below**2 / span if above > 0.0 else level - middle
+        else:
+            redrawn_missed = 0.5 * above**2 / span if below > 0.0 else middle - level
+        missed += idle[i] * (redrawn_missed - missed)
         missed *= 1.0 - drifts
         if not inside:
             missed += drifts * normal_excess(drift_mean[i] - level, drift_deviation[i])

@@ -192,9 +192,12 @@ class InstrumentalSEM(Policy):
         checked = validate.partial_feedback(feedback, shape, state.reward_range, state.rounds)
         given, reference = canonical(checked, state.reward_range, state.context.shape).from_reference(state.reference)
         fade = fading(state.longest_delay, any_arrived(state))  # before the belief is rewritten
-        news = given.fresh & ~(np.isnan(given.y) & np.isnan(given.z))
+        missing = np.isnan(given.y) & np.isnan(given.z)
+        news = given.fresh & ~missing
         heard = given.arrived & news.any(axis=-1)
-        in_flight = kernels.end_pulls(state.in_flight, given.x & news, fade, given.age, given.arrived)
+        closed = False if feedback.complete is None else given.complete[..., None]  # what is missing never arrives
+        ended = given.x & (news | (missing & closed))
+        in_flight = kernels.end_pulls(state.in_flight, ended, fade, given.age, given.arrived)
         self.absorb(state, given, state.rounds - given.age)
         longest = np.where(heard, np.maximum(RECENT * state.longest_delay, given.age), state.longest_delay)
         state = state._replace(

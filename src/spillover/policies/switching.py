@@ -34,7 +34,6 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 HAZARD = 1e-3  # probability a round of a change that may affect many arms, before anything is observed
 IDLE_HAZARD = 1e-4  # probability a round that an arm that is not played changes unobserved
 SHARE_PRIOR = np.array([0.0, 0.5, 0.5])
-SHARE = float(SHARES @ SHARE_PRIOR)  # expected, of the next change
 HAZARDS = np.array([1.0, 1.0 / HAZARD])  # the hazard is learned, as if one change in so many rounds had been observed
 CHANGE_PRIOR = (SHARES, SHARE_PRIOR, HAZARDS, IDLE_HAZARD)
 OTHER_WORLD = 1e-3  # probability a round that means that drift begin to switch, or the other way round
@@ -111,9 +110,11 @@ class SwitchingSEM(GraphPolicy):
         belief = state.belief
         weights, mean, index = kernels.switching_index(
             belief.mass,
+            belief.untried,
             belief.counts,
             belief.changed,
             belief.changes,
+            belief.redrawn,
             belief.mean,
             belief.seen,
             belief.latest[..., 0],
@@ -128,7 +129,8 @@ class SwitchingSEM(GraphPolicy):
             state.budget,
             state.reward_range,
             HAZARDS,
-            SHARE,
+            SHARES,
+            SHARE_PRIOR,
             IDLE_HAZARD,
             HORIZON + HORIZON_OF_DELAY * state.typical_delay,
         )
@@ -196,7 +198,8 @@ class SwitchingSEM(GraphPolicy):
         news = np.asarray(fresh.any(axis=-1))
         state, _ = self.learn_rewards(state, feedback, fresh, news)
         state = with_delay(state, feedback.age, news)
-        complete = arrived if feedback.complete is None else np.asarray(arrived & feedback.complete)
+        closed = known.all(axis=-1) if feedback.complete is None else feedback.complete
+        complete = np.asarray(arrived & closed)
         weight = weigh_silence(state, feedback, known, complete)
         silent = x & ~known & complete[..., None]
         if silent.any():

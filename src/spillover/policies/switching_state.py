@@ -33,7 +33,8 @@ class Belief(NamedTuple):
 
     change_round: Round  # (*batch, k): r; 0 for the hypothesis that nothing has ever changed
     mass: Probability  # (*batch, shares, k): joint probability of r and of the share of arms that changed at r
-    counts: Amount  # (*batch, n, 2, 2k): ones and zeros of an arm that did not change at r, for each r; then those since r
+    untried: Amount  # (*batch, 2, 2k): counts of all arms without rewards, as below
+    counts: Amount  # (*batch, n, 2, 2k): ones and zeros, if the arm did not change at r, for each r; then since each r
     ratio: Likelihood  # (*batch, n, k): likelihood ratio of the rewards since r, changed against unchanged
     idle_prior: Probability  # (*batch, n, k): prior probability of each arm, if the change was of one idle arm
     changed: Probability  # (*batch, n, shares, k): probability that the arm changed at r, for each share
@@ -44,6 +45,7 @@ class Belief(NamedTuple):
     detected: Round  # (*batch, 2): changes detected so far, and the likeliest round of the last one
     spread: Amount  # (*batch, 2): sums of m (1 - m) and of z (1 - z), which give the precision of a reward
     changes: Amount  # (*batch, k): expected number of changes together before r
+    redrawn: Probability  # (*batch, 2): the part of the range in which a mean is after a change
 
 
 class Drift(NamedTuple):
@@ -86,6 +88,7 @@ def empty_belief(n_arms: int, batch: Batch) -> Belief:
     return Belief(
         change_round=np.zeros((*batch, HYPOTHESES), np.int64),
         mass=mass,
+        untried=np.ones((*batch, 2, 2 * HYPOTHESES)),
         counts=np.zeros((*batch, n_arms, 2, 2 * HYPOTHESES)),
         ratio=np.zeros((*batch, n_arms, HYPOTHESES)),
         idle_prior=np.zeros((*batch, n_arms, HYPOTHESES)),
@@ -97,6 +100,7 @@ def empty_belief(n_arms: int, batch: Batch) -> Belief:
         detected=np.zeros((*batch, 2), np.int64),
         spread=np.broadcast_to([DOUBT / 4.0, 0.0], (*batch, 2)).copy(),
         changes=np.zeros((*batch, HYPOTHESES)),
+        redrawn=np.broadcast_to([0.0, 1.0], (*batch, 2)).copy(),
     )
 
 
