@@ -157,5 +157,6 @@ def test_what_a_table_lacks_may_still_arrive():
     state = policy.played(policy.init(sp.Problem(3, 2), sp.Rng(1).at(Purpose.START)), x)
     z = np.array([1.0, np.nan, 0.0])
     state = policy.update(state, Feedback(x, z, z, np.array(0), np.array(True)), sp.Rng(1).at(Purpose.START))
-    assert_array_equal(state.belief.counts_since[0], [[2.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
+    assert_array_equal(state.belief.counts[0, :, HYPOTHESES], [2.0, 1.0])
+    assert_array_equal(state.belief.seen, [1, 0, 0])
     assert_array_equal(state.in_flight, [0.0, 1.0, 0.0])

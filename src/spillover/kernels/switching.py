@@ -148,55 +148,18 @@ def open_counts(counts, slot, mean, square, fresh):
 
 
 @njit(inline="always", error_model="numpy")
-def open_hypothesis(
-    change_round,
-    mass,
-    totals,
-    untried,
-    counts,
-    ratio,
-    idle_prior,
-    changed,
-    mean,
-    square,
-    seen,
-    x,
-    shares,
-    played_at,
-    elapsed,
-    hazard,
-    idle_hazard,
-    prior,
-    changes,
-    redrawn,
-):
-    """Add the hypothesis of a change just before `played_at`: of a share of the arms, or (type 0) of one idle arm."""
-    slot = weakest(totals)
-    redraw_range(mean, seen, played_at - elapsed, redrawn)
-    fresh = redrawn[0] + redrawn[1]
-    total_idle, new = 0.0, -1
+def idle_total(x, seen, played_at, idle_hazard):
+    """The expected number of arms of a round that changed alone while they were not played."""
+    total = 0.0
     for i in range(x.shape[0]):
-        gap = played_at - seen[i]
-        if x[i] and gap > 0:
-            total_idle += 1.0 - (1.0 - idle_hazard) ** gap
-        if seen[i] == 0:
-            new = i
-    if new >= 0:
-        open_counts(untried, slot, mean[new], square[new], fresh)
-    for i in range(x.shape[0]):
-        if seen[i] == 0 and not x[i]:
-            continue
-        gap = played_at - seen[i]
-        alone = 1.0 - (1.0 - idle_hazard) ** gap if x[i] and gap > 0 else 0.0
-        idle_prior[i, slot] = changed[i, 0, slot] = alone / max(total_idle, 1e-300)
-        for g in range(1, shares.shape[0]):
-            changed[i, g, slot] = shares[g]
-        ratio[i, slot] = 1.0
-        open_counts(counts[i], slot, mean[i], square[i], fresh)
-    change_round[slot] = played_at
-    changes[slot] = expected_changes(mass, totals, changes)
-    shared = 1.0 - (1.0 - hazard) ** elapsed
-    alone = min(total_idle, MOST_ALONE * (1.0 - shared))
+        if x[i] and played_at > seen[i]:
+            total += 1.0 - (1.0 - idle_hazard) ** (played_at - seen[i])
+    return total
+
+
+@njit(inline="always", error_model="numpy")
+def open_mass(mass, totals, slot, shared, alone, prior):
+    """The probability of a new hypothesis: of a change of a share of the arms, or (type 0) of one idle arm."""
     totals[slot] = 0.0
     scale(mass, (1.0 - shared - alone) / added(totals))
     mass[0, slot] = alone
@@ -353,53 +316,16 @@ def note_change(change_round, totals, detected):
 
 @gufunc(
     (
-        int64[::1],
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[:, :, ::1],
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[:, :, ::1],
-        float64[::1],
-        float64[::1],
-        int64[::1],
-        int64[::1],
-        int64[::1],
-        float64[::1],
-        float64[::1],
-        float64[::1],
-        boolean[:],
-        float64[:],
-        float64,
-        int64,
-        float64[:],
-        float64[:],
-        float64[:],
-        float64,
-        boolean,
-        float64[:],
-        float64[:],
-        float64[:],
-        float64[:],
+        *(int64[::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1]),
+        *(float64[:, :, ::1], float64[::1], float64[::1], int64[::1], int64[::1], int64[::1], float64[::1]),
+        *(float64[::1], float64[::1], boolean[:], float64[:], float64, int64, float64[:], float64[:], float64[:]),
+        *(float64, boolean, float64[:], float64[:], float64[:], float64[:]),
     ),
     "(k),(g,k),(t,l),(n,t,l),(n,k),(n,k),(n,g,k),(n),(n),(n),(o),(t),(t),(k),(t),"
     "(n),(n),(),(),(g),(g),(t),(),()->(n),(n),(n),()",
     writes=(
-        "change_round",
-        "mass",
-        "untried",
-        "counts",
-        "ratio",
-        "idle_prior",
-        "changed",
-        "mean",
-        "square",
-        "seen",
-        "latest",
-        "detected",
-        "spread",
-        "changes",
-        "redrawn",
+        *("change_round", "mass", "untried", "counts", "ratio", "idle_prior", "changed", "mean", "square", "seen"),
+        *("latest", "detected", "spread", "changes", "redrawn"),
     ),
 )
 def switching_arrival(
@@ -455,33 +381,29 @@ def switching_arrival(
             expected[i], counted[i] = mean[i], within_reach(reward[i], mean[i], square[i], precision[0])
             spread[0] += weight * mean[i] * (1.0 - mean[i])
             spread[1] += weight * reward[i] * (1.0 - reward[i])
-    if played_at > latest[0]:
-        if latest[0] > 0:
-            add_shares(mass, totals)
-            hazard = (hazards[0] + expected_changes(mass, totals, changes)) / (hazards[1] + latest[0])
-            open_hypothesis(
-                change_round,
-                mass,
-                totals,
-                untried,
-                counts,
-                ratio,
-                idle_prior,
-                changed,
-                mean,
-                square,
-                seen,
-                x,
-                shares,
-                played_at,
-                played_at - latest[0],
-                hazard,
-                idle_hazard,
-                prior,
-                changes,
-                redrawn,
-            )
-        latest[0] = played_at
+    if played_at > latest[0] > 0:  # the hypothesis of a change just before, instead of the least probable one
+        add_shares(mass, totals)
+        slot, changes_seen = weakest(totals), expected_changes(mass, totals, changes)
+        redraw_range(mean, seen, latest[0], redrawn)
+        fresh, total_idle = redrawn[0] + redrawn[1], idle_total(x, seen, played_at, idle_hazard)
+        for i in range(x.shape[0]):
+            if seen[i] == 0:
+                open_counts(untried, slot, mean[i], square[i], fresh)
+                break
+        for i in range(x.shape[0]):
+            if seen[i] > 0 or x[i]:
+                gap = played_at - seen[i] if x[i] else 0
+                idle = (1.0 - (1.0 - idle_hazard) ** max(gap, 0)) / max(total_idle, 1e-300)
+                idle_prior[i, slot] = changed[i, 0, slot] = idle
+                for g in range(1, shares.shape[0]):
+                    changed[i, g, slot] = shares[g]
+                ratio[i, slot] = 1.0
+                open_counts(counts[i], slot, mean[i], square[i], fresh)
+        change_round[slot], changes[slot] = played_at, changes_seen
+        hazard = (hazards[0] + changes_seen) / (hazards[1] + latest[0])
+        shared = 1.0 - (1.0 - hazard) ** (played_at - latest[0])
+        open_mass(mass, totals, slot, shared, min(total_idle, MOST_ALONE * (1.0 - shared)), prior)
+    latest[0] = max(latest[0], played_at)
     all_there = True
     for k in range(hypotheses):
         there[k] = 1.0 if change_round[k] <= played_at else 0.0
