@@ -138,7 +138,7 @@ def test_k_class_is_estimated_where_it_is_used_or_asked_for():
     rng = np.random.default_rng(3)
     A = np.triu(rng.uniform(0.1, 0.4, (4, 4)), 1)
     learner, alone = AdaptiveGraph(), KClassGraph()
-    graph, own = (one.init(sp.Problem(4, 2)) for one in (learner, alone))
+    graph, own = learner.init(sp.Problem(4, 2)), alone.init(sp.Problem(4, 2))
     for t in range(60):
         z = (rng.uniform(size=4) < 0.5).astype(float)
         y = np.linalg.solve(np.eye(4) - A, z)
