@@ -21,7 +21,7 @@ def exact(distance):
 @pytest.mark.parametrize("deviation", [1e-9, 0.01, 0.3, 1.0])
 def test_the_error_is_below_its_bound_everywhere(deviation):
     distance = np.concatenate([np.linspace(-8.0, 8.0, 320_001), [-1e9, -40.0, 40.0, 1e9]])
-    error = kernels.expected_excess(distance * deviation, deviation) / deviation - exact(distance)
+    error = kernels.excess_of_normal(distance * deviation, deviation) / deviation - exact(distance)
     assert np.abs(error[:-4]).max() < BOUND
     assert_allclose(error[-4:], 0.0, atol=1e-6)  # rounding of 1e9
     assert np.abs(error).max() > 0.0
@@ -34,10 +34,10 @@ def test_it_is_the_integral_over_the_normal_density(distance):
 
     integral, _ = integrate.quad(integrand, -distance, 12.0, epsabs=1e-13)
     assert_allclose(exact(np.array(distance)), integral, atol=1e-12)
-    assert_allclose(kernels.expected_excess(distance, 1.0), integral, atol=BOUND)
+    assert_allclose(kernels.excess_of_normal(distance, 1.0), integral, atol=BOUND)
 
 
 def test_it_grows_with_the_mean_and_is_never_negative():
-    found = kernels.expected_excess(np.linspace(-7.0, 7.0, 14_001), 1.0)
+    found = kernels.excess_of_normal(np.linspace(-7.0, 7.0, 14_001), 1.0)
     assert (found >= 0.0).all()
     assert (np.diff(found) >= -BOUND).all()

@@ -40,7 +40,7 @@ def normal_excess(gap, deviation):
 
 
 @gufunc((float64, float64, float64[:]), "(),()->()")
-def expected_excess(gap, deviation, found):
+def excess_of_normal(gap, deviation, found):
     """E[m+] for a normal m with mean `gap`; the error is below 4e-10 deviations."""
     found[0] = normal_excess(gap, deviation)
 
