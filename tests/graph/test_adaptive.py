@@ -9,14 +9,17 @@ import spillover as sp
 from spillover.graph import (
     AdaptiveGraph,
     InstrumentGraph,
+    KClassGraph,
     NoGraph,
     PayoffWeights,
     SelfTunedGraph,
     SparseGraph,
     evidence,
 )
+from spillover.graph.adaptive import K_CLASS
 from spillover.graph.evidence import best_candidate, empty_evidence, update_evidence
 from spillover.rng import Purpose
+from spillover.state import copy_state
 from spillover.testing import check_policy
 from tests.graph.worlds import learn, played, random_model, weights_of
 from tests.sampling import every
@@ -125,8 +128,29 @@ def test_judged_by_the_weights_that_were_held():
         held = update_evidence(held, foretold, np.asarray(z @ [1, 2, 3, 4]), np.array(True))
     assert best_candidate(held) == 0
     assert held.errors[0] < 1e-12 < held.errors[2] < held.errors[1]
+    before = copy_state(held)
     same = update_evidence(held, foretold, np.asarray(7.0), np.array(False))
-    for old, new in zip(held, same, strict=True):
+    for old, new in zip(before, same, strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_k_class_is_estimated_where_it_is_used_or_asked_for():
+    rng = np.random.default_rng(3)
+    A = np.triu(rng.uniform(0.1, 0.4, (4, 4)), 1)
+    learner, alone = AdaptiveGraph(), KClassGraph()
+    graph, own = learner.init(sp.Problem(4, 2)), alone.init(sp.Problem(4, 2))
+    for t in range(60):
+        z = (rng.uniform(size=4) < 0.5).astype(float)
+        y = np.linalg.solve(np.eye(4) - A, z)
+        graph = learner.solve(learner.absorb(graph, z, y, np.array(True), np.array(t + 1)))
+        own = alone.absorb(own, z, y, np.array(True), np.array(t + 1))
+    assert graph.used != K_CLASS
+    assert graph.k_class.solved == 0.0
+    before = copy_state(graph)
+    found, expected = learner.errors(graph), alone.errors(alone.solve(own))
+    np.testing.assert_allclose(found.edge_probability, expected.edge_probability)
+    np.testing.assert_allclose(found.weights_variance, expected.weights_variance)
+    for old, new in zip(before.k_class, graph.k_class, strict=True):  # asking changes nothing
         np.testing.assert_array_equal(old, new)
 
 

@@ -15,11 +15,6 @@ from tests.reference.switching_reference import SlowSwitching, last_changes, one
 REAL = (SHARES, SHARE_PRIOR, HAZARDS, IDLE_HAZARD)
 
 
-def no_drift(n):
-    """The arguments of the index of means that drift, with probability 0."""
-    return 0.0, np.full(n, 0.5), np.full(n, 0.3)
-
-
 def certain(hazard):
     """A hazard that no observation changes."""
     return np.array([hazard, 1.0]) * 1e15
@@ -35,7 +30,17 @@ def observe(belief, x, reward, played_at, model=REAL):
 
 def by_change_round(belief):
     """The total probability of each hypothesis that has any, by its round."""
-    return {int(r): float(m.sum()) for r, m in zip(belief.change_round, belief.mass, strict=True) if m.sum() > 0}
+    return {int(r): float(m.sum()) for r, m in zip(belief.change_round, belief.mass.T, strict=True) if m.sum() > 0}
+
+
+def counts(belief, arm):
+    """Ones and zeros of an arm with rewards: (unchanged, since), (ones, zeros), hypothesis."""
+    return np.stack(np.split(belief.counts[arm], 2, axis=-1))
+
+
+def changed(belief, arm):
+    """The probability, under each hypothesis with any, that the arm changed."""
+    return (belief.mass * belief.changed[arm]).sum(axis=0) / np.maximum(belief.mass.sum(axis=0), 1e-300)
 
 
 def compare(belief, twin):
@@ -43,16 +48,31 @@ def compare(belief, twin):
     places = {int(r): k for k, r in enumerate(belief.change_round) if r > 0 or k == 0}
     for h in twin.hypotheses:
         k = places[h.change_round]
-        assert_allclose(belief.mass[k], h.mass, rtol=1e-9, atol=1e-15)
-        for i in range(twin.n):
-            assert_allclose(belief.counts_unchanged[k, i], h.counts(i, False), rtol=1e-9)
-            assert_allclose(belief.counts_since[k, i], h.counts(i, True), rtol=1e-9)
+        assert_allclose(belief.mass[:, k], h.mass, rtol=1e-9, atol=1e-15)
+        for i in np.flatnonzero(belief.seen):
+            assert_allclose(counts(belief, i)[0, :, k], h.counts(i, False), rtol=1e-9)
+            assert_allclose(counts(belief, i)[1, :, k], h.counts(i, True), rtol=1e-9)
             if sum(h.mass) > 0:
-                assert_allclose(belief.changed[k, i], twin.changed(h, i), rtol=1e-9, atol=1e-15)
+                assert_allclose(changed(belief, i)[k], twin.changed(h, i), rtol=1e-9, atol=1e-15)
+    assert_allclose(belief.mean, [twin.mean(i) for i in range(twin.n)], rtol=1e-9)
+    assert_allclose(belief.square, [twin.square(i) for i in range(twin.n)], rtol=1e-9)
     assert belief.mass.sum() == pytest.approx(sum(sum(h.mass) for h in twin.hypotheses), rel=1e-12)
     assert_array_equal(belief.seen, twin.seen)
     assert_allclose(belief.redrawn, twin.redrawn, rtol=1e-9)
     assert_array_equal(belief.detected, [len(twin.detected), max(twin.detected[-1:], default=0)])
+
+
+def index(belief, weights, last_pull, flight, now, budget, offset, model=REAL):
+    """Weights, means and index for rewards from `offset` to 1 + `offset`, of means that do not drift."""
+    n = len(weights)
+    return np.array(
+        kernels.switching_index(
+            *(belief.mass, belief.untried, belief.counts, belief.changed, belief.changes, belief.redrawn),
+            *(belief.mean, belief.seen, belief.latest[0], 0.0, np.full(n, 0.5), np.full(n, 0.3)),
+            *(weights, weights, np.zeros(n), last_pull, flight, now, budget, np.array([offset, 1.0 + offset])),
+            *(model[2], model[0], model[1], model[3], HORIZON),
+        )
+    )
 
 
 def plays(draws, n, rounds, kind):
@@ -86,13 +106,8 @@ def test_slow_twin_agrees(kind, model):
         weights, flight = draws.uniform(-0.5, 3, n), draws.integers(0, 3, n).astype(float)
         for budget, offset in ((1, 0.0), (2, -0.5), (3, 2.0), (4, 0.0)):
             arguments = weights, np.minimum(twin.seen, played_at), flight, played_at + 30, budget, offset
-            found = kernels.switching_index(
-                *(*belief[1:4], belief.changed, belief.changes, belief.redrawn, belief.latest[0]),
-                *no_drift(n),
-                *arguments,
-                *(model[2], np.dot(model[0], model[1]), model[3], HORIZON),
-            )
-            assert_allclose(found, twin.index(*arguments, HORIZON), rtol=1e-9)
+            found = index(belief, *arguments, model)
+            assert_allclose(found[1:] - offset, twin.index(*arguments, HORIZON), rtol=1e-7)
     assert len(twin.hypotheses) == HYPOTHESES  # so that some were forgotten
 
 
@@ -105,7 +120,7 @@ def test_where_all_arms_change_it_is_exact_for_any_number_of_changes(data, hazar
     observed = {t: list(enumerate(data.draw(bits))) for t in rounds}
     shares, prior = np.array([0.0, 1.0]), np.array([0.0, 1.0])
     belief = empty_belief(2, ())
-    belief = belief._replace(mass=belief.mass[..., :2].copy())
+    belief = belief._replace(mass=belief.mass[:2].copy(), changed=belief.changed[:, :2].copy())
     for t, rewards in observed.items():
         observe(belief, [True, True], [r for _, r in rewards], t, (shares, prior, certain(hazard), 0.0))
     exact = last_changes(observed, 2, hazard, shares, prior)
@@ -126,10 +141,11 @@ def test_the_first_change_is_exact_with_its_share_and_its_arms(data, hazard):
         for arm, rewards in enumerate(spell):
             for reward in rewards:
                 observe(belief, np.arange(3) == arm, [reward] * 3, played_at, (shares, prior, certain(hazard), 0.0))
-    stayed, changed, arms = one_change(before, after, 1.0 - (1.0 - hazard) ** gap, shares, prior)
-    assert_allclose(belief.mass[0].sum(), stayed, rtol=1e-9)
-    assert_allclose(belief.mass[1], changed, rtol=1e-9)
-    assert_allclose(belief.changed[1], arms, rtol=1e-9)
+    stayed, joint, arms = one_change(before, after, 1.0 - (1.0 - hazard) ** gap, shares, prior)
+    assert_allclose(belief.mass[:, 0].sum(), stayed, rtol=1e-9)
+    assert_allclose(belief.mass[:, 1], joint, rtol=1e-9)
+    found = [changed(belief, arm)[1] if belief.seen[arm] else shares @ joint / joint.sum() for arm in range(3)]
+    assert_allclose(found, arms, rtol=1e-9)
 
 
 @pytest.mark.parametrize("hazard", [0.1, 0.01, HAZARD])
@@ -143,7 +159,7 @@ def test_the_summary_costs_less_than_the_square_of_the_hazard(hazard):
     for _ in range(12):
         observed = {t: list(enumerate(draws.integers(0, 2, 2).tolist())) for t in range(1, 6)}
         belief = empty_belief(2, ())
-        belief = belief._replace(mass=belief.mass[..., :2].copy())
+        belief = belief._replace(mass=belief.mass[:2].copy(), changed=belief.changed[:, :2].copy())
         for t, rewards in observed.items():
             observe(belief, [True, True], [r for _, r in rewards], t, (shares, prior, certain(hazard), 0.0))
         exact, found = last_changes(observed, 2, hazard, shares, prior), by_change_round(belief)
@@ -159,9 +175,9 @@ def test_changes_of_an_idle_arm_alone_follow_from_how_long_it_was_idle():
     observe(belief, [1, 1, 0], [1, 1, 0], 11, model)
     slot = int(np.argmax(belief.change_round))
     gone = 1.0 - 0.99 ** np.array([2, 10, 0])  # of arms 0 and 1; the third is not played
-    assert_allclose(belief.idle_prior[slot], gone / gone.sum(), rtol=1e-9)
-    assert (belief.mass[:, 1:] == 0).all()
-    assert belief.changed[slot, 1] > belief.changed[slot, 0] > belief.changed[slot, 2] == 0
+    assert_allclose(belief.idle_prior[:, slot], gone / gone.sum(), rtol=1e-9)
+    assert (belief.mass[1:] == 0).all()
+    assert changed(belief, 1)[slot] > changed(belief, 0)[slot] > belief.changed[2, 0, slot] == 0
 
 
 @pytest.mark.parametrize("gap", [1, 600, 1500, 10**5, 10**9])
@@ -187,7 +203,7 @@ def sound(belief):
         assert np.isfinite(leaf).all(), name
     assert belief.mass.sum() == pytest.approx(1.0, abs=1e-9)
     assert (belief.mass >= 0).all()
-    assert (belief.counts_unchanged > 0).all()
+    assert (belief.counts[belief.seen > 0] > 0).all()
 
 
 @pytest.mark.parametrize("name", ["ones", "zeros", "ones, then zeros", "coins"])
@@ -204,11 +220,9 @@ def test_streams_that_never_end(name, rounds):
     stream(belief, rewards)
     sound(belief)
     assert belief.latest[0] == rounds
-    now = np.full(2, rounds), np.zeros(2), rounds
-    known = (*belief[1:4], belief.changed, belief.changes, belief.redrawn, belief.latest[0])
-    mean = kernels.switching_index(*known, *no_drift(2), np.ones(2), *now, 1, 0.0, HAZARDS, 0.5, 0.0, HORIZON)
+    _, mean, _ = index(belief, np.ones(2), np.full(2, rounds), np.zeros(2), rounds, 1, 0.0, (*REAL[:3], 0.0))
     expected = {"ones": 1.0, "zeros": 0.0, "ones, then zeros": 0.0, "coins": 0.5}[name]
-    assert_allclose(mean[0], expected, atol=0.05)
+    assert_allclose(mean, expected, atol=0.05)
     if name == "coins":  # chance looks like a change now and then, more rarely than the hazards expect one
         assert belief.detected[0] < rounds * (HAZARD + 2 * IDLE_HAZARD)
     else:
@@ -220,8 +234,8 @@ def test_streams_that_never_end(name, rounds):
 def test_however_much_is_known_it_stays_sound_and_notices_a_change(held, good):
     """As after so many equal rewards; then more of them, then the opposite."""
     belief = empty_belief(2, ())
-    belief.counts_unchanged[0] = [1 + held * good, 1 + held * (1 - good)]
     observe(belief, [True, True], [good, good], 1)
+    belief.counts[:, 0, :HYPOTHESES], belief.counts[:, 1, :HYPOTHESES] = 1 + held * good, 1 + held * (1 - good)
     for played_at in range(2, 60):
         observe(belief, [True, True], [good, good], played_at)
         sound(belief)
@@ -239,8 +253,8 @@ def test_a_late_reward_of_a_time_all_but_forgotten_does_no_harm():
         observe(belief, [True], [1], 50)
         young = int(np.argmax(belief.change_round))
         belief.mass[:] = 0.0
-        belief.mass[young, 1], belief.mass[0, 0] = 1.0, float(f"5e{exponent}")
-        belief.counts_unchanged[0] = [1e6, 1.0]
+        belief.mass[1, young], belief.mass[0, 0] = 1.0, float(f"5e{exponent}")
+        belief.counts[0, 0, 0], belief.counts[0, 1, 0] = 1e6, 1.0
         observe(belief, [True], [0], 2)
         sound(belief)
 
@@ -273,7 +287,7 @@ def test_the_hazard_is_learned(every, rounds):
     means = draws.uniform(size=(rounds // every + 1, 4))
     rewards = (draws.uniform(size=(rounds, 4)) < means[np.arange(rounds) // every]).astype(float)
     stream(belief, rewards)
-    expected = float((belief.mass.sum(axis=-1) * belief.changes).sum() + belief.mass[:, 1:].sum())
+    expected = float((belief.mass.sum(axis=0) * belief.changes).sum() + belief.mass[1:].sum())
     true = (rounds - 1) // every
     assert 0.6 * true <= expected <= 1.3 * true + 0.5
 
@@ -284,12 +298,9 @@ def test_outliers_do_not_bias_a_mean():
     for t in range(1, 3001):
         size = [draws.uniform(0.5, 1.0), draws.uniform(0.05, 0.15)]
         observe(belief, [True, True], np.where(draws.uniform(size=2) < [0.02, 0.1], size, 0.0), t)
-    likeliest = int(belief.mass.sum(axis=-1).argmax())
-    assert_allclose(
-        belief.counts_unchanged[likeliest, :, 0] / belief.counts_unchanged[likeliest].sum(axis=-1),
-        [0.015, 0.01],
-        atol=0.003,
-    )
+    likeliest = int(belief.mass.sum(axis=0).argmax())
+    ones, zeros = (belief.counts[:, side, likeliest] for side in range(2))
+    assert_allclose(ones / (ones + zeros), [0.015, 0.01], atol=0.003)
 
 
 def test_no_outlier_is_a_change():

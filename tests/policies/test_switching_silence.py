@@ -8,9 +8,11 @@ import spillover as sp
 from spillover import kernels
 from spillover.delays import ArmDelays, BadNewsDelay, ConstantDelay, ConversionDelay, LossyDelay
 from spillover.policies import DiscountedTS
-from spillover.policies.switching_state import empty_silence
+from spillover.policies.switching_state import HYPOTHESES, empty_silence
 from spillover.rng import Purpose
 from spillover.types import Feedback
+
+RANGE = np.array([0.0, 1.0])
 
 
 def meaning(reports, seed=1, rounds=150):
@@ -19,7 +21,7 @@ def meaning(reports, seed=1, rounds=150):
     for _ in range(rounds):
         x = draws.permutation(4) < 2
         reward = (draws.uniform(size=4) < [0.2, 0.5, 0.7, 0.9]).astype(float) * x
-        weight = kernels.weigh_silence(*silence, x, x & reports(reward, draws), reward, 0.0, True)
+        weight = kernels.weigh_silence(*silence, x, x & reports(reward, draws), reward, RANGE, True)
     return weight[0]
 
 
@@ -48,7 +50,7 @@ def test_amounts_are_told_from_nothing():
 
 def test_nothing_is_concluded_from_a_round_that_is_not_complete():
     silence = empty_silence(3, ())
-    weight = kernels.weigh_silence(*silence, np.ones(3, bool), np.zeros(3, bool), np.zeros(3), 0.0, False)
+    weight = kernels.weigh_silence(*silence, np.ones(3, bool), np.zeros(3, bool), np.zeros(3), RANGE, False)
     assert weight[0] == 0.5
     assert_array_equal(silence.answers, 0.0)
 
@@ -108,7 +110,7 @@ def test_parts_of_a_round_give_what_the_whole_round_gives():
     whole, parts = state_after([[0, 1, 2]]), state_after([[1], [2], [0]])
     for name in ("in_flight", "rewards_seen", "last_pull"):
         assert_allclose(getattr(parts, name), getattr(whole, name))
-    assert_allclose(parts.belief.counts_since, whole.belief.counts_since)
+    assert_allclose(parts.belief.counts[..., HYPOTHESES:], whole.belief.counts[..., HYPOTHESES:])
     assert_allclose(parts.drift.track, whole.drift.track)
     assert_allclose(parts.graph.adjacency, whole.graph.adjacency)
 
@@ -117,7 +119,7 @@ def test_a_silent_arm_of_a_complete_round_is_a_failure_with_the_probability_of_t
     """Beside an arm with a reward that reports: 0.5 x 1 x 0.5 x 0.98 against 0.5 x 1/2 x 1/2, by the counts so far."""
     state = state_after([[0, 2]])
     probable = (0.5 * 0.5 * 0.98) / (0.5 * 0.5 * 0.98 + 0.5 * 0.5 * 0.5)
-    assert_allclose(state.belief.counts_since[0, 1], [1.0, 1.0 + probable])
+    assert_allclose(state.belief.counts[1, :, HYPOTHESES], [1.0, 1.0 + probable])
     assert state.in_flight[1] == 0
 
 
@@ -155,5 +157,6 @@ def test_what_a_table_lacks_may_still_arrive():
     state = policy.played(policy.init(sp.Problem(3, 2), sp.Rng(1).at(Purpose.START)), x)
     z = np.array([1.0, np.nan, 0.0])
     state = policy.update(state, Feedback(x, z, z, np.array(0), np.array(True)), sp.Rng(1).at(Purpose.START))
-    assert_array_equal(state.belief.counts_since[0], [[2.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
+    assert_array_equal(state.belief.counts[0, :, HYPOTHESES], [2.0, 1.0])
+    assert_array_equal(state.belief.seen, [1, 0, 0])
     assert_array_equal(state.in_flight, [0.0, 1.0, 0.0])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special
 
-HYPOTHESES, SAME_CHANGE, MOST_ALONE, MOST_STRENGTH, NEGLIGIBLE, MOST_PRECISE = 20, 20, 0.4, 1e9, 1e-6, 20.0
+HYPOTHESES, SAME_CHANGE, MOST_ALONE, MOST_STRENGTH, MOST_PRECISE = 20, 20, 0.4, 1e9, 20.0
 OUTLYING, CROWDING = 4.0, 1.5
 
 
@@ -85,11 +85,13 @@ class SlowSwitching:
     def mean(self, arm):
         return sum(p * beta_mean(counts) for p, counts in self.laws(arm))
 
+    def square(self, arm):
+        return sum(p * (beta_variance(counts) + beta_mean(counts) ** 2) for p, counts in self.laws(arm))
+
     def summary(self, arm):
         """The Beta law with the mean and the variance of the mixture."""
         mean = self.mean(arm)
-        square = sum(p * (beta_variance(counts) + beta_mean(counts) ** 2) for p, counts in self.laws(arm))
-        variance = max(square - mean**2, mean * (1.0 - mean) / MOST_STRENGTH)
+        variance = max(self.square(arm) - mean**2, mean * (1.0 - mean) / MOST_STRENGTH)
         strength = max(mean * (1.0 - mean) / variance - 1.0, 2.0)
         return mean * strength, (1.0 - mean) * strength
 
@@ -135,8 +137,8 @@ class SlowSwitching:
         if self.reward_precision == 1.0:
             return reward
         mean = self.mean(arm)
-        square = sum(p * (beta_variance(counts) + beta_mean(counts) ** 2) for p, counts in self.laws(arm))
-        most = OUTLYING * math.sqrt(mean * (1.0 - mean) / self.reward_precision + max(square - mean**2, 0.0))
+        variance = max(self.square(arm) - mean**2, 0.0)
+        most = OUTLYING * math.sqrt(mean * (1.0 - mean) / self.reward_precision + variance)
         return min(max(reward, mean - most), mean + most)
 
     def observe(self, x, reward, played_at):
@@ -203,12 +205,9 @@ class SlowSwitching:
             for h in self.hypotheses:
                 p, c = sum(h.mass), self.changed(h, i)
                 for part, fresh in ((p * c, True), (p * (1.0 - c), False)):
-                    if p >= NEGLIGIBLE and part > NEGLIGIBLE:
-                        ones, zeros = h.counts(i, fresh)
-                        missed = (
-                            improvement((zeros, ones), 1.0 - level) if chosen else improvement((ones, zeros), level)
-                        )
-                        worth += (1.0 - idle[i]) * part * missed
+                    ones, zeros = h.counts(i, fresh)
+                    missed = improvement((zeros, ones), 1.0 - level) if chosen else improvement((ones, zeros), level)
+                    worth += (1.0 - idle[i]) * part * missed
             index[i] += horizon * worth / (1.0 + flight[i]) ** CROWDING
         return mean, index
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from spillover import kernels
 from spillover.graph.change_detection import (
     ChangeEvidence,
     empty_change_evidence,
@@ -33,6 +34,7 @@ from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.regression import summed
 from spillover.graph.sparse import ROW_BOUND, SparseGraph
 from spillover.graph.tuned import SelfTunedGraph
+from spillover.state import copy_state
 from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem, Within
 
 CANDIDATES = ("sparse", "instrument", "full-history", "none", "k-class")
@@ -172,7 +174,7 @@ class AdaptiveGraph(GraphLearner):
         """
         held = np.stack([graph.sparse.weights, graph.instrument.weights, graph.full_history.weights], axis=-2)
         ripe = graph.instrument.regression.freedom >= held.shape[-1]
-        return np.where(ripe[..., None, None], held, 0.0)
+        return held if ripe.all() else np.where(ripe[..., None, None], held, 0.0)
 
     def judge(self, graph: AdaptiveState, z: Array, y: Array, arrived: BoolArray, memo: Any) -> AdaptiveState:
         """Compare a payoff with the predictions from the candidates' weights when its round was played."""
@@ -276,10 +278,12 @@ class AdaptiveGraph(GraphLearner):
             sparse=self.sparse.solve(graph.sparse),
             instrument=self.instrument.solve(graph.instrument),
             full_history=self.full_history.solve(graph.full_history),
-            k_class=self.k_class.solve(graph.k_class),
+            k_class=self.k_class.test_if_due(graph.k_class),
         )
         doubts, instrument = raise_doubts(graph.doubts, graph.k_class), graph.instrument
         doubts = note_noise(doubts, graph.k_class, instrument.regression, instrument.gain)
+        # the k-class estimate costs more than all the rest, so it is only made where it may be used
+        graph = graph._replace(k_class=self.k_class.estimate(graph.k_class, z_misleads(doubts) | doubts.noisy))
         used, k_class = best_candidate(graph.evidence), prefers_k_class(doubts)
         weights = self.trusting_weights(graph, used)
         if k_class.any():
@@ -288,8 +292,8 @@ class AdaptiveGraph(GraphLearner):
 
     def trusting_weights(self, graph: AdaptiveState, used: IntArray) -> Array:
         """The weights of a candidate that trusts z."""
-        ones = np.ones_like(graph.weights)
-        return pick(used, [graph.sparse.weights, graph.instrument.weights, graph.full_history.weights, ones])
+        held = (graph.sparse.weights, graph.instrument.weights, graph.full_history.weights)
+        return np.asarray(kernels.trusting_weights(used, *held))
 
     def gram(self, graph: AdaptiveState) -> Array | None:
         return self.sparse.gram(graph.sparse)
@@ -300,7 +304,7 @@ class AdaptiveGraph(GraphLearner):
 
     def errors(self, graph: AdaptiveState) -> GraphErrors:
         """Those of the k-class estimate; there is no baseline where the candidate in use fits none."""
-        found = self.k_class.errors(graph.k_class)
+        found = self.k_class.errors(self.k_class.solve(copy_state(graph.k_class)))
         return found._replace(baseline=np.where((graph.used == K_CLASS)[..., None], found.baseline, 0.0))
 
     def signals(self, graph: AdaptiveState) -> dict[str, Any]:

@@ -48,8 +48,10 @@ def note_noise(doubts: Doubts, k_class: KClassState, known: Regression, gain: Ar
     That is where a hidden cause is suspected, and, if the order is not known, where all direct effects seem to be 1, as
     k-class takes them to be. With a known order and no hidden cause the others cope with noise.
     """
-    variance = np.diagonal(known.scatter, axis1=-2, axis2=-1).max(axis=-1) / np.maximum(known.freedom, 1.0)
     suitable = (k_class.confounded > SUSPICION) | (~k_class.ordered & (gain == 1.0).all(axis=-1))
+    if not suitable.any():
+        return doubts._replace(noisy=np.asarray(suitable))
+    variance = np.diagonal(known.scatter, axis1=-2, axis2=-1).max(axis=-1) / np.maximum(known.freedom, 1.0)
     return doubts._replace(noisy=np.asarray((variance > NOISY * floor_of(known)) & suitable))
 
 

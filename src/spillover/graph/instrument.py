@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.graph.learner import GraphLearner
-from spillover.graph.payoff import clip_weights
+from spillover.graph.payoff import LEAST_WEIGHT
 from spillover.graph.regression import Regression, empty_regression, floor_of, forget_rounds, regress
 from spillover.graph.sparse import edge_mask
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
@@ -92,22 +92,22 @@ class InstrumentGraph(GraphLearner):
         if not due.any():
             return graph
         known = graph.regression
-        adjacency, gain, weights = kernels.structure(
-            known.effects[due],
-            known.root[due],
-            known.scatter[due],
-            known.freedom[due],
-            graph.bars[due],
-            graph.gain_bars[due],
-            floor_of(known)[due],
+        kernels.structure(
+            known.effects,
+            known.root,
+            known.scatter,
+            known.freedom,
+            graph.bars,
+            graph.gain_bars,
+            floor_of(known),
             self.signed,
+            UNKNOWN / known.ridge,
+            LEAST_WEIGHT,
+            due,
+            graph.adjacency,
+            graph.gain,
+            graph.weights,
         )
-        # an arm that no round separates from others makes the graph uncertain, but not the others' total effects
-        unknown = (known.root[due] ** 2).sum(axis=-1) * known.ridge[due][..., None] > UNKNOWN
-        weights = np.where(unknown.any(axis=-1, keepdims=True), known.effects[due].sum(axis=-2), weights)
-        graph.adjacency[due] = adjacency
-        graph.gain[due] = gain
-        graph.weights[due] = clip_weights(weights, self.signed, False)
         return graph._replace(new_information=np.where(due, 0.0, graph.new_information))
 
     def gain(self, graph: InstrumentState) -> Array:

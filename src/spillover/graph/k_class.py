@@ -14,7 +14,7 @@ from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, I
 ALARM = float(np.log(1000.0))  # log Bayes factor: by Ville's inequality false with probability 0.001 over all rounds
 CLEAR = 4.0  # standard errors from 0 of a clear baseline
 SUSPICION = 2.0  # log Bayes factor of a hidden common cause from which z is no longer an instrument, without an order
-MORE_ROUNDS = 1.03  # the graph is estimated again when there are so many times the rounds of the last estimate
+MORE_ROUNDS = 1.03  # test and estimate are repeated when there are so many times the rounds of the last one
 LARGEST_RADIUS = 0.9  # a graph with a larger spectral radius is damped, so that spill-over dies out
 LARGEST_WEIGHT = 1e9  # a graph with larger total effects is not one, but an estimate from too few rounds
 BY_EVIDENCE = -1.0
@@ -25,6 +25,7 @@ class KClassState(NamedTuple):
     """Sums over the rounds, and the estimates from them."""
 
     moments: Finite  # (*batch, 3n + 1, 3n + 1): of (y, z, expected z, 1)
+    tested: Amount  # (*batch,): rounds in the last test
     solved: Amount  # (*batch,): rounds in the last estimate
     possible: Constant[BoolArray]  # (*batch, n, n)
     required: Constant[BoolArray]  # (*batch, n, n)
@@ -87,6 +88,7 @@ class KClassGraph(GraphLearner):
         unit = np.broadcast_to(largest_reward(problem) ** 2, batch).copy()
         return KClassState(
             moments=np.zeros((*batch, 3 * n + 1, 3 * n + 1)),
+            tested=np.zeros(batch),
             solved=np.zeros(batch),
             possible=np.broadcast_to(possible, square).copy(),
             required=np.broadcast_to(edge_mask("required", self.required, n), square).copy(),
@@ -130,12 +132,14 @@ class KClassGraph(GraphLearner):
         return graph
 
     def solve(self, graph: KClassState) -> KClassState:
-        """Test and estimate again where there are enough new rounds; rewrites its argument."""
+        return self.estimate(self.test_if_due(graph), np.ones_like(graph.ordered))
+
+    def estimate(self, graph: KClassState, rows: BoolArray) -> KClassState:
+        """Estimate again in the rows of a mask, where there are enough new rounds; rewrites its argument."""
         rounds = graph.moments[..., -1, -1]
-        due: BoolArray = np.greater(rounds, MORE_ROUNDS * graph.solved)
+        due: BoolArray = np.greater(rounds, MORE_ROUNDS * graph.solved) & rows
         if not due.any():
             return graph
-        graph = self.test(graph, due)
         adjacency, noise = (np.ascontiguousarray(part[due]) for part in (graph.adjacency, graph.noise))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is left out below
             variance, probability, baseline, doubt, trust = kernels.k_class(
@@ -168,10 +172,19 @@ class KClassGraph(GraphLearner):
         graph.weights[due], graph.weights_variance[due] = weights, weights_variance
         return graph._replace(solved=np.where(due, rounds, graph.solved))
 
+    def test_if_due(self, graph: KClassState) -> KClassState:
+        """Test again where there are enough new rounds; rewrites its argument."""
+        rounds = graph.moments[..., -1, -1]
+        due: BoolArray = np.greater(rounds, MORE_ROUNDS * graph.tested)
+        if not due.any():
+            return graph
+        return self.test(graph, due)._replace(tested=np.where(due, rounds, graph.tested))
+
     def test(self, graph: KClassState, rows: BoolArray) -> KClassState:
         """Test for hidden common causes and for a baseline in the rows of a mask; rewrites its argument."""
         arms = np.ones(graph.weights.shape[-1], np.bool_)
-        graph.confounded[rows], graph.constant[rows] = kernels.doubts(graph.moments[rows], arms, graph.unit[rows])
+        found = (graph.confounded[..., None], graph.constant[..., None])
+        kernels.doubts(graph.moments, arms, graph.unit, rows, *found)
         return graph
 
     def trust_in_z(self, graph: KClassState) -> Array:
@@ -207,7 +220,8 @@ class KClassGraph(GraphLearner):
             part[rows] = 0.0
         graph.noise[rows] = NOISE_PRIOR * graph.unit[rows][..., None]
         graph.trust[rows], graph.weights[rows] = 1.0, 1.0
-        return graph._replace(solved=np.where(rows, 0.0, graph.solved))
+        tested, solved = (np.where(rows, 0.0, part) for part in (graph.tested, graph.solved))
+        return graph._replace(tested=tested, solved=solved)
 
 
 def clear_baseline(graph: KClassState) -> BoolArray:

@@ -75,23 +75,20 @@ def structural_variance(row, i, scatter, freedom, floor):
     return max(total / max(freedom, 1.0), floor)
 
 
-@gufunc(
-    (
-        float64[:, :],
-        float64[:, :],
-        float64[:, :],
-        float64,
-        float64[:, :],
-        float64[:],
-        float64,
-        boolean,
-        float64[:, :],
-        float64[:],
-        float64[:],
-    ),
-    "(n,n),(n,n),(n,n),(),(n,n),(n),(),()->(n,n),(n),(n)",
-)
-def structure(effects, root, scatter, freedom, bars, gain_bars, floor, signed, adjacency, gain, weights):
+@njit
+def is_unknown(root, least):
+    """Whether some arm's effects are: more than this of their variance is left."""
+    for i in range(root.shape[0]):
+        left = 0.0
+        for j in range(root.shape[0]):
+            left += root[i, j] * root[i, j]
+        if left > least:
+            return True
+    return False
+
+
+@njit
+def implied_graph(effects, root, scatter, freedom, bars, gain_bars, floor, signed, adjacency, gain, weights):
     """The graph that total effects B = (I - A)^-1 F imply: A = I - F H, F = 1 / diag(H), H = B^-1.
 
     An edge is kept if it exceeds `bars` standard errors, a gain if it differs from 1 by `gain_bars` of them.
@@ -136,3 +133,49 @@ def structure(effects, root, scatter, freedom, bars, gain_bars, floor, signed, a
             weights[j] = 0.0
             for i in range(n):
                 weights[j] += inverse[i, j] * gain[j]
+
+
+@gufunc(
+    (
+        *(float64[:, ::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1], float64[::1]),
+        *(float64, boolean, float64, float64, boolean, float64[:, ::1], float64[::1], float64[::1], boolean[:]),
+    ),
+    "(n,n),(n,n),(n,n),(),(n,n),(n),(),(),(),(),(),(n,n),(n),(n)->()",
+    writes=("adjacency", "gain", "weights"),
+)
+def structure(
+    effects,
+    root,
+    scatter,
+    freedom,
+    bars,
+    gain_bars,
+    floor,
+    signed,
+    unknown,
+    least_weight,
+    due,
+    adjacency,
+    gain,
+    weights,
+    estimated,
+):
+    """The graph that total effects imply, and the weights, at least `least_weight` unless signed; only if it is due.
+
+    An arm whose effects have more than `unknown` left of their variance, because no round separates it from others,
+    makes the graph uncertain, but not the others' total effects.
+    """
+    estimated[0] = due
+    if not due:
+        return
+    implied_graph(effects, root, scatter, freedom, bars, gain_bars, floor, signed, adjacency, gain, weights)
+    n = weights.shape[0]
+    if is_unknown(root, unknown):
+        for j in range(n):
+            weights[j] = 0.0
+        for i in range(n):
+            for j in range(n):
+                weights[j] += effects[i, j]
+    if not signed:
+        for j in range(n):
+            weights[j] = max(weights[j], least_weight)

@@ -397,13 +397,20 @@ def log_determinant(matrix):
     return total
 
 
-@gufunc((float64[:, :], boolean[:], float64, float64[:], float64[:]), "(m,m),(n),()->(),()")
-def doubts(moments, arms, unit, confounded, baseline):
+@gufunc(
+    (float64[:, :], boolean[:], float64, boolean, float64[::1], float64[::1], boolean[:]),
+    "(m,m),(n),(),(),(o),(o)->()",
+    writes=("confounded", "baseline"),
+)
+def doubts(moments, arms, unit, due, confounded, baseline, tested):
     """Log Bayes factors, averaged over the outcomes: that expectations tell more than z does, and of a constant.
 
     Common coefficients and the variance have their reference prior, so that the factors are exact for normal noise.
     Given z, an outcome does not depend on what was expected of z, unless z and the outcome have a hidden common cause.
     """
+    tested[0] = due
+    if not due:
+        return
     n = arms.shape[0]
     rounds = moments[3 * n, 3 * n]
     confounded[0], baseline[0] = 0.0, 0.0

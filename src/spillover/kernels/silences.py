@@ -13,19 +13,21 @@ MOST_EVIDENCE: Final = 20.0  # bound on the logarithm of the odds, so that they 
 
 
 @gufunc(
-    (float64[:, ::1], float64[::1], boolean[:], boolean[:], float64[:], float64, boolean, float64[:]),
-    "(n,c),(o),(n),(n),(n),(),()->(o)",
+    (float64[:, ::1], float64[::1], boolean[:], boolean[:], float64[:], float64[:], boolean, float64[:]),
+    "(n,c),(o),(n),(n),(n),(t),()->(o)",
     writes=("answers", "odds"),
 )
-def weigh_silence(answers, odds, x, known, reward, zero, complete, weight):
+def weigh_silence(answers, odds, x, known, z, reward_range, complete, weight):
     """Compare two explanations of the chosen arms of a round that never report.
 
     Either outcomes are lost by chance, equally often for every arm; or a reward of 0 is not reported. Under the second,
     arms with lower rewards report less often, and what they do report is good news. odds: the logarithm of the odds for
-    the second. answers: rewards, rewards of 0 (`zero`, in the units of the others) and silences of each arm. Returns
-    the probability of the second: the weight of a silence as a reward of 0.
+    the second. answers: rewards, rewards of 0 (or of the end of the range that is next to it) and silences of each arm.
+    Returns the probability of the second: the weight of a silence as a reward of 0.
     """
     if complete:
+        low, high = reward_range[0], reward_range[1]
+        zero = min(max(0.0, low), high)
         answered, silent = 0.0, 0.0
         for i in range(x.shape[0]):
             answered += answers[i, 0] + answers[i, 1]
@@ -35,7 +37,7 @@ def weigh_silence(answers, odds, x, known, reward, zero, complete, weight):
             if x[i]:
                 among_answers = (answers[i, 0] + 0.5) / (answers[i, 0] + answers[i, 1] + 1.0)
                 among_all = (answers[i, 0] + 0.5) / (answers[i, 0] + answers[i, 1] + answers[i, 2] + 1.0)
-                if known[i] and reward[i] != zero:
+                if known[i] and min(max(z[i], low), high) != zero:
                     odds[0] += math.log(among_all) - math.log(among_answers * (1.0 - lost))
                 elif known[i]:
                     odds[0] += math.log((1.0 - among_all) * REPORTED_ZERO)
@@ -47,5 +49,5 @@ def weigh_silence(answers, odds, x, known, reward, zero, complete, weight):
             for kind in range(3):
                 answers[i, kind] *= MEMORY
             if x[i]:
-                answers[i, 2 if not known[i] else 1 if reward[i] == zero else 0] += 1.0
+                answers[i, 2 if not known[i] else 1 if min(max(z[i], low), high) == zero else 0] += 1.0
     weight[0] = 1.0 / (1.0 + math.exp(-odds[0]))

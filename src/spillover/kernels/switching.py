@@ -1,4 +1,9 @@
-"""Switching means: the posterior probability of each hypothesis "the last change was at round r"."""
+"""Switching means: the posterior probability of each hypothesis "the last change was at round r".
+
+Hypotheses are the innermost axis and arms an outer one: loops over hypotheses are contiguous, so that the processor
+computes several at once, and arms without any reward so far cost nothing. Sums over hypotheses have four partial sums
+for the same reason.
+"""
 
 import math
 from typing import Final
@@ -22,26 +27,40 @@ ROUNDS_TO_REDRAW: Final = 50.0  # after so many rounds, the average mean of the 
 OUTLYING: Final = 4.0  # continuous rewards count as at most so many standard deviations from what was expected
 
 
-@njit(inline="always")
-def changed_probability(prior, ratio):
-    """Posterior probability of a change, from its prior probability and its likelihood ratio."""
-    if prior == 1.0:  # the only arm that can have changed: rounding would divide by 0 if the ratio is tiny
-        return 1.0
-    return prior * ratio / (prior * ratio + 1.0 - prior)
+@njit(inline="always", error_model="numpy")
+def added(values):
+    """The sum, in four partial sums."""
+    size = values.shape[0]
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    whole = size - size % 4
+    for k in range(0, whole, 4):
+        first += values[k]
+        second += values[k + 1]
+        third += values[k + 2]
+        fourth += values[k + 3]
+    for k in range(whole, size):
+        first += values[k]
+    return (first + second) + (third + fourth)
 
 
-@njit(inline="always")
-def likelihood(p, reward, precision):
-    """p^z (1 - p)^(1 - z) to the power of the precision: Bernoulli at the ends of the range with precision 1."""
-    if precision == 1.0:
-        if reward == 1.0:
-            return p
-        if reward == 0.0:
-            return 1.0 - p
-    return math.exp(precision * (reward * math.log(p) + (1.0 - reward) * math.log(1.0 - p)))
+@njit(inline="always", error_model="numpy")
+def add_shares(mass, totals):
+    """The probability of each hypothesis, over the shares of arms that changed."""
+    for k in range(totals.shape[0]):
+        totals[k] = mass[0, k]
+    for g in range(1, mass.shape[0]):
+        for k in range(totals.shape[0]):
+            totals[k] += mass[g, k]
 
 
-@njit
+@njit(inline="always", error_model="numpy")
+def scale(mass, factor):
+    for g in range(mass.shape[0]):
+        for k in range(mass.shape[1]):
+            mass[g, k] *= factor
+
+
+@njit(inline="always", error_model="numpy")
 def precision_of(spread):
     """How many Bernoulli draws a reward is worth: their variance m (1 - m) over the rewards'.
 
@@ -51,83 +70,50 @@ def precision_of(spread):
     return min(spread[0] / max(spread[0] - spread[1], spread[0] / MOST_PRECISE), MOST_PRECISE)
 
 
-@njit
-def weakest(mass):
+@njit(inline="always", error_model="numpy")
+def weakest(totals):
     """The least probable hypothesis."""
     place, least = 0, math.inf
-    for k in range(mass.shape[0]):
-        total = 0.0
-        for g in range(mass.shape[1]):
-            total += mass[k, g]
-        if total < least:
-            place, least = k, total
+    for k in range(totals.shape[0]):
+        if totals[k] < least:
+            place, least = k, totals[k]
     return place
 
 
-@njit
-def expected_changes(mass, changes):
+@njit(inline="always", error_model="numpy")
+def expected_changes(mass, totals, changes):
     """The expected number of changes together so far: those before each hypothesis, and its own."""
     expected, total = 0.0, 0.0
-    for k in range(mass.shape[0]):
-        weight = mass[k].sum()
-        expected += weight * changes[k]
-        for g in range(1, mass.shape[1]):
-            expected += mass[k, g]
-        total += weight
+    for k in range(totals.shape[0]):
+        expected += totals[k] * (changes[k] + 1.0) - mass[0, k]
+        total += totals[k]
     return expected / total
 
 
-@njit
-def normalise(mass):
-    total = 0.0
-    for k in range(mass.shape[0]):
-        for g in range(mass.shape[1]):
-            total += mass[k, g]
-    for k in range(mass.shape[0]):
-        for g in range(mass.shape[1]):
-            mass[k, g] /= total
+@njit(inline="always", error_model="numpy")
+def within_reach(reward, mean, square, precision):
+    """A continuous reward, cut off at some deviations from what was expected: so no outlier looks like a change.
 
-
-@njit(error_model="numpy")
-def add_moments(weight, counts_unchanged, counts_since, changed, mean, square):
-    """Add one hypothesis's mean and second moment of every arm, times its weight.
-
-    One division for each Beta distribution: divisions dominate the run time.
+    Means are averages of what is not cut off. Where all rewards are 0 or 1 (precision 1), none is cut off.
     """
-    for i in range(changed.shape[0]):
-        ones_unchanged, ones_since = counts_unchanged[i, 0], counts_since[i, 0]
-        n_unchanged, n_since = ones_unchanged + counts_unchanged[i, 1], ones_since + counts_since[i, 1]
-        gone = weight * changed[i]
-        stay = (weight - gone) / (n_unchanged * (n_unchanged + 1.0))
-        gone /= n_since * (n_since + 1.0)
-        mean[i] += stay * ones_unchanged * (n_unchanged + 1.0) + gone * ones_since * (n_since + 1.0)
-        square[i] += stay * ones_unchanged * (ones_unchanged + 1.0) + gone * ones_since * (ones_since + 1.0)
+    if precision == 1.0:
+        return reward
+    most = OUTLYING * math.sqrt(mean * (1.0 - mean) / precision + max(square - mean * mean, 0.0))
+    return min(max(reward, mean - most), mean + most)
 
 
-@njit
-def summarise(mass, counts_unchanged, counts_since, changed, summary):
-    """(successes, failures) of a Beta distribution for each arm, with the mean and variance of the whole mixture."""
-    n = changed.shape[1]
-    mean, square = np.zeros(n), np.zeros(n)
-    total = 0.0
-    for k in range(mass.shape[0]):
-        weight = 0.0
-        for g in range(mass.shape[1]):
-            weight += mass[k, g]
-        if weight > 0.0:
-            total += weight
-            add_moments(weight, counts_unchanged[k], counts_since[k], changed[k], mean, square)
-    for i in range(n):
-        m = mean[i] / total
-        most = m * (1.0 - m)
-        # relative to the mean: near 0 and 1 an absolute floor would discard almost all observations
-        variance = max(square[i] / total - m * m, most / MOST_STRENGTH)
-        strength = max(most / variance - 1.0, 2.0)
-        summary[i, 0], summary[i, 1] = m * strength, (1.0 - m) * strength
+@njit(inline="always", error_model="numpy")
+def start_arm(untried, counts, ratio, idle_prior, changed, shares):
+    """What all hypotheses say of an arm without rewards."""
+    counts[:] = untried
+    ratio[:] = 1.0
+    idle_prior[:] = 0.0
+    for g in range(shares.shape[0]):
+        changed[g] = shares[g] if g > 0 else 0.0
 
 
-@njit
-def redraw_range(summary, seen, rounds, redrawn):
+@njit(inline="always", error_model="numpy")
+def redraw_range(mean, seen, rounds, redrawn):
     """Where means are after a change: anywhere in [0, 1], unless the arms' means are all near one end of it.
 
     The average mean m of the arms observed, 1/2 before the first round, moves the middle to m (1 + 4 m) if m is below
@@ -136,7 +122,7 @@ def redraw_range(summary, seen, rounds, redrawn):
     total, arms = 0.0, 0
     for i in range(seen.shape[0]):
         if seen[i] > 0:
-            total += summary[i, 0] / (summary[i, 0] + summary[i, 1])
+            total += mean[i]
             arms += 1
     if arms > 0:
         average = 0.5 + (total / arms - 0.5) * rounds / (rounds + ROUNDS_TO_REDRAW)
@@ -145,176 +131,181 @@ def redraw_range(summary, seen, rounds, redrawn):
         redrawn[1] = min(2.0 * low * (1.0 + 4.0 * low), 1.0)
 
 
-@njit
-def open_hypothesis(
-    change_round,
-    mass,
-    counts_unchanged,
-    counts_since,
-    ratio,
-    idle_prior,
-    changed,
-    seen,
-    x,
-    played_at,
-    elapsed,
-    hazard,
-    idle_hazard,
-    prior,
-    changes,
-    redrawn,
-):
-    """Add the hypothesis of a change just before `played_at`: of a share of the arms, or (type 0) of one idle arm."""
-    slot = weakest(mass)
-    n = x.shape[0]
-    summary = np.empty((n, 2))
-    summarise(mass, counts_unchanged, counts_since, changed, summary)
-    redraw_range(summary, seen, played_at - elapsed, redrawn)
-    total_idle = 0.0
-    for i in range(n):
-        gap = played_at - seen[i]
-        idle_prior[slot, i] = 1.0 - (1.0 - idle_hazard) ** gap if x[i] and gap > 0 else 0.0
-        total_idle += idle_prior[slot, i]
-        ratio[slot, i] = 1.0
-        for side in range(2):
-            counts_unchanged[slot, i, side] = summary[i, side]
-        counts_since[slot, i, 0] = redrawn[0] + redrawn[1]  # a Beta distribution worth two observations
-        counts_since[slot, i, 1] = 2.0 - counts_since[slot, i, 0]
-    for i in range(n):
-        idle_prior[slot, i] /= max(total_idle, 1e-300)
-    change_round[slot] = played_at
-    changes[slot] = expected_changes(mass, changes)
-    shared = 1.0 - (1.0 - hazard) ** elapsed
-    alone = min(total_idle, MOST_ALONE * (1.0 - shared))
-    for g in range(mass.shape[1]):
-        mass[slot, g] = 0.0
-    normalise(mass)
+@njit(inline="always", error_model="numpy")
+def open_counts(counts, slot, mean, square, fresh):
+    """The counts of an arm under a new hypothesis.
+
+    If it did not change, it has the mean and variance of the whole mixture so far, as a Beta distribution; if it did,
+    one worth two observations, `fresh` of them ones.
+    """
+    since = counts.shape[1] // 2 + slot
+    most = mean * (1.0 - mean)
+    # relative to the mean: near 0 and 1 an absolute floor would discard almost all observations
+    variance = max(square - mean * mean, most / MOST_STRENGTH)
+    strength = max(most / variance - 1.0, 2.0)
+    counts[0, slot], counts[1, slot] = mean * strength, (1.0 - mean) * strength
+    counts[0, since], counts[1, since] = fresh, 2.0 - fresh
+
+
+@njit(inline="always", error_model="numpy")
+def idle_total(x, seen, played_at, idle_hazard):
+    """The expected number of arms of a round that changed alone while they were not played."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        if x[i] and played_at > seen[i]:
+            total += 1.0 - (1.0 - idle_hazard) ** (played_at - seen[i])
+    return total
+
+
+@njit(inline="always", error_model="numpy")
+def open_mass(mass, totals, slot, shared, alone, prior):
+    """The probability of a new hypothesis: of a change of a share of the arms, or (type 0) of one idle arm."""
+    totals[slot] = 0.0
+    scale(mass, (1.0 - shared - alone) / added(totals))
+    mass[0, slot] = alone
+    for g in range(1, mass.shape[0]):
+        mass[g, slot] = shared * prior[g]
+
+
+@njit(inline="always", error_model="numpy")
+def predict(ones, zeros, reward, precision, likely):
+    """The likelihood p^z (1 - p)^(1 - z) of a reward, to the power of the precision, under each Beta distribution.
+
+    Bernoulli at the ends of the range with precision 1.
+    """
+    for k in range(likely.shape[0]):
+        likely[k] = ones[k] / (ones[k] + zeros[k])
+    if precision == 1.0 and reward == 0.0:
+        for k in range(likely.shape[0]):
+            likely[k] = 1.0 - likely[k]
+    elif precision != 1.0 or reward != 1.0:
+        for k in range(likely.shape[0]):
+            p = likely[k]
+            likely[k] = math.exp(precision * (reward * math.log(p) + (1.0 - reward) * math.log(1.0 - p)))
+
+
+@njit(inline="always", error_model="numpy")
+def count(counts, there, amount):
+    """Add to the counts of an arm: unchanged for all hypotheses, since r for those whose change came before."""
+    hypotheses = there.shape[0]
+    unchanged, since = counts[:hypotheses], counts[hypotheses:]
+    for k in range(hypotheses):
+        unchanged[k] += amount
+    for k in range(hypotheses):
+        since[k] += there[k] * amount
+
+
+@njit(inline="always", error_model="numpy")
+def update_ratio(ratio, there, unchanged, since):
+    for k in range(ratio.shape[0]):
+        updated = min(max(ratio[k] * since[k] / unchanged[k], LEAST_RATIO), MOST_RATIO)
+        ratio[k] = updated if there[k] > 0.0 else ratio[k]
+
+
+@njit(inline="always", error_model="numpy")
+def weigh(mass, there, changed, unchanged, since):
+    """Multiply the probabilities of the hypotheses of one share by the likelihood."""
     for k in range(mass.shape[0]):
-        for g in range(mass.shape[1]):
-            mass[k, g] *= 1.0 - shared - alone
-    mass[slot, 0] = alone
-    for g in range(1, mass.shape[1]):
-        mass[slot, g] = shared * prior[g]
+        likely = changed[k] * since[k] + (1.0 - changed[k]) * unchanged[k]
+        mass[k] *= likely if there[k] > 0.0 else 1.0
 
 
-@njit
-def weigh_reward(
-    change_round,
-    mass,
-    counts_unchanged,
-    counts_since,
-    ratio,
-    idle_prior,
-    shares,
-    arm,
-    reward,
-    raw,
-    played_at,
-    precision,
-):
+@njit(inline="always", error_model="numpy")
+def update_changed(changed, prior, ratio):
+    """Posterior probability of a change of the arm, from its prior probability and its likelihood ratio."""
+    for k in range(changed.shape[0]):
+        odds = prior[k] * ratio[k]
+        changed[k] = odds / (odds + (1.0 - prior[k]))
+
+
+@njit(inline="always", error_model="numpy")
+def mass_there(mass, there):
+    """The probability of the hypotheses whose change came before."""
+    total = 0.0
+    for g in range(mass.shape[0]):
+        for k in range(mass.shape[1]):
+            total += there[k] * mass[g, k]
+    return total
+
+
+@njit(inline="always", error_model="numpy")
+def weigh_reward(there, all_there, mass, counts, ratio, idle_prior, changed, shares, reward, raw, precision, room):
     """Update every hypothesis with one arm's reward: its probability (by the reward as it is cut off) and its counts.
 
-    Under a hypothesis whose change came after the reward was earned (feedback out of order), the reward is one more
-    observation from before the change, with the likelihood that the earlier hypotheses give it on average, which is
-    returned: 0 if they have underflowed, so that nothing can be said.
+    there: 1 for the hypotheses whose change came before the reward was earned. For the others (feedback out of order),
+    the reward is one more observation from before the change, with the likelihood that the earlier hypotheses give it
+    on average, which is returned: 0 if they have underflowed, so that nothing can be said.
+
+    Many short loops over few arrays: the compiler can prove that they are independent.
     """
-    mass_before, mass_after = 0.0, 0.0
-    for k in range(change_round.shape[0]):
-        before = change_round[k] > played_at
-        p_unchanged = counts_unchanged[k, arm, 0] / (counts_unchanged[k, arm, 0] + counts_unchanged[k, arm, 1])
-        counts_unchanged[k, arm, 0] += precision * raw
-        counts_unchanged[k, arm, 1] += precision * (1.0 - raw)
-        if before:
-            continue
-        p_since = counts_since[k, arm, 0] / (counts_since[k, arm, 0] + counts_since[k, arm, 1])
-        counts_since[k, arm, 0] += precision * raw
-        counts_since[k, arm, 1] += precision * (1.0 - raw)
-        like_unchanged, like_since = likelihood(p_unchanged, reward, precision), likelihood(p_since, reward, precision)
-        for g in range(mass.shape[1]):
-            if mass[k, g] == 0.0:
-                continue
-            c = 0.0
-            if change_round[k] > 0:
-                c = changed_probability(idle_prior[k, arm] if g == 0 else shares[g], ratio[k, arm])
-            mass_before += mass[k, g]
-            mass[k, g] *= c * like_since + (1.0 - c) * like_unchanged
-            mass_after += mass[k, g]
-        ratio[k, arm] = min(max(ratio[k, arm] * like_since / like_unchanged, LEAST_RATIO), MOST_RATIO)
-    if mass_after > 0.0:  # else the earlier hypotheses have underflowed, and there is no average
-        for k in range(change_round.shape[0]):
-            if change_round[k] > played_at:
-                for g in range(mass.shape[1]):
-                    mass[k, g] *= mass_after / mass_before
-    normalise(mass)
-    return mass_after / mass_before if mass_after > 0.0 else 0.0
+    hypotheses = there.shape[0]
+    likely, prior = room[0], room[1, :hypotheses]
+    unchanged, since = likely[:hypotheses], likely[hypotheses:]
+    predict(counts[0], counts[1], reward, precision, likely)
+    count(counts[0], there, precision * raw)
+    count(counts[1], there, precision * (1.0 - raw))
+    before = 1.0 if all_there else mass_there(mass, there)
+    update_ratio(ratio, there, unchanged, since)
+    total = 0.0
+    for g in range(mass.shape[0]):
+        weigh(mass[g], there, changed[g], unchanged, since)
+        total += added(mass[g])
+        if g == 0:
+            update_changed(changed[g], idle_prior, ratio)
+        else:
+            prior[:] = shares[g]
+            update_changed(changed[g], prior, ratio)
+    after = total if all_there else mass_there(mass, there)
+    if not after > 0.0:  # the earlier hypotheses have underflowed: there is no average
+        scale(mass, 1.0 / total)
+        return 0.0
+    if not all_there:
+        for k in range(hypotheses):
+            if there[k] == 0.0:
+                for g in range(mass.shape[0]):
+                    total += (after / before - 1.0) * mass[g, k]
+                    mass[g, k] *= after / before
+    scale(mass, 1.0 / total)
+    return after / before
 
 
-@njit
-def moments(mass, counts_unchanged, counts_since, changed, arm):
-    """Mean and variance of an arm's mean, over the hypotheses."""
-    mean, square, total = 0.0, 0.0, 0.0
-    for k in range(mass.shape[0]):
-        weight = mass[k].sum()
-        if weight > 0.0:
-            ones_unchanged, ones_since = counts_unchanged[k, arm, 0], counts_since[k, arm, 0]
-            n_unchanged, n_since = ones_unchanged + counts_unchanged[k, arm, 1], ones_since + counts_since[k, arm, 1]
-            m_unchanged, m_since = ones_unchanged / n_unchanged, ones_since / n_since
-            mean += weight * (m_unchanged + changed[k, arm] * (m_since - m_unchanged))
-            square_unchanged = m_unchanged * (ones_unchanged + 1.0) / (n_unchanged + 1.0)
-            square_since = m_since * (ones_since + 1.0) / (n_since + 1.0)
-            square += weight * (square_unchanged + changed[k, arm] * (square_since - square_unchanged))
-            total += weight
-    mean /= total
-    return mean, max(square / total - mean * mean, 0.0)
+@njit(inline="always", error_model="numpy")
+def moments(mass, totals, ones, zeros, changed, room):
+    """Mean and expected square of an arm's mean, over the hypotheses.
 
-
-@njit
-def within_reach(reward, mean, variance, precision):
-    """A continuous reward, cut off at some deviations from what was expected: so no outlier looks like a change.
-
-    Means are averages of what is not cut off. Where all rewards are 0 or 1 (precision 1), none is cut off.
+    One division for each Beta distribution: divisions dominate the run time.
     """
-    if precision == 1.0:
-        return reward
-    most = OUTLYING * math.sqrt(mean * (1.0 - mean) / precision + variance)
-    return min(max(reward, mean - most), mean + most)
+    hypotheses = totals.shape[0]
+    weight, first, second = room[0], room[1], room[2]
+    unchanged, since = weight[:hypotheses], weight[hypotheses:]
+    since[:] = 0.0
+    for g in range(mass.shape[0]):
+        share, of_share = mass[g], changed[g]
+        for k in range(hypotheses):
+            since[k] += share[k] * of_share[k]
+    for k in range(hypotheses):
+        unchanged[k] = totals[k] - since[k]
+    for k in range(weight.shape[0]):
+        n = ones[k] + zeros[k]
+        first[k] = weight[k] * ones[k] / (n * (n + 1.0))
+    for k in range(weight.shape[0]):
+        second[k] = first[k] * (ones[k] + 1.0)
+    for k in range(weight.shape[0]):
+        first[k] *= ones[k] + zeros[k] + 1.0
+    return added(first), added(second)
 
 
-@njit
-def update_changed(change_round, mass, ratio, idle_prior, shares, changed):
-    """The probability, under each hypothesis, that an arm took part in the change."""
-    for k in range(change_round.shape[0]):
-        total = 0.0
-        for g in range(mass.shape[1]):
-            total += mass[k, g]
-        for i in range(changed.shape[1]):
-            changed[k, i] = 0.0
-        if total == 0.0 or change_round[k] == 0:
-            continue
-        for g in range(mass.shape[1]):
-            share = mass[k, g] / total
-            if share == 0.0:
-                continue
-            if g == 0:
-                for i in range(changed.shape[1]):
-                    changed[k, i] += share * changed_probability(idle_prior[k, i], ratio[k, i])
-            else:
-                for i in range(changed.shape[1]):
-                    changed[k, i] += share * changed_probability(shares[g], ratio[k, i])
-
-
-@njit
-def note_change(change_round, mass, detected):
+@njit(inline="always", error_model="numpy")
+def note_change(change_round, totals, detected):
     """Count a change once it is nearly certain, summing over hypotheses of neighbouring rounds; update its round."""
     date, most = 0, 0.0
     for k in range(change_round.shape[0]):
-        total = mass[k].sum()
-        if change_round[k] > 0 and total > most:
-            date, most = change_round[k], total
+        if change_round[k] > 0 and totals[k] > most:
+            date, most = change_round[k], totals[k]
     near = 0.0
     for k in range(change_round.shape[0]):
         if change_round[k] > 0 and abs(change_round[k] - date) <= SAME_CHANGE:
-            near += mass[k].sum()
+            near += totals[k]
     if near > CERTAIN:
         if detected[0] == 0 or date > detected[1] + SAME_CHANGE:
             detected[0] += 1
@@ -325,58 +316,28 @@ def note_change(change_round, mass, detected):
 
 @gufunc(
     (
-        int64[::1],
-        float64[:, ::1],
-        float64[:, :, ::1],
-        float64[:, :, ::1],
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[:, ::1],
-        int64[::1],
-        int64[::1],
-        int64[::1],
-        float64[::1],
-        float64[::1],
-        float64[::1],
-        boolean[:],
-        float64[:],
-        float64,
-        int64,
-        float64[:],
-        float64[:],
-        float64[:],
-        float64,
-        boolean,
-        float64[:],
-        float64[:],
-        float64[:],
-        float64[:],
+        *(int64[::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1]),
+        *(float64[:, :, ::1], float64[::1], float64[::1], int64[::1], int64[::1], int64[::1], float64[::1]),
+        *(float64[::1], float64[::1], boolean[:], float64[:], float64, int64, float64[:], float64[:], float64[:]),
+        *(float64, boolean, float64[:], float64[:], float64[:], float64[:]),
     ),
-    "(k),(k,g),(k,n,t),(k,n,t),(k,n),(k,n),(k,n),(n),(o),(t),(t),(k),(t),(n),(n),(),(),(g),(g),(t),(),()->(n),(n),(n),()",
+    "(k),(g,k),(t,l),(n,t,l),(n,k),(n,k),(n,g,k),(n),(n),(n),(o),(t),(t),(k),(t),"
+    "(n),(n),(),(),(g),(g),(t),(),()->(n),(n),(n),()",
     writes=(
-        "change_round",
-        "mass",
-        "counts_unchanged",
-        "counts_since",
-        "ratio",
-        "idle_prior",
-        "changed",
-        "seen",
-        "latest",
-        "detected",
-        "spread",
-        "changes",
-        "redrawn",
+        *("change_round", "mass", "untried", "counts", "ratio", "idle_prior", "changed", "mean", "square", "seen"),
+        *("latest", "detected", "spread", "changes", "redrawn"),
     ),
 )
 def switching_arrival(
     change_round,
     mass,
-    counts_unchanged,
-    counts_since,
+    untried,
+    counts,
     ratio,
     idle_prior,
     changed,
+    mean,
+    square,
     seen,
     latest,
     detected,
@@ -410,50 +371,73 @@ def switching_arrival(
     precision[0] = precision_of(spread)
     if not arrived:
         return
+    hypotheses = change_round.shape[0]
+    room = np.empty((4, 2 * hypotheses))
+    totals, there = room[3, :hypotheses], room[3, hypotheses:]
     for i in range(x.shape[0]):
         if x[i]:
-            mean, variance = moments(mass, counts_unchanged, counts_since, changed, i)
-            expected[i], counted[i] = mean, within_reach(reward[i], mean, variance, precision[0])
-            spread[0] += weight * mean * (1.0 - mean)
+            if seen[i] == 0:
+                start_arm(untried, counts[i], ratio[i], idle_prior[i], changed[i], shares)
+            expected[i], counted[i] = mean[i], within_reach(reward[i], mean[i], square[i], precision[0])
+            spread[0] += weight * mean[i] * (1.0 - mean[i])
             spread[1] += weight * reward[i] * (1.0 - reward[i])
-    if played_at > latest[0]:
-        if latest[0] > 0:
-            hazard = (hazards[0] + expected_changes(mass, changes)) / (hazards[1] + latest[0])
-            open_hypothesis(
-                change_round,
-                mass,
-                counts_unchanged,
-                counts_since,
-                ratio,
-                idle_prior,
-                changed,
-                seen,
-                x,
-                played_at,
-                played_at - latest[0],
-                hazard,
-                idle_hazard,
-                prior,
-                changes,
-                redrawn,
-            )
-        latest[0] = played_at
+    if played_at > latest[0] > 0:  # the hypothesis of a change just before, instead of the least probable one
+        add_shares(mass, totals)
+        slot, changes_seen = weakest(totals), expected_changes(mass, totals, changes)
+        redraw_range(mean, seen, latest[0], redrawn)
+        fresh, total_idle = redrawn[0] + redrawn[1], idle_total(x, seen, played_at, idle_hazard)
+        for i in range(x.shape[0]):
+            if seen[i] == 0:
+                open_counts(untried, slot, mean[i], square[i], fresh)
+                break
+        for i in range(x.shape[0]):
+            if seen[i] > 0 or x[i]:
+                gap = played_at - seen[i] if x[i] else 0
+                idle = (1.0 - (1.0 - idle_hazard) ** max(gap, 0)) / max(total_idle, 1e-300)
+                idle_prior[i, slot] = changed[i, 0, slot] = idle
+                for g in range(1, shares.shape[0]):
+                    changed[i, g, slot] = shares[g]
+                ratio[i, slot] = 1.0
+                open_counts(counts[i], slot, mean[i], square[i], fresh)
+        change_round[slot], changes[slot] = played_at, changes_seen
+        hazard = (hazards[0] + changes_seen) / (hazards[1] + latest[0])
+        shared = 1.0 - (1.0 - hazard) ** (played_at - latest[0])
+        open_mass(mass, totals, slot, shared, min(total_idle, MOST_ALONE * (1.0 - shared)), prior)
+    latest[0] = max(latest[0], played_at)
+    all_there = True
+    for k in range(hypotheses):
+        there[k] = 1.0 if change_round[k] <= played_at else 0.0
+        all_there &= change_round[k] <= played_at
     for i in range(x.shape[0]):
         if x[i]:
             likely[i] = weigh_reward(
-                change_round,
+                there,
+                all_there,
                 mass,
-                counts_unchanged,
-                counts_since,
-                ratio,
-                idle_prior,
+                counts[i],
+                ratio[i],
+                idle_prior[i],
+                changed[i],
                 shares,
-                i,
                 counted[i],
                 reward[i],
-                played_at,
                 weight * precision[0],
+                room,
             )
             seen[i] = max(seen[i], played_at)
-    update_changed(change_round, mass, ratio, idle_prior, shares, changed)
-    note_change(change_round, mass, detected)
+    add_shares(mass, totals)
+    all_tried = True
+    for i in range(x.shape[0]):
+        if seen[i] > 0:
+            mean[i], square[i] = moments(mass, totals, counts[i, 0], counts[i, 1], changed[i], room)
+        else:
+            all_tried = False
+    if not all_tried:
+        taking_part = np.zeros((mass.shape[0], hypotheses))
+        for g in range(1, mass.shape[0]):
+            taking_part[g] = shares[g]
+        first, second = moments(mass, totals, untried[0], untried[1], taking_part, room)
+        for i in range(x.shape[0]):
+            if seen[i] == 0:
+                mean[i], square[i] = first, second
+    note_change(change_round, totals, detected)

@@ -21,7 +21,6 @@ from spillover.policies.switching_state import (
     Drift,
     Silence,
     SwitchingState,
-    belief_moments,
     empty_belief,
     empty_drift,
     empty_silence,
@@ -35,7 +34,6 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 HAZARD = 1e-3  # probability a round of a change that may affect many arms, before anything is observed
 IDLE_HAZARD = 1e-4  # probability a round that an arm that is not played changes unobserved
 SHARE_PRIOR = np.array([0.0, 0.5, 0.5])
-SHARE = float(SHARES @ SHARE_PRIOR)  # expected, of the next change
 HAZARDS = np.array([1.0, 1.0 / HAZARD])  # the hazard is learned, as if one change in so many rounds had been observed
 CHANGE_PRIOR = (SHARES, SHARE_PRIOR, HAZARDS, IDLE_HAZARD)
 OTHER_WORLD = 1e-3  # probability a round that means that drift begin to switch, or the other way round
@@ -104,37 +102,39 @@ class SwitchingSEM(GraphPolicy):
             return np.ones(n)
         return np.asarray((1.0 + 1.0 / n) ** np.arange(n))
 
-    def weights(self, state: SwitchingState) -> Array:
-        """The learned weights, shrunk towards the prior for arms with few rewards so far."""
-        learned = state.graph.weights
-        return np.asarray(learned + (state.prior - learned) / (1.0 + state.rewards_seen) ** 2)
-
     def means_and_index(self, state: SwitchingState) -> tuple[Array, Array, Array]:
-        """Weights, expected rewards, and expected rewards plus the value of information."""
-        belief, weights = state.belief, self.weights(state)
-        low, high = state.reward_range[..., :1], state.reward_range[..., 1:]
-        mean, index = kernels.switching_index(
+        """Weights, expected rewards, and expected rewards plus the value of information.
+
+        The learned weights are shrunk towards the prior for arms with few rewards so far.
+        """
+        belief = state.belief
+        weights, mean, index = kernels.switching_index(
             belief.mass,
-            belief.counts_unchanged,
-            belief.counts_since,
+            belief.untried,
+            belief.counts,
             belief.changed,
             belief.changes,
             belief.redrawn,
+            belief.mean,
+            belief.seen,
             belief.latest[..., 0],
             state.drift.probability[..., 0],
             *self.forecast(state),
-            weights,
+            state.graph.weights,
+            state.prior,
+            state.rewards_seen,
             state.last_pull,
             state.in_flight,
             state.rounds,
             state.budget,
-            (low / (high - low))[..., 0],
+            state.reward_range,
             HAZARDS,
-            SHARE,
+            SHARES,
+            SHARE_PRIOR,
             IDLE_HAZARD,
             HORIZON + HORIZON_OF_DELAY * state.typical_delay,
         )
-        return weights, np.asarray(low + (high - low) * mean), np.asarray(low + (high - low) * index)
+        return weights, mean, index
 
     def index(self, state: SwitchingState) -> Array:
         """Expected rewards plus the value of information: arms are ranked by weight times index."""
@@ -148,11 +148,8 @@ class SwitchingSEM(GraphPolicy):
     def played(self, state: SwitchingState, x: BoolArray) -> SwitchingState:
         x = validate.decision("x", x, state.in_flight.shape)
         rounds = state.rounds + 1
-        return state._replace(
-            rounds=rounds,
-            last_pull=np.where(x, rounds[..., None], state.last_pull),
-            in_flight=state.in_flight * fading(state.longest_delay, any_arrived(state))[..., None] + x,
-        )
+        last_pull, in_flight = kernels.start_pulls(state.last_pull, state.in_flight, x, rounds, *fades(state))
+        return state._replace(rounds=rounds, last_pull=last_pull, in_flight=in_flight)
 
     def forecast(self, state: SwitchingState) -> tuple[Array, Array]:
         """Mean and standard deviation of each arm in the coming round, if the means drift."""
@@ -174,16 +171,18 @@ class SwitchingSEM(GraphPolicy):
         self, state: SwitchingState, feedback: Feedback, x: BoolArray, arrived: BoolArray, weight: Any = 1.0
     ) -> tuple[SwitchingState, Array]:
         """Learn the rewards of some chosen arms; returns what was expected of them too, in units of the range."""
-        age, played_at = feedback.age, state.rounds - feedback.age
-        reward = rewards(state.reward_range, x, feedback.z)
-        fade = fading(state.longest_delay, any_arrived(state))  # before the belief is rewritten
-        in_flight = kernels.end_pulls(state.in_flight, x, fade, age, arrived)
-        expected = learn_means(state, x, reward, weight, played_at, arrived)
-        learned = state._replace(
-            in_flight=np.asarray(in_flight),
-            rewards_seen=state.rewards_seen + np.where(x & arrived[..., None], reward, 0.0),
+        in_flight, rewards_seen, reward = kernels.take_rewards(
+            state.in_flight,
+            state.rewards_seen,
+            x,
+            feedback.z,
+            state.reward_range,
+            feedback.age,
+            *fades(state),  # before the belief is rewritten
+            arrived,
         )
-        return learned, expected
+        expected = learn_means(state, x, reward, weight, state.rounds - feedback.age, arrived)
+        return state._replace(in_flight=in_flight, rewards_seen=rewards_seen), expected
 
     def learn_part(self, state: SwitchingState, feedback: Feedback) -> SwitchingState:
         """Learn what is new of a round whose arms report at different times, or never.
@@ -194,7 +193,7 @@ class SwitchingSEM(GraphPolicy):
         feedback = validate.partial_feedback(feedback, state.in_flight.shape, state.reward_range, state.rounds)
         x, arrived, here = feedback.x, feedback.arrived, feedback.arrived[..., None]
         known = here & ~np.isnan(feedback.z) & ~np.isnan(feedback.y)
-        expected = rescaled(state.reward_range, x, belief_moments(state.belief)[0])
+        expected = rescaled(state.reward_range, x, state.belief.mean)
         fresh: BoolArray = known & x & (True if feedback.fresh is None else feedback.fresh)
         news = np.asarray(fresh.any(axis=-1))
         state, _ = self.learn_rewards(state, feedback, fresh, news)
@@ -277,7 +276,8 @@ class SwitchingSEM(GraphPolicy):
 
     def deviation(self, state: SwitchingState) -> Array:
         """Standard deviation of each arm's mean, in units of the range."""
-        (mean, square), (level, spread) = belief_moments(state.belief), self.forecast(state)
+        mean, square = state.belief.mean, state.belief.square
+        level, spread = self.forecast(state)
         drifts = state.drift.probability
         both, squares = mean + drifts * (level - mean), square + drifts * (level**2 + spread**2 - square)
         return np.asarray(np.sqrt(np.maximum(squares - both**2, 0.0)))
@@ -288,7 +288,7 @@ class SwitchingSEM(GraphPolicy):
         deviation = self.deviation(state) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
         return Explanation(
             mean=np.where(seen, mean, np.nan),
-            count=np.where(seen, observations(state.belief), 0.0),
+            count=observations(state.belief),
             clock=np.asarray(state.rounds, float),
             index=index,
             adjacency=np.array(state.graph.adjacency),
@@ -303,6 +303,9 @@ class SwitchingSEM(GraphPolicy):
 def is_whole(feedback: Feedback) -> bool:
     """Whether no outcome that has arrived is missing, as far as they are numbers: what is not is refused by name."""
     try:
+        with np.errstate(all="ignore"):
+            if np.isfinite(np.sum(feedback.y) + np.sum(feedback.z)):  # most are: this is faster
+                return True
         missing = np.isnan(feedback.y) | np.isnan(feedback.z)
     except (TypeError, ValueError):
         return True
@@ -336,10 +339,8 @@ def no_reward(reward_range: Array) -> Array:
 
 def weigh_silence(state: SwitchingState, feedback: Feedback, known: BoolArray, complete: BoolArray) -> Array:
     """Learn in place which arms of a complete round reported; the probability that silence means no reward."""
-    reward = rewards(state.reward_range, feedback.x & known, feedback.z)
-    low, high = state.reward_range[..., 0], state.reward_range[..., 1]
-    zero = (no_reward(state.reward_range)[..., 0] - low) / (high - low)
-    return np.asarray(kernels.weigh_silence(*state.silence, feedback.x, known, reward, zero, complete)[..., 0])
+    answers = (feedback.x, known, feedback.z, state.reward_range, complete)
+    return np.asarray(kernels.weigh_silence(*state.silence, *answers)[..., 0])
 
 
 def rewards(reward_range: Array, x: BoolArray, z: Array) -> Array:
@@ -357,6 +358,11 @@ def rescaled(reward_range: Array, x: BoolArray, share: Array) -> Array:
 def any_arrived(state: SwitchingState) -> BoolArray:
     """Whether anything has arrived yet."""
     return np.asarray(state.belief.latest[..., 0] > 0)
+
+
+def fades(state: SwitchingState) -> tuple[Array, BoolArray, float, float]:
+    """What kernels need to know of how fast pulls in flight fade; see `fading`."""
+    return state.longest_delay, any_arrived(state), SOON, PATIENCE
 
 
 def fading(longest_delay: Array, any_arrived: BoolArray) -> Array:

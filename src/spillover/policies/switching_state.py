@@ -26,15 +26,20 @@ DRIFT_PRIOR = 0.1  # probability that the means of a world drift
 
 
 class Belief(NamedTuple):
-    """The posterior over the hypotheses "the last change was at round r", with Beta counts (ones, zeros)."""
+    """The posterior over the hypotheses "the last change was at round r", with Beta counts (ones, zeros).
+
+    Arrays by arm and hypothesis are filled in with the first reward of an arm: the others take no time.
+    """
 
     change_round: Round  # (*batch, k): r; 0 for the hypothesis that nothing has ever changed
-    mass: Probability  # (*batch, k, shares): joint probability of r and of the share of arms that changed at r
-    counts_unchanged: Amount  # (*batch, k, n, 2): counts of an arm if it did not change at r
-    counts_since: Amount  # (*batch, k, n, 2): counts since r
-    ratio: Likelihood  # (*batch, k, n): likelihood ratio of the rewards since r, changed against unchanged
-    idle_prior: Probability  # (*batch, k, n): prior probability of each arm, if the change was of one idle arm
-    changed: Probability  # (*batch, k, n): probability under r that the arm changed at r
+    mass: Probability  # (*batch, shares, k): joint probability of r and of the share of arms that changed at r
+    untried: Amount  # (*batch, 2, 2k): counts of all arms without rewards, as below
+    counts: Amount  # (*batch, n, 2, 2k): ones and zeros, if the arm did not change at r, for each r; then since each r
+    ratio: Likelihood  # (*batch, n, k): likelihood ratio of the rewards since r, changed against unchanged
+    idle_prior: Probability  # (*batch, n, k): prior probability of each arm, if the change was of one idle arm
+    changed: Probability  # (*batch, n, shares, k): probability that the arm changed at r, for each share
+    mean: Probability  # (*batch, n): of the arm's mean, over all hypotheses
+    square: Probability  # (*batch, n): of its square
     seen: Round  # (*batch, n): latest round of play with a reward of the arm
     latest: Round  # (*batch, 1): latest round of play whose outcome has arrived
     detected: Round  # (*batch, 2): changes detected so far, and the likeliest round of the last one
@@ -77,17 +82,19 @@ class SwitchingState(NamedTuple):
 
 
 def empty_belief(n_arms: int, batch: Batch) -> Belief:
-    hypotheses = (*batch, HYPOTHESES, n_arms)
-    mass = np.zeros((*batch, HYPOTHESES, len(SHARES)))
+    shares = len(SHARES)
+    mass = np.zeros((*batch, shares, HYPOTHESES))
     mass[..., 0, 0] = 1.0  # no change so far
     return Belief(
         change_round=np.zeros((*batch, HYPOTHESES), np.int64),
         mass=mass,
-        counts_unchanged=np.ones((*hypotheses, 2)),
-        counts_since=np.ones((*hypotheses, 2)),
-        ratio=np.ones(hypotheses),
-        idle_prior=np.zeros(hypotheses),
-        changed=np.zeros(hypotheses),
+        untried=np.ones((*batch, 2, 2 * HYPOTHESES)),
+        counts=np.zeros((*batch, n_arms, 2, 2 * HYPOTHESES)),
+        ratio=np.zeros((*batch, n_arms, HYPOTHESES)),
+        idle_prior=np.zeros((*batch, n_arms, HYPOTHESES)),
+        changed=np.zeros((*batch, n_arms, shares, HYPOTHESES)),
+        mean=np.full((*batch, n_arms), 1.0 / 2.0),
+        square=np.full((*batch, n_arms), 1.0 / 3.0),
         seen=np.zeros((*batch, n_arms), np.int64),
         latest=np.zeros((*batch, 1), np.int64),
         detected=np.zeros((*batch, 2), np.int64),
@@ -112,18 +119,8 @@ def empty_silence(n_arms: int, batch: Batch) -> Silence:
 
 
 def observations(belief: Belief) -> Array:
-    """The expected number of observations behind each mean, over the hypotheses."""
-    probability = belief.mass.sum(axis=-1)[..., None]
-    unchanged, since = belief.counts_unchanged.sum(axis=-1) - 2.0, belief.counts_since.sum(axis=-1) - 2.0
-    return np.asarray((probability * (unchanged + belief.changed * (since - unchanged))).sum(axis=-2))
-
-
-def belief_moments(belief: Belief) -> tuple[Array, Array]:
-    """Mean and expected square of each arm's mean, over the hypotheses, in units of the range."""
-    probability = belief.mass.sum(axis=-1)[..., None]
-    mean, square = np.zeros(belief.seen.shape), np.zeros(belief.seen.shape)
-    for counts, share in ((belief.counts_unchanged, 1.0 - belief.changed), (belief.counts_since, belief.changed)):
-        ones, total = counts[..., 0], counts.sum(axis=-1)
-        mean += (probability * share * ones / total).sum(axis=-2)
-        square += (probability * share * ones * (ones + 1.0) / (total * (total + 1.0))).sum(axis=-2)
-    return mean, square
+    """The expected number of observations behind each mean, over the hypotheses; 0 for an arm without rewards."""
+    unchanged, since = np.split(belief.counts.sum(axis=-2) - 2.0, 2, axis=-1)
+    gone = (belief.mass[..., None, :, :] * belief.changed).sum(axis=-2)
+    expected = belief.mass.sum(axis=-2)[..., None, :] * unchanged + gone * (since - unchanged)
+    return np.where(belief.seen > 0, expected.sum(axis=-1), 0.0)
