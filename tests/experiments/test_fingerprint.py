@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.experiments import parse_experiment
+from spillover.experiments import parse_experiment, specification
 from spillover.experiments.compute import CellTask, compute
 from spillover.experiments.fingerprint import classes_in, describe, digest, source_digest, source_files
 from spillover.experiments.import_graph import ROOT, reachable, with_neighbours
@@ -21,7 +21,10 @@ TASK = CellTask(sp.SyntheticSEM(), sp.UniformDelay(1, 9), sp.NDCSEM(), 0, 50, 0,
 
 
 def cell_of(task):
-    return Cell(world="w", delay="d", policy="p", first=task.first, count=task.count, task=task)
+    """The cell of an experiment of one task."""
+    parameters, source = describe(task), specification.source_digest(task)
+    names = {"world": "w", "delay": "d", "policy": "p"}
+    return Cell(**names, first=task.first, count=task.count, task=task, parameters=parameters, source=source)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from spillover.experiments.compute import CellTask, Computed, compute
 from spillover.experiments.fingerprint import describe, source_digest
+from spillover.experiments.specification import Cell
 from spillover.store import CellStore, Damaged
 
 
@@ -23,7 +24,11 @@ class CellJob(NamedTuple):
     cell: str  # its id
     name: str
     task: CellTask
-    source: str
+    source: str  # the hash of its source code
+
+    @classmethod
+    def of(cls, cell: Cell) -> "CellJob":
+        return cls(cell.id, str(cell), cell.task, cell.source)
 
 
 class Work(NamedTuple):
@@ -77,7 +82,7 @@ def compute_and_store(store: CellStore, job: CellJob) -> Outcome:
             return Outcome(job.cell, stored=True)
         done = compute_cell(job)
         if done.computed is not None:
-            write_cell(store, job.cell, job.task, done.computed)
+            write_cell(store, job, done.computed)
         return done._replace(stored=True, computed=None)
     finally:
         store.release(job.cell)
@@ -94,9 +99,9 @@ def compute_cell(job: CellJob) -> Outcome:
     return Outcome(job.cell, seconds=computed.about["seconds"], computed=computed)
 
 
-def write_cell(store: CellStore, cell: str, task: CellTask, computed: Computed) -> None:
+def write_cell(store: CellStore, job: CellJob, computed: Computed) -> None:
     """Write a cell with what it depends on."""
-    store.write(cell, computed.arrays, computed.about | {"source": source_digest(task), "description": describe(task)})
+    store.write(job.cell, computed.arrays, computed.about | {"source": job.source, "description": describe(job.task)})
 
 
 def is_whole(store: CellStore, cell: str) -> bool:

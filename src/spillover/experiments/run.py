@@ -10,7 +10,6 @@ from time import sleep
 from typing import Any, NamedTuple
 
 from spillover.experiments.engines import start_engine
-from spillover.experiments.fingerprint import source_digest
 from spillover.experiments.group_work import CellJob, Outcome, Work, compute_group, is_whole, write_cell
 from spillover.experiments.grouping import Pace, groups
 from spillover.experiments.parse import parse_experiment
@@ -52,7 +51,7 @@ def run_experiment(
         with progress_bar(total, missing, progress) as shown, store.session() as session:
             try:
                 with start_engine(engine, jobs, address) as pool:
-                    tasks = [cell.task for cell in missing.values()]
+                    tasks = {cell.source: cell.task for cell in missing.values()}
                     shared = check_workers(pool, tasks, address, store.folder.resolve(), session)
                     begin()
                     run_cells(Progress(store, pool, shared, session, missing, Pace(), shown))
@@ -152,7 +151,7 @@ def work(run: Progress, cells: list[Cell]) -> Iterator[Work]:
             remaining -= 1
 
     for group in groups(here(), run.pool, run.pace, lambda: remaining):
-        jobs = [CellJob(cell.id, str(cell), cell.task, source_digest(cell.task)) for cell in group]
+        jobs = [CellJob.of(cell) for cell in group]
         yield Work(run.store.folder.resolve(), run.session if run.shared else None, jobs)
 
 
@@ -179,7 +178,7 @@ def keep(run: Progress, outcome: Outcome) -> None:
         raise outcome.error
     cell = run.left[outcome.cell]
     if outcome.computed is not None:
-        write_cell(run.store, cell.id, cell.task, outcome.computed)
+        write_cell(run.store, CellJob.of(cell), outcome.computed)
         run.store.release(cell.id)
     if outcome.computed is not None or outcome.stored:
         run.pace.learn(cell, outcome.seconds)

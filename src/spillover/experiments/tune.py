@@ -133,7 +133,7 @@ def run_search(
     missing = [BlockJob(name, str(block), task) for name, (block, task) in tasks.items() if name not in found]
     if missing:
         with start_engine(engine, jobs, address) as pool:
-            check_workers(pool, [job.task for job in missing], address)
+            check_workers(pool, {source_digest(job.task): job.task for job in missing}, address)
             begin()
             with closing(results(pool, play_block, missing)) as played:
                 for name, regret in with_progress(played, len(missing), progress, " blocks"):

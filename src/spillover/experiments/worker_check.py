@@ -2,7 +2,6 @@
 
 import platform
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from spillover.store import CellStore
 class Asked(NamedTuple):
     """What every worker is asked."""
 
-    tasks: dict[str, Any]  # by the digest of their source code, one for each
+    tasks: dict[str, Any]  # by the hash of their source code, one for each
     folder: Path | None = None  # of a store
     session: str = ""
 
@@ -38,15 +37,14 @@ def look(asked: Asked) -> Answer:
 
 
 def check_workers(
-    pool: Pool, tasks: Iterable[Any], address: str | None, folder: Path | None = None, session: str = ""
+    pool: Pool, tasks: dict[str, Any], address: str | None, folder: Path | None = None, session: str = ""
 ) -> bool:
     """Raise a ConnectionError that names a worker without the package, or with another version of it.
 
-    Warns of other versions of Python, NumPy and Numba, with which results may differ in the last digits. Returns
-    whether all workers see the store in this folder.
+    tasks: one for each hash of source code that the work needs. Warns of other versions of Python, NumPy and Numba,
+    with which results may differ in the last digits. Returns whether all workers see the store in this folder.
     """
-    asked = Asked({source_digest(task): task for task in tasks}, folder, session)
-    answers, ours = pool.on_every_worker(look, asked), versions()
+    answers, ours = pool.on_every_worker(look, Asked(tasks, folder, session)), versions()
     for worker, answer in answers.items():
         if isinstance(answer, Exception):
             refuse(address, f"{worker} cannot load what it needs: {one_line(answer)}")
