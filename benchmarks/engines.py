@@ -6,23 +6,29 @@ start of the workers. One worker, so that no worker waits for a processor.
 """
 
 import json
+import os
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import NamedTuple
 from unittest.mock import patch
 
 from benchmarks.local_clusters import alone, can_be_alone, dask_cluster
 from spillover.experiments import Experiment, parse_experiment, run_experiment
 from spillover.experiments.compute import compute
+from spillover.experiments.engines import start_engine
 from spillover.experiments.group_work import CellJob, write_cell
+from spillover.experiments.pools import results
 from spillover.experiments.run import find_missing, open_store
-from spillover.experiments.specification import Cell
 from spillover.store import CellStore
+from spillover.studies import load_experiment
 
-SHORT, LONG = 100, 500  # cells
+SHORT, LONG = 50, 250  # cells
 GROUPED, ALONE = "grouped", "one by one"
 TEXT = """
 name = "engines"
@@ -63,19 +69,15 @@ def timed(cells: int, engine: str, address: str | None) -> Times:
 class Cost(NamedTuple):
     """Milliseconds a cell."""
 
-    besides: float
+    besides: float  # writing, claiming, scheduling
     computing: float
-
-    @property
-    def share(self) -> float:
-        return self.besides / (self.besides + self.computing)
 
 
 def cost(engine: str, address: str | None = None) -> Cost:
-    """What a cell costs besides computing, from a long and a short run; the best of three."""
+    """What a cell costs besides computing, from a long and a short run; the best of two."""
     timed(SHORT, engine, address)  # kernels
     found = []
-    for _ in range(3):
+    for _ in range(2):
         short, long = timed(SHORT, engine, address), timed(LONG, engine, address)
         computing = (long.computing - short.computing) / (LONG - SHORT)
         found.append(Cost(1e3 * ((long.wall - short.wall) / (LONG - SHORT) - computing), 1e3 * computing))
@@ -118,14 +120,6 @@ def all_costs() -> dict[str, dict[str, Cost]]:
     return found
 
 
-def seconds_each(action: Callable[[Cell], object], cells: list[Cell]) -> float:
-    """Processor and waiting time of an action for a cell."""
-    start = perf_counter()
-    for cell in cells:
-        action(cell)
-    return (perf_counter() - start) / len(cells)
-
-
 class Client(NamedTuple):
     """Milliseconds a cell in the process that starts a run."""
 
@@ -142,7 +136,10 @@ def client_costs(cells: int = 1000) -> Client:
         open_store(store, experiment, listed)
         entering = (perf_counter() - start) / cells
         computed = compute(listed[0].task)
-        writing = seconds_each(lambda cell: write_cell(store, CellJob.of(cell), computed), listed)
+        start = perf_counter()
+        for cell in listed:
+            write_cell(store, CellJob.of(cell), computed)
+        writing = (perf_counter() - start) / cells
         start = perf_counter()
         find_missing(store, listed)
         resuming = (perf_counter() - start) / cells
@@ -160,3 +157,84 @@ for cells in (100, int(sys.argv[1])):
         run_experiment(small_cells(cells, 10), folder, engine="loky", jobs=1, progress=False)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
+
+
+def peaks(cells: int, way: str) -> tuple[float, float]:
+    """The largest memory, in MB, of a process that collects 100 cells, and of one that collects many."""
+    done = subprocess.run([sys.executable, "-c", MEMORY, str(cells), way], capture_output=True, text=True, check=True)
+    few, many = (float(line) for line in done.stdout.split())
+    return few, many
+
+
+def core_seconds(policy: str, learners: int = 100) -> float:
+    """Processor seconds of a learner in the paper's setting (10 arms, 5,000 rounds), in cells of 100."""
+    experiment = load_experiment("synthetic").changed(worlds=["fresh"], delays=["50"], replications=learners)
+    entry = replace(experiment.policies["ndc-sem"], kind=policy, parameters={}, at={})
+    task = replace(experiment.cells()[0].task, policy=entry.policy("50"), count=learners)
+    compute(replace(task, count=2))  # kernels
+    start = process_time()
+    compute(task)
+    return (process_time() - start) / learners
+
+
+def print_costs(found: dict[str, dict[str, Cost]]) -> None:
+    """What each engine costs, and which share of the time of a run is scheduling: what `serial` does without."""
+    needed = found["serial"][ALONE].besides
+    print("ms for a cell besides its computing, one worker, and the share of scheduling in the time of a run:")
+    for engine, ways in found.items():
+        for way, cost in ways.items():
+            share = (cost.besides - needed) / (cost.besides + cost.computing)
+            print(
+                f"  {engine:6} {way:10} {cost.besides:6.1f} ms {share:5.1%} ({cost.computing:.0f} ms of computing)"
+            )
+
+
+CORES, LEARNERS, BLOCK = 1000, 1_000_000, 100
+
+
+def print_large(client: Client, dispatch: float) -> None:
+    """The arithmetic for a large cluster, from what was measured."""
+    cells = LEARNERS // BLOCK
+    print(f"{LEARNERS:,} learners of 5,000 rounds on {CORES:,} cores, {cells:,} cells of {BLOCK}, by arithmetic:")
+    for policy in ("ndc-sem", "switching-sem"):
+        each = core_seconds(policy)
+        print(f"  {policy}: {each * LEARNERS:,.0f} core-seconds, {each * LEARNERS / CORES:,.0f} s of computing")
+    print(f"  entering {cells * client.entering / 1e3:.1f} s, resuming {cells * client.resuming / 1e3:.1f} s (serial)")
+    print(
+        f"  writing {cells * client.writing / 1e3:.1f} s by one process, "
+        f"{cells * client.writing / CORES / 1e3:.2f} s by {CORES:,} workers that see the store"
+    )
+    print(
+        f"  a scheduler that takes {dispatch * 1e3:.1f} ms for a call: {cells * dispatch:.0f} s if all cells go alone"
+    )
+
+
+def dask_dispatch(calls: int = 1000) -> float:
+    """Seconds that a Dask client, scheduler and worker take for a call that does nothing."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        dask_cluster(Path(folder), workers=1) as cluster,
+        start_engine("dask", None, cluster.address) as pool,
+    ):
+        list(results(pool, abs, range(100)))
+        start = perf_counter()
+        list(results(pool, abs, range(calls)))
+        return (perf_counter() - start) / calls
+
+
+def main() -> None:
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+    print_costs(all_costs())
+    client = client_costs()
+    print(
+        f"the process that starts a run, ms a cell: entering {client.entering:.2f}, "
+        f"resuming {client.resuming:.2f}, writing {client.writing:.2f}"
+    )
+    for way in ("written by workers", "sent back"):
+        few, many = peaks(10_000, way)
+        print(f"its memory at most, results {way}: {few:.0f} MB with 100 cells, {many:.0f} MB with 10,000")
+    print_large(client, dask_dispatch())
+
+
+if __name__ == "__main__":
+    main()

@@ -94,11 +94,15 @@ def can_be_alone() -> bool:
 def alone(script: str, *arguments: str, **extra: object) -> "subprocess.CompletedProcess[str]":
     """Run Python code in a network of its own, because a Ray head listens at the addresses of the machine."""
     command = [*ALONE, sys.executable, "-c", f"{UP}\n{script}", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment(), **extra)  # type: ignore[call-overload]
+    settings = environment() | {"RAY_AUTH_MODE": "disabled"}  # whatever tokens this user has
+    return subprocess.run(command, capture_output=True, text=True, env=settings, **extra)  # type: ignore[call-overload]
 
 
 def start_ray_head(folder: Path, processors: int, **settings: str) -> str:
-    """Start a Ray head in a network of its own (see `alone`); returns its address. It ends with the network."""
+    """Start a Ray head in a network of its own (see `alone`); returns its address. It ends with the network.
+
+    folder: for its files; the path must be short, because sockets are among them.
+    """
     options = ["--head", f"--node-ip-address={LOOPBACK}", "--port=0", f"--num-cpus={processors}"]
     options += ["--include-dashboard=false", "--disable-usage-stats", f"--temp-dir={folder}"]
     return start_ray(options, **settings)
@@ -110,6 +114,8 @@ def add_ray_node(address: str, processors: int, path: str | None = None) -> None
 
 def start_ray(options: list[str], path: str | None = None, **settings: str) -> str:
     command = [str(Path(sys.executable).with_name("ray")), "start", *options]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(path) | settings, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(path) | settings)
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
     _, _, rest = done.stdout.partition("--address='")
     return rest.partition("'")[0]

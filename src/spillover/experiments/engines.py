@@ -7,7 +7,7 @@ import importlib
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 from spillover import validate
@@ -91,24 +91,20 @@ def wait_for_workers(client: Any, address: str | None) -> None:
 @contextmanager
 def ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
     """A running Ray cluster, or a temporary one on this machine."""
-    with few_complaints() if address else nullcontext():
+    with few_attempts():
         library = import_extra("ray", "ray")
-        from spillover.experiments.ray_pool import RayPool, own_token
+    from spillover.experiments.ray_pool import RayPool, own_token
 
-        started = not library.is_initialized()
-        if started and address is not None:
-            connect_to_ray(library, address)
-        elif started:
-            with own_token():
-                library.init(
-                    address="local",
-                    num_cpus=jobs,
-                    include_dashboard=False,
-                    log_to_driver=False,
-                    logging_level="error",
-                )
+    started = not library.is_initialized()
+    if started and address is not None:
+        connect_to_ray(library, address)
+    elif started:
+        options = {"num_cpus": jobs, "include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
+        with own_token():
+            library.init(address="local", **options)
     try:
-        yield RayPool(library, address, jobs, lambda: check_reachable(address))
+        head = None if address is None else library.get_runtime_context().gcs_address  # of "auto", too
+        yield RayPool(library, address, jobs, lambda: check_reachable(head))
     finally:
         if started:
             library.shutdown()
@@ -117,23 +113,37 @@ def ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
 def connect_to_ray(library: Any, address: str) -> None:
     check_reachable(address)
     try:
-        library.init(address=address, log_to_driver=False, logging_level="error")
+        with no_complaints():
+            library.init(address=address, log_to_driver=False, logging_level="error")
     except (OSError, RuntimeError, ValueError) as error:
         library.shutdown()
         raise ConnectionError(unreachable(address, "Ray", "10.0.0.1:6379", error)) from None
 
 
 @contextmanager
-def few_complaints() -> Iterator[None]:
-    """Ray tries twenty times to connect with a token that is refused, and says so each time."""
-    settings = {"RAY_NUM_REDIS_GET_RETRIES": "2", "RAY_BACKEND_LOG_LEVEL": "fatal"}
-    added = {name: value for name, value in settings.items() if name not in os.environ}
-    os.environ.update(added)
+def few_attempts() -> Iterator[None]:
+    """Ray tries twenty times, for as many seconds, to connect with a token that is refused."""
+    name = "RAY_NUM_REDIS_GET_RETRIES"  # read when Ray is imported
+    before = os.environ.get(name)
+    os.environ[name] = before or "2"
     try:
         yield
     finally:
-        for name in added:
-            os.environ.pop(name, None)
+        if before is None:
+            del os.environ[name]
+
+
+@contextmanager
+def no_complaints() -> Iterator[None]:
+    """What Ray's compiled part writes to stderr about a connection is dropped: the error says it in a line."""
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 ENGINES = {"serial": serial, "loky": loky, "dask": dask, "ray": ray}

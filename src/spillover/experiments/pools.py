@@ -8,9 +8,10 @@ import traceback
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
-SECONDS_BETWEEN_CHECKS = 2.0  # of whether the workers are still there, while nothing comes back
+SECONDS_BETWEEN_CHECKS = 2.0  # of whether the workers are still there
 CALLS_PER_WORKER = 2  # one that runs, and one that can start at once when it ends
 
 
@@ -73,8 +74,12 @@ def attempt(call: tuple[Callable[[Any], Any], Any]) -> Attempt:
 def results(pool: Pool, function: Callable[[Any], Any], arguments: Iterable[Any]) -> Generator[Any, None, None]:
     """Call a function for each argument; an argument is taken when the pool has room. Closing stops the work."""
     waiting, done, rest = set[Any](), SimpleQueue[Any](), iter(arguments)
+    checked = monotonic()
     try:
         while True:
+            if monotonic() - checked > SECONDS_BETWEEN_CHECKS:
+                pool.check()
+                checked = monotonic()
             while len(waiting) < pool.slots():
                 try:
                     argument = next(rest)

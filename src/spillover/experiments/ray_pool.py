@@ -30,7 +30,7 @@ class RayPool:
         self.library, self.address, self.jobs, self.reachable = library, address, jobs, reachable
         self.dumps = library.cloudpickle.dumps  # classes of a script or a prompt go along as they are
         # a lambda goes to the workers as it is, while a function of the package would have to be installed there
-        self.run = library.remote(num_cpus=1, max_retries=RETRIES)(lambda call: pickle.loads(call))
+        self.run = library.remote(num_cpus=1, max_retries=RETRIES, name="spillover")(lambda call: pickle.loads(call))
         self.processors, self.counted = 0, float("-inf")
         self.answered = monotonic()
         self.submitted: dict[Any, Any] = {}  # by future, what Ray calls it
@@ -39,7 +39,7 @@ class RayPool:
         """As many calls as jobs are allowed, or twice as many as there are processors."""
         if self.address is not None and self.jobs is not None:
             return self.jobs
-        if monotonic() - self.counted > SECONDS_BETWEEN_COUNTS:
+        if monotonic() - self.counted > SECONDS_BETWEEN_COUNTS and self.head_answers():  # or else Ray would wait
             self.processors = int(self.library.cluster_resources().get("CPU", 0))
             self.counted = monotonic()
         return CALLS_PER_WORKER * max(self.processors, 1)
@@ -61,14 +61,19 @@ class RayPool:
         for future in pending:
             self.library.cancel(self.submitted.pop(future), force=True)
 
-    def check(self) -> None:
+    def head_answers(self) -> bool:
         try:
             self.reachable()
-        except ConnectionError as error:
-            if monotonic() - self.answered > SECONDS_UNREACHABLE:
-                raise ConnectionError(f"the head of the Ray cluster is gone: {error}") from None
-        else:
-            self.answered = monotonic()
+        except ConnectionError:
+            return False
+        self.answered = monotonic()
+        return True
+
+    def check(self) -> None:
+        if not self.head_answers() and monotonic() - self.answered > SECONDS_UNREACHABLE:
+            raise ConnectionError(
+                f"the head of the Ray cluster at {self.address} has not answered for {SECONDS_UNREACHABLE:.0f} s"
+            )
 
     def on_every_worker(self, function: Callable[[Any], Any], argument: Any) -> dict[str, Any]:
         """Once on every machine that has processors: its workers share the software."""
