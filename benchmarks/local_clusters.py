@@ -91,11 +91,11 @@ def can_be_alone() -> bool:
     return subprocess.run([*ALONE, sys.executable, "-c", UP], capture_output=True).returncode == 0
 
 
-def alone(script: str, *arguments: str, **extra: object) -> "subprocess.CompletedProcess[str]":
+def alone(script: str, *arguments: str, timeout: float | None = None) -> "subprocess.CompletedProcess[str]":
     """Run Python code in a network of its own, because a Ray head listens at the addresses of the machine."""
     command = [*ALONE, sys.executable, "-c", f"{UP}\n{script}", *arguments]
     settings = environment() | {"RAY_AUTH_MODE": "disabled"}  # whatever tokens this user has
-    return subprocess.run(command, capture_output=True, text=True, env=settings, **extra)  # type: ignore[call-overload]
+    return subprocess.run(command, capture_output=True, text=True, env=settings, timeout=timeout)
 
 
 def start_ray_head(folder: Path, processors: int, **settings: str) -> str:

@@ -55,9 +55,11 @@ def begin(tmp_path, monkeypatch):
     def begin_one(cluster, *more):
         command = [sys.executable, "-W", "error", "-m", "spillover", "run", "experiment.toml", "--engine", "dask"]
         command += ["--address", cluster.address, "--no-report", "--quiet", *map(str, more)]
-        piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        started.append(subprocess.Popen(command, **piped, env=environment(), start_new_session=True))
-        return started[-1]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True
+        )
+        started.append(process)
+        return process
 
     yield begin_one
     for process in started:
@@ -82,7 +84,8 @@ def refused(process, *parts):
 
 def test_a_worker_that_is_killed_changes_nothing(cluster, tmp_path, undisturbed, monkeypatch):
     """The rest is computed without it, and all results are those of a serial run, bit for bit."""
-    victim, killed = cluster.workers[0], []
+    victim = cluster.workers[0]
+    killed: list[int] = []
 
     class Killer:
         """A progress bar that kills a worker when the first cell is there."""
@@ -121,7 +124,7 @@ def test_a_worker_without_the_package(empty_cluster, begin, beside_a_good_one, t
         empty_cluster.add_worker()
     empty_cluster.add_worker(str(none.parent))
     with start_engine("dask", None, empty_cluster.address) as pool:
-        wait_until(lambda: len(pool.client.nthreads()) == 1 + beside_a_good_one)
+        wait_until(lambda: len(pool.on_every_worker(abs, 1)) == 1 + beside_a_good_one)
     refused(begin(empty_cluster), "cannot load what it needs: No module named 'spillover'")
 
 

@@ -62,7 +62,7 @@ def test_cells_are_not_grouped_where_that_saves_nothing():
 
 
 def test_workers_that_do_not_see_the_store_send_their_results(tmp_path, monkeypatch):
-    sent = []
+    sent: list[bool] = []
 
     def watched(work: Work):
         outcomes = compute_group(work)
