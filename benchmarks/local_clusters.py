@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 LONGEST = 120.0  # seconds: nothing here takes so long on any machine
 LOOPBACK = "127.0.0.1"
@@ -77,7 +77,7 @@ def written_address(about: Path, scheduler: "subprocess.Popen[bytes]") -> str:
     raise RuntimeError(f"the scheduler ended with code {scheduler.poll()} before it was ready")
 
 
-def stop(process: "subprocess.Popen[bytes]") -> None:
+def stop(process: "subprocess.Popen[Any]") -> None:
     """Kill a process and its group."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -56,7 +56,12 @@ def begin(tmp_path, monkeypatch):
         command = [sys.executable, "-W", "error", "-m", "spillover", "run", "experiment.toml", "--engine", "dask"]
         command += ["--address", cluster.address, "--no-report", "--quiet", *map(str, more)]
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+            start_new_session=True,
         )
         started.append(process)
         return process
