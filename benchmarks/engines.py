@@ -1,8 +1,7 @@
 """What engines cost: time in which a worker waits for cells, memory of the process that collects, and 1,000 cores.
 
 Cells are as small as they get (one learner, some rounds), so that the cost of each is seen. One worker, so that none
-waits for a processor: what remains of the time of a run when that of the worker's calls is taken off is scheduling. The
-difference between a long and a short run leaves out the start of the workers.
+waits for a processor: between the first call and the last, the time in which the worker has none is scheduling.
 """
 
 import json
@@ -14,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter, process_time, time
 from typing import NamedTuple
 from unittest.mock import patch
 
@@ -28,7 +27,7 @@ from spillover.experiments.run import find_missing, open_store
 from spillover.store import CellStore
 from spillover.studies import load_experiment
 
-SHORT, LONG = 50, 250  # cells
+CELLS = 200
 GROUPED, ALONE = "grouped", "one by one"
 BUSY = "busy.txt"  # in the folder of a store
 TEXT = """
@@ -52,31 +51,13 @@ def small_cells(cells: int, horizon: int = 40) -> Experiment:
     return parse_experiment(TEXT.format(block=1, horizon=horizon, replications=cells, policy="ndc-sem"))
 
 
-class Times(NamedTuple):
-    """Seconds of a run."""
-
-    wall: float
-    busy: float  # of the worker: computing, claiming and writing cells
-    computing: float
-
-
 def watched_group(work: Work) -> list[Outcome]:
-    """In a worker: a group of cells, and a note of how long it took."""
-    start = perf_counter()
+    """In a worker: a group of cells, and a note of when it began and ended."""
+    start = time()
     outcomes = compute_group(work)
     with open(work.folder / BUSY, "a") as file:
-        file.write(f"{perf_counter() - start}\n")
+        file.write(f"{start} {time()}\n")
     return outcomes
-
-
-def timed(cells: int, engine: str, address: str | None) -> Times:
-    jobs = None if address else 1  # a cluster has one worker
-    with tempfile.TemporaryDirectory() as folder, patch("spillover.experiments.run.compute_group", watched_group):
-        start = perf_counter()
-        found = run_experiment(small_cells(cells), folder, engine=engine, jobs=jobs, address=address, progress=False)
-        wall = perf_counter() - start
-        busy = sum(float(line) for line in (Path(folder) / BUSY).read_text().split())
-        return Times(wall, busy, sum(record.seconds for record in found))
 
 
 class Cost(NamedTuple):
@@ -92,14 +73,18 @@ class Cost(NamedTuple):
 
 
 def cost(engine: str, address: str | None = None) -> Cost:
-    """What a cell costs, from a long and a short run; the cheapest of three, as other processes only add to it."""
-    timed(SHORT, engine, address)  # kernels
-    found = []
-    for _ in range(3):
-        short, long = timed(SHORT, engine, address), timed(LONG, engine, address)
-        wall, busy, computing = (1e3 * (b - a) / (LONG - SHORT) for a, b in zip(short, long, strict=True))
-        found.append(Cost(wall - busy, busy - computing, computing))
-    return min(found, key=sum)
+    """What a cell costs; the cheapest of three runs, as other processes only add to it."""
+    return min((cost_once(engine, address) for _ in range(3)), key=sum)
+
+
+def cost_once(engine: str, address: str | None) -> Cost:
+    jobs = None if address else 1  # a cluster has one worker
+    with tempfile.TemporaryDirectory() as folder, patch("spillover.experiments.run.compute_group", watched_group):
+        found = run_experiment(small_cells(CELLS), folder, engine=engine, jobs=jobs, address=address, progress=False)
+        calls = [[float(when) for when in line.split()] for line in (Path(folder) / BUSY).read_text().splitlines()]
+        computing = sum(record.seconds for record in found)
+    whole, busy = calls[-1][1] - calls[0][0], sum(end - start for start, end in calls)
+    return Cost(*(1e3 * seconds / CELLS for seconds in (whole - busy, busy - computing, computing)))
 
 
 @contextmanager

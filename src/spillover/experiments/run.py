@@ -54,11 +54,12 @@ def run_experiment(
                     tasks = {cell.source: cell.task for cell in missing.values()}
                     shared = check_workers(pool, tasks, address, store.folder.resolve(), session)
                     begin()
-                    run_cells(Progress(store, pool, shared, session, missing, Pace(), shown))
+                    try:
+                        run_cells(Progress(store, pool, shared, session, missing, Pace(), shown))
+                    except ConnectionError as error:
+                        raise ConnectionError(f"{error}; {kept_message(store, cells)}") from error
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(f"stopped: {kept_message(store, cells)}") from None
-            except ConnectionError as error:
-                raise ConnectionError(f"{error}; {kept_message(store, cells)}") from error
     return Results(experiment, store, [store_entry(cell) for cell in cells])
 
 
