@@ -1,5 +1,7 @@
 """Small cells travel in groups."""
 
+import pytest
+
 from spillover.experiments import group_work, run, run_experiment
 from spillover.experiments.compute import compute
 from spillover.experiments.group_work import CellJob, Work, compute_group
@@ -76,6 +78,17 @@ def test_workers_that_do_not_see_the_store_send_their_results(tmp_path, monkeypa
     equal(run_experiment(small(), tmp_path / "there"), expected)
     assert sent == [False] * 20 + [True] * 20
     assert list((tmp_path / "there" / "claims").iterdir()) == []
+
+
+def test_files_that_appear_late_are_waited_for(tmp_path, monkeypatch):
+    store, looks = CellStore(tmp_path), iter([False, False, True])
+    monkeypatch.setattr(store, "has", lambda name: next(looks))
+    run.wait_for_files(store, ["a"])
+    assert list(looks) == []
+    monkeypatch.setattr(run, "SECONDS_TO_APPEAR", 0.0)
+    monkeypatch.setattr(store, "has", lambda name: False)
+    with pytest.raises(FileNotFoundError, match="a worker wrote it, but it is not there"):
+        run.wait_for_files(store, ["a"])
 
 
 def test_a_worker_stops_when_the_run_is_over(tmp_path, monkeypatch):

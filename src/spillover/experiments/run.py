@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from spillover.experiments.engines import start_engine
@@ -20,6 +20,7 @@ from spillover.experiments.worker_check import check_workers
 from spillover.store import CellStore, Damaged
 
 SECONDS_BETWEEN_LOOKS = 0.2  # for cells that another process computes
+SECONDS_TO_APPEAR = 120.0  # network file systems remember for up to a minute that there was no such file
 
 
 def do_nothing() -> None:
@@ -125,6 +126,7 @@ class Progress(NamedTuple):
 
 def run_cells(run: Progress) -> None:
     """Compute the cells that no other process computes, then wait for the others, which may turn out to be dead."""
+    wanted = list(run.left)
     ready = list(run.left.values())
     while run.left:
         with closing(results(run.pool, compute_group, work(run, ready))) as finished:
@@ -137,6 +139,19 @@ def run_cells(run: Progress) -> None:
             count(run, name)
         ready = [cell for name, cell in run.left.items() if is_free(run.store, name)]
         if run.left and not ready:
+            sleep(SECONDS_BETWEEN_LOOKS)
+    wait_for_files(run.store, wanted)
+
+
+def wait_for_files(store: CellStore, names: list[str]) -> None:
+    """A network file system may show what other machines have written only after some seconds."""
+    deadline = monotonic() + SECONDS_TO_APPEAR
+    for name in names:
+        while not store.has(name):
+            if monotonic() > deadline:
+                raise FileNotFoundError(
+                    errno.ENOENT, "was written by a worker, but is not there", str(store.path(name))
+                )
             sleep(SECONDS_BETWEEN_LOOKS)
 
 
