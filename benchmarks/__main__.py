@@ -5,6 +5,7 @@ import sys
 from benchmarks import (
     beyond,
     decision_cost,
+    engines,
     graph_learners,
     graph_step,
     growth,
@@ -29,6 +30,7 @@ BENCHMARKS = {
     "next": next.main,
     "study": study.main,
     "oracle": oracle.main,
+    "engines": engines.main,
 }
 WITH_OPTIONS = {"beyond": beyond.main, "real": real.main}
 

@@ -61,7 +61,7 @@ def test_without_a_report_nothing_is_drawn(here) -> None:
 
 def test_report_reads_and_never_computes(here, page, monkeypatch) -> None:
     call("run", "my-study.toml", "--engine", "serial", "--no-report")
-    monkeypatch.setattr("spillover.experiments.run.compute", None)
+    monkeypatch.setattr("spillover.experiments.group_work.compute", None)
     assert call("report", "results/my-study").stdout == "wrote results/my-study/report.html\n"
     content = json.loads(call("report", "results/my-study", "--json").stdout)
     assert content == {"report": "results/my-study/report.html"}

@@ -3,7 +3,6 @@ import os
 import subprocess
 import sys
 from itertools import count
-from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -11,9 +10,10 @@ import numpy as np
 import pytest
 
 from spillover.experiments import run_experiment
-from spillover.experiments.engines import ENGINES, own_ray_token, start_engine
+from spillover.experiments.engines import ENGINES, start_engine
+from spillover.experiments.pools import results
+from spillover.experiments.ray_pool import own_token
 from tests.experiments.small import small
-from tests.waiting import wait_until
 
 LIBRARY = {"serial": "numpy", "loky": "joblib", "dask": "distributed", "ray": "ray"}
 
@@ -72,8 +72,8 @@ def test_nobody_else_can_reach_a_local_dask_cluster():
     needs("dask")
     from distributed import default_client
 
-    with start_engine("dask", 2) as mapping:
-        assert set(mapping(of_this_process, range(4))) == {os.getpid()}
+    with start_engine("dask", 2) as pool:
+        assert set(results(pool, of_this_process, range(4))) == {os.getpid()}
         about = default_client().scheduler_info()
         assert about["address"].startswith("inproc://")
         for worker in about["workers"]:
@@ -88,15 +88,15 @@ def test_a_local_ray_cluster_gets_a_token_of_its_own(monkeypatch):
     """Otherwise Ray writes one into the user's folder."""
     for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    with own_ray_token():
+    with own_token():
         token = os.environ["RAY_AUTH_TOKEN"]
         os.environ["RAY_AUTH_MODE"] = "token"  # as Ray does
     assert len(token) == 64
     assert not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN"} & os.environ.keys()
-    with own_ray_token():
+    with own_token():
         assert os.environ["RAY_AUTH_TOKEN"] == token  # Ray remembers it
     monkeypatch.setenv("RAY_AUTH_TOKEN", "the user's")
-    with own_ray_token():
+    with own_token():
         assert os.environ["RAY_AUTH_TOKEN"] == "the user's"
     assert os.environ["RAY_AUTH_TOKEN"] == "the user's"
 
@@ -107,7 +107,8 @@ def test_a_local_ray_cluster_gets_a_token_of_its_own(monkeypatch):
 def test_a_local_ray_run_writes_nothing_into_the_user_s_folder(tmp_path, monkeypatch):
     needs("ray")
     script = "from spillover.experiments.engines import start_engine\n"
-    script += "with start_engine('ray', 1) as mapping:\n    print(sorted(mapping(abs, [-2, 1])))\n"
+    script += "from spillover.experiments.pools import results\n"
+    script += "with start_engine('ray', 1) as pool:\n    print(sorted(results(pool, abs, [-2, 1])))\n"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     done = subprocess.run(
         [sys.executable, "-c", script], env={**kept, "HOME": str(tmp_path)}, capture_output=True, text=True
@@ -134,21 +135,33 @@ def test_every_engine_is_tried():
 
 
 def test_an_error_in_a_worker_comes_back():
-    with start_engine("loky", 2) as mapping, pytest.raises(ValueError, match="invalid literal"):
-        list(mapping(int, ["1", "x", "3"]))
+    with start_engine("loky", 2) as pool, pytest.raises(ValueError, match="invalid literal"):
+        list(results(pool, int, ["1", "x", "3"]))
 
 
 def test_closing_early_stops_the_work():
-    with start_engine("loky", 2) as mapping:
-        results = mapping(abs, count())  # all of it would never end
-        assert next(results) is not None
-        results.close()
+    with start_engine("loky", 2) as pool:
+        found = results(pool, abs, count())  # all of it would never end
+        assert next(found) is not None
+        found.close()
 
 
-def test_closing_early_is_quiet_about_results_that_were_ready(tmp_path):
-    with start_engine("loky", 2) as mapping:
-        results = mapping(Path.touch, [tmp_path / str(k) for k in range(100)])
-        assert next(results) is None
-        # the last are handed out when those before them are done, so more are ready than were taken
-        wait_until(lambda: len(list(tmp_path.iterdir())) == 100)
-        results.close()
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("engine", ["serial", "loky", "dask"])
+def test_results_do_not_pile_up(engine):
+    """No more calls are made than are taken and than the workers have room for."""
+    needs(engine)
+    taken = []
+
+    def numbers():
+        for k in range(100):
+            taken.append(k)
+            yield k
+
+    with start_engine(engine, 2) as pool:
+        found = results(pool, abs, numbers())
+        for k in range(1, 101):
+            next(found)
+            assert len(taken) <= k + pool.slots()
+        assert list(found) == []
+        assert pool.slots() <= 4

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import spillover as sp
-from spillover.experiments import open_results, parse_experiment, results, run, run_experiment
+from spillover.experiments import group_work, open_results, parse_experiment, results, run_experiment
 from spillover.experiments.compute import compute, recorded_rounds
 from spillover.files import write_atomically
 from spillover.studies import load_experiment
@@ -30,7 +30,7 @@ def counted(monkeypatch):
         done.append(task)
         return whole(task)
 
-    monkeypatch.setattr(run, "compute", count)
+    monkeypatch.setattr(group_work, "compute", count)
     return done
 
 
@@ -173,7 +173,7 @@ def test_partial_results(tmp_path, monkeypatch):
         done.append(task)
         return whole(task)
 
-    monkeypatch.setattr(run, "compute", stop)
+    monkeypatch.setattr(group_work, "compute", stop)
     with pytest.raises(
         KeyboardInterrupt, match=f"4 of 20 cells are kept in {tmp_path}; run the same command again to resume"
     ):
@@ -238,8 +238,8 @@ def test_a_policy_that_fails_is_named_and_the_rest_kept(tmp_path, monkeypatch):
             raise ZeroDivisionError("oh")
         return whole(task)
 
-    monkeypatch.setattr(run, "compute", fail)
-    with pytest.raises(run.Failed, match="cts in fresh at delay 5, replications 2 to 3: ZeroDivisionError: oh"):
+    monkeypatch.setattr(group_work, "compute", fail)
+    with pytest.raises(group_work.Failed, match="cts in fresh at delay 5, replications 2 to 3: ZeroDivisionError: oh"):
         run_experiment(small(), tmp_path)
     assert len(list((tmp_path / "cells").iterdir())) == 4
     assert list((tmp_path / "claims").iterdir()) == []
@@ -264,9 +264,9 @@ def test_a_full_disk(tmp_path, monkeypatch, folder):
 
 def test_a_worker_with_another_version_is_refused(tmp_path, monkeypatch):
     cell = small().cells()[0]
-    job = run.CellJob(cell.id, str(cell), cell.task, "another source")
-    with pytest.raises(run.Failed, match="another version of spillover"):
-        run.compute_cell(job)
+    job = group_work.CellJob(cell.id, str(cell), cell.task, "another source")
+    with pytest.raises(group_work.Failed, match="another version of spillover"):
+        group_work.compute_cell(job)
 
 
 def test_progress_is_silent_when_piped(tmp_path, capsys):

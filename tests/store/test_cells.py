@@ -193,7 +193,7 @@ def test_a_claim_is_one_process_s_and_dies_with_it(store):
     store.release("a")
     assert list(store.claims.iterdir()) == []
     assert other.claim("a")
-    other.release_all()
+    other.release("a")
 
     take = (
         f"from spillover.store import CellStore; s = CellStore({str(store.folder)!r}); print(s.claim('a'), flush=True)"
@@ -225,7 +225,7 @@ def test_a_claim_on_a_file_that_its_owner_removes_meanwhile(store, monkeypatch):
     assert store.claim("a")
     assert len(times) == 2
     assert not CellStore(store.folder).claim("a")
-    store.release_all()
+    store.release("a")
 
 
 def test_without_locks_the_work_may_be_done_twice(store, monkeypatch):
@@ -247,4 +247,4 @@ def test_what_a_killed_process_left_is_swept(store):
     assert other.claim("alive")
     store.open({"name": "x"}, "text")
     assert [path.name for path in store.cells.iterdir()] == [".alive.npz.123-abcd"]
-    other.release_all()
+    other.release("a")

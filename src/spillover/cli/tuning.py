@@ -83,7 +83,7 @@ def tune(
 
 def plan_of(search: Search, any_size: bool, *, engine: str, jobs: int | None, address: str | None) -> str:
     """What the search will compute, in a line; a ValueError if it is too large."""
-    size, workers = search.size, workers_of(engine, jobs)
+    size, workers = search.size, workers_of(engine, jobs, address)
     return plan(search.name, size, workers) if any_size else check_size(search.name, size, workers, memory_for(address))
 
 

@@ -1,36 +1,26 @@
 """Computes the missing cells of an experiment, and stores each as soon as it is ready."""
 
+import errno
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from itertools import chain
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from spillover.experiments.compute import CellTask, Computed, compute
-from spillover.experiments.engines import Mapping, start_engine
-from spillover.experiments.fingerprint import source_digest
+from spillover.experiments.engines import start_engine
+from spillover.experiments.group_work import CellJob, Outcome, Work, compute_group, is_whole, write_cell
+from spillover.experiments.grouping import Pace, groups
 from spillover.experiments.parse import parse_experiment
+from spillover.experiments.pools import Pool, results
 from spillover.experiments.results import Results, about_experiment
 from spillover.experiments.specification import Cell, Experiment
+from spillover.experiments.worker_check import check_workers
 from spillover.store import CellStore, Damaged
 
 SECONDS_BETWEEN_LOOKS = 0.2  # for cells that another process computes
-
-
-class CellJob(NamedTuple):
-    """A cell for a worker."""
-
-    cell: str  # its id
-    name: str
-    task: CellTask
-    source: str
-
-
-class Failed(RuntimeError):
-    """A cell that could not be computed."""
+SECONDS_TO_APPEAR = 120.0  # network file systems remember for up to a minute that there was no such file
 
 
 def do_nothing() -> None:
@@ -59,15 +49,18 @@ def run_experiment(
     missing = find_missing(store, cells)
     if missing:
         total = sum(cell.count for cell in unique(cells).values())
-        with progress_bar(total, missing, progress) as shown:
+        with progress_bar(total, missing, progress) as shown, store.session() as session:
             try:
-                with start_engine(engine, jobs, address) as mapping:
+                with start_engine(engine, jobs, address) as pool:
+                    tasks = {cell.source: cell.task for cell in missing.values()}
+                    shared = check_workers(pool, tasks, address, store.folder.resolve(), session)
                     begin()
-                    run_cells(store, missing, mapping, shown)
+                    try:
+                        run_cells(Progress(store, pool, shared, session, missing, Pace(), shown))
+                    except ConnectionError as error:
+                        raise ConnectionError(f"{error}; {kept_message(store, cells)}") from error
             except KeyboardInterrupt:
-                raise KeyboardInterrupt(interruption_message(store, cells)) from None
-            finally:
-                store.release_all()
+                raise KeyboardInterrupt(f"stopped: {kept_message(store, cells)}") from None
     return Results(experiment, store, [store_entry(cell) for cell in cells])
 
 
@@ -105,15 +98,6 @@ def unique(cells: list[Cell]) -> dict[str, Cell]:
     return {cell.id: cell for cell in cells}
 
 
-def is_whole(store: CellStore, cell: str) -> bool:
-    """Whether a cell exists and is not damaged."""
-    try:
-        store.read(cell)
-    except (FileNotFoundError, Damaged):
-        return False
-    return True
-
-
 def find_missing(store: CellStore, cells: list[Cell]) -> dict[str, Cell]:
     """The cells to compute; warns about damaged ones."""
     missing = {}
@@ -128,50 +112,97 @@ def find_missing(store: CellStore, cells: list[Cell]) -> dict[str, Cell]:
     return missing
 
 
-def run_cells(store: CellStore, missing: dict[str, Cell], mapping: Mapping, shown: Any) -> None:
-    """Compute the cells that no other process has claimed, then wait for the others, which may turn out to be dead."""
-    left = dict(missing)
-    while left:
-        claimed = claim_jobs(store, left)
-        first = next(claimed, None)
-        if first is None:
+class Progress(NamedTuple):
+    """A run in its course."""
+
+    store: CellStore
+    pool: Pool
+    shared: bool  # whether the workers see the store, and write to it
+    session: str
+    left: dict[str, Cell]  # cells that are not stored
+    pace: Pace
+    bar: Any
+
+
+def run_cells(run: Progress) -> None:
+    """Compute the cells that no other process computes, then wait for the others, which may turn out to be dead."""
+    wanted = list(run.left)
+    ready = list(run.left.values())
+    while run.left:
+        with closing(results(run.pool, compute_group, work(run, ready))) as finished:
+            for outcomes in finished:
+                for outcome in outcomes:
+                    keep(run, outcome)
+        if not (run.store.claims / run.session).exists():
+            raise FileNotFoundError(errno.ENOENT, "was removed during the run", str(run.store.claims))
+        for name in [name for name in run.left if is_whole(run.store, name)]:  # from another process
+            count(run, name)
+        ready = [cell for name, cell in run.left.items() if is_free(run.store, name)]
+        if run.left and not ready:
             sleep(SECONDS_BETWEEN_LOOKS)
-        else:
-            with closing(mapping(compute_cell, chain([first], claimed))) as results:
-                for name, result in results:
-                    write_cell(store, missing[name], result)
-                    shown.update(left.pop(name).count)
-        for name in [name for name in left if is_whole(store, name)]:  # from another process
-            shown.update(left.pop(name).count)
+    wait_for_files(run.store, wanted)
 
 
-def write_cell(store: CellStore, cell: Cell, result: Computed) -> None:
-    """Write a cell and release the claim on it."""
-    store.write(
-        cell.id, result.arrays, result.about | {"source": source_digest(cell.task), "description": cell.description}
-    )
-    store.release(cell.id)
+def wait_for_files(store: CellStore, names: list[str]) -> None:
+    """A network file system may show what other machines have written only after some seconds."""
+    deadline = monotonic() + SECONDS_TO_APPEAR
+    for name in names:
+        while not store.has(name):
+            if monotonic() > deadline:
+                raise FileNotFoundError(
+                    errno.ENOENT, "was written by a worker, but is not there", str(store.path(name))
+                )
+            sleep(SECONDS_BETWEEN_LOOKS)
 
 
-def claim_jobs(store: CellStore, left: dict[str, Cell]) -> Iterator[CellJob]:
-    """Jobs for the cells that this process can claim; each is claimed when it is yielded."""
-    for name, cell in list(left.items()):
-        if not store.claim(name):
-            continue
-        if is_whole(store, name):  # another process was faster
-            store.release(name)
-        else:
-            yield CellJob(name, str(cell), cell.task, source_digest(cell.task))
+def work(run: Progress, cells: list[Cell]) -> Iterator[Work]:
+    """Groups of cells, made when a worker has room. Cells that workers cannot claim themselves are claimed here."""
+    remaining = len(cells)
+
+    def here() -> Iterator[Cell]:
+        nonlocal remaining
+        for cell in cells:
+            if run.shared or claim(run.store, cell.id):
+                yield cell
+            remaining -= 1
+
+    for group in groups(here(), run.pool, run.pace, lambda: remaining):
+        jobs = [CellJob.of(cell) for cell in group]
+        yield Work(run.store.folder.resolve(), run.session if run.shared else None, jobs)
 
 
-def compute_cell(job: CellJob) -> tuple[str, Computed]:
-    """Compute a cell in a worker, which must have the same source code as the process that made the cell's id."""
-    if source_digest(job.task) != job.source:
-        raise Failed(f"{job.name}: the worker has another version of spillover than this process; install the same")
-    try:
-        return job.cell, compute(job.task)
-    except Exception as error:
-        raise Failed(f"{job.name}: {type(error).__name__}: {error}") from error
+def claim(store: CellStore, name: str) -> bool:
+    """Claim a cell that has to be computed."""
+    if not store.claim(name):
+        return False
+    if is_whole(store, name):  # another process was faster
+        store.release(name)
+        return False
+    return True
+
+
+def is_free(store: CellStore, name: str) -> bool:
+    """Whether no other process computes a cell."""
+    free = store.claim(name)
+    store.release(name)
+    return free
+
+
+def keep(run: Progress, outcome: Outcome) -> None:
+    """Store what a worker has not stored itself."""
+    if outcome.error is not None:
+        raise outcome.error
+    cell = run.left[outcome.cell]
+    if outcome.computed is not None:
+        write_cell(run.store, CellJob.of(cell), outcome.computed)
+        run.store.release(cell.id)
+    if outcome.computed is not None or outcome.stored:
+        run.pace.learn(cell, outcome.seconds)
+        count(run, outcome.cell)
+
+
+def count(run: Progress, name: str) -> None:
+    run.bar.update(run.left.pop(name).count)
 
 
 def progress_bar(total: int, missing: dict[str, Cell], progress: bool) -> Any:
@@ -190,8 +221,8 @@ def progress_bar(total: int, missing: dict[str, Cell], progress: bool) -> Any:
     )
 
 
-def interruption_message(store: CellStore, cells: list[Cell]) -> str:
-    """The message after an interruption of the run."""
+def kept_message(store: CellStore, cells: list[Cell]) -> str:
+    """How much of a run is there, and how to go on."""
     wanted = unique(cells)
     kept = sum(store.has(name) for name in wanted)
-    return f"stopped: {kept} of {len(wanted)} cells are kept in {store.folder}; run the same command again to resume"
+    return f"{kept} of {len(wanted)} cells are kept in {store.folder}; run the same command again to resume"

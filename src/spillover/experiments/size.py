@@ -117,11 +117,11 @@ def memory_message(what: str, needed: float, available: int) -> str:
     return f"{what} would take about {about} of memory: must be at most the {there} there is ({ANYWAY})"
 
 
-def workers_of(engine: str, jobs: int | None) -> int:
-    """How many processes an engine uses on this machine."""
+def workers_of(engine: str, jobs: int | None, address: str | None) -> int:
+    """How many processes an engine uses, as far as it is known: not on a cluster, whose workers come and go."""
     import joblib
 
-    return 1 if engine == "serial" else jobs or int(joblib.cpu_count())
+    return 1 if engine == "serial" else jobs or (1 if address else int(joblib.cpu_count()))
 
 
 def memory_for(address: Any) -> int | None:

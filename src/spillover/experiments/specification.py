@@ -51,16 +51,18 @@ class Cell:
     first: int
     count: int
     task: CellTask = field(repr=False)
+    parameters: dict[str, Any] = field(repr=False)  # the same for all cells of a world, a delay and a policy
+    source: str = field(repr=False)  # the hash of the source code that the results can depend on
 
-    @cached_property
+    @property
     def description(self) -> dict[str, Any]:
         """All parameters that the results depend on, for JSON, defaults included; names in the file are left out."""
-        return dict(describe(self.task))
+        return self.parameters | {"first": self.first, "count": self.count}
 
     @cached_property
     def id(self) -> str:
         """A hash of everything that the results can depend on: the description and the source code."""
-        return digest({"cell": self.description, "source": source_digest(self.task)})
+        return digest({"cell": self.description, "source": self.source})
 
     def __str__(self) -> str:
         last = self.first + self.count - 1
@@ -115,10 +117,15 @@ class Experiment:
 
     def blocks(self, world: str, delay: str, policy: str, replications: int) -> Iterator[Cell]:
         player = self.policies[policy].policy(delay)
+        whole = CellTask(self.worlds[world], self.delays[delay], player, self.seed, self.record, 0, replications)
+        parameters, source = dict(describe(whole)), source_digest(whole)
         for first in range(0, replications, self.block):
             count = min(self.block, replications - first)
-            task = CellTask(self.worlds[world], self.delays[delay], player, self.seed, self.record, first, count)
-            yield Cell(world=world, delay=delay, policy=policy, first=first, count=count, task=task)
+            task = replace(whole, first=first, count=count)
+            yield Cell(
+                world=world, delay=delay, policy=policy, first=first, count=count,
+                task=task, parameters=parameters, source=source,
+            )  # fmt: skip
 
     def changed(
         self,

@@ -7,6 +7,7 @@ stopped.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,8 +20,11 @@ from spillover.experiments.csv_text import csv_bytes
 from spillover.experiments.engines import start_engine
 from spillover.experiments.final_regret import BlockTask, play
 from spillover.experiments.fingerprint import describe, digest, source_digest
-from spillover.experiments.run import Failed, do_nothing
+from spillover.experiments.group_work import Failed
+from spillover.experiments.pools import results
+from spillover.experiments.run import do_nothing
 from spillover.experiments.search import TUNING_SEED, Block, Place, Search
+from spillover.experiments.worker_check import check_workers
 from spillover.files import write_atomically
 from spillover.metrics import mean_interval
 from spillover.simulation import with_progress
@@ -128,13 +132,14 @@ def run_search(
     found = {name: kept for name in tasks if (kept := read_block(store, name)) is not None}
     missing = [BlockJob(name, str(block), task) for name, (block, task) in tasks.items() if name not in found]
     if missing:
-        with start_engine(engine, jobs, address) as mapping:
+        with start_engine(engine, jobs, address) as pool:
+            check_workers(pool, {source_digest(job.task): job.task for job in missing}, address)
             begin()
-            played = with_progress(mapping(play_block, missing), len(missing), progress, " blocks")
-            for name, regret in played:
-                found[name] = regret
-                if store is not None:
-                    store.write(name, {"regret": regret}, {})
+            with closing(results(pool, play_block, missing)) as played:
+                for name, regret in with_progress(played, len(missing), progress, " blocks"):
+                    found[name] = regret
+                    if store is not None:
+                        store.write(name, {"regret": regret}, {})
     blocks = [(block, found[name]) for name, (block, _) in tasks.items()]
     return Tuned(search=search, regret={place: assemble(search, place, blocks) for place in search.places})
 

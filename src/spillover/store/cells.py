@@ -4,15 +4,19 @@ store.json          what the folder holds: format, the experiment's text, the li
 experiment.toml     the same text, for people
 cells/ID.npz        arrays, and about.json beside them; `numpy.load` reads it
 claims/ID           exists while a process computes the cell
+claims/run-TOKEN    exists while a run lasts
 """
 
 import errno
 import hashlib
 import io
 import json
+import secrets
 import zipfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -25,6 +29,8 @@ FORMAT = 1
 SEAL = b"sha256:"  # a zip file may end in a comment: ours is the hash of everything before it
 SEAL_LENGTH = len(SEAL) + 64
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}  # a file system without locks
+MOST_CLAIMS = 250  # at a time: each is an open file, and a process may often have 1,024 of them
+SESSION = "run-"  # the names of claims that are no cell's begin with it
 
 
 class Damaged(ValueError):
@@ -74,12 +80,15 @@ class CellStore:
         self.sweep()
 
     def sweep(self) -> None:
-        """Remove incomplete files of killed processes; a process that is still writing holds the cell's claim."""
+        """Remove incomplete files and claims of killed processes; a process that is still writing holds its claim."""
         for path in self.cells.glob(".*.npz.*"):
             cell = path.name.split(".")[1]
             if self.claim(cell):
                 path.unlink(missing_ok=True)
                 self.release(cell)
+        for path in self.claims.glob("*"):
+            if self.claim(path.name):
+                self.release(path.name)
 
     # --- cells -------------------------------------------------------------------------------------------------------
 
@@ -107,7 +116,12 @@ class CellStore:
     # --- claims: two processes on one store share the work -----------------------------------------------------------
 
     def claim(self, cell: str) -> bool:
-        """Claim a cell, unless another process has it. The system releases the claims of dead processes."""
+        """Claim a cell, unless another process has it. The system releases the claims of dead processes.
+
+        Without locks, and beyond a number of claims, nothing is claimed: the work may be done twice, which is harmless.
+        """
+        if len(self.held) >= MOST_CLAIMS:
+            return cell not in self.held
         path = self.claims / cell
         # not bound to a thread: engines submit work in one thread and collect results in another
         lock = FileLock(path, thread_local=False)
@@ -120,7 +134,7 @@ class CellStore:
             except OSError as error:
                 if error.errno not in NO_LOCKS:
                     raise
-                return True  # the work may be done twice, which is harmless
+                return True
             else:
                 self.held[cell] = lock
                 return True
@@ -133,9 +147,22 @@ class CellStore:
                 (self.claims / cell).unlink(missing_ok=True)
             lock.release()
 
-    def release_all(self) -> None:
-        for cell in list(self.held):
-            self.release(cell)
+    @contextmanager
+    def session(self) -> Iterator[str]:
+        """A run in this folder: the name of a claim that exists while the run lasts, by which workers know the folder.
+
+        In the end all claims of this process and of workers that were killed are released.
+        """
+        name = f"{SESSION}{secrets.token_hex(8)}"
+        while not self.claim(name):  # another run may be looking whether its owner is alive
+            sleep(0.01)
+        try:
+            yield name
+        finally:
+            for claimed in list(self.held):
+                self.release(claimed)
+            (self.claims / name).unlink(missing_ok=True)  # where there are no locks it is not held
+            self.sweep()
 
 
 def has_content(path: Path, content: bytes) -> bool:

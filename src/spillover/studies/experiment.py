@@ -118,7 +118,7 @@ class OwnExperiment(ExperimentStudy):
 
 def plan_for(work: Experiment | Search, request: Request) -> str:
     """What a request will compute, in a line; a ValueError if it is too large, unless the request allows any size."""
-    workers = workers_of(request.engine, request.jobs)
+    workers = workers_of(request.engine, request.jobs, request.address)
     if request.any_size:
         return plan(work.name, work.size, workers)
     return check_size(work.name, work.size, workers, memory_for(request.address))

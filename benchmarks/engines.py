@@ -1,0 +1,239 @@
+"""What engines cost: time in which a worker waits for cells, memory of the process that collects, and 1,000 cores.
+
+Cells are as small as they get (one learner, some rounds), so that the cost of each is seen. One worker, so that none
+waits for a processor: between the first call and the last, the time in which the worker has none is scheduling.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter, process_time, time
+from typing import NamedTuple
+from unittest.mock import patch
+
+from benchmarks.local_clusters import alone, can_be_alone, dask_cluster
+from spillover.experiments import Experiment, parse_experiment, run_experiment
+from spillover.experiments.compute import compute
+from spillover.experiments.engines import start_engine
+from spillover.experiments.group_work import CellJob, Outcome, Work, compute_group, write_cell
+from spillover.experiments.pools import results
+from spillover.experiments.run import find_missing, open_store
+from spillover.store import CellStore
+from spillover.studies import load_experiment
+
+CELLS = 200
+GROUPED, ALONE = "grouped", "one by one"
+BUSY = "busy.txt"  # in the folder of a store
+TEXT = """
+name = "engines"
+block = {block}
+record = {horizon}
+replications = {replications}
+[worlds.fresh]
+kind = "synthetic"
+horizon = {horizon}
+changes = []
+[delays.5]
+kind = "constant"
+rounds = 5
+[policies.{policy}]
+"""
+
+
+def small_cells(cells: int, horizon: int = 40) -> Experiment:
+    """So many cells of one learner each."""
+    return parse_experiment(TEXT.format(block=1, horizon=horizon, replications=cells, policy="ndc-sem"))
+
+
+def watched_group(work: Work) -> list[Outcome]:
+    """In a worker: a group of cells, and a note of when it began and ended."""
+    start = time()
+    outcomes = compute_group(work)
+    with open(work.folder / BUSY, "a") as file:
+        file.write(f"{start} {time()}\n")
+    return outcomes
+
+
+class Cost(NamedTuple):
+    """Milliseconds a cell."""
+
+    scheduling: float
+    storing: float
+    computing: float
+
+    @property
+    def share(self) -> float:
+        return self.scheduling / sum(self)
+
+
+def cost(engine: str, address: str | None = None) -> Cost:
+    """What a cell costs; the cheapest of three runs, as other processes only add to it."""
+    return min((cost_once(engine, address) for _ in range(3)), key=sum)
+
+
+def cost_once(engine: str, address: str | None) -> Cost:
+    jobs = None if address else 1  # a cluster has one worker
+    with tempfile.TemporaryDirectory() as folder, patch("spillover.experiments.run.compute_group", watched_group):
+        found = run_experiment(small_cells(CELLS), folder, engine=engine, jobs=jobs, address=address, progress=False)
+        calls = [[float(when) for when in line.split()] for line in (Path(folder) / BUSY).read_text().splitlines()]
+        computing = sum(record.seconds for record in found)
+    whole, busy = calls[-1][1] - calls[0][0], sum(end - start for start, end in calls)
+    return Cost(*(1e3 * seconds / CELLS for seconds in (whole - busy, busy - computing, computing)))
+
+
+@contextmanager
+def one_by_one() -> Iterator[None]:
+    """Without grouping, as it was before there was any."""
+    with patch("spillover.experiments.grouping.group_seconds", return_value=0.0):
+        yield
+
+
+def costs(engine: str, address: str | None = None) -> dict[str, Cost]:
+    """One by one and grouped."""
+    with one_by_one():
+        single = cost(engine, address)
+    return {ALONE: single, GROUPED: cost(engine, address)}
+
+
+RAY = """
+import json, sys, tempfile
+from pathlib import Path
+from benchmarks.engines import costs
+from benchmarks.local_clusters import start_ray_head
+with tempfile.TemporaryDirectory() as folder:
+    print(json.dumps(costs("ray", start_ray_head(Path(folder), 1))))
+"""
+
+
+def all_costs() -> dict[str, dict[str, Cost]]:
+    found = {"serial": {ALONE: cost("serial")}, "loky": costs("loky")}
+    with tempfile.TemporaryDirectory() as folder, dask_cluster(Path(folder), workers=1) as cluster:
+        found["dask"] = costs("dask", cluster.address)
+    if can_be_alone():
+        done = alone(RAY)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        found["ray"] = {name: Cost(*value) for name, value in json.loads(done.stdout.splitlines()[-1]).items()}
+    return found
+
+
+class Client(NamedTuple):
+    """Milliseconds a cell in the process that starts a run."""
+
+    entering: float
+    resuming: float
+    writing: float
+
+
+def client_costs(cells: int = 1000) -> Client:
+    with tempfile.TemporaryDirectory() as folder:
+        experiment, store = small_cells(cells), CellStore(folder)
+        start = perf_counter()
+        listed = experiment.cells()
+        open_store(store, experiment, listed)
+        entering = (perf_counter() - start) / cells
+        computed = compute(listed[0].task)
+        start = perf_counter()
+        for cell in listed:
+            write_cell(store, CellJob.of(cell), computed)
+        writing = (perf_counter() - start) / cells
+        start = perf_counter()
+        find_missing(store, listed)
+        resuming = (perf_counter() - start) / cells
+    return Client(1e3 * entering, 1e3 * resuming, 1e3 * writing)
+
+
+MEMORY = """
+import resource, sys, tempfile
+from benchmarks.engines import small_cells
+from spillover.experiments import run, run_experiment
+if sys.argv[2] == "sent back":
+    run.check_workers = lambda *given: False
+for cells in (100, int(sys.argv[1])):
+    with tempfile.TemporaryDirectory() as folder:
+        run_experiment(small_cells(cells, 10), folder, engine="loky", jobs=1, progress=False)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def peaks(cells: int, way: str) -> tuple[float, float]:
+    """The largest memory, in MB, of a process that collects 100 cells, and of one that collects many."""
+    done = subprocess.run([sys.executable, "-c", MEMORY, str(cells), way], capture_output=True, text=True, check=True)
+    few, many = (float(line) for line in done.stdout.split())
+    return few, many
+
+
+def core_seconds(policy: str, learners: int = 100) -> float:
+    """Processor seconds of a learner in the paper's setting (10 arms, 5,000 rounds), in cells of 100."""
+    experiment = load_experiment("synthetic").changed(worlds=["fresh"], delays=["50"], replications=learners)
+    entry = replace(experiment.policies["ndc-sem"], kind=policy, parameters={}, at={})
+    task = replace(experiment.cells()[0].task, policy=entry.policy("50"), count=learners)
+    compute(replace(task, count=2))  # kernels
+    start = process_time()
+    compute(task)
+    return (process_time() - start) / learners
+
+
+def print_costs(found: dict[str, dict[str, Cost]]) -> None:
+    print("ms a cell of 40 rounds of one learner, with one worker, and the share of scheduling:")
+    for engine, ways in found.items():
+        for way, cost in ways.items():
+            parts = ", ".join(f"{name} {value:.1f}" for name, value in cost._asdict().items())
+            print(f"  {engine:6} {way:10}  {parts}: {cost.share:.1%}")
+
+
+CORES, LEARNERS, BLOCK = 1000, 1_000_000, 100
+
+
+def print_large(client: Client, dispatch: float) -> None:
+    """The arithmetic for a large cluster, from what was measured."""
+    cells = LEARNERS // BLOCK
+    print(f"{LEARNERS:,} learners of 5,000 rounds on {CORES:,} cores, {cells:,} cells of {BLOCK}, by arithmetic:")
+    for policy in ("ndc-sem", "switching-sem"):
+        each = core_seconds(policy)
+        print(f"  {policy}: {each * LEARNERS:,.0f} core-seconds, {each * LEARNERS / CORES:,.0f} s of computing")
+    print(f"  entering {cells * client.entering / 1e3:.1f} s, resuming {cells * client.resuming / 1e3:.1f} s (serial)")
+    print(
+        f"  writing {cells * client.writing / 1e3:.1f} s by one process, "
+        f"{cells * client.writing / CORES / 1e3:.2f} s by {CORES:,} workers that see the store"
+    )
+    print(
+        f"  a scheduler that takes {dispatch * 1e3:.1f} ms for a call: {cells * dispatch:.0f} s if all cells go alone"
+    )
+
+
+def dask_dispatch(calls: int = 1000) -> float:
+    """Seconds that a Dask client, scheduler and worker take for a call that does nothing."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        dask_cluster(Path(folder), workers=1) as cluster,
+        start_engine("dask", None, cluster.address) as pool,
+    ):
+        list(results(pool, abs, range(100)))
+        start = perf_counter()
+        list(results(pool, abs, range(calls)))
+        return (perf_counter() - start) / calls
+
+
+def main() -> None:
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+    print_costs(all_costs())
+    client = client_costs()
+    print(
+        f"the process that starts a run, ms a cell: entering {client.entering:.2f}, "
+        f"resuming {client.resuming:.2f}, writing {client.writing:.2f}"
+    )
+    for way in ("written by workers", "sent back"):
+        few, many = peaks(10_000, way)
+        print(f"its memory at most, results {way}: {few:.0f} MB with 100 cells, {many:.0f} MB with 10,000")
+    print_large(client, dask_dispatch())
+
+
+if __name__ == "__main__":
+    main()
