@@ -1,6 +1,8 @@
 """Graph learners, which estimate adjacency and weights from outcomes; they are interchangeable."""
 
 from spillover.graph.adaptive import CANDIDATES, AdaptiveGraph, AdaptiveState, EvidenceSummary, evidence
+from spillover.graph.candidates import CandidateEdges, CandidateGraph
+from spillover.graph.edges import ROW_BOUND, edge_mask, impossible_edges
 from spillover.graph.instrument import InstrumentGraph, InstrumentState
 from spillover.graph.k_class import KClassGraph, KClassState
 from spillover.graph.learner import GraphLearner
@@ -8,7 +10,7 @@ from spillover.graph.none import EmptyGraph, NoGraph
 from spillover.graph.paper_tuned import HELD_OUT_KEPT, PaperTunedGraph, PaperTunedState
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.registry import GRAPHS, as_graph_learner
-from spillover.graph.sparse import ROW_BOUND, Graph, SparseGraph, edge_mask, impossible_edges
+from spillover.graph.sparse import Graph, SparseGraph
 from spillover.graph.tuned import (
     AUTO_GRID,
     HELD_OUT_EVERY,
@@ -28,6 +30,8 @@ __all__ = [
     "ROW_BOUND",
     "AdaptiveGraph",
     "AdaptiveState",
+    "CandidateEdges",
+    "CandidateGraph",
     "EmptyGraph",
     "EvidenceSummary",
     "Graph",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from spillover.graph.adaptive import AdaptiveGraph
+from spillover.graph.candidates import CandidateGraph
 from spillover.graph.instrument import InstrumentGraph
 from spillover.graph.k_class import KClassGraph
 from spillover.graph.learner import GraphLearner
@@ -21,6 +22,7 @@ BUILT_IN: dict[str, Callable[..., GraphLearner]] = {
     "instrument": InstrumentGraph,
     "adaptive": AdaptiveGraph,
     "none": NoGraph,
+    "candidates": CandidateGraph,
     "k-class": KClassGraph,
     "paper-tuned": PaperTunedGraph,
 }

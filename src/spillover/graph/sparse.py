@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
+from spillover import kernels
+from spillover.graph.edges import ROW_BOUND, check_lasso, edge_mask, impossible_edges
 from spillover.graph.learner import GraphLearner, largest_reward
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
-
-ROW_BOUND = 0.95
 
 
 class Graph(NamedTuple):
@@ -53,11 +52,7 @@ class SparseGraph(GraphLearner):
     grids = ("sparsity",)
 
     def __post_init__(self) -> None:
-        accepted = 'a finite number >= 0 (graph="self-tuned" chooses it by prediction)'
-        validate.number("sparsity", self.sparsity, accepted, low=0, high=np.inf)
-        validate.number("row_bound", self.row_bound, "a number strictly between 0 and 1", low=0, high=1, open_ends=True)
-        validate.require(np.ndim(self.row_bound) == 0, "row_bound", self.row_bound, "a single number")
-        validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")
+        check_lasso(self.sparsity, self.row_bound, self.signed)
 
     def init(self, problem: Problem, batch: Batch = ()) -> Graph:
         n = problem.n_arms
@@ -112,25 +107,3 @@ class SparseGraph(GraphLearner):
             part[rows] = 0.0
         graph.weights[rows] = 1.0
         return graph
-
-
-def edge_mask(name: str, edges: Any, n: int) -> BoolArray:
-    """An (n, n) mask of edges, all False when none are given."""
-    if edges is None:
-        return np.zeros((n, n), np.bool_)
-    return validate.decision(name, edges, (n, n))
-
-
-def impossible_edges(problem: Problem, required: Any, forbidden: Any) -> BoolArray:
-    """Self-loops, edges against the order of an acyclic graph, and forbidden edges."""
-    n = problem.n_arms
-    outside = np.tri(n, dtype=np.bool_) if problem.acyclic else np.eye(n, dtype=np.bool_)
-    outside |= edge_mask("forbidden", forbidden, n)
-    clash = np.argwhere(outside & edge_mask("required", required, n))
-    if len(clash):
-        i, j = clash[0]
-        raise ValueError(
-            f"required[{i}, {j}] = True: must be False for an edge that is forbidden, a self-loop, "
-            "or against the order of an acyclic graph (an edge j -> i needs i < j)"
-        )
-    return outside
