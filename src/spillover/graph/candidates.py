@@ -21,7 +21,8 @@ LEAST_MISS = 0.02  # what a row cannot explain is worth a search above this
 SEARCHED = 64  # rows in a round, so that a round's cost is bounded
 ACTIVE = 4  # active arms of an outcome that are kept, for each arm that may be played; fewer than LEAST_ACTIVE never
 LEAST_ACTIVE = 64
-MOST_HISTORY = 4096  # outcomes
+HISTORY = 2  # outcomes that are kept, for each that it takes to play every arm `recent` times
+LEAST_HISTORY, MOST_HISTORY = 512, 4096
 MOST_CAUSES = 1000  # a row has the squared number of statistics
 
 Count = Annotated[IntArray, Within(0)]
@@ -92,7 +93,7 @@ class CandidateGraph(GraphLearner):
     required: Any = None
     forbidden: Any = None
     signed: bool = False
-    causes: int = 6
+    causes: int = 8
     recent: int = 16
 
     order_free = False
@@ -108,7 +109,8 @@ class CandidateGraph(GraphLearner):
         forbidden = edge_pairs("forbidden", self.forbidden, n) @ np.array([n, 1])
         known = by_row(required_pairs(problem, self.required, forbidden), n)
         k = max(min(self.causes, n - 1), 1) + known.shape[-1]
-        m = min(max(self.recent * -(-n // problem.budget), self.recent), MOST_HISTORY)
+        turns = self.recent * -(-n // problem.budget)
+        m = min(max(HISTORY * turns, LEAST_HISTORY), MOST_HISTORY)
         c = min(n, max(ACTIVE * problem.budget, LEAST_ACTIVE))
         unit = np.zeros(batch) + largest_reward(problem)
         half = np.zeros(batch) + np.asarray(self.sparsity, float) / 2 * unit**2
@@ -171,6 +173,14 @@ class CandidateGraph(GraphLearner):
         )
         kernels.solve_candidates(*rows, g.bound, self.signed, True)
         return graph
+
+    def edges(self, graph: CandidateEdges) -> Any:
+        from scipy.sparse import coo_array
+
+        *batch, n, _ = graph.cause.shape
+        *rows, slot = np.nonzero(graph.edge)
+        found = (*rows, graph.cause[(*rows, slot)].astype(np.int64))
+        return coo_array((graph.edge[(*rows, slot)], found), shape=(*batch, n, n))
 
     def forget(self, graph: CandidateEdges, rows: BoolArray) -> CandidateEdges:
         g = graph

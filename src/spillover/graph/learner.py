@@ -8,6 +8,11 @@ import numpy as np
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 
+# Above this many arms, edges are kept sparsely: by then candidates cost less time and memory than all N^2 edges, and
+# decide as well (`python -m benchmarks scaling`).
+MANY_ARMS = 500
+
+
 class GraphErrors(NamedTuple):
     """What a learner knows of the errors of its estimates, and of the outcomes without any decision."""
 
@@ -80,6 +85,20 @@ class GraphLearner(ABC):
         return ()
 
     # --- optional: what it can do -------------------------------------------------------------------------------
+
+    def for_problem(self, problem: Problem) -> "GraphLearner":
+        """The learner specialised to a problem, before `init`; by default itself."""
+        return self
+
+    def edges(self, graph: Any) -> Any:
+        """The estimated edges as a `scipy.sparse.coo_array` (*batch, n, n); entry (i, j) is the effect of j on i.
+
+        A learner that keeps few edges overrides this: for many arms nothing else may be asked of it but this and
+        `graph.weights`.
+        """
+        from scipy.sparse import coo_array
+
+        return coo_array(np.asarray(graph.adjacency))
 
     def absorb_rounds(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Any:
         """`absorb` for many rounds of one history, in order along the first axis of all arguments."""

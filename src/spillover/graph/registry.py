@@ -11,7 +11,7 @@ from spillover.graph.learner import GraphLearner
 from spillover.graph.none import NoGraph
 from spillover.graph.paper_tuned import PaperTunedGraph
 from spillover.graph.payoff import PayoffWeights
-from spillover.graph.sparse import SparseGraph
+from spillover.graph.sparse import DenseGraph, SparseGraph
 from spillover.graph.tuned import SelfTunedGraph
 from spillover.registry import Registry
 
@@ -23,6 +23,7 @@ BUILT_IN: dict[str, Callable[..., GraphLearner]] = {
     "adaptive": AdaptiveGraph,
     "none": NoGraph,
     "candidates": CandidateGraph,
+    "dense": DenseGraph,
     "k-class": KClassGraph,
     "paper-tuned": PaperTunedGraph,
 }

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.graph.candidates import CandidateGraph
 from spillover.graph.edges import ROW_BOUND, check_lasso, edge_mask, impossible_edges
-from spillover.graph.learner import GraphLearner, largest_reward
+from spillover.graph.learner import MANY_ARMS, GraphLearner, largest_reward
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
 
@@ -34,6 +35,8 @@ class Graph(NamedTuple):
 class SparseGraph(GraphLearner):
     """The paper's graph learner at a fixed sparsity (its lambda); absorb and solve work in place.
 
+    With more than 500 arms a policy uses `CandidateGraph` instead, with the same parameters; `DenseGraph` never does.
+
     sparsity: lambda >= 0 of the graph problem for rewards of at most 1; an array makes a grid. With a reward_range up
         to r the penalty is lambda r^2, so that the graph does not depend on the units of the rewards.
     row_bound: without a known order (`Problem(acyclic=False)`) each row of A sums to at most this, so that
@@ -50,6 +53,18 @@ class SparseGraph(GraphLearner):
 
     deferrable = True
     grids = ("sparsity",)
+
+    def for_problem(self, problem: Problem) -> GraphLearner:
+        """Itself, or the same problem on candidate edges if there are many arms."""
+        if problem.n_arms <= MANY_ARMS:
+            return self
+        return CandidateGraph(
+            sparsity=self.sparsity,
+            row_bound=self.row_bound,
+            required=self.required,
+            forbidden=self.forbidden,
+            signed=self.signed,
+        )
 
     def __post_init__(self) -> None:
         check_lasso(self.sparsity, self.row_bound, self.signed)
@@ -107,3 +122,11 @@ class SparseGraph(GraphLearner):
             part[rows] = 0.0
         graph.weights[rows] = 1.0
         return graph
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenseGraph(SparseGraph):
+    """`SparseGraph` with all N^2 edges, however many arms there are."""
+
+    def for_problem(self, problem: Problem) -> GraphLearner:
+        return self

@@ -13,6 +13,7 @@ from numba import boolean, float64, int32, int64, njit, uint64
 from spillover.kernels.build import gufunc
 
 FIT: Final = 0.5  # of what a row cannot explain, an arm must explain this share to become a candidate
+PERFECT: Final = 0.99
 ENTER_MOST: Final = 3  # arms become candidates of a row at a time
 TOGETHER: Final = 2  # times that cause and effect were active together, where many arms come into question
 TRIALS: Final = 3  # active outcomes of a candidate, after which it makes room if its edge is 0
@@ -253,6 +254,26 @@ def build_row(i, cause, edge, gram, residual, seen, heard_arm, heard_y, heard_re
 
 
 @njit
+def fit_share(fit, own, misses, signed):
+    """Which share of the misses an arm explains: the squared correlation; 0 if the sign is wrong."""
+    if own * misses <= 0.0 or (fit < 0.0 and not signed):
+        return 0.0
+    return fit * fit / (own * misses)
+
+
+@njit
+def insert(arms, scores, room, j, score):
+    """Keep the `room` arms with the highest scores, highest first; of equal ones those that came first."""
+    rank = room
+    while rank > 0 and scores[rank - 1] < score:
+        if rank < room:
+            scores[rank], arms[rank] = scores[rank - 1], arms[rank - 1]
+        rank -= 1
+    if rank < room:
+        scores[rank], arms[rank] = score, j
+
+
+@njit
 def is_forbidden(forbidden, pair):
     """Whether a pair, effect * n + cause, is in a sorted list."""
     return place_of(forbidden, forbidden.shape[0], pair) >= 0
@@ -287,7 +308,7 @@ def candidate_screening(
     searched = heard_at[now] == clock[0]
     size = min(heard_count[now], heard_arm.shape[1]) if searched else 0
     worth = max(least, border[0])
-    scores = np.zeros((size, 3))
+    scores = np.zeros((size, 5))
     best_arm, best_score = np.empty(ENTER_MOST, np.int64), np.empty(ENTER_MOST)
     start = clock[0] * NEXT_ROWS % n
     for turn in range(n):
@@ -322,7 +343,8 @@ def candidate_screening(
             if heard_at[at] != active_at[i, v]:
                 continue
             error = missed(heard_arm[at], heard_y[at], heard_rest[at], heard_count[at], i, cause[i], edge[i])
-            if abs(error) <= NOTHING * least:
+            whole = heard_rest[at, max(place_of(heard_arm[at], heard_count[at], i), 0)]
+            if abs(error) <= NOTHING * least and abs(whole) <= NOTHING * least:
                 continue
             place = 0  # both lists are sorted
             for p in range(min(heard_count[at], heard_arm.shape[1])):
@@ -334,38 +356,45 @@ def candidate_screening(
                     scores[place, 0] += error * heard_y[at, p]
                     scores[place, 1] += error * error
                     scores[place, 2] += abs(error) > worth
+                    scores[place, 3] += whole * heard_y[at, p]
+                    scores[place, 4] += whole * whole
         best_arm[:], best_score[:] = -1, 0.0
-        alike = 0  # arms that come into question
-        only = np.full(ENTER_MOST, -1, np.int64)
+        alike, only = 0, np.full(ENTER_MOST, -1, np.int64)  # arms that come into question
+        perfect, sure, sure_own = 0, np.full(ENTER_MOST, -1, np.int64), np.zeros(ENTER_MOST)  # explain everything
         for place in range(size):
             j = heard_arm[now, place]
-            fit, misses, both = scores[place, 0], scores[place, 1], scores[place, 2]
+            fit, misses, both, fit_whole, wholes = scores[place]
             scores[place] = 0.0
-            if fit == 0.0 or (fit < 0.0 and not signed) or j == i or (acyclic and j < i) or j >= n:
+            if j == i or (acyclic and j < i) or j >= n:
                 continue
             own = 0.0
             for v in range(min(active_count[j], active_at.shape[1])):
                 if active_at[j, v] >= oldest:
                     own += active_y[j, v] * active_y[j, v]
-            if fit * fit < FIT * own * misses:
+            share = fit_share(fit, own, misses, signed)
+            if share < FIT:  # or does it explain as much of the whole, which other candidates may have taken from it?
+                share = fit_share(fit_whole, own, wholes, signed)
+                fit = fit_whole
+            if share < FIT:
                 continue
             known = is_forbidden(forbidden, int64(i) * n + j)
             for p in range(k):
                 known |= cause[i, p] == j
             if known:
                 continue
+            if share >= PERFECT:
+                perfect += 1
+                insert(sure, sure_own, room, j, own)
             if alike < ENTER_MOST:
                 only[alike] = j
             alike += 1
             score = fit * fit / own
-            if both >= TOGETHER and score > best_score[room - 1]:
-                rank = room - 1
-                while rank > 0 and best_score[rank - 1] < score:
-                    best_score[rank], best_arm[rank] = best_score[rank - 1], best_arm[rank - 1]
-                    rank -= 1
-                best_score[rank], best_arm[rank] = score, j
+            if both >= TOGETHER:
+                insert(best_arm, best_score, room, j, score)
         if 0 < alike <= room:  # nobody else comes into question
             best_arm[:] = only
+        elif 0 < perfect and (perfect <= room or best_arm[0] < 0):
+            best_arm[:] = sure
         if best_arm[0] < 0:
             continue
         rank = 0
