@@ -18,6 +18,7 @@ from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, I
 
 FAINTEST = 1e-6  # y of an active arm is above this; as all of these in units of the largest reward
 LEAST_MISS = 0.02  # what a row cannot explain is worth a search above this
+PASSES = 8
 SEARCHED = 64  # rows in a round, so that a round's cost is bounded
 ACTIVE = 4  # active arms of an outcome that are kept, for each arm that may be played; fewer than LEAST_ACTIVE never
 LEAST_ACTIVE = 64
@@ -27,6 +28,7 @@ MOST_CAUSES = 1000  # a row has the squared number of statistics
 
 Count = Annotated[IntArray, Within(0)]
 Small = Annotated[NDArray[np.int32], Within(0)]
+Small8 = Annotated[NDArray[np.int8], Within(0)]
 Arms = Annotated[NDArray[np.int32], Within(-1, below=(-2,))]
 Links = Annotated[NDArray[np.int32], Within(-1, below=(-2, -1))]
 
@@ -54,7 +56,7 @@ class CandidateEdges(NamedTuple):
     active_count: Count  # (*batch, n): in how many outcomes it was active
     clock: Count  # (*batch, 1): outcomes heard
     border: Amount  # (*batch, 1): the arms of the last outcome with a larger |y| were active
-    touched: BoolArray  # (*batch, n): rows to solve
+    touched: Small8  # (*batch, n): rows to solve: 1, and 2 once they are solved
     required: Constant[NDArray[np.int32]]  # (*batch, n): slots of edges known to exist, the first of each row
     forbidden: Constant[IntArray]  # (*batch, f): effect * n + cause, sorted
     unit: Constant[Array]  # (*batch,): the largest reward
@@ -137,7 +139,7 @@ class CandidateGraph(GraphLearner):
             active_count=np.zeros((*batch, n), np.int64),
             clock=np.zeros((*batch, 1), np.int64),
             border=np.zeros((*batch, 1)),
-            touched=np.zeros((*batch, n), np.bool_),
+            touched=np.zeros((*batch, n), np.int8),
             required=np.zeros((*batch, n), np.int32) + (known >= 0).sum(axis=-1, dtype=np.int32),
             forbidden=np.zeros((*batch, len(forbidden)), np.int64) + forbidden,
             unit=unit,
@@ -164,14 +166,18 @@ class CandidateGraph(GraphLearner):
         """Solve the rows that the last outcome concerns, and again those that get a candidate for what they miss."""
         g = graph
         rows = (g.cause, g.edge, g.gram, g.residual, g.pressure, g.weights, g.touched, g.penalty, g.clock)
-        kernels.solve_candidates(*rows, g.bound, self.signed, False)
-        kernels.candidate_screening(
-            *(g.cause, g.edge, g.gram, g.residual, g.seen, g.penalty, g.following, g.previous),
-            *(g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at),
-            *(g.active_at, g.active_y, g.active_count, g.clock, g.border, g.touched),
-            *(g.required, g.forbidden, LEAST_MISS * g.unit, g.half, g.acyclic, self.signed, SEARCHED),
-        )
-        kernels.solve_candidates(*rows, g.bound, self.signed, True)
+        kernels.solve_candidates(*rows, g.bound, self.signed)
+        for _ in range(PASSES):
+            entered = kernels.candidate_screening(
+                *(g.cause, g.edge, g.gram, g.residual, g.seen, g.penalty, g.following, g.previous),
+                *(g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at),
+                *(g.active_at, g.active_y, g.active_count, g.clock, g.border, g.touched),
+                *(g.required, g.forbidden, LEAST_MISS * g.unit, g.half, g.acyclic, self.signed, SEARCHED),
+            )
+            if not entered.any():
+                return graph
+            kernels.solve_candidates(*rows, g.bound, self.signed)
+        g.touched[:] = 0
         return graph
 
     def edges(self, graph: CandidateEdges) -> Any:

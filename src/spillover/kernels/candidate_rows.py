@@ -7,7 +7,7 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, int32, int64, njit
+from numba import boolean, float64, int8, int32, int64, njit
 
 from spillover.kernels.build import gufunc
 
@@ -26,6 +26,7 @@ MOST_POLISH: Final = 3
 RUNAWAY: Final = 1e2
 # Changes of a weight below this are not pushed on.
 PUSHED: Final = 1e-15
+CHANGED: Final = 2  # a touched row that was solved anew
 
 
 @njit
@@ -324,15 +325,15 @@ def push_errors(weights, cause, edge, moved, change, queued):
 @gufunc(
     (
         *(int32[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], float64[::1], float64[::1]),
-        *(boolean[::1], float64[:, ::1], int64[::1], float64, boolean, boolean, int64[:]),
+        *(int8[::1], float64[:, ::1], int64[::1], float64, boolean, int64[:]),
     ),
-    "(n,k),(n,k),(n,k,k),(n,k),(n),(n),(n),(n,k),(e),(),(),()->()",
+    "(n,k),(n,k),(n,k,k),(n,k),(n),(n),(n),(n,k),(e),(),()->()",
     writes=("edge", "residual", "pressure", "weights", "touched"),
 )
 def solve_candidates(
-    cause, edge, gram, residual, pressure, weights, touched, penalty, clock, bound, signed, last, solved
+    cause, edge, gram, residual, pressure, weights, touched, penalty, clock, bound, signed, solved
 ):
-    """Solve the touched rows whose optimality conditions no longer hold; `last`: no row stays touched."""
+    """Solve the touched rows whose optimality conditions no longer hold."""
     solved[0] = 0
     n, k = cause.shape
     allowed, before = np.empty(k), np.empty(k)
@@ -340,7 +341,6 @@ def solve_candidates(
     for i in range(n):
         if not touched[i]:
             continue
-        touched[i] = not last
         for p in range(k):
             allowed[p] = RESOLVE_TOLERANCE * gram[i, p, p]
             before[p] = edge[i, p]
@@ -352,6 +352,7 @@ def solve_candidates(
             if row_is_optimal(allowed, residual[i], edge[i], penalty[i], pressure[i]):
                 continue
             pressure[i] = solve_row(gram[i], residual[i], edge[i], penalty[i], bound)
+        touched[i] = CHANGED
         if solved[0] == 0:
             moved, change, queued = np.empty(n, np.int64), np.zeros(n), np.zeros(n, np.bool_)
         solved[0] += 1
@@ -362,5 +363,5 @@ def solve_candidates(
                 change[cause[i, p]], queued[cause[i, p]] = (edge[i, p] - before[p]) * weights[i], True
                 count += 1
         push(weights, cause, edge, moved, change, queued, count)
-    if last and clock[0] % n == 0 and solved[0] > 0:  # now and then, so that rounding does not add up
+    if clock[0] % n == 0 and solved[0] > 0:  # now and then, so that rounding does not add up
         push_errors(weights, cause, edge, moved, change, queued)

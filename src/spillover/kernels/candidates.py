@@ -8,12 +8,12 @@ noticeable y.
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, int32, int64, njit, uint64
+from numba import boolean, float64, int8, int32, int64, njit, uint64
 
 from spillover.kernels.build import gufunc
 
 FIT: Final = 0.5  # of what a row cannot explain, an arm must explain this share to become a candidate
-PERFECT: Final = 0.99
+WORTH_EDGE: Final = 1e-6  # edges below this are not looked for
 ENTER_MOST: Final = 3  # arms become candidates of a row at a time
 TOGETHER: Final = 2  # times that cause and effect were active together, where many arms come into question
 TRIALS: Final = 3  # active outcomes of a candidate, after which it makes room if its edge is 0
@@ -21,6 +21,7 @@ KEPT: Final = 0.1  # share of the evidence beyond the history that stays when a 
 # relative to what is worth a search:
 FAINT: Final = 0.05  # y behind an edge of which the history holds nothing, so that it stays as it is
 NOTHING: Final = 1e-7  # a miss that is rounding
+CHANGED: Final = 2  # a touched row that was solved anew
 NEXT_ROWS: Final = 7919  # where the search goes on after a round; a prime, so that it comes everywhere
 
 
@@ -127,7 +128,7 @@ def active_arms(y, faintest, found):
     (
         *(int32[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], int32[:, ::1]),
         *(int32[:, ::1], int32[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1]),
-        *(int64[:, ::1], float64[:, ::1], int64[::1], int64[::1], float64[::1], boolean[::1]),
+        *(int64[:, ::1], float64[:, ::1], int64[::1], int64[::1], float64[::1], int8[::1]),
         *(float64[::1], float64[::1], float64, float64, boolean[:]),
     ),
     "(n,k),(n,k),(n,k,k),(n,k),(n,k),(n,w),(m,c),(m,c),(m,c),(m),(m),(n,l),(n,l),(n),(e),(e),(n),(n),(n),(),()->()",
@@ -154,7 +155,7 @@ def candidate_arrival(
     is_active, done = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for q in range(size):
         j = active[q]
-        is_active[j] = touched[j] = True
+        is_active[j], touched[j] = True, 1
         heard_arm[at, q], heard_y[at, q], heard_rest[at, q] = j, root * y[j], root * (y[j] - z[j])
         place = active_count[j] % active_at.shape[1]
         active_at[j, place], active_y[j, place] = clock[0], root * y[j]
@@ -169,7 +170,7 @@ def candidate_arrival(
             node = following[i, node % (k + 1)]
             if done[i]:
                 continue
-            done[i] = touched[i] = True
+            done[i], touched[i] = True, 1
             error = y[i] - z[i]
             for p in range(k):
                 value[p] = y[cause[i, p]] if cause[i, p] >= 0 and is_active[cause[i, p]] else 0.0
@@ -284,7 +285,7 @@ def is_forbidden(forbidden, pair):
         *(int32[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], int32[:, ::1], float64[:, ::1]),
         *(int32[:, ::1], int32[:, ::1]),
         *(int32[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1]),
-        *(int64[:, ::1], float64[:, ::1], int64[::1], int64[::1], float64[::1], boolean[::1]),
+        *(int64[:, ::1], float64[:, ::1], int64[::1], int64[::1], float64[::1], int8[::1]),
         *(int32[::1], int64[::1], float64, float64, boolean, boolean, int64, int64[:]),
     ),
     "(n,k),(n,k),(n,k,k),(n,k),(n,k),(n,k),(n,w),(n,w),(m,c),(m,c),(m,c),(m),(m),(n,l),(n,l),(n),(e),(e),(n),"
@@ -308,7 +309,7 @@ def candidate_screening(
     searched = heard_at[now] == clock[0]
     size = min(heard_count[now], heard_arm.shape[1]) if searched else 0
     worth = max(least, border[0])
-    scores = np.zeros((size, 5))
+    fit, found, listed = np.zeros(n), np.empty(n, np.int64), np.zeros(n, np.bool_)
     best_arm, best_score = np.empty(ENTER_MOST, np.int64), np.empty(ENTER_MOST)
     start = clock[0] * NEXT_ROWS % n
     for turn in range(n):
@@ -317,18 +318,16 @@ def candidate_screening(
             i -= n
         if not touched[i]:
             continue
-        touched[i] = False
+        changed = touched[i] == CHANGED
+        touched[i] = 0
         if budget == 0 or size == 0:
             continue
-        if abs(missed(heard_arm[now], heard_y[now], heard_rest[now], size, i, cause[i], edge[i])) <= worth:
-            continue
+        if not changed:
+            if abs(missed(heard_arm[now], heard_y[now], heard_rest[now], size, i, cause[i], edge[i])) <= worth:
+                continue
         room = 0
         for p in range(k):
-            if p >= required[i] and cause[i, p] >= 0 and edge[i, p] == 0.0 and seen[i, p] >= TRIALS:
-                unlink(following, previous, cause[i, p], i * (k + 1) + p)
-                cause[i, p], seen[i, p], residual[i, p] = -1, 0, 0.0
-                gram[i, p], gram[i, :, p] = 0.0, 0.0
-            room += cause[i, p] < 0
+            room += cause[i, p] < 0 or (p >= required[i] and edge[i, p] == 0.0)
         if room == 0:
             continue
         budget -= 1
@@ -338,72 +337,66 @@ def candidate_screening(
             oldest = min(oldest, active_at[i, v])
         if active_count[i] <= active_at.shape[1]:
             oldest = 0
+        count = 0
         for v in range(min(active_count[i], active_at.shape[1])):
             at = active_at[i, v] % heard_at.shape[0]
             if heard_at[at] != active_at[i, v]:
                 continue
             error = missed(heard_arm[at], heard_y[at], heard_rest[at], heard_count[at], i, cause[i], edge[i])
-            whole = heard_rest[at, max(place_of(heard_arm[at], heard_count[at], i), 0)]
-            if abs(error) <= NOTHING * least and abs(whole) <= NOTHING * least:
+            if abs(error) <= NOTHING * least:
                 continue
-            place = 0  # both lists are sorted
             for p in range(min(heard_count[at], heard_arm.shape[1])):
-                while place < size and heard_arm[now, place] < heard_arm[at, p]:
-                    place += 1
-                if place == size:
-                    break
-                if heard_arm[now, place] == heard_arm[at, p]:
-                    scores[place, 0] += error * heard_y[at, p]
-                    scores[place, 1] += error * error
-                    scores[place, 2] += abs(error) > worth
-                    scores[place, 3] += whole * heard_y[at, p]
-                    scores[place, 4] += whole * whole
+                j = heard_arm[at, p]
+                if j >= n:
+                    continue
+                if not listed[j]:
+                    found[count], listed[j] = j, True
+                    count += 1
+                fit[j] += error * heard_y[at, p]
         best_arm[:], best_score[:] = -1, 0.0
-        alike, only = 0, np.full(ENTER_MOST, -1, np.int64)  # arms that come into question
-        perfect, sure, sure_own = 0, np.full(ENTER_MOST, -1, np.int64), np.zeros(ENTER_MOST)  # explain everything
-        for place in range(size):
-            j = heard_arm[now, place]
-            fit, misses, both, fit_whole, wholes = scores[place]
-            scores[place] = 0.0
-            if j == i or (acyclic and j < i) or j >= n:
+        for q in range(count):
+            j = found[q]
+            slack = (abs(fit[j]) if signed else fit[j]) - half
+            fit[j], listed[j] = 0.0, False
+            if slack <= 0.0 or j == i or (acyclic and j < i):
                 continue
             own = 0.0
             for v in range(min(active_count[j], active_at.shape[1])):
                 if active_at[j, v] >= oldest:
                     own += active_y[j, v] * active_y[j, v]
-            share = fit_share(fit, own, misses, signed)
-            if share < FIT:  # or does it explain as much of the whole, which other candidates may have taken from it?
-                share = fit_share(fit_whole, own, wholes, signed)
-                fit = fit_whole
-            if share < FIT:
+            if slack * slack <= best_score[room - 1] * own:
                 continue
             known = is_forbidden(forbidden, int64(i) * n + j)
             for p in range(k):
                 known |= cause[i, p] == j
             if known:
                 continue
-            if share >= PERFECT:
-                perfect += 1
-                insert(sure, sure_own, room, j, own)
-            if alike < ENTER_MOST:
-                only[alike] = j
-            alike += 1
-            score = fit * fit / own
-            if both >= TOGETHER:
-                insert(best_arm, best_score, room, j, score)
-        if 0 < alike <= room:  # nobody else comes into question
-            best_arm[:] = only
-        elif 0 < perfect and (perfect <= room or best_arm[0] < 0):
-            best_arm[:] = sure
+            whole = 0.0
+            own = 0.0
+            for v in range(min(active_count[j], active_at.shape[1])):
+                at = active_at[j, v] % heard_at.shape[0]
+                if heard_at[at] == active_at[j, v]:
+                    error = missed(heard_arm[at], heard_y[at], heard_rest[at], heard_count[at], i, cause[i], edge[i])
+                    whole += error * active_y[j, v]
+                    own += active_y[j, v] * active_y[j, v]
+            slack = (abs(whole) if signed else whole) - half
+            if slack > WORTH_EDGE * own:
+                insert(best_arm, best_score, room, j, slack * slack / own)
         if best_arm[0] < 0:
             continue
         rank = 0
         for p in range(k):
-            if cause[i, p] < 0 and rank < room and best_arm[rank] >= 0:
+            if rank == room or best_arm[rank] < 0:
+                break
+            if cause[i, p] >= 0 and p >= required[i] and edge[i, p] == 0.0:
+                unlink(following, previous, cause[i, p], i * (k + 1) + p)
+                cause[i, p] = -1
+            if cause[i, p] < 0:
+                gram[i, p], gram[i, :, p] = 0.0, 0.0
                 cause[i, p], edge[i, p], penalty[i, p] = best_arm[rank], 0.0, half
                 link(following, previous, best_arm[rank], i * (k + 1) + p)
                 rank += 1
         build_row(i, cause[i], edge[i], gram[i], residual[i], seen[i], heard_arm, heard_y, heard_rest, heard_count,
                   heard_at, active_at, active_count, least)  # fmt: skip
-        touched[i] = True
+        touched[i] = 1
         entered[0] += rank
