@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from spillover import kernels, validate
 from spillover.graph.edges import ROW_BOUND, check_lasso, edge_pairs, required_pairs
-from spillover.graph.learner import GraphLearner, largest_reward
+from spillover.graph.learner import MANY_ARMS, GraphLearner, largest_reward
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Problem, Within
 
 FAINTEST = 1e-6  # y of an active arm is above this; as all of these in units of the largest reward
 LEAST_MISS = 0.02  # what a row cannot explain is worth a search above this
-PASSES = 8
+PASSES = 6
 SEARCHED = 64  # rows in a round, so that a round's cost is bounded
-ACTIVE = 4  # active arms of an outcome that are kept, for each arm that may be played; fewer than LEAST_ACTIVE never
-LEAST_ACTIVE = 64
-HISTORY = 2  # outcomes that are kept, for each that it takes to play every arm `recent` times
-LEAST_HISTORY, MOST_HISTORY = 512, 4096
+ACTIVE = 16  # active arms of an outcome that are kept, for each arm that may be played; fewer than LEAST_ACTIVE never
+LEAST_ACTIVE = 256
+KEPT = 256  # active arms of past outcomes that are kept, for each arm
+LEAST_HISTORY, MOST_HISTORY = 512, 4096  # outcomes
 MOST_CAUSES = 1000  # a row has the squared number of statistics
 
 Count = Annotated[IntArray, Within(0)]
@@ -54,6 +54,7 @@ class CandidateEdges(NamedTuple):
     active_at: Count  # (*batch, n, l): the last outcomes in which each arm was active
     active_y: Finite  # (*batch, n, l): its y
     active_count: Count  # (*batch, n): in how many outcomes it was active
+    energy: Amount  # (*batch, n): sum of its squared y
     clock: Count  # (*batch, 1): outcomes heard
     border: Amount  # (*batch, 1): the arms of the last outcome with a larger |y| were active
     touched: Small8  # (*batch, n): rows to solve: 1, and 2 once they are solved
@@ -111,9 +112,8 @@ class CandidateGraph(GraphLearner):
         forbidden = edge_pairs("forbidden", self.forbidden, n) @ np.array([n, 1])
         known = by_row(required_pairs(problem, self.required, forbidden), n)
         k = max(min(self.causes, n - 1), 1) + known.shape[-1]
-        turns = self.recent * -(-n // problem.budget)
-        m = min(max(HISTORY * turns, LEAST_HISTORY), MOST_HISTORY)
         c = min(n, max(ACTIVE * problem.budget, LEAST_ACTIVE))
+        m = min(max(KEPT * max(n, MANY_ARMS) // c, LEAST_HISTORY), MOST_HISTORY)
         unit = np.zeros(batch) + largest_reward(problem)
         half = np.zeros(batch) + np.asarray(self.sparsity, float) / 2 * unit**2
         cause = np.full((*batch, n, k), -1, np.int32)
@@ -137,6 +137,7 @@ class CandidateGraph(GraphLearner):
             active_at=np.zeros((*batch, n, self.recent), np.int64),
             active_y=np.zeros((*batch, n, self.recent)),
             active_count=np.zeros((*batch, n), np.int64),
+            energy=np.zeros((*batch, n)),
             clock=np.zeros((*batch, 1), np.int64),
             border=np.zeros((*batch, 1)),
             touched=np.zeros((*batch, n), np.int8),
@@ -157,7 +158,7 @@ class CandidateGraph(GraphLearner):
         kernels.candidate_arrival(
             *(g.cause, g.edge, g.gram, g.residual, g.seen, g.following),
             *(g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at),
-            *(g.active_at, g.active_y, g.active_count, g.clock, g.border, g.touched),
+            *(g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border, g.touched),
             *(np.ascontiguousarray(z), np.ascontiguousarray(y), weight, FAINTEST * g.unit),
         )
         return graph
@@ -171,7 +172,7 @@ class CandidateGraph(GraphLearner):
             entered = kernels.candidate_screening(
                 *(g.cause, g.edge, g.gram, g.residual, g.seen, g.penalty, g.following, g.previous),
                 *(g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at),
-                *(g.active_at, g.active_y, g.active_count, g.clock, g.border, g.touched),
+                *(g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border, g.touched),
                 *(g.required, g.forbidden, LEAST_MISS * g.unit, g.half, g.acyclic, self.signed, SEARCHED),
             )
             if not entered.any():
@@ -194,7 +195,7 @@ class CandidateGraph(GraphLearner):
         g.cause[rows] = np.where(stays, g.cause, -1)[rows]
         learned = (g.edge, g.gram, g.residual, g.seen, g.pressure, g.penalty, g.touched)
         history = (g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at)
-        for part in (*learned, *history, g.active_at, g.active_y, g.active_count, g.clock, g.border):
+        for part in (*learned, *history, g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border):
             part[rows] = 0
         g.weights[rows] = 1.0
         following, previous = g.following[rows], g.previous[rows]

@@ -12,11 +12,8 @@ from numba import boolean, float64, int8, int32, int64, njit, uint64
 
 from spillover.kernels.build import gufunc
 
-FIT: Final = 0.5  # of what a row cannot explain, an arm must explain this share to become a candidate
-WORTH_EDGE: Final = 1e-6  # edges below this are not looked for
-ENTER_MOST: Final = 3  # arms become candidates of a row at a time
-TOGETHER: Final = 2  # times that cause and effect were active together, where many arms come into question
-TRIALS: Final = 3  # active outcomes of a candidate, after which it makes room if its edge is 0
+LEAST_EDGE: Final = 1e-6  # an arm that would not get an edge above this explains nothing
+OUT: Final = 1e9
 KEPT: Final = 0.1  # share of the evidence beyond the history that stays when a row is built anew
 # relative to what is worth a search:
 FAINT: Final = 0.05  # y behind an edge of which the history holds nothing, so that it stays as it is
@@ -128,18 +125,18 @@ def active_arms(y, faintest, found):
     (
         *(int32[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], int32[:, ::1]),
         *(int32[:, ::1], int32[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1]),
-        *(int64[:, ::1], float64[:, ::1], int64[::1], int64[::1], float64[::1], int8[::1]),
+        *(int64[:, ::1], float64[:, ::1], int64[::1], float64[::1], int64[::1], float64[::1], int8[::1]),
         *(float64[::1], float64[::1], float64, float64, boolean[:]),
     ),
-    "(n,k),(n,k),(n,k,k),(n,k),(n,k),(n,w),(m,c),(m,c),(m,c),(m),(m),(n,l),(n,l),(n),(e),(e),(n),(n),(n),(),()->()",
+    "(n,k),(n,k),(n,k,k),(n,k),(n,k),(n,w),(m,c),(m,c),(m,c),(m),(m),(n,l),(n,l),(n),(n),(e),(e),(n),(n),(n),(),()->()",
     writes=(
         *("gram", "residual", "seen", "heard_arm", "heard_y", "heard_rest", "heard_count", "heard_at"),
-        *("active_at", "active_y", "active_count", "clock", "border", "touched"),
+        *("active_at", "active_y", "active_count", "energy", "clock", "border", "touched"),
     ),
 )
 def candidate_arrival(
     cause, edge, gram, residual, seen, following, heard_arm, heard_y, heard_rest, heard_count, heard_at,
-    active_at, active_y, active_count, clock, border, touched, z, y, weight, faintest, absorbed,
+    active_at, active_y, active_count, energy, clock, border, touched, z, y, weight, faintest, absorbed,
 ):  # fmt: skip
     """Add an outcome to the history and to the statistics of the rows that it concerns, which become `touched`."""
     absorbed[0] = weight != 0.0
@@ -160,6 +157,7 @@ def candidate_arrival(
         place = active_count[j] % active_at.shape[1]
         active_at[j, place], active_y[j, place] = clock[0], root * y[j]
         active_count[j] += 1
+        energy[j] += weight * y[j] * y[j]
     value = np.empty(k)
     for q in range(size):
         node = following[active[q], k]
@@ -211,18 +209,31 @@ def missed(heard_arm, heard_y, heard_rest, size, i, cause, edge):
 
 
 @njit
+def older_energy(active_y, active_count, energy, i, j):
+    """The sum of y_j^2 over the outcomes of j before its last ones: where i was quiet for sure, and the rest."""
+    recent = active_y.shape[1]
+    older = active_count[j] - recent
+    if older <= 0:
+        return 0.0, 0.0
+    total = energy[j]
+    for v in range(recent):
+        total -= active_y[j, v] * active_y[j, v]
+    total = max(total, 0.0)
+    quiet = total * max(0.0, 1.0 - max(active_count[i] - recent, 0) / older)
+    return quiet, total - quiet
+
+
+@njit
 def build_row(i, cause, edge, gram, residual, seen, heard_arm, heard_y, heard_rest, heard_count, heard_at,
-              active_at, active_count, least):  # fmt: skip
+              active_at, active_y, active_count, energy, least):  # fmt: skip
     """The statistics of a row from the last outcomes of its candidates; of older evidence a share stays.
 
     Older evidence is a parabola around the edge as it is: it adds to the diagonal of G and nothing to the residual.
     """
     k, recent = cause.shape[0], active_at.shape[1]
-    before = np.empty(k)
     rounds = np.empty(k * recent, np.int64)
     count = 0
     for p in range(k):
-        before[p] = gram[p, p]
         seen[p] = 0
         residual[p] = 0.0
         gram[p] = 0.0
@@ -248,36 +259,22 @@ def build_row(i, cause, edge, gram, residual, seen, heard_arm, heard_y, heard_re
                 for o in range(k):
                     gram[p, o] += value[p] * value[o]
     for p in range(k):
-        if edge[p] != 0.0:
-            gram[p, p] += KEPT * max(before[p] - gram[p, p], 0.0)
-            if gram[p, p] == 0.0:
-                gram[p, p] = (FAINT * least) ** 2
+        if cause[p] < 0:
+            continue
+        quiet, unknown = older_energy(active_y, active_count, energy, i, cause[p])
+        gram[p, p] += quiet + KEPT * unknown
+        residual[p] -= quiet * edge[p]
+        if gram[p, p] == 0.0:
+            gram[p, p] = (FAINT * least) ** 2
 
 
 @njit
-def fit_share(fit, own, misses, signed):
-    """Which share of the misses an arm explains: the squared correlation; 0 if the sign is wrong."""
-    if own * misses <= 0.0 or (fit < 0.0 and not signed):
-        return 0.0
-    return fit * fit / (own * misses)
-
-
-@njit
-def insert(arms, scores, room, j, score):
-    """Keep the `room` arms with the highest scores, highest first; of equal ones those that came first."""
-    rank = room
-    while rank > 0 and scores[rank - 1] < score:
-        if rank < room:
-            scores[rank], arms[rank] = scores[rank - 1], arms[rank - 1]
-        rank -= 1
-    if rank < room:
-        scores[rank], arms[rank] = score, j
-
-
-@njit
-def is_forbidden(forbidden, pair):
-    """Whether a pair, effect * n + cause, is in a sorted list."""
-    return place_of(forbidden, forbidden.shape[0], pair) >= 0
+def is_new(forbidden, cause, i, j, n):
+    """Whether arm j may become a candidate of row i, and is none yet."""
+    for p in range(cause.shape[0]):
+        if cause[p] == j:
+            return False
+    return place_of(forbidden, forbidden.shape[0], int64(i) * n + j) < 0
 
 
 @gufunc(
@@ -285,38 +282,38 @@ def is_forbidden(forbidden, pair):
         *(int32[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], int32[:, ::1], float64[:, ::1]),
         *(int32[:, ::1], int32[:, ::1]),
         *(int32[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1]),
-        *(int64[:, ::1], float64[:, ::1], int64[::1], int64[::1], float64[::1], int8[::1]),
+        *(int64[:, ::1], float64[:, ::1], int64[::1], float64[::1], int64[::1], float64[::1], int8[::1]),
         *(int32[::1], int64[::1], float64, float64, boolean, boolean, int64, int64[:]),
     ),
-    "(n,k),(n,k),(n,k,k),(n,k),(n,k),(n,k),(n,w),(n,w),(m,c),(m,c),(m,c),(m),(m),(n,l),(n,l),(n),(e),(e),(n),"
+    "(n,k),(n,k),(n,k,k),(n,k),(n,k),(n,k),(n,w),(n,w),(m,c),(m,c),(m,c),(m),(m),(n,l),(n,l),(n),(n),(e),(e),(n),"
     "(n),(f),(),(),(),(),()->()",
     writes=("cause", "edge", "gram", "residual", "seen", "penalty", "following", "previous", "touched"),
 )
 def candidate_screening(
     cause, edge, gram, residual, seen, penalty, following, previous, heard_arm, heard_y, heard_rest,
-    heard_count, heard_at, active_at, active_y, active_count, clock, border, touched, required, forbidden, least, half,
-    acyclic, signed, budget, entered,
+    heard_count, heard_at, active_at, active_y, active_count, energy, clock, border, touched, required, forbidden,
+    least, half, acyclic, signed, budget, entered,
 ):  # fmt: skip
     """Look for causes of what the touched rows cannot explain of the last outcome; only rows that found some stay so.
 
-    Arm j is compared with row i over the last outcomes in which i was active: S = sum of e_i y_j, E = sum of e_i^2
-    where j was active, and Q = sum of y_j^2 over j's own outcomes since then, so that those in which i was quiet count
-    against it. At most `budget` rows are searched in a call; the next call goes on elsewhere.
+    The arm that violates the optimality conditions of the row's lasso most becomes a candidate, if there is one, so that
+    repeated calls lead to the minimiser over all arms. It is looked for among the arms that were active with i, in the
+    last outcomes in which i was, and has to pass in its own last outcomes. It takes the slot of a candidate without
+    an edge, or drives the weakest one out. At most `budget` rows are searched in a call; the next call goes on elsewhere.
     """
     entered[0] = 0
-    n, k = cause.shape
+    (n, k), recent = cause.shape, active_at.shape[1]
     now = clock[0] % heard_at.shape[0]
     searched = heard_at[now] == clock[0]
     size = min(heard_count[now], heard_arm.shape[1]) if searched else 0
     worth = max(least, border[0])
     fit, found, listed = np.zeros(n), np.empty(n, np.int64), np.zeros(n, np.bool_)
-    best_arm, best_score = np.empty(ENTER_MOST, np.int64), np.empty(ENTER_MOST)
     start = clock[0] * NEXT_ROWS % n
     for turn in range(n):
         i = start + turn
         if i >= n:
             i -= n
-        if not touched[i]:
+        if touched[i] == 0:
             continue
         changed = touched[i] == CHANGED
         touched[i] = 0
@@ -325,20 +322,12 @@ def candidate_screening(
         if not changed:
             if abs(missed(heard_arm[now], heard_y[now], heard_rest[now], size, i, cause[i], edge[i])) <= worth:
                 continue
-        room = 0
-        for p in range(k):
-            room += cause[i, p] < 0 or (p >= required[i] and edge[i, p] == 0.0)
-        if room == 0:
-            continue
         budget -= 1
-        room = min(room, ENTER_MOST)
-        oldest = clock[0]
-        for v in range(min(active_count[i], active_at.shape[1])):
+        oldest = clock[0] if active_count[i] > recent else 0
+        for v in range(min(active_count[i], recent)):
             oldest = min(oldest, active_at[i, v])
-        if active_count[i] <= active_at.shape[1]:
-            oldest = 0
         count = 0
-        for v in range(min(active_count[i], active_at.shape[1])):
+        for v in range(min(active_count[i], recent)):
             at = active_at[i, v] % heard_at.shape[0]
             if heard_at[at] != active_at[i, v]:
                 continue
@@ -353,7 +342,7 @@ def candidate_screening(
                     found[count], listed[j] = j, True
                     count += 1
                 fit[j] += error * heard_y[at, p]
-        best_arm[:], best_score[:] = -1, 0.0
+        best, best_score = -1, 0.0
         for q in range(count):
             j = found[q]
             slack = (abs(fit[j]) if signed else fit[j]) - half
@@ -361,42 +350,43 @@ def candidate_screening(
             if slack <= 0.0 or j == i or (acyclic and j < i):
                 continue
             own = 0.0
-            for v in range(min(active_count[j], active_at.shape[1])):
+            for v in range(min(active_count[j], recent)):
                 if active_at[j, v] >= oldest:
                     own += active_y[j, v] * active_y[j, v]
-            if slack * slack <= best_score[room - 1] * own:
+            if slack * slack <= best_score * own or not is_new(forbidden, cause[i], i, j, n):
                 continue
-            known = is_forbidden(forbidden, int64(i) * n + j)
-            for p in range(k):
-                known |= cause[i, p] == j
-            if known:
-                continue
-            whole = 0.0
-            own = 0.0
-            for v in range(min(active_count[j], active_at.shape[1])):
+            whole, own = 0.0, 0.0
+            for v in range(min(active_count[j], recent)):
                 at = active_at[j, v] % heard_at.shape[0]
                 if heard_at[at] == active_at[j, v]:
                     error = missed(heard_arm[at], heard_y[at], heard_rest[at], heard_count[at], i, cause[i], edge[i])
                     whole += error * active_y[j, v]
                     own += active_y[j, v] * active_y[j, v]
+            quiet, unknown = older_energy(active_y, active_count, energy, i, j)
+            own += quiet + KEPT * unknown
             slack = (abs(whole) if signed else whole) - half
-            if slack > WORTH_EDGE * own:
-                insert(best_arm, best_score, room, j, slack * slack / own)
-        if best_arm[0] < 0:
+            if slack > LEAST_EDGE * own and slack * slack > best_score * own:
+                best, best_score = j, slack * slack / own
+        if best < 0:
             continue
-        rank = 0
-        for p in range(k):
-            if rank == room or best_arm[rank] < 0:
-                break
-            if cause[i, p] >= 0 and p >= required[i] and edge[i, p] == 0.0:
-                unlink(following, previous, cause[i, p], i * (k + 1) + p)
-                cause[i, p] = -1
-            if cause[i, p] < 0:
-                gram[i, p], gram[i, :, p] = 0.0, 0.0
-                cause[i, p], edge[i, p], penalty[i, p] = best_arm[rank], 0.0, half
-                link(following, previous, best_arm[rank], i * (k + 1) + p)
-                rank += 1
-        build_row(i, cause[i], edge[i], gram[i], residual[i], seen[i], heard_arm, heard_y, heard_rest, heard_count,
-                  heard_at, active_at, active_count, least)  # fmt: skip
+        place, weakest, least_score = -1, -1, best_score
+        for p in range(required[i], k):
+            if cause[i, p] < 0 or edge[i, p] == 0.0:
+                place = p
+            elif edge[i, p] * edge[i, p] * gram[i, p, p] < least_score:
+                weakest, least_score = p, edge[i, p] * edge[i, p] * gram[i, p, p]
+        if place >= 0:
+            if cause[i, place] >= 0:
+                unlink(following, previous, cause[i, place], i * (k + 1) + place)
+            cause[i, place], edge[i, place], penalty[i, place] = best, 0.0, half
+            link(following, previous, best, i * (k + 1) + place)
+            gram[i, place], gram[i, :, place] = 0.0, 0.0
+            build_row(i, cause[i], edge[i], gram[i], residual[i], seen[i], heard_arm, heard_y, heard_rest, heard_count,
+                      heard_at, active_at, active_y, active_count, energy, least)  # fmt: skip
+        elif weakest >= 0:  # a penalty that no edge survives: the row is solved without it, and then it makes room
+            part = abs(residual[i, weakest]) + abs(edge[i, weakest]) * gram[i, weakest, weakest]
+            penalty[i, weakest] = OUT * (part + half)
+        else:
+            continue
         touched[i] = 1
-        entered[0] += rank
+        entered[0] += 1
