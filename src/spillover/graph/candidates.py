@@ -18,8 +18,8 @@ from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, I
 
 FAINTEST = 1e-6  # y of an active arm is above this; as all of these in units of the largest reward
 LEAST_MISS = 0.02  # what a row cannot explain is worth a search above this
-PASSES = 6
-SEARCHED = 64  # rows in a round, so that a round's cost is bounded
+PASSES = 12
+SEARCHED = 512  # rows in a round, so that a round's cost is bounded
 ACTIVE = 16  # active arms of an outcome that are kept, for each arm that may be played; fewer than LEAST_ACTIVE never
 LEAST_ACTIVE = 256
 KEPT = 256  # active arms of past outcomes that are kept, for each arm
