@@ -1,8 +1,9 @@
 """The paper's graph problem (Eq. 9) on few candidate edges instead of all N^2: for many arms.
 
-Row i has at most `causes` candidates. A candidate enters when it explains what the row cannot explain, and the row is
-then solved exactly as in `sparse.py`, on its candidates alone. An arm is active in an outcome if its y is noticeable;
-an outcome costs time for its active arms and for the rows that have them as candidates, and the state has O(N) numbers.
+Row i has at most `causes` candidates. The arm that violates the row's optimality conditions most becomes one, and the
+row is then solved exactly as in `sparse.py`, on its candidates alone. An arm is active in an outcome if its y is
+noticeable; an outcome costs time for its active arms and for the rows that have them as candidates, and the state has
+O(N) numbers.
 """
 
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, I
 
 FAINTEST = 1e-6  # y of an active arm is above this; as all of these in units of the largest reward
 LEAST_MISS = 0.02  # what a row cannot explain is worth a search above this
-PASSES = 12
-SEARCHED = 512  # rows in a round, so that a round's cost is bounded
+PASSES = 12  # candidates that a row may get in a round
+SEARCHED = 512  # rows in a pass, so that a round's cost is bounded
 ACTIVE = 16  # active arms of an outcome that are kept, for each arm that may be played; fewer than LEAST_ACTIVE never
 LEAST_ACTIVE = 256
 KEPT = 256  # active arms of past outcomes that are kept, for each arm
@@ -28,7 +29,7 @@ MOST_CAUSES = 1000  # a row has the squared number of statistics
 
 Count = Annotated[IntArray, Within(0)]
 Small = Annotated[NDArray[np.int32], Within(0)]
-Small8 = Annotated[NDArray[np.int8], Within(0)]
+Flags = Annotated[NDArray[np.int8], Within(0, 2)]
 Arms = Annotated[NDArray[np.int32], Within(-1, below=(-2,))]
 Links = Annotated[NDArray[np.int32], Within(-1, below=(-2, -1))]
 
@@ -40,7 +41,6 @@ class CandidateEdges(NamedTuple):
     edge: Finite  # (*batch, n, k): A[i, cause[i]]
     gram: Finite  # (*batch, n, k, k): G of each row's candidates
     residual: Finite  # (*batch, n, k): Q of each row's candidates
-    seen: Small  # (*batch, n, k): outcomes in which the candidate was active
     pressure: Finite  # (*batch, n): multiplier of each row's bound
     weights: Finite  # (*batch, n): 1'(I - A)^-1
     penalty: Finite  # (*batch, n, k): half of the sparsity; 0 for edges known to exist
@@ -57,7 +57,8 @@ class CandidateEdges(NamedTuple):
     energy: Amount  # (*batch, n): sum of its squared y
     clock: Count  # (*batch, 1): outcomes heard
     border: Amount  # (*batch, 1): the arms of the last outcome with a larger |y| were active
-    touched: Small8  # (*batch, n): rows to solve: 1, and 2 once they are solved
+    touched: Flags  # (*batch, n): 1 for a row that the last outcome concerns, 2 if it was solved anew
+    tried: Small  # (*batch, n): searches of each row since it was last explained
     required: Constant[NDArray[np.int32]]  # (*batch, n): slots of edges known to exist, the first of each row
     forbidden: Constant[IntArray]  # (*batch, f): effect * n + cause, sorted
     unit: Constant[Array]  # (*batch,): the largest reward
@@ -123,7 +124,6 @@ class CandidateGraph(GraphLearner):
             edge=np.zeros((*batch, n, k)),
             gram=np.zeros((*batch, n, k, k)),
             residual=np.zeros((*batch, n, k)),
-            seen=np.zeros((*batch, n, k), np.int32),
             pressure=np.zeros((*batch, n)),
             weights=np.ones((*batch, n)),
             penalty=np.zeros((*batch, n, k)),
@@ -141,6 +141,7 @@ class CandidateGraph(GraphLearner):
             clock=np.zeros((*batch, 1), np.int64),
             border=np.zeros((*batch, 1)),
             touched=np.zeros((*batch, n), np.int8),
+            tried=np.zeros((*batch, n), np.int32),
             required=np.zeros((*batch, n), np.int32) + (known >= 0).sum(axis=-1, dtype=np.int32),
             forbidden=np.zeros((*batch, len(forbidden)), np.int64) + forbidden,
             unit=unit,
@@ -156,7 +157,7 @@ class CandidateGraph(GraphLearner):
     ) -> CandidateEdges:
         g = graph
         kernels.candidate_arrival(
-            *(g.cause, g.edge, g.gram, g.residual, g.seen, g.following),
+            *(g.cause, g.edge, g.gram, g.residual, g.following),
             *(g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at),
             *(g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border, g.touched),
             *(np.ascontiguousarray(z), np.ascontiguousarray(y), weight, FAINTEST * g.unit),
@@ -170,10 +171,11 @@ class CandidateGraph(GraphLearner):
         kernels.solve_candidates(*rows, g.bound, self.signed)
         for _ in range(PASSES):
             entered = kernels.candidate_screening(
-                *(g.cause, g.edge, g.gram, g.residual, g.seen, g.penalty, g.following, g.previous),
+                *(g.cause, g.edge, g.gram, g.residual, g.penalty, g.following, g.previous),
                 *(g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at),
                 *(g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border, g.touched),
-                *(g.required, g.forbidden, LEAST_MISS * g.unit, g.half, g.acyclic, self.signed, SEARCHED),
+                *(g.tried, g.pressure, g.required, g.forbidden, LEAST_MISS * g.unit, g.half),
+                *(g.acyclic, self.signed, SEARCHED),
             )
             if not entered.any():
                 return graph
@@ -193,7 +195,7 @@ class CandidateGraph(GraphLearner):
         g = graph
         stays = np.arange(g.cause.shape[-1]) < g.required[..., None]
         g.cause[rows] = np.where(stays, g.cause, -1)[rows]
-        learned = (g.edge, g.gram, g.residual, g.seen, g.pressure, g.penalty, g.touched)
+        learned = (g.edge, g.gram, g.residual, g.pressure, g.penalty, g.touched, g.tried)
         history = (g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at)
         for part in (*learned, *history, g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border):
             part[rows] = 0

@@ -53,9 +53,9 @@ def edge_pairs(name: str, edges: Any, n: int) -> IntArray:
     if not sparse.issparse(edges):
         return np.argwhere(edge_mask(name, edges, n)).astype(np.int64)
     validate.require(edges.shape == (n, n), f"shape of {name}", edges.shape, str((n, n)))
-    given = sparse.coo_array(edges)
-    validate.decision(name, given.data, given.data.shape)
-    return np.unique(np.argwhere(given).astype(np.int64), axis=0)
+    given = edges.tocoo()
+    kept = validate.decision(name, given.data, given.data.shape)
+    return np.unique(np.stack([given.row, given.col], axis=-1)[kept].astype(np.int64), axis=0)
 
 
 def required_pairs(problem: Problem, required: Any, forbidden: IntArray) -> IntArray:

@@ -330,9 +330,7 @@ def push_errors(weights, cause, edge, moved, change, queued):
     "(n,k),(n,k),(n,k,k),(n,k),(n),(n),(n),(n,k),(e),(),()->()",
     writes=("edge", "residual", "pressure", "weights", "touched"),
 )
-def solve_candidates(
-    cause, edge, gram, residual, pressure, weights, touched, penalty, clock, bound, signed, solved
-):
+def solve_candidates(cause, edge, gram, residual, pressure, weights, touched, penalty, clock, bound, signed, solved):
     """Solve the touched rows whose optimality conditions no longer hold."""
     solved[0] = 0
     n, k = cause.shape

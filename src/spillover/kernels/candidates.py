@@ -19,6 +19,8 @@ KEPT: Final = 0.1  # share of the evidence beyond the history that stays when a 
 FAINT: Final = 0.05  # y behind an edge of which the history holds nothing, so that it stays as it is
 NOTHING: Final = 1e-7  # a miss that is rounding
 CHANGED: Final = 2  # a touched row that was solved anew
+PATIENCE: Final = 16  # searches of a row that stays unexplained; after them it waits, longer and longer
+LONGEST_WAIT: Final = 16_000
 NEXT_ROWS: Final = 7919  # where the search goes on after a round; a prime, so that it comes everywhere
 
 
@@ -123,19 +125,19 @@ def active_arms(y, faintest, found):
 
 @gufunc(
     (
-        *(int32[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], int32[:, ::1]),
+        *(int32[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1]),
         *(int32[:, ::1], int32[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1]),
         *(int64[:, ::1], float64[:, ::1], int64[::1], float64[::1], int64[::1], float64[::1], int8[::1]),
         *(float64[::1], float64[::1], float64, float64, boolean[:]),
     ),
-    "(n,k),(n,k),(n,k,k),(n,k),(n,k),(n,w),(m,c),(m,c),(m,c),(m),(m),(n,l),(n,l),(n),(n),(e),(e),(n),(n),(n),(),()->()",
+    "(n,k),(n,k),(n,k,k),(n,k),(n,w),(m,c),(m,c),(m,c),(m),(m),(n,l),(n,l),(n),(n),(e),(e),(n),(n),(n),(),()->()",
     writes=(
-        *("gram", "residual", "seen", "heard_arm", "heard_y", "heard_rest", "heard_count", "heard_at"),
+        *("gram", "residual", "heard_arm", "heard_y", "heard_rest", "heard_count", "heard_at"),
         *("active_at", "active_y", "active_count", "energy", "clock", "border", "touched"),
     ),
 )
 def candidate_arrival(
-    cause, edge, gram, residual, seen, following, heard_arm, heard_y, heard_rest, heard_count, heard_at,
+    cause, edge, gram, residual, following, heard_arm, heard_y, heard_rest, heard_count, heard_at,
     active_at, active_y, active_count, energy, clock, border, touched, z, y, weight, faintest, absorbed,
 ):  # fmt: skip
     """Add an outcome to the history and to the statistics of the rows that it concerns, which become `touched`."""
@@ -175,7 +177,6 @@ def candidate_arrival(
                 error -= edge[i, p] * value[p]
             for p in range(k):
                 if value[p] != 0.0:
-                    seen[i, p] += 1
                     residual[i, p] += weight * error * value[p]
                     for o in range(k):
                         gram[i, p, o] += weight * value[p] * value[o]
@@ -224,7 +225,7 @@ def older_energy(active_y, active_count, energy, i, j):
 
 
 @njit
-def build_row(i, cause, edge, gram, residual, seen, heard_arm, heard_y, heard_rest, heard_count, heard_at,
+def build_row(i, cause, edge, gram, residual, heard_arm, heard_y, heard_rest, heard_count, heard_at,
               active_at, active_y, active_count, energy, least):  # fmt: skip
     """The statistics of a row from the last outcomes of its candidates; of older evidence a share stays.
 
@@ -234,7 +235,6 @@ def build_row(i, cause, edge, gram, residual, seen, heard_arm, heard_y, heard_re
     rounds = np.empty(k * recent, np.int64)
     count = 0
     for p in range(k):
-        seen[p] = 0
         residual[p] = 0.0
         gram[p] = 0.0
         if cause[p] >= 0:
@@ -254,7 +254,6 @@ def build_row(i, cause, edge, gram, residual, seen, heard_arm, heard_y, heard_re
             value[p] = heard_y[at, found] if found >= 0 else 0.0
         for p in range(k):
             if value[p] != 0.0:
-                seen[p] += 1
                 residual[p] += error * value[p]
                 for o in range(k):
                     gram[p, o] += value[p] * value[o]
@@ -279,27 +278,28 @@ def is_new(forbidden, cause, i, j, n):
 
 @gufunc(
     (
-        *(int32[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], int32[:, ::1], float64[:, ::1]),
+        *(int32[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1]),
         *(int32[:, ::1], int32[:, ::1]),
         *(int32[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1]),
         *(int64[:, ::1], float64[:, ::1], int64[::1], float64[::1], int64[::1], float64[::1], int8[::1]),
-        *(int32[::1], int64[::1], float64, float64, boolean, boolean, int64, int64[:]),
+        *(int32[::1], float64[::1], int32[::1], int64[::1], float64, float64, boolean, boolean, int64, int64[:]),
     ),
-    "(n,k),(n,k),(n,k,k),(n,k),(n,k),(n,k),(n,w),(n,w),(m,c),(m,c),(m,c),(m),(m),(n,l),(n,l),(n),(n),(e),(e),(n),"
-    "(n),(f),(),(),(),(),()->()",
-    writes=("cause", "edge", "gram", "residual", "seen", "penalty", "following", "previous", "touched"),
+    "(n,k),(n,k),(n,k,k),(n,k),(n,k),(n,w),(n,w),(m,c),(m,c),(m,c),(m),(m),(n,l),(n,l),(n),(n),(e),(e),(n),"
+    "(n),(n),(n),(f),(),(),(),(),()->()",
+    writes=("cause", "edge", "gram", "residual", "penalty", "following", "previous", "touched", "tried"),
 )
 def candidate_screening(
-    cause, edge, gram, residual, seen, penalty, following, previous, heard_arm, heard_y, heard_rest,
-    heard_count, heard_at, active_at, active_y, active_count, energy, clock, border, touched, required, forbidden,
-    least, half, acyclic, signed, budget, entered,
+    cause, edge, gram, residual, penalty, following, previous, heard_arm, heard_y, heard_rest, heard_count, heard_at,
+    active_at, active_y, active_count, energy, clock, border, touched, tried, pressure, required, forbidden, least,
+    half, acyclic, signed, budget, entered,
 ):  # fmt: skip
     """Look for causes of what the touched rows cannot explain of the last outcome; only rows that found some stay so.
 
-    The arm that violates the optimality conditions of the row's lasso most becomes a candidate, if there is one, so that
-    repeated calls lead to the minimiser over all arms. It is looked for among the arms that were active with i, in the
-    last outcomes in which i was, and has to pass in its own last outcomes. It takes the slot of a candidate without
-    an edge, or drives the weakest one out. At most `budget` rows are searched in a call; the next call goes on elsewhere.
+    The arm that violates the optimality conditions of the row's lasso most becomes a candidate, if there is one, so
+    that repeated calls lead to the minimiser over all arms. It is looked for among the arms that were active with i, in
+    the last outcomes in which i was, and has to pass in its own last outcomes. It takes the slot of a candidate without
+    an edge, or drives the weakest one out. At most `budget` rows are searched in a call; the next call goes on
+    elsewhere.
     """
     entered[0] = 0
     (n, k), recent = cause.shape, active_at.shape[1]
@@ -319,9 +319,13 @@ def candidate_screening(
         touched[i] = 0
         if budget == 0 or size == 0:
             continue
-        if not changed:
-            if abs(missed(heard_arm[now], heard_y[now], heard_rest[now], size, i, cause[i], edge[i])) <= worth:
-                continue
+        error = missed(heard_arm[now], heard_y[now], heard_rest[now], size, i, cause[i], edge[i])
+        if not changed and abs(error) <= worth:
+            tried[i] = 0
+            continue
+        if (clock[0] + i) % (tried[i] // PATIENCE + 1) != 0:
+            continue
+        tried[i] = min(tried[i] + 1, LONGEST_WAIT)
         budget -= 1
         oldest = clock[0] if active_count[i] > recent else 0
         for v in range(min(active_count[i], recent)):
@@ -345,7 +349,7 @@ def candidate_screening(
         best, best_score = -1, 0.0
         for q in range(count):
             j = found[q]
-            slack = (abs(fit[j]) if signed else fit[j]) - half
+            slack = (abs(fit[j]) if signed else fit[j]) - half - pressure[i]
             fit[j], listed[j] = 0.0, False
             if slack <= 0.0 or j == i or (acyclic and j < i):
                 continue
@@ -364,7 +368,7 @@ def candidate_screening(
                     own += active_y[j, v] * active_y[j, v]
             quiet, unknown = older_energy(active_y, active_count, energy, i, j)
             own += quiet + KEPT * unknown
-            slack = (abs(whole) if signed else whole) - half
+            slack = (abs(whole) if signed else whole) - half - pressure[i]
             if slack > LEAST_EDGE * own and slack * slack > best_score * own:
                 best, best_score = j, slack * slack / own
         if best < 0:
@@ -381,7 +385,7 @@ def candidate_screening(
             cause[i, place], edge[i, place], penalty[i, place] = best, 0.0, half
             link(following, previous, best, i * (k + 1) + place)
             gram[i, place], gram[i, :, place] = 0.0, 0.0
-            build_row(i, cause[i], edge[i], gram[i], residual[i], seen[i], heard_arm, heard_y, heard_rest, heard_count,
+            build_row(i, cause[i], edge[i], gram[i], residual[i], heard_arm, heard_y, heard_rest, heard_count,
                       heard_at, active_at, active_y, active_count, energy, least)  # fmt: skip
         elif weakest >= 0:  # a penalty that no edge survives: the row is solved without it, and then it makes room
             part = abs(residual[i, weakest]) + abs(edge[i, weakest]) * gram[i, weakest, weakest]

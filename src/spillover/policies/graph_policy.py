@@ -120,7 +120,7 @@ class MeansState(NamedTuple):
     rounds: Rounds  # (*batch,): t, rounds played
     clock: Amount  # (*batch,): m_t, their discounted number
     averages: Averages  # of z
-    plan: Constant[Any]  # (*batch, n, n): H; plan[t] is the decision of round t + 1. A sweep: (*batch, n), rounds of arms
+    plan: Constant[Any]  # (*batch, n, n): H; plan[t] is the decision of round t + 1. A sweep: (*batch, n)
     budget: Constant[IntArray]  # (*batch,)
     reward_range: Constant[Array]  # (*batch, 2): of z
     graph: Any
@@ -135,8 +135,8 @@ class MeansOnGraph(GraphPolicy):
 
     unit: the reward that counts as 1 in the exploration bonus and in the graph's sparsity. By default it is the width
         of the problem's reward_range, so that decisions do not depend on the units of the rewards. The paper has 1.
-    start: "paper": the first n rounds follow the initialisation matrix H of the paper. "sweep": each arm is played once,
-        in ceil(n / s) rounds. "auto": the paper's, unless there are more than 500 arms.
+    start: "paper": the first n rounds follow the initialisation matrix H of the paper. "sweep": each arm is played
+        once, in ceil(n / s) rounds. "auto": the paper's, unless there are more than 500 arms.
     """
 
     unit: float | None = None
@@ -201,9 +201,7 @@ class MeansOnGraph(GraphPolicy):
         return graph_signals(self.graph, state.graph, state.averages.stamps, self.discount)
 
 
-def initial_state(
-    learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch, start: str = "auto"
-) -> MeansState:
+def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch, start: str = "auto") -> MeansState:
     """The state before the first round, with the plan of the first decisions."""
     validate.problem(problem)
     return MeansState(
