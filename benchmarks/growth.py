@@ -1,4 +1,4 @@
-"""How cost grows: processor time against rounds, arms, edges, delay, learners and cells, with exponents and a figure."""
+"""How cost grows with rounds, arms, edges, delay, learners and cells: processor time, exponents and a figure."""
 
 import tempfile
 from collections.abc import Callable

@@ -8,7 +8,7 @@ from spillover import constraints, delays, environments, graph, metrics, policie
 from spillover.contracts import Policy
 from spillover.delays import ConstantDelay, GeometricDelay, LossyDelay, RecordedDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM
-from spillover.graph import AdaptiveGraph, SparseGraph
+from spillover.graph import AdaptiveGraph, CandidateGraph, SparseGraph
 from spillover.learners import Learners
 from spillover.live import Learner
 from spillover.policies import NDCSEM, SEMUCB, Constrained, InstrumentalSEM, SwitchingSEM, Uniform
@@ -23,6 +23,7 @@ __all__ = [
     "NDCSEM",
     "SEMUCB",
     "AdaptiveGraph",
+    "CandidateGraph",
     "Choice",
     "ConstantDelay",
     "Constrained",

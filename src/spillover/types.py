@@ -28,6 +28,7 @@ class Within(NamedTuple):
     of_rounds: bool = False  # at most the number of rounds played
     all_rounds: bool = False  # exactly this number
     of_start: bool = False  # as in the state before the first round
+    below: tuple[int, ...] = ()  # places in an array: below the product of the lengths of these axes of the field
 
     def problem(self, value: Any, start: Any, rounds: Any) -> str:
         """What the values should be, or nothing if they are; rounds: played, a number or one for each value."""
@@ -38,6 +39,8 @@ class Within(NamedTuple):
             return "" if bool((value == rounds).all()) else f"{rounds}, the number of rounds played"
         known = self.of_rounds and rounds is not None
         high = np.minimum(self.high, np.maximum(rounds, self.low)) if known else self.high
+        if self.below:
+            high = int(np.prod([value.shape[axis] for axis in self.below])) - 1
         if bool(((value >= self.low) & (value <= high)).all()):
             return ""
         if np.max(high) < LARGEST:

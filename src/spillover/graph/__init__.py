@@ -1,14 +1,16 @@
 """Graph learners, which estimate adjacency and weights from outcomes; they are interchangeable."""
 
 from spillover.graph.adaptive import CANDIDATES, AdaptiveGraph, AdaptiveState, EvidenceSummary, evidence
+from spillover.graph.candidates import CandidateEdges, CandidateGraph
+from spillover.graph.edges import ROW_BOUND, edge_mask, impossible_edges
 from spillover.graph.instrument import InstrumentGraph, InstrumentState
 from spillover.graph.k_class import KClassGraph, KClassState
-from spillover.graph.learner import GraphLearner
+from spillover.graph.learner import MANY_ARMS, GraphLearner
 from spillover.graph.none import EmptyGraph, NoGraph
 from spillover.graph.paper_tuned import HELD_OUT_KEPT, PaperTunedGraph, PaperTunedState
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.registry import GRAPHS, as_graph_learner
-from spillover.graph.sparse import ROW_BOUND, Graph, SparseGraph, edge_mask, impossible_edges
+from spillover.graph.sparse import DenseGraph, Graph, SparseGraph
 from spillover.graph.tuned import (
     AUTO_GRID,
     HELD_OUT_EVERY,
@@ -25,9 +27,13 @@ __all__ = [
     "HELD_OUT_EVERY",
     "HELD_OUT_KEPT",
     "HELD_OUT_PHASE",
+    "MANY_ARMS",
     "ROW_BOUND",
     "AdaptiveGraph",
     "AdaptiveState",
+    "CandidateEdges",
+    "CandidateGraph",
+    "DenseGraph",
     "EmptyGraph",
     "EvidenceSummary",
     "Graph",

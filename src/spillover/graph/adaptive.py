@@ -26,13 +26,14 @@ from spillover.graph.doubts import (
     raise_doubts,
     z_misleads,
 )
+from spillover.graph.edges import ROW_BOUND
 from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, predicted_payoff, update_evidence
 from spillover.graph.instrument import InstrumentGraph, InstrumentState, add_information, information_in
 from spillover.graph.k_class import KClassGraph, KClassState, clear_baseline
 from spillover.graph.learner import GraphErrors, GraphLearner
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.regression import summed
-from spillover.graph.sparse import ROW_BOUND, SparseGraph
+from spillover.graph.sparse import SparseGraph
 from spillover.graph.tuned import SelfTunedGraph
 from spillover.state import copy_state
 from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem, Within

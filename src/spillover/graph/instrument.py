@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.graph.edges import edge_mask
 from spillover.graph.learner import GraphLearner
 from spillover.graph.payoff import LEAST_WEIGHT
 from spillover.graph.regression import Regression, empty_regression, floor_of, forget_rounds, regress
-from spillover.graph.sparse import edge_mask
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
 
 # New information for each arm before the graph is estimated again: less would change it by a fraction of its standard

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.graph.edges import edge_mask, impossible_edges
 from spillover.graph.learner import GraphErrors, GraphLearner, largest_reward
-from spillover.graph.sparse import edge_mask, impossible_edges
 from spillover.state import repeat_in_place
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Probability, Problem
 

@@ -9,6 +9,10 @@ from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 LEARNING = {"absorb", "absorb_expected", "solve", "remember", "judge"}  # what the compiled form stands for
 
+# Above this many arms, edges are kept sparsely: by then candidates cost less time and memory than all N^2 edges, and
+# decide as well (`python -m benchmarks scaling`).
+MANY_ARMS = 500
+
 
 class GraphErrors(NamedTuple):
     """What a learner knows of the errors of its estimates, and of the outcomes without any decision."""
@@ -110,6 +114,20 @@ class GraphLearner(ABC):
     def parts(self, graph: Any) -> GraphParts:
         """The arrays for `kernels.play_rounds`; only called if the learner `fuses`."""
         raise NotImplementedError(f"graph = {self!r}: must implement parts(graph) if it fuses")
+
+    def for_problem(self, problem: Problem) -> "GraphLearner":
+        """The learner specialised to a problem, before `init`; by default itself."""
+        return self
+
+    def edges(self, graph: Any) -> Any:
+        """The estimated edges as a `scipy.sparse.coo_array` (*batch, n, n); entry (i, j) is the effect of j on i.
+
+        A learner that keeps few edges overrides this: for many arms nothing else may be asked of it but this and
+        `graph.weights`.
+        """
+        from scipy.sparse import coo_array
+
+        return coo_array(np.asarray(graph.adjacency))
 
     def absorb_rounds(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Any:
         """`absorb` for many rounds of one history, in order along the first axis of all arguments."""

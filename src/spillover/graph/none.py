@@ -1,7 +1,7 @@
 """No graph at all."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from spillover.types import Array, Batch, BoolArray, Constant, IntArray, Problem
 class EmptyGraph(NamedTuple):
     """No edges: every arm's weight is 1."""
 
-    adjacency: Constant[Array]  # (*batch, n, n)
     weights: Constant[Array]  # (*batch, n)
+
+    @property
+    def adjacency(self) -> Array:
+        return np.zeros((*self.weights.shape, self.weights.shape[-1]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +28,12 @@ class NoGraph(GraphLearner):
     learns = False
 
     def init(self, problem: Problem, batch: Batch = ()) -> EmptyGraph:
-        n = problem.n_arms
-        return EmptyGraph(np.zeros((*batch, n, n)), np.ones((*batch, n)))
+        return EmptyGraph(np.ones((*batch, problem.n_arms)))
+
+    def edges(self, graph: EmptyGraph) -> Any:
+        from scipy.sparse import coo_array
+
+        return coo_array((*graph.weights.shape, graph.weights.shape[-1]))
 
     def absorb(
         self, graph: EmptyGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray

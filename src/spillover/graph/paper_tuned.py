@@ -6,8 +6,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from spillover.graph.edges import ROW_BOUND
 from spillover.graph.learner import GraphLearner
-from spillover.graph.sparse import ROW_BOUND
 from spillover.graph.tuned import AUTO_GRID, HELD_OUT_EVERY, SelfTunedGraph, TunedGraph, held_out, pick
 from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem, Round, Within
 

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from spillover.graph.adaptive import AdaptiveGraph
+from spillover.graph.candidates import CandidateGraph
 from spillover.graph.instrument import InstrumentGraph
 from spillover.graph.k_class import KClassGraph
 from spillover.graph.learner import GraphLearner
 from spillover.graph.none import NoGraph
 from spillover.graph.paper_tuned import PaperTunedGraph
 from spillover.graph.payoff import PayoffWeights
-from spillover.graph.sparse import SparseGraph
+from spillover.graph.sparse import DenseGraph, SparseGraph
 from spillover.graph.tuned import SelfTunedGraph
 from spillover.registry import Registry
 
@@ -21,6 +22,8 @@ BUILT_IN: dict[str, Callable[..., GraphLearner]] = {
     "instrument": InstrumentGraph,
     "adaptive": AdaptiveGraph,
     "none": NoGraph,
+    "candidates": CandidateGraph,
+    "dense": DenseGraph,
     "k-class": KClassGraph,
     "paper-tuned": PaperTunedGraph,
 }

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.graph.learner import GraphLearner, GraphParts, largest_reward
+from spillover import kernels
+from spillover.graph.candidates import CandidateGraph
+from spillover.graph.edges import ROW_BOUND, check_lasso, edge_mask, impossible_edges
+from spillover.graph.learner import MANY_ARMS, GraphLearner, GraphParts, largest_reward
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
-
-ROW_BOUND = 0.95
 
 
 class Graph(NamedTuple):
@@ -35,6 +35,8 @@ class Graph(NamedTuple):
 class SparseGraph(GraphLearner):
     """The paper's graph learner at a fixed sparsity (its lambda); absorb and solve work in place.
 
+    With more than 500 arms a policy uses `CandidateGraph` instead, with the same parameters; `DenseGraph` never does.
+
     sparsity: lambda >= 0 of the graph problem for rewards of at most 1; an array makes a grid. With a reward_range up
         to r the penalty is lambda r^2, so that the graph does not depend on the units of the rewards.
     row_bound: without a known order (`Problem(acyclic=False)`) each row of A sums to at most this, so that
@@ -53,12 +55,20 @@ class SparseGraph(GraphLearner):
     fuses = True
     grids = ("sparsity",)
 
+    def for_problem(self, problem: Problem) -> GraphLearner:
+        """Itself, or the same problem on candidate edges if there are many arms."""
+        if problem.n_arms <= MANY_ARMS:
+            return self
+        return CandidateGraph(
+            sparsity=self.sparsity,
+            row_bound=self.row_bound,
+            required=self.required,
+            forbidden=self.forbidden,
+            signed=self.signed,
+        )
+
     def __post_init__(self) -> None:
-        accepted = 'a finite number >= 0 (graph="self-tuned" chooses it by prediction)'
-        validate.number("sparsity", self.sparsity, accepted, low=0, high=np.inf)
-        validate.number("row_bound", self.row_bound, "a number strictly between 0 and 1", low=0, high=1, open_ends=True)
-        validate.require(np.ndim(self.row_bound) == 0, "row_bound", self.row_bound, "a single number")
-        validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")
+        check_lasso(self.sparsity, self.row_bound, self.signed)
 
     def init(self, problem: Problem, batch: Batch = ()) -> Graph:
         n = problem.n_arms
@@ -119,23 +129,9 @@ class SparseGraph(GraphLearner):
         return graph
 
 
-def edge_mask(name: str, edges: Any, n: int) -> BoolArray:
-    """An (n, n) mask of edges, all False when none are given."""
-    if edges is None:
-        return np.zeros((n, n), np.bool_)
-    return validate.decision(name, edges, (n, n))
+@dataclass(frozen=True, kw_only=True)
+class DenseGraph(SparseGraph):
+    """`SparseGraph` with all N^2 edges, however many arms there are."""
 
-
-def impossible_edges(problem: Problem, required: Any, forbidden: Any) -> BoolArray:
-    """Self-loops, edges against the order of an acyclic graph, and forbidden edges."""
-    n = problem.n_arms
-    outside = np.tri(n, dtype=np.bool_) if problem.acyclic else np.eye(n, dtype=np.bool_)
-    outside |= edge_mask("forbidden", forbidden, n)
-    clash = np.argwhere(outside & edge_mask("required", required, n))
-    if len(clash):
-        i, j = clash[0]
-        raise ValueError(
-            f"required[{i}, {j}] = True: must be False for an edge that is forbidden, a self-loop, "
-            "or against the order of an acyclic graph (an edge j -> i needs i < j)"
-        )
-    return outside
+    def for_problem(self, problem: Problem) -> GraphLearner:
+        return self

@@ -7,8 +7,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.graph.edges import ROW_BOUND
 from spillover.graph.learner import GraphLearner
-from spillover.graph.sparse import ROW_BOUND, Graph, SparseGraph
+from spillover.graph.sparse import Graph, SparseGraph
 from spillover.types import Amount, Array, Batch, BoolArray, Finite, IntArray, Problem, Round, Within
 
 AUTO_GRID = np.logspace(-5, 6, 12)

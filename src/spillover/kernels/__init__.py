@@ -10,6 +10,8 @@ import numpy as np
 
 from spillover.kernels import (  # noqa: F401  # so that every kernel is declared
     averages,
+    candidate_rows,
+    candidates,
     compact,
     detection,
     discounts,

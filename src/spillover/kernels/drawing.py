@@ -21,6 +21,7 @@ WEYL_1: Final = np.uint64(0xBB67AE8584CAA73B)
 HALF_BITS: Final = np.uint64(32)
 MANTISSA_SHIFT: Final = np.uint64(11)
 TO_UNIT: Final = 1.0 / 9007199254740992.0  # 2^-53
+SMALL_BUDGET: Final = 16  # up to this the highest scores are found fastest by keeping them sorted
 
 
 @intrinsic
@@ -140,14 +141,13 @@ def beta(key, call, at_round, purpose, a, b, out):
 
 
 @njit(inline="always")
-def take_top(scores, budget, key, call, at_round, purpose, best, x):
-    """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random.
+def sorted_border(scores, budget, best):
+    """The lowest of the `budget` highest positive scores, and how many are that high; 0 if none is positive.
 
-    best: room for `budget` scores.
+    The highest are kept sorted in `best`, which is fastest for a small budget.
     """
-    n = scores.shape[0]
     held = 0
-    for i in range(n):  # best[:held] is kept sorted, highest first
+    for i in range(scores.shape[0]):  # best[:held] is kept sorted, highest first
         score = scores[i]
         if score > 0.0 and (held < budget or score > best[held - 1]):
             place = held if held < budget else budget - 1
@@ -156,19 +156,67 @@ def take_top(scores, budget, key, call, at_round, purpose, best, x):
                 place -= 1
             best[place] = score
             held = min(held + 1, budget)
-    if held == 0:
-        for i in range(n):
-            x[i] = False
-        return
-    border = best[held - 1]
-    places, tied = 0, 0
-    for p in range(held):
-        places += best[p] == border
+    return (best[held - 1] if held > 0 else 0.0), held
+
+
+@njit
+def selected_border(scores, budget):
+    """The same in O(n), whatever the scores: a radix selection, since doubles > 0 are ordered like their bits.
+
+    Eight passes at most, each over the scores that agree with the answer so far.
+    """
+    size = 0
+    for i in range(scores.shape[0]):
+        size += scores[i] > 0.0
+    if size == 0:
+        return 0.0, 0
+    held = min(size, budget)
+    positive = np.empty(size)
+    size = 0
+    for i in range(scores.shape[0]):
+        if scores[i] > 0.0:
+            positive[size] = scores[i]
+            size += 1
+    bits, rank = positive.view(np.uint64), held
+    count = np.empty(256, np.int64)
+    for byte in range(7, -1, -1):
+        shift = uint64(8 * byte)
+        count[:] = 0
+        for p in range(size):
+            count[(bits[p] >> shift) & uint64(255)] += 1
+        digit = 255
+        while rank > count[digit]:
+            rank -= count[digit]
+            digit -= 1
+        kept = 0
+        for p in range(size):
+            if (bits[p] >> shift) & uint64(255) == uint64(digit):
+                bits[kept] = bits[p]
+                kept += 1
+        size = kept
+        if size == 1:
+            break
+    return positive[0], held
+
+
+@njit(inline="always")
+def take_top(scores, budget, key, call, at_round, purpose, best, x):
+    """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random.
+
+    best: room for `budget` scores, if there are at most `SMALL_BUDGET`.
+    """
+    n = scores.shape[0]
+    if budget <= SMALL_BUDGET:
+        border, held = sorted_border(scores, budget, best)
+    else:
+        border, held = selected_border(scores, budget)
+    places, tied = held, 0
     for i in range(n):
-        x[i] = scores[i] > border
+        x[i] = held > 0 and scores[i] > border
+        places -= x[i]
         tied += scores[i] == border
     for i in range(n):  # each tied arm in turn: taken with probability places left / tied arms left
-        if scores[i] == border:
+        if held > 0 and scores[i] == border:
             take = places == tied
             if not take and places > 0:
                 take = to_unit(philox(uint64(i), call, at_round, purpose, key[0], key[1])[0]) * tied < places
@@ -180,7 +228,7 @@ def take_top(scores, budget, key, call, at_round, purpose, best, x):
 @gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
 def top_arms(scores, budget, key, call, at_round, purpose, x):
     """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random."""
-    take_top(scores, budget, key, call, at_round, purpose, np.empty(budget), x)
+    take_top(scores, budget, key, call, at_round, purpose, np.empty(min(budget, SMALL_BUDGET)), x)
 
 
 @gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")

@@ -5,7 +5,7 @@ discounted averages of z, the initialisation, the choice by weights times index.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -15,7 +15,7 @@ from spillover.contracts import Policy
 from spillover.graph import GraphLearner, as_graph_learner
 from spillover.hyperparameters import check_grid
 from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means
-from spillover.policies.initialisation import START, follow_plan, initialisation
+from spillover.policies.initialisation import START, STARTS, follow_plan, start_plan, starting
 from spillover.policies.pending import NoPulls
 from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
@@ -75,6 +75,10 @@ class GraphPolicy(Policy):
     def reuses_memo(self) -> bool:
         return bool(self.graph.judges)
 
+    def for_problem(self, problem: Problem) -> Policy:
+        learner = self.graph.for_problem(problem)
+        return self if learner is self.graph else replace(self, graph=learner)
+
     def solve(self, state: State) -> State:
         return state._replace(graph=self.graph.solve(state.graph))
 
@@ -116,7 +120,7 @@ class MeansState(NamedTuple):
     rounds: Rounds  # (*batch,): t, rounds played
     clock: Amount  # (*batch,): m_t, their discounted number
     averages: Averages  # of z
-    plan: Constant[BoolArray]  # (*batch, n, n): H; plan[t] is the decision of round t + 1
+    plan: Constant[Any]  # (*batch, n, n): H; plan[t] is the decision of round t + 1. A sweep: (*batch, n)
     budget: Constant[IntArray]  # (*batch,)
     reward_range: Constant[Array]  # (*batch, 2): of z
     graph: Any
@@ -127,13 +131,16 @@ class MeansState(NamedTuple):
 class MeansOnGraph(GraphPolicy):
     """Ranks arms by the weights of a learned graph times an index of discounted means; a subclass defines `index`.
 
-    The first n rounds follow the initialisation matrix H of the paper. Feedback is weighted by the time of its action.
+    The first rounds follow a plan (`start`). Feedback is weighted by the time of its action.
 
     unit: the reward that counts as 1 in the exploration bonus and in the graph's sparsity. By default it is the width
         of the problem's reward_range, so that decisions do not depend on the units of the rewards. The paper has 1.
+    start: "paper": the first n rounds follow the initialisation matrix H of the paper. "sweep": each arm is played
+        once, in ceil(n / s) rounds. "auto": the paper's, unless there are more than 500 arms.
     """
 
     unit: float | None = None
+    start: str = "auto"
 
     discount = 1.0  # gamma; policies with a discount make it a field
 
@@ -142,6 +149,7 @@ class MeansOnGraph(GraphPolicy):
         if self.unit is not None:
             validate.require(np.ndim(self.unit) == 0, "unit", self.unit, "a single number, or None")
             validate.number("unit", self.unit, "a finite number > 0, or None", low=0, high=np.inf, open_ends=True)
+        validate.require(self.start in STARTS, "start", self.start, f"one of {', '.join(STARTS)}")
 
     @abstractmethod
     def index(self, state: MeansState) -> Array:
@@ -149,7 +157,7 @@ class MeansOnGraph(GraphPolicy):
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
         check_grid(self, batch)
-        state = initial_state(self.graph, problem, rng, batch)
+        state = initial_state(self.graph, problem, rng, batch, self.start)
         if self.unit is None:
             return state
         return state._replace(graph=self.graph.init(problem._replace(reward_range=(0.0, self.unit)), batch))
@@ -193,14 +201,14 @@ class MeansOnGraph(GraphPolicy):
         return graph_signals(self.graph, state.graph, state.averages.stamps, self.discount)
 
 
-def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch) -> MeansState:
-    """The state before the first round, with the plan of the first n decisions."""
+def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch, start: str = "auto") -> MeansState:
+    """The state before the first round, with the plan of the first decisions."""
     validate.problem(problem)
     return MeansState(
         rounds=np.zeros(batch, np.int64),
         clock=np.zeros(batch),
         averages=empty_averages(problem.n_arms, batch),
-        plan=initialisation(problem.n_arms, problem.budget, rng, batch),
+        plan=start_plan(start, problem.n_arms, problem.budget, rng, batch),
         budget=np.full(batch, problem.budget, np.int64),
         reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         graph=learner.init(problem, batch),
@@ -234,7 +242,6 @@ def explanation(
     state: MeansState, index: Array, learner: GraphLearner, discount: Any, *, plan: Any = "", pending: Any = None
 ) -> Explanation:
     """The estimates behind the next decision; `plan`: the reason if a plan other than the initialisation decides."""
-    starting = state.rounds < state.averages.sums.shape[-1]
     weights = np.array(state.graph.weights)
     return Explanation(
         mean=means(state.averages),
@@ -245,6 +252,6 @@ def explanation(
         gain=np.array(learner.gain(state.graph)),
         weights=weights,
         score=scores(weights, index),
-        plan=np.where(starting, START, plan),
+        plan=np.where(starting(state.plan, state.rounds), START, plan),
         pending=pending,
     )

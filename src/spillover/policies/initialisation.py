@@ -1,11 +1,24 @@
-"""The initialisation matrix H: n decisions that play every arm, in varying combinations."""
+"""The initialisation: decisions fixed in advance that play every arm.
+
+The paper has a matrix H of n decisions, in which arms are played in varying combinations. With many arms that takes too
+long: a sweep plays each arm once, in ceil(n / s) rounds.
+"""
 
 import numpy as np
 
+from spillover.graph import MANY_ARMS
 from spillover.rng import Rng
 from spillover.types import Batch, BoolArray, IntArray
 
 START = "at the start every arm is tried, alone and with others"  # the reason in explanations
+STARTS = ("auto", "paper", "sweep")
+
+
+def start_plan(start: str, n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> BoolArray | IntArray:
+    """The plan of the first rounds: `initialisation` or `sweep`; "auto" is the paper's unless there are many arms."""
+    if start == "paper" or (start == "auto" and n_arms <= MANY_ARMS):
+        return initialisation(n_arms, budget, rng, batch)
+    return sweep(n_arms, budget, rng, batch)
 
 
 def initialisation(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> BoolArray:
@@ -28,12 +41,33 @@ def initialisation(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> Boo
     return plan
 
 
-def follow_plan(plan: BoolArray, rounds: IntArray, x: BoolArray) -> BoolArray:
-    """The decision of the initialisation matrix in the first n rounds, then x."""
-    n = x.shape[-1]
-    starting = rounds < n
-    if not starting.any():
+def sweep(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> IntArray:
+    """The round of each arm, `(*batch, n)`, from 0: as many random arms a round as the budget allows, each arm once.
+
+    >>> np.bincount(sweep(5, 2, Rng(0)))
+    array([2, 2, 1])
+    """
+    return np.array(np.broadcast_to(rng.permutation(n_arms), (*batch, n_arms)) // budget)
+
+
+def is_sweep(plan: BoolArray | IntArray, rounds: IntArray) -> bool:
+    """A sweep has one number for each arm, the matrix a row for each round."""
+    return plan.ndim == rounds.ndim + 1
+
+
+def starting(plan: BoolArray | IntArray, rounds: IntArray) -> BoolArray:
+    """Whether the plan decides the next round, `(*batch,)`."""
+    length = plan.max(axis=-1) + 1 if is_sweep(plan, rounds) else plan.shape[-1]
+    return np.asarray(rounds < length)
+
+
+def follow_plan(plan: BoolArray | IntArray, rounds: IntArray, x: BoolArray) -> BoolArray:
+    """The decision of the plan in its rounds, then x."""
+    if not (rounds < x.shape[-1]).any():
         return x
-    row = np.minimum(rounds, n - 1)[..., None, None]
-    planned = np.take_along_axis(plan, row, axis=-2)[..., 0, :]
-    return np.where(starting[..., None], planned, x)
+    if is_sweep(plan, rounds):
+        planned = plan == rounds[..., None]
+    else:
+        row = np.minimum(rounds, x.shape[-1] - 1)[..., None, None]
+        planned = np.take_along_axis(plan, row, axis=-2)[..., 0, :]
+    return np.where(starting(plan, rounds)[..., None], planned, x)

@@ -18,6 +18,7 @@ from spillover.policies.graph_policy import (
     initial_state,
     range_width,
 )
+from spillover.policies.initialisation import starting
 from spillover.policies.scale import ScaledPolicy, amounts_above_low, ranking, unit_or_one
 from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
@@ -228,8 +229,8 @@ class GLRSEMUCB(GraphPolicy):
         base = state.base
         choice = choose_by_scores(base, self.index(state), self.graph, rng)
         forced = force(choice.x, base.rounds - state.detector.restart, self.forced, base.budget, rng)
-        starting = base.rounds < forced.shape[-1]  # the initialisation comes first
-        return choice._replace(x=np.where(starting[..., None], choice.x, forced))
+        planned = starting(base.plan, base.rounds)  # the initialisation comes first
+        return choice._replace(x=np.where(planned[..., None], choice.x, forced))
 
     def played(self, state: GLRSEMUCBState, x: BoolArray) -> GLRSEMUCBState:
         return state._replace(base=advance_round(state.base, x, 1.0))

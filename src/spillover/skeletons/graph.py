@@ -7,8 +7,8 @@ import numpy as np
 
 from spillover import validate
 from spillover.graph import GraphLearner
+from spillover.graph.edges import ROW_BOUND, impossible_edges
 from spillover.graph.learner import largest_reward
-from spillover.graph.sparse import ROW_BOUND, impossible_edges
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 

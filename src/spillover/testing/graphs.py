@@ -7,7 +7,7 @@ import numpy as np
 from spillover.contracts import Environment
 from spillover.environments import FixedSEM, SyntheticSEM
 from spillover.graph import GraphLearner
-from spillover.graph.sparse import impossible_edges
+from spillover.graph.edges import impossible_edges
 from spillover.hyperparameters import value_of, with_values
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state

@@ -1,0 +1,215 @@
+"""The paper's graph problem (Eq. 9) on few candidate edges instead of all N^2: for many arms.
+
+Row i has at most `causes` candidates. The arm that violates the row's optimality conditions most becomes one, and the
+row is then solved exactly as in `sparse.py`, on its candidates alone. An arm is active in an outcome if its y is
+noticeable; an outcome costs time for its active arms and for the rows that have them as candidates, and the state has
+O(N) numbers.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spillover import kernels, validate
+from spillover.graph.edges import ROW_BOUND, check_lasso, edge_pairs, required_pairs
+from spillover.graph.learner import MANY_ARMS, GraphLearner, largest_reward
+from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Problem, Within
+
+FAINTEST = 1e-6  # y of an active arm is above this; as all of these in units of the largest reward
+LEAST_MISS = 0.02  # what a row cannot explain is worth a search above this
+PASSES = 12  # candidates that a row may get in a round
+SEARCHED = 512  # rows in a pass, so that a round's cost is bounded
+ACTIVE = 16  # active arms of an outcome that are kept, for each arm that may be played; fewer than LEAST_ACTIVE never
+LEAST_ACTIVE = 256
+KEPT = 256  # active arms of past outcomes that are kept, for each arm
+LEAST_HISTORY, MOST_HISTORY = 512, 4096  # outcomes
+MOST_CAUSES = 1000  # a row has the squared number of statistics
+
+Count = Annotated[IntArray, Within(0)]
+Small = Annotated[NDArray[np.int32], Within(0)]
+Flags = Annotated[NDArray[np.int8], Within(0, 2)]
+Arms = Annotated[NDArray[np.int32], Within(-1, below=(-2,))]
+Links = Annotated[NDArray[np.int32], Within(-1, below=(-2, -1))]
+
+
+class CandidateEdges(NamedTuple):
+    """The candidates of each row with their statistics, the history that they come from, and the current minimiser."""
+
+    cause: Arms  # (*batch, n, k): the candidates of each row, -1 where a slot is empty
+    edge: Finite  # (*batch, n, k): A[i, cause[i]]
+    gram: Finite  # (*batch, n, k, k): G of each row's candidates
+    residual: Finite  # (*batch, n, k): Q of each row's candidates
+    pressure: Finite  # (*batch, n): multiplier of each row's bound
+    weights: Finite  # (*batch, n): 1'(I - A)^-1
+    penalty: Finite  # (*batch, n, k): half of the sparsity; 0 for edges known to exist
+    following: Links  # (*batch, n, k + 1): the next slot of the same cause, and the first slot of arm i; -1 for none
+    previous: Links  # (*batch, n, k + 1)
+    heard_arm: Small  # (*batch, m, c): the active arms of the last m outcomes, in order
+    heard_y: Finite  # (*batch, m, c): their y
+    heard_rest: Finite  # (*batch, m, c): their y - z
+    heard_count: Count  # (*batch, m): how many were active
+    heard_at: Count  # (*batch, m): which outcome it was
+    active_at: Count  # (*batch, n, l): the last outcomes in which each arm was active
+    active_y: Finite  # (*batch, n, l): its y
+    active_count: Count  # (*batch, n): in how many outcomes it was active
+    energy: Amount  # (*batch, n): sum of its squared y
+    clock: Count  # (*batch, 1): outcomes heard
+    border: Amount  # (*batch, 1): the arms of the last outcome with a larger |y| were active
+    touched: Flags  # (*batch, n): 1 for a row that the last outcome concerns, 2 if it was solved anew
+    tried: Small  # (*batch, n): searches of each row since it was last explained
+    required: Constant[NDArray[np.int32]]  # (*batch, n): slots of edges known to exist, the first of each row
+    forbidden: Constant[IntArray]  # (*batch, f): effect * n + cause, sorted
+    unit: Constant[Array]  # (*batch,): the largest reward
+    half: Constant[Array]  # (*batch,): half of the sparsity
+    bound: Constant[Array]  # (*batch,): upper bound on the sum of a row
+    acyclic: Constant[BoolArray]  # (*batch,)
+
+    @property
+    def adjacency(self) -> Array:
+        """All n * n entries: of few arms, or of one learner to look at. `CandidateGraph.edges` has the edges alone."""
+        *batch, n, _ = self.cause.shape
+        full = np.zeros((*batch, n, n + 1))  # the last column is that of empty slots
+        np.put_along_axis(full, np.where(self.cause < 0, n, self.cause), self.edge, axis=-1)
+        return np.ascontiguousarray(full[..., :n])
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateGraph(GraphLearner):
+    """The graph problem of `SparseGraph` on candidate edges: for hundreds of arms and more; in place.
+
+    sparsity, row_bound, signed: as in `SparseGraph`.
+    causes: candidates of each arm at most, besides those that are required. A row with more true causes misses some.
+    recent: outcomes of each arm that candidates are looked for in.
+    required, forbidden: (n, n) masks of edges known to exist and known to be impossible, dense or `scipy.sparse`.
+
+    >>> import spillover as sp
+    >>> learner = CandidateGraph(sparsity=0.0)
+    >>> graph = learner.init(sp.Problem(n_arms=2, budget=2, acyclic=True))
+    >>> graph = learner.absorb(graph, np.array([0.0, 1.0]), np.array([0.5, 1.0]), np.array(1.0), np.array(1))
+    >>> learner.solve(graph).weights
+    array([1. , 1.5])
+    """
+
+    sparsity: Any = 1e-3
+    row_bound: float = ROW_BOUND
+    required: Any = None
+    forbidden: Any = None
+    signed: bool = False
+    causes: int = 8
+    recent: int = 16
+
+    order_free = False
+    grids = ("sparsity",)
+
+    def __post_init__(self) -> None:
+        check_lasso(self.sparsity, self.row_bound, self.signed)
+        validate.whole("causes", self.causes, 1, MOST_CAUSES)
+        validate.whole("recent", self.recent, 1, MOST_HISTORY)
+
+    def init(self, problem: Problem, batch: Batch = ()) -> CandidateEdges:
+        n = problem.n_arms
+        forbidden = edge_pairs("forbidden", self.forbidden, n) @ np.array([n, 1])
+        known = by_row(required_pairs(problem, self.required, forbidden), n)
+        k = max(min(self.causes, n - 1), 1) + known.shape[-1]
+        c = min(n, max(ACTIVE * problem.budget, LEAST_ACTIVE))
+        m = min(max(KEPT * max(n, MANY_ARMS) // c, LEAST_HISTORY), MOST_HISTORY)
+        unit = np.zeros(batch) + largest_reward(problem)
+        half = np.zeros(batch) + np.asarray(self.sparsity, float) / 2 * unit**2
+        cause = np.full((*batch, n, k), -1, np.int32)
+        cause[..., : known.shape[-1]] = known
+        graph = CandidateEdges(
+            cause=cause,
+            edge=np.zeros((*batch, n, k)),
+            gram=np.zeros((*batch, n, k, k)),
+            residual=np.zeros((*batch, n, k)),
+            pressure=np.zeros((*batch, n)),
+            weights=np.ones((*batch, n)),
+            penalty=np.zeros((*batch, n, k)),
+            following=np.empty((*batch, n, k + 1), np.int32),
+            previous=np.empty((*batch, n, k + 1), np.int32),
+            heard_arm=np.zeros((*batch, m, c), np.int32),
+            heard_y=np.zeros((*batch, m, c)),
+            heard_rest=np.zeros((*batch, m, c)),
+            heard_count=np.zeros((*batch, m), np.int64),
+            heard_at=np.zeros((*batch, m), np.int64),
+            active_at=np.zeros((*batch, n, self.recent), np.int64),
+            active_y=np.zeros((*batch, n, self.recent)),
+            active_count=np.zeros((*batch, n), np.int64),
+            energy=np.zeros((*batch, n)),
+            clock=np.zeros((*batch, 1), np.int64),
+            border=np.zeros((*batch, 1)),
+            touched=np.zeros((*batch, n), np.int8),
+            tried=np.zeros((*batch, n), np.int32),
+            required=np.zeros((*batch, n), np.int32) + (known >= 0).sum(axis=-1, dtype=np.int32),
+            forbidden=np.zeros((*batch, len(forbidden)), np.int64) + forbidden,
+            unit=unit,
+            half=half,
+            bound=np.full(batch, np.inf if problem.acyclic else self.row_bound),
+            acyclic=np.full(batch, problem.acyclic),
+        )
+        kernels.link_candidates(graph.cause, graph.following, graph.previous)
+        return graph
+
+    def absorb(
+        self, graph: CandidateEdges, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
+    ) -> CandidateEdges:
+        g = graph
+        kernels.candidate_arrival(
+            *(g.cause, g.edge, g.gram, g.residual, g.following),
+            *(g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at),
+            *(g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border, g.touched),
+            *(np.ascontiguousarray(z), np.ascontiguousarray(y), weight, FAINTEST * g.unit),
+        )
+        return graph
+
+    def solve(self, graph: CandidateEdges) -> CandidateEdges:
+        """Solve the rows that the last outcome concerns, and again those that get a candidate for what they miss."""
+        g = graph
+        rows = (g.cause, g.edge, g.gram, g.residual, g.pressure, g.weights, g.touched, g.penalty, g.clock)
+        kernels.solve_candidates(*rows, g.bound, self.signed)
+        for _ in range(PASSES):
+            entered = kernels.candidate_screening(
+                *(g.cause, g.edge, g.gram, g.residual, g.penalty, g.following, g.previous),
+                *(g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at),
+                *(g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border, g.touched),
+                *(g.tried, g.pressure, g.required, g.forbidden, LEAST_MISS * g.unit, g.half),
+                *(g.acyclic, self.signed, SEARCHED),
+            )
+            if not entered.any():
+                return graph
+            kernels.solve_candidates(*rows, g.bound, self.signed)
+        g.touched[:] = 0
+        return graph
+
+    def edges(self, graph: CandidateEdges) -> Any:
+        from scipy.sparse import coo_array
+
+        *batch, n, _ = graph.cause.shape
+        *rows, slot = np.nonzero(graph.edge)
+        found = (*rows, graph.cause[(*rows, slot)].astype(np.int64))
+        return coo_array((graph.edge[(*rows, slot)], found), shape=(*batch, n, n))
+
+    def forget(self, graph: CandidateEdges, rows: BoolArray) -> CandidateEdges:
+        g = graph
+        stays = np.arange(g.cause.shape[-1]) < g.required[..., None]
+        g.cause[rows] = np.where(stays, g.cause, -1)[rows]
+        learned = (g.edge, g.gram, g.residual, g.pressure, g.penalty, g.touched, g.tried)
+        history = (g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at)
+        for part in (*learned, *history, g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border):
+            part[rows] = 0
+        g.weights[rows] = 1.0
+        following, previous = g.following[rows], g.previous[rows]
+        kernels.link_candidates(g.cause[rows], following, previous)
+        g.following[rows], g.previous[rows] = following, previous
+        return graph
+
+
+def by_row(pairs: IntArray, n: int) -> NDArray[np.int32]:
+    """The causes of each effect in pairs sorted by effect, (n, most), with -1 after them."""
+    effect, cause = pairs.T
+    counts = np.bincount(effect, minlength=n)
+    table = np.full((n, counts.max(initial=0)), -1, np.int32)
+    table[effect, np.arange(len(pairs)) - (np.cumsum(counts) - counts)[effect]] = cause
+    return table

@@ -1,0 +1,70 @@
+"""Which edges a graph can have, and what the learners that solve the paper's graph problem share."""
+
+from typing import Any
+
+import numpy as np
+
+from spillover import validate
+from spillover.types import BoolArray, IntArray, Problem
+
+ROW_BOUND = 0.95
+
+
+def check_lasso(sparsity: Any, row_bound: Any, signed: Any) -> None:
+    """Check the parameters of the graph problem."""
+    accepted = 'a finite number >= 0 (graph="self-tuned" chooses it by prediction)'
+    validate.number("sparsity", sparsity, accepted, low=0, high=np.inf)
+    validate.number("row_bound", row_bound, "a number strictly between 0 and 1", low=0, high=1, open_ends=True)
+    validate.require(np.ndim(row_bound) == 0, "row_bound", row_bound, "a single number")
+    validate.require(isinstance(signed, bool), "signed", signed, "True or False")
+
+
+def edge_mask(name: str, edges: Any, n: int) -> BoolArray:
+    """An (n, n) mask of edges, all False when none are given."""
+    if edges is None:
+        return np.zeros((n, n), np.bool_)
+    return validate.decision(name, edges, (n, n))
+
+
+def impossible_edges(problem: Problem, required: Any, forbidden: Any) -> BoolArray:
+    """Self-loops, edges against the order of an acyclic graph, and forbidden edges."""
+    n = problem.n_arms
+    outside = np.tri(n, dtype=np.bool_) if problem.acyclic else np.eye(n, dtype=np.bool_)
+    outside |= edge_mask("forbidden", forbidden, n)
+    clash = np.argwhere(outside & edge_mask("required", required, n))
+    if len(clash):
+        refuse_required(*clash[0])
+    return outside
+
+
+def refuse_required(i: int, j: int) -> None:
+    raise ValueError(
+        f"required[{i}, {j}] = True: must be False for an edge that is forbidden, a self-loop, "
+        "or against the order of an acyclic graph (an edge j -> i needs i < j)"
+    )
+
+
+def edge_pairs(name: str, edges: Any, n: int) -> IntArray:
+    """The same as pairs (effect, cause), sorted; a mask of `scipy.sparse` takes no n * n memory."""
+    if edges is None:
+        return np.zeros((0, 2), np.int64)
+    from scipy import sparse
+
+    if not sparse.issparse(edges):
+        return np.argwhere(edge_mask(name, edges, n)).astype(np.int64)
+    validate.require(edges.shape == (n, n), f"shape of {name}", edges.shape, str((n, n)))
+    given = edges.tocoo()
+    kept = validate.decision(name, given.data, given.data.shape)
+    return np.unique(np.stack([given.row, given.col], axis=-1)[kept].astype(np.int64), axis=0)
+
+
+def required_pairs(problem: Problem, required: Any, forbidden: IntArray) -> IntArray:
+    """The pairs (effect, cause) of edges known to exist, checked."""
+    n = problem.n_arms
+    pairs = edge_pairs("required", required, n)
+    effect, cause = pairs.T
+    outside = cause <= effect if problem.acyclic else cause == effect
+    clash = pairs[outside | np.isin(effect * n + cause, forbidden)]
+    if len(clash):
+        refuse_required(*clash[0])
+    return pairs
