@@ -34,7 +34,7 @@ from spillover.rng import Purpose, Rng
 from spillover.rows import ALL, Part, Rows, constants, copied, distinct_rows, put_all_back, put_back, rows_of, taken
 from spillover.saved import about_learner, saved_setting
 from spillover.saved_learners import Reader, check_seeds, seeds_of, to_arrays
-from spillover.setting import player_of, setting_of
+from spillover.setting import first_choice, player_of, setting_of
 from spillover.state import copy_state, take_replication
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, Problem, State
 
@@ -384,12 +384,6 @@ class Learners:
         given, constraints, effort = saved_setting(saved, as_policy(policy), problem, constraints, arms, effort)
         learners = cls(given, problem, found, constraints=constraints, arms=arms, effort=effort)
         saved.require(about_learner(learners.policy, problem))
-        learners.books, learners.state = Reader(saved, problem, learners.state).read(learners.first_choice())
+        like = first_choice(learners.policy, problem, learners.state, learners.rng)
+        learners.books, learners.state = Reader(saved, problem, learners.state).read(like)
         return learners
-
-    def first_choice(self) -> Choice:
-        """A choice of the first learner before it has learned anything: all that follow have the same form."""
-        rows = rows_of([0], len(self))
-        state, columns, player = taken(self.state, rows.part), self.problem.context, self.player(rows).unconstrained
-        known = player.observe(state, np.zeros((1, columns))) if columns else state
-        return player.select(known, self.rng.take(rows.part).at(Purpose.CHOICE, 1))
