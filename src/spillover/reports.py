@@ -10,7 +10,6 @@ import numpy as np
 from spillover import validate
 from spillover.types import Array, BoolArray, Choice, Feedback, Problem
 
-
 ARRIVED = np.array(True)
 ARRIVED.flags.writeable = False  # all feedback shares it
 
