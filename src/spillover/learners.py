@@ -167,7 +167,7 @@ class Learners:
     def observed(self, rows: Rows, state: State, context: Any) -> tuple[State, Array]:
         """The state of some learners that know the context of their coming round, and this context."""
         if context is None:
-            return state, self.books.context[rows.part]
+            return state, self.books.context[rows.part].copy()
         known = own_context(self.books.coming(rows, NO_CHOICE), context, self.problem.context)
         return self.player(rows).observe(state, known), known
 
@@ -208,7 +208,7 @@ class Learners:
             rows = distinct_rows(who, len(self))
             last = self.decided
             if context is None and last is not None and np.array_equal(last.rows.places, rows.places):
-                before, choice, known = last.state, last.choice, self.books.context[rows.part]
+                before, choice, known = last.state, last.choice, self.books.context[rows.part].copy()
                 state = before
             else:
                 before = taken(self.state, rows.part)
@@ -227,11 +227,7 @@ class Learners:
             def commit() -> None:
                 self.decided = None
                 self.put(rows, before, after)
-                self.books.rounds[rows.part], self.books.absent[rows.part], self.books.context[rows.part] = (
-                    coming.numbers,
-                    False,
-                    np.nan,
-                )
+                self.books.advance(rows, coming.numbers)
                 self.books.waiting.add(free, places, rows.places, coming.numbers, columns)
 
             to_the_end(commit)
