@@ -29,7 +29,7 @@ def save_array_file(path: str | Path, arrays: dict[str, NDArray[Any]], about: di
     portable = {name: np.ascontiguousarray(leaf, leaf.dtype.newbyteorder("<")) for name, leaf in arrays.items()}
     listed = [{"name": name, "dtype": leaf.dtype.str, "shape": leaf.shape} for name, leaf in portable.items()]
     header = json.dumps({"about": about, "arrays": listed}).encode() + b"\n"
-    content = (memoryview(leaf.reshape(-1).view(np.uint8)) for leaf in portable.values() if leaf.size)
+    content = (leaf.reshape(-1).view(np.uint8).data for leaf in portable.values() if leaf.size)
     parts: list[bytes | memoryview] = [header, *content]
     digest = hashlib.sha256()
     for part in parts:

@@ -34,7 +34,7 @@ from spillover.rng import Purpose, Rng
 from spillover.rows import ALL, Part, Rows, constants, copied, distinct_rows, put_all_back, put_back, rows_of, taken
 from spillover.saved import about_learner, saved_setting
 from spillover.saved_learners import Reader, check_seeds, seeds_of, to_arrays
-from spillover.setting import player_of, setting_of
+from spillover.setting import first_choice, player_of, setting_of
 from spillover.state import copy_state, take_replication
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, Problem, State
 
@@ -167,7 +167,7 @@ class Learners:
     def observed(self, rows: Rows, state: State, context: Any) -> tuple[State, Array]:
         """The state of some learners that know the context of their coming round, and this context."""
         if context is None:
-            return state, self.books.context[rows.part]
+            return state, self.books.context[rows.part].copy()
         known = own_context(self.books.coming(rows, NO_CHOICE), context, self.problem.context)
         return self.player(rows).observe(state, known), known
 
@@ -208,7 +208,7 @@ class Learners:
             rows = distinct_rows(who, len(self))
             last = self.decided
             if context is None and last is not None and np.array_equal(last.rows.places, rows.places):
-                before, choice, known = last.state, last.choice, self.books.context[rows.part]
+                before, choice, known = last.state, last.choice, self.books.context[rows.part].copy()
                 state = before
             else:
                 before = taken(self.state, rows.part)
@@ -227,11 +227,7 @@ class Learners:
             def commit() -> None:
                 self.decided = None
                 self.put(rows, before, after)
-                self.books.rounds[rows.part], self.books.absent[rows.part], self.books.context[rows.part] = (
-                    coming.numbers,
-                    False,
-                    np.nan,
-                )
+                self.books.advance(rows, coming.numbers)
                 self.books.waiting.add(free, places, rows.places, coming.numbers, columns)
 
             to_the_end(commit)
@@ -384,12 +380,6 @@ class Learners:
         given, constraints, effort = saved_setting(saved, as_policy(policy), problem, constraints, arms, effort)
         learners = cls(given, problem, found, constraints=constraints, arms=arms, effort=effort)
         saved.require(about_learner(learners.policy, problem))
-        learners.books, learners.state = Reader(saved, problem, learners.state).read(learners.first_choice())
+        like = first_choice(learners.policy, problem, learners.state, learners.rng)
+        learners.books, learners.state = Reader(saved, problem, learners.state).read(like)
         return learners
-
-    def first_choice(self) -> Choice:
-        """A choice of the first learner before it has learned anything: all that follow have the same form."""
-        rows = rows_of([0], len(self))
-        state, columns, player = taken(self.state, rows.part), self.problem.context, self.player(rows).unconstrained
-        known = player.observe(state, np.zeros((1, columns))) if columns else state
-        return player.select(known, self.rng.take(rows.part).at(Purpose.CHOICE, 1))

@@ -15,17 +15,15 @@ from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
 from spillover.journal import AllOrNothing, running, with_entry
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
-from spillover.reports import Details, Known, dose_of, feedback_of, is_line, with_report
+from spillover.reports import ARRIVED, Details, Known, dose_of, feedback_of, is_line, with_report
 from spillover.rng import Purpose, Rng
 from spillover.saved import Book, about_learner, read_learner, save_learner, saved_setting
 from spillover.set_search import check_effort
-from spillover.setting import Setting, player_of, setting_of
+from spillover.setting import Setting, first_choice, player_of, setting_of
 from spillover.state import Saved
 from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
 
 UNKNOWN = Details()  # of a round of which only the decision is known
-ARRIVED = np.array(True)
-ARRIVED.flags.writeable = False  # all feedback shares it
 
 
 class Learner:
@@ -238,7 +236,7 @@ class Learner:
         with self.lock:
             self.require_pending(round)
             with AllOrNothing(self, round):
-                if not self.learned_at_once(round, z, y, context, dose):
+                if not self.learned_at_once(int(round), z, y, context, dose):
                     self.learn(int(round), *self.known_after(round, z, y, context, dose))
 
     def close(self, round: int) -> None:
@@ -390,7 +388,8 @@ class Learner:
         given, constraints, effort = saved_setting(saved, as_policy(policy), problem, constraints, arms, effort)
         learner = cls(given, problem, seed=seed, constraints=constraints, arms=arms, effort=effort)
         saved.require(learner.about())
-        learner.continue_from(*read_learner(saved, problem, learner.state, learner.first_choice()))
+        like = first_choice(learner.policy, problem, learner.state, learner.rng)
+        learner.continue_from(*read_learner(saved, problem, learner.state, like))
         return learner
 
     def continue_from(self, book: Book, state: State) -> None:
@@ -398,9 +397,3 @@ class Learner:
         self.state = state
         self.rounds, self.waiting, self.details = book.rounds, book.waiting, book.details
         self.delay_totals, self.unavailable, self.context = book.delay_totals, book.unavailable, book.context
-
-    def first_choice(self) -> Choice:
-        """A choice of the policy before it has learned anything: all that follow have the same form."""
-        state, columns = self.state, self.problem.context
-        known = self.policy.observe(state, np.zeros(columns)) if columns else state
-        return self.policy.select(known, self.rng.at(Purpose.CHOICE, 1))

@@ -10,6 +10,9 @@ import numpy as np
 from spillover import validate
 from spillover.types import Array, BoolArray, Choice, Feedback, Problem
 
+ARRIVED = np.array(True)
+ARRIVED.flags.writeable = False  # all feedback shares it
+
 
 class Details(NamedTuple):
     """Of pending rounds; None where nothing is known of any of them, NaN where nothing is known of one."""
@@ -45,7 +48,7 @@ def feedback_of(choice: Choice, now: Details, known: Known, age: int, *, in_part
     """What is known of one round as feedback; in_parts: whether the policy is told what is new."""
     fresh, complete = (known.fresh, np.array(known.complete)) if in_parts else (None, None)
     carried = (choice.probability, choice.memo, now.context, fresh, complete, now.dose)
-    return Feedback(choice.x, known.z, known.y, np.array(age), np.array(True), *carried)
+    return Feedback(choice.x, known.z, known.y, np.array(age), ARRIVED, *carried)
 
 
 def is_line(value: Any, n: int) -> bool:

@@ -45,7 +45,7 @@ class Reader:
         self.count = len(self.arrays.pop("seeds"))
 
     def read(self, like: Choice) -> tuple[Books, State]:
-        """Books and states of learners whose choices are like the given one, (1, ...)."""
+        """Books and states of learners whose choices are like the given ones."""
         books, n = Books(self.count, self.problem), self.problem.n_arms
         books.rounds = self.take("rounds", np.int64, (self.count,))
         self.require(books.rounds >= 0, "rounds", books.rounds, "a number of rounds")

@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from spillover import validate
 from spillover.arm_names import check_names, same_names
 from spillover.constraints import Constraint, Unavailable, check_constraints
 from spillover.contracts import AnyPolicy, Policy, suited
 from spillover.policies.constrained import Constrained
+from spillover.rng import Purpose, Rng
 from spillover.set_search import EFFORT, check_effort
-from spillover.types import Problem
+from spillover.types import Choice, Problem, State
 
 
 class Setting(NamedTuple):
@@ -46,3 +49,10 @@ def player_of(setting: Setting, unavailable: tuple[int, ...] = ()) -> Policy:
     if not constraints:
         return policy
     return Constrained(policy=policy, constraints=constraints, arms=arms, effort=effort)
+
+
+def first_choice(policy: Policy, problem: Problem, state: State, rng: Rng) -> Choice:
+    """A choice of learners before they have learned anything: all that follow have the same form."""
+    if problem.context:
+        state = policy.observe(state, np.zeros((*rng.keys.shape[:-1], problem.context)))
+    return policy.select(state, rng.at(Purpose.CHOICE, 1))

@@ -45,8 +45,9 @@ class Beside:
             x = self.singles[k].choose(**given, context=None if context is None else context[row])
             np.testing.assert_array_equal(chosen[row], x)
 
-    def play(self, who: np.ndarray, instead: bool, dosed: bool) -> None:
-        shape, context = (len(who), self.problem.n_arms), self.new_context(who)
+    def play(self, who: np.ndarray, instead: bool, dosed: bool, told: bool = False) -> None:
+        """told: whether the context was given with the choice."""
+        shape, context = (len(who), self.problem.n_arms), None if told else self.new_context(who)
         x = self.draws.uniform(size=shape) < 0.5 if instead else None
         dose = self.draws.uniform(0.5, 2.0, size=shape) if dosed else None
         numbers = self.herd.play(who, x, context=context, dose=dose)
@@ -100,9 +101,10 @@ class Beside:
             self.choose(self.some(), available=bool(self.draws.integers(2)))
         elif kind <= 3:
             who = self.some()
-            if self.draws.integers(2):
+            told = bool(self.draws.integers(2))
+            if told:
                 self.choose(who, available=False)
-            self.play(who, bool(kind == 3), doses and bool(self.draws.integers(2)))
+            self.play(who, bool(kind == 3), doses and bool(self.draws.integers(2)), told)
         elif kind <= 6:
             self.report(self.some_pending(), parts=bool(self.draws.integers(2)))
         else:

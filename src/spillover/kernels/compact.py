@@ -47,7 +47,7 @@ def compact_choice(reals, whole, plan, key, x):
 
 
 @gufunc(
-    (float64[::1], int64[::1], boolean[::1], int64[:]),
+    (float64[::1], int64[::1], boolean[:], int64[:]),
     "(f),(i),(n)->()",
     writes=("reals", "whole"),
 )
@@ -64,7 +64,7 @@ def compact_play(reals, whole, x, now):
 
 
 @gufunc(
-    (float64[::1], int64[::1], boolean[::1], float64[::1], float64[::1], int64, int64[:]),
+    (float64[::1], int64[::1], boolean[:], float64[:], float64[:], int64, int64[:]),
     "(f),(i),(n),(n),(n),()->()",
     writes=("reals", "whole"),
 )
