@@ -31,6 +31,8 @@ BENCHMARKS = {
     "study": study.main,
     "oracle": oracle.main,
     "engines": engines.main,
+    "large-cluster": engines.large,
+    "client-memory": engines.memory,
 }
 WITH_OPTIONS = {"beyond": beyond.main, "real": real.main}
 

@@ -73,11 +73,7 @@ class Cost(NamedTuple):
 
 
 def cost(engine: str, address: str | None = None) -> Cost:
-    """What a cell costs; the cheapest of three runs, as other processes only add to it."""
-    return min((cost_once(engine, address) for _ in range(3)), key=sum)
-
-
-def cost_once(engine: str, address: str | None) -> Cost:
+    """What a cell costs, in one run: other processes add to all parts alike."""
     jobs = None if address else 1  # a cluster has one worker
     with tempfile.TemporaryDirectory() as folder, patch("spillover.experiments.run.compute_group", watched_group):
         found = run_experiment(small_cells(CELLS), folder, engine=engine, jobs=jobs, address=address, progress=False)
@@ -224,15 +220,24 @@ def dask_dispatch(calls: int = 1000) -> float:
 def main() -> None:
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     print_costs(all_costs())
+
+
+def large() -> None:
+    """What limits a large run, and the arithmetic for it."""
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     client = client_costs()
     print(
         f"the process that starts a run, ms a cell: entering {client.entering:.2f}, "
         f"resuming {client.resuming:.2f}, writing {client.writing:.2f}"
     )
+    print_large(client, dask_dispatch())
+
+
+def memory() -> None:
+    """The memory of the process that starts a run."""
     for way in ("written by workers", "sent back"):
         few, many = peaks(10_000, way)
-        print(f"its memory at most, results {way}: {few:.0f} MB with 100 cells, {many:.0f} MB with 10,000")
-    print_large(client, dask_dispatch())
+        print(f"MB at most, results {way}: {few:.0f} with 100 cells, {many:.0f} with 10,000")
 
 
 if __name__ == "__main__":

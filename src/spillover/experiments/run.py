@@ -149,9 +149,7 @@ def wait_for_files(store: CellStore, names: list[str]) -> None:
     for name in names:
         while not store.has(name):
             if monotonic() > deadline:
-                raise FileNotFoundError(
-                    errno.ENOENT, "was written by a worker, but is not there", str(store.path(name))
-                )
+                raise FileNotFoundError(errno.ENOENT, "a worker wrote it, but it is not there", str(store.path(name)))
             sleep(SECONDS_BETWEEN_LOOKS)
 
 

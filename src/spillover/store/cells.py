@@ -83,7 +83,7 @@ class CellStore:
         """Remove incomplete files and claims of killed processes; a process that is still writing holds its claim."""
         for path in self.cells.glob(".*.npz.*"):
             cell = path.name.split(".")[1]
-            if self.claim(cell):
+            if self.claim(cell) and cell in self.held:  # without locks nobody knows who is writing
                 path.unlink(missing_ok=True)
                 self.release(cell)
         for path in self.claims.glob("*"):
@@ -156,12 +156,13 @@ class CellStore:
         name = f"{SESSION}{secrets.token_hex(8)}"
         while not self.claim(name):  # another run may be looking whether its owner is alive
             sleep(0.01)
+        (self.claims / name).touch()  # where there are no locks it is not there yet
         try:
             yield name
         finally:
             for claimed in list(self.held):
                 self.release(claimed)
-            (self.claims / name).unlink(missing_ok=True)  # where there are no locks it is not held
+            (self.claims / name).unlink(missing_ok=True)  # and not held
             self.sweep()
 
 
