@@ -10,7 +10,7 @@ import spillover as sp
 from spillover.rng import Purpose
 
 
-@njit
+@njit  # type: ignore[untyped-decorator]
 def spread(start: Any, effect: Any, weight: Any, y: Any) -> None:
     """y_i = z_i + sum of A[i, j] y_j in place, from z: causes come after their effects."""
     for j in range(len(y) - 1, -1, -1):
@@ -19,7 +19,7 @@ def spread(start: Any, effect: Any, weight: Any, y: Any) -> None:
                 y[effect[edge]] += weight[edge] * y[j]
 
 
-@njit
+@njit  # type: ignore[untyped-decorator]
 def total_effects(start: Any, effect: Any, weight: Any, total: Any) -> None:
     """w_j = 1 + sum of A[i, j] w_i."""
     for j in range(len(total)):

@@ -66,3 +66,20 @@ def test_one_learner_chooses_as_its_row_of_a_batch():
     together = top_arms(scores, 3, sp.Rng(9, np.arange(5)))
     for k in range(5):
         np.testing.assert_array_equal(together[k], top_arms(scores[k], 3, sp.Rng(9, k)))
+
+
+@pytest.mark.parametrize("budget", [16, 17, 40, 100, 300])
+@pytest.mark.parametrize("kind", ["random", "rising", "ties", "tiny", "infinite", "negative"])
+def test_the_best_of_many_are_those_of_a_sort(kind, budget):
+    drawn = np.random.default_rng(budget).standard_normal(300)
+    scores = {
+        "random": np.abs(drawn),
+        "rising": np.sort(np.abs(drawn)),
+        "ties": np.round(np.abs(drawn)),
+        "tiny": np.abs(drawn) * 1e-310,
+        "infinite": np.where(drawn > 0.5, np.inf, np.abs(drawn)),
+        "negative": drawn - 1.0,
+    }[kind]
+    x = top_arms(scores, budget, sp.Rng(1))
+    best = np.sort(scores)[::-1][:budget]
+    np.testing.assert_array_equal(np.sort(scores[x])[::-1], best[best > 0])

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import spillover as sp
-from spillover.policies.initialisation import initialisation
+from spillover.policies.initialisation import follow_plan, initialisation, start_plan, starting, sweep
 from tests.reference.ndcsem_reference import initialisation_faults
 from tests.support import sparse
 
@@ -71,3 +71,35 @@ def test_rewards_without_an_atom_at_zero_identify_the_graph():
     run = sp.simulate(sp.NDCSEM(graph=sparse(0.0)), environment, 0, replications=200, record=[6])
     assert np.median(run.graph_error) < 1e-16
     assert (run.graph_error < 1e-6).mean() > 0.9
+
+
+@pytest.mark.parametrize(("n", "budget"), [(1, 1), (7, 3), (600, 50), (601, 600)])
+def test_a_sweep_plays_every_arm_once_in_as_few_rounds_as_possible(n, budget):
+    plan, rounds = sweep(n, budget, sp.Rng(3, np.arange(4)), (4,)), -(-n // budget)
+    decisions = np.array([follow_plan(plan, np.full(4, t), np.zeros((4, n), bool)) for t in range(rounds)])
+    assert (decisions.sum(axis=0) == 1).all()
+    assert (decisions.sum(axis=-1) <= budget).all()
+    assert [bool(starting(plan, np.full(4, t)).all()) for t in (rounds - 1, rounds)] == [True, False]
+    free = np.ones((4, n), bool)
+    np.testing.assert_array_equal(follow_plan(plan, np.full(4, rounds), free), free)
+
+
+def test_learners_of_a_batch_sweep_in_different_orders_and_may_be_in_different_rounds():
+    plan = sweep(6, 2, sp.Rng(3, np.arange(3)), (3,))
+    assert len(np.unique(plan, axis=0)) == 3
+    decisions = follow_plan(plan, np.array([0, 2, 3]), np.zeros((3, 6), bool))
+    np.testing.assert_array_equal(decisions, [plan[0] == 0, plan[1] == 2, np.zeros(6, bool)])
+
+
+def test_many_arms_start_with_a_sweep():
+    assert start_plan("auto", 500, 5, sp.Rng(0)).shape == (500, 500)
+    assert start_plan("auto", 501, 5, sp.Rng(0)).shape == (501,)
+    np.testing.assert_array_equal(start_plan("paper", 501, 5, sp.Rng(0)), initialisation(501, 5, sp.Rng(0)))
+    policy = sp.NDCSEM(start="sweep")
+    state = policy.init(sp.Problem(6, 2), sp.Rng(0))
+    assert bool(policy.explain(state, sp.Rng(0)).planned)
+    for _ in range(3):
+        state = policy.played(state, policy.select(state, sp.Rng(0)).x)
+    assert not policy.explain(state, sp.Rng(0)).planned
+    with pytest.raises(ValueError, match="start = 'fast': must be one of auto, paper, sweep"):
+        sp.NDCSEM(start="fast")

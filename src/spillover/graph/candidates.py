@@ -20,7 +20,7 @@ from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, I
 FAINTEST = 1e-6  # y of an active arm is above this; as all of these in units of the largest reward
 LEAST_MISS = 0.02  # what a row cannot explain is worth a search above this
 PASSES = 12  # candidates that a row may get in a round
-SEARCHED = 512  # rows in a pass, so that a round's cost is bounded
+SEARCHED = 100_000  # outcomes of single arms that a round's search goes through, so that its cost is bounded
 ACTIVE = 16  # active arms of an outcome that are kept, for each arm that may be played; fewer than LEAST_ACTIVE never
 LEAST_ACTIVE = 256
 KEPT = 256  # active arms of past outcomes that are kept, for each arm
@@ -169,13 +169,14 @@ class CandidateGraph(GraphLearner):
         g = graph
         rows = (g.cause, g.edge, g.gram, g.residual, g.pressure, g.weights, g.touched, g.penalty, g.clock)
         kernels.solve_candidates(*rows, g.bound, self.signed)
+        left: Any = SEARCHED
         for _ in range(PASSES):
-            entered = kernels.candidate_screening(
+            entered, left = kernels.candidate_screening(
                 *(g.cause, g.edge, g.gram, g.residual, g.penalty, g.following, g.previous),
                 *(g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at),
                 *(g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border, g.touched),
                 *(g.tried, g.pressure, g.required, g.forbidden, LEAST_MISS * g.unit, g.half),
-                *(g.acyclic, self.signed, SEARCHED),
+                *(g.acyclic, self.signed, left),
             )
             if not entered.any():
                 return graph

@@ -50,10 +50,11 @@ def edge_pairs(name: str, edges: Any, n: int) -> IntArray:
         return np.zeros((0, 2), np.int64)
     from scipy import sparse
 
+    given: Any = edges
     if not sparse.issparse(edges):
         return np.argwhere(edge_mask(name, edges, n)).astype(np.int64)
-    validate.require(edges.shape == (n, n), f"shape of {name}", edges.shape, str((n, n)))
-    given = edges.tocoo()
+    given = given.tocoo()
+    validate.require(given.shape == (n, n), f"shape of {name}", given.shape, str((n, n)))
     kept = validate.decision(name, given.data, given.data.shape)
     return np.unique(np.stack([given.row, given.col], axis=-1)[kept].astype(np.int64), axis=0)
 

@@ -282,24 +282,36 @@ def is_new(forbidden, cause, i, j, n):
         *(int32[:, ::1], int32[:, ::1]),
         *(int32[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1]),
         *(int64[:, ::1], float64[:, ::1], int64[::1], float64[::1], int64[::1], float64[::1], int8[::1]),
-        *(int32[::1], float64[::1], int32[::1], int64[::1], float64, float64, boolean, boolean, int64, int64[:]),
+        *(
+            int32[::1],
+            float64[::1],
+            int32[::1],
+            int64[::1],
+            float64,
+            float64,
+            boolean,
+            boolean,
+            int64,
+            int64[:],
+            int64[:],
+        ),
     ),
     "(n,k),(n,k),(n,k,k),(n,k),(n,k),(n,w),(n,w),(m,c),(m,c),(m,c),(m),(m),(n,l),(n,l),(n),(n),(e),(e),(n),"
-    "(n),(n),(n),(f),(),(),(),(),()->()",
+    "(n),(n),(n),(f),(),(),(),(),()->(),()",
     writes=("cause", "edge", "gram", "residual", "penalty", "following", "previous", "touched", "tried"),
 )
 def candidate_screening(
     cause, edge, gram, residual, penalty, following, previous, heard_arm, heard_y, heard_rest, heard_count, heard_at,
     active_at, active_y, active_count, energy, clock, border, touched, tried, pressure, required, forbidden, least,
-    half, acyclic, signed, budget, entered,
+    half, acyclic, signed, budget, entered, left,
 ):  # fmt: skip
     """Look for causes of what the touched rows cannot explain of the last outcome; only rows that found some stay so.
 
     The arm that violates the optimality conditions of the row's lasso most becomes a candidate, if there is one, so
     that repeated calls lead to the minimiser over all arms. It is looked for among the arms that were active with i, in
     the last outcomes in which i was, and has to pass in its own last outcomes. It takes the slot of a candidate without
-    an edge, or drives the weakest one out. At most `budget` rows are searched in a call; the next call goes on
-    elsewhere.
+    an edge, or drives the weakest one out. The search ends when it has gone through `budget` outcomes of single arms;
+    that of the next outcome begins with other rows.
     """
     entered[0] = 0
     (n, k), recent = cause.shape, active_at.shape[1]
@@ -317,7 +329,7 @@ def candidate_screening(
             continue
         changed = touched[i] == CHANGED
         touched[i] = 0
-        if budget == 0 or size == 0:
+        if budget <= 0 or size == 0:
             continue
         error = missed(heard_arm[now], heard_y[now], heard_rest[now], size, i, cause[i], edge[i])
         if not changed and abs(error) <= worth:
@@ -326,7 +338,6 @@ def candidate_screening(
         if (clock[0] + i) % (tried[i] // PATIENCE + 1) != 0:
             continue
         tried[i] = min(tried[i] + 1, LONGEST_WAIT)
-        budget -= 1
         oldest = clock[0] if active_count[i] > recent else 0
         for v in range(min(active_count[i], recent)):
             oldest = min(oldest, active_at[i, v])
@@ -346,6 +357,7 @@ def candidate_screening(
                     found[count], listed[j] = j, True
                     count += 1
                 fit[j] += error * heard_y[at, p]
+            budget -= heard_count[at]
         best, best_score = -1, 0.0
         for q in range(count):
             j = found[q]
@@ -360,6 +372,7 @@ def candidate_screening(
             if slack * slack <= best_score * own or not is_new(forbidden, cause[i], i, j, n):
                 continue
             whole, own = 0.0, 0.0
+            budget -= k * recent
             for v in range(min(active_count[j], recent)):
                 at = active_at[j, v] % heard_at.shape[0]
                 if heard_at[at] == active_at[j, v]:
@@ -394,3 +407,4 @@ def candidate_screening(
             continue
         touched[i] = 1
         entered[0] += 1
+    left[0] = budget
