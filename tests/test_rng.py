@@ -159,3 +159,21 @@ def test_a_bad_seed_is_named(seed):
 def test_a_bad_replication_is_named(replication):
     with pytest.raises(ValueError, match=r"replication = .*: must be whole numbers from 0 on"):
         Rng(0, replication)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 10])
+def test_bernoulli_draws_are_uniform_ones_below_the_mean(n):
+    mean = np.linspace(0.0, 1.0, n)
+    ones, draws = Rng(5, np.arange(40)).bernoulli(mean), Rng(5, np.arange(40)).uniform(n)
+    np.testing.assert_array_equal(ones, draws < mean)
+    assert ones.dtype == np.float64
+
+
+def test_many_rounds_at_once_are_the_streams_of_each():
+    rng, rounds = Rng(6, np.arange(6).reshape(2, 3)), np.array([1, 2, 9, 4])
+    together = rng.over(Purpose.DELAY, rounds)
+    first, second = together.uniform(5), together.normal(2)
+    for k, t in enumerate(rounds.tolist()):
+        alone = rng.at(Purpose.DELAY, t)
+        np.testing.assert_array_equal(first[..., k, :], alone.uniform(5))
+        np.testing.assert_array_equal(second[..., k, :], alone.normal(2))

@@ -35,7 +35,8 @@ class Part(NamedTuple):
 
 def fuses(world: World, policy: Policy, delay: Delay) -> TypeGuard[ForeseeableWorld]:
     """Whether rounds can be played by the compiled form of the policy."""
-    return policy.fuses and isinstance(world, ForeseeableWorld) and not delay.depends_on_rewards
+    partial = delay.per_arm and policy.accepts_missing
+    return policy.fuses and isinstance(world, ForeseeableWorld) and not (delay.depends_on_rewards or partial)
 
 
 def rounds_at_once(n_arms: int, batch: Batch, graphs: float) -> int:

@@ -1,5 +1,6 @@
 """NDC-SEM against its slow twin, in every way that feedback can arrive."""
 
+import math
 from itertools import combinations
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import spillover as sp
+from spillover import kernels
 from tests.properties import examples
 from tests.reference import graph_reference
 from tests.reference.ndcsem_reference import SlowNDCSEM, choose, initialisation_faults
@@ -406,3 +408,11 @@ def test_any_number_of_arms(n):
         assert np.isfinite(run.regret).all()
         if budget == n:
             assert np.isfinite(run.payoff).all()
+
+
+def test_tables_of_powers_hold_what_a_round_would_compute():
+    powers, growths = kernels.discount_tables(np.array([0.5, 0.985]), np.empty(1500))
+    for row, discount in enumerate((0.5, 0.985)):
+        log_discount = math.log(discount)
+        assert powers[row].tolist() == [math.exp(lag * log_discount) for lag in range(1500)]
+        assert growths[row].tolist() == [math.exp(min(-0.5 * lag * log_discount, 700.0)) for lag in range(1500)]
