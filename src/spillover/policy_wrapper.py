@@ -12,7 +12,8 @@ class PolicyWrapper(Policy):
     """Delegates the methods and traits of the contract to `inner`; subclasses override some of them.
 
     `explain_choice` is the contract's own, so that it shows what the wrapper selects. `grids` are empty: a wrapper with
-    a field for the policy lists them under the field's name, as `Constrained` does.
+    a field for the policy lists them under the field's name, as `Constrained` does. `play_stretch` and `compact` are
+    not delegated either: rounds are played by the wrapper's own functions (`fuses` is False).
     """
 
     @property

@@ -235,7 +235,7 @@ def test_a_learner_itself_may_be_given():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"graph": "dense"}, "graph = 'dense': must be one of sparse, self-tuned, payoff, instrument, adaptive, none"),
+        ({"graph": "deep"}, "graph = 'deep': must be one of sparse, self-tuned, payoff, instrument, adaptive, none"),
         ({"graph": None}, "graph = None: must be one of"),
         ({"graph": SparseGraph}, "graph = .*: must be one of"),
     ],

@@ -200,7 +200,7 @@ def test_told_the_graph_it_needs_no_overall_range():
         (feedback([1, 0], [np.inf, 0]), r"y = \[inf  ?0\.\], with x = \[1 0\]: must be finite"),
         (
             feedback([1, 0], [1, 1], z=[-1, 0]),
-            r"z = \[-1\.  0\.\], .*: must be inside the problem's reward_range \[0, 1\]",
+            r"z = \[-1\. +0\.\], .*: must be inside the problem's reward_range \[0, 1\]",
         ),
         (feedback([1, 0], [1, 1], z=[0, 1]), r"z = \[0\. 1\.\], .*: must be 0 for every arm that was not played"),
     ],

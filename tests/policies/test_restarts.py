@@ -464,7 +464,7 @@ def test_errors_name_the_argument(kind, settings, message):
             feedback([1, 0], [1.5, 0], [1, 1]),
             r"z = \[1\.5 0\. \], .*: must be inside the problem's reward_range \[0, 1\]",
         ),
-        (feedback([1, 0], [0, 0.5], [1, 1]), r"z = \[0\.  0\.5\], .*: must be 0 for every arm that was not played"),
+        (feedback([1, 0], [0, 0.5], [1, 1]), r"z = \[0\. +0\.5\], .*: must be 0 for every arm that was not played"),
         (feedback([1, 0], [0.5, 0], [1, 1], age=3), "age = 3: must be from 0 to 0, as 1 rounds were played"),
     ],
 )

@@ -254,8 +254,8 @@ def test_a_row_without_feedback_may_have_any_age():
 
 
 def test_errors_name_what_is_wrong():
-    with pytest.raises(ValueError, match="graph = 'dense': must be one of sparse, self-tuned"):
-        sp.SwitchingSEM(graph="dense")
+    with pytest.raises(ValueError, match="graph = 'deep': must be one of sparse, self-tuned"):
+        sp.SwitchingSEM(graph="deep")
     with pytest.raises(ValueError, match="sparsity = -1"):
         sp.SwitchingSEM(graph=sparse(-1))
     with pytest.raises(ValueError, match="signed = 2: must be True or False"):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.graph.candidates import CandidateGraph
 from spillover.graph.change_detection import (
     ChangeEvidence,
     empty_change_evidence,
@@ -26,11 +27,11 @@ from spillover.graph.doubts import (
     raise_doubts,
     z_misleads,
 )
-from spillover.graph.edges import ROW_BOUND
+from spillover.graph.edges import ROW_BOUND, SPARSITY
 from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, predicted_payoff, update_evidence
 from spillover.graph.instrument import InstrumentGraph, InstrumentState, add_information, information_in
 from spillover.graph.k_class import KClassGraph, KClassState, clear_baseline
-from spillover.graph.learner import GraphErrors, GraphLearner
+from spillover.graph.learner import MANY_ARMS, GraphErrors, GraphLearner
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.regression import summed
 from spillover.graph.sparse import SparseGraph
@@ -119,7 +120,7 @@ class AdaptiveGraph(GraphLearner):
     True
     """
 
-    sparsity: Any = 1e-3
+    sparsity: Any = SPARSITY
     row_bound: float = ROW_BOUND
     required: Any = None
     forbidden: Any = None
@@ -130,6 +131,21 @@ class AdaptiveGraph(GraphLearner):
     judges = True
     fits_baseline = True
     grids = ("sparsity",)
+
+    def for_problem(self, problem: Problem) -> GraphLearner:
+        """Itself, or candidate edges alone if there are many arms: comparisons take time with n cubed.
+
+        A baseline needs the k-class estimate, so with one nothing is left out.
+        """
+        if problem.n_arms <= MANY_ARMS or problem.baseline:
+            return self
+        return CandidateGraph(
+            sparsity=SPARSITY if self.sparsity == "auto" else self.sparsity,
+            row_bound=self.row_bound,
+            required=self.required,
+            forbidden=self.forbidden,
+            signed=self.signed,
+        )
 
     def __post_init__(self) -> None:
         _ = self.sparse, self.instrument  # validates the parameters

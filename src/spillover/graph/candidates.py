@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillover import kernels, validate
-from spillover.graph.edges import ROW_BOUND, check_lasso, edge_pairs, required_pairs
+from spillover.graph.edges import ROW_BOUND, SPARSITY, check_lasso, edge_pairs, required_pairs
 from spillover.graph.learner import MANY_ARMS, GraphLearner, largest_reward
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Problem, Within
 
@@ -92,7 +92,7 @@ class CandidateGraph(GraphLearner):
     array([1. , 1.5])
     """
 
-    sparsity: Any = 1e-3
+    sparsity: Any = SPARSITY
     row_bound: float = ROW_BOUND
     required: Any = None
     forbidden: Any = None

@@ -8,6 +8,7 @@ from spillover import validate
 from spillover.types import BoolArray, IntArray, Problem
 
 ROW_BOUND = 0.95
+SPARSITY = 1e-3  # of the graph problem, unless it is given
 
 
 def check_lasso(sparsity: Any, row_bound: Any, signed: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from spillover import kernels
 from spillover.graph.candidates import CandidateGraph
-from spillover.graph.edges import ROW_BOUND, check_lasso, edge_mask, impossible_edges
+from spillover.graph.edges import ROW_BOUND, SPARSITY, check_lasso, edge_mask, impossible_edges
 from spillover.graph.learner import MANY_ARMS, GraphLearner, GraphParts, largest_reward
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
@@ -45,7 +45,7 @@ class SparseGraph(GraphLearner):
     signed: edges may be negative; absolute values are penalised and bounded.
     """
 
-    sparsity: Any = 1e-3
+    sparsity: Any = SPARSITY
     row_bound: float = ROW_BOUND
     required: Any = None
     forbidden: Any = None

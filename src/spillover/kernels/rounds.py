@@ -87,15 +87,15 @@ def weigh(weights, index):
 
 @gufunc(
     (*BONUS_SIGNATURE, float64[:], boolean[:, :], uint64[:], uint64, uint64, uint64, boolean[:]),
-    f"{BONUS_LAYOUT},(n),(n,n),(k),(),(),()->(n)",
+    f"{BONUS_LAYOUT},(n),(p,n),(k),(),(),()->(n)",
 )
 def choose_by_means(
     sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, discount, width, unit, rules,
     weights, plan, key, call, at_round, purpose, x,
 ):  # fmt: skip
-    """The decision: in the first n rounds that of the plan, then the arms with the highest weights times index."""
+    """The decision: in the first rounds that of the plan, then the arms with the highest weights times index."""
     n = x.shape[0]
-    if now < n:
+    if now < plan.shape[0]:
         for i in range(n):
             x[i] = plan[now, i]
         return

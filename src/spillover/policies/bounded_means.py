@@ -13,6 +13,7 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.policies.compact import MOST_ARMS, CompactMeans
 from spillover.policies.graph_policy import MeansOnGraph, MeansState, advance_round
+from spillover.policies.initialisation import follow_plan, is_sweep
 from spillover.policies.pending import count_pulls, empty_pulls, in_flight
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
@@ -80,9 +81,11 @@ class BoundedMeans(MeansOnGraph):
         return np.asarray(kernels.means_index(*self.for_kernels(state)))
 
     def select(self, state: MeansState, rng: Rng) -> Choice:
-        graph = state.graph
-        x = kernels.choose_by_means(*self.for_kernels(state), graph.weights, state.plan, *rng.address())
-        return Choice(np.asarray(x), memo=self.graph.remember(graph))
+        graph, plan = state.graph, state.plan
+        sweeps = is_sweep(plan, state.rounds)
+        rows = np.zeros((0, graph.weights.shape[-1]), np.bool_) if sweeps else plan
+        x = np.asarray(kernels.choose_by_means(*self.for_kernels(state), graph.weights, rows, *rng.address()))
+        return Choice(follow_plan(plan, state.rounds, x) if sweeps else x, memo=self.graph.remember(graph))
 
     def played(self, state: MeansState, x: BoolArray) -> MeansState:
         state = advance_round(state, x, self.discount)
@@ -116,6 +119,8 @@ class BoundedMeans(MeansOnGraph):
         return super().catch_up(state, rounds, first, rng)._replace(pulls=pulls)
 
     def play_stretch(self, state: MeansState, stretch: Stretch, rng: Rng) -> MeansState | None:
+        if is_sweep(state.plan, state.rounds):
+            return None
         parts, course = self.graph.parts(state.graph), stretch.course
         shape = course.rewards.shape
         clock, fault = kernels.play_rounds(
@@ -140,7 +145,7 @@ class BoundedMeans(MeansOnGraph):
         return state._replace(rounds=state.rounds + shape[-2], clock=np.asarray(clock))
 
     def compact(self, state: MeansState) -> CompactMeans | None:
-        small = state.averages.sums.shape[-1] <= MOST_ARMS
+        small = state.averages.sums.shape[-1] <= MOST_ARMS and not is_sweep(state.plan, state.rounds)
         return CompactMeans(self, state) if self.fuses and small else None
 
     def explain(self, state: MeansState, rng: Rng) -> Explanation:

@@ -264,7 +264,7 @@ class SwitchingSEM(GraphPolicy):
         return bool(self.graph.fits_baseline)
 
     def for_problem(self, problem: Problem) -> Policy:
-        """Itself if z is observed and there is no context; otherwise the policy for what is observed."""
+        """For few arms itself, if z is observed and there is no context; otherwise the policy for what is observed."""
         from spillover.policies.instrumental import InstrumentalSEM  # both derive their filter from this file
         from spillover.policies.payoff_regression import PayoffRegression
 
@@ -272,7 +272,7 @@ class SwitchingSEM(GraphPolicy):
             return PayoffRegression()
         if problem.observes == "overall" or problem.context > 0:
             return InstrumentalSEM(signed=bool(self.graph.signed))
-        return self
+        return super().for_problem(problem)
 
     def deviation(self, state: SwitchingState) -> Array:
         """Standard deviation of each arm's mean, in units of the range."""
