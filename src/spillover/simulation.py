@@ -12,17 +12,16 @@ from spillover.contracts import (
     AnyPolicy,
     Delay,
     Environment,
-    ForeseeableWorld,
     Policy,
     ScoredWorld,
     World,
     as_policy,
     require_context,
     require_explains,
-    score_each,
     suited,
 )
 from spillover.delays import as_delay
+from spillover.foresight import ForeseeableWorld, score_each
 from spillover.hyperparameters import spread_grid
 from spillover.mailbox import FeedbackQueue
 from spillover.metrics import Interval, graph_mse, mean_interval

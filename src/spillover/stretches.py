@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from spillover import kernels
-from spillover.contracts import Delay, ForeseeableWorld, Policy, World
+from spillover.contracts import Delay, Policy, World
+from spillover.foresight import ForeseeableWorld
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Course, Flight, IntArray, Outcome, Problem, State, Stretch
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from spillover.constraints import check_constraints
-from spillover.contracts import ForeseeableWorld, ScoredWorld, require_contextual, score_each
+from spillover.contracts import ScoredWorld, require_contextual
+from spillover.foresight import ForeseeableWorld, score_each
 from spillover.rng import Rng
 from spillover.set_search import best_set, check_feasible
 from spillover.types import Array, Batch, BoolArray, Course, IntArray, Outcome, Problem, Scored

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
-from spillover.contracts import score_each
 from spillover.environments.surroundings import LARGEST_CAUSE, Surroundings, for_rounds
+from spillover.foresight import score_each
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, BoolArray, Course, IntArray, Outcome, Problem, Scored
 

@@ -109,6 +109,30 @@ def choose_by_means(
     take_top(scores, budget, key, call, at_round, purpose, best, x)
 
 
+@gufunc(
+    (
+        *(float64[::1], float64[::1], int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1]),
+        *(boolean[:], float64[::1], float64[::1], int64, boolean, int64, float64[:], float64, int64[:], int64[:]),
+    ),
+    "(n),(n),(n),(n,n),(n,n),(n,n),(n),(n),(n),(),(),(),(r),(),(f)->()",
+    writes=("sums", "counts", "stamps", "gram", "residual"),
+)
+def learn_by_means(
+    sums, counts, stamps, gram, residual, adjacency, x, z, y, age, arrived, now, reward_range, discount, rules, fault
+):  # fmt: skip
+    """Learn an outcome, without solving for the graph; if something is wrong with it, `fault` says so, and no more."""
+    fault[0] = 0
+    if not arrived:
+        return
+    fault[0] = fault_of(x, z, y, reward_range, age, now)
+    if fault[0] == 0:
+        played_at = now if rules[FROM_ARRIVAL] else now - age
+        add_rewards(sums, counts, stamps, x, z, played_at, math.log(discount), sums[:0])
+        if rules[GRAPH] != NO_GRAPH:
+            for i in range(y.shape[0]):
+                absorb_row(gram, residual, adjacency, z, y, 1.0, i, 0)
+
+
 @njit(inline="always")
 def post(t, late, horizon, first, last, following):
     """Enter round t into the list of the round in which its outcome arrives, if that is within the horizon.

@@ -56,7 +56,7 @@ class AblatedNDCSEM(NDCSEM):
         return state._replace(plan=draws < problem.budget)
 
     def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
-        if self.delay_aware:
+        if self.delay_aware or self.fuses:
             return super().learn(state, feedback, rng)
         feedback = validate.feedback(feedback, state.averages.sums.shape, state.reward_range, state.rounds)
         learn(state.averages, feedback.x, feedback.z, state.rounds, self.discount, feedback.arrived)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels
+from spillover import kernels, validate
 from spillover.policies.compact import MOST_ARMS, CompactMeans
 from spillover.policies.graph_policy import MeansOnGraph, MeansState, advance_round
 from spillover.policies.pending import count_pulls, empty_pulls, in_flight
@@ -40,7 +40,7 @@ class BoundedMeans(MeansOnGraph):
         super().__init_subclass__()
         if INDEX & cls.__dict__.keys() and "select" not in cls.__dict__:
             cls.select = MeansOnGraph.select  # type: ignore[method-assign]
-        if INDEX & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
+        if (INDEX | {"absorb"}) & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
             cls.fuses = False  # type: ignore[method-assign, assignment]
 
     @property
@@ -90,6 +90,22 @@ class BoundedMeans(MeansOnGraph):
             return state
         pulls = count_pulls(state.pulls, np.asarray(x, np.bool_), state.rounds, self.discount)
         return state._replace(pulls=pulls)
+
+    def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
+        if not self.fuses:
+            return super().learn(state, feedback, rng)
+        shape, ranges, now = state.averages.sums.shape, state.reward_range, state.rounds
+        if len(shape) > 1 or not validate.is_canonical(feedback, shape):
+            # a batch is checked first, so that an error leaves all of it as it was
+            feedback = validate.feedback(feedback, shape, ranges, now)
+        x, z, y, age, arrived = feedback[:5]
+        parts, outcome = self.graph.parts(state.graph), (x, np.ascontiguousarray(z), np.ascontiguousarray(y))
+        faults = kernels.learn_by_means(
+            *state.averages, *parts[1:4], *outcome, age, arrived, now, ranges, self.discount, self.rules
+        )
+        if faults.any():
+            validate.feedback(feedback, shape, ranges, now)
+        return state
 
     def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:
         if not self.bonus.pending or len(rounds.x) == 1:

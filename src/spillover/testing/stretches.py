@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from spillover import kernels
-from spillover.contracts import Delay, ForeseeableWorld, score_each
+from spillover.contracts import Delay
 from spillover.delays import ArmDelays, ConstantDelay, GeometricDelay, UniformDelay
+from spillover.foresight import ForeseeableWorld, score_each
 from spillover.rng import Purpose, Rng
 from spillover.simulation import problem_for, rounds
 from spillover.stretches import fuses, play_stretches
@@ -71,7 +72,7 @@ def check_course(environment: Any, seed: int, draws: int) -> None:
     n, budget, last = world.problem.n_arms, world.problem.budget, world.horizon
     x = random_sets(n, budget, (2, 3, last), [seed, last])
     together, each = world.score_rounds(1, x), score_each(world, 1, x)
-    remedy = "let score_rounds be contracts.score_each"
+    remedy = "let score_rounds be foresight.score_each"
     demand_equal(together._asdict(), each._asdict(), "score_rounds differs from expected, best and matches", remedy)
     remedy = "draw from the rng of each round as play does, or return None"
     for first, end in pairwise([1, *world.graph_changes, last + 1]):

@@ -1,0 +1,35 @@
+"""Worlds that can draw many rounds in advance, and the measures of many rounds."""
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from spillover.contracts import ScoredWorld
+from spillover.rng import Rng
+from spillover.types import BoolArray, Course, Scored
+
+
+@runtime_checkable
+class ForeseeableWorld(ScoredWorld, Protocol):
+    """A world that can draw many rounds in advance, because what they bring does not depend on the decisions."""
+
+    def course(self, first: int, last: int, rng: Rng) -> Course | None:
+        """What rounds first to last, which have the same graph, bring; None if that cannot be told in advance.
+
+        rng: the streams of the world's batch. `play` must give the same outcomes, bit for bit.
+        """
+
+    def score_rounds(self, first: int, x: BoolArray) -> Scored:
+        """Measure the decisions x, (*batch, rounds, n), of rounds first, first + 1, ..., as `score_each` does."""
+
+
+def score_each(world: ScoredWorld, first: int, x: BoolArray) -> Scored:
+    """Measure the decisions x, (*batch, rounds, n), of rounds first, first + 1, ... one after another."""
+    regret, matches, possible = [], [], []
+    for row in range(x.shape[-2]):
+        t, decision = first + row, x[..., row, :]
+        best = world.best(t)
+        regret.append(world.expected(t, best) - world.expected(t, decision))
+        matches.append(world.matches(t, decision))
+        possible.append(best.sum(axis=-1))
+    return Scored(*(np.stack(each, axis=-1) for each in (regret, matches, possible)))
