@@ -8,7 +8,7 @@ import numpy as np
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 # Above this many arms, edges are kept sparsely: by then candidates cost less time and memory than all N^2 edges, and
-# decide as well (`python -m benchmarks scaling`).
+# decide as well (`python -m benchmarks many-arms`).
 MANY_ARMS = 500
 
 
