@@ -46,7 +46,7 @@ def test_sparsity_by_name():
 
 
 def test_graph_by_name():
-    refused(["graph = 'dense'", "must be one of sparse, self-tuned"], sp.NDCSEM, graph="dense")
+    refused(["graph = 'thick'", "must be one of sparse, self-tuned"], sp.NDCSEM, graph="thick")
     refused(["graph = <class", "must be one of sparse"], sp.NDCSEM, graph=SparseGraph)
 
 

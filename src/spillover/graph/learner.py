@@ -10,7 +10,7 @@ from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 LEARNING = {"absorb", "absorb_expected", "solve", "remember", "judge"}  # what the compiled form stands for
 
 # Above this many arms, edges are kept sparsely: by then candidates cost less time and memory than all N^2 edges, and
-# decide as well (`python -m benchmarks scaling`).
+# decide as well (`python -m benchmarks many-arms`).
 MANY_ARMS = 500
 
 
