@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
+from spillover.cli.interrupts import no_interrupt_lost
 from spillover.printable import printable
 from spillover.validate import suggestion
 
@@ -85,7 +86,7 @@ class Group(click.Group):
         atexit.register(gc.freeze)  # the process ends anyway, and a last garbage collection takes 0.15 s
         show_any_text()
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), no_interrupt_lost():
                 warnings.showwarning = show_warning
                 code = super().main(given, prog_name, **extra | {"standalone_mode": False})
         except Stopped as stop:
