@@ -61,6 +61,9 @@ def match_columns(header: Sequence[str], renamed: Mapping[str, str], problems: P
         found = [k for k, cell in enumerate(folded) if cell == name.casefold()] if name != NONE else []
         if len(found) > 1:
             problems.add_text(f"columns {name}", f"column {name!r} appears {len(found)} times: must appear once")
+        elif found and found[0] in places.values():
+            first = next(other for other, place in places.items() if place == found[0])
+            problems.add_text(f"columns {name}", f"column {name!r} is {first} and {meaning}: must be one of them")
         elif found:
             places[meaning] = found[0]
         elif meaning in NEEDED or (meaning in renamed and name != NONE):
