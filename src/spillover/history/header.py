@@ -48,7 +48,11 @@ def separator_of(line: str, wanted: Sequence[str], rows: Sequence[str] = ()) -> 
 
 
 def cells_of(line: str, separator: str) -> list[str]:
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=separator), [])]
+    try:
+        cells = next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # a cell of more than 128 KiB: a separator that the line does not have, or a quote without an end
+        cells = line.split(separator)
+    return [cell.strip() for cell in cells]
 
 
 def match_columns(header: Sequence[str], renamed: Mapping[str, str], problems: Problems) -> Columns | None:
