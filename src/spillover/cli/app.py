@@ -84,6 +84,7 @@ class Group(click.Group):
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
         given = list(sys.argv[1:] if args is None else args)
         atexit.register(gc.freeze)  # the process ends anyway, and a last garbage collection takes 0.15 s
+        open_missing_streams()
         show_any_text()
         try:
             with warnings.catch_warnings(), no_interrupt_lost():
@@ -98,6 +99,16 @@ class Group(click.Group):
         except Exception as error:
             code = report_failure(error, "--traceback" in given)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def open_missing_streams() -> None:
+    """Whoever starts the command may have closed its standard streams: nothing comes in, or is shown to nobody."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")
 
 
 def show_any_text() -> None:

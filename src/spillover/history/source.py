@@ -181,7 +181,9 @@ def header_lines(path: Path, start: bytes) -> list[str]:
     for number, raw in enumerate(lines, 1):
         if number == len(lines) and len(start) >= LONGEST_HEADER:  # more of it may follow
             longest = f"{LONGEST_HEADER:,} bytes"
-            raise ValueError(f"{path}:{number}: column names in a line of more than {longest}: must be fewer or shorter")
+            raise ValueError(
+                f"{path}:{number}: column names in a line of more than {longest}: must be fewer or shorter"
+            )
         try:
             line = raw.decode()
         except UnicodeDecodeError:
