@@ -135,9 +135,7 @@ def test_names_of_columns_without_end(tmp_path) -> None:
     """Only the beginning of such a line is read."""
     path = tmp_path / "h.csv"
     path.write_text("é" * (1 << 19) + "\n1\n")
-    with pytest.raises(
-        ValueError, match=r"h.csv:1: column names in a line of more than 1,048,576 bytes: must be fewer"
-    ):
+    with pytest.raises(ValueError, match=r"h.csv:1: column names of more than 1,048,576 bytes: must be fewer"):
         read_history(path)
 
 

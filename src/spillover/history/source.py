@@ -180,10 +180,7 @@ def header_lines(path: Path, start: bytes) -> list[str]:
     lines, found = re.split(rb"\r\n|\n|\r", start.removeprefix(b"\xef\xbb\xbf")), list[str]()
     for number, raw in enumerate(lines, 1):
         if number == len(lines) and len(start) >= LONGEST_HEADER:  # more of it may follow
-            longest = f"{LONGEST_HEADER:,} bytes"
-            raise ValueError(
-                f"{path}:{number}: column names in a line of more than {longest}: must be fewer or shorter"
-            )
+            raise ValueError(f"{path}:{number}: column names of more than {LONGEST_HEADER:,} bytes: must be fewer")
         try:
             line = raw.decode()
         except UnicodeDecodeError:
