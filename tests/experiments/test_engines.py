@@ -1,5 +1,6 @@
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -84,6 +85,17 @@ def test_nobody_else_can_reach_a_local_dask_cluster():
         for page in ("status", "json/counts.json", "api/v1/retire_workers"):
             with pytest.raises(HTTPError, match="404"):
                 urlopen(f"http://127.0.0.1:{port}/{page}")
+
+
+def end_this_process(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals: POSIX")
+def test_a_worker_process_that_dies_is_said_in_a_line():
+    said = r"a worker process died \(SIGKILL\(-9\)\), perhaps for lack of memory"
+    with pytest.raises(ConnectionError, match=said), start_engine("loky", 1) as pool:
+        list(results(pool, end_this_process, [1]))
 
 
 RELEASED, ENDED = Event(), list[str]()
