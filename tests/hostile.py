@@ -148,6 +148,7 @@ def faults(code: int, stdout: str, stderr: str) -> list[str]:
     """What is wrong with how a command ended: nothing, for an answer or a refusal."""
     found = [] if code in (0, 2) else [f"exit code {code}"]
     found += [f"on stderr: {line!r}" for line in stderr.split("\n")[:-1] if not line.startswith("spillover: ")]
+    found += [f"a warning of a library: {line!r}" for line in stderr.split("\n") if "Warning: " in line]
     found += ["an answer and a refusal"] if code == 2 and stdout else []
     found += ["no reason"] if code == 2 and not stderr else []
     found += [f"{text!r} on the terminal" for text in ACTING.findall((stdout + stderr).replace("\n", ""))]

@@ -4,11 +4,14 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from spillover.files import MACHINE, remove_leftovers, write_atomically
+import spillover as sp
+from spillover.files import MACHINE, read_regular, remove_leftovers, write_atomically
+from spillover.store import CellStore
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes, devices or limits of this kind")
 
@@ -71,6 +74,42 @@ def test_what_is_no_file_is_refused(tmp_path):
             write_atomically(path, b"new")
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+def endless(folder: Path) -> list[Path]:
+    """Files that cannot be read to their end."""
+    os.mkfifo(folder / "endless pipe")
+    (folder / "endless link").symlink_to("/dev/zero")
+    return [folder / "endless pipe", folder / "endless link", Path("/dev/zero")]
+
+
+def test_what_may_never_end_is_not_read(tmp_path):
+    """By the readers of learners, stores and their cells too."""
+    readers: list[Callable[[Path], object]] = [
+        read_regular,
+        lambda path: sp.Learner.load(path, sp.NDCSEM(), sp.Problem(n_arms=3, budget=1)),
+        lambda path: sp.Learners.load(path, sp.NDCSEM(), sp.Problem(n_arms=3, budget=1)),
+    ]
+    for path in endless(tmp_path):
+        for read in readers:
+            with pytest.raises(ValueError, match=r": must be a regular file: others may never end") as caught:
+                read(path)
+            assert str(path) in str(caught.value)
+    os.mkfifo(tmp_path / "store.json")
+    with pytest.raises(ValueError, match=r"store.json: must be a regular file"):
+        CellStore(tmp_path).about()
+    (tmp_path / "cells").mkdir()
+    os.mkfifo(tmp_path / "cells/a.npz")
+    with pytest.raises(ValueError, match=r"a.npz: must be a regular file"):
+        CellStore(tmp_path).read("a")
+
+
+def test_what_has_no_size_is_empty(tmp_path):
+    """What the system makes up while it is read, too, which may have no end."""
+    (tmp_path / "empty").touch()
+    assert read_regular(tmp_path / "empty") == b""
+    (tmp_path / "full").write_bytes(b"content")
+    assert read_regular(tmp_path / "full") == b"content"
 
 
 def a_dead_process() -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spillover.files import remove_leftovers, write_atomically
+from spillover.files import read_regular, remove_leftovers, write_atomically
 from spillover.state import Saved
 
 FORMAT = 1
@@ -65,7 +65,7 @@ class ArrayFile(Saved):
 
 def whole_content(path: str | Path) -> bytes:
     """What follows the first line, if the hash in this line is right."""
-    raw = Path(path).read_bytes()
+    raw = read_regular(path)
     if not raw.startswith(START):
         raise ValueError(f"{path}: must be a file that Learners.save wrote")
     if not raw.startswith(HEAD):

@@ -69,7 +69,7 @@ class GeometricDelay(Delay):
     stationary = True
 
     def __post_init__(self) -> None:
-        validate.number("mean", self.mean, "a finite number >= 0", low=0, high=1e15)
+        validate.number("mean", self.mean, "a number from 0 to 1e15", low=0, high=1e15)
         validate.require(np.ndim(self.mean) == 0, "mean", self.mean, "a single number")
 
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
@@ -229,12 +229,12 @@ class ParetoDelay(Delay):
 
     def __post_init__(self) -> None:
         for name, value in (("scale", self.scale), ("tail", self.tail)):
-            validate.number(name, value, "a finite number > 0", low=0, high=1e15, open_ends=True)
+            validate.number(name, value, "a number above 0, below 1e15", low=0, high=1e15, open_ends=True)
             validate.require(np.ndim(value) == 0, name, value, "a single number")
 
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
         u = np.broadcast_to(rng.uniform(1)[..., 0], batch)
-        late = self.scale * np.expm1(np.minimum(-np.log1p(-u) / self.tail, 500.0))
+        late = self.scale * np.expm1(np.minimum(-np.log1p(-u), 500.0 * self.tail) / self.tail)
         return np.asarray(np.minimum(late, 1e15).astype(np.int64))
 
 

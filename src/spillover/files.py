@@ -1,4 +1,4 @@
-"""Atomic writing of files."""
+"""Atomic writing of files, and reading of those that end."""
 
 import os
 import platform
@@ -59,6 +59,16 @@ def existing(target: Path) -> os.stat_result | None:
     if not stat.S_ISREG(found.st_mode):
         raise ValueError(f"path = {str(target)!r}: must be a regular file, or a new one; not a device, pipe or socket")
     return found
+
+
+def read_regular(path: str | Path) -> bytes:
+    """The content of a file; a ValueError for devices, pipes and sockets, which may never end."""
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        raise ValueError(f"{path}: must be a regular file: others may never end")
+    if not found.st_size:  # what the system makes up while it is read has no size either, and perhaps no end
+        return b""
+    return Path(path).read_bytes()
 
 
 def make_like(handle: int, before: os.stat_result) -> None:

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from spillover.files import remove_leftovers, write_atomically
+from spillover.files import read_regular, remove_leftovers, write_atomically
 from spillover.types import State, Within
 from spillover.validate import shown
 
@@ -116,7 +116,7 @@ def around_difference(one: str, other: str) -> tuple[str, str]:
 
 def read_content(path: str | Path) -> dict[str, Any]:
     """The content of a file, if it has this version's format and has not changed since it was written."""
-    raw = Path(path).read_bytes()
+    raw = read_regular(path)
     try:
         content = json.loads(raw)
     except (ValueError, RecursionError) as error:

@@ -44,6 +44,33 @@ def test_while_the_options_are_read(tmp_path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "spillover: interrupted\n")
 
 
+CLEARED_AWAY = """
+import os, signal, sys, time
+import click
+from spillover.cli import main
+from spillover.cli.app import Command
+
+class Held:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.001)
+
+@main.command(cls=Command)
+def hold():
+    held = Held()
+    del held
+    time.sleep(60)
+
+main(["hold"], prog_name="spillover")
+"""
+
+
+def test_while_an_object_is_cleared_away() -> None:
+    """Python has nowhere to raise it then, shows a traceback, and goes on as if nothing had happened."""
+    done = subprocess.run([sys.executable, "-c", CLEARED_AWAY], capture_output=True, text=True, timeout=HANG)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "spillover: interrupted\n")
+
+
 @pytest.mark.long
 def test_a_process_that_ignores_it_goes_on() -> None:
     done = run("numba", "--version", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))

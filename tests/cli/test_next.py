@@ -454,6 +454,11 @@ def test_a_column_is_used_once(columns, parts, folder) -> None:
     assert line == f"spillover: columns = {columns!r}: must use each column once, but {parts}"
 
 
+@pytest.mark.parametrize(("columns", "both"), [("y=z", "'z' is z and y"), ("chosen=y", "'y' is chosen and y")])
+def test_a_column_does_not_mean_what_another_one_is_taken_for(columns, both, folder) -> None:
+    refused(folder, SMALL, f"h.csv: column {both}: must be one of them", options=("--budget", 1, "--columns", columns))
+
+
 def test_columns_may_be_exchanged(folder) -> None:
     text = changed(HEADER, "round,arm,chosen,y,z")
     options = ("--budget", 1, "--columns", "z=y,y=z")

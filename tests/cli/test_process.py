@@ -51,6 +51,24 @@ def test_a_pipe_that_closes_early_is_no_error(here) -> None:
 
 
 @pytest.mark.parametrize(
+    ("closed", "code", "stdout", "stderr"),
+    [
+        ("<&-", 2, "", "spillover: stdin: is empty: must have"),
+        ("< h.csv >&-", 0, "", ""),
+        ("< h.csv 2>&-", 0, "-: 1 round", ""),
+    ],
+)
+def test_standard_streams_that_are_closed(closed, code, stdout, stderr, here) -> None:
+    (here / "h.csv").write_text("round,arm,chosen,z,y\n1,a,1,0.5,0.5\n1,b,0,,0.1\n")
+    shell = f"{' '.join(command('check', '-'))} {closed}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=HANG)
+    assert done.returncode == code
+    for found, wanted in ((done.stdout, stdout), (done.stderr, stderr)):
+        assert found.startswith(wanted)
+        assert bool(found) == bool(wanted)
+
+
+@pytest.mark.parametrize(
     ("what", "template", "engine"),
     [
         pytest.param("run", STUDY, "serial", marks=pytest.mark.long, id="run-serial"),

@@ -34,6 +34,15 @@ def test_the_real_report_is_written_too(here) -> None:
     assert "A small one" in (here / json.loads(result.stdout)["report"]).read_text()
 
 
+def test_figures_of_worlds_with_any_name(here) -> None:
+    odd = "é" * 99 + "/"
+    text = (here / "my-study.toml").read_text().replace("[worlds.small]", f'[worlds."{odd}"]')
+    (here / "odd.toml").write_text(text.replace("replications = 4", "replications = 2"))
+    assert call("run", "odd.toml", "--engine", "serial").exit_code == 0
+    (figure,) = (here / "results/my-study/figures").glob("regret-%C3%A9*.png")
+    assert len(figure.name) < 170
+
+
 def test_run_as_json_is_what_the_store_holds(here, page) -> None:
     result = call("run", "my-study.toml", "--engine", "serial", "--json", "--replications", 3, "--seed", 9)
     content = json.loads(result.stdout)

@@ -13,6 +13,7 @@ import pytest
 import spillover
 from benchmarks.local_clusters import dask_cluster, environment, stop
 from spillover.experiments import open_results, parse_experiment, run, run_experiment
+from spillover.experiments.dask_pool import DaskPool
 from spillover.experiments.engines import start_engine
 from tests.experiments.small import TEXT, small
 from tests.experiments.test_crash import ENDLESS, written
@@ -149,6 +150,23 @@ def test_a_scheduler_that_is_killed(cluster, begin, tmp_path):
         wait_until(lambda: len(written(STORE)) >= 2, process)
         stop(doomed.scheduler)
         ends_with_one_line(process, "the Dask scheduler at tcp://127.0.0.1:", "run the same command again to resume")
+
+
+class Gone:
+    """A client without a scheduler, and what was asked of it."""
+
+    status = "running"
+
+    def nthreads(self):
+        raise OSError("Timed out trying to connect")
+
+    def result(self):
+        raise ConnectionResetError(104, "Connection reset by peer")
+
+
+def test_a_connection_that_breaks_is_not_blamed_on_the_workers():
+    with pytest.raises(ConnectionError, match=r"the Dask scheduler at tcp://10\.0\.0\.1:8786 is gone: Timed out"):
+        DaskPool(Gone(), "tcp://10.0.0.1:8786", 1).result(Gone())
 
 
 @pytest.mark.long

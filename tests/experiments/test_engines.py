@@ -1,8 +1,11 @@
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from itertools import count
+from threading import Event
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -82,6 +85,37 @@ def test_nobody_else_can_reach_a_local_dask_cluster():
         for page in ("status", "json/counts.json", "api/v1/retire_workers"):
             with pytest.raises(HTTPError, match="404"):
                 urlopen(f"http://127.0.0.1:{port}/{page}")
+
+
+def end_this_process(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals: POSIX")
+def test_a_worker_process_that_dies_is_said_in_a_line():
+    said = r"a worker process died \(SIGKILL\(-9\)\), perhaps for lack of memory"
+    with pytest.raises(ConnectionError, match=said), start_engine("loky", 1) as pool:
+        list(results(pool, end_this_process, [1]))
+
+
+RELEASED, ENDED = Event(), list[str]()
+
+
+def wait_to_be_released(_):
+    """As a cell that takes long; less than Dask would wait for it."""
+    RELEASED.wait(20)
+    ENDED.append("ended")
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_ctrl_c_does_not_wait_for_the_threads_of_a_local_dask_cluster():
+    needs("dask")
+    with suppress(KeyboardInterrupt), start_engine("dask", 1) as pool:
+        pool.submit(wait_to_be_released, None)
+        raise KeyboardInterrupt
+    left_before = not ENDED
+    RELEASED.set()
+    assert left_before
 
 
 def test_a_local_ray_cluster_gets_a_token_of_its_own(monkeypatch):

@@ -129,3 +129,28 @@ def test_text_instead_of_a_number_late_in_a_long_file_is_found(tmp_path) -> None
     assert [line.removeprefix(f"{path}:") for line in caught.value.lines] == [
         f"{rows - 3}: z = 'oops': must be a finite number, or empty until it is known"
     ]
+
+
+def test_names_of_columns_without_end(tmp_path) -> None:
+    """Only the beginning of such a line is read."""
+    path = tmp_path / "h.csv"
+    path.write_text("é" * (1 << 19) + "\n1\n")
+    with pytest.raises(ValueError, match=r"h.csv:1: column names of more than 1,048,576 bytes: must be fewer"):
+        read_history(path)
+
+
+def test_many_columns_with_long_names_are_read(tmp_path) -> None:
+    """More than 64 KiB of them, in cells and in lines that are longer than the csv module likes."""
+    arms = [f"{k} {'x' * 200}" for k in range(400)]
+    rows = ["\t".join([str(week)] + [str((week + k) % 2) for k in range(400)] + ["5"]) for week in range(3)]
+    (tmp_path / "h.csv").write_text("\n".join(["\t".join(["week", *arms, "sales"]), *rows]))
+    assert len(read_history(tmp_path / "h.csv").arms) == 400
+
+
+@pytest.mark.parametrize("kind", ["csv", "frame"])
+def test_more_columns_than_any_sheet_has(kind, tmp_path) -> None:
+    names = [f"c{k}" for k in range(16_385)]
+    path = tmp_path / "h.csv"
+    path.write_text(",".join(names) + "\n")
+    with pytest.raises(ValueError, match=r"16,385 columns: must be at most 16,384"):
+        read_history(path if kind == "csv" else {name: [1] for name in names})

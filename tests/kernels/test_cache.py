@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numba
@@ -128,6 +129,34 @@ def test_neither_package_nor_home_can_be_written(tmp_path):
     assert other.parent == folder.parent
     assert other != folder
     assert not other.exists()  # nobody would find it again
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has neither owners nor modes")
+@pytest.mark.parametrize("squat", ["file", "pipe", "link", "open", "of another user"])
+def test_whoever_takes_the_name_of_the_temporary_folder_stops_nobody(squat, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    taken, elsewhere = tmp_path / f"spillover-{os.getuid()}", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if squat == "file":
+        taken.touch()
+    elif squat == "pipe":
+        os.mkfifo(taken)
+    elif squat == "link":
+        taken.symlink_to(elsewhere)
+    else:
+        taken.mkdir(mode=0o700)
+        taken.chmod(0o777) if squat == "open" else as_another_user(taken)
+    folder = cache.temporary_cache.__wrapped__()
+    assert folder is not None
+    assert folder != taken
+    assert cache.is_private(folder, os.getuid())
+    assert list(elsewhere.iterdir()) == []
+
+
+def as_another_user(folder: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can make a folder of another user")
+    os.chown(folder, 65534, 65534)
 
 
 def test_the_folder_that_numba_is_told_is_used(tmp_path):

@@ -63,10 +63,17 @@ def assert_no_larger(before: tuple[int, int], after: tuple[int, int]) -> None:
     assert after[1] < before[1] + 10_000
 
 
-@pytest.mark.parametrize("rounds", few_or_many(3_000, 2_000_000))
-def test_a_learner_stays_as_small_as_it_is(rounds):
-    """NDC-SEM, with outcomes that arrive three rounds late."""
-    learner = sp.Learner(sp.NDCSEM(), PROBLEM, seed=1)
+@pytest.mark.parametrize(
+    ("policy", "rounds"),
+    [
+        (sp.NDCSEM(), 3_000),
+        pytest.param(sp.NDCSEM(), 2_000_000, marks=pytest.mark.long),
+        pytest.param(sp.SwitchingSEM(), 300_000, marks=pytest.mark.long),
+    ],
+)
+def test_a_learner_stays_as_small_as_it_is(policy, rounds):
+    """With outcomes that arrive three rounds late."""
+    learner = sp.Learner(policy, PROBLEM, seed=1)
     z = np.random.default_rng(0).uniform(size=(1000, 4))
     for k in range(rounds):
         x = learner.choose()

@@ -136,6 +136,8 @@ def test_values_that_cannot_be_are_refused_though_the_hash_is_right(name, path):
         ("discounted-ts", "state.candidates.counts", -1.0),
         ("discounted-ts", "state.candidates.counts", np.nan),
         ("switching-sem", "state.graph.used", 5),
+        ("switching-sem", "state.graph.k_class.unit", 0.0),
+        ("switching-sem", "state.graph.instrument.regression.ridge", 0.0),
         ("switching-sem", "state.belief.mass", 1.5),
         ("ftrl", "probability", 0.0),
         ("ftrl", "probability", 2.0),

@@ -9,10 +9,12 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
+from spillover.cli.interrupts import no_interrupt_lost
 from spillover.printable import printable
 from spillover.validate import suggestion
 
@@ -83,9 +85,10 @@ class Group(click.Group):
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
         given = list(sys.argv[1:] if args is None else args)
         atexit.register(gc.freeze)  # the process ends anyway, and a last garbage collection takes 0.15 s
+        open_missing_streams()
         show_any_text()
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), no_interrupt_lost():
                 warnings.showwarning = show_warning
                 code = super().main(given, prog_name, **extra | {"standalone_mode": False})
         except Stopped as stop:
@@ -97,6 +100,14 @@ class Group(click.Group):
         except Exception as error:
             code = report_failure(error, "--traceback" in given)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def open_missing_streams() -> None:
+    """Whoever starts the command may have closed its standard streams: nothing comes in, or is shown to nobody."""
+    nowhere = Path(os.devnull)
+    sys.stdin = sys.stdin or nowhere.open(encoding="utf-8")
+    sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or nowhere.open("w", encoding="utf-8")
 
 
 def show_any_text() -> None:

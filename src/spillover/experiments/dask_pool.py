@@ -53,6 +53,9 @@ class DaskPool:
             return Attempt(*pending.result())
         except CancelledError:
             raise ConnectionError(f"the Dask scheduler at {self.address} is gone") from None
+        except OSError as error:  # a connection broke: that of the scheduler, or of a worker
+            self.check()
+            raise ConnectionError(f"a Dask worker failed: {one_line(error)}") from error
         except Exception as error:  # of Dask itself, such as workers that die at the same call again and again
             raise ConnectionError(f"a Dask worker failed: {one_line(error)}") from error
 

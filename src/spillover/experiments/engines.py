@@ -72,9 +72,22 @@ def dask(jobs: int | None, address: str | None) -> Iterator[Pool]:
             with client:
                 wait_for_workers(client, address)
                 yield DaskPool(client, address, jobs)
+        except BaseException:
+            if cluster is not None:
+                cluster.sync(leave_threads, cluster)
+            raise
         finally:
             if cluster is not None:
                 cluster.close()
+
+
+async def leave_threads(cluster: Any) -> None:
+    """Close the workers of a cluster inside of this process without waiting for what their threads are doing.
+
+    Nothing can stop a thread: it goes on with the cell at hand. Dask would wait for it, half a minute for each worker.
+    """
+    for worker in cluster.workers.values():
+        await worker.close(executor_wait=False)
 
 
 def wait_for_workers(client: Any, address: str | None) -> None:

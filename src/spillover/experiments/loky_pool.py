@@ -2,9 +2,11 @@
 
 import multiprocessing
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from time import sleep
 from typing import Any
@@ -34,11 +36,12 @@ class LokyPool:
         return CALLS_PER_WORKER * self.workers
 
     def submit(self, function: Callable[[Any], Any], argument: Any) -> Any:
-        with interrupts_held():
+        with interrupts_held(), deaths_named():
             return self.executor.submit(attempt, (function, argument))
 
     def result(self, pending: Any) -> Attempt:
-        return Attempt(*pending.result())
+        with deaths_named():
+            return Attempt(*pending.result())
 
     def cancel(self, pending: Iterable[Any]) -> None:
         for call in pending:
@@ -53,6 +56,17 @@ class LokyPool:
     def stop(self) -> None:
         """End the workers at once."""
         self.executor.shutdown(kill_workers=True)
+
+
+@contextmanager
+def deaths_named() -> Iterator[None]:
+    """Say in a line that a worker process died: then the executor fails all calls."""
+    try:
+        yield
+    except BrokenExecutor as error:
+        codes = re.findall(r"[A-Z]+\(-?\d+\)", str(error))
+        how = f" ({', '.join(codes)})" if codes else ""
+        raise ConnectionError(f"a worker process died{how}, perhaps for lack of memory") from error
 
 
 @contextmanager

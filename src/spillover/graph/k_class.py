@@ -30,7 +30,7 @@ class KClassState(NamedTuple):
     possible: Constant[BoolArray]  # (*batch, n, n)
     required: Constant[BoolArray]  # (*batch, n, n)
     ordered: Constant[BoolArray]  # (*batch,): causes come before effects
-    unit: Amount  # (*batch,): the square of the largest reward
+    unit: Constant[Array]  # (*batch,): the square of the largest reward
     noise: Amount  # (*batch, n): variance of each row's error
     adjacency: Finite  # (*batch, n, n): posterior mean
     variance: Amount  # (*batch, n, n): of each edge

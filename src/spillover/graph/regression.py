@@ -7,7 +7,7 @@ import numpy as np
 from spillover import kernels
 from spillover.graph.learner import largest_reward
 from spillover.state import repeat_in_place
-from spillover.types import Amount, Array, Batch, BoolArray, Finite, Problem
+from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, Problem
 
 # Relative to the squared rewards. It only makes the inverse exist: its bias is too small to affect decisions.
 RIDGE = 1e-9
@@ -23,7 +23,7 @@ class Regression(NamedTuple):
     effects: Finite  # (*batch, m, n): B, outcomes per unit of z
     scatter: Finite  # (*batch, m, m): sum of outer products of recursive residuals
     freedom: Amount  # (*batch,): degrees of freedom of the scatter
-    ridge: Amount  # (*batch,)
+    ridge: Constant[Array]  # (*batch,)
 
 
 def empty_regression(problem: Problem, prior: Array, batch: Batch) -> Regression:

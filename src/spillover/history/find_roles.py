@@ -113,7 +113,8 @@ def wide_decisions(frame: Frame, layout: Layout, amounts: bool) -> list[Candidat
     allowed += near_decisions(
         frame, [name for name in frame.names if name not in layout.rounds.names], allowed, amounts
     )
-    able = [c for c in frame.columns if c.name in allowed and (levels[c.name] >= KNOWN or not is_constant(c))]
+    named = set(allowed)
+    able = [c for c in frame.columns if c.name in named and (levels[c.name] >= KNOWN or not is_constant(c))]
     able_names = [c.name for c in able if c.name not in layout.rounds.names and not is_label(c)]
     groups = [
         g for g in find_groups([n for n in allowed if n not in layout.rounds.names]) if not is_circumstance(g.key)

@@ -3,6 +3,7 @@
 import ast
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -80,10 +81,10 @@ def frame_of(table: Any, name: str, *, layout: Layout | None = None, first_row: 
             columns.append(Column(label, readable_cells(name, label, whole)))
     if table.num_rows * max(len(columns), 1) > MOST_CELLS:
         raise ValueError(too_many_cells(name))
-    doubled = {label for label in names if label is not None and names.count(label) > 1}
+    doubled = {label: count for label, count in Counter(names).items() if label is not None and count > 1}
     if doubled:
         label = min(doubled)
-        raise ValueError(f"{name}: column {label!r} appears {names.count(label)} times: must appear once")
+        raise ValueError(f"{name}: column {label!r} appears {doubled[label]} times: must appear once")
     return Frame(name, tuple(columns), table.num_rows, layout, first_row, kept)
 
 

@@ -48,7 +48,11 @@ def separator_of(line: str, wanted: Sequence[str], rows: Sequence[str] = ()) -> 
 
 
 def cells_of(line: str, separator: str) -> list[str]:
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=separator), [])]
+    try:
+        cells = next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # a cell of more than 128 KiB: a separator that the line does not have, or a quote without an end
+        cells = line.split(separator)
+    return [cell.strip() for cell in cells]
 
 
 def match_columns(header: Sequence[str], renamed: Mapping[str, str], problems: Problems) -> Columns | None:
@@ -61,6 +65,9 @@ def match_columns(header: Sequence[str], renamed: Mapping[str, str], problems: P
         found = [k for k, cell in enumerate(folded) if cell == name.casefold()] if name != NONE else []
         if len(found) > 1:
             problems.add_text(f"columns {name}", f"column {name!r} appears {len(found)} times: must appear once")
+        elif found and found[0] in places.values():
+            first = next(other for other, place in places.items() if place == found[0])
+            problems.add_text(f"columns {name}", f"column {name!r} is {first} and {meaning}: must be one of them")
         elif found:
             places[meaning] = found[0]
         elif meaning in NEEDED or (meaning in renamed and name != NONE):

@@ -24,6 +24,7 @@ POINTS = {"point": ".", "comma": ",", ".": ".", ",": ","}
 ORDERS = ("day-first", "month-first")
 COPIED = 1 << 20  # bytes of standard input at a time
 MOST_INPUT = 4_000_000_000  # bytes of standard input
+MOST_COLUMNS = 16_384  # as many as a sheet of Excel has
 CELLS = ("number", "chosen")  # kinds of problems that other ways of writing may explain
 
 
@@ -133,6 +134,9 @@ def wanted_names(options: Options) -> list[str]:
 
 def read_opened(opened: Opened, options: Options) -> History:
     """The history in a table, with what is to be said of its file."""
+    if len(opened.names) > MOST_COLUMNS:
+        advice = "a row for each round and arm needs only a few"
+        raise ValueError(f"{opened.path}: {len(opened.names):,} columns: must be at most {MOST_COLUMNS:,} ({advice})")
     found = read_form(opened, options)
     return replace(found, notes=(*opened.notes, *found.notes)) if opened.notes else found
 

@@ -14,7 +14,7 @@ from spillover.history.problems import Problems
 from spillover.history.sheet import read_sheet
 
 BLOCK = 4 << 20  # bytes of CSV at a time
-LONGEST_HEADER = 1 << 16
+LONGEST_HEADER = 1 << 20  # bytes
 DECOMPRESSED = 1 << 20  # bytes at a time
 MOST_FREELY = 64 << 20  # decompressed bytes that are read from any compressed file
 MOST_EXPANDED = 100  # times the size of a larger one: tables of text shrink to a fifth, and rarely to a fiftieth
@@ -177,12 +177,14 @@ def check_is_table(path: Path, start: bytes) -> None:
 
 def header_lines(path: Path, start: bytes) -> list[str]:
     """The lines up to the column names: blank lines and `sep=;` may come first."""
-    found: list[str] = []
-    for raw in re.split(rb"\r\n|\n|\r", start.removeprefix(b"\xef\xbb\xbf")):
+    lines, found = re.split(rb"\r\n|\n|\r", start.removeprefix(b"\xef\xbb\xbf")), list[str]()
+    for number, raw in enumerate(lines, 1):
+        if number == len(lines) and len(start) >= LONGEST_HEADER:  # more of it may follow
+            raise ValueError(f"{path}:{number}: column names of more than {LONGEST_HEADER:,} bytes: must be fewer")
         try:
             line = raw.decode()
         except UnicodeDecodeError:
-            raise ValueError(not_utf8(path, len(found) + 1)) from None
+            raise ValueError(not_utf8(path, number)) from None
         found.append(line)
         if line.strip() and not line.lower().startswith("sep="):
             return found

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,7 +84,8 @@ def compile_all() -> None:
 
     files = sorted({kernel.file for kernel in KERNELS.values()}, key=source_size, reverse=True)  # the longest first
     side_by_side = Parallel(n_jobs=min(cpu_count(), len(files)), return_as="generator_unordered", batch_size=1)
-    with Counter(len(KERNELS)) as counter:
+    with Counter(len(KERNELS)) as counter, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "A worker stopped")  # to start anew with less memory, which is as well
         for compiled in side_by_side(delayed(compile_file)(file) for file in files):
             counter.advance(compiled)
 

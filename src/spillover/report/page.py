@@ -14,6 +14,7 @@ from spillover.experiments import Results, open_results
 from spillover.files import write_atomically
 from spillover.report import sections
 from spillover.report.figures import html_image, save_figures
+from spillover.report.figures.output import file_stem
 from spillover.report.figures.style import figure_of
 from spillover.report.sections import Draw
 
@@ -39,7 +40,7 @@ class Illustrator:
 
     def __call__(self, name: str, ax: Axes, caption: str) -> str:
         figure = figure_of(ax)
-        save_figures(figure, self.folder / f"{name}.png")
+        save_figures(figure, self.folder / f"{file_stem(name)}.png")
         return f"<figure>{html_image(figure, caption)}<figcaption>{escape(caption)}</figcaption></figure>"
 
 

@@ -1,11 +1,11 @@
 """Heat maps of a grid search."""
 
 from pathlib import Path
-from urllib.parse import quote
 
 import pandas as pd
 
 from spillover.report.figures import grid_figure, save_figures
+from spillover.report.figures.output import file_stem
 from spillover.report.figures.style import figure_of
 
 AXES = ("discount", "exploration")
@@ -25,6 +25,6 @@ def draw_grid(frame: pd.DataFrame, folder: str | Path) -> list[Path]:
         table = rows.pivot_table(index="discount", columns="exploration", values="final_regret", aggfunc="min")
         title = "{2} in {0} at delay {1}".format(*names)
         ax = grid_figure(table.to_numpy(), table.index.to_numpy(), table.columns.to_numpy(), title=title)
-        name = quote("-".join(["grid", *names]).replace(" ", "-"), safe="")  # a name may have a slash in it
+        name = file_stem("-".join(["grid", *names]))
         written += save_figures(figure_of(ax), Path(folder) / f"{name}.png")
     return written

@@ -23,7 +23,7 @@ import numpy as np
 from filelock import BaseFileLock, FileLock, Timeout
 from numpy.typing import NDArray
 
-from spillover.files import write_atomically
+from spillover.files import read_regular, write_atomically
 
 FORMAT = 1
 SEAL = b"sha256:"  # a zip file may end in a comment: ours is the hash of everything before it
@@ -52,7 +52,7 @@ class CellStore:
         """The content of `store.json`; None if there is none."""
         path = self.folder / "store.json"
         try:
-            content = json.loads(path.read_bytes())
+            content = json.loads(read_regular(path))
         except FileNotFoundError:
             return None
         except (ValueError, RecursionError) as error:
@@ -108,7 +108,7 @@ class CellStore:
     def read(self, cell: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """The arrays and their description; raises FileNotFoundError, or Damaged if the file has changed."""
         path = self.path(cell)
-        arrays, about = unseal(path.read_bytes(), path)
+        arrays, about = unseal(read_regular(path), path)
         if about.get("cell") != cell:
             raise Damaged(f"{path}: is the file of another cell, {about.get('cell')}")
         return arrays, about
@@ -168,7 +168,7 @@ class CellStore:
 
 def has_content(path: Path, content: bytes) -> bool:
     try:
-        return path.read_bytes() == content
+        return read_regular(path) == content
     except FileNotFoundError:
         return False
 

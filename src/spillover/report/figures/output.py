@@ -3,9 +3,11 @@
 import base64
 import io
 import re
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -14,6 +16,7 @@ from spillover import validate
 from spillover.files import write_atomically
 
 FORMATS = ("png", "svg", "pdf")
+LONGEST_STEM = 150  # characters of the name of a file: systems allow 255 bytes, also for temporary ones
 # No dates and no versions; ids in SVG are hashes, so their salt must be fixed.
 METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
@@ -35,6 +38,18 @@ def figure_bytes(figure: Figure, ending: str = "png", *, dpi: int = 150) -> byte
 def save_figure(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:
     """Write a figure, completely or not at all; the format is the ending of the path."""
     write_atomically(path, figure_bytes(figure, Path(path).suffix.lstrip(".").lower(), dpi=dpi))
+
+
+def file_stem(name: str) -> str:
+    """The name of a file, without its ending, for a figure that is named after a world, a delay or a policy.
+
+    >>> file_stem("regret-north/south")
+    'regret-north%2Fsouth'
+    """
+    stem = quote(name.replace(" ", "-"), safe="")  # a name may have a slash in it
+    if len(stem) <= LONGEST_STEM:
+        return stem
+    return f"{stem[:LONGEST_STEM]}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def save_figures(figure: Figure, path: str | Path, *, dpi: int = 150) -> list[Path]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from spillover.experiments.compute import versions
 from spillover.experiments.fingerprint import describe, digest, source_digest
-from spillover.files import write_atomically
+from spillover.files import read_regular, write_atomically
 from spillover.store import CellStore, Damaged
 from spillover.studies.covid import compute
 from spillover.studies.covid.compute import Arrays
@@ -257,7 +257,7 @@ def read_about(folder: str | Path) -> dict[str, Any]:
     """The content of study.json, of this format or an older one."""
     path = Path(folder) / "study.json"
     try:
-        about = json.loads(path.read_bytes())
+        about = json.loads(read_regular(path))
     except FileNotFoundError:
         raise FileNotFoundError(f"{folder}: must be a folder that run_study wrote (it has no study.json)") from None
     except ValueError as error:
