@@ -1,4 +1,4 @@
-"""Run the benchmarks by name, or all of them; `beyond` and `real`, which take long and options, only by their names."""
+"""Run the benchmarks by name, or all of them; those with options, which take long, only by their names."""
 
 import sys
 
@@ -17,6 +17,7 @@ from benchmarks import (
     real,
     scaling,
     study,
+    told,
 )
 
 BENCHMARKS = {
@@ -36,7 +37,7 @@ BENCHMARKS = {
     "large-cluster": engines.large,
     "client-memory": engines.memory,
 }
-WITH_OPTIONS = {"beyond": beyond.main, "real": real.main}
+WITH_OPTIONS = {"beyond": beyond.main, "real": real.main, "told": told.main}
 
 
 def main(names: list[str]) -> int:
