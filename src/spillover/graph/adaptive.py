@@ -28,7 +28,7 @@ from spillover.graph.doubts import (
     z_misleads,
 )
 from spillover.graph.edges import ROW_BOUND, SPARSITY
-from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, predicted_payoff, update_evidence
+from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, judge_candidates
 from spillover.graph.instrument import InstrumentGraph, InstrumentState, add_information, information_in
 from spillover.graph.k_class import KClassGraph, KClassState, clear_baseline
 from spillover.graph.learner import MANY_ARMS, GraphErrors, GraphLearner
@@ -197,9 +197,7 @@ class AdaptiveGraph(GraphLearner):
         """Compare a payoff with the predictions from the candidates' weights when its round was played."""
         if memo is None:
             return graph
-        ripe = np.asarray(memo).any(axis=(-1, -2))
-        evidence = update_evidence(graph.evidence, predicted_payoff(memo, z), y.sum(axis=-1), arrived & ripe)
-        return graph._replace(evidence=evidence)
+        return graph._replace(evidence=judge_candidates(graph.evidence, memo, z, y, arrived))
 
     def absorb(
         self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
