@@ -105,11 +105,14 @@ def within_reach(reward, mean, square, precision):
 @njit(inline="always", error_model="numpy")
 def start_arm(untried, counts, ratio, idle_prior, changed, shares):
     """What all hypotheses say of an arm without rewards."""
-    counts[:] = untried
-    ratio[:] = 1.0
-    idle_prior[:] = 0.0
+    for side in range(counts.shape[0]):
+        for k in range(counts.shape[1]):
+            counts[side, k] = untried[side, k]
+    for k in range(ratio.shape[0]):
+        ratio[k], idle_prior[k] = 1.0, 0.0
     for g in range(shares.shape[0]):
-        changed[g] = shares[g] if g > 0 else 0.0
+        for k in range(ratio.shape[0]):
+            changed[g, k] = shares[g] if g > 0 else 0.0
 
 
 @njit(inline="always", error_model="numpy")
@@ -253,7 +256,8 @@ def weigh_reward(there, all_there, mass, counts, ratio, idle_prior, changed, sha
         if g == 0:
             update_changed(changed[g], idle_prior, ratio)
         else:
-            prior[:] = shares[g]
+            for k in range(hypotheses):
+                prior[k] = shares[g]
             update_changed(changed[g], prior, ratio)
     after = total if all_there else mass_there(mass, there)
     if not after > 0.0:  # the earlier hypotheses have underflowed: there is no average
@@ -278,7 +282,8 @@ def moments(mass, totals, ones, zeros, changed, room):
     hypotheses = totals.shape[0]
     weight, first, second = room[0], room[1], room[2]
     unchanged, since = weight[:hypotheses], weight[hypotheses:]
-    since[:] = 0.0
+    for k in range(hypotheses):
+        since[k] = 0.0
     for g in range(mass.shape[0]):
         share, of_share = mass[g], changed[g]
         for k in range(hypotheses):
@@ -327,7 +332,7 @@ def learn_rewards(
 
     Fills in what they expected of the chosen arms before they learned from it, the rewards as they are cut off, and
     their likelihood (0 if nothing can be said), each 0 for the other arms; returns how many draws a reward was worth.
-    room: scratch memory, (4, 2 hypotheses).
+    room: scratch memory, (4 + shares, 2 hypotheses).
     """
     for i in range(x.shape[0]):
         expected[i] = counted[i] = likely[i] = 0.0
@@ -393,9 +398,10 @@ def learn_rewards(
         else:
             all_tried = False
     if not all_tried:
-        taking_part = np.zeros((mass.shape[0], hypotheses))
-        for g in range(1, mass.shape[0]):
-            taking_part[g] = shares[g]
+        taking_part = room[4:, :hypotheses]
+        for g in range(mass.shape[0]):
+            for k in range(hypotheses):
+                taking_part[g, k] = shares[g] if g > 0 else 0.0
         first, second = moments(mass, totals, untried[0], untried[1], taking_part, room)
         for i in range(x.shape[0]):
             if seen[i] == 0:
@@ -425,7 +431,7 @@ def switching_arrival(
 ):  # fmt: skip
     """`learn_rewards`, where any have arrived."""
     if arrived:
-        room = np.empty((4, 2 * change_round.shape[0]))
+        room = np.empty((4 + mass.shape[0], 2 * change_round.shape[0]))
         precision[0] = learn_rewards(
             change_round, mass, untried, counts, ratio, idle_prior, changed, mean, square, seen, latest, detected,
             spread, changes, redrawn, x, reward, weight, played_at, shares, prior, hazards, idle_hazard, room,

@@ -99,13 +99,19 @@ def expected_miss(ones, zeros, weight, level, side, room):
     return added(room)
 
 
+@njit(error_model="numpy", _nrt=True)  # it allocates memory, unlike those who call it
+def sorted_thresholds(scores, budget):
+    """`thresholds` of many arms."""
+    n, ordered = scores.shape[0], np.sort(scores)
+    return max(ordered[n - budget], 0.0), max(ordered[n - budget - 1], 0.0) if budget < n else 0.0
+
+
 @njit(inline="always", error_model="numpy")
 def thresholds(scores, budget, best):
     """The budget-th best score and the next one, at least 0; best: room for budget + 1 scores."""
     n = scores.shape[0]
     if budget > MOST_SORTED:
-        ordered = np.sort(scores)
-        return max(ordered[n - budget], 0.0), max(ordered[n - budget - 1], 0.0) if budget < n else 0.0
+        return sorted_thresholds(scores, budget)
     held, most = 0, min(budget + 1, n)
     for i in range(n):  # best[:held] is kept sorted, highest first
         if held < most or scores[i] > best[held - 1]:

@@ -25,11 +25,17 @@ from spillover.kernels.silences import weigh_silence
 from spillover.kernels.switching import learn_rewards
 from spillover.kernels.switching_scores import value_arms
 
-drifting_arrival, drifting_forecast = njit(drifting_arrival), njit(drifting_forecast)
-start_pulls, take_rewards, weigh_silence = njit(start_pulls), njit(take_rewards), njit(weigh_silence)
-absorb, absorb_moments, fit, fit_signed = njit(absorb), njit(absorb_moments), njit(fit), njit(fit_signed)
-structure, shrunk_weights = njit(structure), njit(shrunk_weights)
-learn_rewards, value_arms = njit(learn_rewards.py_func), njit(value_arms.py_func)
+# As kernels are, so that loops vectorise: nothing is raised. And without counts of references: blocks outlive a call.
+compiled = njit(error_model="numpy", _nrt=False)
+allocating = njit(error_model="numpy", _nrt=True)  # said, because a function takes over what its caller has
+inlined = njit(inline="always")
+drifting_arrival, drifting_forecast = compiled(drifting_arrival), compiled(drifting_forecast)
+start_pulls, take_rewards, weigh_silence = compiled(start_pulls), compiled(take_rewards), compiled(weigh_silence)
+absorb, shrunk_weights = compiled(absorb), compiled(shrunk_weights)
+absorb_moments, structure = allocating(absorb_moments), allocating(structure)
+take_top = allocating(take_top.py_func)
+fit, fit_signed, test_doubts = allocating(fit), allocating(fit_signed), allocating(test_doubts.py_func)
+learn_rewards, value_arms = compiled(learn_rewards.py_func), compiled(value_arms.py_func)
 
 # why the kernel stops, and what Python has to do
 DONE, ALARM, ESTIMATE, FAULT = range(4)
@@ -53,10 +59,10 @@ Scratch = namedtuple("Scratch", "laws index lines squares held payoff done one")
 
 
 @njit(inline="always")
-def scratch_for(n, k):
+def scratch_for(n, k, g):
     """Memory for the steps of a round."""
     return Scratch(
-        np.empty((4, 2 * k)),  # of `learn_rewards`
+        np.empty((4 + g, 2 * k)),  # of `learn_rewards`
         np.empty((6, max(2 * k, n + 1))),  # of `value_arms`
         np.empty((10, n)),
         np.empty((5, n)),  # of the regressions
@@ -67,7 +73,7 @@ def scratch_for(n, k):
     )
 
 
-@njit(inline="always")
+@inlined
 def decide(s, w, settings, hazards, shares, share_prior, key, room, x):
     """The decision for the next round."""
     lines = room.lines
@@ -88,7 +94,7 @@ def decide(s, w, settings, hazards, shares, share_prior, key, room, x):
     take_top(index, budget, key, uint64(0), uint64(now + 1), CHOICE, room.index[5], x)
 
 
-@njit(inline="always")
+@inlined
 def remember(s, memo):
     """The current weights of each candidate with a graph; zeros while there is little data."""
     ripe = s.freedom[0] >= memo.shape[1]
@@ -98,7 +104,7 @@ def remember(s, memo):
         memo[2, i] = s.full_weights[i] if ripe else 0.0
 
 
-@njit(inline="always")
+@inlined
 def record_play(s, w, settings, x):
     """A round was played."""
     w.rounds[0] += 1
@@ -108,7 +114,7 @@ def record_play(s, w, settings, x):
     )  # fmt: skip
 
 
-@njit(inline="always")
+@inlined
 def learn_means(s, w, settings, hazards, shares, share_prior, x, z, played_at, room, expected):
     """Learn the rewards of a round; `expected`: what was expected of z."""
     lines = room.lines
@@ -135,7 +141,7 @@ def learn_means(s, w, settings, hazards, shares, share_prior, x, z, played_at, r
         expected[i] = low + (high - low) * expected[i] if x[i] else 0.0
 
 
-@njit(inline="always")
+@inlined
 def absorb_outcome(s, w, f, settings, z, y, memo, played_at, room, expected):
     """Add an outcome to the statistics of the graph; True if it revealed a change, and then without the last steps."""
     judge_weights(s.errors, s.lead, s.doubt, s.cross, s.power, s.observed, memo, z, y)
@@ -167,7 +173,7 @@ def absorb_outcome(s, w, f, settings, z, y, memo, played_at, room, expected):
     return alarm
 
 
-@njit(inline="always")
+@inlined
 def solve_candidates(s, f, settings, room):
     """Estimate the graphs again that trust z."""
     n, signed = s.weights.shape[0], settings[SIGNED] != 0.0
@@ -195,7 +201,7 @@ def solve_candidates(s, f, settings, room):
             s.full_weights[i] = max(s.full_weights[i], settings[LEAST_WEIGHT])
 
 
-@njit(inline="always")
+@inlined
 def doubt_z(s, f, settings):
     """Test again whether z can be trusted, if it is due; True if the k-class estimate is due, and may be used."""
     n = s.weights.shape[0]
@@ -216,7 +222,7 @@ def doubt_z(s, f, settings):
     return due and (f.baseline[0] or f.confounded[0] or f.noisy[0])
 
 
-@njit(inline="always")
+@inlined
 def use_best(s, w, f):
     """The candidate in use, and its weights."""
     misled = f.baseline[0] or f.confounded[0]
@@ -229,7 +235,7 @@ def use_best(s, w, f):
         use_weights(w.used[0], s.sparse_weights, s.instrument_weights, s.full_weights, s.weights)
 
 
-@njit(inline="always")
+@inlined
 def learn_round(s, w, f, settings, hazards, shares, share_prior, x, z, y, memo, played_at, room, expected):
     """Learn the outcome of a round and solve for the graph; returns whether, and why, Python must do the rest."""
     learn_means(s, w, settings, hazards, shares, share_prior, x, z, played_at, room, expected)
@@ -242,7 +248,7 @@ def learn_round(s, w, f, settings, hazards, shares, share_prior, x, z, y, memo, 
     return DONE
 
 
-@njit(inline="always")
+@inlined
 def copy_graph(s, w, snapshot):
     """The adjacency matrix of the candidate in use; NaN if it has none."""
     used, n = w.used[0], s.weights.shape[0]
