@@ -165,6 +165,11 @@ class Policy(ABC):
         """Whether it has a compiled form of whole stretches of rounds, `play_stretch`."""
         return False
 
+    @property
+    def memos(self) -> int:
+        """The number of lines, of one number for each arm, that `play_stretch` wants back with an outcome."""
+        return 0
+
     # --- optional: what it can do -------------------------------------------------------------------------------
 
     def for_problem(self, problem: Problem) -> "Policy":

@@ -64,7 +64,7 @@ def play_stretches(
     n, horizon, own = problem.n_arms, world.horizon, rng.spread(batch)
     most = min(most, rounds_at_once(n, batch, len(recorded) / horizon))
     state = policy.init(problem, own.at(Purpose.START), batch)
-    flight = empty_flight(n, batch, most)
+    flight = empty_flight(n, batch, most, policy.memos)
     first = 1
     while first <= horizon:
         ends = [(first // most + 1) * most, horizon + 1, *(t for t in world.graph_changes if t > first)]
@@ -126,10 +126,10 @@ def late(delay: Delay, rounds: IntArray, rng: Rng, batch: Batch) -> IntArray:
     return found.max(axis=-1) if delay.per_arm else found
 
 
-def empty_flight(n: int, batch: Batch, slots: int) -> Flight:
+def empty_flight(n: int, batch: Batch, slots: int, memos: int = 0) -> Flight:
     lines, ring = (*batch, slots, n), (*batch, slots)
     lists = (np.zeros(ring, np.int64) for _ in range(3))
-    return Flight(np.zeros(lines, np.bool_), np.zeros(lines), np.zeros(lines), *lists)
+    return Flight(np.zeros(lines, np.bool_), np.zeros(lines), np.zeros(lines), *lists, np.zeros((*ring, memos, n)))
 
 
 def grown(flight: Flight, longest: int, first: int) -> Flight:
@@ -137,11 +137,12 @@ def grown(flight: Flight, longest: int, first: int) -> Flight:
     *batch, slots, n = flight.x.shape
     if longest < slots:
         return flight
-    larger = empty_flight(n, tuple(batch), 1 << longest.bit_length())
+    larger = empty_flight(n, tuple(batch), 1 << longest.bit_length(), flight.memo.shape[-2])
     room = larger.x.shape[-2]
     past, coming = np.arange(first - slots, first), np.arange(first, first + slots)
     for name in ("x", "z", "y"):
         getattr(larger, name)[..., past % room, :] = getattr(flight, name)[..., past % slots, :]
+    larger.memo[..., past % room, :, :] = flight.memo[..., past % slots, :, :]
     for name, rounds in (("following", past), ("first", coming), ("last", coming)):
         getattr(larger, name)[..., rounds % room] = getattr(flight, name)[..., rounds % slots]
     return larger

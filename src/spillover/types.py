@@ -106,6 +106,7 @@ class Flight(NamedTuple):
     first: IntArray  # (*batch, slots): the first round of play whose outcome arrives in a round; 0: none
     last: IntArray  # (*batch, slots): the last one
     following: IntArray  # (*batch, slots): after a round of play, the next one whose outcome arrives with it; 0: none
+    memo: Array  # (*batch, slots, lines, n): of the decisions, if the policy has any (`Policy.memos`)
 
 
 class Stretch(NamedTuple):

@@ -17,7 +17,7 @@ from spillover.graph import (
     evidence,
 )
 from spillover.graph.adaptive import K_CLASS
-from spillover.graph.evidence import best_candidate, empty_evidence, update_evidence
+from spillover.graph.evidence import best_candidate, empty_evidence, judge_candidates, judge_given_x
 from spillover.rng import Purpose
 from spillover.state import copy_state
 from spillover.testing import check_policy
@@ -120,18 +120,18 @@ def test_order_unknown_and_rows_above_the_bound(seed):
 
 def test_judged_by_the_weights_that_were_held():
     # the first candidate held the right weights, the second the wrong ones, whatever they hold now
-    held = empty_evidence(3, ())
+    held, memo = empty_evidence(3, ()), np.array([[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]])
     rng = np.random.default_rng(0)
     for _ in range(30):
         z = rng.uniform(size=4)
-        foretold = np.array([z @ [1, 2, 3, 4], z @ [4, 3, 2, 1], z.sum()])
-        held = update_evidence(held, foretold, np.asarray(z @ [1, 2, 3, 4]), np.array(True))
+        held = judge_candidates(held, memo, z, z * [1, 2, 3, 4], np.array(True))
     assert best_candidate(held) == 0
     assert held.errors[0] < 1e-12 < held.errors[2] < held.errors[1]
     before = copy_state(held)
-    same = update_evidence(held, foretold, np.asarray(7.0), np.array(False))
-    for old, new in zip(before, same, strict=True):
-        np.testing.assert_array_equal(old, new)
+    for given, arrived in ((memo, False), (np.zeros_like(memo), True)):  # nothing arrived, or nothing was remembered
+        same = judge_candidates(held, given, z, np.full(4, 7.0), np.array(arrived))
+        for old, new in zip(before, same, strict=True):
+            np.testing.assert_array_equal(old, new)
 
 
 def test_k_class_is_estimated_where_it_is_used_or_asked_for():
@@ -157,8 +157,8 @@ def test_k_class_is_estimated_where_it_is_used_or_asked_for():
 def test_a_level_is_no_merit():
     held, rng = empty_evidence(2, ()), np.random.default_rng(0)
     for _ in range(50):
-        total = rng.uniform(1, 2)
-        held = update_evidence(held, np.array([3 * total, total]), np.asarray(3 * total), np.array(True))
+        z = rng.uniform(1, 2, size=1)
+        held = judge_given_x(held, np.array([3.0]), np.array([1.0]), z, 3 * z, np.array(True))
     assert best_candidate(held) == 0
     assert held.errors[1] < 10  # of the first arrival alone: afterwards the factor makes up for the level
 

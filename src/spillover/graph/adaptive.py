@@ -28,7 +28,7 @@ from spillover.graph.doubts import (
     z_misleads,
 )
 from spillover.graph.edges import ROW_BOUND, SPARSITY
-from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, predicted_payoff, update_evidence
+from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, judge_candidates
 from spillover.graph.instrument import InstrumentGraph, InstrumentState, add_information, information_in
 from spillover.graph.k_class import KClassGraph, KClassState, clear_baseline
 from spillover.graph.learner import MANY_ARMS, GraphErrors, GraphLearner
@@ -132,6 +132,10 @@ class AdaptiveGraph(GraphLearner):
     fits_baseline = True
     grids = ("sparsity",)
 
+    @property
+    def fuses_comparison(self) -> bool:
+        return bool(self.sparse.fuses)
+
     def for_problem(self, problem: Problem) -> GraphLearner:
         """Itself, or candidate edges alone if there are many arms: comparisons take time with n cubed.
 
@@ -197,9 +201,7 @@ class AdaptiveGraph(GraphLearner):
         """Compare a payoff with the predictions from the candidates' weights when its round was played."""
         if memo is None:
             return graph
-        ripe = np.asarray(memo).any(axis=(-1, -2))
-        evidence = update_evidence(graph.evidence, predicted_payoff(memo, z), y.sum(axis=-1), arrived & ripe)
-        return graph._replace(evidence=evidence)
+        return graph._replace(evidence=judge_candidates(graph.evidence, memo, z, y, arrived))
 
     def absorb(
         self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
@@ -217,8 +219,22 @@ class AdaptiveGraph(GraphLearner):
             instrument=add_information(graph.instrument, information_in(tested.certainty)),
             full_history=self.full_history.absorb(graph.full_history, z, y, weight, played_at),
         )
-        if tested.alarm.any():
-            graph, changed = self.explain_alarm(graph, tested.alarm)
+        return self.absorb_tested(graph, z, y, current, trusted, played_at, expected, tested.alarm)
+
+    def absorb_tested(
+        self,
+        graph: AdaptiveState,
+        z: Array,
+        y: Array,
+        current: Array,
+        trusted: Array,
+        played_at: IntArray,
+        expected: Array,
+        alarm: BoolArray,
+    ) -> AdaptiveState:
+        """The rest of `absorb_expected`, after the test for a change of the graph."""
+        if alarm.any():
+            graph, changed = self.explain_alarm(graph, alarm)
             graph = self.restart(graph, changed, played_at)
             first = self.instrument.absorb(graph.instrument, z, y, current * changed, played_at)
             graph = graph._replace(instrument=first)
@@ -226,6 +242,12 @@ class AdaptiveGraph(GraphLearner):
             sparse=self.sparse.absorb(graph.sparse, z, y, trusted, played_at),
             k_class=self.k_class.absorb_expected(graph.k_class, z, y, current, played_at, expected),
         )
+
+    def finish(
+        self, graph: AdaptiveState, z: Array, y: Array, played_at: IntArray, expected: Array, alarm: BoolArray
+    ) -> AdaptiveState:
+        weight = np.asarray(alarm, float)
+        return self.solve(self.absorb_tested(graph, z, y, weight, weight, played_at, expected, np.asarray(alarm)))
 
     def compare(self, graph: AdaptiveState, y: Array, arrived: BoolArray, expected: Array) -> AdaptiveState:
         """Compare the k-class estimate with the candidate that z favours, where the equations have noise."""

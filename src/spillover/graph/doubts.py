@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, update_evidence
+from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, judge_given_x
 from spillover.graph.k_class import ALARM, SUSPICION, KClassState
 from spillover.graph.regression import Regression, floor_of
 from spillover.types import Array, Batch, BoolArray, Constant, Problem
@@ -62,8 +62,7 @@ def compare_given_x(
 
     A confounded graph predicts the payoff well from z, which is confounded too, but not from the decision.
     """
-    predicted = np.stack([np.vecdot(k_class, expected), np.vecdot(usual, expected)], axis=-1)
-    return doubts._replace(given_x=update_evidence(doubts.given_x, predicted, y.sum(axis=-1), arrived))
+    return doubts._replace(given_x=judge_given_x(doubts.given_x, k_class, usual, expected, y, arrived))
 
 
 def prefers_k_class(doubts: Doubts) -> BoolArray:

@@ -24,13 +24,21 @@ def empty_evidence(candidates: int, batch: Batch) -> Evidence:
     return Evidence(errors, lead, doubt, cross, power, np.zeros(batch))
 
 
-def update_evidence(held: Evidence, predicted: Array, payoff: Array, observed: BoolArray) -> Evidence:
-    """Compare a payoff with each candidate's prediction; rewrites its argument.
+def judge_candidates(held: Evidence, memo: Any, z: Array, y: Array, arrived: BoolArray) -> Evidence:
+    """Compare a payoff with the predictions of the weights in `memo`, and of weights of 1; rewrites its argument.
 
-    Each prediction is multiplied by a factor fitted to earlier arrivals: only the ranking matters for decisions.
+    Each prediction is multiplied by a factor fitted to earlier arrivals: only the ranking matters for decisions. A memo
+    of zeros is none: there was too little data by then.
     """
     *sums, count = held
-    kernels.update_evidence(*sums, count[..., None], predicted, payoff, observed)
+    kernels.judge_candidates(*sums, count[..., None], memo, z, y, arrived)
+    return held
+
+
+def judge_given_x(held: Evidence, one: Array, other: Array, expected: Array, y: Array, arrived: BoolArray) -> Evidence:
+    """Compare a payoff with what two sets of weights predict of it from what was expected of z; rewrites the first."""
+    *sums, count = held
+    kernels.judge_given_x(*sums, count[..., None], one, other, expected, y, arrived)
     return held
 
 
@@ -40,9 +48,3 @@ def best_candidate(held: Evidence) -> IntArray:
     If several are, by more than rounding or a penalty can explain, the first whose error is close to the lowest.
     """
     return np.asarray(kernels.best_candidate(held.errors, held.lead, held.doubt, held.power))
-
-
-def predicted_payoff(memo: Any, z: Array) -> Array:
-    """w'z for the weights of every candidate, and for weights of 1."""
-    with_graph = np.vecdot(memo, z[..., None, :])
-    return np.concatenate([with_graph, z.sum(axis=-1, keepdims=True)], axis=-1)

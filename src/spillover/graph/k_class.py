@@ -15,6 +15,7 @@ ALARM = float(np.log(1000.0))  # log Bayes factor: by Ville's inequality false w
 CLEAR = 4.0  # standard errors from 0 of a clear baseline
 SUSPICION = 2.0  # log Bayes factor of a hidden common cause from which z is no longer an instrument, without an order
 MORE_ROUNDS = 1.03  # test and estimate are repeated when there are so many times the rounds of the last one
+ROUNDS_FOR_ARMS = 0.1  # and the estimate, whose cost grows as n^4, after at least so many rounds for each arm
 LARGEST_RADIUS = 0.9  # a graph with a larger spectral radius is damped, so that spill-over dies out
 LARGEST_WEIGHT = 1e9  # a graph with larger total effects is not one, but an estimate from too few rounds
 BY_EVIDENCE = -1.0
@@ -138,6 +139,7 @@ class KClassGraph(GraphLearner):
         """Estimate again in the rows of a mask, where there are enough new rounds; rewrites its argument."""
         rounds = graph.moments[..., -1, -1]
         due: BoolArray = np.greater(rounds, MORE_ROUNDS * graph.solved) & rows
+        due &= rounds >= graph.solved + ROUNDS_FOR_ARMS * graph.weights.shape[-1]
         if not due.any():
             return graph
         adjacency, noise = (np.ascontiguousarray(part[due]) for part in (graph.adjacency, graph.noise))
@@ -153,9 +155,9 @@ class KClassGraph(GraphLearner):
                 adjacency,
                 noise,
             )
-        usable = np.isfinite(adjacency).all(axis=(-1, -2)) & np.isfinite(variance).all(axis=(-1, -2))
-        adjacency = damped(np.where(usable[..., None, None], adjacency, 0.0))
-        weights, weights_variance = total_effects(adjacency, variance)
+            usable = np.isfinite(adjacency).all(axis=(-1, -2)) & np.isfinite(variance).all(axis=(-1, -2))
+            adjacency = damped(np.where(usable[..., None, None], adjacency, 0.0))
+            weights, weights_variance = total_effects(adjacency, variance)
         usable &= (np.abs(weights) < LARGEST_WEIGHT).all(axis=-1) & np.isfinite(weights_variance).all(axis=-1)
         if not usable.all():  # too few rounds for so many arms: what was estimated before stays
             due = replaced(due, due, usable)
@@ -239,14 +241,11 @@ def replaced(mask: BoolArray, where: BoolArray, values: BoolArray) -> BoolArray:
 
 def damped(adjacency: Array) -> Array:
     """A graph whose spill-over dies out: scaled down where its spectral radius is too large."""
-    radius = np.abs(np.linalg.eigvals(np.abs(adjacency))).max(axis=-1)
+    radius = kernels.spectral_radius(adjacency, LARGEST_RADIUS)
     return np.asarray(adjacency * np.minimum(LARGEST_RADIUS / np.maximum(radius, 1e-12), 1.0)[..., None, None])
 
 
 def total_effects(adjacency: Array, variance: Array) -> tuple[Array, Array]:
-    """Weights 1'(I - A)^-1 and their variances, to first order."""
-    n = adjacency.shape[-1]
-    reach = np.linalg.inv(np.eye(n) - adjacency)
-    weights = reach.sum(axis=-2)
-    with np.errstate(over="ignore", invalid="ignore"):  # who calls checks that they are finite
-        return weights, np.asarray(((weights**2)[..., None, :] @ (variance @ reach**2))[..., 0, :])
+    """Weights 1'(I - A)^-1 and their variances, to first order; who calls checks that they are finite."""
+    weights, weights_variance = kernels.total_effects(adjacency, variance)
+    return weights, weights_variance

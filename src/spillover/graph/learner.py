@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
-LEARNING = {"absorb", "absorb_expected", "solve", "remember", "judge"}  # what the compiled form stands for
+LEARNING = {"absorb", "absorb_expected", "solve", "remember", "judge"}  # what the compiled forms stand for
 
 # Above this many arms, edges are kept sparsely: by then candidates cost less time and memory than all N^2 edges, and
 # decide as well (`python -m benchmarks many-arms`).
@@ -54,6 +54,8 @@ class GraphLearner(ABC):
         super().__init_subclass__()
         if LEARNING & cls.__dict__.keys() and "parts" not in cls.__dict__:
             cls.fuses = False  # type: ignore[method-assign, assignment]
+        if LEARNING & cls.__dict__.keys() and "finish" not in cls.__dict__:
+            cls.fuses_comparison = False  # type: ignore[method-assign, assignment]
 
     @abstractmethod
     def init(self, problem: Problem, batch: Batch = ()) -> Any:
@@ -109,7 +111,21 @@ class GraphLearner(ABC):
         """Whether `absorb` and `solve` are those of `kernels.play_rounds`, on the arrays that `parts` returns."""
         return False
 
+    @property
+    def fuses_comparison(self) -> bool:
+        """Whether `judge`, `absorb_expected` and `solve` are those of `kernels.play_switching`, on all of its state."""
+        return False
+
     # --- optional: what it can do -------------------------------------------------------------------------------
+
+    def finish(
+        self, graph: Any, z: Array, y: Array, played_at: IntArray, expected: Array, alarm: BoolArray
+    ) -> Any:
+        """Do what the compiled form leaves out; only called if the learner `fuses_comparison`.
+
+        Where there is an `alarm`, the outcome has been tested, but is not absorbed yet. `solve` is not complete.
+        """
+        raise NotImplementedError(f"graph = {self!r}: must implement finish(...) if fuses_comparison")
 
     def parts(self, graph: Any) -> GraphParts:
         """The arrays for `kernels.play_rounds`; only called if the learner `fuses`."""

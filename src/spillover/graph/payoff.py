@@ -61,13 +61,13 @@ class PayoffWeights(GraphLearner):
     def absorb(
         self, graph: PayoffGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
     ) -> PayoffGraph:
-        regression, _ = regress(graph.regression, z, y.sum(axis=-1, keepdims=True), weight)
+        regression, _ = regress(graph.regression, z, kernels.payoff_of(y)[..., None], weight)
         return graph._replace(regression=regression)
 
     def absorb_rounds(
         self, graph: PayoffGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
     ) -> PayoffGraph:
-        payoff = y.sum(axis=-1, keepdims=True)
+        payoff = kernels.payoff_of(y)[..., None]
         return graph._replace(regression=regress_rounds(graph.regression, z, payoff, weight))
 
     def solve(self, graph: PayoffGraph) -> PayoffGraph:

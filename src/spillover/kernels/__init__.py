@@ -13,11 +13,14 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     candidate_rows,
     candidates,
     compact,
+    confounding,
     detection,
     discounts,
     drawing,
     drifting,
+    effects,
     evidence,
+    factor,
     ftrl,
     gram,
     graph,
@@ -36,7 +39,10 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     shocks,
     silences,
     switching,
+    switching_block,
+    switching_rounds,
     switching_scores,
+    switching_steps,
     window,
     world,
 )
@@ -44,9 +50,14 @@ from spillover.kernels.announce import silence
 from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
 from spillover.kernels.rounds import NO_GRAPH, SIGNED, UNSIGNED
 from spillover.kernels.sets import SUM_ROUNDING
+from spillover.kernels.switching_steps import ALARM, DONE, ESTIMATE, FAULT, SETTINGS
 from spillover.kernels.world import FINE, IMPOSSIBLE_AGE, LARGEST_OUTCOME, NOT_FINITE, NOT_PLAYED, OUT_OF_RANGE
 
 __all__ = [
+    "ALARM",
+    "DONE",
+    "ESTIMATE",
+    "FAULT",
     "FINE",
     "IMPOSSIBLE_AGE",
     "LARGEST_OUTCOME",
@@ -54,6 +65,7 @@ __all__ = [
     "NOT_PLAYED",
     "NO_GRAPH",
     "OUT_OF_RANGE",
+    "SETTINGS",
     "SIGNED",
     "SUM_ROUNDING",
     "UNSIGNED",

@@ -11,8 +11,8 @@ import numpy as np
 from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
+from spillover.kernels.factor import add_squares, factorise, forward, inverse_root, mirror
 
-PIVOT: Final = 1e-10  # a column with less than this share of its square left depends on those before it
 EDGE_SCALE: Final = 0.5  # an edge that exists is half normal with this scale (normal if signed)
 EDGE_ODDS: Final = 1.0 / 9.0  # prior odds that an edge exists
 LEAST_CHANCE: Final = 0.1  # in the errors of other edges an edge is at least as likely as a priori
@@ -24,10 +24,6 @@ NOISE_ROUNDS: Final = 0.5
 LEAST_NOISE: Final = 1e-7
 SHARE_PRIOR: Final = 0.09  # prior share of a row's error that its causes share with it
 SHARE_ROUNDS: Final = 300.0  # rounds that this prior counts as
-FEWEST_FREE: Final = 5.0  # with fewer degrees of freedom doubts are not tested
-CONFOUNDING: Final = 0.25  # squared prior correlation of hidden common causes, where they are tested for
-MOST_EXPLAINED: Final = 1.0 - 1e-12  # share of a sum of squares
-SETTLED: Final = 1e-9  # a smaller share of a sum of squares is rounding
 PASSES: Final = 3  # between the coefficients and the variance of the error
 SWEEPS: Final = 5  # over the edges of a row, in each pass
 
@@ -55,40 +51,6 @@ def absorb_moments(moments, y, z, q, weight, absorbed):
 
 
 @njit
-def inverse(matrix, size, result):
-    """The inverse of a symmetric matrix; a column that depends on those before it is left out (zeros)."""
-    root = np.zeros((size, size))
-    used = np.ones(size, np.bool_)
-    for j in range(size):
-        t = matrix[j, j]
-        for k in range(j):
-            t -= root[j, k] * root[j, k]
-        if not t > PIVOT * matrix[j, j] or not matrix[j, j] > 0.0:
-            used[j] = False
-            root[j, j] = 1.0
-            for k in range(j):
-                root[j, k] = 0.0
-            continue
-        root[j, j] = math.sqrt(t)
-        for i in range(j + 1, size):
-            t = matrix[i, j]
-            for k in range(j):
-                t -= root[i, k] * root[j, k]
-            root[i, j] = t / root[j, j]
-    for c in range(size):
-        for i in range(size):
-            t = 1.0 if i == c and used[c] else 0.0
-            for k in range(c, i):
-                t -= root[i, k] * result[k, c]
-            result[i, c] = t / root[i, i] if used[i] and i >= c else 0.0
-        for i in range(size - 1, -1, -1):
-            t = result[i, c]
-            for k in range(i + 1, size):
-                t -= root[k, i] * result[k, c]
-            result[i, c] = t / root[i, i] if used[i] else 0.0
-
-
-@njit
 def moment(moments, a, b, n):
     """The sum of v_a v_b."""
     return moments[a, b] if a >= n or b < n else moments[b, a]
@@ -98,28 +60,21 @@ def moment(moments, a, b, n):
 def projected_moments(moments, first, n, result):
     """Moments of the projections of (y, 1, z) on the instruments v[first : first + n] and 1; (2n + 1, 2n + 1)."""
     size, wide = n + 1, 2 * n + 1
-    gram, solved = np.empty((size, size)), np.empty((size, size))
-    cross, half = np.empty((wide, size)), np.empty((wide, size))
+    gram, root, pivots = np.empty((size, size)), np.empty((size, size)), np.empty(size)
+    half = np.empty((size, wide))
     for a in range(size):
         row = 3 * n if a == n else first + a
         for b in range(size):
             gram[a, b] = moments[row, 3 * n if b == n else first + b]
         for c in range(wide):
-            cross[c, a] = moments[row, column_of(c, n)]
-    inverse(gram, size, solved)
+            half[a, c] = moments[row, column_of(c, n)]
+    factorise(gram, size, root, pivots)
+    forward(root, size, half)
     for c in range(wide):
-        for b in range(size):
-            t = 0.0
-            for a in range(size):
-                t += cross[c, a] * solved[a, b]
-            half[c, b] = t
-    for c in range(wide):
-        for d in range(c + 1):
-            t = 0.0
-            for b in range(size):
-                t += half[c, b] * cross[d, b]
-            result[c, d] = t
-            result[d, c] = t
+        for d in range(wide):
+            result[c, d] = 0.0
+    add_squares(half, size, wide, result)
+    mirror(result, wide)
 
 
 @njit
@@ -172,76 +127,117 @@ def shared_error(strong, pull_strong, rest, pull_rest, edges, rounds, noise, uni
     A Hausman statistic, with a prior on the edges. Sums are those of the projections on the instruments (strong) and
     what is left (rest), edges first, then the baseline.
     """
-    size = edges + 1
-    loose, cover = np.empty((size, size)), np.empty((size, size))
+    size, scale = edges + 1, 1.0 / noise
+    loose, root, pivots = np.empty((size, size)), np.empty((size, size)), np.empty(size)
+    solved = np.zeros((size, edges + 1))  # first the rest, then the pull
     for a in range(size):
         for b in range(size):
-            loose[a, b] = strong[a, b] / noise
+            loose[a, b] = strong[a, b] * scale
         loose[a, a] += 1.0 / LOOSE**2 if a < edges else 1.0 / (BASELINE_SCALE**2 * unit)
-    inverse(loose, size, cover)
-    estimate, gap = np.zeros(size), np.zeros(edges)
-    for a in range(size):
-        for b in range(size):
-            estimate[a] += cover[a, b] * pull_strong[b] / noise
-    total = np.empty((edges, edges))
-    half = np.zeros((edges, edges))
-    small = 1e-12
+        for b in range(edges if a < edges else 0):
+            solved[a, b] = rest[a, b] * scale
+        solved[a, edges] = pull_strong[a] * scale
+    factorise(loose, size, root, pivots)
+    forward(root, size, solved)
+    total, gap, small = np.empty((edges, edges)), np.empty((edges, 1)), 1e-12
     for a in range(edges):
         small += 1e-6 * max(rest[a, a], 0.0) / (noise * edges)
-        gap[a] = pull_rest[a] / noise
+    estimate = back_solved(root, size, solved[:, edges])
+    for a in range(edges):
+        left = pull_rest[a]
         for b in range(size):
-            gap[a] -= rest[a, b] / noise * estimate[b]
+            left -= rest[a, b] * estimate[b]
+        gap[a, 0] = left * scale
         for b in range(edges):
-            for c in range(edges):
-                half[a, b] += rest[a, c] / noise * cover[c, b]
-    for a in range(edges):
-        for b in range(edges):
-            t = rest[a, b] / noise
-            for c in range(edges):
-                t += half[a, c] * rest[c, b] / noise
-            total[a, b] = t
-    for a in range(edges):
+            total[a, b] = rest[a, b] * scale
         total[a, a] += small
-    solved = np.empty((edges, edges))
-    inverse(total, edges, solved)
+    add_squares(solved, size, edges, total)
+    factorise(total, edges, root, pivots)
+    forward(root, edges, gap)
+    inverse_root(root, edges, loose)
     distance, freedom, rank = 0.0, 0.0, 1.0 * edges
     for a in range(edges):
-        rank -= small * solved[a, a]
-        for b in range(edges):
-            distance += gap[a] * solved[a, b] * gap[b]
-            freedom += rest[a, b] / noise * solved[b, a]
+        distance += gap[a, 0] * gap[a, 0]
+        for b in range(a + 1):
+            rank -= small * loose[a, b] * loose[a, b]
+    freedom = explained_freedom(loose, rest, edges) * scale
     excess = max(distance - rank, 0.0)
     return min((excess + SHARE_ROUNDS * SHARE_PRIOR) / (rounds * max(freedom, 0.0) + SHARE_ROUNDS), 1.0)
+
+
+@njit
+def back_solved(root, size, right):
+    """L'^-1 times a vector; 0 for columns that are left out."""
+    found = right.copy()
+    for i in range(size - 1, -1, -1):
+        found[i] = found[i] / root[i, i] if root[i, i] != 0.0 else 0.0
+        for k in range(i):
+            found[k] -= root[i, k] * found[i]
+    return found
+
+
+@njit
+def explained_freedom(inverse, rest, edges):
+    """The trace of K rest K' for a lower triangular K."""
+    line, total = np.empty(edges), 0.0
+    for a in range(edges):
+        for c in range(edges):
+            line[c] = 0.0
+        for b in range(a + 1):
+            factor, source = inverse[a, b], rest[b]
+            for c in range(a + 1):
+                line[c] += factor * source[c]
+        for c in range(a + 1):
+            total += line[c] * inverse[a, c]
+    return total
 
 
 @njit
 def fit_edges(gram, pull, edges, noise, unit, signed, required, mean, variance, probability):
     """Spike and slab, edge by edge; the baseline, last, is eliminated exactly. Returns its mean and variance."""
     level = gram[edges, edges] / noise + 1.0 / (BASELINE_SCALE**2 * unit)
+    last = gram[edges]
+    at_level = 0.0  # what the edges add to the outcomes, all rounds together
+    for b in range(edges):
+        at_level += last[b] * mean[b]
     for _ in range(SWEEPS):
         for a in range(edges):
-            own = gram[a, edges] / (noise * level)
-            t = (pull[a] - own * pull[edges]) / noise
-            for b in range(edges):
-                if b != a:
-                    t -= (gram[a, b] - own * gram[edges, b]) / noise * mean[b]
-            precision = (gram[a, a] - own * gram[edges, a]) / noise
+            own, before = gram[a, edges] / (noise * level), mean[a]
+            fitted = dot(gram[a], mean, edges) - gram[a, a] * before - own * (at_level - last[a] * before)
+            t = (pull[a] - own * pull[edges] - fitted) / noise
+            precision = (gram[a, a] - own * last[a]) / noise
             probability[a], m, v = edge_posterior(precision, t, signed, required[a])
             mean[a] = probability[a] * m
             variance[a] = probability[a] * (v + m * m) - mean[a] * mean[a]
+            at_level += last[a] * (mean[a] - before)
     baseline, doubt = pull[edges] / (noise * level), 1.0 / level
     for a in range(edges):
-        own = gram[edges, a] / (noise * level)
+        own = last[a] / (noise * level)
         baseline -= own * mean[a]
         doubt += own * own * variance[a]
     return baseline, doubt
 
 
 @njit
+def dot(row, values, size):
+    """The sum of products, in four partial sums, which the processor can add in parallel."""
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    whole = size - size % 4
+    for k in range(0, whole, 4):
+        first += row[k] * values[k]
+        second += row[k + 1] * values[k + 1]
+        third += row[k + 2] * values[k + 2]
+        fourth += row[k + 3] * values[k + 3]
+    for k in range(whole, size):
+        first += row[k] * values[k]
+    return (first + second) + (third + fourth)
+
+
+@njit
 def widen_variances(gram, edges, noise, unit, required, mean, variance, probability):
     """Variances that allow for the errors of the other edges, as far as they may exist, and of the baseline."""
     size = edges + 1
-    precision, cover = np.empty((size, size)), np.empty((size, size))
+    precision, root, pivots = np.empty((size, size)), np.empty((size, size)), np.empty(size)
     for a in range(size):
         for b in range(size):
             precision[a, b] = gram[a, b] / noise
@@ -251,9 +247,14 @@ def widen_variances(gram, edges, noise, unit, required, mean, variance, probabil
             precision[a, a] += FLAT
         else:
             precision[a, a] += 1.0 / (max(probability[a], LEAST_CHANCE) * EDGE_SCALE**2)
-    inverse(precision, size, cover)
+    factorise(precision, size, root, pivots)
+    inverse_root(root, size, precision)
+    cover = np.zeros(size)  # the diagonal of the inverse
+    for k in range(size):
+        for a in range(k + 1):
+            cover[a] += precision[k, a] * precision[k, a]
     for a in range(edges):
-        variance[a] = max(variance[a], cover[a, a])
+        variance[a] = max(variance[a], cover[a])
 
 
 @njit
@@ -375,114 +376,3 @@ def k_class(
             adjacency[i, places[a]] = mean[a]
             variance[i, places[a]] = doubt[a]
             probability[i, places[a]] = chance[a]
-
-
-@njit
-def log_determinant(matrix):
-    """Of a positive definite matrix."""
-    n = matrix.shape[0]
-    root, total = np.zeros((n, n)), 0.0
-    for j in range(n):
-        t = matrix[j, j]
-        for k in range(j):
-            t -= root[j, k] * root[j, k]
-        t = max(t, 1e-300)
-        total += math.log(t)
-        for i in range(j + 1, n):
-            off = matrix[i, j]
-            for k in range(j):
-                off -= root[i, k] * root[j, k]
-            root[i, j] = off / math.sqrt(t)
-        root[j, j] = math.sqrt(t)
-    return total
-
-
-@gufunc(
-    (float64[:, :], boolean[:], float64, boolean, float64[::1], float64[::1], boolean[:]),
-    "(m,m),(n),(),(),(o),(o)->()",
-    writes=("confounded", "baseline"),
-)
-def doubts(moments, arms, unit, due, confounded, baseline, tested):
-    """Log Bayes factors, averaged over the outcomes: that expectations tell more than z does, and of a constant.
-
-    Common coefficients and the variance have their reference prior, so that the factors are exact for normal noise.
-    Given z, an outcome does not depend on what was expected of z, unless z and the outcome have a hidden common cause.
-    """
-    tested[0] = due
-    if not due:
-        return
-    n = arms.shape[0]
-    rounds = moments[3 * n, 3 * n]
-    confounded[0], baseline[0] = 0.0, 0.0
-    if rounds < 2.0 * n + FEWEST_FREE:
-        return
-    of_z, solved = np.empty((n + 1, n + 1)), np.empty((n + 1, n + 1))
-    for a in range(n + 1):
-        row = 3 * n if a == n else n + a
-        for b in range(n + 1):
-            of_z[a, b] = moments[row, 3 * n if b == n else n + b]
-    inverse(of_z, n + 1, solved)
-    # coefficients of q and of y on (z, 1)
-    on_q, on_y = np.zeros((n, n + 1)), np.zeros((n, n + 1))
-    for i in range(n):
-        for a in range(n + 1):
-            for b in range(n + 1):
-                row = 3 * n if b == n else n + b
-                on_q[i, a] += moments[row, 2 * n + i] * solved[b, a]
-                on_y[i, a] += moments[row, i] * solved[b, a]
-    new, pull = np.zeros((n, n)), np.zeros((n, n))
-    surprise = 0.0
-    for i in range(n):
-        surprise += moments[n + i, n + i] - 2.0 * moments[2 * n + i, n + i] + moments[2 * n + i, 2 * n + i]
-        for j in range(n):
-            new[i, j], pull[i, j] = moments[2 * n + i, 2 * n + j], moments[2 * n + i, j]
-            for a in range(n + 1):
-                row = 3 * n if a == n else n + a
-                new[i, j] -= on_q[i, a] * moments[row, 2 * n + j]
-                pull[i, j] -= on_q[i, a] * moments[row, j]
-    for i in range(n):  # what z and 1 explain up to rounding adds nothing
-        if not new[i, i] > SETTLED * moments[2 * n + i, 2 * n + i]:
-            for j in range(n):
-                new[i, j], new[j, i], pull[i, j] = 0.0, 0.0, 0.0
-    ratio = CONFOUNDING * rounds / max(surprise, SETTLED * unit * rounds)
-    prior, cover = np.empty((n, n)), np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            prior[i, j] = ratio * new[i, j] + (1.0 if i == j else 0.0)
-    logs = 0.5 * log_determinant(prior)
-    inverse(prior, n, cover)
-    best_c, best_b = -math.inf, -math.inf
-    log_c, log_b = np.empty(n), np.empty(n)
-    steady, gone = rounds, np.zeros(n + 1)
-    alone = np.empty((n, n))
-    inverse(of_z, n, alone)
-    for a in range(n):
-        for b in range(n):
-            gone[a] += alone[a, b] * of_z[b, n]
-    for a in range(n):
-        steady -= gone[a] * of_z[a, n]
-    for i in range(n):
-        left = moments[i, i]
-        for a in range(n + 1):
-            left -= on_y[i, a] * moments[3 * n if a == n else n + a, i]
-        left = max(left, 0.0) + LEAST_NOISE * unit * rounds
-        explained = 0.0
-        for a in range(n):
-            for b in range(n):
-                explained += pull[a, i] * cover[a, b] * pull[b, i]
-        share = min(max(ratio * explained / left, 0.0), MOST_EXPLAINED)
-        log_c[i] = -0.5 * (rounds - n - 1.0) * math.log(1.0 - share) - logs
-        level = moments[3 * n, i]
-        for a in range(n):
-            level -= gone[a] * moments[n + a, i]
-        log_b[i] = 0.0
-        if steady > SETTLED * rounds:
-            share = level * level / (1.0 + steady) / (left + level * level / steady)
-            log_b[i] = -0.5 * (rounds - n) * math.log(1.0 - min(share, MOST_EXPLAINED)) - 0.5 * math.log(1.0 + steady)
-        best_c, best_b = max(best_c, log_c[i]), max(best_b, log_b[i])
-    total_c, total_b = 0.0, 0.0
-    for i in range(n):
-        total_c += math.exp(log_c[i] - best_c)
-        total_b += math.exp(log_b[i] - best_b)
-    confounded[0] = best_c + math.log(total_c / n)
-    baseline[0] = best_b + math.log(total_b / n)

@@ -46,10 +46,9 @@ def projected(root, z, phi):
 
 
 @njit
-def find_residuals(effects, z, y, residuals):
-    """y - effects z. If few of many arms were chosen, only their columns are read."""
+def find_residuals(effects, z, y, held, residuals):
+    """y - effects z. If few of many arms were chosen, only their columns are read; held: room for their numbers."""
     n = z.shape[0]
-    held = np.empty(n, np.int64)
     count = 0
     for j in range(n):
         if z[j] != 0.0:
@@ -66,7 +65,7 @@ def find_residuals(effects, z, y, residuals):
 
 
 @njit
-def learn_effects(root, effects, scatter, phi, residuals, weight):
+def learn_effects(root, effects, scatter, phi, residuals, weight, step, recursive):
     """Recursive least squares; phi = root' z. Returns how much of the outcome the past could have predicted.
 
     P = root root' is the inverse of Z Z' + ridge. The state holds its root (Potter's update), so that P stays positive
@@ -79,7 +78,6 @@ def learn_effects(root, effects, scatter, phi, residuals, weight):
         phi[k] *= amount
     share = 1.0 / (1.0 + prediction(phi, phi))
     narrowing = 1.0 / (1.0 + math.sqrt(share))
-    step, recursive = np.empty(n), np.empty(m)
     for j in range(n):
         step[j] = share * prediction(root[j], phi)
     for j in range(n):
@@ -97,6 +95,16 @@ def learn_effects(root, effects, scatter, phi, residuals, weight):
     return share
 
 
+@njit
+def learn_outcome(root, effects, scatter, z, y, weight, room, held):
+    """Learn from a round; returns how much of it the past could have predicted. room, held: scratch memory."""
+    n, m = z.shape[0], y.shape[0]
+    phi, residuals = room[0, :n], room[1, :m]
+    projected(root, z, phi)
+    find_residuals(effects, z, y, held, residuals)
+    return learn_effects(root, effects, scatter, phi, residuals, weight, room[2, :n], room[3, :m])
+
+
 @gufunc(
     (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:], float64[:], float64, float64[:]),
     "(n,n),(m,n),(m,m),(n),(m),()->()",
@@ -106,10 +114,9 @@ def regress(root, effects, scatter, z, y, weight, certainty):
     """Learn the effects of z on y from a round at the given weight, which may be 0."""
     certainty[0] = 0.0
     if weight != 0.0:
-        phi, residuals = np.empty(z.shape[0]), np.empty(y.shape[0])
-        projected(root, z, phi)
-        find_residuals(effects, z, y, residuals)
-        certainty[0] = learn_effects(root, effects, scatter, phi, residuals, weight)
+        n = z.shape[0]
+        room, held = np.empty((5, max(n, y.shape[0]))), np.empty(n, np.int64)
+        certainty[0] = learn_outcome(root, effects, scatter, z, y, weight, room, held)
 
 
 @njit
@@ -144,7 +151,7 @@ def shift_effects(risen, fallen, z, unit, standing, limit):
 
 
 @njit
-def is_surprising(scatter, suspicion, risen, fallen, freedom, z, residuals, share, floor, size, limit):
+def is_surprising(scatter, suspicion, risen, fallen, freedom, z, residuals, share, floor, size, limit, standing):
     """Test residuals against the noise learned so far.
 
     Two tests, each with at least 2 `limit` arrivals between false alarms on average. A Shiryaev-Roberts statistic for
@@ -155,7 +162,6 @@ def is_surprising(scatter, suspicion, risen, fallen, freedom, z, residuals, shar
     n, m = z.shape[0], residuals.shape[0]
     alarm = False
     unmoved = evidence_of_growth(0.0, freedom)
-    standing = np.empty(m)
     caution = 1.0 + 3.0 * math.sqrt(2.0 / freedom)  # the variance may be underestimated
     for i in range(m):
         error = math.sqrt(share) * residuals[i]
@@ -169,6 +175,28 @@ def is_surprising(scatter, suspicion, risen, fallen, freedom, z, residuals, shar
         unit = math.sqrt(share) / size
         alarm |= shift_effects(risen, fallen, z, unit, standing, math.log(4.0 * n * m * limit))
     return alarm
+
+
+@njit
+def test_and_learn(
+    root, effects, scatter, freedom, suspicion, risen, fallen, z, y, floor, size, limit, weight, room, held
+):  # fmt: skip
+    """Test a round for a change of the effects, and learn from it unless there is an alarm.
+
+    Returns whether there is one, and how much of the round the past could have predicted (0 if it was not learned
+    from). room, held: scratch memory.
+    """
+    n, m = z.shape[0], y.shape[0]
+    phi, residuals = room[0, :n], room[1, :m]
+    share = projected(root, z, phi)
+    find_residuals(effects, z, y, held, residuals)
+    if freedom[0] >= FEWEST_FREE and is_surprising(
+        scatter, suspicion, risen, fallen, freedom[0], z, residuals, share, floor, size, limit, room[4, :m]
+    ):
+        return True, 0.0
+    certainty = learn_effects(root, effects, scatter, phi, residuals, weight, room[2, :n], room[3, :m])
+    freedom[0] += certainty
+    return False, certainty
 
 
 @gufunc(
@@ -218,16 +246,12 @@ def tested_regress(
     alarm[0], certainty[0] = False, 0.0
     if halted[0] or weight == 0.0:
         return
-    phi, residuals = np.empty(z.shape[0]), np.empty(y.shape[0])
-    share = projected(root, z, phi)
-    find_residuals(effects, z, y, residuals)
-    if freedom[0] >= FEWEST_FREE:
-        alarm[0] = is_surprising(scatter, suspicion, risen, fallen, freedom[0], z, residuals, share, floor, size, limit)
-    if alarm[0]:
-        halted[0] = True
-        return
-    certainty[0] = learn_effects(root, effects, scatter, phi, residuals, weight)
-    freedom[0] += certainty[0]
+    n = z.shape[0]
+    room, held = np.empty((5, max(n, y.shape[0]))), np.empty(n, np.int64)
+    alarm[0], certainty[0] = test_and_learn(
+        root, effects, scatter, freedom, suspicion, risen, fallen, z, y, floor, size, limit, weight, room, held
+    )  # fmt: skip
+    halted[0] = alarm[0]
 
 
 @gufunc(

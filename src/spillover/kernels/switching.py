@@ -105,11 +105,14 @@ def within_reach(reward, mean, square, precision):
 @njit(inline="always", error_model="numpy")
 def start_arm(untried, counts, ratio, idle_prior, changed, shares):
     """What all hypotheses say of an arm without rewards."""
-    counts[:] = untried
-    ratio[:] = 1.0
-    idle_prior[:] = 0.0
+    for side in range(counts.shape[0]):
+        for k in range(counts.shape[1]):
+            counts[side, k] = untried[side, k]
+    for k in range(ratio.shape[0]):
+        ratio[k], idle_prior[k] = 1.0, 0.0
     for g in range(shares.shape[0]):
-        changed[g] = shares[g] if g > 0 else 0.0
+        for k in range(ratio.shape[0]):
+            changed[g, k] = shares[g] if g > 0 else 0.0
 
 
 @njit(inline="always", error_model="numpy")
@@ -253,7 +256,8 @@ def weigh_reward(there, all_there, mass, counts, ratio, idle_prior, changed, sha
         if g == 0:
             update_changed(changed[g], idle_prior, ratio)
         else:
-            prior[:] = shares[g]
+            for k in range(hypotheses):
+                prior[k] = shares[g]
             update_changed(changed[g], prior, ratio)
     after = total if all_there else mass_there(mass, there)
     if not after > 0.0:  # the earlier hypotheses have underflowed: there is no average
@@ -278,7 +282,8 @@ def moments(mass, totals, ones, zeros, changed, room):
     hypotheses = totals.shape[0]
     weight, first, second = room[0], room[1], room[2]
     unchanged, since = weight[:hypotheses], weight[hypotheses:]
-    since[:] = 0.0
+    for k in range(hypotheses):
+        since[k] = 0.0
     for g in range(mass.shape[0]):
         share, of_share = mass[g], changed[g]
         for k in range(hypotheses):
@@ -314,71 +319,31 @@ def note_change(change_round, totals, detected):
             detected[1] = date
 
 
-@gufunc(
-    (
-        *(int64[::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1]),
-        *(float64[:, :, ::1], float64[::1], float64[::1], int64[::1], int64[::1], int64[::1], float64[::1]),
-        *(float64[::1], float64[::1], boolean[:], float64[:], float64, int64, float64[:], float64[:], float64[:]),
-        *(float64, boolean, float64[:], float64[:], float64[:], float64[:]),
-    ),
-    "(k),(g,k),(t,l),(n,t,l),(n,k),(n,k),(n,g,k),(n),(n),(n),(o),(t),(t),(k),(t),"
-    "(n),(n),(),(),(g),(g),(t),(),()->(n),(n),(n),()",
-    writes=(
-        *("change_round", "mass", "untried", "counts", "ratio", "idle_prior", "changed", "mean", "square", "seen"),
-        *("latest", "detected", "spread", "changes", "redrawn"),
-    ),
-)
-def switching_arrival(
-    change_round,
-    mass,
-    untried,
-    counts,
-    ratio,
-    idle_prior,
-    changed,
-    mean,
-    square,
-    seen,
-    latest,
-    detected,
-    spread,
-    changes,
-    redrawn,
-    x,
-    reward,
-    weight,
-    played_at,
-    shares,
-    prior,
-    hazards,
-    idle_hazard,
-    arrived,
-    expected,
-    counted,
+@njit(inline="always", error_model="numpy")
+def learn_rewards(
+    change_round, mass, untried, counts, ratio, idle_prior, changed, mean, square, seen, latest, detected, spread,
+    changes, redrawn, x, reward, weight, played_at, shares, prior, hazards, idle_hazard, room, expected, counted,
     likely,
-    precision,
-):
+):  # fmt: skip
     """Update all hypotheses with the rewards of a round, however late it arrives.
 
     weight: of the rewards, as evidence; 1 if they were observed. hazards: changes and rounds that the probability of a
     change per round is worth before anything is observed; those that are observed are added.
 
-    Returns what they expected of the chosen arms before they learned from it, the rewards as they are cut off, and
-    their likelihood (0 if nothing can be said), each 0 for the other arms; and how many draws a reward was worth.
+    Fills in what they expected of the chosen arms before they learned from it, the rewards as they are cut off, and
+    their likelihood (0 if nothing can be said), each 0 for the other arms; returns how many draws a reward was worth.
+    room: scratch memory, (4 + shares, 2 hypotheses).
     """
     for i in range(x.shape[0]):
         expected[i] = counted[i] = likely[i] = 0.0
-    precision[0] = precision_of(spread)
-    if not arrived:
-        return
+    precision = precision_of(spread)
     hypotheses = change_round.shape[0]
-    room = np.empty((4, 2 * hypotheses))
     totals, there = room[3, :hypotheses], room[3, hypotheses:]
     for i in range(x.shape[0]):
         if x[i]:
             if seen[i] == 0:
                 start_arm(untried, counts[i], ratio[i], idle_prior[i], changed[i], shares)
-            expected[i], counted[i] = mean[i], within_reach(reward[i], mean[i], square[i], precision[0])
+            expected[i], counted[i] = mean[i], within_reach(reward[i], mean[i], square[i], precision)
             spread[0] += weight * mean[i] * (1.0 - mean[i])
             spread[1] += weight * reward[i] * (1.0 - reward[i])
     if played_at > latest[0] > 0:  # the hypothesis of a change just before, instead of the least probable one
@@ -421,7 +386,7 @@ def switching_arrival(
                 shares,
                 counted[i],
                 reward[i],
-                weight * precision[0],
+                weight * precision,
                 room,
             )
             seen[i] = max(seen[i], played_at)
@@ -433,11 +398,46 @@ def switching_arrival(
         else:
             all_tried = False
     if not all_tried:
-        taking_part = np.zeros((mass.shape[0], hypotheses))
-        for g in range(1, mass.shape[0]):
-            taking_part[g] = shares[g]
+        taking_part = room[4:, :hypotheses]
+        for g in range(mass.shape[0]):
+            for k in range(hypotheses):
+                taking_part[g, k] = shares[g] if g > 0 else 0.0
         first, second = moments(mass, totals, untried[0], untried[1], taking_part, room)
         for i in range(x.shape[0]):
             if seen[i] == 0:
                 mean[i], square[i] = first, second
     note_change(change_round, totals, detected)
+    return precision
+
+
+@gufunc(
+    (
+        *(int64[::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1]),
+        *(float64[:, :, ::1], float64[::1], float64[::1], int64[::1], int64[::1], int64[::1], float64[::1]),
+        *(float64[::1], float64[::1], boolean[:], float64[:], float64, int64, float64[:], float64[:], float64[:]),
+        *(float64, boolean, float64[:], float64[:], float64[:], float64[:]),
+    ),
+    "(k),(g,k),(t,l),(n,t,l),(n,k),(n,k),(n,g,k),(n),(n),(n),(o),(t),(t),(k),(t),"
+    "(n),(n),(),(),(g),(g),(t),(),()->(n),(n),(n),()",
+    writes=(
+        *("change_round", "mass", "untried", "counts", "ratio", "idle_prior", "changed", "mean", "square", "seen"),
+        *("latest", "detected", "spread", "changes", "redrawn"),
+    ),
+)
+def switching_arrival(
+    change_round, mass, untried, counts, ratio, idle_prior, changed, mean, square, seen, latest, detected, spread,
+    changes, redrawn, x, reward, weight, played_at, shares, prior, hazards, idle_hazard, arrived, expected,
+    counted, likely, precision,
+):  # fmt: skip
+    """`learn_rewards`, where any have arrived."""
+    if arrived:
+        room = np.empty((4 + mass.shape[0], 2 * change_round.shape[0]))
+        precision[0] = learn_rewards(
+            change_round, mass, untried, counts, ratio, idle_prior, changed, mean, square, seen, latest, detected,
+            spread, changes, redrawn, x, reward, weight, played_at, shares, prior, hazards, idle_hazard, room,
+            expected, counted, likely,
+        )  # fmt: skip
+    else:
+        for i in range(x.shape[0]):
+            expected[i] = counted[i] = likely[i] = 0.0
+        precision[0] = precision_of(spread)

@@ -8,6 +8,7 @@ from numba import float64, int64, njit
 
 from spillover.kernels.build import gufunc
 
+MOST_SORTED: Final = 32  # as many of the best scores are found by insertion, more by sorting all
 FAR: Final = 6.0  # deviations beyond which a mean certainly exceeds a level, or certainly does not
 # E[(z - a)+] for a standard normal z and a from 0 to FAR: the polynomial in a / 3 - 1 through 21 Chebyshev points. Its
 # error is below 4e-10. Unlike exp and erfc, the processor computes it for several hypotheses at once.
@@ -98,54 +99,37 @@ def expected_miss(ones, zeros, weight, level, side, room):
     return added(room)
 
 
-@njit(inline="always", error_model="numpy")
-def thresholds(scores, budget):
-    """The budget-th best score and the next one, at least 0."""
-    n = scores.shape[0]
-    ordered = np.sort(scores)
+@njit(error_model="numpy", _nrt=True)  # it allocates memory, unlike those who call it
+def sorted_thresholds(scores, budget):
+    """`thresholds` of many arms."""
+    n, ordered = scores.shape[0], np.sort(scores)
     return max(ordered[n - budget], 0.0), max(ordered[n - budget - 1], 0.0) if budget < n else 0.0
 
 
-@gufunc(
-    (
-        *(float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], float64[::1], float64[:]),
-        *(float64[::1], int64[::1], int64, float64, float64[:], float64[:], float64[:], float64[:], float64[:]),
-        *(int64[:], float64[:], int64, int64, float64[:], float64[:], float64[:], float64[:], float64, float64),
-        *(float64[:], float64[:], float64[:]),
-    ),
-    "(g,k),(t,l),(n,t,l),(n,g,k),(k),(t),(n),(n),(),(),"
-    "(n),(n),(n),(n),(n),(n),(n),(),(),(t),(t),(g),(g),(),()->(n),(n),(n)",
-)
-def switching_index(
-    mass,
-    untried,
-    counts,
-    changed,
-    changes,
-    redrawn,
-    believed,
-    seen,
-    latest,
-    drifts,
-    drift_mean,
-    drift_deviation,
-    learned,
-    prior,
-    rewards_seen,
-    last_pull,
-    in_flight,
-    now,
-    budget,
-    reward_range,
-    hazards,
-    shares,
-    share_prior,
-    idle_hazard,
-    horizon,
-    weights,
-    mean,
-    index,
-):
+@njit(inline="always", error_model="numpy")
+def thresholds(scores, budget, best):
+    """The budget-th best score and the next one, at least 0; best: room for budget + 1 scores."""
+    n = scores.shape[0]
+    if budget > MOST_SORTED:
+        return sorted_thresholds(scores, budget)
+    held, most = 0, min(budget + 1, n)
+    for i in range(n):  # best[:held] is kept sorted, highest first
+        if held < most or scores[i] > best[held - 1]:
+            place = held if held < most else most - 1
+            while place > 0 and best[place - 1] < scores[i]:
+                best[place] = best[place - 1]
+                place -= 1
+            best[place] = scores[i]
+            held = min(held + 1, most)
+    return max(best[budget - 1], 0.0), max(best[budget], 0.0) if budget < n else 0.0
+
+
+@njit(inline="always", error_model="numpy")
+def value_arms(
+    mass, untried, counts, changed, changes, redrawn, believed, seen, latest, drifts, drift_mean, drift_deviation,
+    learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares, share_prior,
+    idle_hazard, horizon, room, weights, mean, index,
+):  # fmt: skip
     """Weights, expected rewards, and expected rewards plus the value of information over `horizon` rounds.
 
     counts: ones and zeros of each arm's Beta distributions, two for each hypothesis; untried: those of arms without
@@ -155,15 +139,15 @@ def switching_index(
     the s-th best. For an arm among the s best it is the expected loss from keeping it, horizon E[(threshold - w m)+] /
     w, with the score of the next best arm as the threshold. Both are divided by (1 + pulls in flight)^1.5, because the
     outcomes of those pulls will arrive without another try.
+    room: scratch memory, (6, the larger of 2 hypotheses and n + 1).
     """
     kinds, hypotheses = mass.shape
     n = learned.shape[0]
     low, width = reward_range[0], reward_range[1] - reward_range[0]
     offset = low / width  # in units of the range, rewards are from 0 to 1 plus this
     middle, span = 0.5 * (redrawn[0] + redrawn[1]), redrawn[1] - redrawn[0]
-    room = np.empty((5, max(2 * hypotheses, n)))
     totals, weight, parts = room[0, :hypotheses], room[1, : 2 * hypotheses], room[2, : 2 * hypotheses]
-    scores, idle = room[3, :n], room[4, :n]
+    scores, idle, best = room[3, :n], room[4, :n], room[5]
     changes_seen = 0.0  # expected number of changes together
     for k in range(hypotheses):
         totals[k] = mass[0, k]
@@ -181,7 +165,7 @@ def switching_index(
         mean[i] = believed[i] + idle[i] * (middle - believed[i])
         mean[i] += drifts * (drift_mean[i] - mean[i])
         scores[i] = weights[i] * (mean[i] + offset)
-    threshold, runner_up = thresholds(scores, budget)
+    threshold, runner_up = thresholds(scores, budget, best)
     new_level, new_inside, new_missed = -1.0, False, 0.0
     for i in range(n):
         inside = scores[i] >= threshold and scores[i] > 0.0
@@ -213,3 +197,27 @@ def switching_index(
             missed += drifts * normal_excess(drift_mean[i] - level, drift_deviation[i])
         crowd = 1.0 + in_flight[i]
         index[i] += width * horizon * missed / (crowd * math.sqrt(crowd))
+
+
+@gufunc(
+    (
+        *(float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], float64[::1], float64[:]),
+        *(float64[::1], int64[::1], int64, float64, float64[:], float64[:], float64[:], float64[:], float64[:]),
+        *(int64[:], float64[:], int64, int64, float64[:], float64[:], float64[:], float64[:], float64, float64),
+        *(float64[:], float64[:], float64[:]),
+    ),
+    "(g,k),(t,l),(n,t,l),(n,g,k),(k),(t),(n),(n),(),(),"
+    "(n),(n),(n),(n),(n),(n),(n),(),(),(t),(t),(g),(g),(),()->(n),(n),(n)",
+)
+def switching_index(
+    mass, untried, counts, changed, changes, redrawn, believed, seen, latest, drifts, drift_mean, drift_deviation,
+    learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares, share_prior,
+    idle_hazard, horizon, weights, mean, index,
+):  # fmt: skip
+    """`value_arms`: weights, expected rewards, and expected rewards plus the value of information."""
+    room = np.empty((6, max(2 * mass.shape[1], learned.shape[0] + 1)))
+    value_arms(
+        mass, untried, counts, changed, changes, redrawn, believed, seen, latest, drifts, drift_mean,
+        drift_deviation, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards,
+        shares, share_prior, idle_hazard, horizon, room, weights, mean, index,
+    )  # fmt: skip

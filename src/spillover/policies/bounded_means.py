@@ -136,7 +136,7 @@ class BoundedMeans(MeansOnGraph):
             np.broadcast_to(course.baseline, shape),
             stretch.delays,
             stretch.horizon,
-            *stretch.flight,
+            *stretch.flight[:-1],  # it has no memo
             stretch.recorded,
             stretch.snapshots,
         )

@@ -1,21 +1,30 @@
 """SwitchingSEM: a filter for means that switch, on a learned graph; it counts pulls in flight and has no tuning."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import Policy
+from spillover.graph.change_detection import QUIET
+from spillover.graph.doubts import NOISY
+from spillover.graph.instrument import ENOUGH_INFORMATION, UNKNOWN
+from spillover.graph.k_class import ALARM, MORE_ROUNDS, ROUNDS_FOR_ARMS, SUSPICION
 from spillover.graph.learner import GraphErrors
+from spillover.graph.payoff import LEAST_WEIGHT, PRIOR_VARIANCE
+from spillover.graph.regression import FLOOR, RIDGE
 from spillover.hyperparameters import check_grid
 from spillover.policies.graph_policy import GraphPolicy, scores
 from spillover.policies.intervals import intervals
 from spillover.policies.signals import gram_signal
+from spillover.policies.switching_block import MOST_ARMS, CompactSwitching, play_blocks
 from spillover.policies.switching_state import (
     DRIFT_PRIOR,
     DRIFT_SCALE,
     DRIFT_VARIANCE,
+    HYPOTHESES,
     SHARES,
     Belief,
     Drift,
@@ -29,7 +38,7 @@ from spillover.policies.switching_state import (
 from spillover.rng import Rng
 from spillover.set_search import top_arms
 from spillover.state import repeat_in_place
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
 
 HAZARD = 1e-3  # probability a round of a change that may affect many arms, before anything is observed
 IDLE_HAZARD = 1e-4  # probability a round that an arm that is not played changes unobserved
@@ -101,6 +110,52 @@ class SwitchingSEM(GraphPolicy):
         if not problem.acyclic or self.graph.signed or not self.graph.learns:
             return np.ones(n)
         return np.asarray((1.0 + 1.0 / n) ** np.arange(n))
+
+    @property
+    def fuses(self) -> bool:
+        return bool(self.graph.fuses_comparison)
+
+    @cached_property
+    def for_kernels(self) -> tuple[Array, Array, Array, Array]:
+        """The constants of the policy, for the kernels in `kernels/switching_rounds.py`."""
+        settings = {
+            "hypotheses": HYPOTHESES,
+            "idle_hazard": IDLE_HAZARD,
+            "other_world": OTHER_WORLD,
+            "drift_scale": DRIFT_SCALE,
+            "drift_variance": DRIFT_VARIANCE,
+            "drift_prior": DRIFT_PRIOR,
+            "horizon": HORIZON,
+            "horizon_of_delay": HORIZON_OF_DELAY,
+            "recent": RECENT,
+            "typical": TYPICAL,
+            "soon": SOON,
+            "patience": PATIENCE,
+            "signed": self.graph.signed,
+            "quiet": QUIET,
+            "floor": FLOOR,
+            "ridge": RIDGE,
+            "enough_information": ENOUGH_INFORMATION,
+            "unknown": UNKNOWN,
+            "least_weight": LEAST_WEIGHT,
+            "prior_variance": PRIOR_VARIANCE,
+            "more_rounds": MORE_ROUNDS,
+            "rounds_for_arms": ROUNDS_FOR_ARMS,
+            "alarm": ALARM,
+            "suspicion": SUSPICION,
+            "noisy": NOISY,
+        }
+        return np.array([float(settings[name]) for name in kernels.SETTINGS]), HAZARDS, SHARES, SHARE_PRIOR
+
+    def play_stretch(self, state: SwitchingState, stretch: Stretch, rng: Rng) -> SwitchingState | None:
+        return play_blocks(self, state, stretch, rng)
+
+    def compact(self, state: SwitchingState) -> CompactSwitching | None:
+        return CompactSwitching(self, state) if self.fuses and state.in_flight.shape[-1] <= MOST_ARMS else None
+
+    @property
+    def memos(self) -> int:
+        return 3 if self.fuses else 0
 
     def means_and_index(self, state: SwitchingState) -> tuple[Array, Array, Array]:
         """Weights, expected rewards, and expected rewards plus the value of information.

@@ -1,0 +1,189 @@
+"""Rounds of SwitchingSEM on an adaptive graph: many in one call, or one of a live learner, step by step.
+
+What is rare and long (a change of the graph, the k-class estimate) is left to Python: the kernel stops, says why and
+where, and goes on from there in the next call.
+"""
+
+from typing import Final
+
+from numba import boolean, float64, int64, uint64
+
+from spillover.kernels.build import gufunc
+from spillover.kernels.rounds import post
+from spillover.kernels.switching_block import flags_of, reals_of, whole_of
+from spillover.kernels.switching_steps import (
+    DONE,
+    FAULT,
+    HYPOTHESES,
+    compiled,
+    copy_graph,
+    decide,
+    learn_round,
+    record_play,
+    remember,
+    scratch_for,
+)
+from spillover.kernels.world import fault_of, spread_rewards
+
+# shared by all kernels here: the blocks, where their arrays begin, and the constants of the policy
+LEARNER_SIGNATURE: Final = (
+    *(float64[::1], int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1]),
+    *(float64[::1], float64[::1], float64[::1], float64[::1]),
+)
+LEARNER_LAYOUT: Final = "(f),(i),(b),(p),(q),(u),(s),(h),(g),(g)"
+BLOCKS: Final = ("reals", "whole", "flags")
+
+
+@compiled
+def play_on(
+    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior,
+    key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following, memos,
+    recorded, snapshots, start, after, room, expected,
+):  # fmt: skip
+    """Play rounds of one learner from the `start`-th on; returns in which it stopped, after which arrival, and why."""
+    n, mask, rounds, k = chain.shape[0], ring_x.shape[0] - 1, rewards.shape[0], int(settings[HYPOTHESES])
+    s = reals_of(reals, real_at, n, k, shares.shape[0])
+    w, f = whole_of(whole, whole_at, n, k), flags_of(flags, flag_at, n)
+    for r in range(start, rounds):
+        if after == 0:
+            slot = (w.rounds[0] + 1) & mask
+            decide(s, w, settings, hazards, shares, share_prior, key, room, ring_x[slot])
+            remember(s, memos[slot])
+            record_play(s, w, settings, ring_x[slot])
+            spread_rewards(chain, rewards[r], ring_x[slot], ring_z[slot], ring_y[slot])
+            for i in range(n):
+                ring_y[slot, i] = ring_y[slot, i] + shocks[r, i] + baseline[r, i]
+            post(w.rounds[0], delays[r], horizon, first, last, following)
+            played = first[slot]
+            first[slot] = 0
+        else:
+            played = following[after & mask]
+            after = 0
+        now = w.rounds[0]
+        while played != 0:
+            home = played & mask
+            x, z, y = ring_x[home], ring_z[home], ring_y[home]
+            if fault_of(x, z, y, s.reward_range, now - played, now) != 0:
+                return r, played, FAULT
+            why = learn_round(
+                s, w, f, settings, hazards, shares, share_prior, x, z, y, memos[home], played, room, expected
+            )  # fmt: skip
+            if why != DONE:
+                return r, played, why
+            played = following[home]
+        if recorded[r] >= 0:
+            copy_graph(s, w, snapshots[recorded[r]])
+    return rounds, 0, DONE
+
+
+@gufunc(
+    (
+        *LEARNER_SIGNATURE,
+        *(uint64[::1], float64[:, :], float64[:, :], float64[:, :], float64[:, :], int64[:], int64),
+        *(boolean[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64[::1], float64[:, :, ::1]),
+        *(int64[::1], float64[:, :, ::1], int64, int64),
+        *(int64[:], int64[:], int64[:], float64[:]),
+    ),
+    f"{LEARNER_LAYOUT},(k),(n,n),(t,n),(t,n),(t,n),(t),(),(c,n),(c,n),(c,n),(c),(c),(c),(c,m,n),(t),(v,n,n),(),()"
+    "->(),(),(),(n)",
+    writes=(*BLOCKS, "ring_x", "ring_z", "ring_y", "first", "last", "following", "memos", "snapshots"),
+)
+def play_switching(
+    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior,
+    key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following, memos,
+    recorded, snapshots, start, after, reached, arrival, why, expected,
+):  # fmt: skip
+    """Play rounds of one learner from the `start`-th on; where and why it stopped.
+
+    after: the round of play whose outcome was learned when it stopped last; 0: it did not, or begins a round. Decisions
+    and outcomes go into the rings. In rounds with `recorded` >= 0 the graph is copied to that snapshot.
+    """
+    reached[0], arrival[0], why[0] = rewards.shape[0], 0, DONE
+    if start < rewards.shape[0]:
+        reached[0], arrival[0], why[0] = play_on(
+            reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior,
+            key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following,
+            memos, recorded, snapshots, start, after,
+            scratch_for(chain.shape[0], int(settings[HYPOTHESES]), shares.shape[0]), expected,
+        )  # fmt: skip
+
+
+@compiled
+def choose_next(
+    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, key, room, x, memo
+):  # fmt: skip
+    n, k = x.shape[0], int(settings[HYPOTHESES])
+    s, w = reals_of(reals, real_at, n, k, shares.shape[0]), whole_of(whole, whole_at, n, k)
+    decide(s, w, settings, hazards, shares, share_prior, key, room, x)
+    remember(s, memo)
+
+
+@compiled
+def play_next(reals, whole, flags, real_at, whole_at, flag_at, settings, shares, x):
+    n, k = x.shape[0], int(settings[HYPOTHESES])
+    s, w = reals_of(reals, real_at, n, k, shares.shape[0]), whole_of(whole, whole_at, n, k)
+    record_play(s, w, settings, x)
+    return w.rounds[0]
+
+
+@compiled
+def learn_next(
+    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, x, z, y, memo, age, room,
+    expected,
+):  # fmt: skip
+    n, k = x.shape[0], int(settings[HYPOTHESES])
+    s, w = reals_of(reals, real_at, n, k, shares.shape[0]), whole_of(whole, whole_at, n, k)
+    f = flags_of(flags, flag_at, n)
+    fault = fault_of(x, z, y, s.reward_range, age, w.rounds[0])
+    why = DONE
+    if fault == 0:
+        why = learn_round(
+            s, w, f, settings, hazards, shares, share_prior, x, z, y, memo, w.rounds[0] - age, room, expected
+        )  # fmt: skip
+    return fault, why
+
+
+@gufunc(
+    (*LEARNER_SIGNATURE, uint64[::1], float64[:, ::1], boolean[::1], float64[:, ::1]),
+    f"{LEARNER_LAYOUT},(k),(m,n)->(n),(m,n)",
+)
+def switching_choice(
+    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, key, like, x, memo
+):  # fmt: skip
+    """The decision for the next round of a live learner, and what it wants back with the outcome; like: has its shape."""
+    room = scratch_for(x.shape[0], int(settings[HYPOTHESES]), shares.shape[0])
+    choose_next(
+        reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, key, room, x, memo
+    )  # fmt: skip
+
+
+@gufunc(
+    (*LEARNER_SIGNATURE, boolean[::1], int64[:]),
+    f"{LEARNER_LAYOUT},(n)->()",
+    writes=BLOCKS,
+)
+def switching_play(
+    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, x, now
+):  # fmt: skip
+    """A round of a live learner was played; returns its number."""
+    now[0] = play_next(reals, whole, flags, real_at, whole_at, flag_at, settings, shares, x)
+
+
+@gufunc(
+    (
+        *LEARNER_SIGNATURE,
+        *(boolean[::1], float64[::1], float64[::1], float64[:, ::1], int64, int64[:], int64[:], float64[:]),
+    ),
+    f"{LEARNER_LAYOUT},(n),(n),(n),(m,n),()->(),(),(n)",
+    writes=BLOCKS,
+)
+def switching_lesson(
+    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, x, z, y, memo, age,
+    fault, why, expected,
+):  # fmt: skip
+    """Learn the outcome of a round of a live learner, unless something is wrong with it."""
+    room = scratch_for(x.shape[0], int(settings[HYPOTHESES]), shares.shape[0])
+    fault[0], why[0] = learn_next(
+        reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, x, z, y, memo, age,
+        room, expected,
+    )  # fmt: skip
