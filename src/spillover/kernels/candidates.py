@@ -8,9 +8,10 @@ their active arms: those with a noticeable y.
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, int8, int32, int64, njit, uint64
+from numba import boolean, float64, int8, int32, int64, njit
 
 from spillover.kernels.build import gufunc
+from spillover.kernels.drawing import ranked
 
 CONCERNED: Final = 1  # a row that the last outcome reaches
 SURPRISED: Final = 2  # and that did not predict it
@@ -53,34 +54,6 @@ def link_candidates(cause, following, previous, linked):
         for p in range(k):
             if cause[i, p] >= 0:
                 link(following, previous, cause[i, p], i * (k + 1) + p)
-
-
-@njit
-def ranked(keys, rank):
-    """The bits of the rank-th largest of some doubles >= 0, which are ordered like their bits; rewrites the keys.
-
-    A radix selection: eight passes at most, each over the keys that agree with the answer so far.
-    """
-    size = keys.shape[0]
-    count = np.empty(256, np.int64)
-    for byte in range(7, -1, -1):
-        shift = uint64(8 * byte)
-        count[:] = 0
-        for p in range(size):
-            count[(keys[p] >> shift) & uint64(255)] += 1
-        digit = 255
-        while rank > count[digit]:
-            rank -= count[digit]
-            digit -= 1
-        kept = 0
-        for p in range(size):
-            if (keys[p] >> shift) & uint64(255) == uint64(digit):
-                keys[kept] = keys[p]
-                kept += 1
-        size = kept
-        if size == 1:
-            break
-    return keys[0]
 
 
 @njit
