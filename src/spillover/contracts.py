@@ -229,6 +229,12 @@ class Policy(ABC):
         """The estimated graph, (*batch, n, n), if the policy learns one."""
         raise NotImplementedError(f"policy = {self!r}: must learn a graph to have an adjacency(state)")
 
+    def edges(self, state: State) -> Any:
+        """The same as a `scipy.sparse.coo_array`; with many arms nothing else is asked for."""
+        from scipy.sparse import coo_array
+
+        return coo_array(self.adjacency(state))
+
     def signals(self, state: State) -> dict[str, Any]:
         """Data for health checks; `spillover.policies.signals` lists the names."""
         return {}

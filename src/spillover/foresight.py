@@ -1,6 +1,6 @@
 """Worlds that can draw many rounds in advance, and the measures of many rounds."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,6 +21,14 @@ class ForeseeableWorld(ScoredWorld, Protocol):
 
     def score_rounds(self, first: int, x: BoolArray) -> Scored:
         """Measure the decisions x, (*batch, rounds, n), of rounds first, first + 1, ..., as `score_each` does."""
+
+
+@runtime_checkable
+class SparseWorld(ScoredWorld, Protocol):
+    """A world with many arms, whose graph is asked for as a list of edges instead of a matrix."""
+
+    def edges(self, t: int) -> Any:
+        """The graph of round t as a `scipy.sparse.coo_array`, (*batch, n, n)."""
 
 
 def score_each(world: ScoredWorld, first: int, x: BoolArray) -> Scored:

@@ -1,6 +1,6 @@
 """Measures of a run: confidence intervals over replications, error of the graph."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,3 +37,21 @@ def mean_interval(values: Array, axis: int = 0, level: float = 0.95) -> Interval
 def graph_mse(estimate: Array, truth: Array) -> Array:
     """Mean squared error of the adjacency: ||A - A_hat||_F^2 / n^2."""
     return np.asarray(((estimate - truth) ** 2).mean(axis=(-2, -1)))
+
+
+def sparse_graph_mse(estimate: Any, truth: Any) -> Array:
+    """The same for graphs as `scipy.sparse.coo_array`, (*batch, n, n); the estimate may have further axes before.
+
+    >>> from scipy.sparse import coo_array
+    >>> sparse_graph_mse(coo_array(np.array([[0.0, 0.5], [0, 0]])), coo_array(np.zeros((2, 2)))).item()
+    0.0625
+    """
+    *batch, n, _ = estimate.shape
+    real = truth.reshape(-1, n).tocsr()
+    found = estimate.reshape(-1, n).tocsr()
+    squares = np.zeros(int(np.prod(batch, dtype=int)))
+    rows = real.shape[0]
+    for first in range(0, found.shape[0], rows):  # each cell of a grid meets the same worlds
+        gap = (found[first : first + rows] - real).tocoo()
+        squares += np.bincount((first + gap.coords[0]) // n, gap.data**2, minlength=len(squares))
+    return squares.reshape(batch) / n**2

@@ -143,6 +143,9 @@ class PolicyWrapper(Policy):
     def adjacency(self, state: State) -> Array:
         return self.inner.adjacency(state)
 
+    def edges(self, state: State) -> Any:
+        return self.inner.edges(state)
+
     def signals(self, state: State) -> dict[str, Any]:
         return self.inner.signals(state)
 

@@ -21,10 +21,10 @@ from spillover.contracts import (
     suited,
 )
 from spillover.delays import as_delay
-from spillover.foresight import ForeseeableWorld, score_each
+from spillover.foresight import ForeseeableWorld, SparseWorld, score_each
 from spillover.hyperparameters import spread_grid
 from spillover.mailbox import FeedbackQueue
-from spillover.metrics import Interval, graph_mse, mean_interval
+from spillover.metrics import Interval, graph_mse, mean_interval, sparse_graph_mse
 from spillover.rng import Purpose, Rng
 from spillover.stretches import Foreseen, Part, Unforeseen, fuses, in_parts, play_stretches
 from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, Scored, State
@@ -114,7 +114,7 @@ class Run:
     optimality_ratio: Array  # (*grid, replications, periods)
     graph_error: Array  # (*grid, replications, recorded rounds): MSE of the adjacency; NaN without a graph
     recorded: IntArray  # the rounds at whose end the graph was measured
-    adjacency: Array | None  # (*grid, replications, n, n): the estimate after the last round
+    adjacency: Any  # (*grid, replications, n, n): the estimate after the last round; sparse in a `SparseWorld`, or None
 
     @property
     def final_regret(self) -> Array:
@@ -205,7 +205,8 @@ def simulate(
             parts = play_stretches(player, problem, world, delay, rng, batch, recorded)
             measured = measure(world, batch, recorded, parts, progress)
     if measured is None:
-        parts = in_parts(play_rounds(player, world, delay, rng, batch), player, recorded)
+        played = play_rounds(player, world, delay, rng, batch)
+        parts = in_parts(played, player, recorded, isinstance(world, SparseWorld))
         measured = measure(world, batch, recorded, parts, progress)
     edges = [0, *(c - 1 for c in world.changes)]
     chosen_well = np.add.reduceat(measured.matches, edges, axis=-1)
@@ -223,8 +224,13 @@ def simulate(
         optimality_ratio=np.where(best_possible > 0, chosen_well / np.maximum(best_possible, 1), 1.0),
         graph_error=measured.error,
         recorded=recorded,
-        adjacency=player.adjacency(measured.state) if player.learns_graph else None,
+        adjacency=estimate(player, measured.state, world) if player.learns_graph else None,
     )
+
+
+def estimate(policy: Policy, state: State, world: World) -> Any:
+    """The estimated graph, sparse if that of the world is."""
+    return policy.edges(state) if isinstance(world, SparseWorld) else policy.adjacency(state)
 
 
 def require_environment(given: object) -> None:
@@ -251,7 +257,10 @@ class Measures:
         self.regret[..., now], self.matches[..., now], self.possible[..., now] = scored
         self.payoff[..., now] = np.add.reduce(part.y, axis=-1)
         for k, t in enumerate(part.recorded):
-            self.error[..., self.column[t]] = graph_mse(part.graphs[..., k, :, :], world.adjacency(t))
+            if isinstance(world, SparseWorld):
+                self.error[..., self.column[t]] = sparse_graph_mse(part.graphs[k], world.edges(t))
+            else:
+                self.error[..., self.column[t]] = graph_mse(part.graphs[..., k, :, :], world.adjacency(t))
         self.state = part.state
 
 

@@ -29,7 +29,7 @@ class Part(NamedTuple):
     x: BoolArray  # (*batch, rounds, n)
     y: Array  # (*batch, rounds, n)
     recorded: Sequence[int]  # the rounds at whose end the graph is to be measured
-    graphs: Array  # (*batch, recorded rounds, n, n): the estimates at their ends
+    graphs: Any  # (*batch, recorded rounds, n, n): the estimates at their ends; a list of sparse ones if sparse
     state: State  # after the last round; the next stretch rewrites it
 
 
@@ -148,13 +148,13 @@ def grown(flight: Flight, longest: int, first: int) -> Flight:
     return larger
 
 
-def in_parts(played: Iterator[Any], policy: Policy, recorded: IntArray) -> Iterator[Part]:
-    """Rounds that are played one after another, in parts."""
+def in_parts(played: Iterator[Any], policy: Policy, recorded: IntArray, sparse: bool = False) -> Iterator[Part]:
+    """Rounds that are played one after another, in parts; sparse: graphs are recorded as sparse arrays."""
     wanted = set(recorded.tolist()) if policy.learns_graph else set()
     x: list[BoolArray] = []
     y: list[Array] = []
     measured: list[int] = []
-    graphs: list[Array] = []
+    graphs: list[Any] = []
     state: State = None
     t = 0
     for t, decision, outcome, state in played:
@@ -162,7 +162,7 @@ def in_parts(played: Iterator[Any], policy: Policy, recorded: IntArray) -> Itera
         y.append(outcome.y)
         if t in wanted:
             measured.append(t)
-            graphs.append(policy.adjacency(state))
+            graphs.append(policy.edges(state) if sparse else policy.adjacency(state))
         if len(x) == rounds_at_once(decision.shape[-1], decision.shape[:-1], 0.0):
             yield part_of(t, x, y, measured, graphs, state)
             x, y, measured, graphs = [], [], [], []
@@ -171,8 +171,9 @@ def in_parts(played: Iterator[Any], policy: Policy, recorded: IntArray) -> Itera
 
 
 def part_of(
-    last: int, x: list[BoolArray], y: list[Array], measured: list[int], graphs: list[Array], state: State
+    last: int, x: list[BoolArray], y: list[Array], measured: list[int], graphs: list[Any], state: State
 ) -> Part:
-    stacked = np.stack(graphs, axis=-3) if graphs else np.empty(0)
+    dense = bool(graphs) and isinstance(graphs[0], np.ndarray)
+    stacked = np.stack(graphs, axis=-3) if dense else graphs
     decisions, outcomes = np.stack(x, axis=-2), np.stack(y, axis=-2)
     return Part(last - len(x) + 1, decisions, outcomes, measured, stacked, state)

@@ -4,6 +4,7 @@ from functools import singledispatch
 from typing import NamedTuple
 
 from spillover.environments.constrained import ConstrainedSEM
+from spillover.environments.edges import MANY_ARMS
 from spillover.environments.fixed import FixedSEM
 from spillover.environments.instance import Instance
 from spillover.environments.synthetic import SyntheticSEM
@@ -14,6 +15,7 @@ class WorldSize(NamedTuple):
 
     arms: int
     rounds: int
+    edges: int | None = None  # if they are kept as lists; otherwise there are matrices
 
 
 @singledispatch
@@ -24,7 +26,8 @@ def world_size(environment: object) -> WorldSize | None:
 
 @world_size.register
 def _(environment: SyntheticSEM) -> WorldSize:
-    return WorldSize(environment.n_arms, environment.horizon)
+    graphs, many = len(environment.graph_changes) + 1, environment.n_arms > MANY_ARMS
+    return WorldSize(environment.n_arms, environment.horizon, graphs * environment.edges if many else None)
 
 
 @world_size.register

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
+from spillover.environments.edges import MANY_ARMS, EdgeLists, draw_pairs, sorted_edges
+from spillover.environments.many_arms import ManyArmsWorld
 from spillover.environments.surroundings import Surroundings, draw_surroundings
 from spillover.environments.world import LAWS, SEMWorld
 from spillover.rng import Rng
@@ -13,12 +15,15 @@ from spillover.types import Array, Batch
 
 USUAL_BASELINE = (0.5, 2.0)  # with baseline=True
 
+NO_MATRICES = np.empty((0, 0, 0))  # the graphs of a world that keeps lists of edges
 WIDEST = 1e30  # of what outcomes are made of: outcomes may be at most 1e40
 
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticSEM:
     """Random worlds; the defaults are the paper's Section V-A.
+
+    Worlds with more than 2,000 arms keep their edges as lists, which take no n * n memory.
 
     edge_density: edges / (n (n - 1)); 0.09 with 10 arms gives 8 edges. weight_range: of their weights, drawn uniformly.
     changes: first rounds of new means. changed: "all", or how many arms get a new mean at a change.
@@ -101,10 +106,17 @@ class SyntheticSEM:
         return round(self.edge_density * self.n_arms * (self.n_arms - 1))
 
     def draw(self, rng: Rng, batch: Batch = ()) -> SEMWorld:
-        graphs = [self.draw_graph(rng, batch) for _ in range(len(self.graph_changes) + 1)]
+        periods = range(len(self.graph_changes) + 1)
+        if self.n_arms > MANY_ARMS:
+            lists = tuple(self.draw_edges(rng, batch) for _ in periods)
+            return ManyArmsWorld(edges_of_graphs=lists, graphs=NO_MATRICES, **self.draw_rest(rng, batch))
+        graphs = [self.draw_graph(rng, batch) for _ in periods]
+        return SEMWorld(graphs=np.stack(graphs, axis=-3), **self.draw_rest(rng, batch))
+
+    def draw_rest(self, rng: Rng, batch: Batch) -> dict[str, Any]:
+        """What a world has besides its graphs."""
         low, high = self.gain_range
-        return SEMWorld(
-            graphs=np.stack(graphs, axis=-3),
+        return dict(
             gain=low + (high - low) * np.broadcast_to(rng.uniform(self.n_arms), (*batch, self.n_arms)),
             levels=self.draw_means(rng, batch),
             budget=self.budget,
@@ -149,6 +161,16 @@ class SyntheticSEM:
             weights = np.where(rng.uniform(max(self.edges, 1))[..., : self.edges] < self.harmful, -weights, weights)
         np.put_along_axis(flat, np.broadcast_to(places, (*batch, self.edges)), weights, axis=-1)
         return flat.reshape(*batch, n, n)
+
+    def draw_edges(self, rng: Rng, batch: Batch) -> EdgeLists:
+        """The same for many arms, without a place for every possible edge."""
+        low, high = self.weight_range
+        effect, cause = np.divmod(draw_pairs(rng, batch, self.n_arms, self.edges), self.n_arms)
+        shape = (*batch, self.edges)
+        weights = low + (high - low) * rng.uniform(max(self.edges, 1))[..., : self.edges]
+        if self.harmful > 0:
+            weights = np.where(rng.uniform(max(self.edges, 1))[..., : self.edges] < self.harmful, -weights, weights)
+        return sorted_edges(effect, cause, np.broadcast_to(weights, shape), self.n_arms)
 
     def draw_means(self, rng: Rng, batch: Batch) -> Array:
         """Means uniform on [0, 1]; at each change `changed` of the arms get a new one."""

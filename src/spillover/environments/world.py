@@ -19,7 +19,7 @@ LARGEST_PARETO = LARGEST_DRAW / MEAN_DRAW  # of an arm with mean 1
 NOTHING = np.zeros(1)  # stands for noise or a baseline that a world does not have
 # what stands behind `course` and `score_rounds`, for a round or for an array of them
 DRAWN = {"rewards", "means", "in_context", "effectiveness", "period", "graph_period", "exogenous"}
-SCORED = {"expected", "best", "matches", "optimum", "optimum_for", "best_set", "scores", "weights"}
+SCORED = {"expected", "best", "matches", "optimum", "optimum_for", "best_set", "scores", "sum_of", "weights"}
 
 
 class Optimum(NamedTuple):
@@ -189,11 +189,15 @@ class SEMWorld:
         best = self.best_set(scores)
         lowest = np.min(scores, axis=-1, where=best, initial=np.inf)[..., None]
         tied = bool((~best & (scores == lowest)).any())
-        return Optimum(scores, best, lowest, tied, np.vecdot(scores, best))
+        return Optimum(scores, best, lowest, tied, self.sum_of(scores, best))
+
+    def sum_of(self, scores: Array, x: BoolArray) -> Array:
+        """The expected payoff of a decision."""
+        return np.asarray(np.vecdot(scores, x))
 
     def expected(self, t: int, x: BoolArray) -> Array:
         optimum = self.optimum(t)
-        return optimum.value if x is optimum.best else np.asarray(np.vecdot(optimum.scores, x))
+        return optimum.value if x is optimum.best else self.sum_of(optimum.scores, x)
 
     def best(self, t: int) -> BoolArray:
         return self.optimum(t).best
@@ -216,7 +220,7 @@ class SEMWorld:
             else:
                 optimum = for_all_rounds(self.optimum(start))
             chosen = x[..., start - first : stop - first, :]
-            regret = optimum.value - np.vecdot(optimum.scores, chosen)
+            regret = optimum.value - self.sum_of(optimum.scores, chosen)
             possible = np.broadcast_to(optimum.best.sum(axis=-1), (*self.gain.shape[:-1], len(rounds)))
             parts.append(Scored(regret, matches_with(optimum, chosen), possible))
         return Scored(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))

@@ -10,6 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spillover.contracts import Delay, Environment, World
+from spillover.environments.edges import MANY_ARMS
 from spillover.rng import Purpose, Rng
 from spillover.simulation import Run, simulate
 from spillover.types import Array, IntArray
@@ -59,7 +60,7 @@ def compute(task: CellTask) -> Computed:
         "optimality_ratio": run.optimality_ratio,
         "graph_error": run.graph_error,
         "blind_regret": blind_regret(run, task.delay, world),
-        "adjacency": np.full((task.count, n, n), np.nan) if run.adjacency is None else run.adjacency,
+        "adjacency": final_graph(run.adjacency, task.count, n),
     }
     about = {
         "horizon": world.horizon,
@@ -69,6 +70,13 @@ def compute(task: CellTask) -> Computed:
         "versions": versions(),
     }
     return Computed({name: np.ascontiguousarray(array) for name, array in arrays.items()}, about)
+
+
+def final_graph(adjacency: Any, count: int, n: int) -> Array:
+    """The estimates to be kept, (replications, n, n): NaN without a graph, none of them if there are many arms."""
+    if n > MANY_ARMS:
+        return np.empty((count, 0, 0))
+    return np.full((count, n, n), np.nan) if adjacency is None else np.asarray(adjacency)
 
 
 def recorded_rounds(every: int, horizon: int) -> IntArray:

@@ -36,7 +36,7 @@ class Record(NamedTuple):
     optimality_ratio: Array  # (R, periods)
     graph_error: Array  # (R, K): MSE of the adjacency; NaN without a graph
     blind_regret: Array  # (R,): regret of rounds 1 to D + 1; NaN where the delay is not constant
-    adjacency: Array  # (R, n, n): the estimate after the last round; NaN without a graph
+    adjacency: Array  # (R, n, n): the estimate after the last round; NaN without a graph, (R, 0, 0) with many arms
     changes: tuple[int, ...]  # first rounds of the periods after the first one
     horizon: int
     replications: IntArray  # (R,): their numbers
@@ -177,8 +177,8 @@ def ends(record: Record) -> dict[str, Any]:
 
 
 def edges(record: Record) -> dict[str, Any]:
-    n, replications = len(record.arms), len(record.replications)
-    names = np.array(record.arms, object)
+    n, replications = record.adjacency.shape[-1], len(record.replications)
+    names = np.array(record.arms[:n], object)
     return {
         "replication": np.repeat(record.replications, n * n),
         "effect": np.tile(np.repeat(names, n), replications),

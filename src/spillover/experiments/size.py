@@ -10,16 +10,19 @@ from typing import Any, NamedTuple
 from spillover import machine
 from spillover.contracts import Delay, World
 from spillover.environments.sizes import WorldSize
+from spillover.foresight import SparseWorld
 from spillover.state import leaves
 from spillover.types import State
 
-MOST_ARMS = 2_000  # as in a table: a world and a graph have several matrices of arms * arms numbers
+MOST_ARMS = 2_000  # of a world with several matrices of arms * arms numbers
+MOST_LISTED = 1_000_000  # of a world that keeps lists of edges
 MOST_CELLS = 100_000  # each is a file
 MOST_ROUNDS = 2_000_000_000  # over all cells: at 0.05 ms and more each, more than a day
 PROCESS = 250_000_000  # bytes of a process before it has any data
 # The following were measured, and are rather too large: an estimate of 1 GB means a peak of 0.6 to 0.8 GB.
 NUMBER = 8  # bytes
 WORLD_MATRICES = 6  # arms * arms numbers of a world and of its drawing
+PER_EDGE, PER_ARM = 14, 60  # numbers of a world that keeps lists, of its drawing and of the rounds being played
 CURVES = 6  # numbers for each round of a replication: regret, payoff, matches, and their sums
 WAITING = 3  # numbers for each arm of an outcome that has not arrived
 STATES = 1.5  # copies of a policy's state
@@ -60,8 +63,14 @@ def footprint(world: World, delay: Delay, state: State) -> Footprint:
     arms, rounds = world.problem.n_arms, world.horizon
     waiting = rounds if delay.largest is None else min(delay.largest, rounds)
     learned = STATES * sum(leaf.nbytes for leaf in leaves(state).values())
-    numbers = WORLD_MATRICES * arms**2 + CURVES * rounds + WAITING * arms * waiting
+    edges = int(world.edges(1).nnz) * (len(world.graph_changes) + 1) if isinstance(world, SparseWorld) else None
+    numbers = world_numbers(arms, edges) + CURVES * rounds + WAITING * arms * waiting
     return Footprint(rounds, int(NUMBER * numbers + learned))
+
+
+def world_numbers(arms: int, edges: int | None) -> int:
+    """How many numbers the world of a replication has; edges: in all its graphs, if they are kept as lists."""
+    return WORLD_MATRICES * arms**2 if edges is None else PER_EDGE * edges + PER_ARM * arms
 
 
 def size_of(parts: Iterable[Part]) -> Size:
@@ -79,11 +88,12 @@ def refuse_world(size: WorldSize | None, available: int | None) -> None:
     """Raise a ValueError for a world that is too large to be drawn."""
     if size is None:
         return
-    if size.arms > MOST_ARMS:
-        raise ValueError(f"{size.arms:,} arms: must be at most {MOST_ARMS:,} ({ANYWAY})")
+    most = MOST_ARMS if size.edges is None else MOST_LISTED
+    if size.arms > most:
+        raise ValueError(f"{size.arms:,} arms: must be at most {most:,} ({ANYWAY})")
     if size.rounds > MOST_ROUNDS:
         raise ValueError(f"horizon = {size.rounds}: must be at most {MOST_ROUNDS:,} rounds ({ANYWAY})")
-    needed = NUMBER * WORLD_MATRICES * size.arms**2
+    needed = NUMBER * world_numbers(size.arms, size.edges)
     if available is not None and needed > available:
         raise ValueError(memory_message("one world", needed, available))
 

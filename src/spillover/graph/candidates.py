@@ -23,14 +23,17 @@ PASSES = 12  # candidates that a row may get in a round
 SEARCHED = 100_000  # outcomes of single arms that a round's search goes through, so that its cost is bounded
 ACTIVE = 16  # active arms of an outcome that are kept, for each arm that may be played; fewer than LEAST_ACTIVE never
 LEAST_ACTIVE = 256
+LEAST_HISTORY, MOST_HISTORY = 512, 4096  # outcomes that are kept
 KEPT = 256  # active arms of past outcomes that are kept, for each arm
-LEAST_HISTORY, MOST_HISTORY = 512, 4096  # outcomes
+ROOM = 4  # of an outcome in the history, on average, for each arm that may be played; fewer than LEAST_ROOM never
+LEAST_ROOM = 64
 MOST_CAUSES = 1000  # a row has the squared number of statistics
 
 Count = Annotated[IntArray, Within(0)]
 Small = Annotated[NDArray[np.int32], Within(0)]
 Flags = Annotated[NDArray[np.int8], Within(0, 2)]
 Arms = Annotated[NDArray[np.int32], Within(-1, below=(-2,))]
+Places = Annotated[NDArray[np.int32], Within(0, below=(-1,))]
 Links = Annotated[NDArray[np.int32], Within(-1, below=(-2, -1))]
 
 
@@ -46,23 +49,29 @@ class CandidateEdges(NamedTuple):
     penalty: Finite  # (*batch, n, k): half of the sparsity; 0 for edges known to exist
     following: Links  # (*batch, n, k + 1): the next slot of the same cause, and the first slot of arm i; -1 for none
     previous: Links  # (*batch, n, k + 1)
-    heard_arm: Small  # (*batch, m, c): the active arms of the last m outcomes, in order
-    heard_y: Finite  # (*batch, m, c): their y
-    heard_rest: Finite  # (*batch, m, c): their y - z
+    heard_arm: Small  # (*batch, h): the active arms of the last outcomes, in order, one outcome after another
+    heard_y: Finite  # (*batch, h): their y
+    heard_rest: Finite  # (*batch, h): their y - z
+    heard_start: Count  # (*batch, m): where an outcome begins, if the ring had no end
     heard_count: Count  # (*batch, m): how many were active
     heard_at: Count  # (*batch, m): which outcome it was
+    written: Count  # (*batch, 1): where the next outcome begins
     active_at: Count  # (*batch, n, l): the last outcomes in which each arm was active
     active_y: Finite  # (*batch, n, l): its y
+    active_rest: Finite  # (*batch, n, l): its y - z
     active_count: Count  # (*batch, n): in how many outcomes it was active
     energy: Amount  # (*batch, n): sum of its squared y
     clock: Count  # (*batch, 1): outcomes heard
     border: Amount  # (*batch, 1): the arms of the last outcome with a larger |y| were active
-    touched: Flags  # (*batch, n): 1 for a row that the last outcome concerns, 2 if it was solved anew
+    rows: Places  # (*batch, n): the rows that the last outcome concerns, first `concerned` of them
+    concerned: Count  # (*batch, 1)
+    touched: Flags  # (*batch, n): 1 for these rows, 2 for those that did not predict the outcome
     tried: Small  # (*batch, n): searches of each row since it was last explained
     required: Constant[NDArray[np.int32]]  # (*batch, n): slots of edges known to exist, the first of each row
     forbidden: Constant[IntArray]  # (*batch, f): effect * n + cause, sorted
     unit: Constant[Array]  # (*batch,): the largest reward
     half: Constant[Array]  # (*batch,): half of the sparsity
+    most_active: Constant[IntArray]  # (*batch,): active arms of an outcome that are kept
     bound: Constant[Array]  # (*batch,): upper bound on the sum of a row
     acyclic: Constant[BoolArray]  # (*batch,)
 
@@ -115,6 +124,7 @@ class CandidateGraph(GraphLearner):
         k = max(min(self.causes, n - 1), 1) + known.shape[-1]
         c = min(n, max(ACTIVE * problem.budget, LEAST_ACTIVE))
         m = min(max(KEPT * max(n, MANY_ARMS) // c, LEAST_HISTORY), MOST_HISTORY)
+        room = max(m * min(n, max(ROOM * problem.budget, LEAST_ROOM)), c)
         unit = np.zeros(batch) + largest_reward(problem)
         half = np.zeros(batch) + np.asarray(self.sparsity, float) / 2 * unit**2
         cause = np.full((*batch, n, k), -1, np.int32)
@@ -129,23 +139,29 @@ class CandidateGraph(GraphLearner):
             penalty=np.zeros((*batch, n, k)),
             following=np.empty((*batch, n, k + 1), np.int32),
             previous=np.empty((*batch, n, k + 1), np.int32),
-            heard_arm=np.zeros((*batch, m, c), np.int32),
-            heard_y=np.zeros((*batch, m, c)),
-            heard_rest=np.zeros((*batch, m, c)),
+            heard_arm=np.zeros((*batch, room), np.int32),
+            heard_y=np.zeros((*batch, room)),
+            heard_rest=np.zeros((*batch, room)),
+            heard_start=np.zeros((*batch, m), np.int64),
             heard_count=np.zeros((*batch, m), np.int64),
             heard_at=np.zeros((*batch, m), np.int64),
+            written=np.zeros((*batch, 1), np.int64),
             active_at=np.zeros((*batch, n, self.recent), np.int64),
             active_y=np.zeros((*batch, n, self.recent)),
+            active_rest=np.zeros((*batch, n, self.recent)),
             active_count=np.zeros((*batch, n), np.int64),
             energy=np.zeros((*batch, n)),
             clock=np.zeros((*batch, 1), np.int64),
             border=np.zeros((*batch, 1)),
+            rows=np.zeros((*batch, n), np.int32),
+            concerned=np.zeros((*batch, 1), np.int64),
             touched=np.zeros((*batch, n), np.int8),
             tried=np.zeros((*batch, n), np.int32),
             required=np.zeros((*batch, n), np.int32) + (known >= 0).sum(axis=-1, dtype=np.int32),
             forbidden=np.zeros((*batch, len(forbidden)), np.int64) + forbidden,
             unit=unit,
             half=half,
+            most_active=np.full(batch, c),
             bound=np.full(batch, np.inf if problem.acyclic else self.row_bound),
             acyclic=np.full(batch, problem.acyclic),
         )
@@ -158,30 +174,21 @@ class CandidateGraph(GraphLearner):
         g = graph
         kernels.candidate_arrival(
             *(g.cause, g.edge, g.gram, g.residual, g.following),
-            *(g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at),
-            *(g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border, g.touched),
-            *(np.ascontiguousarray(z), np.ascontiguousarray(y), weight, FAINTEST * g.unit),
+            *history_of(g),
+            *(g.rows, g.concerned, g.touched, np.ascontiguousarray(z), np.ascontiguousarray(y)),
+            *(weight, FAINTEST * g.unit, LEAST_MISS * g.unit, g.most_active),
         )
         return graph
 
     def solve(self, graph: CandidateEdges) -> CandidateEdges:
         """Solve the rows that the last outcome concerns, and again those that get a candidate for what they miss."""
         g = graph
-        rows = (g.cause, g.edge, g.gram, g.residual, g.pressure, g.weights, g.touched, g.penalty, g.clock)
-        kernels.solve_candidates(*rows, g.bound, self.signed)
-        left: Any = SEARCHED
-        for _ in range(PASSES):
-            entered, left = kernels.candidate_screening(
-                *(g.cause, g.edge, g.gram, g.residual, g.penalty, g.following, g.previous),
-                *(g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at),
-                *(g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border, g.touched),
-                *(g.tried, g.pressure, g.required, g.forbidden, LEAST_MISS * g.unit, g.half),
-                *(g.acyclic, self.signed, left),
-            )
-            if not entered.any():
-                return graph
-            kernels.solve_candidates(*rows, g.bound, self.signed)
-        g.touched[:] = 0
+        kernels.solve_candidates(
+            *(g.cause, g.edge, g.gram, g.residual, g.pressure, g.weights, g.penalty, g.following, g.previous),
+            *history_of(g),
+            *(g.rows, g.concerned, g.touched, g.tried, g.required, g.forbidden),
+            *(LEAST_MISS * g.unit, g.half, g.bound, g.acyclic, self.signed, PASSES, SEARCHED),
+        )
         return graph
 
     def edges(self, graph: CandidateEdges) -> Any:
@@ -196,15 +203,20 @@ class CandidateGraph(GraphLearner):
         g = graph
         stays = np.arange(g.cause.shape[-1]) < g.required[..., None]
         g.cause[rows] = np.where(stays, g.cause, -1)[rows]
-        learned = (g.edge, g.gram, g.residual, g.pressure, g.penalty, g.touched, g.tried)
-        history = (g.heard_arm, g.heard_y, g.heard_rest, g.heard_count, g.heard_at)
-        for part in (*learned, *history, g.active_at, g.active_y, g.active_count, g.energy, g.clock, g.border):
+        learned = (g.edge, g.gram, g.residual, g.pressure, g.penalty, g.rows, g.concerned, g.touched, g.tried)
+        for part in (*learned, *history_of(g)):
             part[rows] = 0
         g.weights[rows] = 1.0
         following, previous = g.following[rows], g.previous[rows]
         kernels.link_candidates(g.cause[rows], following, previous)
         g.following[rows], g.previous[rows] = following, previous
         return graph
+
+
+def history_of(g: CandidateEdges) -> tuple[Any, ...]:
+    """What is kept of past outcomes, in the order of the kernels."""
+    heard = g.heard_arm, g.heard_y, g.heard_rest, g.heard_start, g.heard_count, g.heard_at, g.written
+    return *heard, g.active_at, g.active_y, g.active_rest, g.active_count, g.energy, g.clock, g.border
 
 
 def by_row(pairs: IntArray, n: int) -> NDArray[np.int32]:

@@ -11,6 +11,7 @@ import numpy as np
 from spillover.kernels import (  # noqa: F401  # so that every kernel is declared
     averages,
     candidate_rows,
+    candidate_search,
     candidates,
     compact,
     confounding,

@@ -42,7 +42,7 @@ def compact_choice(reals, whole, plan, key, x):
     choose_by_means(
         line(reals, 0, n), line(reals, 1, n), line(whole, 0, n), line(reals, 2, n), line(whole, 1, n),
         counts[0], rest[0], counts[1], rest[2:4], rest[4], rest[5], rest[6], counts[3:7],
-        line(reals, 3, n), plan, key, uint64(0), uint64(counts[0] + 1), CHOICE, x,
+        line(reals, 3, n), plan, reals[:0], key, uint64(0), uint64(counts[0] + 1), CHOICE, x,
     )  # fmt: skip
 
 

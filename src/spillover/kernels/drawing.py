@@ -21,6 +21,7 @@ WEYL_1: Final = np.uint64(0xBB67AE8584CAA73B)
 HALF_BITS: Final = np.uint64(32)
 MANTISSA_SHIFT: Final = np.uint64(11)
 TO_UNIT: Final = 1.0 / 9007199254740992.0  # 2^-53
+SAMPLED: Final = 32  # one in so many scores tells where the highest ones are
 SMALL_BUDGET: Final = 16  # up to this the highest scores are found fastest by keeping them sorted
 
 
@@ -83,6 +84,20 @@ def bernoulli(key, call, at_round, purpose, mean, out):
         words = philox(uint64(start), call, at_round, purpose, key[0], key[1])
         for i in range(start, min(start + 4, n)):
             out[i] = 1.0 if to_unit(words[i - start]) < mean[i] else 0.0
+
+
+@gufunc(
+    (uint64[:], uint64, uint64, uint64, float64[:], boolean[:], float64[:]),
+    "(k),(),(),(),(n),(n)->(n)",
+)
+def chosen_bernoulli(key, call, at_round, purpose, mean, chosen, out):
+    """`bernoulli` of the chosen arms alone, 0 for all others: each draw has an address of its own."""
+    n = out.shape[0]
+    for i in range(n):
+        out[i] = 0.0
+        if chosen[i]:
+            words = philox(uint64(i // 4 * 4), call, at_round, purpose, key[0], key[1])
+            out[i] = 1.0 if to_unit(words[i % 4]) < mean[i] else 0.0
 
 
 @njit(inline="always")
@@ -160,24 +175,12 @@ def sorted_border(scores, budget, best):
 
 
 @njit
-def selected_border(scores, budget):
-    """The same in O(n), whatever the scores: a radix selection, since doubles > 0 are ordered like their bits.
+def ranked(bits, rank):
+    """The rank-th largest of some numbers by radix selection; rewrites them.
 
-    Eight passes at most, each over the scores that agree with the answer so far.
+    Eight passes at most, each over the numbers that agree with the answer so far.
     """
-    size = 0
-    for i in range(scores.shape[0]):
-        size += scores[i] > 0.0
-    if size == 0:
-        return 0.0, 0
-    held = min(size, budget)
-    positive = np.empty(size)
-    size = 0
-    for i in range(scores.shape[0]):
-        if scores[i] > 0.0:
-            positive[size] = scores[i]
-            size += 1
-    bits, rank = positive.view(np.uint64), held
+    size = bits.shape[0]
     count = np.empty(256, np.int64)
     for byte in range(7, -1, -1):
         shift = uint64(8 * byte)
@@ -196,6 +199,44 @@ def selected_border(scores, budget):
         size = kept
         if size == 1:
             break
+    return bits[0]
+
+
+@njit
+def above(scores, least, room):
+    """The scores above `least`, in order; `room` of them at most."""
+    found = np.empty(room)
+    size = 0
+    for i in range(scores.shape[0]):
+        if scores[i] > least:
+            if size == room:
+                return found[:0]
+            found[size] = scores[i]
+            size += 1
+    return found[:size]
+
+
+@njit
+def selected_border(scores, budget):
+    """The same in O(n), whatever the scores: doubles > 0 are ordered like their bits.
+
+    If there are many scores, a sample tells above which one there are a little more than `budget` of them, mostly.
+    """
+    n = scores.shape[0]
+    if n > SAMPLED * SAMPLED and budget * 4 < n:
+        sample = above(scores[: n // SAMPLED * SAMPLED : SAMPLED], 0.0, n // SAMPLED)
+        rank = int64(1.3 * budget / SAMPLED) + 4
+        if sample.shape[0] > rank:
+            sample.view(np.uint64)[0] = ranked(sample.view(np.uint64), rank)
+            few = above(scores, sample[0], 4 * budget + 256)
+            if few.shape[0] >= budget:
+                few.view(np.uint64)[0] = ranked(few.view(np.uint64), budget)
+                return few[0], budget
+    positive = above(scores, 0.0, n)
+    held = min(positive.shape[0], budget)
+    if held == 0:
+        return 0.0, 0
+    positive.view(np.uint64)[0] = ranked(positive.view(np.uint64), held)
     return positive[0], held
 
 

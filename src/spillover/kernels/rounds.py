@@ -86,12 +86,12 @@ def weigh(weights, index):
 
 
 @gufunc(
-    (*BONUS_SIGNATURE, float64[:], boolean[:, :], uint64[:], uint64, uint64, uint64, boolean[:]),
-    f"{BONUS_LAYOUT},(n),(p,n),(k),(),(),()->(n)",
+    (*BONUS_SIGNATURE, float64[:], boolean[:, :], float64[:], uint64[:], uint64, uint64, uint64, boolean[:]),
+    f"{BONUS_LAYOUT},(n),(p,n),(l),(k),(),(),()->(n)",
 )
 def choose_by_means(
     sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, discount, width, unit, rules,
-    weights, plan, key, call, at_round, purpose, x,
+    weights, plan, growths, key, call, at_round, purpose, x,
 ):  # fmt: skip
     """The decision: in the first rounds that of the plan, then the arms with the highest weights times index."""
     n = x.shape[0]
@@ -103,7 +103,7 @@ def choose_by_means(
     scores, best = scratch[:n], scratch[n:]
     bounds_of_means(
         sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, math.log(discount), width, unit, rules,
-        sums[:0], scores,
+        growths, scores,
     )  # fmt: skip
     weigh(weights, scores)
     take_top(scores, budget, key, call, at_round, purpose, best, x)

@@ -7,8 +7,11 @@ import numpy as np
 from numba import float64, int64, njit
 
 from spillover.kernels.build import gufunc
+from spillover.kernels.drawing import selected_border
 
-MOST_SORTED: Final = 32  # as many of the best scores are found by insertion, more by sorting all
+MOST_SORTED: Final = 32  # as many of the best scores are found by insertion, more by selection from all
+MANY_ARMS: Final = 500  # with more, arms without rewards share what is expected of them at levels that are about equal
+ABOUT: Final = 1e-3  # in units of the range
 FAR: Final = 6.0  # deviations beyond which a mean certainly exceeds a level, or certainly does not
 # E[(z - a)+] for a standard normal z and a from 0 to FAR: the polynomial in a / 3 - 1 through 21 Chebyshev points. Its
 # error is below 4e-10. Unlike exp and erfc, the processor computes it for several hypotheses at once.
@@ -100,9 +103,13 @@ def expected_miss(ones, zeros, weight, level, side, room):
 
 
 @njit(error_model="numpy", _nrt=True)  # it allocates memory, unlike those who call it
-def sorted_thresholds(scores, budget):
-    """`thresholds` of many arms."""
-    n, ordered = scores.shape[0], np.sort(scores)
+def selected_thresholds(scores, budget):
+    """`thresholds` for large budgets."""
+    n = scores.shape[0]
+    if n > MANY_ARMS:  # in O(n)
+        (last, held), (following, more) = selected_border(scores, budget), selected_border(scores, budget + 1)
+        return last if held == budget else 0.0, following if more == budget + 1 else 0.0
+    ordered = np.sort(scores)
     return max(ordered[n - budget], 0.0), max(ordered[n - budget - 1], 0.0) if budget < n else 0.0
 
 
@@ -111,7 +118,7 @@ def thresholds(scores, budget, best):
     """The budget-th best score and the next one, at least 0; best: room for budget + 1 scores."""
     n = scores.shape[0]
     if budget > MOST_SORTED:
-        return sorted_thresholds(scores, budget)
+        return selected_thresholds(scores, budget)
     held, most = 0, min(budget + 1, n)
     for i in range(n):  # best[:held] is kept sorted, highest first
         if held < most or scores[i] > best[held - 1]:
@@ -167,6 +174,7 @@ def value_arms(
         scores[i] = weights[i] * (mean[i] + offset)
     threshold, runner_up = thresholds(scores, budget, best)
     new_level, new_inside, new_missed = -1.0, False, 0.0
+    about = ABOUT if n > MANY_ARMS else 0.0
     for i in range(n):
         inside = scores[i] >= threshold and scores[i] > 0.0
         rival = runner_up if inside else threshold
@@ -180,7 +188,7 @@ def value_arms(
             weigh_laws(mass, totals, changed[i], weight)
             missed = expected_miss(counts[i, 0], counts[i, 1], weight, level, -1.0 if inside else 1.0, parts)
         else:
-            if level != new_level or inside != new_inside:  # arms without rewards often have the same weight
+            if abs(level - new_level) > about or inside != new_inside:  # arms without rewards often have the same weight
                 new_level, new_inside = level, inside
                 weigh_untried(mass, totals, shares, weight)
                 new_missed = expected_miss(untried[0], untried[1], weight, level, -1.0 if inside else 1.0, parts)

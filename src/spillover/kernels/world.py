@@ -57,3 +57,24 @@ def fault_of(x, z, y, reward_range, age, rounds):
 def feedback_fault(x, z, y, reward_range, arrived, age, rounds, fault):
     """The first thing wrong with a piece of feedback; nothing is, where none has arrived."""
     fault[0] = fault_of(x, z, y, reward_range, age, rounds) if arrived else FINE
+
+
+@gufunc((int64[:], int64[:], float64[:], float64[:], float64[:]), "(p),(e),(e),(n)->(n)")
+def spread_edges(start, effect, weight, own, y):
+    """y = own + A y for edges sorted by cause, where every cause comes after its effects."""
+    for j in range(y.shape[0]):
+        y[j] = own[j]
+    for j in range(y.shape[0] - 1, -1, -1):
+        if y[j] != 0.0:
+            for edge in range(start[j], start[j + 1]):
+                y[effect[edge]] += weight[edge] * y[j]
+
+
+@gufunc((int64[:], int64[:], float64[:], float64[:]), "(p),(e),(e)->(p)")
+def total_effects_and_one(start, effect, weight, total):
+    """w = 1 + A'w for the same edges; the last number is no arm's."""
+    for j in range(total.shape[0] - 1):
+        total[j] = 1.0
+        for edge in range(start[j], start[j + 1]):
+            total[j] += weight[edge] * total[effect[edge]]
+    total[total.shape[0] - 1] = 0.0

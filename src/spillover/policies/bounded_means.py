@@ -68,6 +68,11 @@ class BoundedMeans(MeansOnGraph):
         graph = kernels.NO_GRAPH if not self.graph.learns else kernels.SIGNED if self.graph.signed else kernels.UNSIGNED
         return np.array([self.bonus.pending, self.bonus.in_range, self.from_arrival, graph])
 
+    @cached_property
+    def growths(self) -> Array:
+        """How much a bonus has grown after so many rounds without an observation; for many arms."""
+        return np.asarray(kernels.discount_tables(self.discount, LAGS)[1])
+
     def for_kernels(self, state: MeansState) -> tuple[Any, ...]:
         """The first arguments of these kernels."""
         averages, bonus = state.averages, self.bonus
@@ -82,9 +87,12 @@ class BoundedMeans(MeansOnGraph):
 
     def select(self, state: MeansState, rng: Rng) -> Choice:
         graph, plan = state.graph, state.plan
-        sweeps = is_sweep(plan, state.rounds)
-        rows = np.zeros((0, graph.weights.shape[-1]), np.bool_) if sweeps else plan
-        x = np.asarray(kernels.choose_by_means(*self.for_kernels(state), graph.weights, rows, *rng.address()))
+        sweeps, n = is_sweep(plan, state.rounds), graph.weights.shape[-1]
+        if sweeps and bool((state.rounds * state.budget < n).all()):
+            return Choice(plan == state.rounds[..., None], memo=self.graph.remember(graph))
+        rows = np.zeros((0, n), np.bool_) if sweeps else plan
+        growths = self.growths if n > len(LAGS) else LAGS[:0]
+        x = np.asarray(kernels.choose_by_means(*self.for_kernels(state), graph.weights, rows, growths, *rng.address()))
         return Choice(follow_plan(plan, state.rounds, x) if sweeps else x, memo=self.graph.remember(graph))
 
     def played(self, state: MeansState, x: BoolArray) -> MeansState:

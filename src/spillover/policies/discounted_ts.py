@@ -1,7 +1,7 @@
 """Discounted Thompson sampling on a learned graph; the discount is chosen online, by prediction."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -144,6 +144,9 @@ class DiscountedTS(GraphPolicy):
 
     def adjacency(self, state: DiscountedTSState) -> Array:
         return super().adjacency(state.base)
+
+    def edges(self, state: DiscountedTSState) -> Any:
+        return super().edges(state.base)
 
     def explain(self, state: DiscountedTSState, rng: Rng) -> Explanation:
         """The index is the draw."""

@@ -85,6 +85,9 @@ class GraphPolicy(Policy):
     def adjacency(self, state: State) -> Array:
         return np.array(state.graph.adjacency)
 
+    def edges(self, state: State) -> Any:
+        return self.graph.edges(state.graph)
+
     @abstractmethod
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
         """Learn an outcome, without solving for the graph; see `absorb`."""

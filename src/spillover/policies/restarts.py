@@ -252,6 +252,9 @@ class GLRSEMUCB(GraphPolicy):
     def adjacency(self, state: GLRSEMUCBState) -> Array:
         return super().adjacency(state.base)
 
+    def edges(self, state: GLRSEMUCBState) -> Any:
+        return super().edges(state.base)
+
     def explain(self, state: GLRSEMUCBState, rng: Rng) -> Explanation:
         index = self.index(state)
         since = state.base.rounds - state.detector.restart

@@ -1,0 +1,86 @@
+"""A drawn world with many arms: the same model as `SEMWorld`, with lists of edges instead of matrices."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spillover import kernels
+from spillover.environments.edges import EdgeLists
+from spillover.environments.surroundings import LARGEST_CAUSE
+from spillover.environments.world import SEMWorld, observed, reward_range
+from spillover.rng import Rng
+from spillover.types import Array, BoolArray, Outcome, Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManyArmsWorld(SEMWorld):
+    """A round costs O(n + edges), and O(edges that it reaches) of arithmetic; `graphs` is empty.
+
+    Its outcomes are those of a dense world with the same edges up to rounding, as sums have another order. The range of
+    y that its problem states is wider: that of all arms together, as the s largest effects on each arm are not known.
+    """
+
+    edges_of_graphs: tuple[EdgeLists, ...]  # one of each graph period
+
+    score_rounds = SEMWorld.score_rounds  # what it overrides is the same for an array of rounds
+
+    @cached_property
+    def weights_of_graphs(self) -> Array:
+        return np.stack([lists.total_effects() * self.gain for lists in self.edges_of_graphs], axis=-2)
+
+    def sum_of(self, scores: Array, x: BoolArray) -> Array:
+        """Without a scalar product: BLAS would start threads for vectors of this length."""
+        return np.asarray(np.where(x, scores, 0.0).sum(axis=-1))
+
+    def edges(self, t: int) -> Any:
+        """The graph of round t as a `scipy.sparse.coo_array`, (*batch, n, n)."""
+        return self.edges_of_graphs[self.graph_period(t)].matrix()
+
+    def adjacency(self, t: int) -> Array:
+        """All n * n entries; `edges` takes no such memory."""
+        return np.asarray(self.edges(t).todense(), float)
+
+    @cached_property
+    def problem(self) -> Problem:
+        n, around = self.gain.shape[-1], self.surroundings
+        rewards = (0.0, self.largest_reward)
+        if around is not None and self.observes == "both":
+            rewards = reward_range(around, self.largest_reward)
+        problem = Problem(n, self.budget, self.acyclic, rewards, self.overall_range(), observes=self.observes)
+        if around is None:
+            return problem
+        return problem._replace(context=around.columns, baseline=around.has_baseline)
+
+    def overall_range(self) -> Array:
+        """(*batch, 2): bounds of y, whatever is chosen; with surroundings for four deviations of noise."""
+        harmful = any((lists.weight < 0).any() for lists in self.edges_of_graphs)
+        own, around = self.gain * self.largest_reward, self.surroundings
+        if around is not None:
+            moved = (np.abs(around.on_baseline) * np.abs(around.table).max(axis=-2)[..., None, :]).sum(axis=-1)
+            own = own + np.abs(around.baseline) + moved + LARGEST_CAUSE * ((1.0 + self.gain) * np.abs(around.loading))
+            own = own + LARGEST_CAUSE * self.noise
+        largest = np.stack([lists.absolute().spread(own).max(axis=-1) for lists in self.edges_of_graphs]).max(axis=0)
+        least = -largest if harmful or around is not None else np.zeros_like(largest)
+        return np.stack([least, largest], axis=-1)
+
+    def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
+        around, n = self.surroundings, self.gain.shape[-1]
+        if self.law == "bernoulli":  # draws of arms that were not chosen are never made
+            chosen = np.broadcast_to(x, (*x.shape[: x.ndim - self.gain.ndim], *self.gain.shape))
+            z = np.asarray(kernels.chosen_bernoulli(*rng.address(), self.means(t), chosen))
+        else:
+            z = np.where(x, self.rewards(t, rng), 0.0)
+        hidden = around.hidden_cause(t, rng) if around is not None and around.confounds else 0.0
+        if around is not None and around.confounds:
+            z = np.where(x, z + hidden, 0.0)
+        own = self.gain * z
+        if self.noise > 0:
+            own = own + self.noise * rng.normal(n)
+        if around is not None:
+            own = own + around.without_decision(t) + hidden
+        y = self.edges_of_graphs[self.graph_period(t)].spread(own)
+        return observed(Outcome(z, y, self.context(t)), self.observes)
+
+    course = SEMWorld.no_course
