@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from spillover.cli.policy_option import usable_names
+from spillover.recommendation.policy_by_name import usable_names
 from spillover.history.example import example_file
 from tests.cli.calls import call, outside
 from tests.waiting import HANG

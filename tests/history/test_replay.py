@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.cli.policy_option import usable_names
+from spillover.recommendation.policy_by_name import usable_names
 from spillover.contracts import Adapted
 from spillover.graph import SparseGraph
 from spillover.history import History, replay_history

@@ -133,8 +133,15 @@ def decide(
         per_arm=facts.per_arm,
         sign=facts.sign,
         without_exploration=greedy,
+        changes=changes_seen(learner),
         taken=tuple(taken_from_data(learner, history, given)),
     )
+
+
+def changes_seen(learner: Learner) -> int | None:
+    """How many changes of the world the policy has noticed."""
+    found = learner.policy.signals(learner.state).get("changes_seen")
+    return None if found is None else int(np.max(found))
 
 
 def taken_from_data(learner: Learner, history: History, given: Mapping[str, Any]) -> Iterator[str]:

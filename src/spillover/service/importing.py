@@ -1,0 +1,71 @@
+"""Rounds from a history file, as events of a stream."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spillover.history import History, read_history
+from spillover.history.context import BUILT_IN
+from spillover.service.errors import Invalid, naming, require
+from spillover.service.events import RoundsImported
+
+ROUNDS_IN_AN_EVENT = 500
+
+
+def read_file(path: str | Path, **reading: Any) -> History:
+    """The history in a file, if it can become a stream."""
+    with naming():
+        history = read_history(str(path), **reading)
+    require(history.dose is None, "doses", True, "false: a stream records whether an arm was chosen, not how much")
+    return history
+
+
+def settings_from(history: History, context: tuple[str, ...]) -> dict[str, Any]:
+    """The settings that a history implies."""
+    observes = history.observes if history.has_overall else "own"
+    numbers = [name for name in context if name not in BUILT_IN]
+    for name in numbers:
+        if name not in history.context_names:
+            raise Invalid(f"context = {name!r}: must be a column of numbers that is the same for all arms", "context")
+    return {
+        "arms": list(history.arms),
+        "observes": observes,
+        "context": list(context),
+        "minimise": history.minimise,
+    }
+
+
+def import_events(history: History, context: tuple[str, ...], source: str) -> Iterator[RoundsImported]:
+    """The rounds of a history as events."""
+    known = [rounds_of(history, row, context) for row in range(len(history.rounds))]
+    for start in range(0, len(known), ROUNDS_IN_AN_EVENT):
+        yield RoundsImported(source=source, rounds=tuple(known[start : start + ROUNDS_IN_AN_EVENT]))
+
+
+def rounds_of(history: History, row: int, context: tuple[str, ...]) -> dict[str, Any]:
+    """A round of a history: what was chosen, and what came out in the sign of the file."""
+    sign = -1.0 if history.minimise else 1.0
+    arrived = bool(history.arrived[row])
+    z: dict[str, float] = {}
+    y: dict[str, float] = {}
+    if history.z is not None and arrived:
+        z = by_arm(history, sign * history.z[row], history.x[row])
+    if history.observes == "payoff":
+        y = {"": float(sign * history.y[row, 0])} if arrived else {}
+    elif history.has_overall and arrived:
+        y = by_arm(history, sign * history.y[row], np.ones(len(history.arms), np.bool_))
+    places = {name: k for k, name in enumerate(history.context_names)}
+    return {
+        "round": history.rounds[row],
+        "chosen": [arm for arm, played in zip(history.arms, history.x[row], strict=True) if played],
+        "context": {name: float(history.context[row, places[name]]) for name in context if name in places},
+        "z": z,
+        "y": y,
+    }
+
+
+def by_arm(history: History, values: Any, there: Any) -> dict[str, float]:
+    known = np.isfinite(values) & there
+    return {history.arms[k]: float(values[k]) + 0.0 for k in np.flatnonzero(known)}

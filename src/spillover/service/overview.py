@@ -1,0 +1,144 @@
+"""What a person wants to see of a stream, as plain values."""
+
+from typing import Any
+
+import numpy as np
+
+from spillover.service.ledger import Ledger
+
+LATEST = 500  # rounds
+
+
+def overview_of(ledger: Ledger) -> dict[str, Any]:
+    """The state of a stream in a few tables:
+
+    counts: rounds, executed, pending, cancelled, expired; late: rounds that wait longer than 9 of 10 did.
+    delays: how many rounds passed until a round was complete: known, median, most (of 9 in 10), longest.
+    pending: rounds with outcomes to come: round, age, missing, late.
+    rounds: the latest 500 in order: round, status, chosen, proposed, payoff (None: not complete), predicted, seq, changes.
+    bands: for each arm, the estimated total effect and its 95% interval at each of these decisions.
+    """
+    delays = delays_of(ledger)
+    pending = [pending_round(ledger, label, delays["most"]) for label in ledger.played if is_pending(ledger, label)]
+    rounds = [round_line(ledger, label) for label in known_rounds(ledger)[-LATEST:]]
+    issued = [ledger.issued[line["round"]] for line in rounds if line["round"] in ledger.issued]
+    statuses = [status_of(ledger, label) for label in ledger.rows]
+    return {
+        "stream": ledger.head.stream,
+        "seq": ledger.head.seq,
+        "settings": ledger.settings.to_dict(),
+        "counts": {
+            "rounds": len(ledger.rows),
+            "executed": len(ledger.values),
+            "pending": len(pending),
+            "late": sum(line["late"] for line in pending),
+            "cancelled": statuses.count("cancelled"),
+            "expired": len(ledger.expired),
+        },
+        "delays": delays,
+        "pending": pending,
+        "rounds": rounds,
+        "bands": {
+            arm: [
+                {
+                    "round": event.round,
+                    "total": event.scores[arm]["total"],
+                    "interval": event.scores[arm]["interval"],
+                    "chosen": arm in event.chosen,
+                }
+                for event in issued
+            ]
+            for arm in ledger.settings.arms
+        },
+    }
+
+
+def known_rounds(ledger: Ledger) -> list[str]:
+    """All rounds in order."""
+    return [key.label for key in sorted(ledger.keys, key=lambda key: key.value)]
+
+
+def status_of(ledger: Ledger, label: str) -> str:
+    """issued, cancelled, pending, expired or complete."""
+    if label not in ledger.executed:
+        return "issued"
+    if not ledger.took_place(label):
+        return "cancelled"
+    if ledger.missing(label) == 0:
+        return "complete"
+    return "expired" if label in ledger.expired else "pending"
+
+
+def is_pending(ledger: Ledger, label: str) -> bool:
+    return status_of(ledger, label) == "pending"
+
+
+def delays_of(ledger: Ledger) -> dict[str, Any]:
+    """How long outcomes took, in rounds."""
+    known = np.array(list(ledger.delays.values()))
+    if not len(known):
+        return {"known": 0, "median": None, "most": None, "longest": None}
+    median, most = (float(np.quantile(known, share)) for share in (0.5, 0.9))
+    return {"known": len(known), "median": median, "most": most, "longest": int(known.max())}
+
+
+def pending_round(ledger: Ledger, label: str, usual: float | None) -> dict[str, Any]:
+    age = ledger.age(label)
+    late = usual is not None and age > usual
+    return {"round": label, "age": age, "missing": ledger.missing(label), "late": late}
+
+
+def round_line(ledger: Ledger, label: str) -> dict[str, Any]:
+    row, issued = ledger.rows[label], ledger.issued.get(label)
+    chosen = [arm for arm, played in zip(ledger.settings.arms, ledger.x[row], strict=True) if played]
+    return {
+        "round": label,
+        "status": status_of(ledger, label),
+        "how": ledger.executed.get(label),
+        "chosen": chosen,
+        "proposed": None if issued is None else list(issued.chosen),
+        "payoff": payoff_of(ledger, label),
+        "predicted": None if issued is None else issued.predicted,
+        "changes": None if issued is None else issued.changes,
+        "seq": ledger.issued_at.get(label),
+    }
+
+
+def payoff_of(ledger: Ledger, label: str) -> float | None:
+    """The sum of all outcomes of a round; None while some are missing."""
+    row = ledger.rows[label]
+    values = ledger.z[row][ledger.x[row]] if ledger.settings.observes == "own" else ledger.y[row]
+    if ledger.settings.observes == "payoff":
+        values = values[:1]
+    return float(values.sum()) if len(values) and np.isfinite(values).all() else None
+
+
+def state_of(ledger: Ledger) -> dict[str, Any]:
+    """All rounds with what is known of them; z and y by arm, with the number of the last revision."""
+    arms = ledger.settings.arms
+    found = []
+    for label in known_rounds(ledger):
+        row = ledger.rows[label]
+        outcomes = {
+            arm: {
+                "z": number(ledger.z[row, k]),
+                "y": number(ledger.y[row, k]),
+                "revision": int(ledger.revision[row, k]),
+            }
+            for k, arm in enumerate(arms[:1] if ledger.settings.observes == "payoff" else arms)
+            if ledger.revision[row, k]
+        }
+        if ledger.settings.observes == "payoff":
+            outcomes = {"": value for value in outcomes.values()}
+        found.append(round_line(ledger, label) | {"context": ledger.context.get(label, {}), "outcomes": outcomes})
+    return {
+        "stream": ledger.head.stream,
+        "seq": ledger.head.seq,
+        "digest": ledger.head.digest,
+        "settings": ledger.settings.to_dict(),
+        "rounds": found,
+    }
+
+
+def number(value: Any) -> float | None:
+    return None if np.isnan(value) else float(value)

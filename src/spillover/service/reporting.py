@@ -1,0 +1,123 @@
+"""Outcomes as they are reported: each is checked against what is known of its round."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spillover.service.errors import Invalid, require
+from spillover.service.ledger import Ledger
+from spillover.service.round_key import round_key
+from spillover.service.settings import is_number, is_whole
+
+MOST_ITEMS = 1_000
+RECORDED, DUPLICATE, LATE, REFUSED = "recorded", "duplicate", "late", "refused"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """An outcome, or a part of one. arm: None where the stream has one outcome for all arms."""
+
+    round: str | int
+    arm: str | None = None
+    z: float | None = None
+    y: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """What became of an outcome: recorded; duplicate (known already, with the same values); late (recorded, but not
+    learned, as it came too late); or refused, with the reason and the field that it is about."""
+
+    status: str
+    reason: str = ""
+    field: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"status": self.status, "reason": self.reason, "field": self.field}
+
+
+def checked_items(items: Sequence[Outcome]) -> None:
+    require(0 < len(items) <= MOST_ITEMS, "outcomes", f"{len(items)} items", f"1 to {MOST_ITEMS:,} outcomes")
+
+
+def check_item(ledger: Ledger, item: Outcome) -> tuple[str, str | None]:
+    """The round and arm of an outcome, if it can be recorded."""
+    label = executed_round(ledger, item.round)
+    check_arm(ledger, item.arm)
+    require(item.z is not None or item.y is not None, "y", item.y, "given, or z")
+    check_values(ledger, label, item.arm, {"z": item.z, "y": item.y})
+    return label, item.arm
+
+
+def executed_round(ledger: Ledger, given: str | int) -> str:
+    """The label of a round that took place."""
+    label = round_key(given).label
+    require(label in ledger.rows, "round", given, "a round that was decided or executed")
+    require(label in ledger.executed, "round", given, "executed first: say what was done in this round")
+    require(ledger.took_place(label), "round", given, "one that took place; this one was cancelled")
+    return label
+
+
+def check_arm(ledger: Ledger, arm: str | None) -> None:
+    if ledger.settings.observes == "payoff":
+        require(arm is None, "arm", arm, "left out: the stream has one outcome for all arms")
+    else:
+        require(arm in ledger.columns, "arm", arm, "one of the arms of the stream")
+
+
+def check_values(ledger: Ledger, label: str, arm: str | None, values: Mapping[str, Any]) -> None:
+    """z only of arms that were executed, and numbers in their ranges."""
+    settings = ledger.settings
+    for name, seen, (low, high) in (
+        ("z", settings.sees_own, settings.own_range),
+        ("y", settings.sees_overall or settings.observes == "payoff", settings.outcome_range),
+    ):
+        value = values.get(name)
+        if value is None:
+            continue
+        require(seen, name, value, f"left out, as the stream observes {settings.observes!r}")
+        require(is_number(value) and low <= value <= high, name, value, f"a number from {low:g} to {high:g}")
+    if values.get("z") is not None:
+        played = ledger.x[ledger.rows[label], ledger.column(arm)]
+        require(bool(played), "z", values["z"], f"left out, as {arm!r} was not executed in round {label}")
+
+
+def take_item(ledger: Ledger, item: Outcome) -> tuple[Status, dict[str, Any] | None]:
+    """The status of an outcome, and what is to be recorded of it."""
+    try:
+        label, arm = check_item(ledger, item)
+    except Invalid as error:
+        return Status(status=REFUSED, reason=str(error), field=error.field), None
+    fresh = {}
+    for name, table in (("z", ledger.z), ("y", ledger.y)):
+        value, known = vars(item)[name], table[ledger.rows[label], ledger.column(arm)]
+        if value is None:
+            continue
+        if known != known:
+            fresh[name] = float(value)
+        elif known != value:
+            next_one = ledger.revision[ledger.rows[label], ledger.column(arm)] + 1
+            reason = (
+                f"{name} = {value!r}: must be {known:g}, which was reported before; correct it with revision {next_one}"
+            )
+            return Status(status=REFUSED, reason=reason, field=name), None
+    if not fresh:
+        return Status(status=DUPLICATE), None
+    learned = not ledger.is_late(label)
+    recorded = {"round": label, "arm": arm, "z": fresh.get("z"), "y": fresh.get("y"), "learned": learned}
+    return Status(status=RECORDED if learned else LATE), recorded
+
+
+def check_correction(
+    ledger: Ledger, given: str | int, arm: str | None, revision: int, values: Mapping[str, Any]
+) -> str:
+    """The label of the round of a correction, if it can be recorded."""
+    label = executed_round(ledger, given)
+    check_arm(ledger, arm)
+    last = int(ledger.revision[ledger.rows[label], ledger.column(arm)])
+    require(last > 0, "revision", revision, "of an outcome that was reported; this one was not: report it")
+    good = is_whole(revision, 1, 2**31 - 1) and revision == last + 1
+    require(good, "revision", revision, f"{last + 1}, one more than the last")
+    require(bool(values) and set(values) <= {"z", "y"}, "values", dict(values), "z or y, or both")
+    check_values(ledger, label, arm, values)
+    return label
