@@ -21,7 +21,7 @@ class Coming(NamedTuple):
 
 
 def learned_rounds(ledger: Ledger) -> list[str]:
-    """The rounds of the history, in order: those that took place, without those of which too little will ever arrive."""
+    """The rounds of the history, in order: those that took place, without those of which too little will arrive."""
     if not ledger.expired:
         return ledger.played
     return [label for label in ledger.played if label not in ledger.expired or usable(ledger, label)]
@@ -64,7 +64,7 @@ def long_table(ledger: Ledger, labels: Sequence[str], coming: Coming | None) -> 
         columns[name] = [ledger.context[label].get(name) for label in labels for _ in range(n)]
     if coming is not None:
         for name, values in columns.items():
-            own = {"round": [coming.label] * n, "arm": list(settings.arms)}
+            own: dict[str, list[Any]] = {"round": [coming.label] * n, "arm": list(settings.arms)}
             values += own.get(name, [coming.context.get(name)] * n)
     return columns
 
