@@ -16,7 +16,7 @@ from spillover.http.guarded_route import AdminRoute, GuardedRoute, guarded_route
 from spillover.http.models import ReceiptModel
 from spillover.http.problem import Problem
 from spillover.http.reading import At
-from spillover.service.errors import naming
+from spillover.service.errors import Invalid, naming
 
 importing = guarded_router(AdminRoute, "files")
 exporting = guarded_router(GuardedRoute, "files")
@@ -60,6 +60,8 @@ async def import_file(
         path = folder / f"history{ending}"
         await receive_file(request, path)
         return await run_in_threadpool(begin, call, stream, path, settings, filename, reading | {"columns": columns})
+    except Invalid as error:  # the file as its owner knows it
+        raise Invalid(str(error).replace(str(path), filename), error.field, error.value) from None
     finally:
         await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from time import perf_counter
 from typing import Any
 
 from spillover.service.canonical import digest_of
@@ -16,6 +17,7 @@ from spillover.service.learning import Learning
 from spillover.service.ledger import Ledger, folded
 from spillover.service.log import AT_ONCE, EventLog, Moved
 from spillover.service.settings import is_name
+from spillover.service.watcher import Watcher
 
 OPEN = 10_000  # streams that are kept in memory
 LONGEST_KEY = 200
@@ -51,6 +53,7 @@ class Desk:
 
     def __init__(self, log: EventLog, clock: Callable[[], str] = utc_now, keep: int = OPEN) -> None:
         self.log, self.clock, self.keep = log, clock, keep
+        self.watcher = Watcher()
         self.sheets: OrderedDict[str, Sheet] = OrderedDict()
         self.lock = threading.Lock()
 
@@ -71,7 +74,7 @@ class Desk:
         with self.log.exclusive(stream):
             sheet = self.sheet(stream)
             try:
-                folded(stream, lambda after: self.log.read(stream, after), sheet.ledger)
+                self.catch_up(sheet.ledger)
             except BaseException:  # what is half taken in is of no use
                 self.forget(stream)
                 raise
@@ -82,6 +85,14 @@ class Desk:
             finally:
                 if not sheet.ledger.exists:
                     self.forget(stream)
+
+    def catch_up(self, ledger: Ledger) -> None:
+        """Take in what is new."""
+        before, start = ledger.head.seq, perf_counter()
+        stream = ledger.head.stream
+        folded(stream, lambda after: self.log.read(stream, after), ledger)
+        if ledger.head.seq > before:
+            self.watcher.folded(ledger.head.seq - before, perf_counter() - start)
 
     def forget(self, stream: str | None = None) -> None:
         """Let go of a stream, or of all of them."""
@@ -125,4 +136,5 @@ class Desk:
         except Moved:
             raise Conflict(f"stream = {ledger.head.stream!r}: was changed by another server: ask again") from None
         ledger.apply(entry)
+        self.watcher.recorded(entry)
         return Receipt(entry=entry, again=False)
