@@ -114,11 +114,11 @@ def payoff_of(ledger: Ledger, label: str) -> float | None:
     return float(values.sum()) if len(values) and np.isfinite(values).all() else None
 
 
-def state_of(ledger: Ledger) -> dict[str, Any]:
-    """All rounds with what is known of them; z and y by arm, with the number of the last revision."""
+def state_of(ledger: Ledger, labels: list[str] | None = None) -> dict[str, Any]:
+    """All rounds (or some) with what is known of them; z and y by arm, with the number of the last revision."""
     arms = ledger.settings.arms
     found = []
-    for label in known_rounds(ledger):
+    for label in known_rounds(ledger) if labels is None else labels:
         row = ledger.rows[label]
         outcomes = {
             arm: {

@@ -89,7 +89,8 @@ class Service:
         self, name: str, settings: Settings | Mapping[str, Any], *, key: str | None = None, author: str = ""
     ) -> Receipt:
         """Begin a stream."""
-        require(is_name(name) and "/" not in name, "name", name, "1 to 200 printable characters without /")
+        good = is_name(name) and "/" not in name and name not in (".", "..")
+        require(good, "name", name, "1 to 200 printable characters without /, and not . or ..")
         with naming():
             found = checked(settings if isinstance(settings, Settings) else Settings.from_dict(dict(settings)))
         event = StreamCreated(settings=found.to_dict())
@@ -282,9 +283,19 @@ class Service:
         with self.desk.writing(stream) as ledger:
             return overview_of(ledger)
 
-    def state(self, stream: str, at: int | None = None) -> dict[str, Any]:
-        """What is known of a stream's rounds, as of an entry or now, as plain values."""
-        return state_of(self.desk.ledger_at(stream, at))
+    def state(self, stream: str, at: int | None = None, round: str | int | None = None) -> dict[str, Any]:
+        """What is known of a stream's rounds (or of one), as of an entry or now, as plain values."""
+        label = None if round is None else round_key(round).label
+
+        def plain(ledger: Ledger) -> dict[str, Any]:
+            if label is not None and label not in ledger.rows:
+                raise NotFound(f"round = {label!r}: must be a round of {stream!r}")
+            return state_of(ledger, None if label is None else [label])
+
+        if at is not None:
+            return plain(self.desk.ledger_at(stream, at))
+        with self.desk.writing(stream) as ledger:
+            return plain(ledger)
 
     def outlook(self, stream: str, at: int | None = None) -> dict[str, Any]:
         """What would be chosen next, with the estimated graph; as `spillover next --json`. Nothing is recorded."""
@@ -324,7 +335,8 @@ class Service:
         reading: how the file is read, as for `spillover next`: columns, context, minimise, dates, decimal.
         """
         context = tuple(reading.get("context") or ())
-        history = read_file(path, **reading)
+        ranges = {name: settings.get(name) for name in ("reward_range", "overall_range")}
+        history = read_file(path, **ranges, **reading)
         receipt = self.create_stream(stream, settings_from(history, context) | dict(settings), author=author)
         if receipt.again:
             raise Conflict(f"name = {stream!r}: must be a new one: there is a stream of this name")
