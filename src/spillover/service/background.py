@@ -5,7 +5,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
-MOST = 1_000  # pieces of work that wait; of more, the oldest are dropped
+MOST = 32  # pieces of work that wait, as each may hold a whole history; of more, the oldest are dropped
 logger = logging.getLogger(__name__)
 
 
@@ -19,11 +19,14 @@ class Background:
         self.thread = threading.Thread(target=self.run, name="spillover-ahead", daemon=True)
         self.thread.start()
 
-    def add(self, name: str, work: Callable[[], None]) -> None:
+    def add(self, name: str, work: Callable[[], None], *, first: bool = False) -> None:
+        """Do something soon. first: before what waits already."""
         with self.changed:
             self.waiting[name] = work
+            if first:
+                self.waiting.move_to_end(name, last=False)
             while len(self.waiting) > MOST:
-                self.waiting.popitem(last=False)
+                self.waiting.popitem(last=first)
             self.changed.notify_all()
 
     def run(self) -> None:

@@ -3,13 +3,12 @@
 import json
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from spillover.constraints import Unavailable
 from spillover.history import History
@@ -17,14 +16,16 @@ from spillover.reasons import Reasons, reasons
 from spillover.recommendation.choose import Chosen
 from spillover.recommendation.decide import changes_seen
 from spillover.recommendation.json_types import to_json_types
-from spillover.recommendation.question import Question, answer
+from spillover.recommendation.question import Question, answer, chosen, learned
 from spillover.service.canonical import canonical_json, digest
 from spillover.service.errors import naming
 from spillover.service.events import DecisionIssued
-from spillover.service.learning import Learning, can_prepare, choose_now, choose_with_context, material_of
+from spillover.service.histories import history_of, with_calendar
+from spillover.service.learning import Learning, can_prepare, material_of
 from spillover.service.ledger import Ledger
+from spillover.service.one_thread import one_thread
 from spillover.service.settings import Settings
-from spillover.service.table import Coming, history_of
+from spillover.service.table import Coming, is_plain
 
 SOURCE = "-"  # the file that `next` reads in `export | next -`
 VERSION = version("spillover")
@@ -37,24 +38,39 @@ def question_of(settings: Settings, coming: Coming) -> Question:
     return replace(question, constraints=(*question.constraints, *limits), round=coming.label)
 
 
+class Made(NamedTuple):
+    """A decision, and how to compute its whole answer."""
+
+    event: DecisionIssued
+    answer: Callable[[], dict[str, Any]]
+
+
 def whole_answer(ledger: Ledger, coming: Coming) -> dict[str, Any]:
     """What `spillover next --json` answers to the stream's export: the choice with all reasons."""
-    with naming(), threadpool_limits(1):
-        found = answer(history_of(ledger, coming), question_of(ledger.settings, coming), source=SOURCE)
+    with naming(), one_thread():
+        return answer_from(history_of(ledger, coming), question_of(ledger.settings, coming))
+
+
+def answer_from(history: History, asked: Question) -> dict[str, Any]:
+    with naming(), one_thread():
+        found = answer(history, asked, source=SOURCE)
     plain: dict[str, Any] = to_json_types(found.to_dict())
     return plain
 
 
-def decided(ledger: Ledger, coming: Coming, learning: Learning) -> DecisionIssued:
-    """Decide, as `whole_answer` does, but without what only people need."""
-    asked = question_of(ledger.settings, coming)
-    with naming():
+def decided(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
+    """Decide as `whole_answer` does, but without what only people need."""
+    asked, plain = question_of(ledger.settings, coming), is_plain(ledger.settings)
+    with naming(), one_thread():
         if can_prepare(ledger):
-            prepared = learning.prepare(material_of(ledger))
-            found, history = choose_now(prepared, asked), prepared.history
+            current = learning.prepared if learning.is_current(ledger) else None
+            ready = current or learning.prepare(material_of(ledger))
+            history, found = ready.history, chosen(ready.learned, ready.history, asked, ready.explanation)
         else:
-            found, history = choose_with_context(ledger, coming, asked)
-    return issued(ledger, coming, found, history)
+            history, plain = history_of(ledger, coming), False
+            found = chosen(learned(history, asked), history, asked)
+        event = issued(ledger, coming, found, history)
+    return Made(event, lambda: answer_from(with_calendar(history) if plain else history, asked))
 
 
 def issued(ledger: Ledger, coming: Coming, found: Chosen, history: History) -> DecisionIssued:

@@ -23,8 +23,8 @@ from spillover.service.events import (
 from spillover.service.export import Export, exported
 from spillover.service.importing import import_events, read_file, settings_from
 from spillover.service.learning import can_prepare, material_of
-from spillover.service.ledger import Ledger
 from spillover.service.log import AT_ONCE, EventLog
+from spillover.service.one_thread import one_thread
 from spillover.service.overview import overview_of, state_of
 from spillover.service.reporting import (
     Outcome,
@@ -67,7 +67,7 @@ class Service:
 
     key: the idempotency key of a call. The same key with the same request gives the answer of the first call and
     records nothing; with another request it is a Conflict. author: who asks, as it is to be recorded.
-    ahead: whether a thread learns what is new before the next decision is asked for, and keeps the reasons of decisions.
+    ahead: whether a thread learns what is new before the next decision is asked for, and keeps reasons of decisions.
     """
 
     def __init__(
@@ -145,9 +145,9 @@ class Service:
                     raise Conflict(f"round = {label!r}: was decided with other unavailable arms or another context")
                 return self.decision_at(stream, ledger.issued_at[label])
             require(label not in ledger.executed, "round", round, "one that was not executed without a decision")
-            event = decided(ledger, coming, sheet.learning)
-            entry = self.desk.record(ledger, event, key or f"decide:{label}", request, author).entry
-        self.soon(f"reasons of {label} in {stream}", lambda: self.keep_reasons(stream, label))
+            made = decided(ledger, coming, sheet.learning)
+            entry = self.desk.record(ledger, made.event, key or f"decide:{label}", request, author).entry
+        self.soon(f"reasons of {label} in {stream}", lambda: self.keep_reasons(stream, label, made.answer))
         return Decision(entry=entry, again=False, explain=lambda: self.explain(stream, label))
 
     def execute(
@@ -352,32 +352,28 @@ class Service:
 
     # --- in the background -------------------------------------------------------------------------------------------
 
-    def soon(self, name: str, work: Callable[[], None]) -> None:
+    def soon(self, name: str, work: Callable[[], None], *, first: bool = False) -> None:
         if self.background is not None:
-            self.background.add(name, work)
+            self.background.add(name, work, first=first)
 
     def learn_soon(self, stream: str) -> None:
         """Learn what is new, if that takes long enough to be worth it."""
         if self.desk.sheet(stream).learning.worth_preparing:
-            self.soon(f"learn {stream}", lambda: self.prepare(stream))
+            self.soon(f"learn {stream}", lambda: self.prepare(stream), first=True)
 
     def prepare(self, stream: str) -> None:
         """Learn what is new in a stream; others may write to it meanwhile."""
         sheet = self.desk.sheet(stream)
         with sheet.learning_lock:
-            with self.desk.writing(stream) as ledger:
-                material = material_of(ledger) if can_prepare(ledger) else None
+            with self.desk.writing(stream) as ledger, one_thread():
+                needed = can_prepare(ledger) and not sheet.learning.is_current(ledger)
+                material = material_of(ledger) if needed else None
             if material is not None:
                 sheet.learning.prepare(material)
 
-    def keep_reasons(self, stream: str, label: str) -> None:
-        """Compute and record the whole answer to a round."""
-        event = self.decision(stream, label).event
-        with self.desk.writing(stream) as ledger:
-            if label in ledger.reasons_at:
-                return
-        known: Ledger = self.desk.ledger_at(stream, event.made_from["seq"])
-        found = packed(whole_answer(known, Coming(event.round, event.context, event.unavailable)))
+    def keep_reasons(self, stream: str, label: str, answer: Callable[[], dict[str, Any]]) -> None:
+        """Record the whole answer to a round."""
+        found = packed(answer())
         with self.desk.writing(stream) as ledger:
             if label not in ledger.reasons_at:
                 kept = ReasonsKept(round=label, version=VERSION)
