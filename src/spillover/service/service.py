@@ -37,7 +37,7 @@ from spillover.service.reporting import (
     take_items,
 )
 from spillover.service.round_key import round_key
-from spillover.service.rounds import coming_round, execution
+from spillover.service.rounds import check_reason, coming_round, execution
 from spillover.service.settings import Settings, checked, is_name
 from spillover.service.table import Coming
 
@@ -207,6 +207,7 @@ class Service:
         author: str = "",
     ) -> Receipt:
         """Correct an outcome: `values` has z, y or both; None withdraws a value. revision: one more than the last."""
+        check_reason(reason)
         request = {"correct": str(round), "arm": arm, "revision": revision, "values": dict(values), "reason": reason}
         with self.desk.writing(stream) as ledger:
             if (before := self.desk.earlier(stream, key, request)) is not None:
@@ -229,6 +230,7 @@ class Service:
         self, stream: str, round: str | int, *, reason: str = "", key: str | None = None, author: str = ""
     ) -> Receipt:
         """Say that nothing more of a round will arrive. Later outcomes are recorded, but not learned."""
+        check_reason(reason)
         with self.desk.writing(stream) as ledger:
             label = executed_round(ledger, round)
             own, request = key or f"expire:{label}", {"expire": label, "reason": reason}
