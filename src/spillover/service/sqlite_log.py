@@ -53,16 +53,23 @@ class SqliteLog(EventLog):
         self.file_lock = FileLock(f"{self.path}.lock")
         self.closed = False
         if readonly:
-            check_version(self.path, self.path.exists() and self.reader())
+            self.check_readable()
             return
         self.take_file()
         try:
             with failing(self.path):
-                self.writer = open_writer(self.path, synchronous)
+                self.writer = prepared(self.path, self.connect(self.path), synchronous)
         except BaseException:
             self.file_lock.release()
             raise
         self.group = GroupCommit(self.commit_together, name=f"spillover-writer {self.path.name}")
+
+    def check_readable(self) -> None:
+        """Refuse a file that is not there, or is not ours."""
+        if not self.path.exists():
+            raise StorageError(f"{self.path}: must be the file of a service; there is none")
+        with self.reading() as reader:
+            check_version(self.path, reader)
 
     def take_file(self) -> None:
         """The file is ours alone."""
@@ -159,9 +166,12 @@ class SqliteLog(EventLog):
             finally:
                 self.readers.put(reader)
 
-    def reader(self) -> sqlite3.Connection:
-        address = f"{self.path.absolute().as_uri()}?mode=ro"
+    def connect(self, path: Path, *, readonly: bool = False) -> sqlite3.Connection:
+        address = f"{path.absolute().as_uri()}?mode={'ro' if readonly else 'rwc'}"
         return sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None, timeout=WAIT)
+
+    def reader(self) -> sqlite3.Connection:
+        return self.connect(self.path, readonly=True)
 
     def close(self) -> None:
         if self.closed:
@@ -176,9 +186,8 @@ class SqliteLog(EventLog):
             self.file_lock.release()
 
 
-def open_writer(path: Path, synchronous: str) -> sqlite3.Connection:
+def prepared(path: Path, connection: sqlite3.Connection, synchronous: str) -> sqlite3.Connection:
     """The connection that writes; a new file gets its tables, a file of something else is refused."""
-    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=WAIT)
     try:
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if tables:
@@ -193,10 +202,8 @@ def open_writer(path: Path, synchronous: str) -> sqlite3.Connection:
     return connection
 
 
-def check_version(path: Path, connection: sqlite3.Connection | bool) -> None:
+def check_version(path: Path, connection: sqlite3.Connection) -> None:
     """Refuse a file that is not ours, or of a version that we do not know."""
-    if isinstance(connection, bool):
-        raise StorageError(f"{path}: must be the file of a service; there is none")
     with failing(path):
         application, version = (
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
