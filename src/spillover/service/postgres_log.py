@@ -48,7 +48,13 @@ class PostgresLog(EventLog):
         options = {"autocommit": True, "options": "-c synchronous_commit=on"}
         with failing():
             self.pool = ConnectionPool(
-                address, min_size=1, max_size=connections, timeout=WAIT, kwargs=options, open=False
+                address,
+                min_size=1,
+                max_size=connections,
+                timeout=WAIT,
+                kwargs=options,
+                check=ConnectionPool.check_connection,  # a database that was restarted has forgotten its connections
+                open=False,
             )
             try:
                 self.pool.open(wait=True, timeout=WAIT)
