@@ -129,6 +129,8 @@ class Desk:
         self, ledger: Ledger, event: Event, key: str, request: Mapping[str, Any], author: str, attachment: bytes = b""
     ) -> Receipt:
         """Append an event, and take it in."""
+        good = isinstance(author, str) and len(author) <= LONGEST_KEY and (not author or is_name(author))
+        require(good, "author", author, f"at most {LONGEST_KEY} printable characters")
         draft = Draft(
             event=event,
             key=key,

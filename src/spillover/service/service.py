@@ -38,7 +38,7 @@ from spillover.service.reporting import (
     take_items,
 )
 from spillover.service.round_key import round_key
-from spillover.service.rounds import coming_round, execution
+from spillover.service.rounds import check_reason, coming_round, execution
 from spillover.service.settings import Settings, checked, is_name
 from spillover.service.table import Coming
 
@@ -215,6 +215,7 @@ class Service:
     ) -> Receipt:
         """Correct an outcome: `values` has z, y or both; None withdraws a value. revision: one more than the last."""
         key = given_key(key)
+        check_reason(reason)
         request = {"correct": str(round), "arm": arm, "revision": revision, "values": dict(values), "reason": reason}
         with self.desk.writing(stream) as ledger:
             if (before := self.desk.earlier(stream, key, request)) is not None:
@@ -238,6 +239,7 @@ class Service:
     ) -> Receipt:
         """Say that nothing more of a round will arrive. Later outcomes are recorded, but not learned."""
         key = given_key(key)
+        check_reason(reason)
         with self.desk.writing(stream) as ledger:
             label = executed_round(ledger, round)
             own, request = key or f"expire:{label}", {"expire": label, "reason": reason}
@@ -325,7 +327,6 @@ class Service:
 
     def audit(self, stream: str, *, decisions: bool = True) -> Audit:
         """Check the log of a stream, and make its decisions again."""
-        self.require_stream(stream)
         return audited(self.log, stream, decisions=decisions)
 
     def import_history(
