@@ -13,7 +13,7 @@ import click
 from spillover.cli.app import Command, note
 from spillover.cli.embedded_postgres import embedded
 from spillover.cli.output import say
-from spillover.cli.service_options import database_option, tokens_file, tokens_option
+from spillover.cli.service_options import database_option, plainly, tokens_file, tokens_option
 from spillover.cli.workers import run_workers
 from spillover.validate import require
 
@@ -136,7 +136,8 @@ def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
     from spillover.service import Service
     from spillover.service.opening import open_log
 
-    service = Service(open_log(plan.database))
+    with plainly():
+        service = Service(open_log(plan.database))
     try:
         server = server_of(application(plan, service))
         if announce:
