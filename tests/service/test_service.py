@@ -1,5 +1,7 @@
 """What a stream remembers, what it learns from, and what it refuses."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from spillover.service.histories import history_of
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import Story
 
-SHOP = {"arms": ["video", "radio", "social"], "budget": 2}
+SHOP: dict[str, Any] = {"arms": ["video", "radio", "social"], "budget": 2}
 
 
 @pytest.fixture
@@ -269,8 +271,8 @@ def test_reasons_are_kept_as_they_were_then() -> None:
     decision = service.decide("shop", 4)
     assert service.background is not None
     assert service.background.idle(60)
-    kept = [entry for entry in service.events("shop") if isinstance(entry.event, ReasonsKept)]
-    assert [entry.event.round for entry in kept] == ["4"]
+    events = [entry.event for entry in service.events("shop")]
+    assert [event.round for event in events if isinstance(event, ReasonsKept)] == ["4"]
     answer = service.explain("shop", 4)
     played(service, 5, 6, y=0.1)
     assert service.explain("shop", 4) == decision.answer == answer

@@ -25,7 +25,7 @@ from spillover.service.importing import import_events, read_file, settings_from
 from spillover.service.learning import can_prepare, material_of
 from spillover.service.log import AT_ONCE, EventLog
 from spillover.service.one_thread import one_thread
-from spillover.service.overview import overview_of, state_of
+from spillover.service.overview import BANDS, bands_of, overview_of, state_of
 from spillover.service.reporting import (
     Outcome,
     Report,
@@ -142,9 +142,10 @@ class Service:
             if label in ledger.issued:
                 if not same_request(ledger.issued[label], coming):
                     raise Conflict(f"round = {label!r}: was decided with other unavailable arms or another context")
-                return self.decision_at(stream, ledger.issued_at[label])
+                return self.decision_at(stream, ledger.issued[label].seq)
             require(label not in ledger.executed, "round", round, "one that was not executed without a decision")
             made = decided(ledger, coming, sheet.learning)
+            self.desk.note_learned(stream, sheet)
             entry = self.desk.record(ledger, made.event, key or f"decide:{label}", request, author).entry
         self.soon(f"reasons of {label} in {stream}", lambda: self.keep_reasons(stream, label, made.answer))
         return Decision(entry=entry, again=False, explain=lambda: self.explain(stream, label))
@@ -248,7 +249,7 @@ class Service:
         with self.desk.writing(stream) as ledger:
             if label not in ledger.issued:
                 raise NotFound(f"round = {label!r}: must be a round of {stream!r} that was decided")
-            seq = ledger.issued_at[label]
+            seq = ledger.issued[label].seq
         return self.decision_at(stream, seq)
 
     def decision_at(self, stream: str, seq: int) -> Decision:
@@ -258,7 +259,7 @@ class Service:
     def decisions(self, stream: str, after: int = 0, limit: int = 100) -> list[Decision]:
         """Decisions in the order in which they were issued; after: the number of the last entry of the page before."""
         with self.desk.writing(stream) as ledger:
-            places = sorted(seq for seq in ledger.issued_at.values() if seq > after)[:limit]
+            places = sorted(known.seq for known in ledger.issued.values() if known.seq > after)[:limit]
         return [self.decision_at(stream, seq) for seq in places]
 
     def explain(self, stream: str, round: str | int) -> dict[str, Any]:
@@ -282,7 +283,8 @@ class Service:
     def overview(self, stream: str) -> dict[str, Any]:
         """What a page shows of a stream; see `overview.overview_of`."""
         with self.desk.writing(stream) as ledger:
-            return overview_of(ledger)
+            found, latest = overview_of(ledger), sorted(known.seq for known in ledger.issued.values())[-BANDS:]
+        return found | {"bands": bands_of([self.decision_at(stream, seq).event for seq in latest])}
 
     def state(self, stream: str, at: int | None = None) -> dict[str, Any]:
         """What is known of a stream's rounds, as of an entry or now, as plain values."""
@@ -359,6 +361,7 @@ class Service:
                 material = material_of(ledger) if needed else None
             if material is not None:
                 sheet.learning.prepare(material)
+                self.desk.note_learned(stream, sheet)
 
     def keep_reasons(self, stream: str, label: str, answer: Callable[[], dict[str, Any]]) -> None:
         """Record the whole answer to a round."""
