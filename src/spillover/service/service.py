@@ -8,6 +8,7 @@ from typing import Any
 from spillover.service.audit import Audit, audited
 from spillover.service.background import Background
 from spillover.service.canonical import canonical_json
+from spillover.service.course import POINTS, course_of
 from spillover.service.deciding import VERSION, decided, packed, same_request, unpacked, whole_answer
 from spillover.service.desk import OPEN, Desk, Receipt, utc_now
 from spillover.service.entry import Entry
@@ -21,6 +22,7 @@ from spillover.service.events import (
     StreamCreated,
 )
 from spillover.service.export import Export, exported
+from spillover.service.histories import history_of
 from spillover.service.importing import import_events, read_file, settings_from
 from spillover.service.learning import can_prepare, material_of
 from spillover.service.log import AT_ONCE, EventLog
@@ -289,6 +291,12 @@ class Service:
     def state(self, stream: str, at: int | None = None) -> dict[str, Any]:
         """What is known of a stream's rounds, as of an entry or now, as plain values."""
         return state_of(self.desk.ledger_at(stream, at))
+
+    def course(self, stream: str, points: int = POINTS) -> dict[str, Any]:
+        """How the estimates have moved, by what is known today; see `course.course_of`."""
+        ledger = self.desk.ledger_at(stream, None)
+        with naming(), one_thread():
+            return course_of(history_of(ledger), ledger.settings.question, points)
 
     def outlook(self, stream: str, at: int | None = None) -> dict[str, Any]:
         """What would be chosen next, with the estimated graph; as `spillover next --json`. Nothing is recorded."""
