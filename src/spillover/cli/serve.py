@@ -103,6 +103,9 @@ def check_database(plan: Plan, *, embedded: bool, workers: int) -> None:
     shared = embedded or is_postgres(plan.database)
     shown = without_password(plan.database)
     require(not (embedded and is_postgres(plan.database)), "database", shown, "a folder, with --postgres embedded")
+    folder = Path(plan.database).parent
+    good = is_postgres(plan.database) or folder.is_dir()
+    require(good, "database", shown, f"in a folder that exists; there is no {folder}")
     require(shared or workers == 1, "workers", workers, "1 with a file of SQLite: several need PostgreSQL")
 
 

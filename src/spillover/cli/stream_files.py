@@ -157,6 +157,9 @@ def import_file(
         with service_client(url) as client:
             client.import_file(stream, file, **own | options | {"columns": columns, "context": names})
     else:
+        folder = Path(database or DATABASE).parent
+        good = "://" in (database or "") or folder.is_dir()
+        require(good, "database", database, f"in a folder that exists; there is no {folder}")
         with opened(database) as service:
             service.import_history(stream, file, own, **options, context=names or None)
     say(f"imported {file} as {stream}")
