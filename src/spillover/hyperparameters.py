@@ -1,13 +1,18 @@
 """Hyperparameters by name, with a dot for those of a part: "discount", "graph.sparsity"."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import Field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from spillover import validate
 from spillover.types import Batch
+
+
+def hyperparameters(kind: Callable[..., Any]) -> list[Field[Any]]:
+    """The fields that users set."""
+    return [f for f in fields(kind) if f.metadata.get("set_by_user", True)] if is_dataclass(kind) else []
 
 
 def value_of(policy: Any, name: str) -> Any:

@@ -11,7 +11,7 @@ import click
 
 from spillover.cli.app import Command, note
 from spillover.cli.output import json_option, print_json, print_table
-from spillover.hyperparameters import value_of
+from spillover.hyperparameters import hyperparameters, value_of
 from spillover.policies import POLICIES, find_policy
 
 EXAMPLES = (
@@ -76,11 +76,6 @@ def part_parameters(kind: Callable[..., Any]) -> list[dict[str, Any]]:
             {"name": f"{part}.{f.name}", "default": default_of(f), "note": notes.get(f.name, "")} for f in fields(inner)
         ]
     return found
-
-
-def hyperparameters(kind: Callable[..., Any]) -> list[Field[Any]]:
-    """The fields that users set."""
-    return [f for f in fields(kind) if f.metadata.get("set_by_user", True)] if is_dataclass(kind) else []
 
 
 def default_of(given: Field[Any]) -> Any:

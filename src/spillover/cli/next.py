@@ -6,6 +6,7 @@ import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,17 @@ from spillover import kernels, validate
 from spillover.cli.app import Command, note
 from spillover.cli.constraints_option import parse_entries, parse_unavailable, read_entries
 from spillover.cli.output import json_option, print_json, say
-from spillover.cli.policy_option import build_policy
 from spillover.cli.progress import ProgressBar
 from spillover.cli.table_options import reading_options, table_options
 from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file
 from spillover.reasons import Reasons
-from spillover.recommendation import RECOMMENDED, decide
-from spillover.set_search import EFFORT, MOST_EFFORT, check_effort
+from spillover.recommendation import RECOMMENDED
+from spillover.recommendation.question import Question, answer, search_effort
+from spillover.set_search import EFFORT
 
 LISTED_SIGNS = 8  # missing from the font, in a message
-MORE_EFFORT = 10  # times the effort to suggest where it was not enough
 DEFAULT = f"{RECOMMENDED}, or instrumental-sem without z"
 FILE = click.Path(path_type=Path)
 EXAMPLES = (
@@ -50,6 +50,7 @@ EXAMPLES = (
 @click.option("--limits", type=FILE, help="TOML file of constraints: costs, groups, exclusions ...")
 @click.option("--effort", type=int, show_default=str(EFFORT), help="Maximal number of search steps under constraints.")
 @click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms not available this time; repeatable.")
+@click.option("--round", metavar="NAME", help="Name of the round to decide (default: the next in the calendar).")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of ties and random draws.")
 @click.option("--greedy", is_flag=True, help="Choose by what is known alone, without exploration.")
 @click.option("--explain", is_flag=True, help="Print all reasons: every arm, paths, swaps, health.")
@@ -115,6 +116,7 @@ def answer_from(
     limits: Path | None,
     effort: int | None,
     unavailable: tuple[str, ...],
+    round: str | None,
     seed: int,
     greedy: bool,
     explain: bool,
@@ -124,65 +126,29 @@ def answer_from(
     **reading: Any,
 ) -> None:
     """Check all options before the file is read, and the whole file before anything is learned."""
-    built = build_policy(policy or RECOMMENDED, settings)
-    for name, given in (("range", reward_range), ("overall-range", overall_range)):
-        if given is not None:
-            validate.value_range(name, given)
+    ranges: dict[str, Any] = {"reward_range": reward_range, "overall_range": overall_range}
+    asked = Question(budget=budget, policy=policy or None, settings=settings, seed=seed, greedy=greedy, **ranges)
+    asked.check()
     options = reading_options(reading)
-    if budget is not None:
-        validate.whole("budget", budget, 1)
-    if built.needs_overall_range and overall_range is None:
-        raise ValueError(
-            f"policy = {policy!r}: needs the range of y from the start: must be given with --overall-range LOW HIGH"
-        )
     steps = search_effort(effort, constrained=limits is not None or bool(unavailable))
     text, entries = read_entries(limits) if limits is not None else ("", [])
     if plot is not None:
         check_plot(plot)
-    ranges = {"reward_range": reward_range, "overall_range": overall_range}
     with ProgressBar(quiet) as bar:
         history = read_or_report(file, progress=bar.for_reading(file), **ranges, **options)
         constraints = parse_entries(limits or Path(), text, entries, history.arms)
         constraints += parse_unavailable(unavailable, history.arms)
         kernels.preload_numba()
-        answer = decide(
-            history,
-            budget=budget,
-            policy=built if policy or settings else None,
-            name=policy or RECOMMENDED,
-            source=str(file),
-            constraints=constraints,
-            greedy=greedy,
-            effort=steps,
-            effort_hint=effort_hint(steps),
-            seed=seed,
-            progress=bar.for_learning(len(history.rounds)),
-            reward_range=reward_range,
-            overall_range=overall_range,
-        )
+        asked = replace(asked, constraints=constraints, effort=steps, round=round)
+        found = answer(history, asked, source=str(file), progress=bar.for_learning(len(history.rounds)))
     if plot is not None:
-        save_plot(answer.reasons, plot)
+        save_plot(found.reasons, plot)
     if as_json:
-        print_json(answer.to_dict())
+        print_json(found.to_dict())
     else:
-        click.echo(answer.explain() if explain else str(answer))
+        click.echo(found.explain() if explain else str(found))
     if plot is not None and not as_json:
         say(f"Plot: {plot}")
-
-
-def search_effort(effort: int | None, *, constrained: bool) -> int:
-    """How many steps the search for a set may take; there is no search without constraints."""
-    if effort is None:
-        return EFFORT
-    check_effort(effort)
-    accepted = "left out without --limits or --unavailable: there is nothing to search"
-    validate.require(constrained, "effort", effort, accepted)
-    return effort
-
-
-def effort_hint(effort: int) -> str:
-    """Which option makes the search longer."""
-    return f"--effort {min(max(MORE_EFFORT * effort, EFFORT), MOST_EFFORT)} may settle it."
 
 
 def check_plot(path: Path) -> None:

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-import numpy as np
 
 from spillover.printable import printable
-from spillover.state import encode
+from spillover.recommendation.json_types import to_json_types
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
@@ -21,17 +20,6 @@ def say(line: str) -> None:
 def print_json(content: Any) -> None:
     """Strict JSON: infinities and NaN as the strings "inf" and "nan"."""
     click.echo(json.dumps(to_json_types(content), indent=2, allow_nan=False))
-
-
-def to_json_types(value: Any) -> Any:
-    """The same value in types that JSON has."""
-    if isinstance(value, dict):
-        return {str(key): to_json_types(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [to_json_types(item) for item in value]
-    if isinstance(value, np.generic):
-        return to_json_types(value.item())
-    return encode(value) if isinstance(value, int | float | str | bool) or value is None else str(value)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -33,6 +33,7 @@ class Recommendation:
     per_arm: bool = True  # whether each arm has an outcome of its own
     sign: float = 1.0  # -1 where outcomes are minimised
     without_exploration: bool = False  # whether it was decided by what is known alone
+    changes: int | None = None  # changes of the world that the policy has noticed; None: it does not look for any
     taken: tuple[str, ...] = ()  # what was taken from the data because it was not given: ranges, doses
 
     def __str__(self) -> str:

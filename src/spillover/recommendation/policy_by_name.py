@@ -1,14 +1,13 @@
-"""A policy from the command line: its name and its parameters."""
+"""A policy from its name and its parameters as text, as the command line and the service take them."""
 
 import tomllib
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from spillover.cli.catalogue import hyperparameters
 from spillover.contracts import Policy, as_policy
 from spillover.experiments.build import origin_of
-from spillover.hyperparameters import with_values
+from spillover.hyperparameters import hyperparameters, with_values
 from spillover.policies import POLICIES, find_policy
 from spillover.toml_text import Excessive, parse_toml
 from spillover.validate import suggestion

@@ -1,0 +1,243 @@
+"""The fold of a stream's entries: what is known of every round. It never reads a clock."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from functools import singledispatchmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover.service.entry import Entry, Head, head_after
+from spillover.service.events import (
+    DecisionExecuted,
+    DecisionIssued,
+    Event,
+    OutcomeCorrected,
+    OutcomeExpired,
+    OutcomesReported,
+    ReasonsKept,
+    RoundsImported,
+    SettingsChanged,
+    StreamCreated,
+)
+from spillover.service.round_key import RoundKey, round_key
+from spillover.service.settings import Settings
+
+FIRST_ROWS = 8
+
+
+class Issued(NamedTuple):
+    """What is kept in memory of a decision; `seq` is the number of the entry that has all of it."""
+
+    seq: int
+    chosen: tuple[str, ...]
+    unavailable: tuple[str, ...]
+    context: dict[str, Any]
+    predicted: float | None
+    changes: int | None
+
+
+class Ledger:
+    """What is known of the rounds of a stream after its entries up to `head`.
+
+    Rounds have rows in the order in which they were first heard of; arms have columns in natural order. With one
+    outcome for all arms, y is in the first column.
+    """
+
+    def __init__(self, stream: str) -> None:
+        self.head = Head(stream=stream)
+        self.settings: Settings
+        self.columns: dict[str, int] = {}
+        self.rows: dict[str, int] = {}  # by the label of the round
+        self.keys: list[RoundKey] = []
+        self.issued: dict[str, Issued] = {}
+        self.reasons_at: dict[str, int] = {}  # the number of the entry that keeps the whole answer
+        self.executed: dict[str, str] = {}  # how: as-issued, overridden, cancelled or imported
+        self.context: dict[str, dict[str, Any]] = {}
+        self.expired: set[str] = set()
+        self.delays: dict[str, int] = {}  # rounds that took place between a round and its last outcome
+        self.values: list[Any] = []  # of the rounds that took place, sorted
+        self.order: list[str] = []  # their labels
+        self.x = np.zeros((0, 0), np.bool_)
+        self.z = self.y = np.zeros((0, 0))  # NaN: not known
+        self.revision = np.zeros((0, 0), np.int32)  # 0: not reported
+        self.version = 0  # the number of the last entry that can change a decision
+        self.changed: Any = None  # the earliest round that has changed since `take_changed`, as it is sorted
+
+    @property
+    def exists(self) -> bool:
+        return self.head.seq > 0
+
+    @property
+    def played(self) -> list[str]:
+        """The rounds that took place, in order."""
+        return list(self.order)
+
+    def took_place(self, label: str) -> bool:
+        return self.executed.get(label, "cancelled") != "cancelled"
+
+    def age(self, label: str) -> int:
+        """How many rounds took place after a round."""
+        return len(self.values) - bisect_right(self.values, self.keys[self.rows[label]].value)
+
+    def is_late(self, label: str) -> bool:
+        """Whether outcomes of a round are no longer learned."""
+        most = self.settings.max_age_rounds
+        return label in self.expired or (most is not None and self.age(label) > most)
+
+    def apply_all(self, entries: Iterable[Entry]) -> "Ledger":
+        for entry in entries:
+            self.apply(entry)
+        return self
+
+    def apply(self, entry: Entry) -> None:
+        """Take in the next entry."""
+        if entry.seq != self.head.seq + 1:
+            raise ValueError(f"entry {entry.seq} of {entry.stream!r}: must be {self.head.seq + 1}, the next one")
+        event = entry.event
+        self.take(event, entry.seq)
+        self.head = head_after(entry)
+        if event.changes_decisions:
+            self.version = entry.seq
+
+    def touch(self, row: int) -> None:
+        """A round has changed."""
+        value = self.keys[row].value
+        self.changed = value if self.changed is None else min(self.changed, value)
+
+    def take_changed(self) -> Any:
+        """The earliest round that has changed since the last call; None if none has."""
+        changed, self.changed = self.changed, None
+        return changed
+
+    @singledispatchmethod
+    def take(self, event: Event, seq: int) -> None:
+        raise TypeError(f"event = {event!r}: must be of a known kind")
+
+    @take.register
+    def _(self, event: StreamCreated, seq: int) -> None:
+        self.settings = event.as_settings
+        self.columns = {arm: k for k, arm in enumerate(self.settings.arms)}
+        self.resize(FIRST_ROWS)
+
+    @take.register
+    def _(self, event: SettingsChanged, seq: int) -> None:
+        self.settings = event.as_settings
+
+    @take.register
+    def _(self, event: DecisionIssued, seq: int) -> None:
+        self.row(event.round)
+        what = Issued(seq, event.chosen, event.unavailable, event.context, event.predicted, event.changes)
+        self.issued[event.round] = what
+
+    @take.register
+    def _(self, event: ReasonsKept, seq: int) -> None:
+        self.reasons_at[event.round] = seq
+
+    @take.register
+    def _(self, event: DecisionExecuted, seq: int) -> None:
+        self.play(event.round, event.how, event.chosen, event.context)
+
+    @take.register
+    def _(self, event: RoundsImported, seq: int) -> None:
+        for known in event.rounds:
+            self.play(known["round"], "imported", known["chosen"], known["context"])
+            row = self.rows[known["round"]]
+            for values, table in ((known["z"], self.z), (known["y"], self.y)):
+                if values is not None:
+                    given = np.array(values, float)  # None as NaN
+                    table[row, : len(given)] = given
+                    self.revision[row, : len(given)] = np.maximum(self.revision[row, : len(given)], np.isfinite(given))
+
+    @take.register
+    def _(self, event: OutcomesReported, seq: int) -> None:
+        for outcome in event.outcomes:
+            self.learn(outcome["round"], outcome["arm"], 1, outcome, learned=outcome["learned"])
+
+    @take.register
+    def _(self, event: OutcomeCorrected, seq: int) -> None:
+        self.learn(event.round, event.arm, event.revision, event.values, learned=event.learned, withdraw=True)
+
+    @take.register
+    def _(self, event: OutcomeExpired, seq: int) -> None:
+        self.expired.add(event.round)
+        self.touch(self.rows[event.round])
+
+    def play(self, label: str, how: str, chosen: Iterable[str], context: dict[str, Any]) -> None:
+        """A round took place, or was cancelled."""
+        row = self.row(label)
+        self.executed[label], self.context[label] = how, context
+        if how != "cancelled":
+            self.x[row, [self.columns[arm] for arm in chosen]] = True
+            place = bisect_right(self.values, self.keys[row].value)
+            self.values.insert(place, self.keys[row].value)
+            self.order.insert(place, label)
+            self.touch(row)
+
+    def learn(
+        self,
+        label: str,
+        arm: str | None,
+        revision: int,
+        values: dict[str, Any],
+        *,
+        learned: bool,
+        withdraw: bool = False,
+    ) -> None:
+        """Values of an outcome; those that came too late only count as a revision."""
+        row, column = self.rows[label], self.column(arm)
+        self.revision[row, column] = max(revision, self.revision[row, column])
+        for name, table in (("z", self.z), ("y", self.y)):
+            if learned and name in values and (withdraw or values[name] is not None):
+                table[row, column] = np.nan if values[name] is None else values[name]
+                self.touch(row)
+        if label not in self.delays and self.missing(label) == 0:
+            self.delays[label] = self.age(label)
+
+    def missing(self, label: str) -> int:
+        """How many values of a round are still to come."""
+        return int(self.missing_in([self.rows[label]])[0])
+
+    def missing_in(self, rows: Sequence[int]) -> Any:
+        """How many values of each of some rounds are still to come."""
+        if self.settings.observes == "payoff":
+            return np.isnan(self.y[rows, 0]).astype(int)
+        found = np.zeros(len(rows), int)
+        if self.settings.sees_own:
+            found += (np.isnan(self.z[rows]) & self.x[rows]).sum(axis=1)
+        if self.settings.sees_overall:
+            found += np.isnan(self.y[rows]).sum(axis=1)
+        return found
+
+    def column(self, arm: str | None) -> int:
+        return 0 if arm is None else self.columns[arm]
+
+    def row(self, label: str) -> int:
+        """The row of a round, a new one if it was never heard of."""
+        if label not in self.rows:
+            self.rows[label] = len(self.keys)
+            self.keys.append(round_key(label))
+            if len(self.keys) > len(self.x):
+                self.resize(2 * len(self.x))
+        return self.rows[label]
+
+    def resize(self, rows: int) -> None:
+        """Room for more rounds."""
+        n = len(self.settings.arms)
+        before = len(self.x)
+
+        def longer(values: Any, fill: Any) -> Any:
+            made = np.full((rows, n), fill, values.dtype)
+            made[:before] = values[:before] if before else fill
+            return made
+
+        self.x, self.revision = longer(self.x, False), longer(self.revision, 0)
+        self.z, self.y = longer(self.z, np.nan), longer(self.y, np.nan)
+
+
+def folded(stream: str, read: Callable[[int], list[Entry]], into: Ledger | None = None) -> Ledger:
+    """The ledger of a stream, from entries that are read in portions: read(after) returns those after a number."""
+    ledger = Ledger(stream) if into is None else into
+    while entries := read(ledger.head.seq):
+        ledger.apply_all(entries)
+    return ledger

@@ -1,0 +1,177 @@
+"""Outcomes as they are reported: each is checked against what is known of its round."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from spillover.service.entry import Entry
+from spillover.service.errors import Invalid, require
+from spillover.service.events import OutcomesReported
+from spillover.service.ledger import Ledger
+from spillover.service.round_key import round_key
+from spillover.service.settings import is_number, is_whole
+from spillover.service.unusual import unusual_values
+
+MOST_ITEMS = 1_000
+RECORDED, DUPLICATE, LATE, REFUSED = "recorded", "duplicate", "late", "refused"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """An outcome, or a part of one. arm: None where the stream has one outcome for all arms."""
+
+    round: str | int
+    arm: str | None = None
+    z: float | None = None
+    y: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """What became of an outcome: recorded; duplicate (known already, with the same values); late (recorded, but not
+    learned, as it came too late); or refused, with the reason and the field that it is about."""
+
+    status: str
+    reason: str = ""
+    field: str | None = None
+    flag: str = ""  # of a recorded outcome that is far from what is usual
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"status": self.status, "reason": self.reason, "field": self.field, "flag": self.flag}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What became of the outcomes of a report; entry: None if there was nothing new to record."""
+
+    entry: Entry | None
+    statuses: tuple[Status, ...]
+    again: bool  # whether an earlier call with the same key recorded it
+
+
+def checked_items(items: Sequence[Outcome]) -> None:
+    require(0 < len(items) <= MOST_ITEMS, "outcomes", f"{len(items)} items", f"1 to {MOST_ITEMS:,} outcomes")
+
+
+def check_item(ledger: Ledger, item: Outcome) -> tuple[str, str | None]:
+    """The round and arm of an outcome, if it can be recorded."""
+    label = executed_round(ledger, item.round)
+    check_arm(ledger, item.arm)
+    require(item.z is not None or item.y is not None, "y", item.y, "given, or z")
+    check_values(ledger, label, item.arm, {"z": item.z, "y": item.y})
+    return label, item.arm
+
+
+def executed_round(ledger: Ledger, given: str | int) -> str:
+    """The label of a round that took place."""
+    label = round_key(given).label
+    require(label in ledger.rows, "round", given, "a round that was decided or executed")
+    require(label in ledger.executed, "round", given, "executed first: say what was done in this round")
+    require(ledger.took_place(label), "round", given, "one that took place; this one was cancelled")
+    return label
+
+
+def check_arm(ledger: Ledger, arm: str | None) -> None:
+    if ledger.settings.observes == "payoff":
+        require(arm is None, "arm", arm, "left out: the stream has one outcome for all arms")
+    else:
+        require(arm in ledger.columns, "arm", arm, "one of the arms of the stream")
+
+
+def check_values(ledger: Ledger, label: str, arm: str | None, values: Mapping[str, Any]) -> None:
+    """z only of arms that were executed, and numbers in their ranges."""
+    settings = ledger.settings
+    for name, seen, (low, high) in (
+        ("z", settings.sees_own, settings.own_range),
+        ("y", settings.sees_overall or settings.observes == "payoff", settings.outcome_range),
+    ):
+        value = values.get(name)
+        if value is None:
+            continue
+        require(seen, name, value, f"left out, as the stream observes {settings.observes!r}")
+        require(is_number(value) and low <= value <= high, name, value, f"a number from {low:g} to {high:g}")
+    if values.get("z") is not None:
+        played = ledger.x[ledger.rows[label], ledger.column(arm)]
+        require(bool(played), "z", values["z"], f"left out, as {arm!r} was not executed in round {label}")
+
+
+def take_items(ledger: Ledger, items: Sequence[Outcome]) -> tuple[tuple[Status, ...], OutcomesReported | None]:
+    """The status of each outcome of a report, and the event if there is anything to record."""
+    statuses, recorded, refused = [], [], []
+    look = unusual_values(ledger)
+    seen: dict[tuple[str, str | None, str], float] = {}
+    for place, item in enumerate(items):
+        status, outcome = take_item(ledger, item, seen)
+        if outcome is None:
+            refused.append({"item": place, "status": status.status, "reason": status.reason, "field": status.field})
+        else:
+            known = [(name, outcome[name]) for name in ("z", "y") if outcome[name] is not None]
+            flags = [look(name, outcome["round"], outcome["arm"], value) for name, value in known]
+            status = replace(status, flag="; ".join(filter(None, flags)))
+            recorded.append(outcome | {"item": place} | ({"flag": status.flag} if status.flag else {}))
+        statuses.append(status)
+    event = OutcomesReported(outcomes=tuple(recorded), refused=tuple(refused)) if recorded else None
+    return tuple(statuses), event
+
+
+def take_item(
+    ledger: Ledger, item: Outcome, seen: dict[tuple[str, str | None, str], float]
+) -> tuple[Status, dict[str, Any] | None]:
+    """The status of an outcome, and what is to be recorded of it. seen: by the items before it in the same report."""
+    try:
+        label, arm = check_item(ledger, item)
+    except Invalid as error:
+        return Status(status=REFUSED, reason=str(error), field=error.field), None
+    row, column, fresh = ledger.rows[label], ledger.column(arm), {}
+    for name, value, table in (("z", item.z, ledger.z), ("y", item.y, ledger.y)):
+        if value is None:
+            continue
+        known = seen.get((label, arm, name), table[row, column])
+        if known != known:
+            fresh[name] = float(value)
+        elif known != value:
+            again = f"which was reported before; correct it with revision {ledger.revision[row, column] + 1}"
+            reason = f"{name} = {value!r}: must be {known!r}, {again}"
+            return Status(status=REFUSED, reason=reason, field=name), None
+    if not fresh:
+        return Status(status=DUPLICATE), None
+    seen.update({(label, arm, name): value for name, value in fresh.items()})
+    learned = not ledger.is_late(label)
+    recorded = {"round": label, "arm": arm, "z": fresh.get("z"), "y": fresh.get("y"), "learned": learned}
+    return Status(status=RECORDED if learned else LATE), recorded
+
+
+def statuses_of(entry: Entry, count: int) -> tuple[Status, ...]:
+    """The statuses of a report that was recorded before."""
+    event = entry.event
+    assert isinstance(event, OutcomesReported)
+    found: dict[int, Status] = {}
+    for outcome in event.outcomes:
+        status = RECORDED if outcome["learned"] else LATE
+        found[outcome["item"]] = Status(status=status, flag=outcome.get("flag", ""))
+    for item in event.refused:
+        found[item["item"]] = Status(status=item["status"], reason=item["reason"], field=item["field"])
+    return tuple(found[place] for place in range(count))
+
+
+def as_request(items: Sequence[Outcome]) -> dict[str, Any]:
+    """The request in plain values, for its hash; refuses what is no number."""
+    for item in items:
+        for name, value in (("z", item.z), ("y", item.y)):
+            require(value is None or is_number(value), name, value, "a number")
+    return {"report": [[item.round, item.arm, item.z, item.y] for item in items]}
+
+
+def check_correction(
+    ledger: Ledger, given: str | int, arm: str | None, revision: int, values: Mapping[str, Any]
+) -> str:
+    """The label of the round of a correction, if it can be recorded."""
+    label = executed_round(ledger, given)
+    check_arm(ledger, arm)
+    last = int(ledger.revision[ledger.rows[label], ledger.column(arm)])
+    require(last > 0, "revision", revision, "of an outcome that was reported; this one was not: report it")
+    good = is_whole(revision, 1, 2**31 - 1) and revision == last + 1
+    require(good, "revision", revision, f"{last + 1}, one more than the last")
+    require(bool(values) and set(values) <= {"z", "y"}, "values", dict(values), "z or y, or both")
+    check_values(ledger, label, arm, values)
+    return label

@@ -1,0 +1,410 @@
+"""The service: many streams of decisions on one log. Every call is checked, recorded, and only then answered."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spillover.service.audit import Audit, audited
+from spillover.service.background import Background
+from spillover.service.canonical import canonical_json
+from spillover.service.course import POINTS, course_of
+from spillover.service.deciding import VERSION, decided, packed, same_request, unpacked, whole_answer
+from spillover.service.desk import OPEN, Desk, Receipt, given_key, utc_now
+from spillover.service.entry import Entry
+from spillover.service.errors import Conflict, NotFound, naming, require
+from spillover.service.events import (
+    DecisionIssued,
+    OutcomeCorrected,
+    OutcomeExpired,
+    ReasonsKept,
+    SettingsChanged,
+    StreamCreated,
+)
+from spillover.service.export import Export, exported
+from spillover.service.histories import history_of
+from spillover.service.importing import import_events, read_file, settings_from
+from spillover.service.learning import can_prepare, material_of
+from spillover.service.ledger import Ledger
+from spillover.service.log import AT_ONCE, EventLog
+from spillover.service.one_thread import one_thread
+from spillover.service.overview import BANDS, bands_of, overview_of, state_of
+from spillover.service.reporting import (
+    Outcome,
+    Report,
+    as_request,
+    check_correction,
+    checked_items,
+    executed_round,
+    statuses_of,
+    take_items,
+)
+from spillover.service.round_key import round_key
+from spillover.service.rounds import check_reason, coming_round, execution
+from spillover.service.settings import Settings, checked, is_name
+from spillover.service.table import Coming
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """A decision as it was issued."""
+
+    entry: Entry
+    again: bool  # whether it had been issued before this call
+    explain: Callable[[], dict[str, Any]]
+
+    @property
+    def event(self) -> DecisionIssued:
+        event = self.entry.event
+        assert isinstance(event, DecisionIssued)
+        return event
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """What `spillover next --json` prints: the choice with all reasons, as they were then."""
+        return self.explain()
+
+
+class Service:
+    """Streams of decisions. Threads may share it; processes may share its log if that is PostgreSQL.
+
+    key: the idempotency key of a call. The same key with the same request gives the answer of the first call and
+    records nothing; with another request it is a Conflict. author: who asks, as it is to be recorded.
+    ahead: whether a thread learns what is new before the next decision is asked for, and keeps reasons of decisions.
+    """
+
+    def __init__(
+        self, log: EventLog, *, clock: Callable[[], str] = utc_now, keep: int = OPEN, ahead: bool = True
+    ) -> None:
+        self.log = log
+        self.desk = Desk(log, clock, keep)
+        self.background = Background() if ahead else None
+
+    def close(self) -> None:
+        """Stop the thread, and close the log."""
+        if self.background is not None:
+            self.background.close()
+        self.log.close()
+
+    # --- streams -----------------------------------------------------------------------------------------------------
+
+    def create_stream(
+        self, name: str, settings: Settings | Mapping[str, Any], *, key: str | None = None, author: str = ""
+    ) -> Receipt:
+        """Begin a stream."""
+        key = given_key(key)
+        check_name(name)
+        with naming():
+            found = checked(settings if isinstance(settings, Settings) else Settings.from_dict(dict(settings)))
+        event = StreamCreated(settings=found.to_dict())
+        with self.desk.writing(name, missing_ok=True) as ledger:
+            if ledger.exists:
+                first = self.log.read(name, 0, 1)[0]
+                if canonical_json(first.content["event"]) == canonical_json(event.to_dict()):
+                    return Receipt(entry=first, again=True)
+                raise Conflict(
+                    f"name = {name!r}: must be a new one: there is a stream of this name, with other settings"
+                )
+            return self.desk.record(ledger, event, key or "created", event.to_dict(), author)
+
+    def change_settings(
+        self, stream: str, changes: Mapping[str, Any], *, key: str | None = None, author: str = ""
+    ) -> Receipt:
+        """Decide differently from now on. Arms, what is observed, context and minimise cannot change."""
+        key = given_key(key)
+        with self.desk.writing(stream) as ledger:
+            request = {"settings": dict(changes)}
+            if (before := self.desk.earlier(stream, key, request)) is not None:
+                return Receipt(entry=before, again=True)
+            with naming():
+                found = ledger.settings.changed(dict(changes))
+            event = SettingsChanged(settings=found.to_dict())
+            return self.desk.record(ledger, event, key or f"settings:{ledger.head.seq + 1}", request, author)
+
+    def streams(self, after: str = "", limit: int = AT_ONCE) -> list[str]:
+        """Names of streams, in order; after: the last name of the page before."""
+        return [head.stream for head in self.log.streams(after, limit)]
+
+    # --- rounds ------------------------------------------------------------------------------------------------------
+
+    def decide(
+        self,
+        stream: str,
+        round: str | int,
+        *,
+        unavailable: Sequence[str] = (),
+        context: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        author: str = "",
+    ) -> Decision:
+        """The decision of a round: made once; whoever asks again gets the same one."""
+        key = given_key(key)
+        label = round_key(round).label
+        sheet = self.desk.sheet(stream)
+        with sheet.learning_lock, self.desk.writing(stream) as ledger:
+            coming = coming_round(ledger, label, unavailable, context or {})
+            request = {"decide": label, "unavailable": list(coming.unavailable), "context": dict(coming.context)}
+            self.desk.earlier(stream, key, request)
+            if label in ledger.issued:
+                if not same_request(ledger.issued[label], coming):
+                    raise Conflict(f"round = {label!r}: was decided with other unavailable arms or another context")
+                return self.decision_at(stream, ledger.issued[label].seq)
+            require(label not in ledger.executed, "round", round, "one that was not executed without a decision")
+            made = decided(ledger, coming, sheet.learning)
+            self.desk.note_learned(stream, sheet)
+            entry = self.desk.record(ledger, made.event, key or f"decide:{label}", request, author).entry
+        self.soon(f"reasons of {label} in {stream}", lambda: self.keep_reasons(stream, label, made.answer))
+        return Decision(entry=entry, again=False, explain=lambda: self.explain(stream, label))
+
+    def execute(
+        self,
+        stream: str,
+        round: str | int,
+        chosen: Sequence[str] | None = None,
+        *,
+        cancelled: bool = False,
+        context: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        author: str = "",
+    ) -> Receipt:
+        """Say what was done in a round: the decision as issued (nothing given), other arms (`chosen`), or nothing at
+        all because the round did not take place (`cancelled`). A round that was never decided needs `chosen`.
+        """
+        key = given_key(key)
+        label = round_key(round).label
+        request = {
+            "execute": label,
+            "chosen": None if chosen is None else sorted(chosen),
+            "cancelled": cancelled,
+            "context": None if context is None else dict(context),
+        }
+        with self.desk.writing(stream) as ledger:
+            own = key or f"execute:{label}"
+            if (before := self.desk.earlier(stream, own, request)) is not None:
+                return Receipt(entry=before, again=True)
+            event = execution(ledger, label, chosen, cancelled, context)
+            receipt = self.desk.record(ledger, event, own, request, author)
+        self.learn_soon(stream)
+        return receipt
+
+    def report(self, stream: str, outcomes: Sequence[Outcome], *, key: str | None = None, author: str = "") -> Report:
+        """Report outcomes, 1,000 at most; each gets a status, and one that is refused does not stop others."""
+        key = given_key(key)
+        checked_items(outcomes)
+        request = as_request(outcomes)
+        with self.desk.writing(stream) as ledger:
+            if (before := self.desk.earlier(stream, key, request)) is not None:
+                return Report(entry=before, statuses=statuses_of(before, len(outcomes)), again=True)
+            statuses, event = take_items(ledger, outcomes)
+            if event is None:
+                return Report(entry=None, statuses=statuses, again=False)
+            own = key or f"report:{ledger.head.seq + 1}"
+            entry = self.desk.record(ledger, event, own, request, author).entry
+        self.learn_soon(stream)
+        return Report(entry=entry, statuses=statuses, again=False)
+
+    def correct(
+        self,
+        stream: str,
+        round: str | int,
+        arm: str | None,
+        values: Mapping[str, float | None],
+        *,
+        revision: int,
+        reason: str = "",
+        key: str | None = None,
+        author: str = "",
+    ) -> Receipt:
+        """Correct an outcome: `values` has z, y or both; None withdraws a value. revision: one more than the last."""
+        key = given_key(key)
+        check_reason(reason)
+        request = {"correct": str(round), "arm": arm, "revision": revision, "values": dict(values), "reason": reason}
+        with self.desk.writing(stream) as ledger:
+            if (before := self.desk.earlier(stream, key, request)) is not None:
+                return Receipt(entry=before, again=True)
+            label = check_correction(ledger, round, arm, revision, values)
+            event = OutcomeCorrected(
+                round=label,
+                arm=arm,
+                revision=revision,
+                values={name: None if value is None else float(value) for name, value in values.items()},
+                learned=not ledger.is_late(label),
+                reason=reason,
+            )
+            own = key or f"correct:{label}:{arm or ''}:{revision}"
+            receipt = self.desk.record(ledger, event, own, request, author)
+        self.learn_soon(stream)
+        return receipt
+
+    def expire(
+        self, stream: str, round: str | int, *, reason: str = "", key: str | None = None, author: str = ""
+    ) -> Receipt:
+        """Say that nothing more of a round will arrive. Later outcomes are recorded, but not learned."""
+        key = given_key(key)
+        check_reason(reason)
+        with self.desk.writing(stream) as ledger:
+            label = executed_round(ledger, round)
+            own, request = key or f"expire:{label}", {"expire": label, "reason": reason}
+            if (before := self.desk.earlier(stream, own, request)) is not None:
+                return Receipt(entry=before, again=True)
+            receipt = self.desk.record(ledger, OutcomeExpired(round=label, reason=reason), own, request, author)
+        self.learn_soon(stream)
+        return receipt
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def decision(self, stream: str, round: str | int) -> Decision:
+        """The decision of a round as it was issued."""
+        label = round_key(round).label
+        with self.desk.writing(stream) as ledger:
+            if label not in ledger.issued:
+                raise NotFound(f"round = {label!r}: must be a round of {stream!r} that was decided")
+            seq = ledger.issued[label].seq
+        return self.decision_at(stream, seq)
+
+    def decision_at(self, stream: str, seq: int) -> Decision:
+        entry = self.log.read(stream, seq - 1, 1)[0]
+        return Decision(entry=entry, again=True, explain=lambda: self.explain(stream, entry.content["event"]["round"]))
+
+    def decisions(self, stream: str, after: int = 0, limit: int = 100) -> list[Decision]:
+        """Decisions in the order in which they were issued; after: the number of the last entry of the page before."""
+        with self.desk.writing(stream) as ledger:
+            places = sorted(known.seq for known in ledger.issued.values() if known.seq > after)[:limit]
+        return [self.decision_at(stream, seq) for seq in places]
+
+    def explain(self, stream: str, round: str | int) -> dict[str, Any]:
+        """The answer to a round with all reasons: what `spillover next --json` printed then.
+
+        It is kept a moment after the decision. Before that it is computed again from the entries before the decision.
+        """
+        event = self.decision(stream, round).event
+        with self.desk.writing(stream) as ledger:
+            kept = ledger.reasons_at.get(event.round)
+        if kept is not None:
+            return unpacked(self.log.read(stream, kept - 1, 1)[0].attachment)
+        coming = Coming(event.round, event.context, event.unavailable)
+        return whole_answer(self.desk.ledger_at(stream, event.made_from["seq"]), coming)
+
+    def events(self, stream: str, after: int = 0, limit: int = AT_ONCE) -> list[Entry]:
+        """Entries of a stream in order, those with numbers above `after`."""
+        self.require_stream(stream)
+        return self.log.read(stream, after, limit)
+
+    def overview(self, stream: str) -> dict[str, Any]:
+        """What a page shows of a stream; see `overview.overview_of`."""
+        with self.desk.writing(stream) as ledger:
+            found, latest = overview_of(ledger), sorted(known.seq for known in ledger.issued.values())[-BANDS:]
+        return found | {"bands": bands_of([self.decision_at(stream, seq).event for seq in latest])}
+
+    def state(self, stream: str, at: int | None = None, round: str | int | None = None) -> dict[str, Any]:
+        """What is known of a stream's rounds (or of one), as of an entry or now, as plain values."""
+        label = None if round is None else round_key(round).label
+
+        def plain(ledger: Ledger) -> dict[str, Any]:
+            if label is not None and label not in ledger.rows:
+                raise NotFound(f"round = {label!r}: must be a round of {stream!r}")
+            return state_of(ledger, None if label is None else [label])
+
+        if at is not None:
+            return plain(self.desk.ledger_at(stream, at))
+        with self.desk.writing(stream) as ledger:
+            return plain(ledger)
+
+    def course(self, stream: str, points: int = POINTS) -> dict[str, Any]:
+        """How the estimates have moved, by what is known today; see `course.course_of`."""
+        ledger = self.desk.ledger_at(stream, None)
+        with naming(), one_thread():
+            return course_of(history_of(ledger), ledger.settings.question, points)
+
+    def outlook(self, stream: str, at: int | None = None) -> dict[str, Any]:
+        """What would be chosen next, with the estimated graph; as `spillover next --json`. Nothing is recorded."""
+        return whole_answer(self.desk.ledger_at(stream, at), Coming(None, {}))
+
+    def export(
+        self, stream: str, form: str = "csv", *, at: int | None = None, round: str | int | None = None
+    ) -> Export:
+        """The rounds of a stream as a file ("csv", "parquet" or "jsonl"), with the options for `spillover next`.
+
+        at: as of an entry. round: a decided round; the export is then what its decision was made from, and `next` with
+        the options gives that decision.
+        """
+        coming = None
+        if round is not None:
+            event = self.decision(stream, round).event
+            coming, at = Coming(event.round, event.context, event.unavailable), event.made_from["seq"]
+        return exported(self.desk.ledger_at(stream, at), form, coming)
+
+    def audit(self, stream: str, *, decisions: bool = True) -> Audit:
+        """Check the log of a stream, and make its decisions again."""
+        return audited(self.log, stream, decisions=decisions)
+
+    def import_history(
+        self,
+        stream: str,
+        path: str | Path,
+        settings: Mapping[str, Any],
+        *,
+        source: str = "",
+        key: str | None = None,
+        author: str = "",
+        **reading: Any,
+    ) -> Receipt:
+        """Begin a stream with the rounds of a history file. settings: budget, policy ...; the file says the rest.
+
+        reading: how the file is read, as for `spillover next`: columns, context, minimise, dates, decimal.
+        """
+        key = given_key(key)
+        check_name(stream)
+        context = tuple(reading.get("context") or ())
+        ranges = {name: settings.get(name) for name in ("reward_range", "overall_range")}
+        history = read_file(path, **ranges, **reading)
+        with naming():
+            found = checked(Settings.from_dict(settings_from(history, context) | dict(settings)))
+        events = [StreamCreated(settings=found.to_dict()), *import_events(history, context, source or Path(path).name)]
+        request = {"import": [event.to_dict() for event in events]}
+        with self.desk.writing(stream, missing_ok=True) as ledger:
+            if (before := self.desk.earlier(stream, key, request)) is not None:
+                return Receipt(entry=before, again=True)
+            if ledger.exists:
+                raise Conflict(f"name = {stream!r}: must be a new one: there is a stream of this name")
+            return self.desk.record_all(ledger, events, key or "import", request, author)
+
+    def require_stream(self, stream: str) -> None:
+        if not self.log.head(stream).seq:
+            raise NotFound(f"stream = {stream!r}: must be the name of a stream")
+
+    # --- in the background -------------------------------------------------------------------------------------------
+
+    def soon(self, name: str, work: Callable[[], None], *, first: bool = False) -> None:
+        if self.background is not None:
+            self.background.add(name, work, first=first)
+
+    def learn_soon(self, stream: str) -> None:
+        """Learn what is new, if that takes long enough to be worth it."""
+        if self.desk.sheet(stream).learning.worth_preparing:
+            self.soon(f"learn {stream}", lambda: self.prepare(stream), first=True)
+
+    def prepare(self, stream: str) -> None:
+        """Learn what is new in a stream; others may write to it meanwhile."""
+        sheet = self.desk.sheet(stream)
+        with sheet.learning_lock:
+            with self.desk.writing(stream) as ledger, one_thread():
+                needed = can_prepare(ledger) and not sheet.learning.is_current(ledger)
+                material = material_of(ledger) if needed else None
+            if material is not None:
+                sheet.learning.prepare(material)
+                self.desk.note_learned(stream, sheet)
+
+    def keep_reasons(self, stream: str, label: str, answer: Callable[[], dict[str, Any]]) -> None:
+        """Record the whole answer to a round."""
+        found = packed(answer())
+        with self.desk.writing(stream) as ledger:
+            if label not in ledger.reasons_at:
+                kept = ReasonsKept(round=label, version=VERSION)
+                self.desk.record(ledger, kept, f"reasons:{label}", {"reasons": label}, "service", found)
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot be part of an address."""
+    good = is_name(name) and "/" not in name and name not in (".", "..")
+    require(good, "name", name, "1 to 200 printable characters without /, and not . or ..")
