@@ -1,0 +1,113 @@
+// The estimated graph: who spills over to whom, how much, and how sure that is.
+
+import { byId, h, named, printable, replace, svg, table } from "./dom.js";
+import { count, interval, number, probability } from "./words.js";
+
+const LIKELY = 0.05; // edges below are left out of the picture
+const SURE = 0.95; // edges below are dashed
+const MOST_ARMS = 24;
+const MOST_LABELS = 14;
+let latest = null;
+
+export function renderGraph(outlook) {
+  latest = outlook;
+  const { known, edges: all } = outlook.reasons.graph;
+  const strength = Math.max(...all.map((edge) => Math.abs(edge.weight ?? 0)), 1e-12);
+  const likely = (edge) => (edge.probability === null ? Math.abs(edge.weight) > 0.01 * strength : edge.probability >= LIKELY);
+  const edges = all.filter(likely).sort((one, other) => Math.abs(other.weight) - Math.abs(one.weight));
+  replace(byId("graph-words"), wordsOf(known, edges, all.length));
+  replace(byId("graph-table"), known && edges.length ? edgeTable(edges) : null);
+  draw(outlook, edges, strength);
+}
+
+export const redrawGraph = () => latest && renderGraph(latest);
+
+function wordsOf(known, edges, all) {
+  if (!known) return "This policy does not estimate a graph.";
+  if (!edges.length) return "No edge is likely so far: what is known does not show that any arm spills over.";
+  const left = all - edges.length;
+  return `An arrow is wider the more spills over, and dashed where it is less than 95% sure that the edge exists. Filled circles are the arms to choose.${left ? ` ${count(left, "edge")} with a probability under 5% ${left === 1 ? "is" : "are"} left out.` : ""}`;
+}
+
+function edgeTable(edges) {
+  return table(["From", "To", "Passes on", "95% interval", "How sure"], edges.slice(0, 200).map((edge) => [
+    named(edge.from), named(edge.to), number(edge.weight, edge.interval), interval(edge.interval), sureness(edge)]), { kind: "edges" });
+}
+
+function sureness(edge) {
+  const p = edge.probability;
+  if (p === null) return "not estimated";
+  const meter = svg("svg", { class: "meter", width: 60, height: 10, "aria-hidden": "true", focusable: "false" },
+    svg("rect", { width: 60, height: 10, rx: 2, class: "meter-track" }), svg("rect", { width: (60 * p).toFixed(1), height: 10, rx: 2, class: "meter-fill" }));
+  return h("span", { class: "sure" }, meter, probability(p));
+}
+
+/** Arms on a circle, arrows bent so that both directions are seen. */
+function draw(outlook, edges, strength) {
+  const box = byId("graph-drawing");
+  const arms = armsOf(outlook, edges);
+  if (!edges.length || arms.length < 2) return replace(box);
+  const width = Math.max(280, Math.min(box.clientWidth || 600, 640));
+  const room = Math.min(96, width * 0.2);
+  const height = Math.min(width * 0.86, 460);
+  const centre = { x: width / 2, y: height / 2 };
+  const radius = { x: width / 2 - room, y: height / 2 - 40 };
+  const spots = new Map(arms.map((arm, k) => {
+    const turn = 2 * Math.PI * k / arms.length - Math.PI / 2;
+    return [arm.arm, { x: centre.x + radius.x * Math.cos(turn), y: centre.y + radius.y * Math.sin(turn), cos: Math.cos(turn), sin: Math.sin(turn), chosen: arm.chosen }];
+  }));
+  const drawn = edges.filter((edge) => spots.has(edge.from) && spots.has(edge.to) && edge.from !== edge.to);
+  const arrows = drawn.map((edge, k) => arrowOf(edge, spots, strength, k < MOST_LABELS));
+  const picture = svg("svg", { class: "graph", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Graph of the arms; the table has the same edges" },
+    arrows.map((arrow) => arrow.line), [...spots].map(([arm, spot]) => nodeOf(arm, spot, room)), arrows.map((arrow) => arrow.label));
+  replace(box, picture, arms.length < outlook.reasons.arms.length && h("p", { class: "small" }, `Shown: the ${arms.length} arms with the strongest edges.`));
+}
+
+function armsOf(outlook, edges) {
+  const all = [...outlook.reasons.arms].sort((one, other) => one.position - other.position);
+  if (all.length <= MOST_ARMS) return all;
+  const strongest = new Set();
+  for (const edge of edges) {
+    if (strongest.size + 2 > MOST_ARMS) break;
+    strongest.add(edge.from).add(edge.to);
+  }
+  return all.filter((arm) => strongest.has(arm.arm));
+}
+
+function nodeOf(arm, spot, room) {
+  const side = spot.cos > 0.25 ? "start" : spot.cos < -0.25 ? "end" : "middle";
+  const label = { x: spot.x + 16 * Math.sign(side === "middle" ? 0 : spot.cos), y: spot.y + (side === "middle" ? (spot.sin > 0 ? 28 : -18) : 5) };
+  const text = printable(arm);
+  const fits = Math.max(6, Math.floor(room / 7.2));
+  const short = [...text].length > fits && side !== "middle" ? `${[...text].slice(0, fits - 1).join("")}\u2026` : text;
+  return svg("g", {}, svg("title", {}, arm), svg("circle", { cx: spot.x, cy: spot.y, r: 10, class: spot.chosen ? "node chosen" : "node" }),
+    svg("text", { x: label.x, y: label.y, "text-anchor": side, class: spot.chosen ? "node-name chosen" : "node-name" }, short));
+}
+
+function arrowOf(edge, spots, strength, labelled) {
+  const [from, to] = [spots.get(edge.from), spots.get(edge.to)];
+  const [dx, dy] = [to.x - from.x, to.y - from.y];
+  const long = Math.hypot(dx, dy);
+  const bend = { x: (from.x + to.x) / 2 - dy * 0.14, y: (from.y + to.y) / 2 + dx * 0.14 };
+  const wide = 1.2 + 5.5 * Math.min(1, Math.abs(edge.weight) / strength);
+  const toward = (spot, away) => {
+    const [ex, ey] = [bend.x - spot.x, bend.y - spot.y];
+    const size = Math.hypot(ex, ey) || 1;
+    return { x: spot.x + ex / size * away, y: spot.y + ey / size * away, ux: ex / size, uy: ey / size };
+  };
+  const head = 7 + wide;
+  const [start, tip] = [toward(from, 13), toward(to, 13)];
+  const neck = { x: tip.x + tip.ux * head, y: tip.y + tip.uy * head };
+  const sure = edge.probability === null || edge.probability >= SURE;
+  const kind = `edge${sure ? "" : " unsure"}${edge.weight < 0 ? " negative" : ""}`;
+  const wing = (sign) => `${(neck.x - sign * tip.uy * head * 0.55).toFixed(1)} ${(neck.y + sign * tip.ux * head * 0.55).toFixed(1)}`;
+  const line = svg("g", { class: kind }, svg("title", {}, `${edge.from} to ${edge.to}: ${number(edge.weight, edge.interval)}, ${probability(edge.probability)} sure`),
+    svg("path", { d: `M${start.x.toFixed(1)} ${start.y.toFixed(1)} Q${bend.x.toFixed(1)} ${bend.y.toFixed(1)} ${neck.x.toFixed(1)} ${neck.y.toFixed(1)}`, "stroke-width": wide.toFixed(1), "stroke-dasharray": sure ? null : "5 4", class: "edge-line" }),
+    svg("path", { d: `M${tip.x.toFixed(1)} ${tip.y.toFixed(1)} L${wing(1)} L${wing(-1)} Z`, class: "edge-head" }));
+  // Nearer to the start than the middle is: labels of arrows that cross in the middle stay apart.
+  const t = 0.42;
+  const at = (a, b, c) => (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t ** 2 * c;
+  const words = `${number(edge.weight, edge.interval)}${sure ? "" : ` (${probability(edge.probability)})`}`;
+  const label = labelled && long > 60 ? svg("text", { x: at(start.x, bend.x, neck.x), y: at(start.y, bend.y, neck.y) + 4, class: "edge-label", "text-anchor": "middle", "aria-hidden": "true" }, words) : [];
+  return { line, label };
+}
