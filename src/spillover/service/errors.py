@@ -11,9 +11,9 @@ NAMED = re.compile(r"(?:constraint \d+: )?(?P<field>[\w.\[\]-]+) = ")
 class Invalid(ValueError):
     """Input that is not accepted; the message is "field = value: must be ...". (HTTP 422)"""
 
-    def __init__(self, message: str, field: str | None = None) -> None:
+    def __init__(self, message: str, field: str | None = None, value: object = None) -> None:
         super().__init__(message)
-        self.field = field
+        self.field, self.value = field, value
 
 
 class NotFound(LookupError):
@@ -34,7 +34,7 @@ class StorageError(Exception):
 def require(ok: bool, field: str, value: object, accepted: str) -> None:
     """Raise an Invalid that says what was given and what is accepted."""
     if not ok:
-        raise Invalid(f"{field} = {value!r}: must be {accepted}", field)
+        raise Invalid(f"{field} = {value!r}: must be {accepted}", field, value)
 
 
 @contextmanager

@@ -1,0 +1,6 @@
+"""The service over HTTP: strict requests, problem details, tokens, live changes, metrics."""
+
+from spillover.http.app import create_app
+from spillover.http.server_settings import ServerSettings
+
+__all__ = ["ServerSettings", "create_app"]

@@ -1,0 +1,58 @@
+"""The page of the HTTP interface: Swagger UI, from the files of an installed package; nothing is loaded from outside."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from fastapi import APIRouter, Response
+from fastapi.responses import FileResponse, HTMLResponse
+
+from spillover.http.problem import Problem
+
+router = APIRouter(include_in_schema=False)
+FILES = {
+    "swagger-ui.css": "text/css",
+    "swagger-ui-bundle.js": "text/javascript",
+    "swagger-ui-standalone-preset.js": "text/javascript",
+}
+# Swagger UI sets styles from its own script, and shows its signs as data: images
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>Spillover: HTTP interface</title>
+<link rel="stylesheet" href="/docs/assets/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="/docs/assets/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+"""
+START = 'SwaggerUIBundle({url: "/openapi.json", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null});\n'
+
+
+def asset_folder() -> Path:
+    return Path(str(files("swagger_ui_bundle"))) / "vendor"
+
+
+@router.get("/docs")
+async def page() -> HTMLResponse:
+    return HTMLResponse(PAGE, headers={"Content-Security-Policy": POLICY})
+
+
+@router.get("/docs/start.js")
+async def start() -> Response:
+    return Response(START, media_type="text/javascript")
+
+
+@router.get("/docs/assets/{name}")
+async def asset(name: str) -> FileResponse:
+    if name not in FILES:
+        raise Problem(404, f"name = {name[:100]!r}: must be one of {', '.join(FILES)}")
+    found = next(asset_folder().rglob(name))
+    return FileResponse(found, media_type=FILES[name], headers={"Cache-Control": "max-age=86400"})

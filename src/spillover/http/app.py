@@ -1,0 +1,69 @@
+"""The application: routes, and the layers around them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import APIRouter, FastAPI
+
+from spillover import __version__
+from spillover.http import api_page, history_files, operations, reading, rounds, streams
+from spillover.http.door import Door
+from spillover.http.guard import Guard
+from spillover.http.problem import HANDLERS
+from spillover.http.server_settings import ServerSettings
+from spillover.http.watch import Watch
+from spillover.service import Service
+
+DESCRIPTION = """Decisions on streams of rounds; outcomes may come late, in parts, twice, or corrected.
+
+Requests are strict: unknown fields, fields given twice, NaN and numbers in quotes are refused. Errors are problem details
+(RFC 9457). Every request that records something may carry an Idempotency-Key, and can then be repeated safely."""
+ROUTERS = (
+    streams.reading,
+    streams.admin,
+    reading.router,
+    rounds.router,
+    history_files.importing,
+    history_files.exporting,
+    operations.router,
+    api_page.router,
+)
+
+
+def create_app(
+    service: Service, settings: ServerSettings | None = None, *, routers: Sequence[APIRouter] = ()
+) -> FastAPI:
+    """The service as an ASGI application. routers: further routes, such as those of the page."""
+    door = Door(service, settings or ServerSettings())
+    app = FastAPI(
+        title="Spillover",
+        version=__version__,
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        exception_handlers=HANDLERS,
+    )
+    app.state.door = door
+    for router in (*ROUTERS, *routers):
+        app.include_router(router)
+    app.add_middleware(Watch, metrics=door.metrics)
+    app.add_middleware(Guard, settings=door.settings)
+    return app
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Look for changes by other servers as long as this one runs."""
+    listeners = app.state.door.listeners
+    listeners.begin(asyncio.get_running_loop())
+    looking = asyncio.create_task(listeners.look())
+    try:
+        yield
+    finally:
+        listeners.stop()
+        looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await looking

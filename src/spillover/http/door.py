@@ -1,0 +1,81 @@
+"""What the routes share: the service behind them, the tokens, those who wait for changes, the metrics."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Path, Request
+
+from spillover.http.access import Caller
+from spillover.http.addresses import is_loopback
+from spillover.http.answer import Json
+from spillover.http.changes import Listeners
+from spillover.http.metrics import Metrics
+from spillover.http.server_settings import ServerSettings
+from spillover.http.tokens import TokenFile
+from spillover.service import Receipt, Service
+
+
+class Door:
+    """The state of a server."""
+
+    def __init__(self, service: Service, settings: ServerSettings) -> None:
+        self.service, self.settings = service, settings
+        self.tokens = TokenFile(settings.tokens)
+        self.needs_token = not is_loopback(settings.host)
+        self.metrics = Metrics()
+        self.listeners = Listeners(service.log, settings, self.metrics)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A request that may be answered: who asks, under which idempotency key."""
+
+    door: Door
+    caller: Caller
+    key: str | None
+
+    @property
+    def service(self) -> Service:
+        return self.door.service
+
+    @property
+    def recorded_by(self) -> dict[str, Any]:
+        """The arguments of all calls that record something."""
+        return {"key": self.key, "author": self.caller.name}
+
+    def receipt(self, receipt: Receipt, extra: Mapping[str, Any] | None = None) -> Json:
+        """The answer to a request that recorded something; 200 if it had been recorded before."""
+        entry = receipt.entry
+        if not receipt.again:
+            self.recorded(entry.stream, entry.seq, entry.event.kind)
+        content = entry.to_dict() | {"again": receipt.again} | dict(extra or {})
+        return Json(content, 200 if receipt.again else 201)
+
+    def recorded(self, stream: str, seq: int, kind: str) -> None:
+        self.door.metrics.appended.labels(kind).inc()
+        self.door.listeners.changed(stream, seq)
+
+
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        min_length=1,
+        description="The same key with the same request gives the first answer again; with another one it is a 409.",
+    ),
+]
+
+
+def call_of(request: Request) -> Call:
+    return Call(door=request.app.state.door, caller=request.state.caller, key=None)
+
+
+def writing_call_of(request: Request, key: KeyHeader = None) -> Call:
+    return Call(door=request.app.state.door, caller=request.state.caller, key=key)
+
+
+Reading = Annotated[Call, Depends(call_of)]
+Writing = Annotated[Call, Depends(writing_call_of)]
+StreamName = Annotated[str, Path(description="The name of the stream.", max_length=200)]

@@ -1,0 +1,145 @@
+"""What every request passes first: the host and origin that it names, the size of its body, the headers of its answer."""
+
+import asyncio
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from spillover.http.addresses import LOCAL_NAMES, host_name, is_address, is_loopback
+from spillover.http.problem import Problem, problem_response
+from spillover.http.server_settings import ServerSettings
+
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+FRESH = "no-store"  # unless a route says otherwise
+
+
+class Guard:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self.app, self.settings = app, settings
+        self.headers = HEADERS | dict(settings.extra_headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        answer = self.with_headers(send)
+        try:
+            check_host(headers, self.settings)
+            check_origin(headers, scope["method"])
+            limit = self.limit_of(scope["path"])
+            check_length(headers, limit)
+        except Problem as problem:
+            await problem_response(problem)(scope, receive, answer)
+            return
+        await self.app(scope, limited(receive, limit, self.settings.slowest_body), answer)
+
+    def limit_of(self, path: str) -> int:
+        return self.settings.largest_file if path.endswith("/import") else self.settings.largest_body
+
+    def with_headers(self, send: Send) -> Send:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self.headers.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", FRESH)
+            await send(message)
+
+        return sending
+
+
+def check_host(headers: Mapping[str, str], settings: ServerSettings) -> None:
+    """A name that somebody else's DNS may point at this machine is refused (DNS rebinding)."""
+    given = headers.get("host", "")
+    name = host_name(given)
+    known = {*LOCAL_NAMES, settings.host.lower(), *(host.lower() for host in settings.hosts)}
+    anywhere = not is_loopback(settings.host) and is_address(name)  # no DNS can lead to an address
+    if not (name in known or anywhere):
+        detail = f"Host = {given[:200]!r}: must be a name of this server; --allow-host adds one"
+        raise Problem(421, detail, field="Host", value=given)
+
+
+def check_origin(headers: Mapping[str, str], method: str) -> None:
+    """A page of another server may not use this one (cross-site request forgery)."""
+    origin = headers.get("origin")
+    site = headers.get("sec-fetch-site", "none")
+    foreign = origin is not None and not same_origin(origin, headers.get("host", ""))
+    crossing = method not in SAFE_METHODS and site not in ("none", "same-origin")
+    if foreign or crossing:
+        detail = f"Origin = {(origin or site)[:200]!r}: must be the page of this server itself"
+        raise Problem(403, detail, field="Origin", value=origin)
+
+
+def same_origin(origin: str, host: str) -> bool:
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+
+
+def check_length(headers: Mapping[str, str], limit: int) -> None:
+    given = headers.get("content-length")
+    if given is None:
+        return
+    if not (given.isascii() and given.isdigit()):
+        raise Problem(400, f"Content-Length = {given[:100]!r}: must be a number", field="Content-Length", value=given)
+    if len(given) > 18 or int(given) > limit:
+        raise too_large(limit)
+
+
+def too_large(limit: int) -> Problem:
+    return Problem(413, f"the body: must be {limit:,} bytes long at most", headers={"Connection": "close"})
+
+
+def limited(receive: Receive, limit: int, seconds: float) -> Receive:
+    """Reads a body of any form up to a limit, and not for ever."""
+    count = 0
+    complete = False
+    deadline: float | None = None
+
+    async def receiving() -> Message:
+        nonlocal count, complete, deadline
+        if complete:
+            return await receive()  # waits for the end of the connection
+        now = asyncio.get_running_loop().time()
+        deadline = now + seconds if deadline is None else deadline
+        try:
+            message = await asyncio.wait_for(receive(), max(0.0, deadline - now))
+        except TimeoutError:
+            detail = f"the body: must arrive within {seconds:g} seconds"
+            raise Problem(408, detail, headers={"Connection": "close"}) from None
+        count += len(message.get("body", b""))
+        complete = not message.get("more_body", False)
+        if count > limit:
+            raise too_large(limit)
+        return message
+
+    return receiving

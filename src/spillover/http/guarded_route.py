@@ -1,0 +1,81 @@
+"""Routes that check who asks before they read what is asked, and read JSON strictly."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+
+from spillover.http.access import caller_of, require_scope
+from spillover.http.models import ProblemDetails
+from spillover.http.problem import MEDIA_TYPE, Problem
+from spillover.http.strict_json import BadJson, parse
+from spillover.service.settings import is_name
+
+DESCRIPTIONS = {
+    400: "The body is not JSON.",
+    401: "A token is needed.",
+    403: "The token does not suffice, or the request comes from the page of another server.",
+    404: "There is no such stream or round.",
+    409: "It contradicts what is recorded.",
+    413: "The body is too large.",
+    415: "The body must be JSON.",
+    422: "A field is not accepted.",
+    503: "The log cannot be used; nothing was recorded.",
+}
+SCHEMA = {"schema": ProblemDetails.model_json_schema()}
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"description": text, "content": {MEDIA_TYPE: SCHEMA}} for status, text in DESCRIPTIONS.items()
+}
+
+
+class StrictRequest(Request):
+    """A request whose JSON is parsed strictly."""
+
+    async def json(self) -> Any:
+        try:
+            return parse(await self.body())
+        except BadJson as error:
+            raise Problem(400, str(error)) from None
+
+
+class GuardedRoute(APIRoute):
+    """A route that needs a scope."""
+
+    needed = "read"
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def guarded(request: Request) -> Response:
+            door = request.app.state.door
+            caller = caller_of(request, door.tokens, required=door.needs_token)
+            stream = request.path_params.get("stream")
+            require_scope(caller, self.needed, stream)
+            if stream is not None and not is_name(stream):
+                raise Problem(404, f"stream = {stream[:200]!r}: must be the name of a stream")
+            request.state.caller = caller
+            if self.body_field is not None:
+                require_json(request)
+            return await handle(StrictRequest(request.scope, request.receive))
+
+        return guarded
+
+
+class WritingRoute(GuardedRoute):
+    needed = "write"
+
+
+class AdminRoute(GuardedRoute):
+    needed = "admin"
+
+
+def require_json(request: Request) -> None:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Problem(415, f"Content-Type = {kind[:100]!r}: must be application/json")
+
+
+def guarded_router(route: type[GuardedRoute], tag: str) -> APIRouter:
+    """A router whose routes need a scope."""
+    return APIRouter(prefix="/v1", route_class=route, responses=REFUSALS, tags=[tag])

@@ -1,0 +1,190 @@
+"""What requests and answers look like. Requests are strict: no conversions, no unknown fields, no NaN or infinity."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from spillover.history.table import MOST_ARMS
+from spillover.service.reporting import MOST_ITEMS
+
+LARGEST_ROUND = 10**15
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Round = Annotated[
+    Annotated[int, Field(ge=-LARGEST_ROUND, le=LARGEST_ROUND)] | Annotated[str, Field(min_length=1, max_length=40)],
+    Field(description="A number, a date, a time, a month (2026-03), a quarter (2026Q1) or a week (2026-W05)."),
+]
+Arms = Annotated[list[Name], Field(max_length=MOST_ARMS)]
+Range = Annotated[list[float], Field(min_length=2, max_length=2)]
+Context = Annotated[dict[Name, float | Name], Field(max_length=MOST_ARMS)]
+Reason = Annotated[str, Field(max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class Strict(BaseModel):
+    """A request."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class Changes(Strict):
+    """Settings of a stream. Arms, observes, context and minimise cannot change once there is one."""
+
+    arms: Arms = []
+    budget: int = Field(1, ge=1, le=MOST_ARMS)
+    observes: Literal["both", "own", "overall", "payoff"] = "both"
+    policy: Name | None = None
+    set: Annotated[list[Name], Field(max_length=100)] = []
+    reward_range: Range | None = None
+    overall_range: Range | None = None
+    context: Annotated[list[Name], Field(max_length=100)] = []
+    minimise: bool = False
+    limits: Annotated[list[dict[Name, JsonValue]], Field(max_length=1_000)] = []
+    effort: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    greedy: bool = False
+    seed: int = Field(0, ge=0, lt=2**63)
+    max_age_rounds: Annotated[int, Field(ge=1, le=2**31)] | None = None
+
+
+class NewSettings(Changes):
+    """Settings of a new stream."""
+
+    arms: Annotated[Arms, Field(min_length=1)]
+    budget: int = Field(ge=1, le=MOST_ARMS)
+
+
+class NewStream(Strict):
+    name: Name
+    settings: NewSettings
+
+
+class Ask(Strict):
+    """Decide a round."""
+
+    round: Round
+    unavailable: Arms = []
+    context: Context = {}
+
+
+class Execution(Strict):
+    """What was done: the decision as issued (neither chosen nor cancelled), other arms, or nothing (cancelled)."""
+
+    round: Round
+    chosen: Arms | None = None
+    cancelled: bool = False
+    context: Context | None = None
+
+
+class OutcomeItem(Strict):
+    """An outcome, or a part of one; arm is left out where the stream has one outcome for all arms."""
+
+    round: Round
+    arm: Name | None = None
+    z: float | None = None
+    y: float | None = None
+
+
+class Outcomes(Strict):
+    outcomes: Annotated[list[OutcomeItem], Field(min_length=1, max_length=MOST_ITEMS)]
+
+
+class Values(Strict):
+    """What is corrected; null withdraws a value."""
+
+    z: float | None = None
+    y: float | None = None
+
+
+class Correction(Strict):
+    round: Round
+    arm: Name | None = None
+    revision: int = Field(ge=1, lt=2**31, description="One more than the last; the first report is revision 1.")
+    values: Values
+    reason: Reason = ""
+
+
+class Expiration(Strict):
+    round: Round
+    reason: Reason = ""
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+class ProblemDetails(BaseModel):
+    """RFC 9457; field and value say what is wrong, where that is one part of the request."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    field: str | None = None
+    value: Any = None
+
+
+class EntryModel(BaseModel):
+    """An event as it is stored."""
+
+    stream: str
+    seq: int
+    key: str
+    request: str
+    time: str
+    author: str
+    previous: str
+    kind: str
+    event: dict[str, Any]
+    attachment: str
+    digest: str
+
+
+class ReceiptModel(EntryModel):
+    again: bool = Field(description="Whether it had been recorded before this request.")
+
+
+class DecisionModel(ReceiptModel):
+    round: str
+    chosen: list[str]
+
+
+class StreamLine(BaseModel):
+    name: str
+    seq: int
+
+
+class StreamList(BaseModel):
+    streams: list[StreamLine]
+    next: str | None
+
+
+class DecisionList(BaseModel):
+    decisions: list[DecisionModel]
+    next: int | None
+
+
+class EventList(BaseModel):
+    events: list[EntryModel]
+    next: int | None
+
+
+class StatusModel(BaseModel):
+    status: Literal["recorded", "duplicate", "late", "refused"]
+    reason: str
+    field: str | None
+
+
+class ReportModel(BaseModel):
+    seq: int | None
+    again: bool
+    statuses: list[StatusModel]
+
+
+class AuditModel(BaseModel):
+    stream: str
+    passed: bool
+    entries: int
+    decisions: int
+    skipped: int
+    problems: list[str]
+
+
+class HealthModel(BaseModel):
+    status: Literal["ok"]

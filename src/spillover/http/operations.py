@@ -1,0 +1,42 @@
+"""Routes for those who run the server: alive, ready, metrics."""
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from spillover.http.access import caller_of, require_scope
+from spillover.http.answer import Json
+from spillover.http.guarded_route import REFUSALS
+from spillover.http.metrics import MEDIA_TYPE
+from spillover.http.models import HealthModel
+
+router = APIRouter(tags=["operations"])
+
+
+@router.get("/v1/health", response_model=HealthModel)
+async def health() -> Json:
+    """The process is alive."""
+    return Json({"status": "ok"})
+
+
+@router.get("/v1/ready", response_model=HealthModel, responses={503: REFUSALS[503]})
+async def ready(request: Request) -> Json:
+    """The log can be used."""
+    await run_in_threadpool(request.app.state.door.service.log.head, "")
+    return Json({"status": "ok"})
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={
+        200: {"description": "Figures for Prometheus.", "content": {"text/plain": {}}},
+        401: REFUSALS[401],
+        403: REFUSALS[403],
+    },
+)
+async def metrics(request: Request) -> Response:
+    """Requests and their times, events, folds, open streams; needs the scope read for all streams."""
+    door = request.app.state.door
+    require_scope(caller_of(request, door.tokens, required=door.needs_token), "read", None)
+    door.metrics.open_streams.set(len(door.service.ledgers))
+    return Response(await run_in_threadpool(door.metrics.text), headers={"Content-Type": MEDIA_TYPE})

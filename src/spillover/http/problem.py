@@ -1,0 +1,118 @@
+"""Errors as problem details (RFC 9457): what was given, and what is accepted."""
+
+import json
+import math
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import HTTPException, RequestValidationError
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from spillover.service import Conflict, Invalid, NotFound, StorageError
+
+MEDIA_TYPE = "application/problem+json"
+LONGEST_VALUE = 200
+EXPECTED = "Input should be "  # how pydantic begins what it accepts
+
+
+class Problem(HTTPException):
+    """A request that is refused. field, value: what is wrong, as far as that is one part of the request."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        field: str | None = None,
+        value: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, detail, dict(headers) if headers else None)
+        self.field, self.value = field, value
+
+
+def problem_response(problem: Problem) -> Response:
+    """The answer that tells of a problem."""
+    content: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(problem.status_code).phrase,
+        "status": problem.status_code,
+        "detail": problem.detail,
+    }
+    if problem.field is not None:
+        content |= {"field": problem.field, "value": short(problem.value)}
+    body = json.dumps(content, allow_nan=False).encode()  # ASCII only: what was given may be no text at all
+    return Response(body, problem.status_code, problem.headers, MEDIA_TYPE)
+
+
+def short(value: Any) -> Any:
+    """A value as JSON if it is a number or a short text; else the beginning of what it looks like."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**53:
+        return value
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
+
+
+def from_validation(error: RequestValidationError) -> Problem:
+    """The first thing that is wrong with a request."""
+    first = error.errors()[0]
+    where = [str(part) for part in first["loc"][1:]] or [str(part) for part in first["loc"]]
+    name, given = ".".join(part for part in where if part not in UNIONS), first.get("input")
+    if first["type"] == "missing":
+        return Problem(422, f"{name}: must be given", field=name)
+    accepted = accepted_by(first)
+    return Problem(422, f"{name} = {short(repr(given))}: {accepted}", field=name, value=given)
+
+
+UNIONS = {"int", "str", "float", "none", "constrained-str", "constrained-int"}  # branches that pydantic names
+
+
+def accepted_by(error: Mapping[str, Any]) -> str:
+    if error["type"] == "extra_forbidden":
+        return "must be left out: there is no such field"
+    message = str(error["msg"])
+    return f"must be {message.removeprefix(EXPECTED)}" if message.startswith(EXPECTED) else message
+
+
+async def on_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Invalid)
+    return problem_response(Problem(422, str(error), field=error.field, value=error.value))
+
+
+async def on_not_found(request: Request, error: Exception) -> Response:
+    return problem_response(Problem(404, str(error)))
+
+
+async def on_conflict(request: Request, error: Exception) -> Response:
+    return problem_response(Problem(409, str(error)))
+
+
+async def on_storage_error(request: Request, error: Exception) -> Response:
+    detail = f"the log cannot be used, and nothing was recorded: {error}"
+    return problem_response(Problem(503, detail, headers={"Retry-After": "1"}))
+
+
+async def on_validation(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return problem_response(from_validation(error))
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, StarletteHTTPException)
+    if isinstance(error, Problem):
+        return problem_response(error)
+    return problem_response(Problem(error.status_code, str(error.detail), headers=error.headers))
+
+
+HANDLERS = {
+    Invalid: on_invalid,
+    NotFound: on_not_found,
+    Conflict: on_conflict,
+    StorageError: on_storage_error,
+    RequestValidationError: on_validation,
+    StarletteHTTPException: on_http_error,
+}

@@ -1,0 +1,31 @@
+"""What an operator may set."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """How the service is offered.
+
+    host: the address that the server listens on. hosts: further names under which it may be asked for.
+    tokens: the file of tokens; without any token in it, only a loopback address is served, and everybody may do
+        everything there.
+    largest_body, largest_file: bytes of a request, and of a file to import.
+    slowest_body: seconds until a request must have arrived.
+    most_listeners: pages and programs that wait for changes at a time.
+    heartbeat, poll: seconds between signs of life of a waiting connection, and between looks for what other servers wrote.
+    """
+
+    host: str = "127.0.0.1"
+    hosts: tuple[str, ...] = ()
+    tokens: Path | None = None
+    largest_body: int = 4 * MEBIBYTE
+    largest_file: int = 256 * MEBIBYTE
+    slowest_body: float = 60.0
+    most_listeners: int = 500
+    heartbeat: float = 15.0
+    poll: float = 2.0
+    extra_headers: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,44 @@
+"""Routes: create streams, list them, change their settings."""
+
+from typing import Annotated
+
+from fastapi import Query
+
+from spillover.http.answer import Json
+from spillover.http.door import Reading, StreamName, Writing
+from spillover.http.guarded_route import AdminRoute, GuardedRoute, guarded_router
+from spillover.http.models import Changes, NewStream, ReceiptModel, StreamList
+
+PAGE = 100
+reading = guarded_router(GuardedRoute, "streams")
+admin = guarded_router(AdminRoute, "streams")
+Limit = Annotated[int, Query(ge=1, le=1_000, description="Items of an answer.")]
+
+
+@reading.get("/streams", response_model=StreamList)
+def list_streams(
+    call: Reading,
+    after: Annotated[str, Query(max_length=200, pattern=r"^[^\x00-\x1f]*$")] = "",
+    limit: Limit = PAGE,
+) -> Json:
+    """The streams by name, those that the token is for."""
+    found = []
+    while len(found) <= limit and (heads := call.service.log.streams(after, limit + 1)):
+        found += [head for head in heads if call.caller.may("read", head.stream)]
+        after = heads[-1].stream
+    lines = [{"name": head.stream, "seq": head.seq} for head in found[:limit]]
+    return Json({"streams": lines, "next": lines[-1]["name"] if len(found) > limit else None})
+
+
+@admin.post("/streams", response_model=ReceiptModel, status_code=201)
+def create_stream(call: Writing, body: NewStream) -> Json:
+    """Begin a stream. The same name with the same settings again is answered with the stream that there is."""
+    settings = body.settings.model_dump(exclude_unset=True)
+    return call.receipt(call.service.create_stream(body.name, settings, **call.recorded_by))
+
+
+@admin.patch("/streams/{stream}/settings", response_model=ReceiptModel, status_code=201)
+def change_settings(call: Writing, stream: StreamName, body: Changes) -> Json:
+    """Decide differently from now on; fields that are not given stay as they are."""
+    changes = body.model_dump(exclude_unset=True)
+    return call.receipt(call.service.change_settings(stream, changes, **call.recorded_by))
