@@ -2,14 +2,14 @@
 
 import { h, named, namedList, replace } from "./dom.js";
 import { FIRST, legend, scoreTable } from "./score_table.js";
-import { capital, count, number } from "./words.js";
+import { count, number, rough, sentence } from "./words.js";
 
 /** Fill `box` with an answer, as `spillover next --json` gives it. */
 export function renderDecision(box, answer, { state, level = "h3" }) {
   const open = new Set([...box.querySelectorAll("details[open]")].map((details) => details.dataset.name));
   replace(box,
     h("p", { class: "eyebrow" }, answer.round === null ? "The first round" : ["Round ", named(answer.round)], h("span", { class: "state" }, state)),
-    h(level, { class: "statement", tabindex: "-1" }, answer.choose.length ? "Choose " : "Choose ", namedList(answer.choose)),
+    h(level, { class: "statement", tabindex: "-1" }, "Choose ", namedList(answer.choose)),
     notYet(answer), facts(answer), legend(), scores(answer.reasons.arms), paths(answer.reasons), checks(answer));
   for (const details of box.querySelectorAll("details")) details.open = open.has(details.dataset.name);
 }
@@ -17,7 +17,7 @@ export function renderDecision(box, answer, { state, level = "h3" }) {
 function notYet(answer) {
   if (!answer.not_yet.length) return null;
   return h("div", { class: "notice" }, h("p", {}, h("strong", {}, "Not yet. "), "The data cannot tell which arms are best; these are chosen to learn most."),
-    h("ul", {}, answer.not_yet.map((sentence) => h("li", {}, capital(sentence)))));
+    h("ul", {}, answer.not_yet.map((words) => h("li", {}, sentence(words)))));
 }
 
 /** The decision in sentences: what nearly was chosen instead, and what it rests on. */
@@ -32,7 +32,7 @@ function facts(answer) {
 
 function swap(closest) {
   if (!closest || closest.change === null) return null;
-  const words = (change) => `${change > 0 ? "raise" : "lower"} it by ${number(Math.abs(change))}`;
+  const words = (change) => `${change > 0 ? "raise" : "lower"} it by ${rough(Math.abs(change))}`;
   return h("li", {}, h("strong", {}, "Closest swap: "), named(closest.in), " for ", named(closest.out), " would ",
     words(closest.change).replace(" it", " the score"), closest.expected_change === null ? "" : `; without the bonus it would ${words(closest.expected_change)}`, ".");
 }
@@ -63,14 +63,14 @@ function paths(reasons) {
 
 function checks(answer) {
   const sentences = [...answer.reasons.health.filter((signal) => !signal.warning).map((signal) => signal.sentence),
-    ...answer.findings.filter((finding) => finding.severity !== "warning").map((finding) => finding.sentence), ...answer.notes.map(capital)];
+    ...answer.findings.filter((finding) => finding.severity !== "warning").map((finding) => finding.sentence), ...answer.notes.map(sentence)];
   if (!sentences.length) return null;
   return h("details", { class: "more", "data-name": "checks" }, h("summary", {}, "What was checked"),
-    h("ul", {}, [...new Set(sentences)].map((sentence) => h("li", {}, sentence))));
+    h("ul", {}, [...new Set(sentences)].map((words) => h("li", {}, words))));
 }
 
 /** What a person should look at before anything else. */
 export function warningsOf(answer) {
-  return [...new Set([...answer.reasons.health.filter((signal) => signal.warning).map((signal) => signal.sentence), ...answer.warnings.map(capital),
+  return [...new Set([...answer.reasons.health.filter((signal) => signal.warning).map((signal) => signal.sentence), ...answer.warnings.map(sentence),
     ...answer.findings.filter((finding) => finding.severity === "warning").map((finding) => finding.sentence)])];
 }

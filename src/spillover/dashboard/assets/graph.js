@@ -57,9 +57,10 @@ function draw(outlook, edges, strength) {
     return [arm.arm, { x: centre.x + radius.x * Math.cos(turn), y: centre.y + radius.y * Math.sin(turn), cos: Math.cos(turn), sin: Math.sin(turn), chosen: arm.chosen }];
   }));
   const drawn = edges.filter((edge) => spots.has(edge.from) && spots.has(edge.to) && edge.from !== edge.to);
-  const arrows = drawn.map((edge, k) => arrowOf(edge, spots, strength, k < MOST_LABELS));
+  const arrows = drawn.map((edge) => arrowOf(edge, spots, strength));
+  const labels = labelsOf(arrows.slice(0, MOST_LABELS), arrows, [...spots.values()]);
   const picture = svg("svg", { class: "graph", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Graph of the arms; the table has the same edges" },
-    arrows.map((arrow) => arrow.line), [...spots].map(([arm, spot]) => nodeOf(arm, spot, room)), arrows.map((arrow) => arrow.label));
+    arrows.map((arrow) => arrow.line), [...spots].map(([arm, spot]) => nodeOf(arm, spot, room)), labels);
   replace(box, picture, arms.length < outlook.reasons.arms.length && h("p", { class: "small" }, `Shown: the ${arms.length} arms with the strongest edges.`));
 }
 
@@ -84,10 +85,9 @@ function nodeOf(arm, spot, room) {
     svg("text", { x: label.x, y: label.y, "text-anchor": side, class: spot.chosen ? "node-name chosen" : "node-name" }, short));
 }
 
-function arrowOf(edge, spots, strength, labelled) {
+function arrowOf(edge, spots, strength) {
   const [from, to] = [spots.get(edge.from), spots.get(edge.to)];
   const [dx, dy] = [to.x - from.x, to.y - from.y];
-  const long = Math.hypot(dx, dy);
   const bend = { x: (from.x + to.x) / 2 - dy * 0.14, y: (from.y + to.y) / 2 + dx * 0.14 };
   const wide = 1.2 + 5.5 * Math.min(1, Math.abs(edge.weight) / strength);
   const toward = (spot, away) => {
@@ -104,10 +104,18 @@ function arrowOf(edge, spots, strength, labelled) {
   const line = svg("g", { class: kind }, svg("title", {}, `${edge.from} to ${edge.to}: ${number(edge.weight, edge.interval)}, ${probability(edge.probability)} sure`),
     svg("path", { d: `M${start.x.toFixed(1)} ${start.y.toFixed(1)} Q${bend.x.toFixed(1)} ${bend.y.toFixed(1)} ${neck.x.toFixed(1)} ${neck.y.toFixed(1)}`, "stroke-width": wide.toFixed(1), "stroke-dasharray": sure ? null : "5 4", class: "edge-line" }),
     svg("path", { d: `M${tip.x.toFixed(1)} ${tip.y.toFixed(1)} L${wing(1)} L${wing(-1)} Z`, class: "edge-head" }));
-  // Nearer to the start than the middle is: labels of arrows that cross in the middle stay apart.
-  const t = 0.42;
-  const at = (a, b, c) => (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t ** 2 * c;
-  const words = `${number(edge.weight, edge.interval)}${sure ? "" : ` (${probability(edge.probability)})`}`;
-  const label = labelled && long > 60 ? svg("text", { x: at(start.x, bend.x, neck.x), y: at(start.y, bend.y, neck.y) + 4, class: "edge-label", "text-anchor": "middle", "aria-hidden": "true" }, words) : [];
-  return { line, label };
+  const at = (t) => ["x", "y"].map((axis) => (1 - t) ** 2 * start[axis] + 2 * t * (1 - t) * bend[axis] + t ** 2 * neck[axis]);
+  return { line, at, words: `${number(edge.weight, edge.interval)}${sure ? "" : ` (${probability(edge.probability)})`}` };
+}
+
+/** Each label where its arrow is farthest from all other arrows, arms and labels. */
+function labelsOf(labelled, arrows, spots) {
+  const taken = spots.map((spot) => [spot.x, spot.y]);
+  return labelled.map((arrow) => {
+    const others = arrows.filter((other) => other !== arrow).flatMap((other) => [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1].map(other.at));
+    const room = ([x, y]) => Math.min(...[...others, ...taken].map(([ox, oy]) => Math.hypot(0.6 * (x - ox), y - oy)));
+    const best = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26].map(arrow.at).reduce((one, other) => (room(other) > room(one) + 2 ? other : one));
+    taken.push(best);
+    return svg("text", { x: best[0].toFixed(1), y: (best[1] + 4).toFixed(1), class: "edge-label", "text-anchor": "middle", "aria-hidden": "true" }, arrow.words);
+  });
 }

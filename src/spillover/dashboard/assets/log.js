@@ -51,12 +51,17 @@ const SENTENCES = {
     h("p", {}, h("strong", {}, "Decided"), " round ", named(event.round), ": ", namedList(event.chosen), event.unavailable.length ? [" (not available: ", namedList(event.unavailable), ")"] : "", ". ",
       event.predicted === null ? "" : `Predicted payoff ${short(event.predicted)}. `, `Made from ${count(event.made_from.rounds, "round")}, ${event.made_from.outcomes} with outcomes.`), reasonsThen(context, event.round)],
   "decision-executed": (event) => [h("p", {}, ...DONE[event.how](event))],
-  "outcomes-reported": (event, context) => [h("p", {}, h("strong", {}, "Outcomes reported"), `: ${count(event.outcomes.length, "outcome")}${event.refused.length ? `; ${event.refused.length} not accepted` : ""}.`), outcomesThen(context, event)],
+  "outcomes-reported": (event, context) => [h("p", {}, h("strong", {}, "Outcomes reported"), `: ${count(event.outcomes.length, "outcome")} of `, roundsOf(event.outcomes), `${event.refused.length ? `; ${event.refused.length} not accepted` : ""}.`), outcomesThen(context, event)],
   "outcome-corrected": (event, context) => [h("p", {}, h("strong", {}, "Corrected"), " round ", named(event.round), event.arm === null ? "" : [", ", named(event.arm)], `, revision ${event.revision}: `,
-    Object.entries(event.values).map(([name, value]) => `${name} ${value === null ? "withdrawn" : `= ${short(value)}`}`).join(", "), event.reason ? `. Why: ${event.reason}` : ".", " "), correctButton(context, event.round, event.arm)],
+    Object.entries(event.values).map(([name, value]) => `${name} ${value === null ? "withdrawn" : `= ${short(value)}`}`).join(", "), event.reason ? `. Why: ${event.reason}` : ".", " ", correctButton(context, event.round, event.arm))],
   "outcome-expired": (event) => [h("p", {}, h("strong", {}, "Nothing more is expected"), " of round ", named(event.round), event.reason ? `: ${event.reason}` : ".")],
   "rounds-imported": (event) => [h("p", {}, h("strong", {}, "Imported"), ` ${count(event.rounds.length, "round")} from `, named(event.source), event.rounds.length ? [", ", named(event.rounds[0].round), " to ", named(event.rounds.at(-1).round)] : "", ".")],
 };
+
+function roundsOf(outcomes) {
+  const rounds = [...new Set(outcomes.map((outcome) => outcome.round))];
+  return rounds.length > 3 ? count(rounds.length, "round") : [rounds.length === 1 ? "round " : "rounds ", namedList(rounds)];
+}
 
 const DONE = {
   "as-issued": (event) => [h("strong", {}, "Done as issued"), " in round ", named(event.round), ": ", namedList(event.chosen), "."],

@@ -14,6 +14,7 @@ export function renderPending(context, overview) {
   const { pending, delays, rounds } = overview;
   const lines = new Map(rounds.map((line) => [line.round, line]));
   replace(byId("usual"), usual(pending, delays));
+  replace(byId("ruler-words"), rulerWords(pending, delays));
   replace(byId("nav-pending"), String(pending.length));
   show(byId("nav-pending"), pending.length > 0);
   const shown = all ? pending : pending.slice(0, FIRST);
@@ -34,6 +35,11 @@ function usual(pending, delays) {
     : "No round has been completed by reports yet, so what is usual is not known.";
   return pending.length ? [`${count(pending.length, "round")} ${pending.length === 1 ? "waits" : "wait"} for outcomes. `, known]
     : ["Nothing is pending. ", delays.known ? known : ""];
+}
+
+/** How to read the rulers. */
+function rulerWords(pending, delays) {
+  return pending.length && delays.known ? "On each ruler the diamond is the round, the blue part is the time by which 9 of 10 outcomes arrive, and the mark is the time by which half do." : "";
 }
 
 const after = (rounds) => (rounds === 0 ? "before the next round" : `after ${count(Math.round(10 * rounds) / 10, "round")}`);

@@ -1,7 +1,7 @@
 // Every arm's score taken apart: a bar of its parts with its interval, and the same as numbers.
 
 import { h, named, svg, table } from "./dom.js";
-import { interval, number } from "./words.js";
+import { decimalsFor, roundTo } from "./words.js";
 
 export const FIRST = 12; // arms that are shown before somebody asks for all
 
@@ -20,13 +20,13 @@ export function scoreTable(arms, { all = false } = {}) {
 
 function rowOf(arm, scale) {
   const mark = arm.chosen ? h("span", { class: "mark chosen" }, "chosen") : h("span", { class: "mark" }, "not chosen");
-  const ends = { direct: arm.direct_interval, spilled_over: arm.spill_interval, exploration: arm.total_interval };
+  const ends = arm.total_interval;
   return [
     { content: [named(arm.arm), mark], kind: arm.chosen ? "arm is-chosen" : "arm" },
     { content: picture(arm, scale), kind: "picture" },
-    ...PARTS.map((part) => ({ content: arm.score === null && part.name === "exploration" ? "no data yet" : number(arm[part.name], ends[part.name]), kind: `part of-${part.name}` })),
-    { content: h("strong", {}, arm.score === null ? "first" : number(arm.score, arm.total_interval)), kind: "score" },
-    { content: interval(arm.total_interval), kind: "interval" },
+    ...PARTS.map((part) => ({ content: arm.score === null && part.name === "exploration" ? "no data yet" : scale.words(arm[part.name]), kind: `part of-${part.name}` })),
+    { content: h("strong", {}, arm.score === null ? "first" : scale.words(arm.score)), kind: "score" },
+    { content: ends ? `${scale.words(ends[0])} to ${scale.words(ends[1])}` : "-", kind: "interval" },
   ];
 }
 
@@ -39,7 +39,8 @@ function scaleOf(arms) {
   }).filter(Number.isFinite);
   const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
   const room = (high - low || 1) * 0.02;
-  return { low: low < 0 ? low - room : 0, high: high + room };
+  const decimals = Math.max(0, decimalsFor(Math.max(-low, high) / 10)); // the same for all arms: they are compared
+  return { low: low < 0 ? low - room : 0, high: high + room, words: (value) => roundTo(value, decimals) };
 }
 
 function picture(arm, scale) {

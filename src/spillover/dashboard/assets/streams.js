@@ -17,7 +17,7 @@ async function load() {
   const found = [];
   do {
     const page = await get(path("streams"), { after, limit: PAGE });
-    found.push(...page.streams.map((one) => (typeof one === "string" ? one : one.stream ?? one.name)));
+    found.push(...page.streams.map((one) => one.name));
     after = page.next;
     names = found;
     draw();
@@ -49,12 +49,11 @@ function wireImport() {
   onSubmit(byId("import-form"), async () => {
     if (!file.files.length) throw new RangeError("Choose a history file first.");
     const name = required(byId("import-name"), "Give the stream a name.");
-    const ends = range(byId("import-low"), byId("import-high"), "Give both ends of the range, or none.");
     const query = { filename: file.files[0].name, budget: wholeNumber(byId("import-budget"), "Say how many arms may be chosen in a round, at most."),
-      context: items(byId("import-context").value, ",").join(","), minimise: byId("import-minimise").checked ? "true" : null, reward_range: ends };
+      context: items(byId("import-context").value, ","), minimise: byId("import-minimise").checked ? "true" : null };
     await sendFile(path("streams", name, "import"), query, file.files[0]);
     go(name);
-  }, { fields: { name: byId("import-name"), budget: byId("import-budget"), context: byId("import-context"), reward_range: byId("import-low") } });
+  }, { fields: { name: byId("import-name"), budget: byId("import-budget"), context: byId("import-context") } });
 }
 
 function wireCreate() {

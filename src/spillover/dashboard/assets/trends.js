@@ -2,7 +2,7 @@
 
 import { axis, colours, CONFIG, layout, marks, plain, plotly } from "./charts.js";
 import { byId, named, replace, show, table } from "./dom.js";
-import { count, interval, number, short } from "./words.js";
+import { count, interval, number, rough, short } from "./words.js";
 
 const FIRST = 6;
 let all = false;
@@ -66,18 +66,19 @@ function drawBands(Plotly, series, changes) {
   filled.forEach((one, k) => {
     const [row, column] = [Math.floor(k / across), k % across];
     const id = k ? String(k + 1) : "";
-    const [gapX, gapY] = [0.07, Math.min(0.12, 62 / (down * 170))];
+    const [gapX, gapY] = [0.05, 34 / (down * 165)];
+    const lowest = k + across >= filled.length;
     const wide = (1 - gapX * (across - 1)) / across;
     const high = (1 - gapY * (down - 1)) / down;
     const [left, top] = [column * (wide + gapX), 1 - row * (high + gapY)];
     const bottom = Math.max(0, top - high);
-    extra[`xaxis${id}`] = axis({ type: "category", categoryarray: places, categoryorder: "array", domain: [left, left + wide], anchor: `y${id}`, nticks: 3, tickangle: 0, showgrid: false, range: [-0.5, places.length - 0.5] });
+    extra[`xaxis${id}`] = axis({ type: "category", categoryarray: places, categoryorder: "array", domain: [left, left + wide], anchor: `y${id}`, nticks: 3, tickangle: 0, showgrid: false, showticklabels: lowest, range: [-0.5, places.length - 0.5] });
     extra[`yaxis${id}`] = axis({ domain: [bottom, top], anchor: `x${id}`, nticks: 5, range: [reach[0] - room, reach[1] + room], showticklabels: column === 0 });
-    extra.annotations.push({ text: `<b>${plain(one.arm)}</b>`, xref: "paper", yref: "paper", x: left, y: top, xanchor: "left", yanchor: "bottom", showarrow: false, font: { size: 13 } });
+    extra.annotations.push({ text: plain(one.arm), xref: "paper", yref: "paper", x: left, y: top, xanchor: "left", yanchor: "bottom", showarrow: false, font: { size: 13, weight: 700 } });
     extra.shapes.push(...marks(changes.filter((round) => places.includes(round)), { xref: `x${id}`, yref: `y${id} domain` }));
     data.push(...tracesOf(one, id));
   });
-  Plotly.react(box, data, layout({ ...extra, height: 170 * down + 60, showlegend: false, margin: { l: 44, r: 8, t: 26, b: 34 } }), CONFIG);
+  Plotly.react(box, data, layout({ ...extra, height: 165 * down + 60, showlegend: false, margin: { l: 44, r: 8, t: 26, b: 34 } }), CONFIG);
 }
 
 function tracesOf({ arm, points }, id) {
@@ -121,7 +122,7 @@ function tables(overview, series, changes) {
   const known = overview.rounds.filter((line) => line.payoff !== null);
   const pairs = known.filter((line) => line.predicted !== null);
   const off = pairs.length ? pairs.reduce((sum, line) => sum + Math.abs(line.payoff - line.predicted), 0) / pairs.length : null;
-  replace(byId("payoff-words"), known.length ? [`The sum of all outcomes of each complete round. `, off === null ? decided ? "No predicted round is complete yet." : "Rounds that were decided here also have a prediction." : `Over ${count(pairs.length, "round")}, predictions were off by ${short(off)} on average.`]
+  replace(byId("payoff-words"), known.length ? [`The sum of all outcomes of each complete round. `, off === null ? decided ? "No predicted round is complete yet." : "Rounds that were decided here also have a prediction." : `Over ${count(pairs.length, "round")}, predictions were off by ${rough(off)} on average.`]
     : "No round is complete yet.");
   replace(byId("payoff-table"), table(["Round", "Payoff", "Predicted", "Noticed"], overview.rounds.filter((line) => line.payoff !== null || line.predicted !== null).slice(-100).reverse()
     .map((line) => [named(line.round), short(line.payoff), short(line.predicted), changes.includes(line.round) ? "a change" : ""])));

@@ -36,6 +36,12 @@ function knownTo(ends) {
 export const short = (value) => (value === null || value === undefined ? "-"
   : Number(value.toPrecision(4)).toLocaleString("en-US", { maximumFractionDigits: 6 }).replace("-", "\u2212"));
 
+/** A size of which only the order matters: two digits. */
+export const rough = (value) => Number(value.toPrecision(2)).toLocaleString("en-US", { maximumFractionDigits: 6 }).replace("-", "\u2212");
+
+/** A sentence that ends as one. */
+export const sentence = (text) => capital(/[.!?]$/.test(text) ? text : `${text}.`);
+
 export const count = (n, word, many = `${word}s`) => `${n.toLocaleString("en-US")} ${n === 1 ? word : many}`;
 
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
