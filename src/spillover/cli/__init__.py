@@ -16,6 +16,10 @@ from spillover.cli.new import new
 from spillover.cli.next import next_decision
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.cli.runs import report, reproduce, run
+from spillover.cli.serve import serve
+from spillover.cli.stream import stream
+from spillover.cli.stream_files import audit, export, import_file
+from spillover.cli.token import token
 from spillover.cli.tuning import tune
 from spillover.registry import Registry
 
@@ -56,6 +60,8 @@ for command in (reproduce, run, tune, report, policies, bound, new, completion):
     main.add_command(command)
 main.add_command(next_decision, "next")
 main.add_command(check)
+for command in (serve, stream, audit, export, import_file, token):
+    main.add_command(command)
 
 # what a command of one's own is written with: `spillover new command`
 __all__ = ["Command", "json_option", "main", "print_json", "print_table"]

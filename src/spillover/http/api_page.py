@@ -1,4 +1,4 @@
-"""The page of the HTTP interface: Swagger UI, from the files of an installed package; nothing is loaded from outside."""
+"""The page of the HTTP interface: Swagger UI, from an installed package; nothing is loaded from outside."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -16,8 +16,8 @@ FILES = {
 }
 # Swagger UI sets styles from its own script, and shows its signs as data: images
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 PAGE = """<!doctype html>
 <html lang="en">

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
+from starlette.routing import BaseRoute
 
 from spillover import __version__
 from spillover.http import api_page, history_files, operations, reading, rounds, streams
@@ -17,8 +18,8 @@ from spillover.service import Service
 
 DESCRIPTION = """Decisions on streams of rounds; outcomes may come late, in parts, twice, or corrected.
 
-Requests are strict: unknown fields, fields given twice, NaN and numbers in quotes are refused. Errors are problem details
-(RFC 9457). Every request that records something may carry an Idempotency-Key, and can then be repeated safely."""
+Requests are strict: unknown fields, fields given twice, NaN and numbers in quotes are refused. Errors are problem
+details (RFC 9457). Every request that records something may carry an Idempotency-Key, to be repeated safely."""
 ROUTERS = (
     streams.reading,
     streams.admin,
@@ -32,9 +33,9 @@ ROUTERS = (
 
 
 def create_app(
-    service: Service, settings: ServerSettings | None = None, *, routers: Sequence[APIRouter] = ()
+    service: Service, settings: ServerSettings | None = None, *, routes: Sequence[BaseRoute] = ()
 ) -> FastAPI:
-    """The service as an ASGI application. routers: further routes, such as those of the page."""
+    """The service as an ASGI application. routes: further ones, such as those of the page."""
     door = Door(service, settings or ServerSettings())
     app = FastAPI(
         title="Spillover",
@@ -47,8 +48,9 @@ def create_app(
         exception_handlers=HANDLERS,
     )
     app.state.door = door
-    for router in (*ROUTERS, *routers):
+    for router in ROUTERS:
         app.include_router(router)
+    app.router.routes.extend(routes)
     app.add_middleware(Watch, metrics=door.metrics)
     app.add_middleware(Guard, settings=door.settings)
     return app

@@ -22,7 +22,8 @@ class Door:
     def __init__(self, service: Service, settings: ServerSettings) -> None:
         self.service, self.settings = service, settings
         self.tokens = TokenFile(settings.tokens)
-        self.needs_token = not is_loopback(settings.host)
+        # whoever revokes the last token does not mean to let everybody in
+        self.needs_token = not is_loopback(settings.host) or bool(self.tokens.current())
         self.metrics = Metrics()
         self.listeners = Listeners(service.log, settings, self.metrics)
 

@@ -1,4 +1,4 @@
-"""What every request passes first: the host and origin that it names, the size of its body, the headers of its answer."""
+"""What every request passes first: host and origin, the size of its body; and the headers of every answer."""
 
 import asyncio
 from collections.abc import Mapping

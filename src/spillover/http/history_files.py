@@ -47,7 +47,7 @@ async def import_file(
     dates: Literal["day-first", "month-first"] | None = None,
     decimal: Literal["point", "comma"] | None = None,
 ) -> Json:
-    """Begin a stream with the rounds of a file: CSV, Parquet or Excel, as `spillover next` reads it. The body is the file."""
+    """Begin a stream with the rounds of a file (CSV, Parquet, Excel), as `spillover next` reads it: the body."""
     ending = next((known for known in ENDINGS if filename.lower().endswith(known)), None)
     if ending is None:
         raise Problem(

@@ -44,6 +44,6 @@ class Metrics:
         """All figures, of all worker processes if there are several."""
         if os.environ.get(SHARED):
             registry = CollectorRegistry()
-            MultiProcessCollector(registry)
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
             return generate_latest(registry)
         return generate_latest(self.registry)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -108,7 +108,7 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     return problem_response(Problem(error.status_code, str(error.detail), headers=error.headers))
 
 
-HANDLERS = {
+HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = {
     Invalid: on_invalid,
     NotFound: on_not_found,
     Conflict: on_conflict,

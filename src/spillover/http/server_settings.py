@@ -16,7 +16,8 @@ class ServerSettings:
     largest_body, largest_file: bytes of a request, and of a file to import.
     slowest_body: seconds until a request must have arrived.
     most_listeners: pages and programs that wait for changes at a time.
-    heartbeat, poll: seconds between signs of life of a waiting connection, and between looks for what other servers wrote.
+    heartbeat: seconds between signs of life of a connection that waits. poll: seconds between looks for what other
+        servers recorded.
     """
 
     host: str = "127.0.0.1"

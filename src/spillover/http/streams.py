@@ -8,6 +8,7 @@ from spillover.http.answer import Json
 from spillover.http.door import Reading, StreamName, Writing
 from spillover.http.guarded_route import AdminRoute, GuardedRoute, guarded_router
 from spillover.http.models import Changes, NewStream, ReceiptModel, StreamList
+from spillover.service.entry import Head
 
 PAGE = 100
 reading = guarded_router(GuardedRoute, "streams")
@@ -22,7 +23,7 @@ def list_streams(
     limit: Limit = PAGE,
 ) -> Json:
     """The streams by name, those that the token is for."""
-    found = []
+    found: list[Head] = []
     while len(found) <= limit and (heads := call.service.log.streams(after, limit + 1)):
         found += [head for head in heads if call.caller.may("read", head.stream)]
         after = heads[-1].stream

@@ -1,0 +1,167 @@
+"""`spillover serve`: the service on this machine or for a team, with its page."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from spillover.cli.app import Command, note
+from spillover.cli.embedded_postgres import embedded
+from spillover.cli.output import say
+from spillover.cli.service_options import database_option, tokens_file, tokens_option
+from spillover.cli.workers import run_workers
+from spillover.validate import require
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from fastapi import FastAPI
+    from starlette.routing import BaseRoute
+
+EXAMPLES = (
+    "spillover serve                                        # streams in spillover.db, for this machine alone",
+    "spillover serve --database decisions.db --port 8080",
+    "spillover serve --postgres embedded --workers 2        # a PostgreSQL that needs no installation",
+    "spillover token create ann --scope admin               # then other machines may be let in:",
+    "spillover serve --host 0.0.0.0 --allow-host decisions.example.org",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a server is to do; worker processes are given it whole."""
+
+    database: str
+    host: str
+    hosts: tuple[str, ...]
+    tokens: Path
+
+
+@click.command(cls=Command, examples=EXAMPLES, short_help="Serve live decisions: HTTP and a page.")
+@database_option
+@click.option(
+    "--postgres", type=click.Choice(["embedded"]), help="Start a PostgreSQL; --database is then the folder of its data."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need a token.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any that is free.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name of this server; repeatable.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes; PostgreSQL only.")
+@tokens_option
+def serve(
+    database: str | None,
+    postgres: str | None,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    workers: int,
+    tokens: Path | None,
+) -> None:
+    """Serve decisions over HTTP, with a page to decide from; Ctrl-C stops it.
+
+    Streams are kept in one file of SQLite, or in PostgreSQL for several workers and machines. Without tokens only this
+    machine can ask; see `spillover token` and docs/security.md.
+    """
+    plan = Plan(
+        database=database or ("spillover-postgres" if postgres else "spillover.db"),
+        host=host,
+        hosts=hosts,
+        tokens=tokens_file(tokens, database),
+    )
+    check_access(plan)
+    check_database(plan, embedded=postgres is not None, workers=workers)
+    with stoppable(), listening(host, port) as socket, embedded(plan.database) if postgres else nullcontext() as found:
+        if found is not None:
+            plan = Plan(**vars(plan) | {"database": found})
+        if workers == 1:
+            run_server(plan, socket, announce=True)
+        else:
+            announce_address(plan, socket)
+            run_workers(run_server, plan, socket, workers)
+    note("stopped")
+
+
+def check_access(plan: Plan) -> None:
+    """Without tokens, no other machine may be let in."""
+    from spillover.http.addresses import is_loopback
+    from spillover.http.tokens import TokenFile
+
+    known = TokenFile(plan.tokens).current()
+    accepted = f"127.0.0.1 as long as there are no tokens in {plan.tokens}: create one with `spillover token create`"
+    require(is_loopback(plan.host) or bool(known), "host", plan.host, accepted)
+
+
+def check_database(plan: Plan, *, embedded: bool, workers: int) -> None:
+    from spillover.service.opening import is_postgres, without_password
+
+    shared = embedded or is_postgres(plan.database)
+    shown = without_password(plan.database)
+    require(not (embedded and is_postgres(plan.database)), "database", shown, "a folder, with --postgres embedded")
+    require(shared or workers == 1, "workers", workers, "1 with a file of SQLite: several need PostgreSQL")
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Ctrl-C and the signal that asks a process to end both stop the server cleanly."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass  # all that was acknowledged is on disk
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def listening(host: str, port: int) -> "Iterator[socket]":
+    from spillover.http.serving import listening_socket
+
+    with listening_socket(host, port) as found:
+        yield found
+
+
+def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
+    """Serve until told to stop."""
+    from spillover.http.serving import server_of
+    from spillover.service.opening import open_log
+
+    log = open_log(plan.database)
+    try:
+        server = server_of(application(plan, log))
+        if announce:
+            announce_address(plan, socket)
+        server.run([socket])
+    finally:
+        log.close()
+
+
+def application(plan: Plan, log: Any) -> "FastAPI":
+    from spillover.http import ServerSettings, create_app
+    from spillover.service import Service
+
+    settings = ServerSettings(host=plan.host, hosts=plan.hosts, tokens=plan.tokens)
+    return create_app(Service(log), settings, routes=page_routes())
+
+
+def page_routes() -> "list[BaseRoute]":
+    """The routes of the page."""
+    return []
+
+
+def announce_address(plan: Plan, socket: "socket") -> None:
+    """Say where the page is; the socket listens already, so a first request may come at once."""
+    from spillover.service.opening import without_password
+
+    port = socket.getsockname()[1]
+    host = f"[{plan.host}]" if ":" in plan.host else plan.host
+    say(f"Spillover serves http://{host}:{port}/ (streams in {without_password(plan.database)}; Ctrl-C stops)")
+    if sys.stdout is not None:
+        sys.stdout.flush()
