@@ -153,7 +153,9 @@ def application(plan: Plan, log: Any) -> "FastAPI":
 
 def page_routes() -> "list[BaseRoute]":
     """The routes of the page."""
-    return []
+    from spillover.dashboard import routes
+
+    return routes()
 
 
 def announce_address(plan: Plan, socket: "socket") -> None:

@@ -4,6 +4,6 @@ The page is static: it holds no data of a stream and asks for all of it under /v
 no token to be loaded, and it can do nothing that the HTTP interface does not allow.
 """
 
-from spillover.dashboard.pages import router
+from spillover.dashboard.pages import routes
 
-__all__ = ["router"]
+__all__ = ["routes"]

@@ -3,9 +3,10 @@
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 
 # Ask each time whether it changed: after an upgrade a browser must not run the old scripts.
@@ -16,31 +17,36 @@ TEMPLATES = Environment(
 ASSETS = StaticFiles(directory=Path(str(files("spillover.dashboard"))) / "assets")
 PLOTLY = StaticFiles(directory=Path(str(files("plotly"))) / "package_data")
 
-router = APIRouter(include_in_schema=False)
+
+def routes() -> list[BaseRoute]:
+    """The routes of the page, for the application that serves /v1."""
+    return [
+        Route("/", streams_page),
+        Route("/streams/{stream}", stream_page),
+        Route("/assets/plotly.min.js", plotly_script),
+        Route("/assets/{name}", asset),
+    ]
 
 
-@router.get("/")
-def streams_page() -> Response:
+def streams_page(request: Request) -> Response:
     """All streams, and the forms to begin one."""
     return HTMLResponse(TEMPLATES.get_template("streams.html").render(), headers=HEADERS)
 
 
-@router.get("/streams/{stream}")
-def stream_page(stream: str) -> Response:
+def stream_page(request: Request) -> Response:
     """One stream; whether there is one of this name, the page finds out."""
-    return HTMLResponse(TEMPLATES.get_template("stream.html").render(stream=stream), headers=HEADERS)
+    page = TEMPLATES.get_template("stream.html").render(stream=request.path_params["stream"])
+    return HTMLResponse(page, headers=HEADERS)
 
 
-@router.get("/assets/plotly.min.js")
 async def plotly_script(request: Request) -> Response:
     """plotly.js, from the installed package plotly."""
     return await asset_of(PLOTLY, "plotly.min.js", request)
 
 
-@router.get("/assets/{name}")
-async def asset(name: str, request: Request) -> Response:
+async def asset(request: Request) -> Response:
     """A script or style of the page."""
-    return await asset_of(ASSETS, name, request)
+    return await asset_of(ASSETS, request.path_params["name"], request)
 
 
 async def asset_of(folder: StaticFiles, name: str, request: Request) -> Response:

@@ -1,5 +1,7 @@
 // Charts by plotly.js, which is loaded from this server when the first chart is drawn.
 
+import { printable } from "./dom.js";
+
 let loading = null;
 
 /** plotly.js; loaded once. */
@@ -24,9 +26,9 @@ export function colours() {
   return { text: read("text"), soft: read("soft"), line: read("line"), direct: read("direct"), spill: read("spill"), band: read("band"), card: read("card"), change: read("change") };
 }
 
-/** Text for plotly, which reads tags and entities in text: here nothing is a tag. */
+/** Text for plotly, which reads tags, entities and formulas in text: here nothing is any of them. */
 export function plain(text) {
-  return String(text).replace(/[&<>]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[sign]);
+  return printable(text).replace(/[&<>$]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", $: "&#36;" })[sign]);
 }
 
 export const CONFIG = { displayModeBar: false, responsive: false, staticPlot: false, scrollZoom: false, doubleClick: "reset" };

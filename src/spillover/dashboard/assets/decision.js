@@ -4,14 +4,21 @@ import { h, named, namedList, replace } from "./dom.js";
 import { FIRST, legend, scoreTable } from "./score_table.js";
 import { count, number, rough, sentence } from "./words.js";
 
-/** Fill `box` with an answer, as `spillover next --json` gives it. */
+const shown = new WeakMap();
+
+/** Fill `box` with an answer, as `spillover next --json` gives it. What did not change is left alone. */
 export function renderDecision(box, answer, { state, level = "h3" }) {
+  const content = JSON.stringify([answer, state]);
+  if (shown.get(box) === content && box.childElementCount > 1) return;
+  shown.set(box, content);
+  const focused = box.querySelector(".statement") === document.activeElement && document.activeElement !== null;
   const open = new Set([...box.querySelectorAll("details[open]")].map((details) => details.dataset.name));
   replace(box,
     h("p", { class: "eyebrow" }, answer.round === null ? "The first round" : ["Round ", named(answer.round)], h("span", { class: "state" }, state)),
     h(level, { class: "statement", tabindex: "-1" }, "Choose ", namedList(answer.choose)),
     notYet(answer), facts(answer), legend(), scores(answer.reasons.arms), paths(answer.reasons), checks(answer));
   for (const details of box.querySelectorAll("details")) details.open = open.has(details.dataset.name);
+  if (focused) box.querySelector(".statement").focus();
 }
 
 function notYet(answer) {
@@ -27,19 +34,19 @@ function facts(answer) {
     reasons.planned && h("li", {}, h("strong", {}, "By a plan: "), reasons.plan || "the first rounds try out the arms", "."),
     swap(reasons.swaps[0]), known(answer),
     answer.limits.length > 0 && h("li", {}, h("strong", {}, "Within the limits: "), answer.limits.join("; "), "."),
-    h("li", {}, h("strong", {}, "Learned from: "), `${(answer.rounds - answer.pending.length).toLocaleString("en-US")} of ${count(answer.rounds, "round")}, by ${answer.policy}.`));
+    h("li", {}, h("strong", {}, "Learned from: "), answer.rounds ? `${(answer.rounds - answer.pending.length).toLocaleString("en-US")} of ${count(answer.rounds, "round")}, by ${answer.policy}.` : `nothing yet, by ${answer.policy}.`));
 }
 
 function swap(closest) {
   if (!closest || closest.change === null) return null;
-  const words = (change) => `${change > 0 ? "raise" : "lower"} it by ${rough(Math.abs(change))}`;
-  return h("li", {}, h("strong", {}, "Closest swap: "), named(closest.in), " for ", named(closest.out), " would ",
-    words(closest.change).replace(" it", " the score"), closest.expected_change === null ? "" : `; without the bonus it would ${words(closest.expected_change)}`, ".");
+  const words = (change, what) => (Math.abs(change) < 1e-9 ? `not change ${what}` : `${change > 0 ? "raise" : "lower"} ${what} by ${rough(Math.abs(change))}`);
+  return h("li", {}, h("strong", {}, "Closest swap: "), named(closest.in), " for ", named(closest.out), " would ", words(closest.change, "the score"),
+    closest.expected_change === null ? "" : `; without the bonus it would ${words(closest.expected_change, "it")}`, ".");
 }
 
 function known(answer) {
   const same = answer.greedy.length === answer.choose.length && answer.greedy.every((arm) => answer.choose.includes(arm));
-  return h("li", {}, h("strong", {}, "By what is known alone: "), same ? "the same" : namedList(answer.greedy), ".");
+  return h("li", {}, h("strong", {}, "By what is known alone: "), same ? "the same" : answer.greedy.length ? namedList(answer.greedy) : "no arm stands out yet", ".");
 }
 
 function scores(arms) {
@@ -62,15 +69,19 @@ function paths(reasons) {
 }
 
 function checks(answer) {
-  const sentences = [...answer.reasons.health.filter((signal) => !signal.warning).map((signal) => signal.sentence),
+  const sentences = [...(heard(answer) ? [] : everyWarning(answer)), ...answer.reasons.health.filter((signal) => !signal.warning).map((signal) => signal.sentence),
     ...answer.findings.filter((finding) => finding.severity !== "warning").map((finding) => finding.sentence), ...answer.notes.map(sentence)];
   if (!sentences.length) return null;
   return h("details", { class: "more", "data-name": "checks" }, h("summary", {}, "What was checked"),
     h("ul", {}, [...new Set(sentences)].map((words) => h("li", {}, words))));
 }
 
-/** What a person should look at before anything else. */
-export function warningsOf(answer) {
+/** What a person should look at before anything else. That a new stream knows nothing yet is no such thing. */
+export const warningsOf = (answer) => (heard(answer) ? everyWarning(answer) : []);
+
+const heard = (answer) => answer.rounds > answer.pending.length;
+
+function everyWarning(answer) {
   return [...new Set([...answer.reasons.health.filter((signal) => signal.warning).map((signal) => signal.sentence), ...answer.warnings.map(sentence),
     ...answer.findings.filter((finding) => finding.severity === "warning").map((finding) => finding.sentence)])];
 }

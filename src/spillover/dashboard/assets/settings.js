@@ -13,12 +13,12 @@ const OBSERVES = {
   payoff: "one number for the whole round",
 };
 
-export function renderSettings(settings) {
+export function renderSettings(settings, policy) {
   const pairs = [
     ["Arms", [`${settings.arms.length}: `, namedList(settings.arms.slice(0, 30)), settings.arms.length > 30 ? " ..." : ""]],
     ["Chosen in a round", `at most ${settings.budget}`],
     ["Reported of a round", OBSERVES[settings.observes]],
-    ["Policy", settings.policy ?? "the recommended one"],
+    ["Policy", settings.policy ?? (policy ? `${policy} (recommended)` : "the recommended one")],
     ["Hyperparameters", settings.set.join(", ") || null],
     ["Context", settings.context.length ? namedList(settings.context) : null],
     ["Good outcomes are", settings.minimise ? "low" : null],

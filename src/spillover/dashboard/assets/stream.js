@@ -59,7 +59,7 @@ async function readAll() {
     await showDecision(outlook);
     renderPending(context, overview);
     for (const report of document.querySelectorAll("details.report[open]")) report.dispatchEvent(new Event("refresh"));
-    renderSettings(overview.settings);
+    renderSettings(overview.settings, outlook.policy);
     if (!outlook.failed) renderGraph(outlook);
     renderTrends(overview, outlook.failed ? null : outlook);
     await log.refresh(overview.seq);

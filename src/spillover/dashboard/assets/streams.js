@@ -7,7 +7,7 @@ import { count, items } from "./words.js";
 
 const PAGE = 1000;
 const SHOWN = 100;
-let names = [];
+let streams = [];
 let most = SHOWN;
 
 const go = (stream) => { location.href = `/streams/${encodeURIComponent(stream)}`; };
@@ -17,18 +17,18 @@ async function load() {
   const found = [];
   do {
     const page = await get(path("streams"), { after, limit: PAGE });
-    found.push(...page.streams.map((one) => one.name));
+    found.push(...page.streams);
     after = page.next;
-    names = found;
+    streams = found;
     draw();
   } while (after);
 }
 
 function draw() {
   const words = byId("search").value.trim().toLowerCase();
-  const fitting = names.filter((name) => name.toLowerCase().includes(words));
-  replace(byId("count"), !names.length ? "There is no stream yet. Begin one with a history file, or without." : words ? `${fitting.length.toLocaleString("en-US")} of ${count(names.length, "stream")}` : count(names.length, "stream"));
-  replace(byId("streams"), fitting.slice(0, most).map((name) => h("li", {}, h("a", { href: `/streams/${encodeURIComponent(name)}` }, named(name)))));
+  const fitting = streams.filter(({ name }) => name.toLowerCase().includes(words));
+  replace(byId("count"), !streams.length ? "There is no stream yet. Begin one with a history file, or without." : words ? `${fitting.length.toLocaleString("en-US")} of ${count(streams.length, "stream")}` : count(streams.length, "stream"));
+  replace(byId("streams"), fitting.slice(0, most).map(({ name, seq }) => h("li", {}, h("a", { href: `/streams/${encodeURIComponent(name)}` }, named(name)), h("span", { class: "small" }, count(seq, "entry", "entries")))));
   show(byId("more"), fitting.length > most);
 }
 
