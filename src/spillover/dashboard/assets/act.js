@@ -20,6 +20,7 @@ export function actions(stream, done) {
     const decision = await send(path("streams", stream, "decisions"), { round, unavailable: picked.unavailable.chosen(), context: contextValues() }, { key });
     say(decision.again ? ["Round ", named(round), " was decided before: this is the same decision."] : ["Round ", named(round), " is decided."]);
     picked.unavailable.choose([]);
+    field.value = suggested; // from now on it follows the suggestion again
     await done(round);
   }, { fields: { round: byId("decide-round") } });
 
