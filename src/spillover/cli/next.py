@@ -126,7 +126,7 @@ def answer_from(
     **reading: Any,
 ) -> None:
     """Check all options before the file is read, and the whole file before anything is learned."""
-    ranges = {"reward_range": reward_range, "overall_range": overall_range}
+    ranges: dict[str, Any] = {"reward_range": reward_range, "overall_range": overall_range}
     asked = Question(budget=budget, policy=policy or None, settings=settings, seed=seed, greedy=greedy, **ranges)
     asked.check()
     options = reading_options(reading)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
     from starlette.routing import BaseRoute
+
+    from spillover.service import Service
 
 EXAMPLES = (
     "spillover serve                                        # streams in spillover.db, for this machine alone",
@@ -131,24 +133,24 @@ def listening(host: str, port: int) -> "Iterator[socket]":
 def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
     """Serve until told to stop."""
     from spillover.http.serving import server_of
+    from spillover.service import Service
     from spillover.service.opening import open_log
 
-    log = open_log(plan.database)
+    service = Service(open_log(plan.database))
     try:
-        server = server_of(application(plan, log))
+        server = server_of(application(plan, service))
         if announce:
             announce_address(plan, socket)
         server.run([socket])
     finally:
-        log.close()
+        service.close()
 
 
-def application(plan: Plan, log: Any) -> "FastAPI":
+def application(plan: Plan, service: "Service") -> "FastAPI":
     from spillover.http import ServerSettings, create_app
-    from spillover.service import Service
 
     settings = ServerSettings(host=plan.host, hosts=plan.hosts, tokens=plan.tokens)
-    return create_app(Service(log), settings, routes=page_routes())
+    return create_app(service, settings, routes=page_routes())
 
 
 def page_routes() -> "list[BaseRoute]":

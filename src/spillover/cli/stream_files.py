@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from spillover.cli.app import FAILED, Command, note
 from spillover.cli.output import json_option, print_json, say
@@ -40,15 +41,19 @@ def opened(database: str | None) -> "Iterator[Service]":
     from spillover.service import Service
     from spillover.service.opening import open_log
 
-    log = open_log(database or DATABASE)
+    service = Service(open_log(database or DATABASE), ahead=False)
     try:
-        yield Service(log)
+        yield service
     finally:
-        log.close()
+        service.close()
 
 
-def require_one(database: str | None, url: str | None) -> None:
-    require(database is None or url is None, "url", url, "left out where --database is given")
+def place(database: str | None, url: str | None) -> tuple[str | None, str | None]:
+    """The database or the address of a service: what was typed goes before what the environment says."""
+    sources = click.get_current_context().get_parameter_source
+    typed = {name for name in ("database", "url") if sources(name) is ParameterSource.COMMANDLINE}
+    require(len(typed) < 2, "url", url, "left out where --database is given")
+    return (database, None) if "database" in typed else (None, url) if url is not None else (database, None)
 
 
 def existing(database: str | None) -> str:
@@ -65,7 +70,7 @@ def existing(database: str | None) -> str:
 @json_option
 def audit(stream: str, database: str | None, url: str | None, as_json: bool) -> None:
     """Check the log of STREAM entry by entry, and make all its decisions again. Exit code 1 if something is wrong."""
-    require_one(database, url)
+    database, url = place(database, url)
     if url is not None:
         with service_client(url) as client:
             found = client.stream(stream).audit()
@@ -103,7 +108,7 @@ def export(
     url: str | None,
 ) -> None:
     """Write the rounds of STREAM to a file that `spillover next` reads; says on stderr with which options."""
-    require_one(database, url)
+    database, url = place(database, url)
     ending = output.suffix.removeprefix(".") if output is not None else "csv"
     chosen = form or (ending if ending in FORMATS else "csv")
     if url is not None:
@@ -140,7 +145,7 @@ def import_file(
     **reading: Any,
 ) -> None:
     """Begin STREAM with the rounds of FILE (CSV, Parquet, Excel), read as `spillover next` reads it."""
-    require_one(database, url)
+    database, url = place(database, url)
     columns = reading["columns"]
     options = reading_options(reading)
     require(not options.pop("doses"), "doses", True, "left out: a stream records whether an arm was chosen")

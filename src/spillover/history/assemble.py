@@ -118,7 +118,7 @@ def counted(count: int, word: str) -> str:
 
 def refuse_undecided(frame: Frame, panel: Panel, split: Split) -> None:
     """Outcomes without a decision: nobody can tell what they belong to."""
-    if not len(split.played):
+    if not len(split.played) and split.first is None:
         raise ValueError(f"{frame.name}: no round has a decision or an outcome: must have some")
     lacking = np.isnan(panel.decision) & panel.present
     per_arm = panel.y.shape == panel.decision.shape
@@ -134,7 +134,9 @@ def refuse_undecided(frame: Frame, panel: Panel, split: Split) -> None:
 
 def missing_notes(panel: Panel, played: IntArray, reading: Reading) -> list[str]:
     """What is missing and how it is taken: one note for each cause."""
-    notes = []
+    notes: list[str] = []
+    if not len(played):
+        return notes
     there = ~np.isnan(panel.decision[played])
     labels = panel.dates.labels
     first, last = there.argmax(axis=0), len(there) - 1 - there[::-1].argmax(axis=0)

@@ -1,24 +1,21 @@
 """Replay a whole history to a policy: the decisions, and the outcomes that have arrived."""
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import AnyPolicy, Policy, as_policy
+from spillover.contracts import AnyPolicy, as_policy
 from spillover.history import ranges
+from spillover.history.checkpoints import Checkpoint, Checkpoints
 from spillover.history.record import History
+from spillover.history.schedule import EVERY, schedule_of
 from spillover.history.standard import StandardContext, standard_context
 from spillover.live import Learner
 from spillover.reports import Details
 from spillover.rng import Purpose
-from spillover.types import BoolArray, Choice, Feedback, Problem
-
-# Evidence for a graph candidate is discounted by 1% with every outcome: older than 1,000, it weighs less than 1e-4.
-JUDGED = 1_000
-SOLUTIONS = 100  # of the graph over a long history, where candidates are scored by their predictions
-EVERY = 1_000  # rounds between two updates of the progress
+from spillover.types import Choice, Feedback, Problem
 
 
 def replay_history(
@@ -30,6 +27,7 @@ def replay_history(
     overall_range: tuple[float, float] | None = None,
     seed: int = 0,
     progress: Callable[[int], None] = lambda rounds: None,
+    checkpoints: Checkpoints | None = None,
     **given: Any,
 ) -> Learner:
     """A learner that has learned from the history; rounds without outcomes are pending.
@@ -40,6 +38,7 @@ def replay_history(
     The policy is specialised to what the table has (`Policy.for_problem`). Context is standardised; the learner knows
     that of the coming round. A policy that does not accept missing outcomes learns from the rounds that have all.
     reward_range: declared range of own effects; it matters where it is narrower than what the data show (`ranges`).
+    checkpoints: of a shorter form of the same history, to go on from; new ones are kept there. The result is the same.
     """
     given_policy = as_policy(policy)
     accepted = "one that learns from any decision, not only from its own draws with known probabilities"
@@ -54,12 +53,18 @@ def replay_history(
     if context is not None:
         state = player.observe(state, context.values[0])
     memo = player.select(state, rng.at(Purpose.CHOICE, 1)).memo
-    done = 0
-    for stop, judged, solved in batches(player, memo is not None, rounds.arrived):
+    schedule = schedule_of(player, memo is not None, rounds.arrived)
+    done, wanted, setting = 0, set[int](), (player, repr(problem), seed)
+    if checkpoints is not None and context is None:  # with more rounds, the scale of all context changes
+        if (known := checkpoints.latest(setting, schedule)) is not None:
+            done, state, learner.waiting, learner.details = known.done, known.state, known.waiting, known.details
+        wanted = checkpoints.wanted(schedule, done)
+    for stop, judged, solved in schedule.batches(done):
         memo = player.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
         batch = between(rounds, done, stop, memo)
         state = player.catch_up(state, batch, done + 1, rng)
-        state = player.solve(state) if solved and batch.arrived.any() else state
+        anything = batch.arrived.any() or stop == schedule.unjudged
+        state = player.solve(state) if solved and anything else state
         for row in np.flatnonzero(~batch.arrived):
             learner.waiting[done + 1 + int(row)] = Choice(batch.x[row], memo=memo)
             if batch.context is not None or batch.dose is not None:
@@ -67,6 +72,8 @@ def replay_history(
         if stop // EVERY > done // EVERY:
             progress(stop)
         done = stop
+        if checkpoints is not None and stop in wanted and (way := schedule.way_to(stop)) is not None:
+            checkpoints.keep(Checkpoint(setting, way, stop, state, learner.waiting, learner.details))
     learner.state = state
     learner.rounds = done
     if context is not None:
@@ -134,37 +141,3 @@ def details_of(rounds: Feedback, row: int) -> Details:
     """What is known of a pending round besides its decision."""
     context, dose = rounds.context, rounds.dose
     return Details(None if context is None else context[row].copy(), None if dose is None else dose[row].copy())
-
-
-class RoundBatch(NamedTuple):
-    """The rounds up to `stop`, to be learned in one call."""
-
-    stop: int
-    judged: bool  # whether the policy gets the memo that it had before the first of them
-    solved: bool  # whether the policy solves for the graph after them
-
-
-def batches(policy: Policy, has_memo: bool, arrived: BoolArray) -> Iterator[RoundBatch]:
-    """The history in batches.
-
-    A graph that is a function of sums over the rounds is solved for once, after the last outcome: solving in every
-    round gives the same result (wherever the minimiser is unique, see docs/graph.md). A policy that scores candidates
-    by their predictions solves about a hundred times. One whose memo belongs to its own round, or whose graph must be
-    solved for after each outcome, learns round by round.
-    """
-    rounds, outcomes = len(arrived), np.flatnonzero(arrived)
-    learned = int(outcomes[-1]) + 1 if len(outcomes) else 0  # after the last outcome nothing is learned
-    unjudged, pace, after = learned, 1, EVERY
-    if policy.reuses_memo:
-        unjudged = int(outcomes[-JUDGED - 1]) + 1 if len(outcomes) > JUDGED else 0
-        pace = max(learned // SOLUTIONS, 1)
-    elif has_memo or not policy.deferrable:
-        unjudged, after = 0, 1 if has_memo else EVERY
-    for stop in range(EVERY, unjudged, EVERY):
-        yield RoundBatch(stop, False, False)
-    if unjudged:
-        yield RoundBatch(unjudged, False, True)
-    for start in range(unjudged, learned, pace):
-        yield RoundBatch(min(start + pace, learned), has_memo, True)
-    for start in range(learned, rounds, after):
-        yield RoundBatch(min(start + after, rounds), has_memo, False)

@@ -2,10 +2,12 @@
 
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse
 
+from spillover.http.answer import Json
 from spillover.http.problem import Problem
 
 router = APIRouter(include_in_schema=False)
@@ -33,7 +35,38 @@ PAGE = """<!doctype html>
 </body>
 </html>
 """
-START = 'SwaggerUIBundle({url: "/openapi.json", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null});\n'
+START = 'SwaggerUIBundle({url: "/docs/openapi.json", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null});\n'
+
+
+@router.get("/docs/openapi.json")
+async def description(request: Request) -> Json:
+    """The description in the form that Swagger UI 4 reads."""
+    return Json(as_openapi_30(request.app.openapi()))
+
+
+def as_openapi_30(description: dict[str, Any]) -> dict[str, Any]:
+    """The same in the words of OpenAPI 3.0, which has no type null and other words for limits."""
+    converted: dict[str, Any] = older(description)
+    return converted | {"openapi": "3.0.3"}
+
+
+def older(part: Any) -> Any:
+    if isinstance(part, list):
+        return [older(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    found = {name: older(value) for name, value in part.items()}
+    if "const" in found:
+        found["enum"] = [found.pop("const")]
+    for limit, word in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(found.get(limit), int | float) and not isinstance(found[limit], bool):
+            found[word], found[limit] = found[limit], True
+    kinds = found.get("anyOf")
+    if isinstance(kinds, list) and {"type": "null"} in kinds:
+        rest = [kind for kind in kinds if kind != {"type": "null"}]
+        del found["anyOf"]
+        found |= {"nullable": True} | ({"allOf": rest} if len(rest) == 1 else {"anyOf": rest})
+    return found
 
 
 def asset_folder() -> Path:

@@ -14,6 +14,8 @@ from spillover.http.metrics import Metrics
 from spillover.http.server_settings import ServerSettings
 from spillover.http.tokens import TokenFile
 from spillover.service import Receipt, Service
+from spillover.service.entry import Entry
+from spillover.service.watcher import Watcher
 
 
 class Door:
@@ -26,6 +28,21 @@ class Door:
         self.needs_token = not is_loopback(settings.host) or bool(self.tokens.current())
         self.metrics = Metrics()
         self.listeners = Listeners(service.log, settings, self.metrics)
+        service.desk.watcher = DoorWatcher(self)
+
+
+class DoorWatcher(Watcher):
+    """Tells the metrics, and those who wait for changes."""
+
+    def __init__(self, door: Door) -> None:
+        self.door = door
+
+    def recorded(self, entry: Entry) -> None:
+        self.door.metrics.appended.labels(entry.event.kind).inc()
+        self.door.listeners.changed(entry.stream, entry.seq)
+
+    def folded(self, entries: int, seconds: float) -> None:
+        self.door.metrics.folds.observe(seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,15 +64,8 @@ class Call:
 
     def receipt(self, receipt: Receipt, extra: Mapping[str, Any] | None = None) -> Json:
         """The answer to a request that recorded something; 200 if it had been recorded before."""
-        entry = receipt.entry
-        if not receipt.again:
-            self.recorded(entry.stream, entry.seq, entry.event.kind)
-        content = entry.to_dict() | {"again": receipt.again} | dict(extra or {})
+        content = receipt.entry.to_dict() | {"again": receipt.again} | dict(extra or {})
         return Json(content, 200 if receipt.again else 201)
-
-    def recorded(self, stream: str, seq: int, kind: str) -> None:
-        self.door.metrics.appended.labels(kind).inc()
-        self.door.listeners.changed(stream, seq)
 
 
 KeyHeader = Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import Query, Request, Response
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from spillover.history.columns_option import read_columns
@@ -16,11 +17,13 @@ from spillover.http.guarded_route import AdminRoute, GuardedRoute, guarded_route
 from spillover.http.models import ReceiptModel
 from spillover.http.problem import Problem
 from spillover.http.reading import At
-from spillover.service.errors import naming
+from spillover.service.errors import Invalid, naming
 
 importing = guarded_router(AdminRoute, "files")
 exporting = guarded_router(GuardedRoute, "files")
 Text = Annotated[str | None, Query(max_length=2_000, pattern=r"^[^\x00-\x1f]*$")]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Ends = Annotated[list[Number], Query(max_length=2, description="The lower end, and again: the upper end.")]
 ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
 ANY_FILE = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 
@@ -43,6 +46,8 @@ async def import_file(
     set: Annotated[list[str], Query(max_length=100, description="NAME=VALUE; repeatable.")] = [],  # noqa: B006
     context: Annotated[list[str], Query(max_length=100, description="Columns known before each decision.")] = [],  # noqa: B006
     columns: Text = None,
+    reward_range: Ends = [],  # noqa: B006
+    overall_range: Ends = [],  # noqa: B006
     minimise: bool = False,
     dates: Literal["day-first", "month-first"] | None = None,
     decimal: Literal["point", "comma"] | None = None,
@@ -54,12 +59,18 @@ async def import_file(
             422, f"filename = {filename!r}: must end in {', '.join(ENDINGS)}", field="filename", value=filename
         )
     settings: dict[str, Any] = {"budget": budget, "set": set} | ({"policy": policy} if policy else {})
+    for name, ends in (("reward_range", reward_range), ("overall_range", overall_range)):
+        if len(ends) == 1:
+            raise Problem(422, f"{name} = {ends}: must be two numbers, the lower one first", field=name, value=ends)
+        settings |= {name: tuple(ends)} if ends else {}
     reading = {"context": context or None, "minimise": minimise, "dates": dates, "decimal": decimal}
     folder = Path(await run_in_threadpool(tempfile.mkdtemp, prefix="spillover-import-"))
     try:
         path = folder / f"history{ending}"
         await receive_file(request, path)
         return await run_in_threadpool(begin, call, stream, path, settings, filename, reading | {"columns": columns})
+    except Invalid as error:  # the file as its owner knows it
+        raise Invalid(str(error).replace(str(path), filename), error.field, error.value) from None
     finally:
         await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
 

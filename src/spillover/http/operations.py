@@ -38,5 +38,5 @@ async def metrics(request: Request) -> Response:
     """Requests and their times, events, folds, open streams; needs the scope read for all streams."""
     door = request.app.state.door
     require_scope(caller_of(request, door.tokens, required=door.needs_token), "read", None)
-    door.metrics.open_streams.set(len(door.service.ledgers))
+    door.metrics.open_streams.set(len(door.service.desk.sheets))
     return Response(await run_in_threadpool(door.metrics.text), headers={"Content-Type": MEDIA_TYPE})

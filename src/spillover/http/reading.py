@@ -18,6 +18,7 @@ router = guarded_router(GuardedRoute, "reading")
 LAST = 2**62
 After = Annotated[int, Query(ge=0, le=LAST, description="The number of the last entry of the page before.")]
 At = Annotated[int | None, Query(ge=1, le=LAST, description="As of this entry; left out: now.")]
+OneRound = Annotated[str | None, Query(max_length=40, description="This round alone.")]
 Anything = dict[str, Any]
 
 
@@ -53,9 +54,9 @@ def explain(call: Reading, stream: StreamName, round: Annotated[str, Path(max_le
 
 
 @router.get("/streams/{stream}/state", response_model=Anything)
-def state(call: Reading, stream: StreamName, at: At = None) -> Json:
-    """All rounds, with what is known of them."""
-    return Json(call.service.state(stream, at))
+def state(call: Reading, stream: StreamName, at: At = None, round: OneRound = None) -> Json:
+    """All rounds (or one), with what is known of them."""
+    return Json(call.service.state(stream, at, round))
 
 
 @router.get("/streams/{stream}/events", response_model=EventList)

@@ -13,8 +13,7 @@ from spillover.http.models import (
     ReceiptModel,
     ReportModel,
 )
-from spillover.service import Outcome
-from spillover.service.service import Receipt
+from spillover.service import Outcome, Receipt
 
 router = guarded_router(WritingRoute, "rounds")
 
@@ -45,8 +44,6 @@ def report(call: Writing, stream: StreamName, body: Outcomes) -> Json:
     outcomes = [Outcome(round=item.round, arm=item.arm, z=item.z, y=item.y) for item in body.outcomes]
     found = call.service.report(stream, outcomes, **call.recorded_by)
     seq = None if found.entry is None else found.entry.seq
-    if seq is not None and not found.again:
-        call.recorded(stream, seq, "outcomes-reported")
     for status in found.statuses:
         call.door.metrics.outcomes.labels(status.status).inc()
     return Json({"seq": seq, "again": found.again, "statuses": [status.to_dict() for status in found.statuses]})

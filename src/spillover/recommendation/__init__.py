@@ -1,7 +1,8 @@
 """From a table to the next decision: the choice, the same by what is known alone, and how far to trust it."""
 
 from spillover.recommendation.arms import ArmAnswer
-from spillover.recommendation.decide import RECOMMENDED, decide, next_decision
+from spillover.recommendation.choose import RECOMMENDED
+from spillover.recommendation.decide import decide, next_decision
 from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.result import Recommendation
 

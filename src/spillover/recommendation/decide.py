@@ -6,41 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from spillover import validate
 from spillover.constraints import Constraint, Unavailable
-from spillover.contracts import AnyPolicy, Policy, as_policy
-from spillover.history import History, read_history, replay_history
+from spillover.contracts import AnyPolicy, as_policy
+from spillover.history import History, read_history
 from spillover.history.decision import known_signals, next_reasons
 from spillover.live import Learner
-from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM, find_policy
+from spillover.policies import find_policy
 from spillover.reasons.intervals import short_number
 from spillover.recommendation.arms import arm_answers
 from spillover.recommendation.cautions import cautions
+from spillover.recommendation.choose import check_budget, choose
 from spillover.recommendation.clarity import unclear
 from spillover.recommendation.facts import Facts, facts_of
-from spillover.recommendation.greedy import by_knowledge, possible_arms
+from spillover.recommendation.greedy import possible_arms
 from spillover.recommendation.result import Recommendation
 from spillover.recommendation.units import different_units
-from spillover.set_search import EFFORT, check_feasible
+from spillover.set_search import EFFORT
 from spillover.validate import quoted
 
-RECOMMENDED = "switching-sem"
 LISTED_DOSES = 6
-NOISE = 0.1  # of what a payoff is assumed to vary by at first: with 1, intervals of short tables are twice too wide
-
-
-def recommended_policy(history: History, facts: Facts) -> tuple[str, Policy]:
-    """The policy for a table, and its name: one that needs no more than the table has.
-
-    Without own rewards, arms may take outcomes from each other (shares, cannibalisation), so effects may be negative.
-    The context may move effects only where the data show that it does: otherwise it would only widen intervals.
-    """
-    moves = "both" if facts.assessment.moved.any() else "baseline"
-    if history.observes == "payoff":
-        return "payoff-regression", PayoffRegression(context_on=moves, noise=NOISE)
-    if history.observes == "overall" or (history.observes == "both" and history.context is not None):
-        return "instrumental-sem", InstrumentalSEM(signed=True, context_on=moves)
-    return RECOMMENDED, SwitchingSEM()
 
 
 def next_decision(
@@ -100,27 +84,33 @@ def decide(
     progress: Callable[[int], None] = lambda rounds: None,
 ) -> Recommendation:
     """The next decision after a history; see `next_decision`. name: of the policy, in the answer."""
-    most = check_budget(budget, history)
+    check_budget(budget, history)
     facts = facts_of(history)
-    name, used = recommended_policy(history, facts) if policy is None else (name, as_policy(policy))
-    limits = (*constraints, *((Unavailable(list(unavailable)),) if unavailable else ()))
-    check_feasible(limits, len(history.arms), most, history.arms)
+    found = choose(
+        history,
+        budget=budget,
+        policy=policy,
+        name=name,
+        constraints=(*constraints, *((Unavailable(list(unavailable)),) if unavailable else ())),
+        greedy=greedy,
+        effort=effort,
+        seed=seed,
+        reward_range=reward_range,
+        overall_range=overall_range,
+        progress=progress,
+        facts=facts,
+    )
+    most, limits, learner, alone = found.budget, found.limits, found.learner, found.alone
     given = {"reward_range": reward_range, "overall_range": overall_range}
-    ranges = {key: value for key, value in given.items() if value is not None}
-    learner = replay_history(used, history, budget=most, seed=seed, progress=progress, **ranges)
-    bound = learner.under(limits, arms=history.arms, effort=effort) if limits else learner
-    explanation = bound.explain()
-    alone = by_knowledge(explanation, most, limits, arms=history.arms, effort=effort)
-    decision = alone if greedy else explanation
     hint = {} if effort_hint is None else {"effort_hint": effort_hint}
     if history.minimise:
         hint["quantity"] = f"{learner.policy.quantity}, as a reduction"
-    reasons = next_reasons(learner, history, limits, effort, explanation=decision, **hint)
+    reasons = next_reasons(learner, history, limits, effort, explanation=found.decision, **hint)
     possible = possible_arms(limits, most, history.arms, effort)
     best = [history.arms[j] for j in np.argsort(-alone.score, kind="stable") if alone.chosen[j]]
     return Recommendation(
         source=source,
-        policy=name if learner.policy is used.unconstrained else f"{name} (as {type(learner.policy).__name__})",
+        policy=found.policy,
         budget=most,
         history=history,
         constraints=limits,
@@ -175,17 +165,3 @@ def warned(learner: Learner, history: History, facts: Facts, reasons: Any) -> li
         fits_baseline=learner.policy.fits_baseline,
     )
     return [*different_units(history), *found]
-
-
-def check_budget(budget: int | None, history: History) -> int:
-    """The budget, if there are that many arms; a missing one is asked for, with the numbers chosen so far."""
-    sizes = history.x.sum(axis=1)
-    arms = len(history.arms)
-    if budget is None:
-        raise ValueError(
-            f"budget is missing: give the number of the {arms} arms that may be chosen with --budget "
-            f"(so far {sizes.min()} to {sizes.max()} per round)"
-        )
-    validate.whole("budget", budget, 1)
-    validate.require(budget <= arms, "budget", budget, f"at most {arms}, the number of arms")
-    return budget

@@ -1,4 +1,4 @@
-"""What is asked of a history: the options of `spillover next`, which are also the settings of a stream of the service."""
+"""What is asked of a history: the options of `spillover next`, also the settings of a stream of the service."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,10 +7,13 @@ from spillover import validate
 from spillover.constraints import Constraint
 from spillover.contracts import Policy
 from spillover.history import History
-from spillover.recommendation.decide import RECOMMENDED, decide
+from spillover.history.checkpoints import Checkpoints
+from spillover.recommendation.choose import RECOMMENDED, Chosen, Learned, choose_from, learn
+from spillover.recommendation.decide import decide
 from spillover.recommendation.policy_by_name import build_policy
 from spillover.recommendation.result import Recommendation
 from spillover.set_search import EFFORT, MOST_EFFORT, check_effort
+from spillover.types import Explanation
 
 MORE_EFFORT = 10  # times the effort to suggest where it was not enough
 
@@ -46,28 +49,55 @@ class Question:
             needs = "needs the range of y from the start: must be given with --overall-range LOW HIGH"
             raise ValueError(f"policy = {self.policy!r}: {needs}")
 
+    @property
+    def named_policy(self) -> Policy | None:
+        """The policy that was asked for; None if the history is to say which one suits it."""
+        return self.built_policy() if self.policy is not None or self.settings else None
+
+    @property
+    def steps(self) -> int:
+        return EFFORT if self.effort is None else self.effort
+
 
 def answer(
     history: History, question: Question, *, source: str, progress: Callable[[int], None] = lambda rounds: None
 ) -> Recommendation:
     """The answer to a question; the same whoever asks."""
-    effort = EFFORT if question.effort is None else question.effort
-    named = question.policy is not None or bool(question.settings)
     return decide(
         history if question.round is None else replace(history, following=question.round),
         budget=question.budget,
-        policy=question.built_policy() if named else None,
+        policy=question.named_policy,
         name=question.policy or RECOMMENDED,
         source=source,
         constraints=question.constraints,
         greedy=question.greedy,
-        effort=effort,
-        effort_hint=effort_hint(effort),
+        effort=question.steps,
+        effort_hint=effort_hint(question.steps),
         seed=question.seed,
         progress=progress,
         reward_range=question.reward_range,
         overall_range=question.overall_range,
     )
+
+
+def learned(history: History, question: Question, checkpoints: Checkpoints | None = None) -> Learned:
+    """What `answer` learns from a history before it chooses."""
+    return learn(
+        history,
+        budget=question.budget,
+        policy=question.named_policy,
+        name=question.policy or RECOMMENDED,
+        seed=question.seed,
+        reward_range=question.reward_range,
+        overall_range=question.overall_range,
+        checkpoints=checkpoints,
+    )
+
+
+def chosen(found: Learned, history: History, question: Question, known: Explanation | None = None) -> Chosen:
+    """What `answer` chooses, without its reasons. known: see `choose_from`."""
+    with_limits = question.constraints
+    return choose_from(found, history, with_limits, greedy=question.greedy, effort=question.steps, known=known)
 
 
 def search_effort(effort: int | None, *, constrained: bool) -> int:

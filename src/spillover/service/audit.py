@@ -1,17 +1,20 @@
 """Audit: whether the log is whole, and whether each decision follows from what was known before it."""
 
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+from typing import Any
 
 from spillover.service.canonical import canonical_json, digest
-from spillover.service.deciding import decided
+from spillover.service.deciding import VERSION, decided, packed, whole_answer
 from spillover.service.entry import START, Entry
-from spillover.service.events import DecisionIssued
+from spillover.service.events import DecisionIssued, Event, ReasonsKept
+from spillover.service.learning import Learning
 from spillover.service.ledger import Ledger
 from spillover.service.log import EventLog
 from spillover.service.table import Coming
+
+PARTS = ("direct", "spilled_over", "exploration", "score")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +33,9 @@ class Audit:
 
 
 def audited(log: EventLog, stream: str, *, decisions: bool = True) -> Audit:
-    """Check the entries of a stream, and make its decisions again."""
-    ledger = Ledger(stream)
+    """Check the entries of a stream and, with `decisions`, make its decisions and their reasons again."""
+    ledger, again = Ledger(stream), Again()
     problems: list[str] = []
-    again = skipped = 0
     previous = START
     for entry in all_entries(log, stream):
         found = entry_problems(entry, ledger.head.seq + 1, previous)
@@ -41,18 +43,19 @@ def audited(log: EventLog, stream: str, *, decisions: bool = True) -> Audit:
         if found:
             break  # what follows a damaged entry cannot be trusted
         previous = entry.digest
-        event = entry.event
-        if decisions and isinstance(event, DecisionIssued):
-            if event.made_from["version"] != version("spillover"):
-                skipped += 1
-            else:
-                again += 1
-                problems += decision_problems(ledger, entry, event)
+        if decisions:
+            problems += [f"entry {entry.seq}: {text}" for text in again.compare(entry.event, ledger, entry)]
         ledger.apply(entry)
     head = log.head(stream)
-    if not problems and (head.seq, head.digest) != (ledger.head.seq, ledger.head.digest):
+    if not problems and head != ledger.head:
         problems.append(f"entry {head.seq}: must be the last one, but the entries end with {ledger.head.seq}")
-    return Audit(stream=stream, entries=ledger.head.seq, decisions=again, skipped=skipped, problems=tuple(problems))
+    return Audit(
+        stream=stream,
+        entries=ledger.head.seq,
+        decisions=again.made,
+        skipped=again.skipped,
+        problems=tuple(problems),
+    )
 
 
 def all_entries(log: EventLog, stream: str) -> Iterator[Entry]:
@@ -80,13 +83,48 @@ def entry_problems(entry: Entry, seq: int, previous: str) -> list[str]:
     return []
 
 
-def decision_problems(ledger: Ledger, entry: Entry, event: DecisionIssued) -> list[str]:
-    """Make a decision again, and compare."""
-    if event.made_from["seq"] != ledger.head.seq:
-        return [f"entry {entry.seq}: decision of {event.round} was made from entry {event.made_from['seq']}"]
-    found = decided(ledger, Coming(event.round, event.context, event.unavailable))
-    if canonical_json(found.event.to_dict()) != canonical_json(event.to_dict()):
-        return [f"entry {entry.seq}: decision of {event.round}: another one follows from what was known"]
-    if zlib.decompress(entry.attachment).decode() != found.answer:
-        return [f"entry {entry.seq}: decision of {event.round}: other reasons follow from what was known"]
+@dataclass
+class Again:
+    """Makes the decisions of a stream again."""
+
+    made: int = 0
+    skipped: int = 0
+    learning: Learning = field(default_factory=Learning)
+    answers: dict[str, str] = field(default_factory=dict)  # hashes of the whole answers, by round
+
+    @singledispatchmethod
+    def compare(self, event: Event, ledger: Ledger, entry: Entry) -> list[str]:
+        return []
+
+    @compare.register
+    def _(self, event: DecisionIssued, ledger: Ledger, entry: Entry) -> list[str]:
+        if event.made_from["version"] != VERSION:
+            self.skipped += 1
+            return []
+        self.made += 1
+        coming = Coming(event.round, event.context, event.unavailable)
+        if event.made_from["seq"] != ledger.head.seq:
+            return [f"decision of {event.round}: was made from entry {event.made_from['seq']}, not the one before it"]
+        found = decided(ledger, coming, self.learning).event
+        whole = whole_answer(ledger, coming)
+        self.answers[event.round] = digest(packed(whole))
+        if canonical_json(found.to_dict()) != canonical_json(event.to_dict()):
+            return [f"decision of {event.round}: another one follows from what was known"]
+        return answer_problems(whole, event)
+
+    @compare.register
+    def _(self, event: ReasonsKept, ledger: Ledger, entry: Entry) -> list[str]:
+        if event.version != VERSION or event.round not in self.answers:
+            return []
+        if digest(entry.attachment) != self.answers[event.round]:
+            return [f"reasons of {event.round}: others follow from what was known"]
+        return []
+
+
+def answer_problems(answer: dict[str, Any], event: DecisionIssued) -> list[str]:
+    """Whether a whole answer is that of a decision: the same arms with the same scores."""
+    scores = {arm["arm"]: [arm[name] for name in PARTS] for arm in answer["reasons"]["arms"]}
+    stored = {arm: [values[name] for name in PARTS] for arm, values in event.scores.items()}
+    if answer["choose"] != list(event.chosen) or scores != stored:
+        return [f"decision of {event.round}: its reasons belong to another decision"]
     return []

@@ -1,110 +1,142 @@
-"""A decision from what is known of a stream: the answer of `spillover next`, and what is stored of it."""
+"""A decision from what is known of a stream: the choice of `spillover next`, what is stored of it, and its reasons."""
 
 import json
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from spillover.constraints import Unavailable
+from spillover.history import History
+from spillover.reasons import Reasons, reasons
+from spillover.recommendation.choose import Chosen
+from spillover.recommendation.decide import changes_seen
 from spillover.recommendation.json_types import to_json_types
-from spillover.recommendation.question import answer
-from spillover.recommendation.result import Recommendation
+from spillover.recommendation.question import Question, answer, chosen, learned
 from spillover.service.canonical import canonical_json, digest
 from spillover.service.errors import naming
 from spillover.service.events import DecisionIssued
+from spillover.service.histories import history_of, with_calendar
+from spillover.service.learning import Learning, can_prepare, material_of
 from spillover.service.ledger import Ledger
-from spillover.service.table import Coming, history_of
+from spillover.service.one_thread import one_thread
+from spillover.service.settings import Settings
+from spillover.service.table import Coming, is_plain
 
 SOURCE = "-"  # the file that `next` reads in `export | next -`
+VERSION = version("spillover")
 
 
-class Decided(NamedTuple):
-    """A decision: the event, and the whole answer as JSON."""
+def question_of(settings: Settings, coming: Coming) -> Question:
+    """What is asked for a round."""
+    limits = (Unavailable(list(coming.unavailable)),) if coming.unavailable else ()
+    question = settings.question
+    return replace(question, constraints=(*question.constraints, *limits), round=coming.label)
+
+
+class Made(NamedTuple):
+    """A decision, and how to compute its whole answer."""
 
     event: DecisionIssued
-    answer: str
-
-    @property
-    def attachment(self) -> bytes:
-        return zlib.compress(self.answer.encode(), 6)
+    answer: Callable[[], dict[str, Any]]
 
 
-def recommend(ledger: Ledger, coming: Coming) -> Recommendation:
-    """What to choose in a round; exactly what `spillover next` answers to the stream's export."""
-    limits = (Unavailable(list(coming.unavailable)),) if coming.unavailable else ()
-    question = ledger.settings.question
-    asked = replace(question, constraints=(*question.constraints, *limits), round=coming.label)
-    with naming(), threadpool_limits(1):
-        return answer(history_of(ledger, coming), asked, source=SOURCE)
+def whole_answer(ledger: Ledger, coming: Coming) -> dict[str, Any]:
+    """What `spillover next --json` answers to the stream's export: the choice with all reasons."""
+    with naming(), one_thread():
+        return answer_from(history_of(ledger, coming), question_of(ledger.settings, coming))
 
 
-def decided(ledger: Ledger, coming: Coming) -> Decided:
-    """Decide, and keep what the decision was made from."""
+def answer_from(history: History, asked: Question) -> dict[str, Any]:
+    with naming(), one_thread():
+        found = answer(history, asked, source=SOURCE)
+    plain: dict[str, Any] = to_json_types(found.to_dict())
+    return plain
+
+
+def decided(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
+    """Decide as `whole_answer` does, but without what only people need."""
+    asked, plain = question_of(ledger.settings, coming), is_plain(ledger.settings)
+    with naming(), one_thread():
+        if can_prepare(ledger):
+            current = learning.prepared if learning.is_current(ledger) else None
+            ready = current or learning.prepare(material_of(ledger))
+            history, found = ready.history, chosen(ready.learned, ready.history, asked, ready.explanation)
+        else:
+            history, plain = history_of(ledger, coming), False
+            found = chosen(learned(history, asked), history, asked)
+        event = issued(ledger, coming, found, history)
+    return Made(event, lambda: answer_from(with_calendar(history) if plain else history, asked))
+
+
+def issued(ledger: Ledger, coming: Coming, found: Chosen, history: History) -> DecisionIssued:
+    """What is stored of a decision."""
     assert coming.label is not None
-    found = recommend(ledger, coming)
-    whole = to_json_types(found.to_dict())
-    text = canonical_json(whole)
-    chosen = found.chosen
-    rest = [arm.score for arm in found.reasons.arms if not arm.chosen]
-    gap = min(arm.score for arm in chosen) - max(rest) if chosen and rest else math.nan
-    event = DecisionIssued(
+    parts = reasons(found.decision, arms=history.arms, budget=found.budget, paths=0, swaps=0)
+    ranked = [arm for arm in parts.ranked() if arm.chosen]
+    rest = [arm.score for arm in parts.arms if not arm.chosen]
+    gap = min(arm.score for arm in ranked) - max(rest) if ranked and rest else math.nan
+    return DecisionIssued(
         round=coming.label,
-        chosen=tuple(found.choose),
+        chosen=tuple(arm.arm for arm in ranked),
         unavailable=coming.unavailable,
         context=dict(coming.context),
         made_from={
             "seq": ledger.head.seq,
-            "rounds": len(found.history.rounds),
-            "outcomes": int(found.history.arrived.sum()),
+            "rounds": len(history.rounds),
+            "outcomes": int(history.arrived.sum()),
             "seed": ledger.settings.seed,
             "settings": ledger.settings.digest,
-            "version": version("spillover"),
+            "version": VERSION,
         },
-        scores={
-            arm.arm: {
-                "direct": finite(arm.direct),
-                "spilled_over": finite(arm.spilled_over),
-                "exploration": finite(arm.exploration),
-                "score": finite(arm.score),
-                "total": finite(arm.total),
-                "interval": None if arm.total_interval is None else [finite(end) for end in arm.total_interval],
-            }
-            for arm in found.reasons.arms
-        },
+        policy=found.policy,
+        scores=scores_of(parts),
         gap=finite(gap),
-        predicted=finite(sum(arm.total for arm in chosen) + baseline_of(found)),
-        changes=found.changes,
-        graph=digest(np.ascontiguousarray(np.nan_to_num(found.reasons.adjacency, nan=-1.0)).tobytes()),
-        answer=digest(text),
+        predicted=finite(sum(arm.total for arm in ranked) + baseline_of(parts)),
+        changes=changes_seen(found.learner),
+        graph=digest(np.ascontiguousarray(np.nan_to_num(parts.adjacency, nan=-1.0)).tobytes()),
     )
-    return Decided(event, text)
 
 
-def baseline_of(found: Recommendation) -> float:
+def scores_of(parts: Reasons) -> dict[str, Any]:
+    """Every arm's score taken apart."""
+    return {
+        arm.arm: {
+            "direct": finite(arm.direct),
+            "spilled_over": finite(arm.spilled_over),
+            "exploration": finite(arm.exploration),
+            "score": finite(arm.score),
+            "total": finite(arm.total),
+            "interval": None if arm.total_interval is None else [finite(end) for end in arm.total_interval],
+        }
+        for arm in parts.arms
+    }
+
+
+def baseline_of(parts: Reasons) -> float:
     """What is expected in all if nothing is chosen, where that is estimated."""
-    return sum(arm.baseline for arm in found.reasons.arms if math.isfinite(arm.baseline))
+    return sum(arm.baseline for arm in parts.arms if math.isfinite(arm.baseline))
 
 
 def finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def read_answer(attachment: bytes) -> dict[str, Any]:
-    """The whole answer as it was given."""
+def packed(whole: Mapping[str, Any]) -> bytes:
+    """An answer as it is kept."""
+    return zlib.compress(canonical_json(whole).encode(), 6)
+
+
+def unpacked(attachment: bytes) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(zlib.decompress(attachment))
     return found
 
 
 def same_request(event: DecisionIssued, coming: Coming) -> bool:
     """Whether a decision answers this request."""
-    return set(event.unavailable) == set(coming.unavailable) and same_context(event.context, coming.context)
-
-
-def same_context(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return canonical_json(dict(one)) == canonical_json(dict(other))
+    same_context = canonical_json(dict(event.context)) == canonical_json(dict(coming.context))
+    return set(event.unavailable) == set(coming.unavailable) and same_context

@@ -11,6 +11,7 @@ class Event:
     """What all events have: a kind, and plain values to store."""
 
     kind: ClassVar[str]
+    changes_decisions: ClassVar[bool] = True  # whether the next decision may depend on it
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they are stored."""
@@ -48,23 +49,31 @@ class SettingsChanged(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionIssued(Event):
-    """What was recommended for a round, what it was made from, and why in short.
-
-    The whole answer is attached to the event, compressed; `answer` is its hash.
-    """
+    """What was recommended for a round, what it was made from, and why in short."""
 
     kind: ClassVar[str] = "decision-issued"
+    changes_decisions: ClassVar[bool] = False
     round: str
     chosen: tuple[str, ...]  # the best first
     unavailable: tuple[str, ...] = ()
     context: dict[str, Any]
     made_from: dict[str, Any]  # seq, rounds, outcomes, seed, settings (their hash), version
+    policy: str
     scores: dict[str, Any]  # of each arm: direct, spilled_over, exploration, score; total with its 95% interval
     gap: float | None  # from the worst chosen arm to the best other one, by score
     predicted: float | None  # expected sum of all outcomes if these arms are executed
     changes: int | None  # changes of the world noticed so far; None: the policy does not look for any
     graph: str  # hash of the estimated graph
-    answer: str  # hash of the whole answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReasonsKept(Event):
+    """The whole answer to a round, with all reasons, is attached to this entry, compressed."""
+
+    kind: ClassVar[str] = "reasons-kept"
+    changes_decisions: ClassVar[bool] = False
+    round: str
+    version: str  # of the package that computed it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +123,10 @@ class OutcomeExpired(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class RoundsImported(Event):
-    """Rounds from a file: each is {round, chosen, context, z, y}, with z and y by arm ("" for one outcome for all)."""
+    """Rounds from a file: each is {round, chosen, context, z, y}; z and y have a value for each arm, in order, or None.
+
+    Where there is one outcome for all arms, y has one value.
+    """
 
     kind: ClassVar[str] = "rounds-imported"
     source: str
@@ -127,6 +139,7 @@ KINDS: dict[str, type[Event]] = {
         StreamCreated,
         SettingsChanged,
         DecisionIssued,
+        ReasonsKept,
         DecisionExecuted,
         OutcomesReported,
         OutcomeCorrected,

@@ -35,8 +35,7 @@ class Export:
 def exported(ledger: Ledger, form: str = "csv", coming: Coming | None = None) -> Export:
     """The rounds of a stream as a file. coming: the round to decide, for the options and, with context, the table."""
     require(form in FORMATS, "format", form, f"one of {', '.join(FORMATS)}")
-    columns = table_of(ledger, coming)
-    content = {"csv": as_csv, "parquet": as_parquet, "jsonl": as_lines}[form](columns)
+    content = {"csv": as_csv, "parquet": as_parquet, "jsonl": as_lines}[form](table_of(ledger, coming))
     return Export(
         content=content,
         media_type=FORMATS[form],
@@ -74,26 +73,23 @@ def quoted_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"' if set(name) & set(',;="*') else name
 
 
-def as_csv(columns: dict[str, list[Any]]) -> bytes:
+def as_csv(table: Any) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    writer.writerow(table.column_names)
+    writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
     return text.getvalue().encode()
 
 
-def as_lines(columns: dict[str, list[Any]]) -> bytes:
-    rows = zip(*columns.values(), strict=True)
-    lines = (json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) for row in rows)
-    return "".join(f"{line}\n" for line in lines).encode()
+def as_lines(table: Any) -> bytes:
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in table.to_pylist()).encode()
 
 
-def as_parquet(columns: dict[str, list[Any]]) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
+def as_parquet(table: Any) -> bytes:
+    import pyarrow.parquet
 
     sink = io.BytesIO()
-    parquet.write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), sink)
+    pyarrow.parquet.write_table(table, sink)
     return sink.getvalue()
 
 

@@ -47,25 +47,22 @@ def import_events(history: History, context: tuple[str, ...], source: str) -> It
 def rounds_of(history: History, row: int, context: tuple[str, ...]) -> dict[str, Any]:
     """A round of a history: what was chosen, and what came out in the sign of the file."""
     sign = -1.0 if history.minimise else 1.0
-    arrived = bool(history.arrived[row])
-    z: dict[str, float] = {}
-    y: dict[str, float] = {}
+    arrived, played = bool(history.arrived[row]), history.x[row]
+    z = y = None
     if history.z is not None and arrived:
-        z = by_arm(history, sign * history.z[row], history.x[row])
-    if history.observes == "payoff":
-        y = {"": float(sign * history.y[row, 0])} if arrived else {}
-    elif history.has_overall and arrived:
-        y = by_arm(history, sign * history.y[row], np.ones(len(history.arms), np.bool_))
+        z = known_values(sign * np.where(played, history.z[row], np.nan))
+    if history.has_overall and arrived:
+        y = known_values(sign * (history.y[row, :1] if history.observes == "payoff" else history.y[row]))
     places = {name: k for k, name in enumerate(history.context_names)}
     return {
         "round": history.rounds[row],
-        "chosen": [arm for arm, played in zip(history.arms, history.x[row], strict=True) if played],
+        "chosen": [history.arms[k] for k in np.flatnonzero(played)],
         "context": {name: float(history.context[row, places[name]]) for name in context if name in places},
         "z": z,
         "y": y,
     }
 
 
-def by_arm(history: History, values: Any, there: Any) -> dict[str, float]:
-    known = np.isfinite(values) & there
-    return {history.arms[k]: float(values[k]) + 0.0 for k in np.flatnonzero(known)}
+def known_values(values: Any) -> list[float | None]:
+    """Numbers, and None for those that are not known."""
+    return [None if value != value else value for value in (values + 0.0).tolist()]  # + 0.0: no negative zeros

@@ -15,6 +15,7 @@ from spillover.service.events import (
     OutcomeCorrected,
     OutcomeExpired,
     OutcomesReported,
+    ReasonsKept,
     RoundsImported,
     SettingsChanged,
     StreamCreated,
@@ -28,8 +29,8 @@ FIRST_ROWS = 8
 class Ledger:
     """What is known of the rounds of a stream after its entries up to `head`.
 
-    Rounds have rows in the order in which they were first heard of; arms have columns in natural order. With one outcome
-    for all arms, y is in the first column.
+    Rounds have rows in the order in which they were first heard of; arms have columns in natural order. With one
+    outcome for all arms, y is in the first column.
     """
 
     def __init__(self, stream: str) -> None:
@@ -40,6 +41,7 @@ class Ledger:
         self.keys: list[RoundKey] = []
         self.issued: dict[str, DecisionIssued] = {}
         self.issued_at: dict[str, int] = {}  # the number of the entry that issued it
+        self.reasons_at: dict[str, int] = {}  # the number of the entry that keeps the whole answer
         self.executed: dict[str, str] = {}  # how: as-issued, overridden, cancelled or imported
         self.context: dict[str, dict[str, Any]] = {}
         self.expired: set[str] = set()
@@ -48,6 +50,8 @@ class Ledger:
         self.x = np.zeros((0, 0), np.bool_)
         self.z = self.y = np.zeros((0, 0))  # NaN: not known
         self.revision = np.zeros((0, 0), np.int32)  # 0: not reported
+        self.version = 0  # the number of the last entry that can change a decision
+        self.changed: Any = None  # the earliest round that has changed since `take_changed`, as it is sorted
 
     @property
     def exists(self) -> bool:
@@ -80,8 +84,21 @@ class Ledger:
         """Take in the next entry."""
         if entry.seq != self.head.seq + 1:
             raise ValueError(f"entry {entry.seq} of {entry.stream!r}: must be {self.head.seq + 1}, the next one")
-        self.take(entry.event, entry.seq)
+        event = entry.event
+        self.take(event, entry.seq)
         self.head = head_after(entry)
+        if event.changes_decisions:
+            self.version = entry.seq
+
+    def touch(self, row: int) -> None:
+        """A round has changed."""
+        value = self.keys[row].value
+        self.changed = value if self.changed is None else min(self.changed, value)
+
+    def take_changed(self) -> Any:
+        """The earliest round that has changed since the last call; None if none has."""
+        changed, self.changed = self.changed, None
+        return changed
 
     @singledispatchmethod
     def take(self, event: Event, seq: int) -> None:
@@ -104,6 +121,10 @@ class Ledger:
         self.context[event.round] = event.context
 
     @take.register
+    def _(self, event: ReasonsKept, seq: int) -> None:
+        self.reasons_at[event.round] = seq
+
+    @take.register
     def _(self, event: DecisionExecuted, seq: int) -> None:
         self.play(event.round, event.how, event.chosen, event.context)
 
@@ -113,10 +134,10 @@ class Ledger:
             self.play(known["round"], "imported", known["chosen"], known["context"])
             row = self.rows[known["round"]]
             for values, table in ((known["z"], self.z), (known["y"], self.y)):
-                for arm, value in values.items():
-                    column = self.column(arm or None)
-                    table[row, column] = np.nan if value is None else value
-                    self.revision[row, column] = 1
+                if values is not None:
+                    given = np.array(values, float)  # None as NaN
+                    table[row, : len(given)] = given
+                    self.revision[row, : len(given)] = np.maximum(self.revision[row, : len(given)], np.isfinite(given))
 
     @take.register
     def _(self, event: OutcomesReported, seq: int) -> None:
@@ -130,6 +151,7 @@ class Ledger:
     @take.register
     def _(self, event: OutcomeExpired, seq: int) -> None:
         self.expired.add(event.round)
+        self.touch(self.rows[event.round])
 
     def play(self, label: str, how: str, chosen: Iterable[str], context: dict[str, Any]) -> None:
         """A round took place, or was cancelled."""
@@ -138,6 +160,7 @@ class Ledger:
         if how != "cancelled":
             self.x[row, [self.columns[arm] for arm in chosen]] = True
             insort(self.values, self.keys[row].value)
+            self.touch(row)
 
     def learn(
         self,
@@ -155,6 +178,7 @@ class Ledger:
         for name, table in (("z", self.z), ("y", self.y)):
             if learned and name in values and (withdraw or values[name] is not None):
                 table[row, column] = np.nan if values[name] is None else values[name]
+                self.touch(row)
         if label not in self.delays and self.missing(label) == 0:
             self.delays[label] = self.age(label)
 

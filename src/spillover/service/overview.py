@@ -15,7 +15,8 @@ def overview_of(ledger: Ledger) -> dict[str, Any]:
     counts: rounds, executed, pending, cancelled, expired; late: rounds that wait longer than 9 of 10 did.
     delays: how many rounds passed until a round was complete: known, median, most (of 9 in 10), longest.
     pending: rounds with outcomes to come: round, age, missing, late.
-    rounds: the latest 500 in order: round, status, chosen, proposed, payoff (None: not complete), predicted, seq, changes.
+    rounds: the latest 500 in order: round, status, how, chosen, proposed, payoff (None: not complete), predicted,
+        changes (noticed so far), seq (of the decision).
     bands: for each arm, the estimated total effect and its 95% interval at each of these decisions.
     """
     delays = delays_of(ledger)
@@ -113,11 +114,11 @@ def payoff_of(ledger: Ledger, label: str) -> float | None:
     return float(values.sum()) if len(values) and np.isfinite(values).all() else None
 
 
-def state_of(ledger: Ledger) -> dict[str, Any]:
-    """All rounds with what is known of them; z and y by arm, with the number of the last revision."""
+def state_of(ledger: Ledger, labels: list[str] | None = None) -> dict[str, Any]:
+    """All rounds (or some) with what is known of them; z and y by arm, with the number of the last revision."""
     arms = ledger.settings.arms
     found = []
-    for label in known_rounds(ledger):
+    for label in known_rounds(ledger) if labels is None else labels:
         row = ledger.rows[label]
         outcomes = {
             arm: {
@@ -129,7 +130,7 @@ def state_of(ledger: Ledger) -> dict[str, Any]:
             if ledger.revision[row, k]
         }
         if ledger.settings.observes == "payoff":
-            outcomes = {"": value for value in outcomes.values()}
+            outcomes = dict.fromkeys([""], *outcomes.values()) if outcomes else {}
         found.append(round_line(ledger, label) | {"context": ledger.context.get(label, {}), "outcomes": outcomes})
     return {
         "stream": ledger.head.stream,

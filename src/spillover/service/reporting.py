@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spillover.service.entry import Entry
 from spillover.service.errors import Invalid, require
+from spillover.service.events import OutcomesReported
 from spillover.service.ledger import Ledger
 from spillover.service.round_key import round_key
 from spillover.service.settings import is_number, is_whole
@@ -34,6 +36,15 @@ class Status:
 
     def to_dict(self) -> dict[str, Any]:
         return {"status": self.status, "reason": self.reason, "field": self.field}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What became of the outcomes of a report; entry: None if there was nothing new to record."""
+
+    entry: Entry | None
+    statuses: tuple[Status, ...]
+    again: bool  # whether an earlier call with the same key recorded it
 
 
 def checked_items(items: Sequence[Outcome]) -> None:
@@ -82,30 +93,66 @@ def check_values(ledger: Ledger, label: str, arm: str | None, values: Mapping[st
         require(bool(played), "z", values["z"], f"left out, as {arm!r} was not executed in round {label}")
 
 
-def take_item(ledger: Ledger, item: Outcome) -> tuple[Status, dict[str, Any] | None]:
-    """The status of an outcome, and what is to be recorded of it."""
+def take_items(ledger: Ledger, items: Sequence[Outcome]) -> tuple[tuple[Status, ...], OutcomesReported | None]:
+    """The status of each outcome of a report, and the event if there is anything to record."""
+    statuses, recorded, refused = [], [], []
+    seen: dict[tuple[str, str | None, str], float] = {}
+    for place, item in enumerate(items):
+        status, outcome = take_item(ledger, item, seen)
+        statuses.append(status)
+        if outcome is None:
+            refused.append({"item": place, **status.to_dict()})
+        else:
+            recorded.append(outcome | {"item": place})
+    event = OutcomesReported(outcomes=tuple(recorded), refused=tuple(refused)) if recorded else None
+    return tuple(statuses), event
+
+
+def take_item(
+    ledger: Ledger, item: Outcome, seen: dict[tuple[str, str | None, str], float]
+) -> tuple[Status, dict[str, Any] | None]:
+    """The status of an outcome, and what is to be recorded of it. seen: by the items before it in the same report."""
     try:
         label, arm = check_item(ledger, item)
     except Invalid as error:
         return Status(status=REFUSED, reason=str(error), field=error.field), None
-    fresh = {}
-    for name, table in (("z", ledger.z), ("y", ledger.y)):
-        value, known = vars(item)[name], table[ledger.rows[label], ledger.column(arm)]
+    row, column, fresh = ledger.rows[label], ledger.column(arm), {}
+    for name, value, table in (("z", item.z, ledger.z), ("y", item.y, ledger.y)):
         if value is None:
             continue
+        known = seen.get((label, arm, name), table[row, column])
         if known != known:
             fresh[name] = float(value)
         elif known != value:
-            next_one = ledger.revision[ledger.rows[label], ledger.column(arm)] + 1
-            reason = (
-                f"{name} = {value!r}: must be {known:g}, which was reported before; correct it with revision {next_one}"
-            )
+            again = f"which was reported before; correct it with revision {ledger.revision[row, column] + 1}"
+            reason = f"{name} = {value!r}: must be {known!r}, {again}"
             return Status(status=REFUSED, reason=reason, field=name), None
     if not fresh:
         return Status(status=DUPLICATE), None
+    seen.update({(label, arm, name): value for name, value in fresh.items()})
     learned = not ledger.is_late(label)
     recorded = {"round": label, "arm": arm, "z": fresh.get("z"), "y": fresh.get("y"), "learned": learned}
     return Status(status=RECORDED if learned else LATE), recorded
+
+
+def statuses_of(entry: Entry, count: int) -> tuple[Status, ...]:
+    """The statuses of a report that was recorded before."""
+    event = entry.event
+    assert isinstance(event, OutcomesReported)
+    found: dict[int, Status] = {}
+    for outcome in event.outcomes:
+        found[outcome["item"]] = Status(status=RECORDED if outcome["learned"] else LATE)
+    for item in event.refused:
+        found[item["item"]] = Status(status=item["status"], reason=item["reason"], field=item["field"])
+    return tuple(found[place] for place in range(count))
+
+
+def as_request(items: Sequence[Outcome]) -> dict[str, Any]:
+    """The request in plain values, for its hash; refuses what is no number."""
+    for item in items:
+        for name, value in (("z", item.z), ("y", item.y)):
+            require(value is None or is_number(value), name, value, "a number")
+    return {"report": [[item.round, item.arm, item.z, item.y] for item in items]}
 
 
 def check_correction(

@@ -7,7 +7,10 @@ from spillover.history.calendar import round_labels
 from spillover.history.periods import DATE, AskOrder, parse_rounds
 from spillover.service.errors import Invalid, require
 
-ACCEPTED = "a whole number, a date (2026-03-31), a time (2026-03-31 10:00:00), a month (2026-03), quarter (2026Q1) or week (2026-W05)"
+ACCEPTED = (
+    "a whole number, a date (2026-03-31), a time (2026-03-31 10:00:00), a month (2026-03), a quarter (2026Q1) "
+    "or a week (2026-W05)"
+)
 LONGEST = 40
 
 

@@ -56,7 +56,9 @@ class Settings:
             require(name in known, name, content[name], f"left out: settings are {', '.join(known)}")
         for name in ("arms", "budget"):
             require(name in content, name, None, "given")
-        given = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
+        }
         return cls(**given)
 
     def to_dict(self) -> dict[str, Any]:

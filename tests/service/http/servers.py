@@ -32,7 +32,7 @@ def running(where: Path | Service, settings: ServerSettings | None = None, **opt
         thread.join(PATIENCE)
         socket.close()
         if not isinstance(where, Service):
-            service.log.close()
+            service.close()
         assert not thread.is_alive(), "the server did not stop"
 
 

@@ -1,0 +1,140 @@
+"""Streams in memory and their log: who writes to a stream holds its lock, and sees it as of its last entry."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any
+
+from spillover.service.canonical import digest_of
+from spillover.service.entry import Draft, Entry
+from spillover.service.errors import Conflict, NotFound, require
+from spillover.service.events import Event
+from spillover.service.learning import Learning
+from spillover.service.ledger import Ledger, folded
+from spillover.service.log import AT_ONCE, EventLog, Moved
+from spillover.service.settings import is_name
+from spillover.service.watcher import Watcher
+
+OPEN = 10_000  # streams that are kept in memory
+LONGEST_KEY = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """An entry that was recorded, and whether this call recorded it or an earlier one with the same key."""
+
+    entry: Entry
+    again: bool
+
+    @property
+    def event(self) -> Event:
+        return self.entry.event
+
+
+@dataclass
+class Sheet:
+    """A stream in memory. Its locks are taken in this order: that of the learning, then that of the log."""
+
+    ledger: Ledger
+    learning: Learning = field(default_factory=Learning)
+    learning_lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+class Desk:
+    """The streams that are open, the ones used last at the end. What is not in memory is folded from the log again."""
+
+    def __init__(self, log: EventLog, clock: Callable[[], str] = utc_now, keep: int = OPEN) -> None:
+        self.log, self.clock, self.keep = log, clock, keep
+        self.watcher = Watcher()
+        self.sheets: OrderedDict[str, Sheet] = OrderedDict()
+        self.lock = threading.Lock()
+
+    def sheet(self, stream: str) -> Sheet:
+        """The stream as it is in memory, which may be older than its log."""
+        with self.lock:
+            found = self.sheets.get(stream)
+            if found is None:
+                found = self.sheets[stream] = Sheet(Ledger(stream))
+                while len(self.sheets) > self.keep:
+                    self.sheets.popitem(last=False)
+            self.sheets.move_to_end(stream)
+            return found
+
+    @contextmanager
+    def writing(self, stream: str, *, missing_ok: bool = False) -> Iterator[Ledger]:
+        """The ledger of a stream as of its last entry, while nobody else can append to it."""
+        with self.log.exclusive(stream):
+            sheet = self.sheet(stream)
+            try:
+                self.catch_up(sheet.ledger)
+            except BaseException:  # what is half taken in is of no use
+                self.forget(stream)
+                raise
+            try:
+                if not sheet.ledger.exists and not missing_ok:
+                    raise NotFound(f"stream = {stream!r}: must be the name of a stream")
+                yield sheet.ledger
+            finally:
+                if not sheet.ledger.exists:
+                    self.forget(stream)
+
+    def catch_up(self, ledger: Ledger) -> None:
+        """Take in what is new."""
+        before, start = ledger.head.seq, perf_counter()
+        stream = ledger.head.stream
+        folded(stream, lambda after: self.log.read(stream, after), ledger)
+        if ledger.head.seq > before:
+            self.watcher.folded(ledger.head.seq - before, perf_counter() - start)
+
+    def forget(self, stream: str | None = None) -> None:
+        """Let go of a stream, or of all of them."""
+        with self.lock:
+            if stream is None:
+                self.sheets.clear()
+            else:
+                self.sheets.pop(stream, None)
+
+    def ledger_at(self, stream: str, at: int | None) -> Ledger:
+        """A ledger of its own, as of an entry (by default the last one)."""
+        ledger = folded(stream, lambda after: self.log.read(stream, after, AT_ONCE, at))
+        if not ledger.exists:
+            raise NotFound(f"stream = {stream!r}: must be the name of a stream")
+        return ledger
+
+    def earlier(self, stream: str, key: str | None, request: Mapping[str, Any]) -> Entry | None:
+        """The entry that an earlier call with this key recorded; a Conflict if that was another request."""
+        if key is None:
+            return None
+        require(is_name(key) and len(key) <= LONGEST_KEY, "key", key, f"1 to {LONGEST_KEY} printable characters")
+        found = self.log.with_key(stream, key)
+        if found is not None and found.request != digest_of(request):
+            raise Conflict(f"key = {key!r}: must be a new one: it was used for another request")
+        return found
+
+    def record(
+        self, ledger: Ledger, event: Event, key: str, request: Mapping[str, Any], author: str, attachment: bytes = b""
+    ) -> Receipt:
+        """Append an event, and take it in."""
+        draft = Draft(
+            event=event,
+            key=key,
+            request=digest_of(request),
+            time=self.clock(),
+            author=author,
+            attachment=attachment,
+        )
+        try:
+            (entry,) = self.log.append(ledger.head, [draft])
+        except Moved:
+            raise Conflict(f"stream = {ledger.head.stream!r}: was changed by another server: ask again") from None
+        ledger.apply(entry)
+        self.watcher.recorded(entry)
+        return Receipt(entry=entry, again=False)

@@ -1,0 +1,87 @@
+"""What a decision is made from: the learner that has learned a stream, kept so that the next decision need not wait."""
+
+import time
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+from spillover.history import History
+from spillover.history.checkpoints import Checkpoints
+from spillover.recommendation.choose import Learned
+from spillover.recommendation.question import Question, learned
+from spillover.service.histories import history_of, plain_history
+from spillover.service.ledger import Ledger
+from spillover.service.one_thread import one_thread
+from spillover.service.table import is_plain, learned_rounds
+from spillover.types import Explanation
+
+NOTICEABLE = 0.01  # seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """What is to be learned: a copy, so that the stream may go on meanwhile."""
+
+    version: int  # of the ledger
+    history: History
+    question: Question
+    first_changed: int  # the first round that has changed since the copy before
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """What was learned, ready to choose from."""
+
+    version: int
+    history: History
+    learned: Learned
+    explanation: Explanation  # of the next decision, without limits
+
+
+@dataclass
+class Learning:
+    """What one stream has learned. It only saves time: without it, everything is learned again."""
+
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    prepared: Prepared | None = None
+    seconds: float = 0.0  # that the last preparation took
+
+    @property
+    def worth_preparing(self) -> bool:
+        """Whether the next decision would wait noticeably."""
+        return self.seconds > NOTICEABLE
+
+    def is_current(self, ledger: Ledger) -> bool:
+        return self.prepared is not None and self.prepared.version == ledger.version
+
+    def prepare(self, material: Material) -> Prepared:
+        """Learn what is new."""
+        started = time.perf_counter()
+        self.prepared = None
+        self.checkpoints.forget(material.first_changed)
+        with one_thread():
+            found = learned(material.history, material.question, self.checkpoints)
+            explanation = found.learner.explain()
+        self.prepared = Prepared(
+            version=material.version, history=material.history, learned=found, explanation=explanation
+        )
+        self.seconds = time.perf_counter() - started
+        return self.prepared
+
+
+def can_prepare(ledger: Ledger) -> bool:
+    """Whether a stream can be learned before the round to decide is known: not if that has context."""
+    return not ledger.settings.context and bool(ledger.values)
+
+
+def material_of(ledger: Ledger) -> Material:
+    """What there is to learn of a stream."""
+    labels = learned_rounds(ledger)
+    changed = ledger.take_changed()
+    values = [ledger.keys[ledger.rows[label]].value for label in labels]
+    plain = is_plain(ledger.settings) and bool(labels)
+    return Material(
+        version=ledger.version,
+        history=plain_history(ledger, labels) if plain else history_of(ledger),
+        question=ledger.settings.question,
+        first_changed=len(labels) if changed is None else bisect_left(values, changed),
+    )

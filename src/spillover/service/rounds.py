@@ -1,0 +1,63 @@
+"""Rounds as they are asked for and executed, checked against what is known of the stream."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spillover.service.errors import Conflict, require
+from spillover.service.events import DecisionExecuted
+from spillover.service.ledger import Ledger
+from spillover.service.round_key import require_family, round_key
+from spillover.service.settings import is_name, is_number
+from spillover.service.table import Coming
+
+
+def coming_round(ledger: Ledger, label: str, unavailable: Sequence[str], context: Mapping[str, Any]) -> Coming:
+    """What is known of a round to decide."""
+    if ledger.keys:
+        require_family(round_key(label), ledger.keys[0])
+    check_arms(ledger, "unavailable", unavailable)
+    check_context(ledger, context)
+    return Coming(label, dict(context), tuple(sorted(set(unavailable), key=ledger.columns.__getitem__)))
+
+
+def check_arms(ledger: Ledger, field: str, arms: Sequence[str]) -> None:
+    for arm in arms:
+        require(arm in ledger.columns, field, arm, "one of the arms of the stream")
+
+
+def check_context(ledger: Ledger, context: Mapping[str, Any]) -> None:
+    """Every value that is to be given, and no other."""
+    wanted = ledger.settings.given_context
+    for name in context:
+        require(name in wanted, "context", name, f"one of {', '.join(wanted)}" if wanted else "left out")
+    for name in wanted:
+        require(name in context, f"context.{name}", None, "given for every round")
+        value = context[name]
+        require(is_number(value) or is_name(value), f"context.{name}", value, "a number or a text")
+
+
+def execution(
+    ledger: Ledger, label: str, chosen: Sequence[str] | None, cancelled: bool, context: Mapping[str, Any] | None
+) -> DecisionExecuted:
+    """What was done in a round."""
+    if ledger.keys:
+        require_family(round_key(label), ledger.keys[0])
+    if label in ledger.executed:
+        raise Conflict(f"round = {label!r}: must not be executed yet; it is recorded as {ledger.executed[label]}")
+    issued = ledger.issued.get(label)
+    require(not (cancelled and chosen is not None), "cancelled", cancelled, "false where arms are given")
+    known = dict(context) if context is not None else dict(issued.context) if issued is not None else {}
+    if cancelled:
+        require(issued is not None, "round", label, "decided before it is cancelled")
+        return DecisionExecuted(round=label, how="cancelled", chosen=(), context=known)
+    require(issued is not None or chosen is not None, "round", label, "decided first, or given with the chosen arms")
+    check_arms(ledger, "chosen", chosen or ())
+    check_context(ledger, known)
+    proposed = None if issued is None else set(issued.chosen)
+    played = proposed if chosen is None else set(chosen)
+    return DecisionExecuted(
+        round=label,
+        how="as-issued" if played == proposed else "overridden",
+        chosen=tuple(arm for arm in ledger.settings.arms if arm in (played or ())),
+        context=known,
+    )
