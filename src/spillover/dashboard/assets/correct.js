@@ -28,7 +28,7 @@ export function corrections(context) {
     replace(byId("correct-history"));
     dialog.showModal();
     try {
-      const line = (await context.state()).rounds.find((one) => one.round === round);
+      const line = await context.roundNow(round);
       now = { round, arm, known: line.outcomes[arm ?? ""], chosen: arm === null || line.chosen.includes(arm) };
       fill(context.overview().settings, now);
       await history(context, now);

@@ -14,7 +14,7 @@ export function renderDecision(box, answer, { state, level = "h3" }) {
   const focused = box.querySelector(".statement") === document.activeElement && document.activeElement !== null;
   const open = new Set([...box.querySelectorAll("details[open]")].map((details) => details.dataset.name));
   replace(box,
-    h("p", { class: "eyebrow" }, answer.round === null ? "The first round" : ["Round ", named(answer.round)], h("span", { class: "state" }, state)),
+    h("p", { class: "eyebrow" }, answer.round !== null ? ["Round ", named(answer.round)] : answer.rounds ? "The next round" : "The first round", h("span", { class: "state" }, state)),
     h(level, { class: "statement", tabindex: "-1" }, "Choose ", namedList(answer.choose)),
     notYet(answer), facts(answer), legend(), scores(answer.reasons.arms), paths(answer.reasons), checks(answer));
   for (const details of box.querySelectorAll("details")) details.open = open.has(details.dataset.name);

@@ -90,7 +90,7 @@ function wireReport(context, settings, round, { report, form, fields }) {
   const fill = async () => {
     if (!report.open) return;
     try {
-      const line = (await context.state()).rounds.find((one) => one.round === round);
+      const line = await context.roundNow(round);
       rows ??= outcomeFields(fields, settings, line, context.correct);
       rows.update(line);
     } catch (error) {

@@ -11,7 +11,7 @@ import { logOf } from "./log.js";
 import { renderPending } from "./pending.js";
 import { renderSettings, settingsForm } from "./settings.js";
 import { redrawTrends, renderTrends } from "./trends.js";
-import { count } from "./words.js";
+import { count, following } from "./words.js";
 
 const stream = byId("stream-name").dataset.stream;
 const NEXT = ""; // stands for the coming round in the switch
@@ -20,7 +20,7 @@ let shown = null; // the round that is looked at; null: not chosen by the person
 let refreshing = null;
 let again = false;
 
-const context = { stream, overview: () => overview, refresh, state: () => get(path("streams", stream, "state")), correct: (...what) => correct(...what) };
+const context = { stream, overview: () => overview, refresh, roundNow: async (round) => (await get(path("streams", stream, "state"), { round })).rounds[0], correct: (...what) => correct(...what) };
 const correct = corrections(context);
 const log = logOf(context);
 const act = actions(stream, async (round) => {
@@ -91,7 +91,7 @@ async function showDecision(outlook) {
   replace(label, now === NEXT ? "What to choose next" : "A decision waits to be carried out");
   if (answer.failed) replace(box, h("p", { class: "notice" }, "What would be chosen cannot be shown before the round is decided. ", answer.failed));
   else renderDecision(box, answer, { state: now === NEXT ? "a preview: nothing is recorded" : "decided: waits for what was done" });
-  act.suggest(outlook.round ?? "");
+  act.suggest(outlook.round ?? following(overview.rounds.map((line) => line.round)));
   act.turnTo(now === NEXT ? null : now, answer.choose ?? []);
   health(outlook.failed ? [] : warningsOf(outlook));
 }

@@ -50,10 +50,11 @@ function wireImport() {
     if (!file.files.length) throw new RangeError("Choose a history file first.");
     const name = required(byId("import-name"), "Give the stream a name.");
     const query = { filename: file.files[0].name, budget: wholeNumber(byId("import-budget"), "Say how many arms may be chosen in a round, at most."),
-      context: items(byId("import-context").value, ","), minimise: byId("import-minimise").checked ? "true" : null };
+      context: items(byId("import-context").value, ","), minimise: byId("import-minimise").checked ? "true" : null,
+      reward_range: range(byId("import-low"), byId("import-high"), "Give both ends of the range, or none.") };
     await sendFile(path("streams", name, "import"), query, file.files[0]);
     go(name);
-  }, { fields: { name: byId("import-name"), budget: byId("import-budget"), context: byId("import-context") } });
+  }, { fields: { name: byId("import-name"), budget: byId("import-budget"), context: byId("import-context"), reward_range: byId("import-low") } });
 }
 
 function wireCreate() {

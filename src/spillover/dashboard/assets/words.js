@@ -62,6 +62,16 @@ export function moment(text) {
     : `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} ${two(time.getHours())}:${two(time.getMinutes())}`;
 }
 
+/** The round after the last one, by the distance of the last two: a number or a date; "" if neither. */
+export function following(rounds) {
+  const [before, last] = rounds.length > 1 ? rounds.slice(-2) : [null, rounds.at(-1) ?? ""];
+  if (/^\d+$/.test(last)) return String(Number(last) + 1);
+  if (!/^\d{4}-\d\d-\d\d$/.test(last)) return "";
+  const day = 86_400_000;
+  const step = before === null ? day : Math.max(day, Date.parse(last) - Date.parse(before));
+  return new Date(Date.parse(last) + step).toISOString().slice(0, 10);
+}
+
 /** A number that somebody typed: null for an empty field. */
 export function typed(text) {
   const trimmed = text.trim();
