@@ -1,6 +1,6 @@
 """A shop that decides every day, played against a running service: outcomes late, twice, out of order, in parts, lost.
 
-python examples/shop/play.py               # starts a service of its own, six weeks
+python examples/shop/play.py               # starts a service of its own, nine weeks
 python examples/shop/play.py --stay        # and leaves it running, to look at its page
 python examples/shop/play.py --url http://127.0.0.1:8000 --stream shop-2   # against a service that runs already
 """
@@ -23,10 +23,10 @@ from typing import Any
 from spillover.client import Client, Stream
 
 START = date(2026, 3, 2)
-CHANGE = 20  # from this day on, video has worn out and vouchers work better
+CHANGE = 35  # from this day on, video has worn out and vouchers work better
 BUDGET = 2
-OWN = {"banner": 0.25, "bundle": 0.35, "newsletter": 0.30, "video": 0.55, "voucher": 0.25}
-LATER = OWN | {"video": 0.20, "voucher": 0.70}
+OWN = {"banner": 0.25, "bundle": 0.35, "newsletter": 0.30, "video": 0.60, "voucher": 0.25}
+LATER = OWN | {"video": 0.12, "voucher": 0.70}
 SPILLS = {  # a sale of the first brings this share of a sale of the second
     ("video", "bundle"): 0.6,
     ("video", "banner"): 0.25,
@@ -42,6 +42,7 @@ class World:
     rng: random.Random
     post: dict[int, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))  # by day of arrival
     truth: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    noticed: int = 0  # changes of the world that the service has noticed
 
     def sell(self, day: int, chosen: list[str]) -> None:
         """A day of sales. Each part of its figures takes a way of its own."""
@@ -90,6 +91,9 @@ def decide(stream: Stream, world: World, day: int) -> str:
     unavailable = ["newsletter"] if day % 13 == 4 else []
     decision = stream.choose(label, unavailable=unavailable)
     assert stream.choose(label, unavailable=unavailable).chosen == decision.chosen  # a second worker asks, too
+    if (decision.entry["event"]["changes"] or 0) > world.noticed:
+        world.noticed = decision.entry["event"]["changes"]
+        print(" " * 12 + "noticed: the world has changed")
     words = f"choose {' and '.join(decision.chosen)}: {why(decision.entry['event'], decision.chosen[0])}"
     if day % 17 == 11:
         stream.play(label, cancelled=True)
@@ -201,7 +205,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A shop that decides daily, against a running service.")
     parser.add_argument("--url", help="a running service; left out: one of its own, on a temporary database")
     parser.add_argument("--stream", default="shop")
-    parser.add_argument("--weeks", type=int, default=6)
+    parser.add_argument("--weeks", type=int, default=9)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--stay", action="store_true", help="leave the service running until Enter is pressed")
     given = parser.parse_args()

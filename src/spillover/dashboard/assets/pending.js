@@ -31,7 +31,7 @@ export function renderPending(context, overview) {
 }
 
 function usual(pending, delays) {
-  const known = delays.known ? `Usually an outcome is complete ${after(delays.median)}; 9 of 10 are ${after(delays.most)}, and the slowest was ${after(delays.longest)}.`
+  const known = delays.known ? `Usually half of them are complete ${after(delays.median)} and 9 of 10 ${after(delays.most)}; the slowest was complete ${after(delays.longest)}.`
     : "No round has been completed by reports yet, so what is usual is not known.";
   return pending.length ? [`${count(pending.length, "round")} ${pending.length === 1 ? "waits" : "wait"} for outcomes. `, known]
     : ["Nothing is pending. ", delays.known ? known : ""];
