@@ -43,6 +43,7 @@ class GuardedRoute(APIRoute):
     """A route that needs a scope."""
 
     needed = "read"
+    filtered = False  # whether answers about no one stream show a caller only his own
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -51,7 +52,8 @@ class GuardedRoute(APIRoute):
             door = request.app.state.door
             caller = caller_of(request, door.tokens, required=door.needs_token)
             stream = request.path_params.get("stream")
-            require_scope(caller, self.needed, stream)
+            if stream is not None or not self.filtered:
+                require_scope(caller, self.needed, stream)
             if stream is not None and not is_name(stream):
                 raise Problem(404, f"stream = {stream[:200]!r}: must be the name of a stream")
             request.state.caller = caller
@@ -60,6 +62,10 @@ class GuardedRoute(APIRoute):
             return await handle(StrictRequest(request.scope, request.receive))
 
         return guarded
+
+
+class FilteredRoute(GuardedRoute):
+    filtered = True
 
 
 class WritingRoute(GuardedRoute):

@@ -14,7 +14,7 @@ from spillover.history.columns_option import read_columns
 from spillover.http.answer import Json
 from spillover.http.door import Call, Reading, StreamName, Writing
 from spillover.http.guarded_route import AdminRoute, GuardedRoute, guarded_router
-from spillover.http.models import ReceiptModel
+from spillover.http.models import Policy, ReceiptModel
 from spillover.http.problem import Problem
 from spillover.http.reading import At
 from spillover.service.errors import Invalid, naming
@@ -42,7 +42,7 @@ async def import_file(
     filename: Annotated[
         str, Query(max_length=200, description="Its ending says what it is: " + ", ".join(ENDINGS))
     ] = "history.csv",
-    policy: Text = None,
+    policy: Annotated[Policy | None, Query()] = None,
     set: Annotated[list[str], Query(max_length=100, description="NAME=VALUE; repeatable.")] = [],  # noqa: B006
     context: Annotated[list[str], Query(max_length=100, description="Columns known before each decision.")] = [],  # noqa: B006
     columns: Text = None,

@@ -16,6 +16,8 @@ Round = Annotated[
 Arms = Annotated[list[Name], Field(max_length=MOST_ARMS)]
 Range = Annotated[list[float], Field(min_length=2, max_length=2)]
 Context = Annotated[dict[Name, float | Name], Field(max_length=MOST_ARMS)]
+# not module:name, as from the command line: nobody can have a module loaded from afar
+Policy = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_-]+$")]
 Reason = Annotated[str, Field(max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
@@ -31,7 +33,7 @@ class Changes(Strict):
     arms: Arms = []
     budget: int = Field(1, ge=1, le=MOST_ARMS)
     observes: Literal["both", "own", "overall", "payoff"] = "both"
-    policy: Name | None = None
+    policy: Policy | None = None
     set: Annotated[list[Name], Field(max_length=100)] = []
     reward_range: Range | None = None
     overall_range: Range | None = None

@@ -1,7 +1,6 @@
 """Errors as problem details (RFC 9457): what was given, and what is accepted."""
 
 import json
-import math
 from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -13,7 +12,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from spillover.service import Conflict, Invalid, NotFound, StorageError
 
 MEDIA_TYPE = "application/problem+json"
-LONGEST_VALUE = 200
+LONGEST_VALUE, LONGEST_DETAIL = 200, 1_000  # characters
 EXPECTED = "Input should be "  # how pydantic begins what it accepts
 
 
@@ -39,7 +38,7 @@ def problem_response(problem: Problem) -> Response:
         "type": "about:blank",
         "title": HTTPStatus(problem.status_code).phrase,
         "status": problem.status_code,
-        "detail": problem.detail,
+        "detail": short_text(problem.detail),
     }
     if problem.field is not None:
         content |= {"field": problem.field, "value": short(problem.value)}
@@ -51,10 +50,15 @@ def short(value: Any) -> Any:
     """A value as JSON if it is a number or a short text; else the beginning of what it looks like."""
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**53:
+    if isinstance(value, int | float) and abs(value) < 2**53:  # also no NaN
         return value
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
+
+
+def short_text(text: str) -> str:
+    """A message with its middle left out where it is long: what was given may be part of it."""
+    return text if len(text) <= LONGEST_DETAIL else f"{text[: LONGEST_DETAIL // 2]} ... {text[-LONGEST_DETAIL // 2 :]}"
 
 
 def from_validation(error: RequestValidationError) -> Problem:

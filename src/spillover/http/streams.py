@@ -6,12 +6,12 @@ from fastapi import Query
 
 from spillover.http.answer import Json
 from spillover.http.door import Reading, StreamName, Writing
-from spillover.http.guarded_route import AdminRoute, GuardedRoute, guarded_router
+from spillover.http.guarded_route import AdminRoute, FilteredRoute, guarded_router
 from spillover.http.models import Changes, NewStream, ReceiptModel, StreamList
 from spillover.service.entry import Head
 
 PAGE = 100
-reading = guarded_router(GuardedRoute, "streams")
+reading = guarded_router(FilteredRoute, "streams")
 admin = guarded_router(AdminRoute, "streams")
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Items of an answer.")]
 

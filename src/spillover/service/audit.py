@@ -8,6 +8,7 @@ from typing import Any
 from spillover.service.canonical import canonical_json, digest
 from spillover.service.deciding import VERSION, decided, packed, whole_answer
 from spillover.service.entry import START, Entry
+from spillover.service.errors import NotFound, StorageError
 from spillover.service.events import DecisionIssued, Event, ReasonsKept
 from spillover.service.learning import Learning
 from spillover.service.ledger import Ledger
@@ -37,7 +38,13 @@ def audited(log: EventLog, stream: str, *, decisions: bool = True) -> Audit:
     ledger, again = Ledger(stream), Again()
     problems: list[str] = []
     previous = START
-    for entry in all_entries(log, stream):
+    try:
+        entries = list(all_entries(log, stream))
+    except StorageError as error:
+        return Audit(stream=stream, entries=0, decisions=0, skipped=0, problems=(f"cannot be read: {error}",))
+    if not entries and not log.head(stream).seq:
+        raise NotFound(f"stream = {stream!r}: must be the name of a stream")
+    for entry in entries:
         found = entry_problems(entry, ledger.head.seq + 1, previous)
         problems += found
         if found:

@@ -21,6 +21,7 @@ from spillover.service.watcher import Watcher
 
 OPEN = 10_000  # streams that are kept in memory
 LONGEST_KEY = 200
+GIVEN = "given:"  # before the keys of callers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,14 @@ class Sheet:
 
 def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def given_key(key: str | None) -> str | None:
+    """The key of a caller as it is stored: never one that entries get without a caller's."""
+    if key is None:
+        return None
+    require(is_name(key) and len(key) <= LONGEST_KEY, "key", key, f"1 to {LONGEST_KEY} printable characters")
+    return f"{GIVEN}{key}"
 
 
 class Desk:
@@ -111,18 +120,17 @@ class Desk:
 
     def earlier(self, stream: str, key: str | None, request: Mapping[str, Any]) -> Entry | None:
         """The entry that an earlier call with this key recorded; a Conflict if that was another request."""
-        if key is None:
-            return None
-        require(is_name(key) and len(key) <= LONGEST_KEY, "key", key, f"1 to {LONGEST_KEY} printable characters")
-        found = self.log.with_key(stream, key)
+        found = None if key is None else self.log.with_key(stream, key)
         if found is not None and found.request != digest_of(request):
-            raise Conflict(f"key = {key!r}: must be a new one: it was used for another request")
+            raise Conflict(f"key = {str(key).removeprefix(GIVEN)!r}: must be a new one: it was used for another request")
         return found
 
     def record(
         self, ledger: Ledger, event: Event, key: str, request: Mapping[str, Any], author: str, attachment: bytes = b""
     ) -> Receipt:
         """Append an event, and take it in."""
+        good = isinstance(author, str) and len(author) <= LONGEST_KEY and (not author or is_name(author))
+        require(good, "author", author, f"at most {LONGEST_KEY} printable characters")
         draft = Draft(
             event=event,
             key=key,

@@ -20,6 +20,10 @@ def coming_round(ledger: Ledger, label: str, unavailable: Sequence[str], context
     return Coming(label, dict(context), tuple(sorted(set(unavailable), key=ledger.columns.__getitem__)))
 
 
+def check_reason(reason: object) -> None:
+    require(reason == "" or is_name(reason), "reason", reason, "at most 200 printable characters on one line")
+
+
 def check_arms(ledger: Ledger, field: str, arms: Sequence[str]) -> None:
     for arm in arms:
         require(arm in ledger.columns, field, arm, "one of the arms of the stream")

@@ -9,7 +9,7 @@ from spillover.service.audit import Audit, audited
 from spillover.service.background import Background
 from spillover.service.canonical import canonical_json
 from spillover.service.deciding import VERSION, decided, packed, same_request, unpacked, whole_answer
-from spillover.service.desk import OPEN, Desk, Receipt, utc_now
+from spillover.service.desk import OPEN, Desk, Receipt, given_key, utc_now
 from spillover.service.entry import Entry
 from spillover.service.errors import Conflict, NotFound, naming, require
 from spillover.service.events import (
@@ -23,6 +23,7 @@ from spillover.service.events import (
 from spillover.service.export import Export, exported
 from spillover.service.importing import import_events, read_file, settings_from
 from spillover.service.learning import can_prepare, material_of
+from spillover.service.ledger import Ledger
 from spillover.service.log import AT_ONCE, EventLog
 from spillover.service.one_thread import one_thread
 from spillover.service.overview import overview_of, state_of
@@ -37,7 +38,7 @@ from spillover.service.reporting import (
     take_items,
 )
 from spillover.service.round_key import round_key
-from spillover.service.rounds import coming_round, execution
+from spillover.service.rounds import check_reason, coming_round, execution
 from spillover.service.settings import Settings, checked, is_name
 from spillover.service.table import Coming
 
@@ -89,6 +90,7 @@ class Service:
         self, name: str, settings: Settings | Mapping[str, Any], *, key: str | None = None, author: str = ""
     ) -> Receipt:
         """Begin a stream."""
+        key = given_key(key)
         good = is_name(name) and "/" not in name and name not in (".", "..")
         require(good, "name", name, "1 to 200 printable characters without /, and not . or ..")
         with naming():
@@ -108,6 +110,7 @@ class Service:
         self, stream: str, changes: Mapping[str, Any], *, key: str | None = None, author: str = ""
     ) -> Receipt:
         """Decide differently from now on. Arms, what is observed, context and minimise cannot change."""
+        key = given_key(key)
         with self.desk.writing(stream) as ledger:
             request = {"settings": dict(changes)}
             if (before := self.desk.earlier(stream, key, request)) is not None:
@@ -134,6 +137,7 @@ class Service:
         author: str = "",
     ) -> Decision:
         """The decision of a round: made once; whoever asks again gets the same one."""
+        key = given_key(key)
         label = round_key(round).label
         sheet = self.desk.sheet(stream)
         with sheet.learning_lock, self.desk.writing(stream) as ledger:
@@ -164,6 +168,7 @@ class Service:
         """Say what was done in a round: the decision as issued (nothing given), other arms (`chosen`), or nothing at
         all because the round did not take place (`cancelled`). A round that was never decided needs `chosen`.
         """
+        key = given_key(key)
         label = round_key(round).label
         request = {
             "execute": label,
@@ -182,6 +187,7 @@ class Service:
 
     def report(self, stream: str, outcomes: Sequence[Outcome], *, key: str | None = None, author: str = "") -> Report:
         """Report outcomes, 1,000 at most; each gets a status, and one that is refused does not stop others."""
+        key = given_key(key)
         checked_items(outcomes)
         request = as_request(outcomes)
         with self.desk.writing(stream) as ledger:
@@ -208,6 +214,8 @@ class Service:
         author: str = "",
     ) -> Receipt:
         """Correct an outcome: `values` has z, y or both; None withdraws a value. revision: one more than the last."""
+        key = given_key(key)
+        check_reason(reason)
         request = {"correct": str(round), "arm": arm, "revision": revision, "values": dict(values), "reason": reason}
         with self.desk.writing(stream) as ledger:
             if (before := self.desk.earlier(stream, key, request)) is not None:
@@ -230,6 +238,8 @@ class Service:
         self, stream: str, round: str | int, *, reason: str = "", key: str | None = None, author: str = ""
     ) -> Receipt:
         """Say that nothing more of a round will arrive. Later outcomes are recorded, but not learned."""
+        key = given_key(key)
+        check_reason(reason)
         with self.desk.writing(stream) as ledger:
             label = executed_round(ledger, round)
             own, request = key or f"expire:{label}", {"expire": label, "reason": reason}
@@ -317,7 +327,6 @@ class Service:
 
     def audit(self, stream: str, *, decisions: bool = True) -> Audit:
         """Check the log of a stream, and make its decisions again."""
-        self.require_stream(stream)
         return audited(self.log, stream, decisions=decisions)
 
     def import_history(

@@ -125,8 +125,13 @@ class Settings:
 def checked(settings: Settings) -> Settings:
     """Settings that can be used, with the arms in natural order; Invalid if they cannot."""
     arms = settings.arms
-    good = isinstance(arms, tuple) and 0 < len(arms) <= MOST_ARMS and all(is_name(arm) for arm in arms)
-    require(good, "arms", arms, f"1 to {MOST_ARMS:,} names of 1 to {LONGEST_NAME} characters, on one line")
+    good = bool(arms) and len(arms) <= MOST_ARMS and all(is_name(arm) for arm in arms)
+    require(
+        good and type(arms) is tuple,
+        "arms",
+        arms,
+        f"1 to {MOST_ARMS:,} names of 1 to {LONGEST_NAME} characters, on one line",
+    )
     folded = [arm.casefold() for arm in arms]
     twice = (
         next((arm for arm in arms if folded.count(arm.casefold()) > 1), None) if len(set(folded)) < len(arms) else None
@@ -141,9 +146,7 @@ def checked(settings: Settings) -> Settings:
     require(is_whole(settings.seed, 0, 2**63 - 1), "seed", settings.seed, "a whole number from 0 on")
     age = settings.max_age_rounds
     require(age is None or is_whole(age, 1, 2**31), "max_age_rounds", age, "a whole number from 1 on, or null")
-    good = isinstance(settings.set, tuple) and all(isinstance(text, str) for text in settings.set)
-    require(good, "set", settings.set, "a list of texts NAME=VALUE")
-    require(settings.policy is None or isinstance(settings.policy, str), "policy", settings.policy, "a name")
+    check_policy(settings)
     require(is_whole(settings.budget, 1, len(arms)), "budget", settings.budget, f"a whole number from 1 to {len(arms)}")
     ordered = replace(settings, arms=tuple(arms[k] for k in natural_order(list(arms))))
     with naming():
@@ -152,9 +155,18 @@ def checked(settings: Settings) -> Settings:
     return ordered
 
 
+def check_policy(settings: Settings) -> None:
+    """A policy by name. module:Class would run code of whoever may create a stream."""
+    name, given = settings.policy, settings.set
+    good = name is None or (type(name) is str and ":" not in name)
+    require(good, "policy", name, "the name of a policy that is installed, not module:Class")
+    good = type(given) is tuple and all(type(text) is str and ":" not in text for text in given)
+    require(good, "set", given, "a list of texts NAME=VALUE without colons")
+
+
 def check_context(settings: Settings) -> None:
     names = settings.context
-    good = isinstance(names, tuple) and all(is_name(name) for name in names)
+    good = type(names) is tuple and all(is_name(name) for name in names)
     require(good, "context", names, "a list of names")
     require(len({name.casefold() for name in names}) == len(names), "context", names, "names that differ")
     used = next((name for name in names if name.casefold() in RESERVED), None)

@@ -1,18 +1,24 @@
-"""A log in one SQLite file: one server, one writer, any number of readers."""
+"""A log in one SQLite file: one server, whose writer commits what waits at the same time together, and many readers."""
 
 import sqlite3
-import threading
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from queue import Empty, LifoQueue
+
+from filelock import FileLock, Timeout
 
 from spillover.service.entry import Draft, Entry, Head, head_after, sealed
 from spillover.service.errors import StorageError
+from spillover.service.group_commit import GroupCommit
 from spillover.service.log import AT_ONCE, EventLog, Moved
+from spillover.service.striped_lock import StripedLock
 
 VERSION = 1
-SCHEMA = """
+APPLICATION = 0x5350494C  # marks the file as ours
+WAIT = 10.0  # seconds, if another program holds the file
+SCHEMA = f"""
+BEGIN IMMEDIATE;
 CREATE TABLE streams (
     name TEXT PRIMARY KEY,
     seq INTEGER NOT NULL,
@@ -28,106 +34,194 @@ CREATE TABLE entries (
     PRIMARY KEY (stream, seq),
     UNIQUE (stream, key)
 ) STRICT;
+PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {VERSION};
+COMMIT;
 """
 
 
 class SqliteLog(EventLog):
-    """A log in a file."""
+    """A log in a file. readonly: to look at a file, also while a server uses it.
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self.writing = threading.Lock()
-        self.locks: dict[str, threading.RLock] = defaultdict(threading.RLock)
-        with failing(self.path):
-            self.connection = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
-            self.connection.execute("PRAGMA journal_mode=WAL")
-            self.connection.execute("PRAGMA synchronous=FULL")
-            self.prepare()
+    synchronous: "FULL" loses nothing in a power cut. "NORMAL" would; it is here for the test that shows it.
+    """
 
-    def prepare(self) -> None:
-        """Make the tables of a new file; refuse a file of another version."""
-        version = self.connection.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0:
-            self.connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-        elif version != VERSION:
-            raise StorageError(f"{self.path}: has schema version {version}: must be {VERSION}")
+    def __init__(self, path: str | Path, *, readonly: bool = False, synchronous: str = "FULL") -> None:
+        self.path, self.readonly = Path(path), readonly
+        self.locks = StripedLock()
+        self.readers: LifoQueue[sqlite3.Connection] = LifoQueue()
+        self.file_lock = FileLock(f"{self.path}.lock")
+        self.closed = False
+        if readonly:
+            self.check_readable()
+            return
+        self.take_file()
+        try:
+            with failing(self.path):
+                self.writer = prepared(self.path, self.connect(self.path), synchronous)
+        except BaseException:
+            self.file_lock.release()
+            raise
+        self.group = GroupCommit(self.commit_together, name=f"spillover-writer {self.path.name}")
+
+    def check_readable(self) -> None:
+        """Refuse a file that is not there, or is not ours."""
+        if not self.path.exists():
+            raise StorageError(f"{self.path}: must be the file of a service; there is none")
+        with self.reading() as reader:
+            check_version(self.path, reader)
+
+    def take_file(self) -> None:
+        """The file is ours alone."""
+        try:
+            self.file_lock.acquire(timeout=0)
+        except Timeout:
+            used = "is in use by another server: stop that one, or give this one another file"
+            raise StorageError(f"{self.path}: {used} (several servers need --database postgresql://...)") from None
+        except OSError as error:
+            raise StorageError(f"{self.path}: {error.strerror or error}") from error
 
     def exclusive(self, stream: str) -> AbstractContextManager[None]:
-        return held(self.locks[stream])
+        return self.locks.held(stream)
 
     def append(self, head: Head, drafts: Sequence[Draft]) -> list[Entry]:
-        with self.writing, failing(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                found = self.write(head, drafts)
-                self.connection.execute("COMMIT")
-            except BaseException:
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
-                raise
+        if self.readonly or self.closed:
+            state = "is closed" if self.closed else "was opened for reading only"
+            raise StorageError(f"{self.path}: {state}: nothing can be recorded")
+        return self.group.submit((head, drafts))
+
+    def commit_together(self, jobs: Sequence[tuple[Head, Sequence[Draft]]]) -> list[list[Entry] | Exception]:
+        """Append for several callers in one transaction; an error that concerns one of them does not concern others."""
+        try:
+            with failing(self.path):
+                self.writer.execute("BEGIN IMMEDIATE")
+                try:
+                    found = [self.write_or_refuse(*job) for job in jobs]
+                    self.writer.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        self.writer.execute("ROLLBACK")
+                    raise
+                return found
+        except StorageError as error:
+            return [error for _ in jobs]
+
+    def write_or_refuse(self, head: Head, drafts: Sequence[Draft]) -> list[Entry] | Exception:
+        if find_head(self.writer, head.stream) != head:
+            return Moved(head.stream)
+        self.writer.execute("SAVEPOINT job")
+        try:
+            found = self.write(head, drafts)
+        except sqlite3.IntegrityError as error:
+            self.writer.execute("ROLLBACK TO job")
+            return StorageError(f"{self.path}: {error}")
+        self.writer.execute("RELEASE job")
         return found
 
     def write(self, head: Head, drafts: Sequence[Draft]) -> list[Entry]:
-        if self.find_head(head.stream) != head:
-            raise Moved(head.stream)
         found = []
         for draft in drafts:
             entry = sealed(head, draft)
             row = (entry.stream, entry.seq, entry.key, entry.text, entry.digest, entry.attachment)
-            self.connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row)
+            self.writer.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row)
             head = head_after(entry)
             found.append(entry)
-        self.connection.execute("INSERT OR REPLACE INTO streams VALUES (?, ?, ?)", (head.stream, head.seq, head.digest))
+        last = (head.stream, head.seq, head.digest)
+        self.writer.execute("INSERT OR REPLACE INTO streams VALUES (?, ?, ?)", last)
         return found
 
-    def find_head(self, stream: str) -> Head:
-        row = self.connection.execute("SELECT seq, digest FROM streams WHERE name = ?", (stream,)).fetchone()
-        return Head(stream=stream) if row is None else Head(stream=stream, seq=row[0], digest=row[1])
-
     def head(self, stream: str) -> Head:
-        with self.writing, failing(self.path):
-            return self.find_head(stream)
+        with self.reading() as reader:
+            return find_head(reader, stream)
 
     def read(self, stream: str, after: int = 0, limit: int = AT_ONCE, upto: int | None = None) -> list[Entry]:
         asked = "SELECT * FROM entries WHERE stream = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
         last = 2**62 if upto is None else upto
-        with self.writing, failing(self.path):
-            return [entry_of(row) for row in self.connection.execute(asked, (stream, after, last, limit))]
+        with self.reading() as reader:
+            return [entry_of(*row) for row in reader.execute(asked, (stream, after, last, limit))]
 
     def with_key(self, stream: str, key: str) -> Entry | None:
-        with self.writing, failing(self.path):
-            row = self.connection.execute(
-                "SELECT * FROM entries WHERE stream = ? AND key = ?", (stream, key)
-            ).fetchone()
-        return None if row is None else entry_of(row)
+        with self.reading() as reader:
+            row = reader.execute("SELECT * FROM entries WHERE stream = ? AND key = ?", (stream, key)).fetchone()
+        return None if row is None else entry_of(*row)
 
     def streams(self, after: str = "", limit: int = AT_ONCE) -> list[Head]:
         asked = "SELECT name, seq, digest FROM streams WHERE name > ? ORDER BY name LIMIT ?"
-        with self.writing, failing(self.path):
-            rows = self.connection.execute(asked, (after, limit)).fetchall()
+        with self.reading() as reader:
+            rows = reader.execute(asked, (after, limit)).fetchall()
         return [Head(stream=name, seq=seq, digest=digest) for name, seq, digest in rows]
 
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection that can only read; it never waits for the writer."""
+        if self.closed:
+            raise StorageError(f"{self.path}: is closed")
+        with failing(self.path):
+            try:
+                reader = self.readers.get_nowait()
+            except Empty:
+                reader = self.reader()
+            try:
+                yield reader
+            finally:
+                self.readers.put(reader)
+
+    def connect(self, path: Path, *, readonly: bool = False) -> sqlite3.Connection:
+        address = f"{path.absolute().as_uri()}?mode={'ro' if readonly else 'rwc'}"
+        return sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None, timeout=WAIT)
+
+    def reader(self) -> sqlite3.Connection:
+        return self.connect(self.path, readonly=True)
+
     def close(self) -> None:
-        with self.writing:
-            self.connection.close()
+        if self.closed:
+            return
+        if not self.readonly:
+            self.group.close()
+        self.closed = True
+        while not self.readers.empty():
+            self.readers.get_nowait().close()
+        if not self.readonly:
+            self.writer.close()
+            self.file_lock.release()
 
 
-def entry_of(row: Sequence[object]) -> Entry:
-    stream, seq, key, text, digest, attachment = row
-    return Entry(
-        stream=str(stream),
-        seq=int(str(seq)),
-        key=str(key),
-        text=str(text),
-        digest=str(digest),
-        attachment=bytes(attachment),  # type: ignore[call-overload]
-    )
+def prepared(path: Path, connection: sqlite3.Connection, synchronous: str) -> sqlite3.Connection:
+    """The connection that writes; a new file gets its tables, a file of something else is refused."""
+    try:
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if tables:
+            check_version(path, connection)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(f"PRAGMA synchronous={synchronous}")
+        if not tables:
+            connection.executescript(SCHEMA)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
-@contextmanager
-def held(lock: threading.RLock) -> Iterator[None]:  # type: ignore[valid-type]
-    with lock:  # type: ignore[attr-defined]
-        yield
+def check_version(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse a file that is not ours, or of a version that we do not know."""
+    with failing(path):
+        application, version = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+    if application != APPLICATION:
+        raise StorageError(f"{path}: must be the file of a service, or a new one; it is another database")
+    if version != VERSION:
+        newer = "a newer version of spillover wrote it" if version > VERSION else "it is damaged"
+        raise StorageError(f"{path}: has schema version {version}: must be {VERSION}; {newer}")
+
+
+def find_head(connection: sqlite3.Connection, stream: str) -> Head:
+    row = connection.execute("SELECT seq, digest FROM streams WHERE name = ?", (stream,)).fetchone()
+    return Head(stream=stream) if row is None else Head(stream=stream, seq=row[0], digest=row[1])
+
+
+def entry_of(stream: str, seq: int, key: str, text: str, digest: str, attachment: bytes) -> Entry:
+    return Entry(stream=stream, seq=seq, key=key, text=text, digest=digest, attachment=attachment)
 
 
 @contextmanager

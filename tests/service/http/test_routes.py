@@ -54,7 +54,7 @@ def test_a_round_from_decision_to_correction(http, stream) -> None:
     correction = {"round": "2026-10-12", "arm": "radio", "revision": 2, "values": {"y": 0.75}, "reason": "recount"}
     assert http.post(f"{stream}/corrections", json=correction).status_code == 201
     known = http.get(f"{stream}/state").json()["rounds"][0]["outcomes"]
-    assert known["radio"] == {"z": 0.25 if "radio" == chosen[0] else None, "y": 0.75, "revision": 2}
+    assert known["radio"] == {"z": 0.25 if chosen[0] == "radio" else None, "y": 0.75, "revision": 2}
     before = http.get(f"{stream}/state", params={"at": report["seq"]}).json()["rounds"][0]["outcomes"]
     assert before["radio"]["y"] == 0.5
     assert http.post(f"{stream}/expirations", json={"round": "2026-10-12"}).status_code == 201

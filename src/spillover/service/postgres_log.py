@@ -1,0 +1,166 @@
+"""A log in PostgreSQL, for several servers: numbers are assigned under a lock of the stream."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from typing import Any
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from spillover.service.entry import Draft, Entry, Head, head_after, sealed
+from spillover.service.errors import StorageError
+from spillover.service.log import AT_ONCE, EventLog, Moved
+from spillover.service.striped_lock import StripedLock
+
+VERSION = 1
+WAIT = 10.0  # seconds for a connection
+SCHEMA_LOCK = 0x5350494C
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS spillover_schema (version INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS spillover_streams (
+    name TEXT COLLATE "C" PRIMARY KEY,
+    seq BIGINT NOT NULL,
+    digest TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS spillover_entries (
+    stream TEXT COLLATE "C" NOT NULL,
+    seq BIGINT NOT NULL,
+    key TEXT COLLATE "C" NOT NULL,
+    text TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    attachment BYTEA NOT NULL,
+    PRIMARY KEY (stream, seq),
+    UNIQUE (stream, key)
+);
+"""
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class PostgresLog(EventLog):
+    """A log in a database; `address` is a connection string such as postgresql://user@host/name."""
+
+    def __init__(self, address: str, *, connections: int = 16) -> None:
+        self.locks = StripedLock()
+        self.own = threading.local()  # the connection that holds the lock of a stream, in this thread
+        # durable even if the database's default is not
+        options = {"autocommit": True, "options": "-c synchronous_commit=on"}
+        with failing():
+            self.pool = ConnectionPool(
+                address,
+                min_size=1,
+                max_size=connections,
+                timeout=WAIT,
+                kwargs=options,
+                check=ConnectionPool.check_connection,  # a database that was restarted has forgotten its connections
+                open=False,
+            )
+            try:
+                self.pool.open(wait=True, timeout=WAIT)
+                self.prepare()
+            except BaseException:
+                self.pool.close()
+                raise
+
+    def prepare(self) -> None:
+        """Make the tables if they are not there; refuse those of another version."""
+        with self.pool.connection() as connection, connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
+            connection.execute(SCHEMA)
+            row = connection.execute("SELECT max(version) FROM spillover_schema").fetchone()
+            version = None if row is None else row[0]
+            if version is None:
+                connection.execute("INSERT INTO spillover_schema VALUES (%s)", (VERSION,))
+            elif version != VERSION:
+                raise StorageError(f"database: has schema version {version}: must be {VERSION}")
+
+    @contextmanager
+    def exclusive(self, stream: str) -> Iterator[None]:
+        number = int.from_bytes(blake2b(stream.encode(), digest_size=8).digest(), signed=True)
+        with self.locks.held(stream), self.connection() as connection:
+            with failing():
+                connection.execute("SELECT pg_advisory_lock(%s)", (number,))
+            self.own.connection = connection
+            try:
+                yield
+            finally:
+                self.own.connection = None
+                with suppress(psycopg.Error):  # a lost connection has lost its locks
+                    connection.execute("SELECT pg_advisory_unlock(%s)", (number,))
+
+    def append(self, head: Head, drafts: Sequence[Draft]) -> list[Entry]:
+        with self.connection() as connection, failing(), connection.transaction():
+            if find_head(connection, head.stream, lock=True) != head:
+                raise Moved(head.stream)
+            found: list[Entry] = []
+            for draft in drafts:
+                found.append(sealed(head, draft))
+                head = head_after(found[-1])
+            rows = [(e.stream, e.seq, e.key, e.text, e.digest, e.attachment) for e in found]
+            connection.cursor().executemany("INSERT INTO spillover_entries VALUES (%s, %s, %s, %s, %s, %s)", rows)
+            connection.execute(
+                "INSERT INTO spillover_streams VALUES (%s, %s, %s) "
+                "ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, digest = excluded.digest",
+                (head.stream, head.seq, head.digest),
+            )
+        return found
+
+    def head(self, stream: str) -> Head:
+        with self.connection() as connection, failing():
+            return find_head(connection, stream)
+
+    def read(self, stream: str, after: int = 0, limit: int = AT_ONCE, upto: int | None = None) -> list[Entry]:
+        asked = "SELECT * FROM spillover_entries WHERE stream = %s AND seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
+        last = 2**62 if upto is None else upto
+        with self.connection() as connection, failing():
+            return [entry_of(*row) for row in connection.execute(asked, (stream, after, last, limit))]
+
+    def with_key(self, stream: str, key: str) -> Entry | None:
+        asked = "SELECT * FROM spillover_entries WHERE stream = %s AND key = %s"
+        with self.connection() as connection, failing():
+            row = connection.execute(asked, (stream, key)).fetchone()
+        return None if row is None else entry_of(*row)
+
+    def streams(self, after: str = "", limit: int = AT_ONCE) -> list[Head]:
+        asked = "SELECT name, seq, digest FROM spillover_streams WHERE name > %s ORDER BY name LIMIT %s"
+        with self.connection() as connection, failing():
+            rows = connection.execute(asked, (after, limit)).fetchall()
+        return [Head(stream=name, seq=seq, digest=digest) for name, seq, digest in rows]
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """The connection that holds the lock of a stream in this thread, or any other."""
+        held: Connection | None = vars(self.own).get("connection")
+        if held is not None:
+            yield held
+            return
+        with failing():
+            found = self.pool.getconn()
+        try:
+            yield found
+        finally:
+            self.pool.putconn(found)
+
+    def close(self) -> None:
+        self.pool.close()
+
+
+def find_head(connection: Connection, stream: str, *, lock: bool = False) -> Head:
+    """The end of a stream. lock: nobody else may move it until the transaction ends."""
+    asked = "SELECT seq, digest FROM spillover_streams WHERE name = %s" + (" FOR UPDATE" if lock else "")
+    row = connection.execute(asked, (stream,)).fetchone()
+    return Head(stream=stream) if row is None else Head(stream=stream, seq=row[0], digest=row[1])
+
+
+def entry_of(stream: str, seq: int, key: str, text: str, digest: str, attachment: bytes) -> Entry:
+    return Entry(stream=stream, seq=seq, key=key, text=text, digest=digest, attachment=bytes(attachment))
+
+
+@contextmanager
+def failing() -> Iterator[None]:
+    """Errors of the database as StorageError."""
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout) as error:
+        raise StorageError(f"database: {' '.join(str(error).split())}") from error

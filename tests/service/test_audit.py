@@ -1,0 +1,149 @@
+"""An audit finds every flipped bit of the log, and every decision that does not follow from what was known."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+
+from spillover.service import Conflict, NotFound, Outcome, Service, SqliteLog, StorageError
+from spillover.service.canonical import canonical_json, digest
+from spillover.service.entry import Draft
+from tests.service.memory_log import MemoryLog
+from tests.service.stories import Story
+
+SHOP = {"arms": ["a", "b", "c"], "budget": 2}
+COLUMNS = [("entries", column) for column in ("stream", "seq", "key", "text", "digest", "attachment")]
+COLUMNS += [("streams", column) for column in ("name", "seq", "digest")]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A file with a stream that has entries of most kinds."""
+    path = tmp_path_factory.mktemp("audit") / "log.db"
+    service = Service(SqliteLog(path))
+    service.create_stream("shop", SHOP)
+    for label in range(1, 4):
+        service.decide("shop", label)
+        service.execute("shop", label)
+        service.report("shop", [Outcome(round=label, arm=arm, y=0.5) for arm in "abc"], author="né")
+    service.correct("shop", 1, "a", {"y": 0.7}, revision=2)
+    service.expire("shop", 3)
+    assert service.background is not None
+    service.background.idle(60)
+    assert service.audit("shop").passed
+    service.close()
+    return path.read_bytes()
+
+
+def found(path) -> bool:
+    """Whether a damage is noticed."""
+    try:
+        log = SqliteLog(path)
+    except StorageError:
+        return True
+    service = Service(log, ahead=False)
+    try:
+        return not service.audit("shop", decisions=False).passed
+    except (NotFound, StorageError):
+        return True
+    finally:
+        service.close()
+
+
+def flip(connection, rng, table: str, column: str) -> None:
+    """Flip a bit of one value."""
+    rows = connection.execute(f"SELECT rowid, {column} FROM {table} WHERE length({column}) > 0").fetchall()
+    row, value = rows[rng.integers(len(rows))]
+    if isinstance(value, int):
+        changed: object = value ^ (1 << int(rng.integers(8)))
+    else:
+        content = bytearray(value.encode() if isinstance(value, str) else value)
+        content[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
+        changed = bytes(content)
+    cast = "CAST(? AS TEXT)" if isinstance(value, str) else "?"
+    connection.execute(f"UPDATE {table} SET {column} = {cast} WHERE rowid = ?", (changed, row))
+
+
+def flipped_bits_are_found(recorded, folder, seeds: range) -> None:
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        path = folder / f"{seed}.db"
+        path.write_bytes(recorded)
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            flip(connection, rng, *COLUMNS[seed % len(COLUMNS)])
+        except sqlite3.IntegrityError:
+            continue  # two rows of the same number
+        finally:
+            connection.close()
+        assert found(path), (seed, COLUMNS[seed % len(COLUMNS)])
+
+
+def test_flipped_bits_are_found(recorded, tmp_path) -> None:
+    whole = tmp_path / "whole.db"
+    whole.write_bytes(recorded)
+    assert not found(whole)
+    flipped_bits_are_found(recorded, tmp_path, range(45))
+
+
+@pytest.mark.long
+def test_three_thousand_flipped_bits_are_found(recorded, tmp_path) -> None:
+    flipped_bits_are_found(recorded, tmp_path, range(1_000, 4_000))
+
+
+def test_entries_that_were_removed_are_missed(recorded, tmp_path) -> None:
+    for seq in (1, 5, "(SELECT max(seq) FROM entries)"):
+        path = tmp_path / f"{digest(str(seq))}.db"
+        path.write_bytes(recorded)
+        connection = sqlite3.connect(path, isolation_level=None)
+        connection.execute(f"DELETE FROM entries WHERE seq = {seq}")
+        connection.close()
+        assert found(path)
+
+
+def test_a_decision_that_does_not_follow_is_found_though_all_hashes_are_right() -> None:
+    """As if somebody had rewritten the log from there on."""
+    honest = Service(MemoryLog(), ahead=False)
+    honest.create_stream("shop", SHOP)
+    honest.decide("shop", 1)
+    forged = MemoryLog()
+    for entry in honest.events("shop"):
+        event = entry.event
+        if entry.seq == 2:
+            event = type(event).from_dict(event.to_dict() | {"chosen": ["a"]})
+        draft = Draft(event=event, key=entry.key, request=entry.request, time=entry.time, author="")
+        forged.append(forged.head("shop"), [draft])
+    audit = Service(forged, ahead=False).audit("shop")
+    assert audit.problems == ("entry 2: decision of 1: another one follows from what was known",)
+    assert Service(forged, ahead=False).audit("shop", decisions=False).passed
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_audits_of_random_streams_pass(seed) -> None:
+    service = Service(MemoryLog(), ahead=False)
+    story = Story(service, "shop", seed)
+    story.live(8)
+    audit = service.audit("shop")
+    assert audit.problems == ()
+    assert audit.decisions == len(story.decided)
+    assert audit.entries == service.log.head("shop").seq
+
+
+def test_a_log_that_another_server_moved_is_read_again() -> None:
+    """Two services share a log without a lock between them: the second is told to ask again, and nothing is lost."""
+    log = MemoryLog()
+    first, second = Service(log, ahead=False), Service(log, ahead=False)
+    first.create_stream("shop", SHOP)
+    with first.desk.writing("shop") as ledger:
+        log.locks = type(log.locks)()
+        second.execute("shop", 1, ["a"])
+        with pytest.raises(Conflict, match="was changed by another server: ask again"):
+            first.desk.record(ledger, ledger_event(), "k", {}, "")
+    assert first.execute("shop", 2, ["a"]).entry.seq == 3
+    assert canonical_json(first.state("shop")) == canonical_json(second.state("shop"))
+
+
+def ledger_event():
+    from spillover.service.events import OutcomeExpired
+
+    return OutcomeExpired(round="1")

@@ -1,0 +1,310 @@
+"""What a stream remembers, what it learns from, and what it refuses."""
+
+import numpy as np
+import pytest
+
+from spillover.history.example import example_file
+from spillover.recommendation import next_decision
+from spillover.service import Conflict, Invalid, NotFound, Outcome, Service
+from spillover.service.events import DecisionExecuted, OutcomeCorrected, ReasonsKept
+from spillover.service.histories import history_of
+from tests.service.memory_log import MemoryLog
+from tests.service.stories import Story
+
+SHOP = {"arms": ["video", "radio", "social"], "budget": 2}
+
+
+@pytest.fixture
+def service() -> Service:
+    found = Service(MemoryLog(), ahead=False)
+    found.create_stream("shop", SHOP)
+    return found
+
+
+def history(service, stream="shop"):
+    return history_of(service.desk.ledger_at(stream, None))
+
+
+def played(service, *rounds, chosen=("radio", "social"), stream="shop", z=0.5, y=0.7):
+    """Rounds with all their outcomes."""
+    for label in rounds:
+        service.execute(stream, label, chosen)
+        items = [Outcome(round=label, arm=arm, z=z if arm in chosen else None, y=y) for arm in SHOP["arms"]]
+        assert {status.status for status in service.report(stream, items).statuses} == {"recorded"}
+
+
+def test_a_round_is_decided_once(service) -> None:
+    first = service.decide("shop", 1, unavailable=["video"])
+    again = service.decide("shop", "1", unavailable=["video"], key="another")
+    assert (first.again, again.again) == (False, True)
+    assert first.entry == again.entry
+    assert first.event.chosen == ("radio", "social") or first.event.chosen == ("social", "radio")
+    with pytest.raises(Conflict, match="round = '1': was decided with other unavailable arms"):
+        service.decide("shop", 1)
+
+
+def test_a_key_gives_the_first_answer_again_and_is_refused_for_another_request(service) -> None:
+    decision = service.decide("shop", 1, key="d")
+    done = service.execute("shop", 1, ["video"], key="e")
+    items = [Outcome(round=1, arm="video", z=0.5, y=1.0), Outcome(round=1, arm="radio", z=0.5)]
+    report = service.report("shop", items, key="r")
+    correction = service.correct("shop", 1, "video", {"y": 2.0}, revision=2, key="c")
+    lost = service.expire("shop", 1, key="x")
+    changed = service.change_settings("shop", {"seed": 3}, key="s")
+    before = service.log.head("shop")
+    assert service.decide("shop", 1, key="d").entry == decision.entry
+    assert service.execute("shop", 1, ["video"], key="e").entry == done.entry
+    assert service.report("shop", items, key="r").statuses == report.statuses
+    assert service.correct("shop", 1, "video", {"y": 2.0}, revision=2, key="c").entry == correction.entry
+    assert service.expire("shop", 1, key="x").entry == lost.entry
+    assert service.change_settings("shop", {"seed": 3}, key="s").entry == changed.entry
+    for call in (
+        lambda: service.decide("shop", 2, key="d"),
+        lambda: service.execute("shop", 1, ["radio"], key="e"),
+        lambda: service.report("shop", items[:1], key="r"),
+        lambda: service.correct("shop", 1, "video", {"y": 3.0}, revision=3, key="c"),
+        lambda: service.expire("shop", 1, reason="other", key="x"),
+        lambda: service.change_settings("shop", {"seed": 4}, key="s"),
+    ):
+        with pytest.raises(Conflict, match="must be a new one: it was used for another request"):
+            call()
+    assert service.log.head("shop") == before
+
+
+def test_a_stream_is_created_once(service) -> None:
+    assert service.create_stream("shop", SHOP).again
+    with pytest.raises(Conflict, match="there is a stream of this name, with other settings"):
+        service.create_stream("shop", SHOP | {"budget": 1})
+    assert service.streams() == ["shop"]
+
+
+def test_what_was_executed_is_learned_not_what_was_proposed(service) -> None:
+    proposed = service.decide("shop", 1).event.chosen
+    other = [arm for arm in SHOP["arms"] if arm not in proposed]
+    receipt = service.execute("shop", 1, other)
+    assert isinstance(receipt.event, DecisionExecuted)
+    assert receipt.event.how == "overridden"
+    assert [history(service).arms[k] for k in np.flatnonzero(history(service).x[0])] == other
+    assert service.execute("shop", 2, ["radio"]).event.how == "overridden"  # never decided
+    as_issued = service.decide("shop", 3).event
+    assert service.execute("shop", 3).event.how == "as-issued"
+    assert set(as_issued.chosen) == {history(service).arms[k] for k in np.flatnonzero(history(service).x[2])}
+
+
+def test_a_cancelled_round_did_not_take_place(service) -> None:
+    service.decide("shop", 1)
+    service.execute("shop", 1, cancelled=True)
+    assert service.overview("shop")["counts"] == {
+        "rounds": 1,
+        "executed": 0,
+        "pending": 0,
+        "late": 0,
+        "cancelled": 1,
+        "expired": 0,
+    }
+    report = service.report("shop", [Outcome(round=1, arm="radio", y=1.0)])
+    assert report.statuses[0].reason == "round = 1: must be one that took place; this one was cancelled"
+    assert report.entry is None
+
+
+def test_a_missing_outcome_is_excluded_and_never_zero(service) -> None:
+    played(service, 1, 2, 3)
+    service.execute("shop", 4, ["radio"])
+    service.report("shop", [Outcome(round=4, arm="radio", z=0.5, y=0.5)])  # y of the others is not known
+    found = history(service)
+    assert found.arrived.tolist() == [True, True, True, False]
+    assert found.pending == ("4",)
+    service.report("shop", [Outcome(round=4, arm=arm, y=0.0) for arm in ("video", "social")])
+    assert history(service).arrived.all()
+
+
+def test_late_outcomes_are_recorded_and_not_learned(service) -> None:
+    service.change_settings("shop", {"max_age_rounds": 2})
+    service.execute("shop", 1, ["radio"])
+    played(service, 2, 3)
+    assert service.report("shop", [Outcome(round=1, arm="radio", z=0.5)]).statuses[0].status == "recorded"
+    played(service, 4)
+    late = service.report("shop", [Outcome(round=1, arm=arm, y=0.5) for arm in SHOP["arms"]])
+    assert {status.status for status in late.statuses} == {"late"}
+    assert late.entry is not None
+    assert history(service).pending == ("1",)
+    receipt = service.correct("shop", 2, "radio", {"z": 0.9}, revision=2)
+    assert isinstance(receipt.event, OutcomeCorrected)
+    assert receipt.event.learned
+    assert not service.correct("shop", 1, "radio", {"z": 0.9}, revision=2).event.learned
+
+
+def test_an_expired_round_is_left_out_unless_it_is_complete(service) -> None:
+    played(service, 1, 2)
+    service.execute("shop", 3, ["radio"])
+    service.execute("shop", 4, ["radio"])
+    service.expire("shop", 2)
+    service.expire("shop", 3, reason="the tracker was down")
+    assert history(service).rounds == ("1", "2", "4")
+    late = service.report("shop", [Outcome(round=3, arm="radio", z=0.5)])
+    assert late.statuses[0].status == "late"
+    assert service.overview("shop")["counts"]["expired"] == 2
+
+
+def test_corrections_are_numbered_and_the_last_one_counts(service) -> None:
+    played(service, 1)
+    with pytest.raises(Invalid, match="revision = 1: must be 2, one more than the last"):
+        service.correct("shop", 1, "radio", {"y": 0.9}, revision=1)
+    service.correct("shop", 1, "radio", {"y": 0.9}, revision=2, reason="refunds")
+    service.correct("shop", 1, "radio", {"y": 0.8, "z": 0.4}, revision=3)
+    found = history(service)
+    assert found.y[0, found.arms.index("radio")] == 0.8
+    assert found.z[0, found.arms.index("radio")] == 0.4
+    service.correct("shop", 1, "radio", {"y": None}, revision=4)
+    assert history(service).pending == ("1",)
+    refused = service.report("shop", [Outcome(round=1, arm="video", y=0.1)]).statuses[0]
+    assert refused.reason.endswith("which was reported before; correct it with revision 2")
+    service.execute("shop", 2, ["radio"])
+    with pytest.raises(Invalid, match="must be of an outcome that was reported"):
+        service.correct("shop", 2, "radio", {"y": 0.8}, revision=2)
+
+
+@pytest.mark.parametrize(
+    ("item", "reason", "field"),
+    [
+        ({"round": 1, "arm": "video", "z": 0.5}, "z = 0.5: must be left out, as 'video' was not executed", "z"),
+        ({"round": 1, "arm": "radio", "z": 1.5}, "z = 1.5: must be a number from 0 to 1", "z"),
+        ({"round": 1, "arm": "radio", "y": 1e41}, "y = 1e+41: must be a number from -1e+40 to 1e+40", "y"),
+        ({"round": 1, "arm": "radoi", "y": 1.0}, "arm = 'radoi': must be one of the arms of the stream", "arm"),
+        ({"round": 1, "y": 1.0}, "arm = None: must be one of the arms of the stream", "arm"),
+        ({"round": 1, "arm": "radio"}, "y = None: must be given, or z", "y"),
+        ({"round": 7, "arm": "radio", "y": 1.0}, "round = 7: must be a round that was decided or executed", "round"),
+        ({"round": 2, "arm": "radio", "y": 1.0}, "round = 2: must be executed first", "round"),
+        ({"round": "x", "arm": "radio", "y": 1.0}, "round = 'x': must be a whole number, a date", "round"),
+    ],
+)
+def test_outcomes_that_cannot_be_are_refused_one_by_one(service, item, reason, field) -> None:
+    service.execute("shop", 1, ["radio"])
+    service.decide("shop", 2)
+    report = service.report("shop", [Outcome(**item), Outcome(round=1, arm="radio", z=0.25)])
+    assert [status.status for status in report.statuses] == ["refused", "recorded"]
+    assert report.statuses[0].reason.startswith(reason)
+    assert report.statuses[0].field == field
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "0.5", True])
+def test_what_is_no_number_is_refused(service, value) -> None:
+    service.execute("shop", 1, ["radio"])
+    with pytest.raises(Invalid, match=r"y = .*: must be a number"):
+        service.report("shop", [Outcome(round=1, arm="radio", y=value)])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"arms": []}, "arms = "),
+        ({"arms": ["a", "A"]}, "different from each other"),
+        ({"arms": ["a\nb"]}, "on one line"),
+        ({"budget": 4}, "budget = 4: must be a whole number from 1 to 3"),
+        ({"budget": True}, "budget = True"),
+        ({"observes": "z"}, "observes = 'z': must be one of both, own, overall, payoff"),
+        ({"policy": "os:system"}, "not module:Class"),
+        ({"policy": "oracle"}, "needs the true world"),
+        ({"policy": "ndc-sem", "set": ["discount=7"]}, "discount = 7"),
+        ({"set": ["graph=os:system"]}, "without colons"),
+        ({"reward_range": [1.0, 0.0]}, "range = "),
+        ({"limits": [{"kind": "exclusive", "arms": ["radio", "tv"]}]}, "tv"),
+        ({"context": ["round"]}, "context = 'round'"),
+        ({"seed": -1}, "seed = -1"),
+        ({"max_age_rounds": 0}, "max_age_rounds = 0"),
+        ({"colour": 1}, "colour = 1: must be left out"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(changes, message) -> None:
+    service = Service(MemoryLog(), ahead=False)
+    with pytest.raises(Invalid, match=message.replace("(", r"\(")):
+        service.create_stream("new", SHOP | changes)
+    assert service.streams() == []
+
+
+def test_settings_change_from_one_decision_to_the_next(service) -> None:
+    played(service, 1, 2, 3)
+    assert len(service.decide("shop", 4).event.chosen) == 2
+    service.change_settings("shop", {"budget": 1, "policy": "cucb"})
+    event = service.decide("shop", 5).event
+    assert len(event.chosen) == 1
+    assert event.policy == "cucb"
+    with pytest.raises(Invalid, match=r"arms = .*: must be left as it is"):
+        service.change_settings("shop", {"arms": ["a"]})
+
+
+def test_rounds_of_a_stream_are_of_one_kind(service) -> None:
+    service.decide("shop", "2026-01-05")
+    with pytest.raises(Invalid, match="round = '7': must be written as 2026-01-05 is"):
+        service.decide("shop", 7)
+    with pytest.raises(Invalid, match="must be a whole number, a date"):
+        service.decide("shop", "05/01/2026")
+    assert service.decide("shop", "2026-01-05T00:00:00").again
+
+
+def test_rounds_count_in_their_own_order_not_in_that_of_their_execution(service) -> None:
+    played(service, 3, 1, 2)
+    assert history(service).rounds == ("1", "2", "3")
+
+
+def test_unknown_streams_and_rounds_are_not_found(service) -> None:
+    for call in (
+        lambda: service.decide("none", 1),
+        lambda: service.report("none", [Outcome(round=1, arm="a", y=1.0)]),
+        lambda: service.events("none"),
+        lambda: service.state("none"),
+        lambda: service.audit("none"),
+    ):
+        with pytest.raises(NotFound, match="stream = 'none': must be the name of a stream"):
+            call()
+    with pytest.raises(NotFound, match="round = '9'"):
+        service.explain("shop", 9)
+    assert list(service.desk.sheets) == ["shop"]
+
+
+def test_reasons_are_kept_as_they_were_then() -> None:
+    service = Service(MemoryLog())
+    service.create_stream("shop", SHOP)
+    played(service, 1, 2, 3)
+    decision = service.decide("shop", 4)
+    assert service.background is not None
+    assert service.background.idle(60)
+    kept = [entry for entry in service.events("shop") if isinstance(entry.event, ReasonsKept)]
+    assert [entry.event.round for entry in kept] == ["4"]
+    answer = service.explain("shop", 4)
+    played(service, 5, 6, y=0.1)
+    assert service.explain("shop", 4) == decision.answer == answer
+    assert answer["choose"] == list(decision.event.chosen)
+    assert service.audit("shop").passed
+    service.close()
+
+
+def test_an_imported_history_is_decided_as_next_decides_its_file(service, tmp_path) -> None:
+    path = tmp_path / "history.csv"
+    path.write_text(example_file())
+    service.import_history("ads", path, {"budget": 2})
+    expected = next_decision(path, budget=2)
+    decision = service.decide("ads", expected.history.following)
+    assert list(decision.event.chosen) == expected.choose
+    found = decision.answer
+    wanted = expected.to_dict()
+    assert found["reasons"]["health"] == wanted["reasons"]["health"]
+    assert found["pending"] == wanted["pending"]
+    assert service.export("ads").content.decode().count("\n") == 6 * 40 + 1
+    with pytest.raises(Conflict, match="must be a new one"):
+        service.import_history("ads", path, {"budget": 2})
+
+
+def test_a_stream_that_was_forgotten_goes_on_as_it_was() -> None:
+    """With room for one stream in memory, with all of them forgotten again and again, and with neither."""
+    found = []
+    for keep, forgets in ((1, False), (10, True), (10, False)):
+        service = Service(MemoryLog(), clock=lambda: "now", keep=keep, ahead=False)
+        stories = [Story(service, name, seed) for name, seed in (("a", 5), ("b", 6))]
+        for _ in range(3):
+            for story in stories:
+                story.live(3) if not story.decided else None
+            if forgets:
+                service.desk.forget()
+        found.append([service.log.head(name).digest for name in ("a", "b")])
+    assert found[0] == found[1] == found[2]
