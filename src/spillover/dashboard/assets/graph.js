@@ -52,16 +52,22 @@ function draw(outlook, edges, strength) {
   const height = Math.min(width * 0.86, 460);
   const centre = { x: width / 2, y: height / 2 };
   const radius = { x: width / 2 - room, y: height / 2 - 40 };
-  const spots = new Map(arms.map((arm, k) => {
-    const turn = 2 * Math.PI * k / arms.length - Math.PI / 2;
-    return [arm.arm, { x: centre.x + radius.x * Math.cos(turn), y: centre.y + radius.y * Math.sin(turn), cos: Math.cos(turn), sin: Math.sin(turn), chosen: arm.chosen }];
-  }));
+  const turns = arms.map((arm, k) => 2 * Math.PI * k / arms.length - Math.PI / 2);
+  const [across, down] = [filling(turns.map(Math.cos)), filling(turns.map(Math.sin))];
+  const spots = new Map(arms.map((arm, k) => [arm.arm,
+    { x: centre.x + radius.x * across[k], y: centre.y + radius.y * down[k], cos: across[k], sin: down[k], chosen: arm.chosen }]));
   const drawn = edges.filter((edge) => spots.has(edge.from) && spots.has(edge.to) && edge.from !== edge.to);
   const arrows = drawn.map((edge) => arrowOf(edge, spots, strength));
   const labels = labelsOf(arrows.slice(0, MOST_LABELS), arrows, [...spots.values()]);
   const picture = svg("svg", { class: "graph", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Graph of the arms; the table has the same edges" },
     arrows.map((arrow) => arrow.line), [...spots].map(([arm, spot]) => nodeOf(arm, spot, room)), labels);
   replace(box, picture, arms.length < outlook.reasons.arms.length && h("p", { class: "small" }, `Shown: the ${arms.length} arms with the strongest edges.`));
+}
+
+/** Numbers stretched to the range from -1 to 1. */
+function filling(values) {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return values.map((value) => (high - low < 1e-9 ? 0 : 2 * (value - low) / (high - low) - 1));
 }
 
 function armsOf(outlook, edges) {
