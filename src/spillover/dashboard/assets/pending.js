@@ -68,7 +68,7 @@ function makeCard(context, settings, item) {
     h("p", { class: "problem", role: "alert", hidden: true }),
     h("div", { class: "buttons" }, h("button", { type: "submit", class: "primary" }, "Record the outcomes")));
   const report = h("details", { class: "more report" }, h("summary", {}, "Report outcomes"), form);
-  const reason = h("input", { id: `reason-${item.round}`, autocomplete: "off", maxlength: "500" });
+  const reason = h("input", { id: `reason-${item.round}`, autocomplete: "off", maxlength: "200" });
   const expire = h("form", { novalidate: true }, h("p", { class: "hint" }, "Nothing is learned from what is missing. What arrives later is recorded, but not learned."),
     h("div", { class: "field" }, h("label", { for: `reason-${item.round}` }, "Why (it goes into the log)"), reason),
     h("p", { class: "problem", role: "alert", hidden: true }), h("div", { class: "buttons" }, h("button", { type: "submit" }, "Nothing more will come")));

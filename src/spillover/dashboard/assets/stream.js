@@ -86,14 +86,21 @@ async function showDecision(outlook) {
   const now = shown !== null && (shown === NEXT || open.includes(shown)) ? shown : open[0] ?? NEXT;
   drawSwitch(open, now);
   const box = byId("decision");
-  const answer = now === NEXT ? outlook : await get(path("streams", stream, "decisions", now));
+  const coming = comingRound(outlook);
+  const answer = now === NEXT ? outlook.failed ? outlook : { ...outlook, round: coming || null } : await get(path("streams", stream, "decisions", now));
   const label = byId("decide-title");
   replace(label, now === NEXT ? "What to choose next" : "A decision waits to be carried out");
   if (answer.failed) replace(box, h("p", { class: "notice" }, "What would be chosen cannot be shown before the round is decided. ", answer.failed));
   else renderDecision(box, answer, { state: now === NEXT ? "a preview: nothing is recorded" : "decided: waits for what was done" });
-  act.suggest(outlook.round ?? following(overview.rounds.map((line) => line.round)));
+  act.suggest(coming);
   act.turnTo(now === NEXT ? null : now, answer.choose ?? []);
   health(outlook.failed ? [] : warningsOf(outlook));
+}
+
+/** The round to decide next. A cancelled or given-up round is not part of the history, so `next` may name it again. */
+function comingRound(outlook) {
+  const known = overview.rounds.map((line) => line.round);
+  return outlook.round && !known.includes(outlook.round) ? outlook.round : following(known);
 }
 
 function drawSwitch(open, now) {
