@@ -11,8 +11,8 @@ import sys
 import numpy as np
 import pytest
 
-from spillover.recommendation.policy_by_name import usable_names
 from spillover.history.example import example_file
+from spillover.recommendation.policy_by_name import usable_names
 from tests.cli.calls import call, outside
 from tests.waiting import HANG
 
@@ -493,3 +493,28 @@ def test_slow_libraries_are_not_loaded(folder) -> None:
     code = "\n".join([*lines, "main(['next', 'h.csv', '--budget', '1'])"])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_round_to_decide_can_be_named(folder) -> None:
+    path = written(folder, example_file())
+    found = [answer(path, "--budget", 2, *more) for more in ([], ["--round", "X"])]
+    assert found[1].pop("round") == "X"
+    assert found[0].pop("round") == "2026-10-12"
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("head", "columns"),
+    [
+        ("round,arm,chosen,z,y", []),
+        ("round,arm,chosen,z", []),
+        ("round,arm,chosen,y", ["--columns", "round=round,arm=arm,chosen=chosen,outcome=y"]),
+    ],
+)
+def test_before_the_first_round_the_plan_decides(head, columns, folder) -> None:
+    """A table with nothing but the round to decide."""
+    cells = "," * (head.count(",") - 1)
+    text = "\n".join([head, *(f"2026-01-05,{arm}{cells}" for arm in "abc")])
+    found = answer(written(folder, text), "--budget", 2, *columns)
+    assert (found["round"], found["rounds"], len(found["choose"])) == ("2026-01-05", 0, 2)
+    assert found["not_yet"] == ["no arm has an outcome yet"]

@@ -8,12 +8,14 @@ import numpy as np
 from spillover.service import Outcome, Service
 from spillover.service.events import DecisionIssued
 
-ARMS = (
+ARMS: tuple[tuple[str, ...], ...] = (
     ("radio", "video", "social", "mail"),
     ("arm 10", "arm 2", "Arm 1"),
     ("<script>", "a,b", 'quote"d', "x=1", "Ünï"),
     ("solo",),
 )
+CONTEXTS: tuple[list[str], ...] = ([], [], [], ["price"], ["price", "event"], ["trend"])
+AGES: tuple[int | None, ...] = (None, None, 3)
 POLICIES: tuple[tuple[str | None, tuple[str, ...]], ...] = (
     (None, ()),
     ("switching-sem", ()),
@@ -28,10 +30,10 @@ POLICIES: tuple[tuple[str | None, tuple[str, ...]], ...] = (
 
 def random_settings(rng: np.random.Generator) -> dict[str, Any]:
     """Settings of a stream, of all kinds."""
-    arms = ARMS[rng.integers(len(ARMS))]
+    arms = ARMS[int(rng.integers(len(ARMS)))]
     observes = str(rng.choice(["both", "both", "own", "overall", "payoff"]))
-    policy, values = POLICIES[rng.integers(len(POLICIES))] if observes == "both" else (None, ())
-    context = [[], [], [], ["price"], ["price", "event"], ["trend"]][rng.integers(6)]
+    policy, values = POLICIES[int(rng.integers(len(POLICIES))) if observes == "both" else 0]
+    context = CONTEXTS[int(rng.integers(len(CONTEXTS)))]
     limited = len(arms) > 2 and rng.random() < 0.3
     return {
         "arms": list(arms),
@@ -42,12 +44,17 @@ def random_settings(rng: np.random.Generator) -> dict[str, Any]:
         "reward_range": [0.0, 2.0] if rng.random() < 0.2 and observes == "both" else None,
         "overall_range": None,
         "context": context,
-        "minimise": bool(rng.random() < 0.2) and policy is None and observes != "both",
+        "minimise": bool(rng.random() < 0.2),
         "limits": [{"kind": "exclusive", "arms": [arms[0], arms[1]], "label": "one of them"}] if limited else [],
         "greedy": bool(rng.random() < 0.1),
         "seed": int(rng.integers(3)),
-        "max_age_rounds": [None, None, 3][rng.integers(3)],
+        "max_age_rounds": AGES[int(rng.integers(3))],
     }
+
+
+def outcome(label: str | int, arm: str | None, name: str, value: float) -> Outcome:
+    """One value, z or y."""
+    return Outcome(round=label, arm=arm, z=value if name == "z" else None, y=value if name == "y" else None)
 
 
 def labels(rng: np.random.Generator, count: int) -> list[str]:
@@ -133,7 +140,7 @@ class Story:
         now, self.waiting = self.waiting[:count], self.waiting[count:]
         if not now:
             return
-        items = [Outcome(**{"round": label, "arm": arm, name: value}) for label, arm, name, value in now]
+        items = [outcome(label, arm, name, value) for label, arm, name, value in now]
         report = self.service.report(self.name, [*items, items[0]])
         assert report.statuses[-1].status in ("duplicate", "late")
         for (label, arm, name, _), status in zip(now, report.statuses, strict=False):

@@ -2,6 +2,7 @@
 
 import sqlite3
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import numpy as np
 import pytest
@@ -40,9 +41,10 @@ def test_a_disk_that_refuses_to_write(error, tmp_path) -> None:
 
 
 def test_a_file_that_has_no_more_room(tmp_path) -> None:
-    service = Service(SqliteLog(tmp_path / "log.db"), ahead=False)
+    log = SqliteLog(tmp_path / "log.db")
+    service = Service(log, ahead=False)
     service.create_stream("shop", SHOP)
-    writer = service.log.writer
+    writer = log.writer
     pages = writer.execute("PRAGMA page_count").fetchone()[0]
     writer.execute(f"PRAGMA max_page_count = {pages + 2}")
     with pytest.raises(StorageError, match="full"):
@@ -64,8 +66,8 @@ def test_a_clock_that_is_set_back_changes_nothing_but_times() -> None:
     now = datetime(2026, 3, 1, tzinfo=UTC)
     heads = []
     for direction in (1, -1):
-        times = iter(now + direction * timedelta(hours=k) for k in range(100))
-        service = Service(MemoryLog(), clock=lambda times=times: next(times).isoformat(), ahead=False)
+        times = iter((now + direction * timedelta(hours=k)).isoformat() for k in range(100))
+        service = Service(MemoryLog(), clock=partial(next, times), ahead=False)
         service.create_stream("shop", SHOP)
         for label in range(1, 5):
             service.execute("shop", label, ["a"])

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spillover.service import Outcome, Service
+from spillover.service import Service
 from spillover.service.histories import history_of
 from tests.properties import COMMON, examples
 from tests.service.memory_log import MemoryLog
+from tests.service.stories import outcome
 
 ARMS = ("a", "b", "c")
 Facts = list[tuple[int, str | None, str, float]]
@@ -40,7 +41,7 @@ def told(observes: str, chosen: dict[int, list[str]], facts: Facts, rng: np.rand
         service.execute("s", t, chosen[t])
     if rng is None:
         for t, arm, name, value in facts:
-            service.report("s", [Outcome(**{"round": t, "arm": arm, name: value})])
+            service.report("s", [outcome(t, arm, name, value)])
     else:
         disorderly(service, facts, rng)
     history = history_of(service.desk.ledger_at("s", None))
@@ -63,7 +64,7 @@ def disorderly(service: Service, facts: Facts, rng: np.random.Generator) -> None
             if rng.random() < 0.15:
                 wrong.append(fact)
                 value = value / 2
-            items.append(Outcome(**{"round": t, "arm": arm, name: value}))
+            items.append(outcome(t, arm, name, value))
         service.report("s", items)
         if rng.random() < 0.4:
             service.report("s", items)  # again

@@ -1,5 +1,7 @@
 """What a stream remembers, what it learns from, and what it refuses."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from spillover.service.histories import history_of
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import Story
 
-SHOP = {"arms": ["video", "radio", "social"], "budget": 2}
+SHOP: dict[str, Any] = {"arms": ["video", "radio", "social"], "budget": 2}
 
 
 @pytest.fixture
@@ -269,8 +271,8 @@ def test_reasons_are_kept_as_they_were_then() -> None:
     decision = service.decide("shop", 4)
     assert service.background is not None
     assert service.background.idle(60)
-    kept = [entry for entry in service.events("shop") if isinstance(entry.event, ReasonsKept)]
-    assert [entry.event.round for entry in kept] == ["4"]
+    events = [entry.event for entry in service.events("shop")]
+    assert [event.round for event in events if isinstance(event, ReasonsKept)] == ["4"]
     answer = service.explain("shop", 4)
     played(service, 5, 6, y=0.1)
     assert service.explain("shop", 4) == decision.answer == answer
@@ -308,3 +310,29 @@ def test_a_stream_that_was_forgotten_goes_on_as_it_was() -> None:
                 service.desk.forget()
         found.append([service.log.head(name).digest for name in ("a", "b")])
     assert found[0] == found[1] == found[2]
+
+
+def test_an_outcome_far_from_the_usual_is_flagged_and_recorded(service) -> None:
+    rng = np.random.default_rng(0)
+    for label in range(1, 31):
+        played(service, label, y=float(rng.normal(1.0, 0.1)))
+    service.execute("shop", 31, ["radio"])
+    items = [Outcome(round=31, arm="radio", y=1000.0), Outcome(round=31, arm="video", y=1.1)]
+    report = service.report("shop", items, key="k")
+    assert [status.status for status in report.statuses] == ["recorded", "recorded"]
+    assert report.statuses[0].flag.startswith("y = 1000 is far from the usual 0.9")
+    assert report.statuses[1].flag == ""
+    assert service.report("shop", items, key="k").statuses == report.statuses
+
+
+def test_the_course_of_the_estimates_ends_with_what_is_estimated_now(service) -> None:
+    rng = np.random.default_rng(0)
+    for label in range(1, 25):
+        played(service, label, chosen=[("radio", "social"), ("video",)][label % 2], z=float(rng.uniform()))
+    course = service.course("shop", points=5)
+    assert course["rounds"] == ["1", "7", "12", "18", "24"]
+    event = service.decide("shop", 25).event
+    for arm, points in course["arms"].items():
+        assert points[-1]["total"] == event.scores[arm]["total"]
+        assert points[-1]["interval"] == event.scores[arm]["interval"]
+    assert course["changes"][-1] == event.changes

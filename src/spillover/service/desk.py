@@ -20,6 +20,7 @@ from spillover.service.settings import is_name
 from spillover.service.watcher import Watcher
 
 OPEN = 10_000  # streams that are kept in memory
+LEARNED_BYTES = 1 << 30  # of what they have learned
 LONGEST_KEY = 200
 GIVEN = "given:"  # before the keys of callers
 
@@ -64,6 +65,7 @@ class Desk:
         self.log, self.clock, self.keep = log, clock, keep
         self.watcher = Watcher()
         self.sheets: OrderedDict[str, Sheet] = OrderedDict()
+        self.learned: OrderedDict[str, int] = OrderedDict()  # bytes that each stream has learned, the latest last
         self.lock = threading.Lock()
 
     def sheet(self, stream: str) -> Sheet:
@@ -73,7 +75,7 @@ class Desk:
             if found is None:
                 found = self.sheets[stream] = Sheet(Ledger(stream))
                 while len(self.sheets) > self.keep:
-                    self.sheets.popitem(last=False)
+                    self.learned.pop(self.sheets.popitem(last=False)[0], None)
             self.sheets.move_to_end(stream)
             return found
 
@@ -103,13 +105,27 @@ class Desk:
         if ledger.head.seq > before:
             self.watcher.folded(ledger.head.seq - before, perf_counter() - start)
 
+    def note_learned(self, stream: str, sheet: Sheet) -> None:
+        """A stream has learned; if all have learned too much, those that learned longest ago let go of it."""
+        with self.lock:
+            self.learned[stream] = sheet.learning.bytes
+            self.learned.move_to_end(stream)
+            total = sum(self.learned.values())
+            while total > LEARNED_BYTES and len(self.learned) > 1:
+                oldest, size = self.learned.popitem(last=False)
+                total -= size
+                if oldest in self.sheets:
+                    self.sheets[oldest].learning = Learning()
+
     def forget(self, stream: str | None = None) -> None:
         """Let go of a stream, or of all of them."""
         with self.lock:
             if stream is None:
                 self.sheets.clear()
+                self.learned.clear()
             else:
                 self.sheets.pop(stream, None)
+                self.learned.pop(stream, None)
 
     def ledger_at(self, stream: str, at: int | None) -> Ledger:
         """A ledger of its own, as of an entry (by default the last one)."""
@@ -129,7 +145,7 @@ class Desk:
         self, ledger: Ledger, event: Event, key: str, request: Mapping[str, Any], author: str, attachment: bytes = b""
     ) -> Receipt:
         """Append an event, and take it in."""
-        good = isinstance(author, str) and len(author) <= LONGEST_KEY and (not author or is_name(author))
+        good = author == "" or is_name(author)
         require(good, "author", author, f"at most {LONGEST_KEY} printable characters")
         draft = Draft(
             event=event,

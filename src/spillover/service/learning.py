@@ -15,6 +15,7 @@ from spillover.service.table import is_plain, learned_rounds
 from spillover.types import Explanation
 
 NOTICEABLE = 0.01  # seconds
+PYTHON = 100_000  # bytes of a learner and its explanation besides the history
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,15 @@ class Learning:
         """Whether the next decision would wait noticeably."""
         return self.seconds > NOTICEABLE
 
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        if self.prepared is None:
+            return self.checkpoints.bytes
+        history = self.prepared.history
+        arrays = (history.x, history.z, history.y)
+        return self.checkpoints.bytes + PYTHON + 2 * sum(0 if part is None else part.nbytes for part in arrays)
+
     def is_current(self, ledger: Ledger) -> bool:
         return self.prepared is not None and self.prepared.version == ledger.version
 
@@ -59,7 +69,8 @@ class Learning:
         self.prepared = None
         self.checkpoints.forget(material.first_changed)
         with one_thread():
-            found = learned(material.history, material.question, self.checkpoints)
+            way = self.checkpoints if self.worth_preparing else None  # where all is learned in no time, none are kept
+            found = learned(material.history, material.question, way)
             explanation = found.learner.explain()
         self.prepared = Prepared(
             version=material.version, history=material.history, learned=found, explanation=explanation
@@ -76,12 +87,13 @@ def can_prepare(ledger: Ledger) -> bool:
 def material_of(ledger: Ledger) -> Material:
     """What there is to learn of a stream."""
     labels = learned_rounds(ledger)
-    changed = ledger.take_changed()
     values = [ledger.keys[ledger.rows[label]].value for label in labels]
     plain = is_plain(ledger.settings) and bool(labels)
+    history = plain_history(ledger, labels) if plain else history_of(ledger)
+    changed = ledger.take_changed()  # only now that nothing can fail
     return Material(
         version=ledger.version,
-        history=plain_history(ledger, labels) if plain else history_of(ledger),
+        history=history,
         question=ledger.settings.question,
         first_changed=len(labels) if changed is None else bisect_left(values, changed),
     )

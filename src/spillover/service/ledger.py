@@ -1,9 +1,9 @@
 """The fold of a stream's entries: what is known of every round. It never reads a clock."""
 
-from bisect import bisect_right, insort
-from collections.abc import Callable, Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatchmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,17 @@ from spillover.service.settings import Settings
 FIRST_ROWS = 8
 
 
+class Issued(NamedTuple):
+    """What is kept in memory of a decision; `seq` is the number of the entry that has all of it."""
+
+    seq: int
+    chosen: tuple[str, ...]
+    unavailable: tuple[str, ...]
+    context: dict[str, Any]
+    predicted: float | None
+    changes: int | None
+
+
 class Ledger:
     """What is known of the rounds of a stream after its entries up to `head`.
 
@@ -39,14 +50,14 @@ class Ledger:
         self.columns: dict[str, int] = {}
         self.rows: dict[str, int] = {}  # by the label of the round
         self.keys: list[RoundKey] = []
-        self.issued: dict[str, DecisionIssued] = {}
-        self.issued_at: dict[str, int] = {}  # the number of the entry that issued it
+        self.issued: dict[str, Issued] = {}
         self.reasons_at: dict[str, int] = {}  # the number of the entry that keeps the whole answer
         self.executed: dict[str, str] = {}  # how: as-issued, overridden, cancelled or imported
         self.context: dict[str, dict[str, Any]] = {}
         self.expired: set[str] = set()
         self.delays: dict[str, int] = {}  # rounds that took place between a round and its last outcome
         self.values: list[Any] = []  # of the rounds that took place, sorted
+        self.order: list[str] = []  # their labels
         self.x = np.zeros((0, 0), np.bool_)
         self.z = self.y = np.zeros((0, 0))  # NaN: not known
         self.revision = np.zeros((0, 0), np.int32)  # 0: not reported
@@ -60,8 +71,7 @@ class Ledger:
     @property
     def played(self) -> list[str]:
         """The rounds that took place, in order."""
-        there = [self.keys[row] for label, row in self.rows.items() if self.took_place(label)]
-        return [key.label for key in sorted(there, key=lambda key: key.value)]
+        return list(self.order)
 
     def took_place(self, label: str) -> bool:
         return self.executed.get(label, "cancelled") != "cancelled"
@@ -117,8 +127,8 @@ class Ledger:
     @take.register
     def _(self, event: DecisionIssued, seq: int) -> None:
         self.row(event.round)
-        self.issued[event.round], self.issued_at[event.round] = event, seq
-        self.context[event.round] = event.context
+        what = Issued(seq, event.chosen, event.unavailable, event.context, event.predicted, event.changes)
+        self.issued[event.round] = what
 
     @take.register
     def _(self, event: ReasonsKept, seq: int) -> None:
@@ -159,7 +169,9 @@ class Ledger:
         self.executed[label], self.context[label] = how, context
         if how != "cancelled":
             self.x[row, [self.columns[arm] for arm in chosen]] = True
-            insort(self.values, self.keys[row].value)
+            place = bisect_right(self.values, self.keys[row].value)
+            self.values.insert(place, self.keys[row].value)
+            self.order.insert(place, label)
             self.touch(row)
 
     def learn(
@@ -184,11 +196,18 @@ class Ledger:
 
     def missing(self, label: str) -> int:
         """How many values of a round are still to come."""
-        row, settings = self.rows[label], self.settings
-        if settings.observes == "payoff":
-            return int(np.isnan(self.y[row, 0]))
-        own = int(np.isnan(self.z[row][self.x[row]]).sum()) if settings.sees_own else 0
-        return own + (int(np.isnan(self.y[row]).sum()) if settings.sees_overall else 0)
+        return int(self.missing_in([self.rows[label]])[0])
+
+    def missing_in(self, rows: Sequence[int]) -> Any:
+        """How many values of each of some rounds are still to come."""
+        if self.settings.observes == "payoff":
+            return np.isnan(self.y[rows, 0]).astype(int)
+        found = np.zeros(len(rows), int)
+        if self.settings.sees_own:
+            found += (np.isnan(self.z[rows]) & self.x[rows]).sum(axis=1)
+        if self.settings.sees_overall:
+            found += np.isnan(self.y[rows]).sum(axis=1)
+        return found
 
     def column(self, arm: str | None) -> int:
         return 0 if arm is None else self.columns[arm]

@@ -12,11 +12,20 @@ def is_postgres(database: str) -> bool:
     return database.startswith(POSTGRES)
 
 
-def open_log(database: str) -> EventLog:
-    """The log of a database: the path of a file, or postgresql://user@host/name."""
-    if is_postgres(database):
-        raise ValueError(f"database = {without_password(database)!r}: must be the path of a file")
-    return SqliteLog(database)
+def open_log(database: str, *, readonly: bool = False) -> EventLog:
+    """The log of a database: the path of a file, or postgresql://user@host/name.
+
+    readonly: for reading beside a running server; a file has one writer.
+    """
+    if not is_postgres(database):
+        return SqliteLog(database, readonly=readonly)
+    try:
+        from spillover.service.postgres_log import PostgresLog
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"PostgreSQL needs a package that is not installed ({error}): pip install 'spillover[postgres]'"
+        ) from None
+    return PostgresLog(database)
 
 
 def without_password(database: str) -> str:

@@ -1,12 +1,15 @@
 """What a person wants to see of a stream, as plain values."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from spillover.service.events import DecisionIssued
 from spillover.service.ledger import Ledger
 
 LATEST = 500  # rounds
+BANDS = 100  # decisions
 
 
 def overview_of(ledger: Ledger) -> dict[str, Any]:
@@ -17,13 +20,11 @@ def overview_of(ledger: Ledger) -> dict[str, Any]:
     pending: rounds with outcomes to come: round, age, missing, late.
     rounds: the latest 500 in order: round, status, how, chosen, proposed, payoff (None: not complete), predicted,
         changes (noticed so far), seq (of the decision).
-    bands: for each arm, the estimated total effect and its 95% interval at each of these decisions.
+    bands: for each arm, the estimated total effect and its 95% interval at each of the last 100 decisions.
     """
     delays = delays_of(ledger)
-    pending = [pending_round(ledger, label, delays["most"]) for label in ledger.played if is_pending(ledger, label)]
+    pending = pending_rounds(ledger, delays["most"])
     rounds = [round_line(ledger, label) for label in known_rounds(ledger)[-LATEST:]]
-    issued = [ledger.issued[line["round"]] for line in rounds if line["round"] in ledger.issued]
-    statuses = [status_of(ledger, label) for label in ledger.rows]
     return {
         "stream": ledger.head.stream,
         "seq": ledger.head.seq,
@@ -33,24 +34,29 @@ def overview_of(ledger: Ledger) -> dict[str, Any]:
             "executed": len(ledger.values),
             "pending": len(pending),
             "late": sum(line["late"] for line in pending),
-            "cancelled": statuses.count("cancelled"),
+            "cancelled": sum(how == "cancelled" for how in ledger.executed.values()),
             "expired": len(ledger.expired),
         },
         "delays": delays,
         "pending": pending,
         "rounds": rounds,
-        "bands": {
-            arm: [
-                {
-                    "round": event.round,
-                    "total": event.scores[arm]["total"],
-                    "interval": event.scores[arm]["interval"],
-                    "chosen": arm in event.chosen,
-                }
-                for event in issued
-            ]
-            for arm in ledger.settings.arms
-        },
+    }
+
+
+def bands_of(events: Sequence[DecisionIssued]) -> dict[str, Any]:
+    """For each arm, the estimated total effect and its 95% interval at each decision, as it was then."""
+    arms = list(events[-1].scores) if events else []
+    return {
+        arm: [
+            {
+                "round": event.round,
+                "total": event.scores[arm]["total"],
+                "interval": event.scores[arm]["interval"],
+                "chosen": arm in event.chosen,
+            }
+            for event in events
+        ]
+        for arm in arms
     }
 
 
@@ -70,10 +76,6 @@ def status_of(ledger: Ledger, label: str) -> str:
     return "expired" if label in ledger.expired else "pending"
 
 
-def is_pending(ledger: Ledger, label: str) -> bool:
-    return status_of(ledger, label) == "pending"
-
-
 def delays_of(ledger: Ledger) -> dict[str, Any]:
     """How long outcomes took, in rounds."""
     known = np.array(list(ledger.delays.values()))
@@ -83,10 +85,16 @@ def delays_of(ledger: Ledger) -> dict[str, Any]:
     return {"known": len(known), "median": median, "most": most, "longest": int(known.max())}
 
 
-def pending_round(ledger: Ledger, label: str, usual: float | None) -> dict[str, Any]:
-    age = ledger.age(label)
-    late = usual is not None and age > usual
-    return {"round": label, "age": age, "missing": ledger.missing(label), "late": late}
+def pending_rounds(ledger: Ledger, usual: float | None) -> list[dict[str, Any]]:
+    """The rounds with outcomes to come. usual: the age that 9 of 10 did not exceed."""
+    missing = ledger.missing_in([ledger.rows[label] for label in ledger.order])
+    found = []
+    for place in np.flatnonzero(missing).tolist():
+        label, age = ledger.order[place], len(ledger.order) - 1 - place
+        if label not in ledger.expired:
+            late = usual is not None and age > usual
+            found.append({"round": label, "age": age, "missing": int(missing[place]), "late": late})
+    return found
 
 
 def round_line(ledger: Ledger, label: str) -> dict[str, Any]:
@@ -101,7 +109,7 @@ def round_line(ledger: Ledger, label: str) -> dict[str, Any]:
         "payoff": payoff_of(ledger, label),
         "predicted": None if issued is None else issued.predicted,
         "changes": None if issued is None else issued.changes,
-        "seq": ledger.issued_at.get(label),
+        "seq": None if issued is None else issued.seq,
     }
 
 

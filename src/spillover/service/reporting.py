@@ -1,7 +1,7 @@
 """Outcomes as they are reported: each is checked against what is known of its round."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spillover.service.entry import Entry
@@ -10,6 +10,7 @@ from spillover.service.events import OutcomesReported
 from spillover.service.ledger import Ledger
 from spillover.service.round_key import round_key
 from spillover.service.settings import is_number, is_whole
+from spillover.service.unusual import unusual_values
 
 MOST_ITEMS = 1_000
 RECORDED, DUPLICATE, LATE, REFUSED = "recorded", "duplicate", "late", "refused"
@@ -33,9 +34,10 @@ class Status:
     status: str
     reason: str = ""
     field: str | None = None
+    flag: str = ""  # of a recorded outcome that is far from what is usual
 
     def to_dict(self) -> dict[str, Any]:
-        return {"status": self.status, "reason": self.reason, "field": self.field}
+        return {"status": self.status, "reason": self.reason, "field": self.field, "flag": self.flag}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,14 +98,18 @@ def check_values(ledger: Ledger, label: str, arm: str | None, values: Mapping[st
 def take_items(ledger: Ledger, items: Sequence[Outcome]) -> tuple[tuple[Status, ...], OutcomesReported | None]:
     """The status of each outcome of a report, and the event if there is anything to record."""
     statuses, recorded, refused = [], [], []
+    look = unusual_values(ledger)
     seen: dict[tuple[str, str | None, str], float] = {}
     for place, item in enumerate(items):
         status, outcome = take_item(ledger, item, seen)
-        statuses.append(status)
         if outcome is None:
-            refused.append({"item": place, **status.to_dict()})
+            refused.append({"item": place, "status": status.status, "reason": status.reason, "field": status.field})
         else:
-            recorded.append(outcome | {"item": place})
+            known = [(name, outcome[name]) for name in ("z", "y") if outcome[name] is not None]
+            flags = [look(name, outcome["round"], outcome["arm"], value) for name, value in known]
+            status = replace(status, flag="; ".join(filter(None, flags)))
+            recorded.append(outcome | {"item": place} | ({"flag": status.flag} if status.flag else {}))
+        statuses.append(status)
     event = OutcomesReported(outcomes=tuple(recorded), refused=tuple(refused)) if recorded else None
     return tuple(statuses), event
 
@@ -141,7 +147,8 @@ def statuses_of(entry: Entry, count: int) -> tuple[Status, ...]:
     assert isinstance(event, OutcomesReported)
     found: dict[int, Status] = {}
     for outcome in event.outcomes:
-        found[outcome["item"]] = Status(status=RECORDED if outcome["learned"] else LATE)
+        status = RECORDED if outcome["learned"] else LATE
+        found[outcome["item"]] = Status(status=status, flag=outcome.get("flag", ""))
     for item in event.refused:
         found[item["item"]] = Status(status=item["status"], reason=item["reason"], field=item["field"])
     return tuple(found[place] for place in range(count))

@@ -8,6 +8,7 @@ from typing import Any
 from spillover.service.audit import Audit, audited
 from spillover.service.background import Background
 from spillover.service.canonical import canonical_json
+from spillover.service.course import POINTS, course_of
 from spillover.service.deciding import VERSION, decided, packed, same_request, unpacked, whole_answer
 from spillover.service.desk import OPEN, Desk, Receipt, given_key, utc_now
 from spillover.service.entry import Entry
@@ -21,12 +22,13 @@ from spillover.service.events import (
     StreamCreated,
 )
 from spillover.service.export import Export, exported
+from spillover.service.histories import history_of
 from spillover.service.importing import import_events, read_file, settings_from
 from spillover.service.learning import can_prepare, material_of
 from spillover.service.ledger import Ledger
 from spillover.service.log import AT_ONCE, EventLog
 from spillover.service.one_thread import one_thread
-from spillover.service.overview import overview_of, state_of
+from spillover.service.overview import BANDS, bands_of, overview_of, state_of
 from spillover.service.reporting import (
     Outcome,
     Report,
@@ -147,9 +149,10 @@ class Service:
             if label in ledger.issued:
                 if not same_request(ledger.issued[label], coming):
                     raise Conflict(f"round = {label!r}: was decided with other unavailable arms or another context")
-                return self.decision_at(stream, ledger.issued_at[label])
+                return self.decision_at(stream, ledger.issued[label].seq)
             require(label not in ledger.executed, "round", round, "one that was not executed without a decision")
             made = decided(ledger, coming, sheet.learning)
+            self.desk.note_learned(stream, sheet)
             entry = self.desk.record(ledger, made.event, key or f"decide:{label}", request, author).entry
         self.soon(f"reasons of {label} in {stream}", lambda: self.keep_reasons(stream, label, made.answer))
         return Decision(entry=entry, again=False, explain=lambda: self.explain(stream, label))
@@ -257,7 +260,7 @@ class Service:
         with self.desk.writing(stream) as ledger:
             if label not in ledger.issued:
                 raise NotFound(f"round = {label!r}: must be a round of {stream!r} that was decided")
-            seq = ledger.issued_at[label]
+            seq = ledger.issued[label].seq
         return self.decision_at(stream, seq)
 
     def decision_at(self, stream: str, seq: int) -> Decision:
@@ -267,7 +270,7 @@ class Service:
     def decisions(self, stream: str, after: int = 0, limit: int = 100) -> list[Decision]:
         """Decisions in the order in which they were issued; after: the number of the last entry of the page before."""
         with self.desk.writing(stream) as ledger:
-            places = sorted(seq for seq in ledger.issued_at.values() if seq > after)[:limit]
+            places = sorted(known.seq for known in ledger.issued.values() if known.seq > after)[:limit]
         return [self.decision_at(stream, seq) for seq in places]
 
     def explain(self, stream: str, round: str | int) -> dict[str, Any]:
@@ -291,7 +294,8 @@ class Service:
     def overview(self, stream: str) -> dict[str, Any]:
         """What a page shows of a stream; see `overview.overview_of`."""
         with self.desk.writing(stream) as ledger:
-            return overview_of(ledger)
+            found, latest = overview_of(ledger), sorted(known.seq for known in ledger.issued.values())[-BANDS:]
+        return found | {"bands": bands_of([self.decision_at(stream, seq).event for seq in latest])}
 
     def state(self, stream: str, at: int | None = None, round: str | int | None = None) -> dict[str, Any]:
         """What is known of a stream's rounds (or of one), as of an entry or now, as plain values."""
@@ -306,6 +310,12 @@ class Service:
             return plain(self.desk.ledger_at(stream, at))
         with self.desk.writing(stream) as ledger:
             return plain(ledger)
+
+    def course(self, stream: str, points: int = POINTS) -> dict[str, Any]:
+        """How the estimates have moved, by what is known today; see `course.course_of`."""
+        ledger = self.desk.ledger_at(stream, None)
+        with naming(), one_thread():
+            return course_of(history_of(ledger), ledger.settings.question, points)
 
     def outlook(self, stream: str, at: int | None = None) -> dict[str, Any]:
         """What would be chosen next, with the estimated graph; as `spillover next --json`. Nothing is recorded."""
@@ -379,6 +389,7 @@ class Service:
                 material = material_of(ledger) if needed else None
             if material is not None:
                 sheet.learning.prepare(material)
+                self.desk.note_learned(stream, sheet)
 
     def keep_reasons(self, stream: str, label: str, answer: Callable[[], dict[str, Any]]) -> None:
         """Record the whole answer to a round."""

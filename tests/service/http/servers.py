@@ -17,11 +17,13 @@ PATIENCE = 30.0  # seconds until a server must have started or stopped
 
 
 @contextmanager
-def running(where: Path | Service, settings: ServerSettings | None = None, **options: Any) -> Iterator[str]:
-    """The base URL of a server in a thread. where: a service, or a folder for a new database."""
+def running(
+    where: Path | Service, settings: ServerSettings | None = None, *, port: int = 0, **options: Any
+) -> Iterator[str]:
+    """The base URL of a server in a thread. where: a service, or a folder for a database."""
     service = where if isinstance(where, Service) else Service(SqliteLog(where / "decisions.db"))
     server = server_of(create_app(service, settings, **options))
-    socket = listening_socket("127.0.0.1", 0)
+    socket = listening_socket("127.0.0.1", port)
     thread = threading.Thread(target=server.run, args=([socket],), daemon=True)
     thread.start()
     try:

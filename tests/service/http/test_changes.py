@@ -106,7 +106,8 @@ def test_a_listener_that_leaves_is_forgotten(http, stream) -> None:
         return next(float(line.split()[1]) for line in lines if line.startswith("spillover_listeners "))
 
     with http.stream("GET", f"{stream}/changes", timeout=PATIENCE) as response:
-        next(response.iter_lines())
+        lines = response.iter_lines()  # kept: without it the connection ends
+        next(lines)
         assert listeners() >= 1
     for _ in range(200):
         if listeners() == 0:
