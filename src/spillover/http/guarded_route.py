@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 
 from spillover.http.access import caller_of, require_scope
 from spillover.http.models import ProblemDetails
@@ -27,6 +28,11 @@ SCHEMA = {"schema": ProblemDetails.model_json_schema()}
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"description": text, "content": {MEDIA_TYPE: SCHEMA}} for status, text in DESCRIPTIONS.items()
 }
+
+
+def again(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """The answer to a request that was recorded before."""
+    return {200: {"model": model, "description": "It had been recorded before."}}
 
 
 class StrictRequest(Request):

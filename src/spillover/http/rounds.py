@@ -2,7 +2,7 @@
 
 from spillover.http.answer import Json
 from spillover.http.door import StreamName, Writing
-from spillover.http.guarded_route import WritingRoute, guarded_router
+from spillover.http.guarded_route import WritingRoute, again, guarded_router
 from spillover.http.models import (
     Ask,
     Correction,
@@ -18,7 +18,9 @@ from spillover.service import Outcome, Receipt
 router = guarded_router(WritingRoute, "rounds")
 
 
-@router.post("/streams/{stream}/decisions", response_model=DecisionModel, status_code=201)
+@router.post(
+    "/streams/{stream}/decisions", response_model=DecisionModel, status_code=201, responses=again(DecisionModel)
+)
 def decide(call: Writing, stream: StreamName, body: Ask) -> Json:
     """The decision of a round: made once; whoever asks again gets the same one."""
     decision = call.service.decide(
@@ -29,7 +31,9 @@ def decide(call: Writing, stream: StreamName, body: Ask) -> Json:
     return call.receipt(receipt, {"round": event.round, "chosen": list(event.chosen)})
 
 
-@router.post("/streams/{stream}/executions", response_model=ReceiptModel, status_code=201)
+@router.post(
+    "/streams/{stream}/executions", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel)
+)
 def execute(call: Writing, stream: StreamName, body: Execution) -> Json:
     """Say what was done in a round."""
     receipt = call.service.execute(
@@ -49,7 +53,9 @@ def report(call: Writing, stream: StreamName, body: Outcomes) -> Json:
     return Json({"seq": seq, "again": found.again, "statuses": [status.to_dict() for status in found.statuses]})
 
 
-@router.post("/streams/{stream}/corrections", response_model=ReceiptModel, status_code=201)
+@router.post(
+    "/streams/{stream}/corrections", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel)
+)
 def correct(call: Writing, stream: StreamName, body: Correction) -> Json:
     """Correct an outcome that was reported; null withdraws a value."""
     values = body.values.model_dump(exclude_unset=True)
@@ -59,7 +65,9 @@ def correct(call: Writing, stream: StreamName, body: Correction) -> Json:
     return call.receipt(receipt)
 
 
-@router.post("/streams/{stream}/expirations", response_model=ReceiptModel, status_code=201)
+@router.post(
+    "/streams/{stream}/expirations", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel)
+)
 def expire(call: Writing, stream: StreamName, body: Expiration) -> Json:
     """Say that nothing more of a round will arrive."""
     return call.receipt(call.service.expire(stream, body.round, reason=body.reason, **call.recorded_by))

@@ -6,7 +6,7 @@ from fastapi import Query
 
 from spillover.http.answer import Json
 from spillover.http.door import Reading, StreamName, Writing
-from spillover.http.guarded_route import AdminRoute, FilteredRoute, guarded_router
+from spillover.http.guarded_route import AdminRoute, FilteredRoute, again, guarded_router
 from spillover.http.models import Changes, NewStream, ReceiptModel, StreamList
 from spillover.service.entry import Head
 
@@ -19,6 +19,7 @@ FOLLOWING = {
     name: {"operationId": name, "parameters": {"stream": "$response.body#/stream"}}
     for name in (*NEXT_STEPS, "state", "events", "decisions", "export")
 }
+CREATED = again(ReceiptModel) | {201: {"links": FOLLOWING}}
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Items of an answer.")]
 
 
@@ -26,13 +27,7 @@ Limit = Annotated[int, Query(ge=1, le=1_000, description="Items of an answer.")]
 def list_streams(
     call: Reading,
     after: Annotated[str, Query(max_length=200, pattern=r"^[^\x00-\x1f]*$")] = "",
-    limit: # what can be done with a new stream, for programs that follow the description
-NEXT_STEPS = ("overview", "outlook", "decide", "execute", "report", "correct", "expire", "change_settings", "audit")
-FOLLOWING = {
-    name: {"operationId": name, "parameters": {"stream": "$response.body#/stream"}}
-    for name in (*NEXT_STEPS, "state", "events", "decisions", "export")
-}
-Limit = PAGE,
+    limit: Limit = PAGE,
 ) -> Json:
     """The streams by name, those that the token is for."""
     found: list[Head] = []
@@ -43,14 +38,14 @@ Limit = PAGE,
     return Json({"streams": lines, "next": lines[-1]["name"] if len(found) > limit else None})
 
 
-@admin.post("/streams", response_model=ReceiptModel, status_code=201, responses={201: {"links": FOLLOWING}})
+@admin.post("/streams", response_model=ReceiptModel, status_code=201, responses=CREATED)
 def create_stream(call: Writing, body: NewStream) -> Json:
     """Begin a stream. The same name with the same settings again is answered with the stream that there is."""
     settings = body.settings.model_dump(exclude_unset=True)
     return call.receipt(call.service.create_stream(body.name, settings, **call.recorded_by))
 
 
-@admin.patch("/streams/{stream}/settings", response_model=ReceiptModel, status_code=201)
+@admin.patch("/streams/{stream}/settings", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel))
 def change_settings(call: Writing, stream: StreamName, body: Changes) -> Json:
     """Decide differently from now on; fields that are not given stay as they are."""
     changes = body.model_dump(exclude_unset=True)
