@@ -56,7 +56,10 @@ class World:
         self.truth[label] = {"z": z, "y": y}
         for arm in chosen:  # the till of each promotion
             self.send(day, [{"round": label, "arm": arm, "z": z[arm]}], self.rng.randint(1, 3))
-        for arms in (("banner", "bundle"), ("newsletter", "video", "voucher")):  # two web shops, each with its own system
+        for arms in (
+            ("banner", "bundle"),
+            ("newsletter", "video", "voucher"),
+        ):  # two shops, each with a system of its own
             self.send(day, [{"round": label, "arm": arm, "y": y[arm]} for arm in arms], self.rng.randint(1, 5))
 
     def send(self, day: int, parts: list[dict[str, Any]], delay: int) -> None:

@@ -1,4 +1,4 @@
-"""The page in a real browser: what a person does in a day, by mouse and by keyboard, wide and narrow, light and dark."""
+"""The page in a real browser: what a person does in a day, by mouse and by keyboard, on a wide screen and a phone."""
 
 from contextlib import ExitStack
 
@@ -57,7 +57,8 @@ def test_a_round_by_mouse(browser, url, service: Service) -> None:
         drawn(page)
         accessible(page)
     last = service.state("channels")["rounds"][-1]
-    assert (last["round"], last["how"], last["status"], last["chosen"]) == ("2026-10-17", "overridden", "expired", ["radio"])
+    assert (last["round"], last["how"], last["status"]) == ("2026-10-17", "overridden", "expired")
+    assert last["chosen"] == ["radio"]
     assert last["outcomes"]["radio"] == {"z": 0.4, "y": 0.45, "revision": 2}
 
 
@@ -90,7 +91,7 @@ def test_a_round_by_keyboard_on_a_phone_in_the_dark(browser, url, service: Servi
         expect(page.get_by_role("heading", name="A decision waits")).to_be_visible()
         press(page, page.get_by_text("The round did not take place"))
         press(page, page.get_by_role("button", name="Cancel the round"))
-        expect(page.get_by_label("Round to decide")).to_have_value("2")
+        expect(page.get_by_label("Round to decide")).to_have_value("3")
         expect(page.locator(".entry").first).to_contain_text("Cancelled round 2")
         for arm in first:
             expect(page.locator(".entry", has_text="Decided round 1")).to_contain_text(arm)

@@ -1,5 +1,6 @@
 """Every part of the page, wide and narrow, light and dark, by mouse and by keyboard."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,11 @@ from tests.dashboard.serving import ARMS, fill, new_service, serving
 pytestmark = pytest.mark.long
 SCREENS = [(phone, dark) for phone in (False, True) for dark in (False, True)]
 HOSTILE = "<script>alert(1)</script>"
+
+
+def outcomes(day: int, chosen: Collection[str], arms: Collection[str]) -> list[Outcome]:
+    """0.5 of each chosen arm; nothing spills over."""
+    return [Outcome(round=day, arm=arm, z=0.5 if arm in chosen else None, y=0.5 * (arm in chosen)) for arm in arms]
 
 
 def open_all(page: Page) -> None:
@@ -54,7 +60,7 @@ def test_dialogues_are_accessible_and_close_by_keyboard(browser, url, phone, dar
 
 
 def everything_by(page: Page, service: Service, stream: str, act) -> None:
-    """Decide, override, report, correct, decide, carry out, expire, decide, cancel, change the settings; `act` presses."""
+    """Every action on a stream, one after the other; `act` presses what it is given."""
     field = page.get_by_label("Round to decide")
     expect(field).to_have_value("2026-10-17")
     act(page.get_by_role("button", name="Decide this round"))
@@ -144,7 +150,8 @@ def test_a_file_becomes_a_stream(browser, tmp_path) -> None:
                 """(text) => {
                   const data = new DataTransfer();
                   data.items.add(new File([text], "dropped.csv"));
-                  document.getElementById("drop").dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true }));
+                  const drop = new DragEvent("drop", { dataTransfer: data, cancelable: true });
+                  document.getElementById("drop").dispatchEvent(drop);
                 }""",
                 history.decode(),
             )
@@ -177,7 +184,8 @@ def test_a_server_that_asks_for_a_token(browser, tmp_path) -> None:
             page.get_by_label("Round to decide").fill("1")
             page.keyboard.press("Enter")
             expect(page.locator("#decide-form .problem")).to_contain_text("Your token does not allow this")
-            assert secret not in page.url and weak not in page.url
+            assert secret not in page.url
+            assert weak not in page.url
             page.get_by_role("button", name="Forget the token").click()
             dialog.get_by_label("Token").fill(secret)
             page.keyboard.press("Enter")
@@ -197,7 +205,7 @@ def test_hostile_names_and_reasons_are_text(browser, tmp_path) -> None:
         for day in range(1, 9):
             chosen = service.decide(name, day, author="<i>ann</i>").event.chosen
             service.execute(name, day)
-            service.report(name, [Outcome(round=day, arm=arm, z=0.5 if arm in chosen else None, y=0.5 * (arm in chosen)) for arm in arms])
+            service.report(name, outcomes(day, chosen, arms))
         service.execute(name, 9, [HOSTILE])
         service.expire(name, 9, reason="evil <script>alert(2)</script>")
         with open_page(browser, f"{url}/streams/{name.replace('<', '%3C').replace('>', '%3E')}") as page:
@@ -217,7 +225,8 @@ def test_hostile_names_and_reasons_are_text(browser, tmp_path) -> None:
 def test_other_streams(browser, tmp_path) -> None:
     """A payoff with context; a hundred arms; a policy without intervals; no stream at all."""
     with new_service(tmp_path) as service, serving(service) as url:
-        service.create_stream("payoff", {"arms": ["a", "b", "c"], "budget": 1, "observes": "payoff", "context": ["price"]})
+        one_number = {"observes": "payoff", "context": ["price"]}
+        service.create_stream("payoff", {"arms": ["a", "b", "c"], "budget": 1, **one_number})
         with open_page(browser, f"{url}/streams/payoff", phone=True) as page:
             page.get_by_label("Round to decide").fill("1")
             page.get_by_label("Context: price").fill("2.5")
@@ -237,7 +246,7 @@ def test_other_streams(browser, tmp_path) -> None:
                 chosen = service.decide(stream, day).event.chosen
                 service.execute(stream, day)
                 known = service.overview(stream)["settings"]["arms"]
-                service.report(stream, [Outcome(round=day, arm=arm, z=0.4 if arm in chosen else None, y=0.4 * (arm in chosen)) for arm in known])
+                service.report(stream, outcomes(day, chosen, known))
             for phone in (False, True):
                 with open_page(browser, f"{url}/streams/{stream}", phone=phone) as page:
                     drawn(page)

@@ -29,7 +29,8 @@ def test_a_page_has_nothing_inline_and_nothing_from_outside(client, path) -> Non
     assert not re.search(r"<style|\sstyle=|\son\w+=|<script>|javascript:", answer.text)
     assert "unsafe" not in answer.headers["content-security-policy"]
     for address in re.findall(r'(?:src|href)="([^"#]+)"', answer.text):
-        assert address.startswith("/") and not address.startswith("//")
+        assert address.startswith("/")
+        assert not address.startswith("//")
         assert client.get(address).status_code == 200, address
 
 
@@ -47,9 +48,9 @@ def test_scripts_import_only_what_is_there() -> None:
 
 def test_scripts_never_read_markup() -> None:
     """Whoever writes text as markup lets a name become a script."""
+    dangerous = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function")
     for script in ASSETS.glob("*.js"):
-        text = script.read_text(encoding="utf-8")
-        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", text), script.name
+        assert not dangerous.search(script.read_text(encoding="utf-8")), script.name
 
 
 def test_an_asset_is_sent_again_only_if_it_changed(client) -> None:

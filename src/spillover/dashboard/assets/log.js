@@ -88,7 +88,7 @@ function outcomesThen(context, event) {
   const one = new Set(event.outcomes.map((outcome) => outcome.round)).size === 1;
   const label = (outcome) => (one && outcome.arm !== null ? named(outcome.arm) : [named(outcome.round), outcome.arm === null ? "" : [" ", named(outcome.arm)]]);
   return h("details", { class: "more" }, h("summary", {}, "Values, and corrections"),
-    h("ul", { class: "values" }, event.outcomes.map((outcome) => h("li", {}, label(outcome), `: ${values(outcome)}${outcome.learned ? "" : " (too late to be learned)"} `,
+    h("ul", { class: "values" }, event.outcomes.map((outcome) => h("li", {}, label(outcome), `: ${values(outcome)}${outcome.learned ? "" : " (too late to be learned)"}${outcome.flag ? `; unusual: ${outcome.flag}` : ""} `,
       correctButton(context, outcome.round, outcome.arm))), event.refused.map((item) => h("li", {}, `${capital(item.status)}. ${item.reason}`))));
 }
 

@@ -106,7 +106,8 @@ function wireReport(context, settings, round, { report, form, fields }) {
     rows.settled(outcomes, statuses);
     const refused = statuses.filter((status) => status.status === "refused");
     const late = statuses.filter((status) => status.status === "late").length;
-    say(`${count(statuses.length - refused.length, "outcome")} of round `, named(round), ` recorded${late ? "; too late to be learned from" : ""}.`);
+    const flags = statuses.map((status) => status.flag).filter(Boolean);
+    say(`${count(statuses.length - refused.length, "outcome")} of round `, named(round), ` recorded${late ? "; too late to be learned from" : ""}.`, flags.length ? ` Check this: ${flags.join("; ")}.` : "");
     await context.refresh();
     if (refused.length) throw new RangeError(refused.map((status) => status.reason).join("\n"));
     if (!form.isConnected) byId("pending-title").focus();

@@ -61,12 +61,19 @@ async function readAll() {
     for (const report of document.querySelectorAll("details.report[open]")) report.dispatchEvent(new Event("refresh"));
     renderSettings(overview.settings, outlook.policy);
     if (!outlook.failed) renderGraph(outlook);
-    renderTrends(overview, outlook.failed ? null : outlook);
+    renderTrends(overview, outlook.failed ? null : outlook, await courseOf());
     await log.refresh(overview.seq);
     if (first && location.hash) document.querySelector(CSS.escape ? `#${CSS.escape(location.hash.slice(1))}` : "main")?.scrollIntoView();
   } catch (error) {
     if (!(error instanceof Unreachable)) missing(error);
   }
+}
+
+/** How the estimates moved over rounds that were not decided here; null where decisions tell it. */
+async function courseOf() {
+  const decided = overview.rounds.filter((line) => line.seq !== null).length;
+  if (decided > 1 || overview.rounds.length < 2) return null;
+  return get(path("streams", stream, "course")).catch(() => null);
 }
 
 function asWords(error) {

@@ -8,12 +8,13 @@ const FIRST = 6;
 let all = false;
 let latest = null;
 
-export async function renderTrends(overview, outlook) {
-  latest = { overview, outlook };
-  const changes = changesOf(overview.rounds);
+/** course: the estimates after rounds that were not decided here, such as those of a file; null otherwise. */
+export async function renderTrends(overview, outlook, course) {
+  latest = { overview, outlook, course };
+  const changes = changesOf(course ? course.rounds.map((round, k) => ({ round, changes: course.changes[k] })) : overview.rounds);
   const arms = armsToShow(overview, outlook);
-  const series = arms.map((arm) => seriesOf(arm, overview, outlook));
-  tables(overview, series, changes);
+  const series = arms.map((arm) => seriesOf(arm, overview, outlook, course));
+  tables(overview, series, changes, course);
   const drawn = await plotly().catch(() => null);
   if (!drawn || latest.overview !== overview) return;
   drawBands(drawn, series, changes);
@@ -21,7 +22,7 @@ export async function renderTrends(overview, outlook) {
 }
 
 /** Draw again, in the colours and the width that hold now. */
-export const redrawTrends = () => latest && renderTrends(latest.overview, latest.outlook);
+export const redrawTrends = () => latest && renderTrends(latest.overview, latest.outlook, latest.course);
 
 /** The rounds before which a change of the world was noticed. */
 export function changesOf(rounds) {
@@ -43,13 +44,19 @@ function armsToShow(overview, outlook) {
   return all ? arms.slice(0, 60) : arms.slice(0, FIRST);
 }
 
-function seriesOf(arm, overview, outlook) {
-  const points = overview.bands[arm].filter((point) => point.total !== null);
+function seriesOf(arm, overview, outlook, course) {
+  const known = course ? pointsOf(course, arm, overview.rounds) : overview.bands[arm] ?? [];
+  const points = known.filter((point) => point.total !== null);
   const now = outlook?.reasons.arms.find((one) => one.arm === arm);
   if (now?.total_interval) {
     points.push({ round: outlook.round ?? "now", total: now.direct + now.spilled_over, interval: now.total_interval, chosen: now.chosen, now: true });
   }
   return { arm, points };
+}
+
+function pointsOf(course, arm, rounds) {
+  const chosen = new Map(rounds.map((line) => [line.round, line.chosen.includes(arm)]));
+  return course.rounds.map((round, k) => ({ round, ...course.arms[arm][k], chosen: chosen.get(round) ?? false }));
 }
 
 function drawBands(Plotly, series, changes) {
@@ -111,11 +118,11 @@ function drawPayoff(Plotly, rounds, changes) {
 }
 
 /** The same in words and tables. */
-function tables(overview, series, changes) {
+function tables(overview, series, changes, course) {
   const noticed = changes.length ? `Changes of the world were noticed before ${changes.slice(-5).join(", ")} (dotted lines).` : "No change of the world was noticed.";
   const some = series.some((one) => one.points.length);
   const decided = overview.rounds.some((line) => line.predicted !== null);
-  replace(byId("bands-words"), some ? `Expected total effect of choosing the arm, as it was estimated at each decision, with its 95% credible band. Filled dots: the arm was chosen. ${noticed}`
+  replace(byId("bands-words"), some ? `Expected total effect of choosing the arm, as it was estimated ${course ? "after the rounds of the file" : "at each decision"}, with its 95% credible band. Filled dots: the arm was chosen. ${noticed}`
     : "The policy of this stream gives no intervals, or nothing is known yet.");
   replace(byId("bands-table"), table(["Round", "Arm", "Effect", "95% interval", "Chosen"], series.flatMap((one) => one.points.slice(-30).map((point) =>
     [point.now ? "now" : named(point.round), named(one.arm), number(point.total, point.interval), interval(point.interval), point.chosen ? "yes" : "no"]))));
