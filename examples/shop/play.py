@@ -135,7 +135,7 @@ def receive(stream: Stream, world: World, day: int) -> str:
 def correct(stream: Stream, right: dict[str, Any]) -> None:
     """Correct an outcome: the next revision, with the right value."""
     known = next(line for line in stream.state()["rounds"] if line["round"] == right["round"])["outcomes"]
-    values = {name: right[name] for name in ("z", "y") if name in right}
+    values: dict[str, float | None] = {name: right[name] for name in ("z", "y") if name in right}
     revision = known[right["arm"]]["revision"] + 1
     stream.correct(right["round"], right["arm"], values, revision=revision, reason="the till was read wrongly")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, ViewportSize
 
 from spillover.client import Client
 from tests.dashboard.browser import drawn, open_browser, open_page
@@ -15,7 +15,7 @@ from tests.dashboard.serving import new_service, serving
 
 IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
 DAYS = 54
-TALL = {"width": 1400, "height": 1900}
+TALL: ViewportSize = {"width": 1400, "height": 1900}
 
 
 def whole_decision(page: Page) -> None:
