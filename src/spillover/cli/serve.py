@@ -159,7 +159,9 @@ def application(plan: Plan, service: "Service") -> "FastAPI":
 
 def page_routes() -> "list[BaseRoute]":
     """The routes of the page."""
-    return []
+    from spillover.dashboard import routes
+
+    return routes()
 
 
 def announce_address(plan: Plan, socket: "socket") -> None:
