@@ -9,6 +9,7 @@ input; callers check it.
 import numpy as np
 
 from spillover.kernels import (  # noqa: F401  # so that every kernel is declared
+    arrivals,
     averages,
     candidate_rows,
     candidates,
@@ -31,10 +32,12 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     payoff,
     pulls,
     regression,
+    rewards,
     rounds,
     sets,
     shocks,
     silences,
+    stretch,
     switching,
     switching_scores,
     window,
@@ -42,11 +45,15 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
 )
 from spillover.kernels.announce import silence
 from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
+from spillover.kernels.rewards import BERNOULLI, BETA, DRAWN
 from spillover.kernels.rounds import NO_GRAPH, SIGNED, UNSIGNED
 from spillover.kernels.sets import SUM_ROUNDING
 from spillover.kernels.world import FINE, IMPOSSIBLE_AGE, LARGEST_OUTCOME, NOT_FINITE, NOT_PLAYED, OUT_OF_RANGE
 
 __all__ = [
+    "BERNOULLI",
+    "BETA",
+    "DRAWN",
     "FINE",
     "IMPOSSIBLE_AGE",
     "LARGEST_OUTCOME",
