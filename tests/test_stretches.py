@@ -59,6 +59,11 @@ DELAYS = {
     "recorded": sp.RecordedDelay((np.arange(HORIZON) * 7) % 23),
     "recorded for each": sp.RecordedDelay(np.where(np.arange(6 * HORIZON).reshape(6, -1) % 5 == 1, np.nan, 9.0)),
     "each arm": ArmDelays(tuple(sp.UniformDelay(0, 3 * arm) for arm in range(6))),
+    "bad news": BadNewsDelay(2, 19),
+    "lost bad news": sp.LossyDelay(sp.LossyDelay(BadNewsDelay(0, 9), 0.2), 0.2),
+    "conversions": ConversionDelay(sp.GeometricDelay(4.0), 0.3),
+    "recorded conversions": ConversionDelay((np.arange(HORIZON) * 5) % 17, 0.5),
+    "lost conversions": sp.LossyDelay(ConversionDelay(sp.UniformDelay(0, 8)), 0.3),
 }
 POLICIES = {
     "ndc-sem": sp.NDCSEM(),
@@ -119,12 +124,21 @@ def test_measures_are_those_of_the_four_functions(name, monkeypatch):
         np.testing.assert_array_equal(getattr(compiled, measure), getattr(plain, measure))
 
 
-@pytest.mark.parametrize("delay", [BadNewsDelay(1, 9), ConversionDelay(3)])
-def test_delays_that_depend_on_rewards_are_played_round_by_round(delay):
+def test_other_delays_that_depend_on_rewards_are_played_round_by_round():
+    class TwiceAsLate(BadNewsDelay):
+        def draw_given(self, t, x, z, rng, batch=()):
+            return 2 * super().draw_given(t, x, z, rng, batch)
+
     drawn = world().draw(sp.Rng(0).at(Purpose.WORLD))
-    assert not stretches.fuses(drawn, sp.NDCSEM(), delay)
-    assert not stretches.fuses(drawn, sp.NDCSEM(), sp.LossyDelay(delay, 0.1))
-    assert sp.simulate(sp.NDCSEM(), world(), delay).regret.shape == (1, HORIZON)
+    for delay in (TwiceAsLate(1, 9), sp.LossyDelay(TwiceAsLate(1, 9), 0.1), ArmDelays((BadNewsDelay(0, 3),) * 6)):
+        assert not stretches.fuses(drawn, sp.NDCSEM(), delay)
+    assert sp.simulate(sp.NDCSEM(), world(), TwiceAsLate(1, 9)).regret.shape == (1, HORIZON)
+
+
+@pytest.mark.parametrize("law", ["bernoulli", "beta", "pareto"])
+def test_delays_that_depend_on_rewards_of_each_law(law):
+    for delay in ("bad news", "conversions"):
+        demand_same_stretches(sp.NDCSEM(), Trial(world(law=law, smooth=True), 10), DELAYS[delay], (2, 3), 16)
 
 
 def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_base():

@@ -19,6 +19,7 @@ from spillover.types import (
     Explanation,
     Feedback,
     IntArray,
+    Lateness,
     Outcome,
     Problem,
     State,
@@ -169,6 +170,14 @@ class Policy(ABC):
     def memos(self) -> int:
         """The number of lines, of one number for each arm, that `play_stretch` wants back with an outcome."""
         return 0
+
+    @property
+    def draws_rewards(self) -> bool:
+        """Whether `play_stretch` draws the rewards of the chosen arms, and delays that depend on them, itself.
+
+        Otherwise it gets the rewards of all arms, and only delays that do not depend on rewards.
+        """
+        return False
 
     # --- optional: what it can do -------------------------------------------------------------------------------
 
@@ -453,9 +462,12 @@ class Delay(ABC):
     def __init_subclass__(cls) -> None:
         """A class with its own `draw_given` depends on rewards, and one with its own `draw` is not stationary.
 
-        Unless it says otherwise.
+        Neither can be foreseen as its base class is. Unless it says otherwise.
         """
         super().__init_subclass__()
+        if {"draw", "draw_given"} & cls.__dict__.keys() and "foresee" not in cls.__dict__:
+            cls.foresee = Delay.foresee  # type: ignore[method-assign]
+            cls.foreseeable = Delay.foreseeable  # type: ignore[method-assign, assignment]
         if "draw_given" in cls.__dict__ and "depends_on_rewards" not in cls.__dict__:
             cls.depends_on_rewards = True  # type: ignore[method-assign, assignment]
         if "draw" in cls.__dict__ and "stationary" not in cls.__dict__:
@@ -475,6 +487,20 @@ class Delay(ABC):
             return self.draw(int(rounds[0]), rng.over(Purpose.DELAY, rounds), (*batch, len(rounds)))
         each = [self.draw(int(t), rng.at(Purpose.DELAY, int(t)), batch) for t in rounds]
         return np.stack(each, axis=len(batch))
+
+    @property
+    def foreseeable(self) -> bool:
+        """Whether `foresee` can tell: the delay does not depend on rewards, or in a way that `Lateness` can express."""
+        return not self.depends_on_rewards
+
+    def foresee(self, rounds: IntArray, rng: Rng, batch: Batch, n_arms: int, calls: int = 0) -> Lateness:
+        """When the outcomes of many rounds arrive, each with the last of its arms.
+
+        calls: how many draws have been made from the stream of each round before.
+        """
+        found = self.draw_rounds(rounds, rng, batch)
+        late = found.max(axis=-1) if self.per_arm else found
+        return Lateness(late, late, np.zeros((*late.shape, 0), np.bool_))
 
     @property
     def stationary(self) -> bool:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from spillover import validate
+from spillover import kernels, validate
 from spillover.contracts import Delay
 from spillover.registry import Registry
-from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, IntArray
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, Batch, BoolArray, IntArray, Lateness
 
 NEVER = int(np.iinfo(np.int64).max)  # the delay of an outcome that is lost
 
@@ -164,6 +164,17 @@ class LossyDelay(Delay):
         return np.where(lost[..., None] if self.per_arm else lost, NEVER, late)
 
     @property
+    def foreseeable(self) -> bool:
+        return self.delay.foreseeable
+
+    def foresee(self, rounds: IntArray, rng: Rng, batch: Batch, n_arms: int, calls: int = 0) -> Lateness:
+        if not self.depends_on_rewards:
+            return super().foresee(rounds, rng, batch, n_arms, calls)
+        lost = from_call(rng.over(Purpose.DELAY, rounds), calls).uniform(1)[..., 0] < self.loss
+        late = self.delay.foresee(rounds, rng, batch, n_arms, calls + 1)
+        return late._replace(delays=np.where(lost, NEVER, late.delays))
+
+    @property
     def largest(self) -> int | None:
         return None if self.loss > 0 else self.delay.largest
 
@@ -270,6 +281,20 @@ class ConversionDelay(Delay):
         silent = x & (z == 0.0) & (rng.uniform(x.shape[-1]) < self.silence)
         return np.where(silent, NEVER, arrives)
 
+    foreseeable = True
+
+    def foresee(self, rounds: IntArray, rng: Rng, batch: Batch, n_arms: int, calls: int = 0) -> Lateness:
+        if self.delay.stationary:
+            own = from_call(rng.over(Purpose.DELAY, rounds), calls)
+            arrives = self.delay.draw(int(rounds[0]), own, (*batch, len(rounds)))
+            drawn = own.uniform(n_arms)
+        else:
+            streams = [from_call(rng.at(Purpose.DELAY, int(t)), calls) for t in rounds]
+            each = [self.delay.draw(int(t), own, batch) for t, own in zip(rounds, streams, strict=True)]
+            arrives = np.stack(each, axis=-1)
+            drawn = np.stack([own.uniform(n_arms) for own in streams], axis=-2)
+        return Lateness(arrives, arrives, drawn < self.silence)
+
     def check_reach(self, horizon: int, replications: int) -> None:
         self.delay.check_reach(horizon, replications)
 
@@ -296,13 +321,24 @@ class BadNewsDelay(Delay):
 
     def draw_given(self, t: int, x: BoolArray, z: Array, rng: Rng, batch: Batch = ()) -> IntArray:
         require_rewards(self, x, z)
-        average = (z * x).sum(axis=-1) / np.maximum(x.sum(axis=-1), 1)
-        late = self.good + (self.bad - self.good) * np.clip(1.0 - average, 0.0, 1.0)
-        return np.asarray(np.rint(late).astype(np.int64))
+        return np.asarray(kernels.bad_news_delay(x, z, self.good, self.bad))
+
+    foreseeable = True
+
+    def foresee(self, rounds: IntArray, rng: Rng, batch: Batch, n_arms: int, calls: int = 0) -> Lateness:
+        shape = (*batch, len(rounds))
+        good, bad = (np.broadcast_to(np.int64(each), shape) for each in (self.good, self.bad))
+        return Lateness(good, bad, np.zeros((*shape, 0), np.bool_))
 
     @property
     def largest(self) -> int:
         return self.bad
+
+
+def from_call(rng: Rng, calls: int) -> Rng:
+    """The same streams, so many draws later."""
+    rng.calls = calls
+    return rng
 
 
 def require_rewards(delay: Delay, x: BoolArray, z: Array) -> None:

@@ -4,6 +4,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from spillover import kernels
 from spillover.contracts import ScoredWorld
 from spillover.rng import Rng
 from spillover.types import BoolArray, Course, Scored
@@ -29,6 +30,18 @@ class SparseWorld(ScoredWorld, Protocol):
 
     def edges(self, t: int) -> Any:
         """The graph of round t as a `scipy.sparse.coo_array`, (*batch, n, n)."""
+
+
+def drawn(course: Course, first: int, last: int, rng: Rng) -> Course:
+    """A course with the rewards of all arms, from one that leaves them to be drawn; rng: as that of `course`."""
+    if course.law == kernels.DRAWN:
+        return course
+    rounds = np.arange(first, last + 1)[:, None]
+    keys, every_arm = rng.keys[..., None, :], np.ones(course.rewards.shape[-1], np.bool_)
+    rewards = kernels.draw_rewards(
+        course.law, course.rewards, course.concentration, keys, rounds[:, 0].astype(np.uint64), every_arm
+    )
+    return course._replace(rewards=np.asarray(rewards), law=kernels.DRAWN)
 
 
 def score_each(world: ScoredWorld, first: int, x: BoolArray) -> Scored:

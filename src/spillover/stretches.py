@@ -10,9 +10,21 @@ import numpy as np
 
 from spillover import kernels
 from spillover.contracts import Delay, Policy, World
-from spillover.foresight import ForeseeableWorld
+from spillover.foresight import ForeseeableWorld, drawn
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, Batch, BoolArray, Course, Flight, IntArray, Outcome, Problem, State, Stretch
+from spillover.types import (
+    Array,
+    Batch,
+    BoolArray,
+    Course,
+    Flight,
+    IntArray,
+    Lateness,
+    Outcome,
+    Problem,
+    State,
+    Stretch,
+)
 
 MOST_NUMBERS = 1 << 18  # of one kind in a stretch: rounds x learners x arms; a few megabytes in all
 FEWEST_ROUNDS, MOST_ROUNDS = 8, 1024
@@ -35,8 +47,10 @@ class Part(NamedTuple):
 
 def fuses(world: World, policy: Policy, delay: Delay) -> TypeGuard[ForeseeableWorld]:
     """Whether rounds can be played by the compiled form of the policy."""
+    if delay.depends_on_rewards and not (policy.draws_rewards and delay.foreseeable):
+        return False
     partial = delay.per_arm and policy.accepts_missing
-    return policy.fuses and isinstance(world, ForeseeableWorld) and not (delay.depends_on_rewards or partial)
+    return policy.fuses and isinstance(world, ForeseeableWorld) and not partial
 
 
 def rounds_at_once(n_arms: int, batch: Batch, graphs: float) -> int:
@@ -71,16 +85,18 @@ def play_stretches(
         rounds = np.arange(first, min(ends))
         last = int(rounds[-1])
         course = world.course(first, last, rng)
-        delays = late(delay, rounds, own, batch)
-        if course is None or delays.min(initial=0) < 0:
+        late = lateness(delay, rounds, own, batch, n)
+        if course is None or late.delays.min(initial=0) < 0:
             raise Unforeseen
-        longest = int(np.max(delays, where=delays <= horizon - rounds, initial=0))
+        if not policy.draws_rewards:
+            course = drawn(course, first, last, rng)
+        longest = int(np.max(late.slowest, where=late.slowest <= horizon - rounds, initial=0))
         flight = grown(flight, longest, first)
         measured = recorded[(recorded >= first) & (recorded <= last)]
         which = np.full(len(rounds), -1)
         which[measured - first] = np.arange(len(measured))
         graphs = np.empty((*batch, len(measured), n, n))
-        played = policy.play_stretch(state, Stretch(course, delays, horizon, flight, which, graphs), own)
+        played = policy.play_stretch(state, Stretch(course, late, horizon, flight, which, graphs), own)
         if played is None:
             raise Unforeseen
         state = played
@@ -106,10 +122,11 @@ class Foreseen:
         if t == self.end:
             self.first, self.end = t, min(t + self.most, next(start for start in self.starts if start > t))
             world = self.world
-            self.course = world.course(t, self.end - 1, self.rng) if isinstance(world, ForeseeableWorld) else None
+            course = world.course(t, self.end - 1, self.rng) if isinstance(world, ForeseeableWorld) else None
+            self.course = None if course is None else drawn(course, t, self.end - 1, self.rng)
         if self.course is None:
             return self.world.play(t, x, self.rng.at(Purpose.WORLD, t))
-        total, rewards, *added = self.course
+        total, rewards, *added = self.course[:4]
         row = t - self.first
         z, y = kernels.play(total, rewards[..., row, :], x)
         for part in added:
@@ -118,12 +135,13 @@ class Foreseen:
         return Outcome(z, y)
 
 
-def late(delay: Delay, rounds: IntArray, rng: Rng, batch: Batch) -> IntArray:
-    """The delays of some rounds, (*batch, rounds); those of the slowest arms if arms have their own."""
-    if delay.constant is not None:
-        return np.broadcast_to(np.int64(delay.constant), (*batch, len(rounds)))
-    found = delay.draw_rounds(rounds, rng, batch)
-    return found.max(axis=-1) if delay.per_arm else found
+def lateness(delay: Delay, rounds: IntArray, rng: Rng, batch: Batch, n: int) -> Lateness:
+    """When the outcomes of some rounds arrive; those of the slowest arms if arms have their own delays."""
+    if delay.constant is None:
+        return delay.foresee(rounds, rng, batch, n)
+    shape = (*batch, len(rounds))
+    late = np.broadcast_to(np.int64(delay.constant), shape)
+    return Lateness(late, late, np.broadcast_to(np.True_, (*shape, 0)))
 
 
 def empty_flight(n: int, batch: Batch, slots: int, memos: int = 0) -> Flight:

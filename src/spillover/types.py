@@ -89,12 +89,25 @@ class Outcome(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What some rounds bring whatever is chosen: z are the rewards of the chosen arms, y = total z + added."""
+    """What some rounds bring whatever is chosen: z are the rewards of the chosen arms, y = total z + added.
+
+    Rewards may be left to be drawn once the decision is known: only those of the chosen arms matter.
+    """
 
     total: Array  # (*batch, n, n): (I - A)^-1 F, the same in all of these rounds
-    rewards: Array  # (*batch, rounds, n): of all arms, chosen or not
+    rewards: Array  # (*batch, rounds, n): of all arms, chosen or not; or their means, (*batch, rounds or 1, n)
     noise: Array  # (*batch, rounds, n): added to y first
     baseline: Array  # (*batch, rounds, n): added to y after that, with the hidden cause
+    law: int = 0  # how rewards follow, one of the laws of `kernels/rewards.py`; 0: they are drawn already
+    concentration: float = 0.0  # of the law, if it has one
+
+
+class Lateness(NamedTuple):
+    """When the outcomes of some rounds arrive; the delay may depend on the rewards of the arms played."""
+
+    delays: IntArray  # (*batch, rounds): if these rewards are 1
+    slowest: IntArray  # (*batch, rounds): if they are 0; in between the delay is linear in their average
+    silent: BoolArray  # (*batch, rounds, n): arms that never report a reward of 0; (*batch, rounds, 0): none
 
 
 class Flight(NamedTuple):
@@ -113,7 +126,7 @@ class Stretch(NamedTuple):
     """Rounds to be played in one go."""
 
     course: Course
-    delays: IntArray  # (*batch, rounds)
+    lateness: Lateness
     horizon: int  # outcomes that would arrive later are lost
     flight: Flight  # rewritten
     recorded: IntArray  # (rounds,): which snapshot to write at the end of a round; -1: none

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,10 @@ LAWS = ("bernoulli", "beta", "pareto")
 TAIL, LARGEST_DRAW = 1.5, 30.0  # of Pareto rewards: the exponent, and the largest multiple of the smallest one
 MEAN_DRAW = TAIL / (TAIL - 1.0) * (1.0 - LARGEST_DRAW ** (1.0 - TAIL)) / (1.0 - LARGEST_DRAW**-TAIL)
 LARGEST_PARETO = LARGEST_DRAW / MEAN_DRAW  # of an arm with mean 1
+TOLD_BY_MEANS = {"bernoulli": kernels.BERNOULLI, "beta": kernels.BETA}  # laws of which a course tells the means
 NOTHING = np.zeros(1)  # stands for noise or a baseline that a world does not have
 # what stands behind `course` and `score_rounds`, for a round or for an array of them
-DRAWN = {"rewards", "means", "in_context", "effectiveness", "period", "graph_period", "exogenous"}
+DRAWN = {"rewards", "means", "in_context", "effectiveness", "period", "graph_period", "exogenous", "added"}
 SCORED = {"expected", "best", "matches", "optimum", "optimum_for", "best_set", "scores", "sum_of", "weights"}
 
 
@@ -59,6 +60,8 @@ class SEMWorld:
     observes: str = "both"  # what is seen of an outcome, see `Problem`
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
+    tells_means: ClassVar[bool] = True  # whether `rewards` are drawn from nothing but `means`, by the law
+
     def __init_subclass__(cls) -> None:
         """A class with its own `rewards` or the like draws round by round, unless it says `course = SEMWorld.course`.
 
@@ -67,6 +70,7 @@ class SEMWorld:
         """
         super().__init_subclass__()
         own = cls.__dict__.keys()
+        cls.tells_means = cls.tells_means and not {"rewards", "exogenous"} & own
         if "course" not in own and "play" in own:
             cls.course = SEMWorld.no_course  # type: ignore[method-assign]
         elif "course" not in own and DRAWN & own:
@@ -241,17 +245,23 @@ class SEMWorld:
 
     def exogenous(self, t: Any, k: int, rng: Rng) -> Course:
         """What round t, with the graph of period k, brings whatever is chosen; or many rounds t with that graph."""
+        around, rewards, hidden = self.surroundings, self.rewards(t, rng), np.asarray(0.0)
+        if around is not None and around.confounds:
+            hidden = around.hidden_cause(t, rng)
+            rewards = rewards + hidden
+        return Course(self.total[..., k, :, :], rewards, *self.added(t, k, rng, hidden))
+
+    def added(self, t: Any, k: int, rng: Rng, hidden: Any) -> tuple[Array, Array]:
+        """Noise and baseline of round t, spread over the graph of period k; hidden: what its hidden cause adds."""
         around, spread = self.surroundings, for_rounds(t, self.spread[..., k, :, :], 2)
-        rewards, noise, baseline = self.rewards(t, rng), NOTHING, NOTHING
-        hidden = around.hidden_cause(t, rng) if around is not None and around.confounds else 0.0
+        noise, baseline = NOTHING, NOTHING
         if self.noise > 0:
-            shocks = self.noise * rng.normal(rewards.shape[-1])
+            shocks = self.noise * rng.normal(self.gain.shape[-1])
             noise = np.matmul(spread, shocks[..., None])[..., 0]
         if around is not None:
             own = around.without_decision(t) + hidden
             baseline = np.matmul(spread, own[..., None])[..., 0]
-            rewards = rewards + hidden
-        return Course(self.total[..., k, :, :], rewards, noise, baseline)
+        return noise, baseline
 
     def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
         total, rewards, noise, baseline = self.exogenous(t, self.graph_period(t), rng)
@@ -265,7 +275,15 @@ class SEMWorld:
         if self.observes != "both":
             return None
         rounds = np.arange(first, last + 1)
-        return self.exogenous(rounds, self.graph_period(first), rng.over(Purpose.WORLD, rounds))
+        own, k = rng.over(Purpose.WORLD, rounds), self.graph_period(first)
+        around = self.surroundings
+        hides = around is not None and around.confounds
+        if not self.tells_means or self.law not in TOLD_BY_MEANS or hides:
+            return self.exogenous(rounds, k, own)
+        means = self.means(rounds)
+        own.address()  # of the rewards, which are drawn when the decision is known
+        noise, baseline = self.added(rounds, k, own, 0.0)
+        return Course(self.total[..., k, :, :], means, noise, baseline, TOLD_BY_MEANS[self.law], self.concentration)
 
     def course_by_rounds(self, first: int, last: int, rng: Rng) -> Course | None:
         """`course`, from one draw after another."""

@@ -9,6 +9,7 @@ input; callers check it.
 import numpy as np
 
 from spillover.kernels import (  # noqa: F401  # so that every kernel is declared
+    arrivals,
     averages,
     candidate_rows,
     candidate_search,
@@ -35,10 +36,12 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     payoff,
     pulls,
     regression,
+    rewards,
     rounds,
     sets,
     shocks,
     silences,
+    stretch,
     switching,
     switching_block,
     switching_rounds,
@@ -49,6 +52,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
 )
 from spillover.kernels.announce import silence
 from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
+from spillover.kernels.rewards import BERNOULLI, BETA, DRAWN
 from spillover.kernels.rounds import NO_GRAPH, SIGNED, UNSIGNED
 from spillover.kernels.sets import SUM_ROUNDING
 from spillover.kernels.switching_steps import ALARM, DONE, ESTIMATE, FAULT, SETTINGS
@@ -56,7 +60,10 @@ from spillover.kernels.world import FINE, IMPOSSIBLE_AGE, LARGEST_OUTCOME, NOT_F
 
 __all__ = [
     "ALARM",
+    "BERNOULLI",
+    "BETA",
     "DONE",
+    "DRAWN",
     "ESTIMATE",
     "FAULT",
     "FINE",

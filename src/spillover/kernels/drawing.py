@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import boolean, float64, int64, njit, uint64
 from numba.extending import intrinsic
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.build import bare, gufunc
 
 MULTIPLIER_0: Final = np.uint64(0xD2E7470EE14C6C93)
 MULTIPLIER_1: Final = np.uint64(0xCA5A826395121157)
@@ -37,7 +37,7 @@ def high_word(typingctx, a, b):
     return uint64(uint64, uint64), build
 
 
-@njit
+@bare
 def philox(c0, c1, c2, c3, k0, k1):
     """One block of four 64-bit words for a 256-bit counter and a 128-bit key."""
     for _ in range(10):
@@ -116,7 +116,7 @@ def normal(key, call, at_round, purpose, size, out):
         out[i] = normal_pair(a, b)[0]
 
 
-@njit
+@bare
 def log_gamma_draw(shape, element, call, at_round, purpose, k0, k1):
     """Logarithm of a Gamma(shape, 1) draw: Marsaglia and Tsang 2000, with their boost below shape 1.
 
@@ -146,13 +146,19 @@ def log_gamma_draw(shape, element, call, at_round, purpose, k0, k1):
             return result
 
 
+@bare
+def beta_draw(a, b, i, call, at_round, purpose, k0, k1):
+    """A Beta(a, b) draw from two Gamma draws; each element i has counter blocks of its own for rejection sampling."""
+    log_x = log_gamma_draw(a, 2 * i, call, at_round, purpose, k0, k1)
+    log_y = log_gamma_draw(b, 2 * i + 1, call, at_round, purpose, k0, k1)
+    return 1.0 / (1.0 + math.exp(min(log_y - log_x, 700.0)))
+
+
 @gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:], float64[:]), "(k),(),(),(),(n),(n)->(n)")
 def beta(key, call, at_round, purpose, a, b, out):
-    """Beta(a, b) draws from two Gamma draws; each element has counter blocks of its own for rejection sampling."""
+    """Beta(a, b) draws."""
     for i in range(out.shape[0]):
-        log_x = log_gamma_draw(a[i], 2 * i, call, at_round, purpose, key[0], key[1])
-        log_y = log_gamma_draw(b[i], 2 * i + 1, call, at_round, purpose, key[0], key[1])
-        out[i] = 1.0 / (1.0 + math.exp(min(log_y - log_x, 700.0)))
+        out[i] = beta_draw(a[i], b[i], i, call, at_round, purpose, key[0], key[1])
 
 
 @njit(inline="always")
@@ -216,7 +222,7 @@ def above(scores, least, room):
     return found[:size]
 
 
-@njit
+@njit(_nrt=True)  # it allocates, also where its caller may not
 def selected_border(scores, budget):
     """The same in O(n), whatever the scores: doubles > 0 are ordered like their bits.
 
@@ -342,7 +348,5 @@ def side_by_side_draw(
         flying[i] = max(played - counts[lead, i] * math.exp((now - stamps[i]) * log_discount), 0.0)
         count[i] = seen
         mean[i] = (good + 1.0) / (seen + 2.0)
-        log_x = log_gamma_draw(good + 1.0, 2 * i, call, at_round, purpose, key[0], key[1])
-        log_y = log_gamma_draw(seen - good + 1.0, 2 * i + 1, call, at_round, purpose, key[0], key[1])
-        drawn = 1.0 / (1.0 + math.exp(min(log_y - log_x, 700.0)))
+        drawn = beta_draw(good + 1.0, seen - good + 1.0, i, call, at_round, purpose, key[0], key[1])
         draw[i] = mean[i] + (drawn - mean[i]) * math.sqrt((seen + 2.0) / (seen + 2.0 + flying[i]))

@@ -2,47 +2,36 @@
 
 from typing import Final
 
+import numpy as np
 from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
+from spillover.kernels.lanes import LANES
+from spillover.kernels.multiples import add_multiple, prediction
 
 SHORT_ROW: Final = 64
 
 
-# Both are inlined by Numba: a call for each row would take longer than what it does.
 @njit(inline="always")
-def prediction(row, y, start):
-    """row . y in four partial sums, which the processor can add in parallel.
+def absorb_outcome(gram, residual, adjacency, z, y, weight, acyclic, errors):
+    """The rank-one updates of all rows; errors: how many times y was added to the residual of each.
 
-    start: a multiple of 4; the row is 0 before it.
+    If acyclic, A is 0 below its diagonal.
     """
-    n = row.shape[0]
-    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
-    whole = n - n % 4
-    for j in range(start, whole, 4):
-        first += row[j] * y[j]
-        second += row[j + 1] * y[j + 1]
-        third += row[j + 2] * y[j + 2]
-        fourth += row[j + 3] * y[j + 3]
-    for j in range(whole, n):
-        first += row[j] * y[j]
-    return (first + second) + (third + fourth)
-
-
-@njit(inline="always")
-def absorb_row(gram, residual, adjacency, z, y, weight, i, start):
-    """The rank-one updates of row i; returns whether its residual moved. The row of A is 0 before `start`."""
     n = y.shape[0]
-    error = weight * (y[i] - z[i] - prediction(adjacency[i], y, start))
-    scaled = y[i] * weight
-    # adding zeros to a short row is cheaper than an unpredictable branch
-    if error != 0.0 or n < SHORT_ROW:
-        for j in range(n):
-            residual[i, j] += error * y[j]
-    if scaled != 0.0 or n < SHORT_ROW:
-        for j in range(n):
-            gram[i, j] += scaled * y[j]
-    return error != 0.0
+    short = n < SHORT_ROW
+    for i in range(n):
+        start = (i + 1) // LANES * LANES if acyclic else 0
+        errors[i] = weight * (y[i] - z[i] - prediction(adjacency[i], y, start))
+        if short:  # adding zeros is cheaper than an unpredictable branch
+            add_multiple(residual[i], errors[i], y)
+            add_multiple(gram[i], y[i] * weight, y)
+    if not short:
+        for i in range(n):
+            if errors[i] != 0.0:
+                add_multiple(residual[i], errors[i], y)
+            if y[i] * weight != 0.0:
+                add_multiple(gram[i], y[i] * weight, y)
 
 
 @gufunc(
@@ -54,8 +43,7 @@ def absorb(gram, residual, adjacency, z, y, weight, absorbed):
     """Rank-one updates of G = sum y y' and Q = (Y - Z) Y' - A G, at the given weight; a weight of 0 changes nothing."""
     absorbed[0] = weight != 0.0
     if weight != 0.0:
-        for i in range(y.shape[0]):
-            absorb_row(gram, residual, adjacency, z, y, weight, i, 0)
+        absorb_outcome(gram, residual, adjacency, z, y, weight, False, np.empty(y.shape[0]))
 
 
 @gufunc((float64[:, :], float64[:, :], float64[:], float64[:, :], float64[:]), "(n,n),(n,n),(n),(n,n)->()")

@@ -6,265 +6,17 @@ from typing import Final
 import numpy as np
 from numba import boolean, float64, njit
 
-from spillover.kernels.build import gufunc
-
-# A row is solved again once one of its optimality conditions is violated by this, relative to G_jj; the solution is far
-# more accurate than that.
-RESOLVE_TOLERANCE: Final = 5e-9
-# Coordinates enter the support while their condition is violated by more than this, relative to G_jj.
-ENTER: Final = 1e-12
-# Below this, relative to G_jj, a Cholesky pivot is rounding: the column depends on the ones before it.
-DEPENDENT: Final = 1e-11
-FROZEN: Final = 1e200
-# An arm whose overall rewards are smaller than this explains nothing, and dividing by it would overflow.
-FAINTEST: Final = 1e-200
-POLISHED: Final = 1e-11
-MOST_POLISH: Final = 3
-RUNAWAY: Final = 1e2
-
-
-@njit(inline="always")
-def row_is_optimal(allowed, residual, adjacency, penalty, pressure, i):
-    """Whether the optimality conditions of row i hold; no early exit, so that the loop vectorises.
-
-    Inlined by Numba: a call for each row would take longer than what it does.
-    """
-    violations = 0
-    for j in range(allowed.shape[0]):
-        slack = residual[i, j] - penalty[i, j] - pressure
-        violations += (slack > allowed[j]) | ((adjacency[i, j] > 0.0) & (slack < -allowed[j]))
-    return violations == 0
-
-
-@njit
-def extend_cholesky(gram, support, done, size, factor, frozen):
-    """Columns done..size-1 of the Cholesky factor of G on the support; returns whether one of them is dependent.
-
-    A dependent column gets a tiny pivot, a ridge far below the tolerance: the step along the null direction is then so
-    long that a constraint a >= 0 stops it. With `frozen` the pivot is huge, so that there is no step at all.
-    """
-    dependent = False
-    for p in range(done, size):
-        column = support[p]
-        rest = gram[column, column]
-        for q in range(p):
-            value = gram[column, support[q]]
-            for r in range(q):
-                value -= factor[p, r] * factor[q, r]
-            value /= factor[q, q]
-            factor[p, q] = value
-            rest -= value * value
-        least = DEPENDENT * gram[column, column]
-        if rest < least:
-            dependent = True
-            rest = FROZEN if frozen else least
-        factor[p, p] = math.sqrt(rest)
-    return dependent
-
-
-@njit
-def cholesky_solve(factor, size, vector):
-    """Solve L L' v = vector in place."""
-    for p in range(size):
-        value = vector[p]
-        for q in range(p):
-            value -= factor[p, q] * vector[q]
-        vector[p] = value / factor[p, p]
-    for p in range(size - 1, -1, -1):
-        value = vector[p]
-        for q in range(p + 1, size):
-            value -= factor[q, p] * vector[q]
-        vector[p] = value / factor[p, p]
-
-
-@njit
-def newton_step(factor, support, size, residual, row, penalty, bound, guess, step, ones):
-    """The step to the minimiser on the support with the row's sum at most `bound`; returns the bound's multiplier.
-
-    Relative to a guess of the multiplier: with a good one the right-hand side is small, and so is the rounding error
-    where the support is nearly dependent and solutions are large.
-    """
-    total = 0.0
-    for p in range(size):
-        j = support[p]
-        step[p] = residual[j] - penalty[j] - guess
-    cholesky_solve(factor, size, step)
-    for p in range(size):
-        total += row[support[p]] + step[p]
-    if guess == 0.0 and total <= bound:
-        return 0.0
-    ones_total = 0.0
-    for p in range(size):
-        ones[p] = 1.0
-    cholesky_solve(factor, size, ones)
-    for p in range(size):
-        ones_total += ones[p]
-    pressure = guess + (total - bound) / ones_total
-    if pressure <= 0.0:  # the bound is not active
-        for p in range(size):
-            step[p] += guess * ones[p]
-        return 0.0
-    total = 0.0
-    for p in range(size):
-        step[p] -= (pressure - guess) * ones[p]
-        total += row[support[p]] + step[p]
-    for p in range(size):  # correct the rounding error in the sum
-        step[p] += (bound - total) / ones_total * ones[p]
-    return pressure
-
-
-@njit
-def first_wall(support, size, row, step):
-    """How much of a step stays inside a >= 0, and the position on the support where it ends (-1: nowhere)."""
-    length, wall = 1.0, -1
-    for p in range(size):
-        j = support[p]
-        if row[j] + step[p] <= 0.0:
-            reach = row[j] / -step[p] if step[p] < 0.0 else 0.0
-            if reach < length or wall < 0:
-                length, wall = min(reach, 1.0), p
-    return length, wall
-
-
-@njit
-def runs_away(gram, support, size, step, largest):
-    """Whether a step changes an arm's part in the prediction by far more than there is to predict."""
-    far = 0
-    for p in range(size):
-        far += step[p] * step[p] * gram[support[p], support[p]] > RUNAWAY * RUNAWAY * largest
-    return far > 0
-
-
-@njit
-def is_polished(gram, support, size, residual, penalty, pressure):
-    """Whether the optimality conditions on the support hold far more accurately than required."""
-    off = 0
-    for p in range(size):
-        j = support[p]
-        off += abs(residual[j] - penalty[j] - pressure) > POLISHED * gram[j, j]
-    return off == 0
-
-
-@njit
-def solve_row(gram, residual, row, penalty, bound):
-    """Minimise a'Ga/2 - (c - penalty)'a over a >= 0 with sum(a) <= bound; returns the bound's multiplier.
-
-    Warm-started active-set method (Lawson and Hanson's, with one more constraint): exact minimisers on growing and
-    shrinking supports. residual = c - G a is kept up to date.
-    """
-    n = row.shape[0]
-    support = np.empty(n, np.int64)
-    factor = np.empty((n, n))
-    step = np.empty(n)
-    ones = np.empty(n)
-    refused = np.zeros(n, np.bool_)
-    size, largest = 0, 0.0
-    for j in range(n):
-        largest = max(largest, gram[j, j])
-        if row[j] > 0.0:
-            support[size] = j
-            size += 1
-    done = 0
-    pressure = 0.0
-    entered = -1
-    dependent = False
-    polished = 0
-    for _ in range(10 * n + 50):
-        # 1. the minimiser on the support, or the first wall on the way to it
-        while size > 0:
-            dependent = extend_cholesky(gram, support, done, size, factor, False) or (dependent and done > 0)
-            done = size
-            pressure = newton_step(factor, support, size, residual, row, penalty, bound, pressure, step, ones)
-            length, wall = first_wall(support, size, row, step)
-            if dependent and wall < 0 and pressure == 0.0 and runs_away(gram, support, size, step, largest):
-                # no constraint stops the step along a null direction: it would gain nothing but rounding error
-                done = 0
-                last = factor[size - 1, size - 1] ** 2
-                if support[size - 1] == entered and last < 2.0 * DEPENDENT * gram[entered, entered]:
-                    refused[entered] = True
-                    size -= 1
-                    continue
-                extend_cholesky(gram, support, 0, size, factor, True)
-                pressure = newton_step(factor, support, size, residual, row, penalty, bound, 0.0, step, ones)
-                length, wall = first_wall(support, size, row, step)
-            for p in range(size):
-                change = length * step[p]
-                if change != 0.0:
-                    j = support[p]
-                    if p == wall:
-                        change = -row[j]
-                    row[j] += change
-                    for i in range(n):
-                        residual[i] -= gram[j, i] * change
-            if wall < 0:
-                break
-            gone = support[wall]
-            row[gone] = 0.0
-            if gone == entered and length == 0.0:
-                refused[gone] = True  # it entered through rounding error
-            for p in range(wall, size - 1):
-                support[p] = support[p + 1]
-            size -= 1
-            done = wall
-        if size == 0:
-            pressure = 0.0
-        # 2. the coordinate whose optimality condition is violated most
-        entered = -1
-        worst = ENTER
-        for j in range(n):
-            if row[j] == 0.0 and gram[j, j] > FAINTEST and not refused[j]:
-                slack = (residual[j] - penalty[j] - pressure) / gram[j, j]
-                if slack > worst:
-                    worst, entered = slack, j
-        if entered < 0:
-            if polished == MOST_POLISH or is_polished(gram, support, size, residual, penalty, pressure):
-                break
-            polished += 1  # repeat the step, to correct the rounding error of the last one
-            continue
-        support[size] = entered
-        size += 1
-    return pressure
-
-
-@njit(inline="always")
-def step_on_small_support(gram, residual, row, penalty, bound):
-    """The closed-form minimiser for one or two causes, which most rows have; False if it does not apply.
-
-    Nothing changes unless the step ends inside a >= 0 and below the bound.
-    """
-    n = row.shape[0]
-    first, second = -1, -1
-    for j in range(n):
-        if row[j] > 0.0:
-            if first < 0:
-                first = j
-            elif second < 0:
-                second = j
-            else:
-                return False
-    if first < 0:
-        return False
-    slack = residual[first] - penalty[first]
-    if second < 0:
-        step, other = slack / gram[first, first], 0.0
-        second = first
-    else:
-        g11, g12, g22 = gram[first, first], gram[first, second], gram[second, second]
-        determinant = g11 * g22 - g12 * g12
-        if determinant <= DEPENDENT * g11 * g22:
-            return False
-        rest = residual[second] - penalty[second]
-        step = (g22 * slack - g12 * rest) / determinant
-        other = (g11 * rest - g12 * slack) / determinant
-        if row[second] + other <= 0.0 or row[first] + step + row[second] + other > bound:
-            return False
-    if row[first] + step <= 0.0 or row[first] + step > bound:
-        return False
-    row[first] += step
-    row[second] += other
-    for j in range(n):
-        residual[j] -= gram[first, j] * step + gram[second, j] * other
-    return True
+from spillover.kernels.build import bare, gufunc
+from spillover.kernels.row_solver import (
+    ENTER,
+    FAINTEST,
+    RESOLVE_TOLERANCE,
+    positive,
+    room_for_solving,
+    row_margin,
+    solve_row,
+    step_on_small_support,
+)
 
 
 @njit(inline="always")
@@ -278,18 +30,20 @@ def acyclic_weights(adjacency, weights):
             weights[j] += adjacency[i, j] * weights[i]
 
 
-@njit
-def cyclic_weights(adjacency, weights):
-    """w = 1' (I - A)^-1 by elimination; rows sum to less than 1, so I - A is diagonally dominant: no pivots."""
+@bare
+def cyclic_weights(adjacency, weights, matrix):
+    """w = 1' (I - A)^-1 by elimination; rows sum to less than 1, so I - A is diagonally dominant: no pivots.
+
+    matrix: room for (n, n) numbers.
+    """
     n = weights.shape[0]
-    matrix = np.empty((n, n))
     for i in range(n):
         for j in range(n):
             matrix[i, j] = (1.0 if i == j else 0.0) - adjacency[j, i]  # the transpose: (I - A)' w = 1
         weights[i] = 1.0
     for k in range(n):
         for i in range(k + 1, n):
-            ratio = matrix[i, k] / matrix[k, k]
+            ratio = matrix[i, k] / positive(matrix[k, k])
             if ratio != 0.0:
                 for j in range(k + 1, n):
                     matrix[i, j] -= ratio * matrix[k, j]
@@ -297,15 +51,16 @@ def cyclic_weights(adjacency, weights):
     for k in range(n - 1, -1, -1):
         for j in range(k + 1, n):
             weights[k] -= matrix[k, j] * weights[j]
-        weights[k] /= matrix[k, k]
+        weights[k] /= positive(matrix[k, k])
 
 
-@njit
-def update_weights(adjacency, weights, acyclic):
+@bare
+def update_weights(adjacency, weights, acyclic, matrix):
+    """matrix: room for (n, n) numbers."""
     if acyclic:
         acyclic_weights(adjacency, weights)
     else:
-        cyclic_weights(adjacency, weights)
+        cyclic_weights(adjacency, weights, matrix)
 
 
 # shared by `fit` and `fit_signed`
@@ -325,12 +80,12 @@ def set_tolerances(gram, allowed, entering):
 
 
 @njit(inline="always")
-def solve_again(gram, residual, adjacency, penalty, bound, entering, i):
+def solve_again(gram, residual, adjacency, penalty, bound, entering, room, i):
     """Solve row i, whose optimality conditions no longer hold; returns the bound's multiplier."""
     stepped = step_on_small_support(gram, residual[i], adjacency[i], penalty[i], bound)
-    if stepped and row_is_optimal(entering, residual, adjacency, penalty, 0.0, i):
+    if stepped and row_margin(entering, residual, adjacency, penalty, 0.0, i) >= 0.0:
         return 0.0
-    return solve_row(gram, residual[i], adjacency[i], penalty[i], bound)
+    return solve_row(gram, residual[i], adjacency[i], penalty[i], bound, room)
 
 
 @gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
@@ -341,40 +96,40 @@ def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, c
     tolerances = np.empty((2, n))
     allowed, entering = tolerances[0], tolerances[1]
     set_tolerances(gram, allowed, entering)
+    room = room_for_solving(n)
     for i in range(n):
-        if not row_is_optimal(allowed, residual, adjacency, penalty, pressure[i], i):
+        if row_margin(allowed, residual, adjacency, penalty, pressure[i], i) < 0.0:
             changed[0] = True
-            pressure[i] = solve_again(gram, residual, adjacency, penalty, bound, entering, i)
+            pressure[i] = solve_again(gram, residual, adjacency, penalty, bound, entering, room, i)
     if changed[0]:
-        update_weights(adjacency, weights, acyclic)
+        update_weights(adjacency, weights, acyclic, room[2])
 
 
 @njit(inline="always")
-def signed_row_is_optimal(allowed, residual, adjacency, penalty, pressure, i):
-    """`row_is_optimal` for entries of either sign."""
-    violations = 0
+def signed_row_margin(allowed, residual, adjacency, penalty, pressure, i):
+    """`row_margin` for entries of either sign."""
+    margin = math.inf
     for j in range(allowed.shape[0]):
         hold = penalty[i, j] + pressure
         if adjacency[i, j] > 0.0:
-            violations += abs(residual[i, j] - hold) > allowed[j]
+            off = abs(residual[i, j] - hold)
         elif adjacency[i, j] < 0.0:
-            violations += abs(residual[i, j] + hold) > allowed[j]
+            off = abs(residual[i, j] + hold)
         else:
-            violations += abs(residual[i, j]) - hold > allowed[j]
-    return violations == 0
+            off = abs(residual[i, j]) - hold
+        margin = min(margin, allowed[j] - off)
+    return margin
 
 
-@njit
-def solve_signed_row(gram, residual, row, penalty, bound):
+@bare
+def solve_signed_row(gram, residual, row, penalty, bound, room, signs, turned):
     """Minimise a'Ga/2 - c'a + penalty'|a| with sum(|a|) <= bound; returns the bound's multiplier.
 
     For given signs this is the non-negative problem on columns multiplied by their signs. If an entry stays at 0 though
     the other sign would be better, its sign is flipped and the problem solved again. The objective falls each time, so
-    this ends.
+    this ends. signs, turned: room for n and (n, n) numbers.
     """
     n = row.shape[0]
-    signs = np.empty(n)
-    turned = np.empty((n, n))
     for j in range(n):
         signs[j] = 1.0 if row[j] > 0.0 or (row[j] == 0.0 and residual[j] >= 0.0) else -1.0
     pressure = 0.0
@@ -384,11 +139,11 @@ def solve_signed_row(gram, residual, row, penalty, bound):
             residual[i] *= signs[i]
             for j in range(n):
                 turned[i, j] = signs[i] * signs[j] * gram[i, j]
-        pressure = solve_row(turned, residual, row, penalty, bound)
+        pressure = solve_row(turned, residual, row, penalty, bound, room)
         worst, other = ENTER, -1
         for j in range(n):
             if row[j] == 0.0 and gram[j, j] > FAINTEST:
-                slack = (-residual[j] - penalty[j] - pressure) / gram[j, j]
+                slack = (-residual[j] - penalty[j] - pressure) / positive(gram[j, j])
                 if slack > worst:
                     worst, other = slack, j
         for j in range(n):
@@ -407,10 +162,10 @@ def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acy
     n = weights.shape[0]
     tolerances = np.empty((2, n))
     set_tolerances(gram, tolerances[0], tolerances[1])
-    allowed = tolerances[0]
+    allowed, room, signs, turned = tolerances[0], room_for_solving(n), np.empty(n), np.empty((n, n))
     for i in range(n):
-        if not signed_row_is_optimal(allowed, residual, adjacency, penalty, pressure[i], i):
+        if signed_row_margin(allowed, residual, adjacency, penalty, pressure[i], i) < 0.0:
             changed[0] = True
-            pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound)
+            pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound, room, signs, turned)
     if changed[0]:
-        update_weights(adjacency, weights, acyclic)
+        update_weights(adjacency, weights, acyclic, turned)

@@ -126,31 +126,44 @@ class BoundedMeans(MeansOnGraph):
             pulls = count_pulls(pulls, x, np.array(played_at), self.discount)
         return super().catch_up(state, rounds, first, rng)._replace(pulls=pulls)
 
+    @property
+    def draws_rewards(self) -> bool:
+        return True
+
     def play_stretch(self, state: MeansState, stretch: Stretch, rng: Rng) -> MeansState | None:
         if is_sweep(state.plan, state.rounds):
             return None
-        parts, course = self.graph.parts(state.graph), stretch.course
-        shape = course.rewards.shape
-        clock, fault = kernels.play_rounds(
-            *self.for_kernels(state),
-            parts.weights,
-            state.plan,
-            rng.keys,
-            *parts[1:],
-            *kernels.discount_tables(self.discount, LAGS),
-            course.total,
-            course.rewards,
-            np.broadcast_to(course.noise, shape),
-            np.broadcast_to(course.baseline, shape),
-            stretch.delays,
-            stretch.horizon,
-            *stretch.flight[:-1],  # it has no memo
-            stretch.recorded,
-            stretch.snapshots,
+        parts, course, late = self.graph.parts(state.graph), stretch.course, stretch.lateness
+        rounds, n = late.delays.shape[-1], state.averages.sums.shape[-1]
+        added = course.noise.ndim > 1 or course.baseline.ndim > 1
+        rewards, noise, baseline = (
+            np.broadcast_to(part, (*part.shape[:-2], rounds, n))
+            for part in (course.rewards, course.noise, course.baseline)
         )
+        # compiled code divides before it knows whether it needs to
+        with np.errstate(divide="ignore", invalid="ignore"):
+            clock, fault = kernels.play_rounds(
+                *self.for_kernels(state),
+                parts.weights,
+                state.plan,
+                rng.keys,
+                *parts[1:],
+                *kernels.discount_tables(self.discount, LAGS),
+                np.array([course.law, added]),
+                course.concentration,
+                course.total,
+                rewards,
+                noise,
+                baseline,
+                *late,
+                stretch.horizon,
+                *stretch.flight[:-1],  # it has no memo
+                stretch.recorded,
+                stretch.snapshots,
+            )
         if fault.any():
             return None
-        return state._replace(rounds=state.rounds + shape[-2], clock=np.asarray(clock))
+        return state._replace(rounds=state.rounds + rounds, clock=np.asarray(clock))
 
     def compact(self, state: MeansState) -> CompactMeans | None:
         small = state.averages.sums.shape[-1] <= MOST_ARMS and not is_sweep(state.plan, state.rounds)

@@ -69,7 +69,7 @@ def play_blocks(policy: "SwitchingSEM", state: State, stretch: Stretch, rng: "Rn
         course.rewards,
         np.broadcast_to(course.noise, shape),
         np.broadcast_to(course.baseline, shape),
-        stretch.delays,
+        stretch.lateness.delays,
         stretch.horizon,
         *flight,
         stretch.recorded,

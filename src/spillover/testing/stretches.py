@@ -8,7 +8,7 @@ import numpy as np
 from spillover import kernels
 from spillover.contracts import Delay
 from spillover.delays import ArmDelays, ConstantDelay, GeometricDelay, UniformDelay
-from spillover.foresight import ForeseeableWorld, score_each
+from spillover.foresight import ForeseeableWorld, drawn, score_each
 from spillover.rng import Purpose, Rng
 from spillover.simulation import problem_for, rounds
 from spillover.stretches import fuses, play_stretches
@@ -79,7 +79,8 @@ def check_course(environment: Any, seed: int, draws: int) -> None:
         course = world.course(first, end - 1, rng)
         if course is None:
             return
-        noise, baseline = (np.broadcast_to(part, course.rewards.shape) for part in course[2:])
+        course = drawn(course, first, end - 1, rng)
+        noise, baseline = (np.broadcast_to(part, course.rewards.shape) for part in course[2:4])
         for t in range(first, end):
             row = t - first
             z, y = kernels.play(course.total, course.rewards[..., row, :], x[0, :, t - 1])

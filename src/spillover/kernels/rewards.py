@@ -1,0 +1,70 @@
+"""The rewards of a round, drawn for the arms that are chosen."""
+
+from typing import Final
+
+import numpy as np
+from numba import boolean, float64, int64, njit, uint64
+
+from spillover.kernels.build import bare, gufunc
+from spillover.kernels.drawing import beta_draw, philox, to_unit
+
+# how rewards follow from what a course has for each arm and round
+DRAWN: Final = 0  # they are that
+BERNOULLI: Final = 1  # it is their mean
+BETA: Final = 2  # it is their mean; a + b is the concentration
+LEAST_PARAMETER: Final = 1e-9  # of a beta law
+
+WORLD: Final = np.uint64(0)  # the purpose of their streams, see `rng.Purpose`; they are the first draw of a round
+FIRST: Final = np.uint64(0)
+BLOCK: Final = 4
+
+
+@njit(inline="always")
+def draw_bernoulli(means, key, at_round, x, z):
+    """Whether `uniform` draws are below the means; blocks of the generator that no chosen arm needs are skipped."""
+    n = x.shape[0]
+    for start in range(0, n, BLOCK):
+        end = min(start + BLOCK, n)
+        wanted = False
+        for i in range(start, end):
+            z[i] = 0.0
+            wanted |= x[i]
+        if wanted:
+            words = philox(uint64(start), FIRST, at_round, WORLD, key[0], key[1])
+            for i in range(start, end):
+                z[i] = 1.0 if x[i] and to_unit(words[i - start]) < means[i] else 0.0
+
+
+@bare
+def draw_beta(means, concentration, key, at_round, x, z):
+    """As `SEMWorld.rewards` draws them: a mean of 0 or 1 is a constant."""
+    for i in range(x.shape[0]):
+        z[i] = 0.0
+        if x[i] and means[i] >= 1.0:
+            z[i] = 1.0
+        elif x[i] and means[i] > 0.0:
+            a, b = concentration * means[i], concentration * (1.0 - means[i])
+            z[i] = beta_draw(
+                max(a, LEAST_PARAMETER), max(b, LEAST_PARAMETER), i, FIRST, at_round, WORLD, key[0], key[1]
+            )
+
+
+@njit(inline="always")
+def draw_chosen(law, given, concentration, key, at_round, x, z):
+    """z: the rewards of the arms x, and 0 for the others."""
+    if law == BERNOULLI:
+        draw_bernoulli(given, key, at_round, x, z)
+    elif law == BETA:
+        draw_beta(given, concentration, key, at_round, x, z)
+    else:
+        for i in range(x.shape[0]):
+            z[i] = given[i] if x[i] else 0.0
+
+
+@gufunc(
+    (int64, float64[:], float64, uint64[:], uint64, boolean[:], float64[:]),
+    "(),(n),(),(k),(),(n)->(n)",
+)
+def draw_rewards(law, given, concentration, key, at_round, x, z):
+    """The rewards of the arms x in a round of the world, and 0 for the others."""
+    draw_chosen(law, given, concentration, key, at_round, x, z)

@@ -1,0 +1,239 @@
+"""Whole rounds of the policies in `kernels/rounds.py`: one call plays many rounds of a learner.
+
+What it does in a round are the functions that the kernels of other files are made of, or the same operations on four
+arms at a time, so both give the same numbers, bit for bit.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+from numba import boolean, float64, int64, njit, uint64
+
+from spillover.kernels.arrivals import delay_of, post
+from spillover.kernels.averages import add_pulls, add_rewards
+from spillover.kernels.build import bare, gufunc, within
+from spillover.kernels.drawing import SMALL_BUDGET, take_top
+from spillover.kernels.gram import absorb_outcome
+from spillover.kernels.graph import (
+    set_tolerances,
+    signed_row_margin,
+    solve_again,
+    solve_signed_row,
+    update_weights,
+)
+from spillover.kernels.lanes import LANES
+from spillover.kernels.multiples import add_multiple
+from spillover.kernels.rewards import draw_chosen
+from spillover.kernels.rounds import (
+    BONUS_LAYOUT,
+    CHOICE,
+    FROM_ARRIVAL,
+    GRAPH,
+    IN_RANGE,
+    NO_GRAPH,
+    PENDING,
+    SIGNED,
+    bounds_of_means,
+    weigh,
+)
+from spillover.kernels.row_solver import room_for_solving, row_margin
+from spillover.kernels.scores import score_arms
+from spillover.kernels.world import fault_of
+
+# positions in `course`
+LAW: Final = 0  # how rewards are drawn, see `kernels/rewards.py`
+ADDED: Final = 1  # whether anything is added to y
+MOST_OF_MARGIN: Final = 0.99  # how far a row may move before it is looked at again
+ROUNDING: Final = 1e-15  # of a residual in an update, relative to what it is made of, with some to spare
+
+
+@njit(inline="always")
+def still_top(scores, budget, before, x):
+    """Whether the arms chosen before have the highest scores again; if so, they are x."""
+    lowest, highest, size = math.inf, 0.0, 0
+    for i in range(scores.shape[0]):
+        x[i] = before[i]
+        size += before[i]
+        if before[i]:
+            lowest = min(lowest, scores[i])
+        else:
+            highest = max(highest, scores[i])
+    return size == budget and lowest > highest
+
+
+@njit(inline="always")
+def add_spillover(columns, x, z, y):
+    """y = total z, from the columns of `total`; as `spread_rewards`, where adding zeros changes nothing."""
+    for i in range(x.shape[0]):
+        y[i] = 0.0
+    for j in range(x.shape[0]):
+        if x[j]:
+            add_multiple(y, z[j], columns[j])
+
+
+@njit(inline="always")
+def note_moves(y, errors, left, charge):
+    """Take from what is left to each row how far its residual may have moved; returns whether a row has none left."""
+    largest, spent = 0.0, False
+    for j in range(y.shape[0]):
+        largest = max(largest, abs(y[j]))
+    for i in range(y.shape[0]):
+        left[i] -= abs(errors[i]) * largest + charge[i]
+        spent |= left[i] <= 0.0
+    return spent
+
+
+@within
+def fit_spent(
+    gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, signed, left, charge, allowed, entering,
+    room, signs, turned,
+):  # fmt: skip
+    """`fit`, without the rows that have something left: they were optimal, and cannot have moved far enough since.
+
+    What is left to a row is most of its distance from a violation when it was last looked at. Tolerances only grow
+    with G, and the rest is far more than all rounding.
+    """
+    n, changed = weights.shape[0], False
+    set_tolerances(gram, allowed, entering)
+    for i in range(n):
+        if left[i] > 0.0:
+            continue
+        if signed:
+            margin = signed_row_margin(allowed, residual, adjacency, penalty, pressure[i], i)
+        else:
+            margin = row_margin(allowed, residual, adjacency, penalty, pressure[i], i)
+        if margin >= 0.0:
+            scale = pressure[i]
+            for j in range(n):
+                scale = max(scale, allowed[j])
+                if penalty[i, j] < math.inf:
+                    scale = max(scale, penalty[i, j] + pressure[i])
+            left[i], charge[i] = MOST_OF_MARGIN * margin, ROUNDING * scale
+            continue
+        changed = True
+        if signed:
+            pressure[i] = solve_signed_row(
+                gram, residual[i], adjacency[i], penalty[i], bound, room, signs, turned
+            )  # fmt: skip
+        else:
+            pressure[i] = solve_again(gram, residual, adjacency, penalty, bound, entering, room, i)
+    if changed:
+        update_weights(adjacency, weights, acyclic, turned)
+
+
+@bare
+def play_learner(
+    sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, discount, width, unit, rules,
+    weights, plan, key, gram, residual, adjacency, pressure, penalty, bound, acyclic, powers, growths,
+    course, concentration, rewards, shocks, baseline, delays, slowest, silent, horizon,
+    ring_x, ring_z, ring_y, first, last, following, recorded, snapshots,
+    lines, columns, best, room, turned,
+):  # fmt: skip
+    """`play_rounds` of one learner, in memory that it is given; returns the clock and the fault."""
+    n, mask = sums.shape[0], ring_x.shape[0] - 1
+    scores, allowed, entering, errors, left, charge, signs = (
+        lines[0], lines[1], lines[2], lines[3], lines[4], lines[5], lines[6],
+    )  # fmt: skip
+    low, high, log_discount = reward_range[0], reward_range[1], math.log(discount)
+    scale = high - low if unit == 0.0 else unit
+    for i in range(n):
+        left[i], charge[i] = 0.0, 0.0
+    for r in range(delays.shape[0]):
+        t = now + r + 1
+        slot = t & mask
+        x, z, y = ring_x[slot], ring_z[slot], ring_y[slot]
+        if t <= n:
+            for i in range(n):
+                x[i] = plan[t - 1, i]
+        else:
+            wide = width * (budget + 1) * math.log(max(clock, 1.0))
+            if n >= LANES and wide > 0.0:
+                score_arms(
+                    sums, counts, stamps, pulls, latest, t - 1, wide, low, high, scale, log_discount, rules[PENDING],
+                    rules[IN_RANGE], weights, growths, scores,
+                )  # fmt: skip
+            else:
+                bounds_of_means(
+                    sums, counts, stamps, pulls, latest, t - 1, clock, budget, reward_range, log_discount, width, unit,
+                    rules, growths, scores,
+                )  # fmt: skip
+                weigh(weights, scores)
+            if not still_top(scores, budget, ring_x[(t - 1) & mask], x):
+                take_top(scores, budget, key, uint64(0), uint64(t), CHOICE, best, x)
+        clock = discount * clock + 1.0
+        if rules[PENDING]:
+            add_pulls(pulls, latest, x, t, log_discount, powers)
+        draw_chosen(course[LAW], rewards[r], concentration, key, uint64(t), x, z)
+        add_spillover(columns, x, z, y)
+        if course[ADDED]:
+            for i in range(n):
+                y[i] = y[i] + shocks[r, i] + baseline[r, i]
+        post(t, delay_of(x, z, delays[r], slowest[r], silent[r]), horizon, first, last, following)
+        played = first[slot]
+        first[slot] = 0
+        while played != 0:
+            home = played & mask
+            x, z, y = ring_x[home], ring_z[home], ring_y[home]
+            fault = fault_of(x, z, y, reward_range, t - played, t)
+            if fault != 0:
+                return clock, fault
+            add_rewards(sums, counts, stamps, x, z, t if rules[FROM_ARRIVAL] else played, log_discount, powers)
+            if rules[GRAPH] != NO_GRAPH:
+                absorb_outcome(gram, residual, adjacency, z, y, 1.0, acyclic, errors)
+                if note_moves(y, errors, left, charge):
+                    fit_spent(
+                        gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, rules[GRAPH] == SIGNED,
+                        left, charge, allowed, entering, room, signs, turned,
+                    )  # fmt: skip
+            played = following[home]
+        if recorded[r] >= 0:
+            for i in range(n):
+                for j in range(n):
+                    snapshots[recorded[r], i, j] = adjacency[i, j]
+    return clock, 0
+
+
+@gufunc(
+    (
+        *(float64[::1], float64[::1], int64[::1], float64[::1], int64[::1]),
+        *(int64, float64, int64, float64[::1], float64, float64, float64, int64[::1]),
+        *(float64[::1], boolean[:, ::1], uint64[::1]),
+        *(float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[:, ::1], float64, boolean),
+        *(float64[::1], float64[::1]),
+        *(int64[::1], float64, float64[:, :], float64[:, :], float64[:, :], float64[:, :]),
+        *(int64[:], int64[:], boolean[:, :], int64),
+        *(boolean[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64[::1]),
+        *(int64[::1], float64[:, :, ::1]),
+        *(float64[:], int64[:]),
+    ),
+    f"{BONUS_LAYOUT},(n),(n,n),(k),(n,n),(n,n),(n,n),(n),(n,n),(),(),(l),(l),"
+    "(q),(),(n,n),(t,n),(t,n),(t,n),(t),(t),(t,m),(),"
+    "(c,n),(c,n),(c,n),(c),(c),(c),(t),(s,n,n)->(),()",
+    writes=(
+        *("sums", "counts", "stamps", "pulls", "latest", "weights", "gram", "residual", "adjacency", "pressure"),
+        *("ring_x", "ring_z", "ring_y", "first", "last", "following", "snapshots"),
+    ),
+)
+def play_rounds(
+    sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, discount, width, unit, rules,
+    weights, plan, key, gram, residual, adjacency, pressure, penalty, bound, acyclic, powers, growths,
+    course, concentration, total, rewards, shocks, baseline, delays, slowest, silent, horizon,
+    ring_x, ring_z, ring_y, first, last, following, recorded, snapshots, clock_after, fault,
+):  # fmt: skip
+    """Play the rounds now + 1, ... of one learner; `fault` is the first thing wrong with an outcome.
+
+    Decisions and outcomes go into the rings. In rounds with `recorded` >= 0 the graph is copied to that snapshot.
+    """
+    n = sums.shape[0]
+    columns = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            columns[j, i] = total[i, j]
+    clock_after[0], fault[0] = play_learner(
+        sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, discount, width, unit, rules,
+        weights, plan, key, gram, residual, adjacency, pressure, penalty, bound, acyclic, powers, growths,
+        course, concentration, rewards, shocks, baseline, delays, slowest, silent, horizon,
+        ring_x, ring_z, ring_y, first, last, following, recorded, snapshots,
+        np.empty((7, n)), columns, np.empty(min(budget, SMALL_BUDGET)), room_for_solving(n), np.empty((n, n)),
+    )  # fmt: skip
