@@ -54,4 +54,4 @@ def sparse_graph_mse(estimate: Any, truth: Any) -> Array:
     for first in range(0, found.shape[0], rows):  # each cell of a grid meets the same worlds
         gap = (found[first : first + rows] - real).tocoo()
         squares += np.bincount((first + gap.coords[0]) // n, gap.data**2, minlength=len(squares))
-    return squares.reshape(batch) / n**2
+    return np.asarray(squares.reshape(batch) / n**2)

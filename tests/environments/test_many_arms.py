@@ -1,11 +1,13 @@
 """Worlds that keep lists of edges: the same model as worlds with matrices, and no n * n numbers."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.constraints import Exclusive
 from spillover.environments.edges import draw_pairs, sorted_edges
 from spillover.environments.many_arms import ManyArmsWorld
 from spillover.environments.synthetic import NO_MATRICES
@@ -14,8 +16,8 @@ from spillover.metrics import graph_mse, sparse_graph_mse
 from spillover.rng import Purpose
 from spillover.testing import check_environment
 
-PLAIN = {"n_arms": 12, "budget": 3, "horizon": 40, "changes": (15,)}
-KINDS = {
+PLAIN: dict[str, Any] = {"n_arms": 12, "budget": 3, "horizon": 40, "changes": (15,)}
+KINDS: dict[str, dict[str, Any]] = {
     "bernoulli": {},
     "beta": {"law": "beta"},
     "pareto": {"law": "pareto"},
@@ -122,6 +124,17 @@ def test_thirty_thousand_arms_run():
     assert run.graph_error.shape == (1, 1)
     best = sp.simulate(sp.policies.Oracle(), world, 2)
     assert best.final_regret[0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_every_kind_of_environment_and_learner():
+    many: dict[str, Any] = {"n_arms": 2_500, "budget": 20, "edge_density": 3e-4, "horizon": 4, "changes": ()}
+    world = sp.SyntheticSEM(**many)
+    same = sp.environments.Instance(seed=3, of=world)
+    limited = sp.environments.ConstrainedSEM(environment=world, constraints=(Exclusive([0, 1, 2]),))
+    for environment in (world, same, limited):
+        for policy in (sp.NDCSEM(graph="none"), sp.SwitchingSEM(), sp.policies.DelayedOracle()):
+            run = sp.simulate(policy, environment, 1, replications=2, record=4)
+            assert (run.final_regret > 0).all()
 
 
 FILE = """

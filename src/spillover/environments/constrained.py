@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from spillover.constraints import check_constraints
-from spillover.contracts import ScoredWorld, require_contextual
-from spillover.foresight import ForeseeableWorld, score_each
+from spillover.contracts import ScoredContextualWorld, ScoredWorld, require_contextual
+from spillover.foresight import ForeseeableWorld, SparseWorld, score_each
 from spillover.rng import Rng
 from spillover.set_search import best_set, check_feasible
 from spillover.types import Array, Batch, BoolArray, Course, IntArray, Outcome, Problem, Scored
@@ -39,7 +39,8 @@ class ConstrainedSEM:
         world = self.environment.draw(rng, batch)
         names = self.arms if self.arms is not None else world.arms
         check_feasible(self.constraints, world.problem.n_arms, world.problem.budget, names)
-        return ConstrainedWorld(world=world, constraints=tuple(self.constraints), arms=tuple(names))
+        kind = ConstrainedManyArms if isinstance(world, SparseWorld) else ConstrainedWorld
+        return kind(world=world, constraints=tuple(self.constraints), arms=tuple(names))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,8 @@ class ConstrainedWorld:
 
     def payoffs(self, t: int) -> Array:
         """The expected payoff of each arm, (*batch, n): the payoff is linear in the decision."""
+        if isinstance(self.world, ScoredContextualWorld):
+            return self.world.scores(t, t)
         n, batch = self.world.problem.n_arms, self.world.best(t).shape[:-1]
         alone = np.eye(n, dtype=np.bool_).reshape(n, *(1 for _ in batch), n)
         return np.moveaxis(np.asarray(self.world.expected(t, np.broadcast_to(alone, (n, *batch, n)))), 0, -1)
@@ -116,3 +119,13 @@ class ConstrainedWorld:
         reached = self.expected(t, x) >= self.expected(t, best) * (1 - 1e-12)
         shared, size = (x & best).sum(axis=-1), np.broadcast_to(best.sum(axis=-1), x.shape[:-1])
         return np.where(reached, size, shared)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstrainedManyArms(ConstrainedWorld):
+    """The same around a world that tells its graph as a list of edges."""
+
+    world: SparseWorld
+
+    def edges(self, t: int) -> Any:
+        return self.world.edges(t)

@@ -35,7 +35,12 @@ class EdgeLists(NamedTuple):
 
     def broadcast(self, batch: Batch) -> "EdgeLists":
         """The same edges for every replication of a batch."""
-        return EdgeLists(*(np.broadcast_to(part, (*batch, *part.shape)) for part in self))
+        start, effect, weight = self
+        return EdgeLists(
+            np.broadcast_to(start, (*batch, *start.shape)),
+            np.broadcast_to(effect, (*batch, *effect.shape)),
+            np.broadcast_to(weight, (*batch, *weight.shape)),
+        )
 
     def matrix(self) -> Any:
         """All edges as a `scipy.sparse.coo_array` (*batch, n, n); entry (i, j) is the effect of j on i."""
@@ -54,10 +59,11 @@ class EdgeLists(NamedTuple):
 def sorted_edges(effect: IntArray, cause: IntArray, weight: Array, n: int) -> EdgeLists:
     """Lists of edges from arrays (*batch, edges) in any order."""
     order = np.lexsort((effect, cause), axis=-1)
-    effect, cause, weight = (np.take_along_axis(part, order, axis=-1) for part in (effect, cause, weight))
+    effects, weights = np.take_along_axis(effect, order, axis=-1), np.take_along_axis(weight, order, axis=-1)
     *batch, edges = effect.shape
-    rows = [np.searchsorted(row, np.arange(n + 1)) for row in cause.reshape(-1, edges)]
-    return EdgeLists(np.array(rows, np.int64).reshape(*batch, n + 1), effect, weight)
+    causes = np.take_along_axis(cause, order, axis=-1).reshape(-1, edges)
+    rows = [np.searchsorted(row, np.arange(n + 1)) for row in causes]
+    return EdgeLists(np.array(rows, np.int64).reshape(*batch, n + 1), effects, weights)
 
 
 def draw_pairs(rng: Rng, batch: Batch, n: int, edges: int) -> IntArray:

@@ -1,8 +1,6 @@
 """The same drawn world for all replications: a figure needs an instance, not a family."""
 
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from dataclasses import dataclass, field
 
 from spillover.environments.synthetic import SyntheticSEM
 from spillover.environments.world import SEMWorld
@@ -24,6 +22,4 @@ class Instance:
 
     def draw(self, rng: Rng, batch: Batch = ()) -> SEMWorld:
         one = self.of.draw(Rng(self.seed).at(Purpose.WORLD))
-        graphs, gain, levels = (np.broadcast_to(v, (*batch, *v.shape)) for v in (one.graphs, one.gain, one.levels))
-        around = one.surroundings.spread(batch) if one.surroundings is not None else None
-        return replace(one, graphs=graphs, gain=gain, levels=levels, surroundings=around, cache={})
+        return one.repeated(batch)

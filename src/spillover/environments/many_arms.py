@@ -1,8 +1,8 @@
 """A drawn world with many arms: the same model as `SEMWorld`, with lists of edges instead of matrices."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from spillover.environments.edges import EdgeLists
 from spillover.environments.surroundings import LARGEST_CAUSE
 from spillover.environments.world import SEMWorld, observed, reward_range
 from spillover.rng import Rng
-from spillover.types import Array, BoolArray, Outcome, Problem
+from spillover.types import Array, Batch, BoolArray, Outcome, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +26,17 @@ class ManyArmsWorld(SEMWorld):
 
     score_rounds = SEMWorld.score_rounds  # what it overrides is the same for an array of rounds
 
+    def repeated(self, batch: Batch) -> "ManyArmsWorld":
+        lists = tuple(each.broadcast(batch) for each in self.edges_of_graphs)
+        return replace(cast("ManyArmsWorld", super().repeated(batch)), edges_of_graphs=lists)
+
     @cached_property
     def weights_of_graphs(self) -> Array:
         return np.stack([lists.total_effects() * self.gain for lists in self.edges_of_graphs], axis=-2)
 
     def sum_of(self, scores: Array, x: BoolArray) -> Array:
         """Without a scalar product: BLAS would start threads for vectors of this length."""
-        return np.asarray(np.where(x, scores, 0.0).sum(axis=-1))
+        return np.asarray(np.ascontiguousarray(np.where(x, scores, 0.0)).sum(axis=-1))
 
     def edges(self, t: int) -> Any:
         """The graph of round t as a `scipy.sparse.coo_array`, (*batch, n, n)."""

@@ -1,6 +1,6 @@
 """A drawn world of the structural equation model (eqs. 1-5), for any batch of replications."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,7 +10,7 @@ from spillover import kernels
 from spillover.environments.surroundings import LARGEST_CAUSE, Surroundings, for_rounds
 from spillover.foresight import score_each
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, BoolArray, Course, IntArray, Outcome, Problem, Scored
+from spillover.types import Array, Batch, BoolArray, Course, IntArray, Outcome, Problem, Scored
 
 LAWS = ("bernoulli", "beta", "pareto")
 TAIL, LARGEST_DRAW = 1.5, 30.0  # of Pareto rewards: the exponent, and the largest multiple of the smallest one
@@ -77,6 +77,12 @@ class SEMWorld:
             cls.course = SEMWorld.course_by_rounds  # type: ignore[method-assign]
         if "score_rounds" not in own and (DRAWN | SCORED) & own:
             cls.score_rounds = score_each  # type: ignore[method-assign, assignment]
+
+    def repeated(self, batch: Batch) -> "SEMWorld":
+        """The same world for every replication of a batch."""
+        graphs, gain, levels = (np.broadcast_to(v, (*batch, *v.shape)) for v in (self.graphs, self.gain, self.levels))
+        around = self.surroundings.spread(batch) if self.surroundings is not None else None
+        return replace(self, graphs=graphs, gain=gain, levels=levels, surroundings=around, cache={})
 
     @cached_property
     def spread(self) -> Array:

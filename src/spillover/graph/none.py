@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.graph.learner import GraphLearner, GraphParts
+from spillover.graph.learner import MANY_ARMS, GraphLearner, GraphParts
 from spillover.types import Array, Batch, BoolArray, Constant, IntArray, Problem
 
 
@@ -26,6 +26,10 @@ class NoGraph(GraphLearner):
     deferrable = True
     fuses = True
     learns = False
+
+    def for_problem(self, problem: Problem) -> GraphLearner:
+        """Itself, or a form that no kernel for matrices plays, if there are many arms."""
+        return self if problem.n_arms <= MANY_ARMS else NoGraphOfMany()
 
     def init(self, problem: Problem, batch: Batch = ()) -> EmptyGraph:
         return EmptyGraph(np.ones((*batch, problem.n_arms)))
@@ -51,3 +55,10 @@ class NoGraph(GraphLearner):
     def parts(self, graph: EmptyGraph) -> GraphParts:
         weights, idle = graph.weights, graph.adjacency  # nothing but the weights is used
         return GraphParts(weights, idle, idle, idle, weights, idle, np.array(np.inf), np.array(True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoGraphOfMany(NoGraph):
+    """The same for many arms, without any array of n * n zeros."""
+
+    fuses = False

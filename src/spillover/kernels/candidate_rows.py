@@ -123,7 +123,13 @@ def resolve(i, cause, edge, gram, residual, pressure, penalty, bound, signed, al
 def solve_rows(rows, cause, edge, gram, residual, pressure, weights, penalty, bound, signed, scratch):
     """Solve the rows of a list, and push the changes of their edges on; returns how many have changed."""
     k = cause.shape[1]
-    allowed, before, step, factor, support = np.empty(k), np.empty(k), np.empty(k), np.empty((k, k)), np.empty(k, np.int64)
+    allowed, before, step, factor, support = (
+        np.empty(k),
+        np.empty(k),
+        np.empty(k),
+        np.empty((k, k)),
+        np.empty(k, np.int64),
+    )
     moved, change, queued = scratch
     solved = 0
     for i in rows:

@@ -188,7 +188,9 @@ def value_arms(
             weigh_laws(mass, totals, changed[i], weight)
             missed = expected_miss(counts[i, 0], counts[i, 1], weight, level, -1.0 if inside else 1.0, parts)
         else:
-            if abs(level - new_level) > about or inside != new_inside:  # arms without rewards often have the same weight
+            if (
+                abs(level - new_level) > about or inside != new_inside
+            ):  # arms without rewards often have the same weight
                 new_level, new_inside = level, inside
                 weigh_untried(mass, totals, shares, weight)
                 new_missed = expected_miss(untried[0], untried[1], weight, level, -1.0 if inside else 1.0, parts)
