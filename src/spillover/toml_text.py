@@ -1,6 +1,7 @@
 """TOML as people give it: files of a known, sensible size, tables of a sensible depth, numbers of a sensible size."""
 
 import tomllib
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ LARGEST_INTEGER = 10**30  # larger ones are no numbers of anything; those below 
 
 
 class Excessive(ValueError):
-    """TOML that no person writes: nested too deeply, or with numbers that are too large."""
+    """TOML that nobody means: nested too deeply, with numbers that are too large, or with dates."""
 
 
 def read_toml_text(path: Path) -> str:
@@ -62,7 +63,7 @@ def long_key(line: str) -> bool:
 
 
 def check_content(content: dict[str, Any]) -> None:
-    """Refuse what is nested too deeply, and whole numbers beyond 64 bits; without recursion."""
+    """Refuse what is nested too deeply, very large whole numbers, and dates, which no setting is; without recursion."""
     level: list[Any] = [content]
     for _ in range(DEEPEST + 1):
         inside: list[Any] = []
@@ -73,6 +74,8 @@ def check_content(content: dict[str, Any]) -> None:
                 inside.extend(item)
             elif isinstance(item, int) and abs(item) > LARGEST_INTEGER:
                 raise Excessive(f"the number {str(item)[:10]}...: must be at most {LARGEST_INTEGER:g} in size")
+            elif isinstance(item, date | time):
+                raise Excessive(f"the date or time {item}: must be a number, a text, a list or a table")
         level = inside
         if not level:
             return

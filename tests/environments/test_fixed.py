@@ -180,6 +180,8 @@ NAMED = pd.DataFrame([[0, 0.5], [0, 0]], index=["a", "b"], columns=["a", "b"])
         (bad(horizon=0), "horizon = 0: must be a whole number from 1 on"),
         (bad(changes=(0,)), r"changes = \(0,\): must be increasing rounds from 2 to the horizon, 5000"),
         (bad(law="normal"), "law = 'normal': must be one of bernoulli, beta, pareto"),
+        (bad(noise=[0.1]), r"noise = \[0\.1\]: must be a single number"),
+        (bad(confounding=1e308), r"confounding = 1e\+308: must be .* at most 1e\+30 in size"),
         (bad(noise=-0.1), r"noise = -0\.1: must be a finite number >= 0"),
     ],
 )

@@ -147,6 +147,7 @@ def test_whole_numbers_of_numpy_will_do():
         ({"changed": True}, "changed = True: must be"),
         ({"law": "normal"}, "law = 'normal': must be one of bernoulli, beta, pareto"),
         ({"concentration": 0.0}, r"concentration = 0\.0: must be a number > 0"),
+        ({"noise": (0.1, 0.2)}, r"noise = \(0\.1, 0\.2\): must be a single number"),
         ({"noise": -1.0}, r"noise = -1\.0: must be a finite number >= 0"),
         ({"noise": float("inf")}, "noise = inf: must be a finite number >= 0"),
     ],

@@ -69,3 +69,9 @@ def test_random_sets_at_the_start_are_uniform():
 def test_a_discount_above_one_is_refused():
     with pytest.raises(ValueError, match=r"discount = 1\.5: must be a number above 0, at most 1"):
         AblatedNDCSEM(discount=1.5)
+
+
+@pytest.mark.parametrize("name", ["delay_aware", "designed_start"])
+def test_what_is_left_out_is_yes_or_no(name):
+    with pytest.raises(ValueError, match=f"{name} = 'no': must be True or False"):
+        AblatedNDCSEM(**{name: "no"})

@@ -442,6 +442,7 @@ def test_live_equals_its_row_of_a_batch(kind):
     ("settings", "message"),
     [
         ({"false_alarms": 0.0}, "false_alarms = 0.0: must be a probability strictly between 0 and 1"),
+        ({"false_alarms": 1e-320}, "false_alarms = 1e-320: must be a probability .*, at least 1e-300"),
         ({"false_alarms": 1.0}, "false_alarms = 1.0: must be a probability strictly between 0 and 1"),
         ({"false_alarms": "few"}, "false_alarms = 'few': must be a probability strictly between 0 and 1"),
         ({"forced": -0.1}, "forced = -0.1: must be a rate from 0 to 1"),

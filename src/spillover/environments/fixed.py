@@ -9,7 +9,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.environments.surroundings import Surroundings, given_surroundings
-from spillover.environments.synthetic import check_course, check_observes
+from spillover.environments.synthetic import WIDEST, check_course, check_observes
 from spillover.environments.world import SEMWorld
 from spillover.rng import Rng
 from spillover.types import Array, Batch
@@ -152,8 +152,9 @@ class FixedSEM:
         n = len(self.matrix())
         values = self.by_name(name, given)
         values = np.full(n, values) if values.ndim == 0 else values
-        good = values.shape == (n,) and bool(np.isfinite(values).all())
-        validate.require(good, name, given, f"a finite number, or {n} of them, one for each arm")
+        good = values.shape == (n,) and bool((np.abs(values) <= WIDEST).all())
+        accepted = f"a finite number, or {n} of them, one for each arm, at most {WIDEST:g} in size"
+        validate.require(good, name, given, accepted)
         return values
 
     def table(self) -> Array | None:

@@ -220,5 +220,7 @@ def check_course(
         inside = bool(((rounds >= 2) & (rounds <= horizon)).all()) and bool((np.diff(rounds) > 0).all())
         validate.require(inside, name, given, accepted)
     validate.require(law in LAWS, "law", law, f"one of {', '.join(LAWS)}")
+    for name, value in (("concentration", concentration), ("noise", noise)):
+        validate.require(np.ndim(value) == 0, name, value, "a single number")
     validate.number("concentration", concentration, "a number > 0", low=0, high=np.inf, open_ends=True)
     validate.number("noise", noise, f"a finite number >= 0, at most {WIDEST:g}", low=0, high=WIDEST)

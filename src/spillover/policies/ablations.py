@@ -32,6 +32,8 @@ class AblatedNDCSEM(NDCSEM):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name, value in (("delay_aware", self.delay_aware), ("designed_start", self.designed_start)):
+            validate.require(isinstance(value, bool | np.bool_), name, value, "True or False")
         by_action = "False if delay_aware=False: pulls in flight are discounted from the round of their action"
         validate.require(self.delay_aware or not self.pending, "pending", self.pending, by_action)
 

@@ -151,7 +151,9 @@ class MeansOnGraph(GraphPolicy):
         super().__post_init__()
         if self.unit is not None:
             validate.require(np.ndim(self.unit) == 0, "unit", self.unit, "a single number, or None")
-            validate.number("unit", self.unit, "a finite number > 0, or None", low=0, high=np.inf, open_ends=True)
+            least, most = 1 / validate.LARGEST, validate.LARGEST
+            accepted = f"a finite number > 0, from {least:g} to {most:g}, or None"
+            validate.number("unit", self.unit, accepted, low=least, high=most)
         validate.require(self.start in STARTS, "start", self.start, f"one of {', '.join(STARTS)}")
 
     @abstractmethod

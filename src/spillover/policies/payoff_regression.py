@@ -92,7 +92,9 @@ class PayoffRegression(Policy):
         validate.require(
             self.context_on in CONTEXT_ON, "context_on", self.context_on, f"one of {', '.join(CONTEXT_ON)}"
         )
-        validate.require(0.0 < self.noise < np.inf, "noise", self.noise, "a positive number")
+        least, most = 1 / validate.LARGEST, validate.LARGEST
+        validate.number("noise", self.noise, f"a positive number, from {least:g} to {most:g}", low=least, high=most)
+        validate.require(np.ndim(self.noise) == 0, "noise", self.noise, "a single number")
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> PayoffState:
         validate.problem(problem)

@@ -38,6 +38,7 @@ from spillover.types import (
     Within,
 )
 
+LEAST = 1e-300  # a probability of false alarms: its inverse times a power of the rounds is finite
 BUCKETS = 64
 FORCED = "a forced trial: each arm is tried from time to time, so that its changes are detected"
 
@@ -122,10 +123,11 @@ def forced_plan(n_arms: int, since: IntArray, rate: float) -> Any:
 
 
 def check_rates(false_alarms: float, forced: float) -> None:
-    probability = "a probability strictly between 0 and 1"
+    probability = f"a probability strictly between 0 and 1, at least {LEAST:g}"
     for name, value in (("false_alarms", false_alarms), ("forced", forced)):
         validate.require(np.ndim(value) == 0, name, value, "a single number")
     validate.number("false_alarms", false_alarms, probability, low=0, high=1, open_ends=True)
+    validate.require(false_alarms >= LEAST, "false_alarms", false_alarms, probability)
     validate.number("forced", forced, "a rate from 0 to 1", low=0, high=1)
 
 
