@@ -16,6 +16,7 @@ from benchmarks import (
     paper_order,
     real,
     scaling,
+    service,
     study,
 )
 
@@ -30,6 +31,7 @@ BENCHMARKS = {
     "decision-cost": decision_cost.main,
     "paper-order": paper_order.main,
     "next": next.main,
+    "service": service.main,
     "study": study.main,
     "oracle": oracle.main,
     "engines": engines.main,
