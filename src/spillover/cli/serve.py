@@ -87,8 +87,9 @@ def serve(
         if workers == 1:
             run_server(plan, socket, announce=True)
         else:
+            check_opens(plan)
             announce_address(plan, socket)
-            run_workers(run_server, plan, socket, workers)
+            run_workers(run_worker, plan, socket, workers)
     note("stopped")
 
 
@@ -153,6 +154,20 @@ def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
         server.run([socket])
     finally:
         service.close()
+
+
+def run_worker(plan: Plan, socket: "socket") -> None:
+    """One of several processes; Ctrl-C on a terminal reaches all of them."""
+    with stoppable():
+        run_server(plan, socket)
+
+
+def check_opens(plan: Plan) -> None:
+    """A database that cannot be used is said once, and not by each worker again and again."""
+    from spillover.service.opening import open_log
+
+    with plainly():
+        open_log(plan.database).close()
 
 
 def application(plan: Plan, service: "Service") -> "FastAPI":
