@@ -16,6 +16,8 @@ from benchmarks import (
     paper_order,
     real,
     scaling,
+    service,
+    service_http,
     study,
     told,
 )
@@ -31,13 +33,14 @@ BENCHMARKS = {
     "decision-cost": decision_cost.main,
     "paper-order": paper_order.main,
     "next": next.main,
+    "service": service.main,
     "study": study.main,
     "oracle": oracle.main,
     "engines": engines.main,
     "large-cluster": engines.large,
     "client-memory": engines.memory,
 }
-WITH_OPTIONS = {"beyond": beyond.main, "real": real.main, "told": told.main}
+WITH_OPTIONS = {"beyond": beyond.main, "real": real.main, "service-http": service_http.main, "told": told.main}
 
 
 def main(names: list[str]) -> int:

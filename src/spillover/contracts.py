@@ -49,6 +49,8 @@ class Policy(ABC):
             cls.catch_up = Policy.catch_up  # type: ignore[method-assign]
         if ROUND & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
             cls.fuses = False  # type: ignore[method-assign, assignment]
+        if "play_stretch" in cls.__dict__ and "draws_rewards" not in cls.__dict__:
+            cls.draws_rewards = False  # type: ignore[method-assign, assignment]
 
     @abstractmethod
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
