@@ -1,4 +1,4 @@
-"""Run the benchmarks by name, or all of them; `beyond` and `real`, which take long and options, only by their names."""
+"""Run the benchmarks by name, or all of them; `beyond`, `real` and `service`, which take long and options, by name."""
 
 import sys
 
@@ -16,6 +16,7 @@ from benchmarks import (
     paper_order,
     real,
     scaling,
+    service,
     study,
 )
 
@@ -36,7 +37,7 @@ BENCHMARKS = {
     "large-cluster": engines.large,
     "client-memory": engines.memory,
 }
-WITH_OPTIONS = {"beyond": beyond.main, "real": real.main}
+WITH_OPTIONS = {"beyond": beyond.main, "real": real.main, "service": service.main}
 
 
 def main(names: list[str]) -> int:

@@ -124,6 +124,10 @@ class Stream:
         """Settings, counts, pending rounds, the latest rounds."""
         return self.read("")
 
+    def course(self) -> dict[str, Any]:
+        """How the estimates have moved, by what is known today."""
+        return self.read("course")
+
     def state(self, at: int | None = None) -> dict[str, Any]:
         """All rounds, with what is known of them; at: as of an entry."""
         return self.read("state", at=at)

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from spillover.history.columns_option import read_columns
 from spillover.http.answer import Json
 from spillover.http.door import Call, Reading, StreamName, Writing
-from spillover.http.guarded_route import AdminRoute, GuardedRoute, guarded_router
+from spillover.http.guarded_route import AdminRoute, GuardedRoute, again, guarded_router
 from spillover.http.models import Policy, ReceiptModel
 from spillover.http.problem import Problem
 from spillover.http.reading import At
@@ -32,6 +32,7 @@ ANY_FILE = {"content": {"application/octet-stream": {"schema": {"type": "string"
     "/streams/{stream}/import",
     response_model=ReceiptModel,
     status_code=201,
+    responses=again(ReceiptModel),
     openapi_extra={"requestBody": ANY_FILE | {"required": True}},
 )
 async def import_file(
@@ -85,7 +86,7 @@ async def receive_file(request: Request, path: Path) -> None:
 def begin(call: Call, stream: str, path: Path, settings: dict[str, Any], name: str, reading: dict[str, Any]) -> Json:
     with naming("columns"):
         reading["columns"] = None if reading["columns"] is None else read_columns(reading["columns"])
-    receipt = call.service.import_history(stream, path, settings, source=name, author=call.caller.name, **reading)
+    receipt = call.service.import_history(stream, path, settings, source=name, **call.recorded_by, **reading)
     return call.receipt(receipt)
 
 

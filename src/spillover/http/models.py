@@ -171,6 +171,7 @@ class StatusModel(BaseModel):
     status: Literal["recorded", "duplicate", "late", "refused"]
     reason: str
     field: str | None
+    flag: str = Field(description="Why a recorded outcome is far from what is usual; empty if it is not.")
 
 
 class ReportModel(BaseModel):

@@ -20,8 +20,8 @@ async def health() -> Json:
 
 @router.get("/v1/ready", response_model=HealthModel, responses={503: REFUSALS[503]})
 async def ready(request: Request) -> Json:
-    """The log can be used."""
-    await run_in_threadpool(request.app.state.door.service.log.head, "")
+    """The log can be written."""
+    await run_in_threadpool(request.app.state.door.service.log.check_ready)
     return Json({"status": "ok"})
 
 

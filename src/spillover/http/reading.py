@@ -13,6 +13,7 @@ from spillover.http.guarded_route import GuardedRoute, guarded_router
 from spillover.http.models import AuditModel, DecisionList, EventList
 from spillover.http.streams import PAGE, Limit
 from spillover.service import Decision, NotFound
+from spillover.service.course import POINTS
 
 router = guarded_router(GuardedRoute, "reading")
 LAST = 2**62
@@ -32,6 +33,12 @@ def overview(call: Reading, stream: StreamName) -> Json:
 def outlook(call: Reading, stream: StreamName, at: At = None) -> Json:
     """What would be chosen next, with all reasons, as `spillover next --json` prints it. Nothing is recorded."""
     return Json(call.service.outlook(stream, at))
+
+
+@router.get("/streams/{stream}/course", response_model=Anything)
+def course(call: Reading, stream: StreamName, points: Annotated[int, Query(ge=2, le=1_000)] = POINTS) -> Json:
+    """How the estimates have moved, by what is known today."""
+    return Json(call.service.course(stream, points))
 
 
 @router.get("/streams/{stream}/decisions", response_model=DecisionList)

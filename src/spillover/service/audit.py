@@ -39,10 +39,11 @@ def audited(log: EventLog, stream: str, *, decisions: bool = True) -> Audit:
     problems: list[str] = []
     previous = START
     try:
-        entries = list(all_entries(log, stream))
+        head = log.head(stream)  # before the entries: others may append meanwhile
+        entries = list(all_entries(log, stream, head.seq or None))
     except StorageError as error:
         return Audit(stream=stream, entries=0, decisions=0, skipped=0, problems=(f"cannot be read: {error}",))
-    if not entries and not log.head(stream).seq:
+    if not entries and not head.seq:
         raise NotFound(f"stream = {stream!r}: must be the name of a stream")
     for entry in entries:
         found = entry_problems(entry, ledger.head.seq + 1, previous)
@@ -53,7 +54,6 @@ def audited(log: EventLog, stream: str, *, decisions: bool = True) -> Audit:
         if decisions:
             problems += [f"entry {entry.seq}: {text}" for text in again.compare(entry.event, ledger, entry)]
         ledger.apply(entry)
-    head = log.head(stream)
     if not problems and head != ledger.head:
         problems.append(f"entry {head.seq}: must be the last one, but the entries end with {ledger.head.seq}")
     return Audit(
@@ -65,9 +65,9 @@ def audited(log: EventLog, stream: str, *, decisions: bool = True) -> Audit:
     )
 
 
-def all_entries(log: EventLog, stream: str) -> Iterator[Entry]:
+def all_entries(log: EventLog, stream: str, upto: int | None) -> Iterator[Entry]:
     after = 0
-    while entries := log.read(stream, after):
+    while entries := log.read(stream, after, upto=upto):
         yield from entries
         after = entries[-1].seq
 

@@ -20,12 +20,13 @@ def course_of(history: History, question: Question, points: int = POINTS) -> dic
 
     rounds: after which; changes: noticed up to then; arms: for each, its total effects and their 95% intervals.
     """
-    stops = sorted({int(stop) for stop in np.linspace(1, len(history.rounds), points).round()} - {0})
+    last = len(history.rounds)
+    stops = sorted({int(stop) for stop in np.linspace(1, last, points).round()}) if last else []
     checkpoints = Checkpoints()
     changes: list[int | None] = []
     arms: dict[str, list[dict[str, Any]]] = {arm: [] for arm in history.arms}
     with one_thread():
-        for stop in stops if len(history.rounds) else []:
+        for stop in stops:
             found = learned(first_rounds(history, stop), question, checkpoints)
             changes.append(changes_seen(found.learner))
             parts = reasons(found.learner.explain(), arms=history.arms, budget=found.budget, paths=0, swaps=0)

@@ -2,10 +2,11 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -138,27 +139,36 @@ class Desk:
         """The entry that an earlier call with this key recorded; a Conflict if that was another request."""
         found = None if key is None else self.log.with_key(stream, key)
         if found is not None and found.request != digest_of(request):
-            raise Conflict(f"key = {str(key).removeprefix(GIVEN)!r}: must be a new one: it was used for another request")
+            raise Conflict(
+                f"key = {str(key).removeprefix(GIVEN)!r}: must be a new one: it was used for another request"
+            )
         return found
 
     def record(
         self, ledger: Ledger, event: Event, key: str, request: Mapping[str, Any], author: str, attachment: bytes = b""
     ) -> Receipt:
         """Append an event, and take it in."""
+        return self.record_all(ledger, [event], key, request, author, attachment)
+
+    def record_all(
+        self,
+        ledger: Ledger,
+        events: Sequence[Event],
+        key: str,
+        request: Mapping[str, Any],
+        author: str,
+        attachment: bytes = b"",
+    ) -> Receipt:
+        """Append events, all or none, and take them in; the last one has the key and the receipt."""
         good = author == "" or is_name(author)
         require(good, "author", author, f"at most {LONGEST_KEY} printable characters")
-        draft = Draft(
-            event=event,
-            key=key,
-            request=digest_of(request),
-            time=self.clock(),
-            author=author,
-            attachment=attachment,
-        )
+        keys = [f"{key}:part {place}" for place in range(1, len(events))] + [key]
+        draft = partial(Draft, request=digest_of(request), time=self.clock(), author=author, attachment=attachment)
         try:
-            (entry,) = self.log.append(ledger.head, [draft])
+            entries = self.log.append(ledger.head, [draft(event=e, key=k) for e, k in zip(events, keys, strict=True)])
         except Moved:
             raise Conflict(f"stream = {ledger.head.stream!r}: was changed by another server: ask again") from None
-        ledger.apply(entry)
-        self.watcher.recorded(entry)
-        return Receipt(entry=entry, again=False)
+        for entry in entries:
+            ledger.apply(entry)
+            self.watcher.recorded(entry)
+        return Receipt(entry=entries[-1], again=False)

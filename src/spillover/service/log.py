@@ -44,6 +44,10 @@ class EventLog(ABC):
     def streams(self, after: str = "", limit: int = AT_ONCE) -> list[Head]:
         """The streams by name, those whose names come after `after`; `limit` at most."""
 
+    def check_ready(self) -> None:
+        """StorageError if an entry could not be appended now, as far as that can be told without appending one."""
+        self.head("")
+
     @abstractmethod
     def close(self) -> None:
         """Let go of files and connections."""

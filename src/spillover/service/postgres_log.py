@@ -110,6 +110,12 @@ class PostgresLog(EventLog):
         with self.connection() as connection, failing():
             return find_head(connection, stream)
 
+    def check_ready(self) -> None:
+        with self.connection() as connection, failing():
+            row = connection.execute("SELECT pg_is_in_recovery(), current_setting('transaction_read_only')").fetchone()
+        if row != (False, "off"):
+            raise StorageError("database: must be writable, and not a read-only copy")
+
     def read(self, stream: str, after: int = 0, limit: int = AT_ONCE, upto: int | None = None) -> list[Entry]:
         asked = "SELECT * FROM spillover_entries WHERE stream = %s AND seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
         last = 2**62 if upto is None else upto

@@ -93,8 +93,7 @@ class Service:
     ) -> Receipt:
         """Begin a stream."""
         key = given_key(key)
-        good = is_name(name) and "/" not in name and name not in (".", "..")
-        require(good, "name", name, "1 to 200 printable characters without /, and not . or ..")
+        check_name(name)
         with naming():
             found = checked(settings if isinstance(settings, Settings) else Settings.from_dict(dict(settings)))
         event = StreamCreated(settings=found.to_dict())
@@ -346,6 +345,7 @@ class Service:
         settings: Mapping[str, Any],
         *,
         source: str = "",
+        key: str | None = None,
         author: str = "",
         **reading: Any,
     ) -> Receipt:
@@ -353,17 +353,21 @@ class Service:
 
         reading: how the file is read, as for `spillover next`: columns, context, minimise, dates, decimal.
         """
+        key = given_key(key)
+        check_name(stream)
         context = tuple(reading.get("context") or ())
         ranges = {name: settings.get(name) for name in ("reward_range", "overall_range")}
         history = read_file(path, **ranges, **reading)
-        receipt = self.create_stream(stream, settings_from(history, context) | dict(settings), author=author)
-        if receipt.again:
-            raise Conflict(f"name = {stream!r}: must be a new one: there is a stream of this name")
-        with self.desk.writing(stream) as ledger:
-            for event in import_events(history, context, source or Path(path).name):
-                own = f"import:{ledger.head.seq + 1}"
-                receipt = self.desk.record(ledger, event, own, {"import": event.source, "part": own}, author)
-        return receipt
+        with naming():
+            found = checked(Settings.from_dict(settings_from(history, context) | dict(settings)))
+        events = [StreamCreated(settings=found.to_dict()), *import_events(history, context, source or Path(path).name)]
+        request = {"import": [event.to_dict() for event in events]}
+        with self.desk.writing(stream, missing_ok=True) as ledger:
+            if (before := self.desk.earlier(stream, key, request)) is not None:
+                return Receipt(entry=before, again=True)
+            if ledger.exists:
+                raise Conflict(f"name = {stream!r}: must be a new one: there is a stream of this name")
+            return self.desk.record_all(ledger, events, key or "import", request, author)
 
     def require_stream(self, stream: str) -> None:
         if not self.log.head(stream).seq:
@@ -398,3 +402,9 @@ class Service:
             if label not in ledger.reasons_at:
                 kept = ReasonsKept(round=label, version=VERSION)
                 self.desk.record(ledger, kept, f"reasons:{label}", {"reasons": label}, "service", found)
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot be part of an address."""
+    good = is_name(name) and "/" not in name and name not in (".", "..")
+    require(good, "name", name, "1 to 200 printable characters without /, and not . or ..")

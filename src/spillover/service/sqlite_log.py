@@ -1,10 +1,12 @@
 """A log in one SQLite file: one server, whose writer commits what waits at the same time together, and many readers."""
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from queue import Empty, LifoQueue
+from shutil import disk_usage
 
 from filelock import FileLock, Timeout
 
@@ -17,6 +19,7 @@ from spillover.service.striped_lock import StripedLock
 VERSION = 1
 APPLICATION = 0x5350494C  # marks the file as ours
 WAIT = 10.0  # seconds, if another program holds the file
+LEAST_SPACE = 1 << 20  # bytes on the disk, for the log to count as ready
 SCHEMA = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE streams (
@@ -133,6 +136,13 @@ class SqliteLog(EventLog):
     def head(self, stream: str) -> Head:
         with self.reading() as reader:
             return find_head(reader, stream)
+
+    def check_ready(self) -> None:
+        super().check_ready()
+        if not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
+            raise StorageError(f"{self.path}: must be writable")
+        if disk_usage(self.path.parent).free < LEAST_SPACE:
+            raise StorageError(f"{self.path}: must be on a disk that is not full")
 
     def read(self, stream: str, after: int = 0, limit: int = AT_ONCE, upto: int | None = None) -> list[Entry]:
         asked = "SELECT * FROM entries WHERE stream = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"

@@ -39,6 +39,7 @@ def test_settings_change_except_those_that_the_rounds_depend_on(http, stream) ->
 
 def test_a_round_from_decision_to_correction(http, stream) -> None:
     outlook = http.get(f"{stream}/outlook").json()
+    assert http.get(f"{stream}/course").status_code == 200
     first = http.post(f"{stream}/decisions", json={"round": "2026-10-12"})
     again = http.post(f"{stream}/decisions", json={"round": "2026-10-12"})
     assert (first.status_code, again.status_code) == (201, 200)
@@ -134,6 +135,12 @@ def test_an_export_is_the_file_that_import_takes(http, stream, form) -> None:
     assert imported.json()["event"]["source"] == f"past.{form}"
     assert http.get(f"{stream}-again/export").text == http.get(f"{stream}/export").text
     problem(http.post(f"{stream}-again/import", params=options, content=found.content), 409)
+    key = {"Idempotency-Key": "file 1"}
+    first, again = (
+        http.post(f"{stream}-once/import", params=options, content=found.content, headers=key) for _ in range(2)
+    )
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["seq"] == again.json()["seq"] == 2
 
 
 def test_a_file_that_cannot_be_read_is_named_as_the_user_knows_it(http) -> None:

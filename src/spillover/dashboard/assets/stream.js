@@ -14,6 +14,7 @@ import { redrawTrends, renderTrends } from "./trends.js";
 import { count, following } from "./words.js";
 
 const stream = byId("stream-name").dataset.stream;
+const SLOW = 400; // milliseconds before the page says that it is still reading
 const NEXT = ""; // stands for the coming round in the switch
 let overview = null;
 let shown = null; // the round that is looked at; null: not chosen by the person
@@ -61,8 +62,8 @@ async function readAll() {
     for (const report of document.querySelectorAll("details.report[open]")) report.dispatchEvent(new Event("refresh"));
     renderSettings(overview.settings, outlook.policy);
     if (!outlook.failed) renderGraph(outlook);
-    renderTrends(overview, outlook.failed ? null : outlook, await courseOf());
     await log.refresh(overview.seq);
+    renderTrends(overview, outlook.failed ? null : outlook, await courseOf());
     if (first && location.hash) document.querySelector(CSS.escape ? `#${CSS.escape(location.hash.slice(1))}` : "main")?.scrollIntoView();
   } catch (error) {
     if (!(error instanceof Unreachable)) missing(error);
@@ -139,5 +140,8 @@ addEventListener("resize", () => {
   timer = setTimeout(redraw, 150);
 });
 
+const slow = setTimeout(() => show(byId("reading"), overview === null), SLOW);
 await refresh();
+clearTimeout(slow);
+show(byId("reading"), false);
 if (overview) follow(path("streams", stream, "changes"), (seq) => { if (!overview || seq !== overview.seq) refresh(); });

@@ -114,7 +114,7 @@ function drawPayoff(Plotly, rounds, changes) {
   ];
   const extra = { height: 300, xaxis: axis({ type: "category", categoryorder: "array", categoryarray: places, nticks: Math.max(3, Math.floor(box.clientWidth / 110)), tickangle: 0, showgrid: false }), yaxis: axis({ nticks: 6 }),
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { color: soft } }, shapes: marks(changes.filter((round) => places.includes(round))) };
-  Plotly.react(box, data, layout(extra), CONFIG);
+  Plotly.react(box, data.filter((trace) => trace.y.some((value) => value !== null)), layout(extra), CONFIG);
 }
 
 /** The same in words and tables. */
