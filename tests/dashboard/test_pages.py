@@ -54,7 +54,7 @@ def test_scripts_never_read_markup() -> None:
 
 
 def test_an_asset_is_sent_again_only_if_it_changed(client) -> None:
-    for name in ("page.css", "stream.js", "plotly.min.js"):
+    for name in ("base.css", "stream.js", "plotly.min.js"):
         first = client.get(f"/assets/{name}")
         assert (first.status_code, first.headers["cache-control"]) == (200, "no-cache")
         assert client.get(f"/assets/{name}", headers={"If-None-Match": first.headers["etag"]}).status_code == 304

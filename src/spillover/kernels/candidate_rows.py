@@ -8,14 +8,8 @@ from numba import boolean, float64, int8, int32, int64, njit
 from spillover.kernels.build import gufunc
 from spillover.kernels.candidate_search import active_in, best_new_cause, enter_candidate, held
 from spillover.kernels.candidates import SURPRISED
-from spillover.kernels.graph import (
-    cholesky_solve,
-    extend_cholesky,
-    row_is_optimal,
-    signed_row_is_optimal,
-    solve_row,
-    solve_signed_row,
-)
+from spillover.kernels.graph import signed_row_margin, solve_signed_row
+from spillover.kernels.row_solver import cholesky_solve, extend_cholesky, room_for_solving, row_margin, solve_row
 
 # A row is solved again once one of its optimality conditions is violated by this, relative to G_jj: about the error of
 # an edge. It is larger than in `graph.py`, because every outcome moves the edges of many rows by less.
@@ -98,24 +92,24 @@ def step_on_support(gram, residual, row, penalty, bound, support, factor, step):
 
 
 @njit
-def resolve(i, cause, edge, gram, residual, pressure, penalty, bound, signed, allowed, support, factor, step):
+def resolve(i, cause, edge, gram, residual, pressure, penalty, bound, signed, allowed, room, signs, turned):
     """Solve a row whose optimality conditions no longer hold; returns whether they did not."""
     for p in range(edge.shape[1]):  # empty slots are left alone: they would have to be fetched from memory
         allowed[p] = RESOLVE_TOLERANCE * gram[i, p, p] if cause[i, p] >= 0 else 0.0
     if signed:
-        if signed_row_is_optimal(allowed, residual, edge, penalty, pressure[i], i):
+        if signed_row_margin(allowed, residual, edge, penalty, pressure[i], i) >= 0.0:
             return False
-        pressure[i] = solve_signed_row(gram[i], residual[i], edge[i], penalty[i], bound)
+        pressure[i] = solve_signed_row(gram[i], residual[i], edge[i], penalty[i], bound, room, signs, turned)
         return True
-    if row_is_optimal(allowed, residual, edge, penalty, pressure[i], i):
+    if row_margin(allowed, residual, edge, penalty, pressure[i], i) >= 0.0:
         return False
     for p in range(edge.shape[1]):
         allowed[p] *= SOLVED / RESOLVE_TOLERANCE
-    stepped = step_on_support(gram[i], residual[i], edge[i], penalty[i], bound, support, factor, step)
-    if stepped and row_is_optimal(allowed, residual, edge, penalty, 0.0, i):
+    stepped = step_on_support(gram[i], residual[i], edge[i], penalty[i], bound, room[0], room[2], room[3])
+    if stepped and row_margin(allowed, residual, edge, penalty, 0.0, i) >= 0.0:
         pressure[i] = 0.0
     else:
-        pressure[i] = solve_row(gram[i], residual[i], edge[i], penalty[i], bound)
+        pressure[i] = solve_row(gram[i], residual[i], edge[i], penalty[i], bound, room)
     return True
 
 
@@ -123,20 +117,14 @@ def resolve(i, cause, edge, gram, residual, pressure, penalty, bound, signed, al
 def solve_rows(rows, cause, edge, gram, residual, pressure, weights, penalty, bound, signed, scratch):
     """Solve the rows of a list, and push the changes of their edges on; returns how many have changed."""
     k = cause.shape[1]
-    allowed, before, step, factor, support = (
-        np.empty(k),
-        np.empty(k),
-        np.empty(k),
-        np.empty((k, k)),
-        np.empty(k, np.int64),
-    )
+    allowed, before, room = np.empty(k), np.empty(k), room_for_solving(k)
+    signs, turned = np.empty(k), np.empty((k, k))
     moved, change, queued = scratch
     solved = 0
     for i in rows:
         before[:] = edge[i]
-        if not resolve(
-            i, cause, edge, gram, residual, pressure, penalty, bound, signed, allowed, support, factor, step
-        ):  # fmt: skip
+        given = (cause, edge, gram, residual, pressure, penalty, bound, signed, allowed, room, signs, turned)
+        if not resolve(i, *given):
             continue
         solved += 1
         count = 0

@@ -14,23 +14,40 @@ export function actions(stream, done) {
   let open = null;
   let suggested = "";
 
-  onSubmit(byId("decide-form"), async (key) => {
-    const field = byId("decide-round");
-    const round = required(field, "Say which round is to be decided.");
-    const decision = await send(path("streams", stream, "decisions"), { round, unavailable: picked.unavailable.chosen(), context: contextValues() }, { key });
-    say(decision.again ? ["Round ", named(round), " was decided before: this is the same decision."] : ["Round ", named(round), " is decided."]);
-    picked.unavailable.choose([]);
-    field.value = suggested; // from now on it follows the suggestion again
-    await done(round);
-  }, { fields: { round: byId("decide-round") } });
+  onSubmit(
+    byId("decide-form"),
+    async (key) => {
+      const field = byId("decide-round");
+      const round = required(field, "Say which round is to be decided.");
+      const decision = await send(
+        path("streams", stream, "decisions"),
+        { round, unavailable: picked.unavailable.chosen(), context: contextValues() },
+        { key },
+      );
+      say(
+        decision.again
+          ? ["Round ", named(round), " was decided before: this is the same decision."]
+          : ["Round ", named(round), " is decided."],
+      );
+      picked.unavailable.choose([]);
+      field.value = suggested; // from now on it follows the suggestion again
+      await done(round);
+    },
+    { fields: { round: byId("decide-round") } },
+  );
 
-  const execute = (form, body, words) => onSubmit(byId(form), async (key) => {
-    const round = open;
-    await send(path("streams", stream, "executions"), { round, ...body() }, { key });
-    say("Round ", named(round), words);
-    for (const box of ["override-box", "cancel-box"]) byId(box).open = false;
-    await done(null);
-  }, { problem: byId("act-problem") });
+  const execute = (form, body, words) =>
+    onSubmit(
+      byId(form),
+      async (key) => {
+        const round = open;
+        await send(path("streams", stream, "executions"), { round, ...body() }, { key });
+        say("Round ", named(round), words);
+        for (const box of ["override-box", "cancel-box"]) byId(box).open = false;
+        await done(null);
+      },
+      { problem: byId("act-problem") },
+    );
   execute("execute-form", () => ({}), ": done as issued.");
   execute("override-form", () => ({ chosen: picked.done.chosen() }), ": what was done is recorded.");
   execute("cancel-form", () => ({ cancelled: true }), ": cancelled.");
@@ -41,8 +58,17 @@ export function actions(stream, done) {
       picked.unavailable = armPicker(byId("decide-unavailable"), settings.arms, "Not available in this round");
       picked.done = armPicker(byId("override-arms"), settings.arms, "What was done");
       const names = settings.context.filter((name) => !BUILT_IN.includes(name));
-      replace(byId("decide-context"), names.map((name, k) => h("div", { class: "field" }, h("label", { for: `context-${k}` }, "Context: ", named(name)),
-        h("input", { id: `context-${k}`, "data-context": name, autocomplete: "off", spellcheck: "false" }))));
+      replace(
+        byId("decide-context"),
+        names.map((name, k) =>
+          h(
+            "div",
+            { class: "field" },
+            h("label", { for: `context-${k}` }, "Context: ", named(name)),
+            h("input", { id: `context-${k}`, "data-context": name, autocomplete: "off", spellcheck: "false" }),
+          ),
+        ),
+      );
     },
     /** The round that follows; what somebody typed stays. */
     suggest(round) {
@@ -57,7 +83,12 @@ export function actions(stream, done) {
       show(byId("act-open"), round !== null);
       show(byId("decide-form"), round === null);
       if (round !== null) {
-        replace(byId("act-open-words"), "Say what was done in round ", named(round), ". Only what was done is learned from.");
+        replace(
+          byId("act-open-words"),
+          "Say what was done in round ",
+          named(round),
+          ". Only what was done is learned from.",
+        );
         replace(byId("execute-button"), "Done as issued: ", namedList(chosen));
       }
       replace(byId("act-title"), round === null ? "Decide a round" : "What was done?");

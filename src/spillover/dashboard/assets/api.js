@@ -48,7 +48,8 @@ export async function request(url, options = {}) {
 }
 
 export function withQuery(url, query) {
-  const given = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one]))
+  const given = Object.entries(query)
+    .flatMap(([name, value]) => [value].flat().map((one) => [name, one]))
     .filter(([, value]) => value !== null && value !== undefined && value !== "");
   return given.length ? `${url}?${new URLSearchParams(given)}` : url;
 }

@@ -23,7 +23,16 @@ export function plotly() {
 export function colours() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(`--${name}`).trim();
-  return { text: read("text"), soft: read("soft"), line: read("line"), direct: read("direct"), spill: read("spill"), band: read("band"), card: read("card"), change: read("change") };
+  return {
+    text: read("text"),
+    soft: read("soft"),
+    line: read("line"),
+    direct: read("direct"),
+    spill: read("spill"),
+    band: read("band"),
+    card: read("card"),
+    change: read("change"),
+  };
 }
 
 /** Text for plotly, which reads tags, entities and formulas in text: here nothing is any of them. */
@@ -31,21 +40,51 @@ export function plain(text) {
   return printable(text).replace(/[&<>$]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", $: "&#36;" })[sign]);
 }
 
-export const CONFIG = { displayModeBar: false, responsive: false, staticPlot: false, scrollZoom: false, doubleClick: "reset" };
+export const CONFIG = {
+  displayModeBar: false,
+  responsive: false,
+  staticPlot: false,
+  scrollZoom: false,
+  doubleClick: "reset",
+};
 
 export function layout(extra) {
   const { text } = colours();
   const font = { family: getComputedStyle(document.body).fontFamily, size: 13, color: text };
-  return { font, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 48, r: 12, t: 30, b: 42 }, hovermode: "closest", dragmode: false, ...extra };
+  return {
+    font,
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    margin: { l: 48, r: 12, t: 30, b: 42 },
+    hovermode: "closest",
+    dragmode: false,
+    ...extra,
+  };
 }
 
 export function axis(extra = {}) {
   const { line, soft } = colours();
-  return { gridcolor: line, linecolor: soft, zerolinecolor: soft, tickcolor: soft, automargin: true, fixedrange: true, ...extra };
+  return {
+    gridcolor: line,
+    linecolor: soft,
+    zerolinecolor: soft,
+    tickcolor: soft,
+    automargin: true,
+    fixedrange: true,
+    ...extra,
+  };
 }
 
 /** Vertical lines at places on an axis. */
 export function marks(places, axes = { xref: "x", yref: "paper" }) {
   const { change } = colours();
-  return places.map((x) => ({ type: "line", ...axes, x0: x, x1: x, y0: 0, y1: 1, line: { color: change, width: 1.5, dash: "dot" } }));
+  return places.map((x) => ({
+    type: "line",
+    ...axes,
+    x0: x,
+    x1: x,
+    y0: 0,
+    y1: 1,
+    line: { color: change, width: 1.5, dash: "dot" },
+  }));
 }

@@ -14,7 +14,13 @@ export function corrections(context) {
   onSubmit(byId("correct-form"), async (key) => {
     const values = changed(now);
     const reason = byId("correct-reason").value.trim();
-    const body = { round: now.round, ...(now.arm === null ? {} : { arm: now.arm }), revision: now.known.revision + 1, values, ...(reason ? { reason } : {}) };
+    const body = {
+      round: now.round,
+      ...(now.arm === null ? {} : { arm: now.arm }),
+      revision: now.known.revision + 1,
+      values,
+      ...(reason ? { reason } : {}),
+    };
     await send(path("streams", context.stream, "corrections"), body, { key });
     say("The correction of round ", named(now.round), " is recorded.");
     dialog.close();
@@ -23,7 +29,13 @@ export function corrections(context) {
   return async (round, arm) => {
     const problem = byId("correct-form").querySelector(".problem");
     show(problem, false);
-    replace(byId("correct-words"), "Round ", named(round), arm === null ? "" : [", arm ", named(arm)], ". The old value stays in the log.");
+    replace(
+      byId("correct-words"),
+      "Round ",
+      named(round),
+      arm === null ? "" : [", arm ", named(arm)],
+      ". The old value stays in the log.",
+    );
     byId("correct-reason").value = "";
     replace(byId("correct-history"));
     dialog.showModal();
@@ -40,10 +52,27 @@ export function corrections(context) {
 }
 
 function fill(settings, { known, chosen }) {
-  const seen = { both: ["z", "y"], own: ["z"], overall: ["y"], payoff: ["y"] }[settings.observes].filter((name) => name !== "z" || chosen);
+  const seen = { both: ["z", "y"], own: ["z"], overall: ["y"], payoff: ["y"] }[settings.observes].filter(
+    (name) => name !== "z" || chosen,
+  );
   const words = { z: "Own reward (z)", y: settings.observes === "payoff" ? "Payoff of the round" : "Outcome (y)" };
-  replace(byId("correct-fields"), seen.map((name) => h("div", { class: "field short" }, h("label", { for: `correct-${name}` }, words[name]),
-    h("input", { id: `correct-${name}`, "data-name": name, inputmode: "decimal", autocomplete: "off", value: known[name] === null ? "" : String(known[name]) }))));
+  replace(
+    byId("correct-fields"),
+    seen.map((name) =>
+      h(
+        "div",
+        { class: "field short" },
+        h("label", { for: `correct-${name}` }, words[name]),
+        h("input", {
+          id: `correct-${name}`,
+          "data-name": name,
+          inputmode: "decimal",
+          autocomplete: "off",
+          value: known[name] === null ? "" : String(known[name]),
+        }),
+      ),
+    ),
+  );
   byId("correct-fields").querySelector("input").focus();
 }
 
@@ -68,8 +97,21 @@ async function history(context, { round, arm }) {
     }
     after = page.next ?? null;
   }
-  replace(byId("correct-history"), lines.map(({ entry, values }) => h("li", {}, `${moment(entry.time)}${entry.author ? `, ${entry.author}` : ""}: `,
-    Object.entries(values).filter(([, value]) => value !== undefined).map(([name, value]) => `${name} ${value === null ? "withdrawn" : `= ${short(value)}`}`).join(", "), entry.event.reason ? ` (${entry.event.reason})` : "")));
+  replace(
+    byId("correct-history"),
+    lines.map(({ entry, values }) =>
+      h(
+        "li",
+        {},
+        `${moment(entry.time)}${entry.author ? `, ${entry.author}` : ""}: `,
+        Object.entries(values)
+          .filter(([, value]) => value !== undefined)
+          .map(([name, value]) => `${name} ${value === null ? "withdrawn" : `= ${short(value)}`}`)
+          .join(", "),
+        entry.event.reason ? ` (${entry.event.reason})` : "",
+      ),
+    ),
+  );
 }
 
 function valuesIn(entry, mine, arm) {
@@ -77,5 +119,7 @@ function valuesIn(entry, mine, arm) {
   if (entry.kind === "outcome-corrected") return mine(entry.event) ? [entry.event.values] : [];
   if (entry.kind === "outcomes-reported") return entry.event.outcomes.filter(mine).map(given);
   if (entry.kind !== "rounds-imported") return [];
-  return entry.event.rounds.filter((line) => mine({ round: line.round, arm })).map((line) => given({ z: line.z[arm ?? ""], y: line.y[arm ?? ""] }));
+  return entry.event.rounds
+    .filter((line) => mine({ round: line.round, arm }))
+    .map((line) => given({ z: line.z[arm ?? ""], y: line.y[arm ?? ""] }));
 }

@@ -2,7 +2,8 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 // Characters that act instead of being seen: controls, line separators, marks that turn the direction of text.
-const ACTING = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const ACTING =
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 export const byId = (id) => document.getElementById(id);
 
@@ -31,7 +32,9 @@ function filled(element, attributes, children) {
 }
 
 function nodesOf(children) {
-  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false)
+  return children
+    .flat(Infinity)
+    .filter((child) => child !== null && child !== undefined && child !== false)
     .map((child) => (child instanceof Node ? child : printable(child)));
 }
 
@@ -73,14 +76,26 @@ export function keepChildren(parent, items, keyOf, make, update = () => {}) {
 /** A table that a screen reader takes for one, however it is laid out. Cells: text or {label, content, class}. */
 export function table(heads, rows, { caption = null, kind = "" } = {}) {
   const head = heads.map((text) => h("th", { scope: "col", role: "columnheader" }, text));
-  const body = rows.map((cells) => h("tr", { role: "row" }, cells.map((cell, k) => cellOf(cell, heads[k], k === 0))));
-  return h("table", { role: "table", class: kind }, caption && h("caption", {}, caption),
-    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)), h("tbody", { role: "rowgroup" }, body));
+  const body = rows.map((cells) =>
+    h(
+      "tr",
+      { role: "row" },
+      cells.map((cell, k) => cellOf(cell, heads[k], k === 0)),
+    ),
+  );
+  return h(
+    "table",
+    { role: "table", class: kind },
+    caption && h("caption", {}, caption),
+    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)),
+    h("tbody", { role: "rowgroup" }, body),
+  );
 }
 
 function cellOf(cell, head, first) {
   const content = cell !== null && typeof cell === "object" && "content" in cell ? cell : { content: cell };
   const attributes = { class: content.kind, "data-label": printable(head) };
-  return first ? h("th", { scope: "row", role: "rowheader", ...attributes }, content.content)
+  return first
+    ? h("th", { scope: "row", role: "rowheader", ...attributes }, content.content)
     : h("td", { role: "cell", ...attributes }, content.content);
 }

@@ -17,7 +17,10 @@ export async function follow(url, changed) {
     } catch (error) {
       if (error instanceof Problem && error.status < 500) return disconnected(error.message, false);
     }
-    disconnected("The server does not answer. What you typed is kept, and this page goes on by itself as soon as the server is back.", true);
+    disconnected(
+      "The server does not answer. What you typed is kept, and this page goes on by itself as soon as it is back.",
+      true,
+    );
     await new Promise((resolve) => setTimeout(resolve, WAITS[Math.min(Math.max(attempt, 0), WAITS.length - 1)]));
   }
 }
@@ -31,7 +34,11 @@ async function readEvents(reader, changed) {
     const events = (text + decoder.decode(value, { stream: true })).split(/\r?\n\r?\n/);
     text = events.pop();
     for (const event of events) {
-      const data = event.split(/\r?\n/).filter((line) => line.startsWith("data:")).map((line) => line.slice(5)).join("\n");
+      const data = event
+        .split(/\r?\n/)
+        .filter((line) => line.startsWith("data:"))
+        .map((line) => line.slice(5))
+        .join("\n");
       if (data) changed(JSON.parse(data).seq);
     }
   }
@@ -62,5 +69,7 @@ export function say(...words) {
   replace(box, ...words);
   box.dataset.fresh = "yes";
   clearTimeout(say.timer);
-  say.timer = setTimeout(() => { delete box.dataset.fresh; }, 6000);
+  say.timer = setTimeout(() => {
+    delete box.dataset.fresh;
+  }, 6000);
 }

@@ -13,8 +13,18 @@ export function logOf(context) {
   const read = async (after, limit) => (await get(path("streams", context.stream, "events"), { after, limit })).events;
   const draw = () => {
     const words = byId("log-search").value.trim().toLowerCase();
-    const fitting = entries.filter((entry) => !words || JSON.stringify(entry.event).toLowerCase().includes(words) || entry.author.toLowerCase().includes(words));
-    keepChildren(byId("entries"), fitting, (entry) => entry.seq, (entry) => entryLine(context, entry));
+    const fitting = entries.filter(
+      (entry) =>
+        !words ||
+        JSON.stringify(entry.event).toLowerCase().includes(words) ||
+        entry.author.toLowerCase().includes(words),
+    );
+    keepChildren(
+      byId("entries"),
+      fitting,
+      (entry) => entry.seq,
+      (entry) => entryLine(context, entry),
+    );
     show(byId("log-more"), first > 1);
   };
   const earlier = async () => {
@@ -23,7 +33,9 @@ export function logOf(context) {
     first = from + 1;
     draw();
   };
-  byId("log-more").addEventListener("click", () => earlier().catch((error) => replace(byId("log-words"), inWords(error))));
+  byId("log-more").addEventListener("click", () =>
+    earlier().catch((error) => replace(byId("log-words"), inWords(error))),
+  );
   byId("log-search").addEventListener("input", draw);
   return {
     async refresh(seq) {
@@ -40,32 +52,129 @@ export function logOf(context) {
 function entryLine(context, entry) {
   const { event, kind } = entry;
   const words = SENTENCES[kind]?.(event, context) ?? [capital(kind.replaceAll("-", " ")), "."];
-  return h("li", { class: `entry ${kind}` }, h("p", { class: "entry-head" }, h("span", { class: "seq" }, `#${entry.seq}`), h("time", { datetime: entry.time }, moment(entry.time)),
-    entry.author && h("span", { class: "author" }, "by ", named(entry.author))), h("div", { class: "entry-words" }, words));
+  return h(
+    "li",
+    { class: `entry ${kind}` },
+    h(
+      "p",
+      { class: "entry-head" },
+      h("span", { class: "seq" }, `#${entry.seq}`),
+      h("time", { datetime: entry.time }, moment(entry.time)),
+      entry.author && h("span", { class: "author" }, "by ", named(entry.author)),
+    ),
+    h("div", { class: "entry-words" }, words),
+  );
 }
 
 const SENTENCES = {
-  "stream-created": (event) => [h("p", {}, h("strong", {}, "Stream created"), ` with ${count(event.settings.arms.length, "arm")}, at most ${event.settings.budget} in a round.`)],
-  "settings-changed": (event) => [h("p", {}, h("strong", {}, "Settings changed"), `: at most ${count(event.settings.budget, "arm")} in a round, policy ${event.settings.policy ?? "recommended"}.`)],
+  "stream-created": (event) => [
+    h(
+      "p",
+      {},
+      h("strong", {}, "Stream created"),
+      ` with ${count(event.settings.arms.length, "arm")}, at most ${event.settings.budget} in a round.`,
+    ),
+  ],
+  "settings-changed": (event) => [
+    h(
+      "p",
+      {},
+      h("strong", {}, "Settings changed"),
+      `: at most ${count(event.settings.budget, "arm")} in a round, policy ${event.settings.policy ?? "recommended"}.`,
+    ),
+  ],
   "decision-issued": (event, context) => [
-    h("p", {}, h("strong", {}, "Decided"), " round ", named(event.round), ": ", namedList(event.chosen), event.unavailable.length ? [" (not available: ", namedList(event.unavailable), ")"] : "", ". ",
-      event.predicted === null ? "" : `Predicted payoff ${short(event.predicted)}. `, `Made from ${count(event.made_from.rounds, "round")}, ${event.made_from.outcomes} with outcomes.`), reasonsThen(context, event.round)],
+    h(
+      "p",
+      {},
+      h("strong", {}, "Decided"),
+      " round ",
+      named(event.round),
+      ": ",
+      namedList(event.chosen),
+      event.unavailable.length ? [" (not available: ", namedList(event.unavailable), ")"] : "",
+      ". ",
+      event.predicted === null ? "" : `Predicted payoff ${short(event.predicted)}. `,
+      `Made from ${count(event.made_from.rounds, "round")}, ${event.made_from.outcomes} with outcomes.`,
+    ),
+    reasonsThen(context, event.round),
+  ],
   "decision-executed": (event) => [h("p", {}, ...DONE[event.how](event))],
-  "outcomes-reported": (event, context) => [h("p", {}, h("strong", {}, "Outcomes reported"), `: ${count(event.outcomes.length, "outcome")} of `, roundsOf(event.outcomes), `${event.refused.length ? `; ${event.refused.length} not accepted` : ""}.`), outcomesThen(context, event)],
-  "outcome-corrected": (event, context) => [h("p", {}, h("strong", {}, "Corrected"), " round ", named(event.round), event.arm === null ? "" : [", ", named(event.arm)], `, revision ${event.revision}: `,
-    Object.entries(event.values).map(([name, value]) => `${name} ${value === null ? "withdrawn" : `= ${short(value)}`}`).join(", "), event.reason ? `. Why: ${event.reason}` : ".", " ", correctButton(context, event.round, event.arm))],
-  "outcome-expired": (event) => [h("p", {}, h("strong", {}, "Nothing more is expected"), " of round ", named(event.round), event.reason ? `: ${event.reason}` : ".")],
-  "rounds-imported": (event) => [h("p", {}, h("strong", {}, "Imported"), ` ${count(event.rounds.length, "round")} from `, named(event.source), event.rounds.length ? [", ", named(event.rounds[0].round), " to ", named(event.rounds.at(-1).round)] : "", ".")],
+  "outcomes-reported": (event, context) => [
+    h(
+      "p",
+      {},
+      h("strong", {}, "Outcomes reported"),
+      `: ${count(event.outcomes.length, "outcome")} of `,
+      roundsOf(event.outcomes),
+      `${event.refused.length ? `; ${event.refused.length} not accepted` : ""}.`,
+    ),
+    outcomesThen(context, event),
+  ],
+  "outcome-corrected": (event, context) => [
+    h(
+      "p",
+      {},
+      h("strong", {}, "Corrected"),
+      " round ",
+      named(event.round),
+      event.arm === null ? "" : [", ", named(event.arm)],
+      `, revision ${event.revision}: `,
+      Object.entries(event.values)
+        .map(([name, value]) => `${name} ${value === null ? "withdrawn" : `= ${short(value)}`}`)
+        .join(", "),
+      event.reason ? `. Why: ${event.reason}` : ".",
+      " ",
+      correctButton(context, event.round, event.arm),
+    ),
+  ],
+  "outcome-expired": (event) => [
+    h(
+      "p",
+      {},
+      h("strong", {}, "Nothing more is expected"),
+      " of round ",
+      named(event.round),
+      event.reason ? `: ${event.reason}` : ".",
+    ),
+  ],
+  "rounds-imported": (event) => [
+    h(
+      "p",
+      {},
+      h("strong", {}, "Imported"),
+      ` ${count(event.rounds.length, "round")} from `,
+      named(event.source),
+      event.rounds.length ? [", ", named(event.rounds[0].round), " to ", named(event.rounds.at(-1).round)] : "",
+      ".",
+    ),
+  ],
 };
 
 function roundsOf(outcomes) {
   const rounds = [...new Set(outcomes.map((outcome) => outcome.round))];
-  return rounds.length > 3 ? count(rounds.length, "round") : [rounds.length === 1 ? "round " : "rounds ", namedList(rounds)];
+  return rounds.length > 3
+    ? count(rounds.length, "round")
+    : [rounds.length === 1 ? "round " : "rounds ", namedList(rounds)];
 }
 
 const DONE = {
-  "as-issued": (event) => [h("strong", {}, "Done as issued"), " in round ", named(event.round), ": ", namedList(event.chosen), "."],
-  overridden: (event) => [h("strong", {}, "Something else was done"), " in round ", named(event.round), ": ", namedList(event.chosen), "."],
+  "as-issued": (event) => [
+    h("strong", {}, "Done as issued"),
+    " in round ",
+    named(event.round),
+    ": ",
+    namedList(event.chosen),
+    ".",
+  ],
+  overridden: (event) => [
+    h("strong", {}, "Something else was done"),
+    " in round ",
+    named(event.round),
+    ": ",
+    namedList(event.chosen),
+    ".",
+  ],
   cancelled: (event) => [h("strong", {}, "Cancelled"), " round ", named(event.round), "."],
 };
 
@@ -75,7 +184,10 @@ function reasonsThen(context, round) {
   details.addEventListener("toggle", async () => {
     if (!details.open || box.childElementCount) return;
     try {
-      renderDecision(box, await get(path("streams", context.stream, "decisions", round)), { state: "as it was decided", level: "h3" });
+      renderDecision(box, await get(path("streams", context.stream, "decisions", round)), {
+        state: "as it was decided",
+        level: "h3",
+      });
     } catch (error) {
       replace(box, inWords(error));
     }
@@ -84,12 +196,46 @@ function reasonsThen(context, round) {
 }
 
 function outcomesThen(context, event) {
-  const values = (outcome) => ["z", "y"].filter((name) => outcome[name] !== null && outcome[name] !== undefined).map((name) => `${name} = ${short(outcome[name])}`).join(", ");
+  const values = (outcome) =>
+    ["z", "y"]
+      .filter((name) => outcome[name] !== null && outcome[name] !== undefined)
+      .map((name) => `${name} = ${short(outcome[name])}`)
+      .join(", ");
   const one = new Set(event.outcomes.map((outcome) => outcome.round)).size === 1;
-  const label = (outcome) => (one && outcome.arm !== null ? named(outcome.arm) : [named(outcome.round), outcome.arm === null ? "" : [" ", named(outcome.arm)]]);
-  return h("details", { class: "more" }, h("summary", {}, "Values, and corrections"),
-    h("ul", { class: "values" }, event.outcomes.map((outcome) => h("li", {}, label(outcome), `: ${values(outcome)}${outcome.learned ? "" : " (too late to be learned)"}${outcome.flag ? `; unusual: ${outcome.flag}` : ""} `,
-      correctButton(context, outcome.round, outcome.arm))), event.refused.map((item) => h("li", {}, `${capital(item.status)}. ${item.reason}`))));
+  const label = (outcome) =>
+    one && outcome.arm !== null
+      ? named(outcome.arm)
+      : [named(outcome.round), outcome.arm === null ? "" : [" ", named(outcome.arm)]];
+  return h(
+    "details",
+    { class: "more" },
+    h("summary", {}, "Values, and corrections"),
+    h(
+      "ul",
+      { class: "values" },
+      event.outcomes.map((outcome) =>
+        h(
+          "li",
+          {},
+          label(outcome),
+          `: ${values(outcome)}${outcome.learned ? "" : " (too late to be learned)"}`,
+          outcome.flag ? `; unusual: ${outcome.flag} ` : " ",
+          correctButton(context, outcome.round, outcome.arm),
+        ),
+      ),
+      event.refused.map((item) => h("li", {}, `${capital(item.status)}. ${item.reason}`)),
+    ),
+  );
 }
 
-const correctButton = (context, round, arm) => h("button", { type: "button", class: "quiet small-button", "aria-label": `Correct round ${round}${arm === null ? "" : `, ${arm}`}`, click: () => context.correct(round, arm) }, "Correct");
+const correctButton = (context, round, arm) =>
+  h(
+    "button",
+    {
+      type: "button",
+      class: "quiet small-button",
+      "aria-label": `Correct round ${round}${arm === null ? "" : `, ${arm}`}`,
+      click: () => context.correct(round, arm),
+    },
+    "Correct",
+  );

@@ -15,34 +15,66 @@ const OBSERVES = {
 
 export function renderSettings(settings, policy) {
   const pairs = [
-    ["Arms", [`${settings.arms.length}: `, namedList(settings.arms.slice(0, 30)), settings.arms.length > 30 ? " ..." : ""]],
+    [
+      "Arms",
+      [`${settings.arms.length}: `, namedList(settings.arms.slice(0, 30)), settings.arms.length > 30 ? " ..." : ""],
+    ],
     ["Chosen in a round", `at most ${settings.budget}`],
     ["Reported of a round", OBSERVES[settings.observes]],
     ["Policy", settings.policy ?? (policy ? `${policy} (recommended)` : "the recommended one")],
     ["Hyperparameters", settings.set.join(", ") || null],
     ["Context", settings.context.length ? namedList(settings.context) : null],
     ["Good outcomes are", settings.minimise ? "low" : null],
-    ["Range of own rewards", settings.reward_range ? `${settings.reward_range[0]} to ${settings.reward_range[1]}` : null],
+    [
+      "Range of own rewards",
+      settings.reward_range ? `${settings.reward_range[0]} to ${settings.reward_range[1]}` : null,
+    ],
     ["Exploration", settings.greedy ? "none: by what is known alone" : null],
     ["Limits", settings.limits.length ? count(settings.limits.length, "limit") : null],
-    ["Outcomes are learned", settings.max_age_rounds === null ? "however late they arrive" : `up to ${count(settings.max_age_rounds, "round")} late`],
+    [
+      "Outcomes are learned",
+      settings.max_age_rounds === null
+        ? "however late they arrive"
+        : `up to ${count(settings.max_age_rounds, "round")} late`,
+    ],
   ];
-  replace(byId("settings-list"), pairs.filter(([, words]) => words !== null).map(([name, words]) => h("div", {}, h("dt", {}, name), h("dd", {}, words))));
+  replace(
+    byId("settings-list"),
+    pairs
+      .filter(([, words]) => words !== null)
+      .map(([name, words]) => h("div", {}, h("dt", {}, name), h("dd", {}, words))),
+  );
 }
 
 export function settingsForm(context) {
   const box = byId("settings-box");
   box.addEventListener("toggle", () => box.open && fill(context.overview().settings));
-  onSubmit(byId("settings-form"), async (key) => {
-    const before = context.overview().settings;
-    const changes = Object.fromEntries(Object.entries(read()).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])));
-    if (!Object.keys(changes).length) throw new RangeError("Nothing differs from the settings that hold now.");
-    await send(path("streams", context.stream, "settings"), changes, { key, method: "PATCH" });
-    say("The settings are changed.");
-    box.open = false;
-    await context.refresh();
-  }, { fields: { budget: byId("set-budget"), policy: byId("set-policy"), max_age_rounds: byId("set-age"), reward_range: byId("set-low"), set: byId("set-options"), limits: byId("set-limits") } });
-  for (const button of document.querySelectorAll("[data-export]")) button.addEventListener("click", () => download(context.stream, button.dataset.export));
+  onSubmit(
+    byId("settings-form"),
+    async (key) => {
+      const before = context.overview().settings;
+      const changes = Object.fromEntries(
+        Object.entries(read()).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])),
+      );
+      if (!Object.keys(changes).length) throw new RangeError("Nothing differs from the settings that hold now.");
+      await send(path("streams", context.stream, "settings"), changes, { key, method: "PATCH" });
+      say("The settings are changed.");
+      box.open = false;
+      await context.refresh();
+    },
+    {
+      fields: {
+        budget: byId("set-budget"),
+        policy: byId("set-policy"),
+        max_age_rounds: byId("set-age"),
+        reward_range: byId("set-low"),
+        set: byId("set-options"),
+        limits: byId("set-limits"),
+      },
+    },
+  );
+  for (const button of document.querySelectorAll("[data-export]"))
+    button.addEventListener("click", () => download(context.stream, button.dataset.export));
   byId("audit-button").addEventListener("click", () => audit(context.stream));
 }
 
@@ -61,7 +93,8 @@ function read() {
   return {
     budget: wholeNumber(byId("set-budget"), "Say how many arms may be chosen: a whole number from 1 on."),
     policy: byId("set-policy").value.trim() || null,
-    max_age_rounds: age === "" ? null : wholeNumber(byId("set-age"), "Rounds late: a whole number from 1 on, or empty."),
+    max_age_rounds:
+      age === "" ? null : wholeNumber(byId("set-age"), "Rounds late: a whole number from 1 on, or empty."),
     reward_range: range(byId("set-low"), byId("set-high"), "Give both ends of the range, or none."),
     greedy: byId("set-greedy").checked,
     set: items(byId("set-options").value, "\n"),
@@ -75,7 +108,7 @@ function limits() {
   try {
     return JSON.parse(text);
   } catch {
-    throw new RangeError("The limits must be a list in JSON, such as [{\"kind\": \"at-most\", ...}].");
+    throw new RangeError('The limits must be a list in JSON, such as [{"kind": "at-most", ...}].');
   }
 }
 
@@ -96,7 +129,13 @@ async function audit(stream) {
   replace(words, "Checking every entry and making every decision again ...");
   try {
     const found = await send(path("streams", stream, "audit"), {});
-    replace(words, found.passed ? `All is well: ${count(found.entries, "entry", "entries")} checked, ${count(found.decisions, "decision")} made again with the same answer.` : ["Something is wrong: ", found.problems.join("; ")]);
+    replace(
+      words,
+      found.passed
+        ? `All is well: ${count(found.entries, "entry", "entries")} checked, ` +
+            `${count(found.decisions, "decision")} made again with the same answer.`
+        : ["Something is wrong: ", found.problems.join("; ")],
+    );
   } catch (error) {
     replace(words, inWords(error));
   }

@@ -14,13 +14,20 @@ import { redrawTrends, renderTrends } from "./trends.js";
 import { count, following } from "./words.js";
 
 const stream = byId("stream-name").dataset.stream;
+const SLOW = 400; // milliseconds before the page says that it is still reading
 const NEXT = ""; // stands for the coming round in the switch
 let overview = null;
 let shown = null; // the round that is looked at; null: not chosen by the person
 let refreshing = null;
 let again = false;
 
-const context = { stream, overview: () => overview, refresh, roundNow: async (round) => (await get(path("streams", stream, "state"), { round })).rounds[0], correct: (...what) => correct(...what) };
+const context = {
+  stream,
+  overview: () => overview,
+  refresh,
+  roundNow: async (round) => (await get(path("streams", stream, "state"), { round })).rounds[0],
+  correct: (...what) => correct(...what),
+};
 const correct = corrections(context);
 const log = logOf(context);
 const act = actions(stream, async (round) => {
@@ -50,7 +57,10 @@ function refresh() {
 
 async function readAll() {
   try {
-    const [fresh, outlook] = await Promise.all([get(path("streams", stream)), get(path("streams", stream, "outlook")).catch(asWords)]);
+    const [fresh, outlook] = await Promise.all([
+      get(path("streams", stream)),
+      get(path("streams", stream, "outlook")).catch(asWords),
+    ]);
     const first = overview === null;
     overview = fresh;
     if (first) act.prepare(overview.settings);
@@ -61,9 +71,10 @@ async function readAll() {
     for (const report of document.querySelectorAll("details.report[open]")) report.dispatchEvent(new Event("refresh"));
     renderSettings(overview.settings, outlook.policy);
     if (!outlook.failed) renderGraph(outlook);
-    renderTrends(overview, outlook.failed ? null : outlook, await courseOf());
     await log.refresh(overview.seq);
-    if (first && location.hash) document.querySelector(CSS.escape ? `#${CSS.escape(location.hash.slice(1))}` : "main")?.scrollIntoView();
+    renderTrends(overview, outlook.failed ? null : outlook, await courseOf());
+    if (first && location.hash)
+      document.querySelector(CSS.escape ? `#${CSS.escape(location.hash.slice(1))}` : "main")?.scrollIntoView();
   } catch (error) {
     if (!(error instanceof Unreachable)) missing(error);
   }
@@ -90,15 +101,27 @@ function missing(error) {
 /** The decision to look at: one that waits for its execution, or the coming round. */
 async function showDecision(outlook) {
   const open = overview.rounds.filter((line) => line.status === "issued").map((line) => line.round);
-  const now = shown !== null && (shown === NEXT || open.includes(shown)) ? shown : open[0] ?? NEXT;
+  const now = shown !== null && (shown === NEXT || open.includes(shown)) ? shown : (open[0] ?? NEXT);
   drawSwitch(open, now);
   const box = byId("decision");
   const coming = comingRound(outlook);
-  const answer = now === NEXT ? outlook.failed ? outlook : { ...outlook, round: coming || null } : await get(path("streams", stream, "decisions", now));
+  const answer =
+    now === NEXT
+      ? outlook.failed
+        ? outlook
+        : { ...outlook, round: coming || null }
+      : await get(path("streams", stream, "decisions", now));
   const label = byId("decide-title");
   replace(label, now === NEXT ? "What to choose next" : "A decision waits to be carried out");
-  if (answer.failed) replace(box, h("p", { class: "notice" }, "What would be chosen cannot be shown before the round is decided. ", answer.failed));
-  else renderDecision(box, answer, { state: now === NEXT ? "a preview: nothing is recorded" : "decided: waits for what was done" });
+  if (answer.failed)
+    replace(
+      box,
+      h("p", { class: "notice" }, "What would be chosen cannot be shown before the round is decided. ", answer.failed),
+    );
+  else
+    renderDecision(box, answer, {
+      state: now === NEXT ? "a preview: nothing is recorded" : "decided: waits for what was done",
+    });
   act.suggest(coming);
   act.turnTo(now === NEXT ? null : now, answer.choose ?? []);
   health(outlook.failed ? [] : warningsOf(outlook));
@@ -114,21 +137,51 @@ function drawSwitch(open, now) {
   const box = byId("switch");
   show(box, open.length > 0);
   const focused = box.contains(document.activeElement) ? document.activeElement.dataset.round : null;
-  replace(box, [...open, NEXT].map((round) => h("button", { type: "button", "aria-pressed": String(round === now), "data-round": round,
-    click: () => { shown = round; refresh(); } }, round === NEXT ? "The next round" : ["Round ", named(round)])));
+  replace(
+    box,
+    [...open, NEXT].map((round) =>
+      h(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": String(round === now),
+          "data-round": round,
+          click: () => {
+            shown = round;
+            refresh();
+          },
+        },
+        round === NEXT ? "The next round" : ["Round ", named(round)],
+      ),
+    ),
+  );
   if (focused !== null) box.querySelector(`[data-round="${CSS.escape(focused)}"]`)?.focus();
 }
 
 function health(warnings) {
   const late = overview.counts.late;
   const sentences = [...warnings];
-  if (late) sentences.push(h("span", {}, `${count(late, "round")} ${late === 1 ? "waits" : "wait"} longer for outcomes than 9 of 10 did. `, h("a", { href: "#pending" }, "See which")));
+  if (late)
+    sentences.push(
+      h(
+        "span",
+        {},
+        `${count(late, "round")} ${late === 1 ? "waits" : "wait"} longer for outcomes than 9 of 10 did. `,
+        h("a", { href: "#pending" }, "See which"),
+      ),
+    );
   show(byId("health"), sentences.length > 0);
-  replace(byId("health-list"), sentences.map((sentence) => h("li", {}, sentence)));
+  replace(
+    byId("health-list"),
+    sentences.map((sentence) => h("li", {}, sentence)),
+  );
 }
 
 replace(byId("stream-name"), named(stream));
-const redraw = () => { redrawTrends(); redrawGraph(); };
+const redraw = () => {
+  redrawTrends();
+  redrawGraph();
+};
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 let width = innerWidth;
 let timer = null;
@@ -139,5 +192,11 @@ addEventListener("resize", () => {
   timer = setTimeout(redraw, 150);
 });
 
+const slow = setTimeout(() => show(byId("reading"), overview === null), SLOW);
 await refresh();
-if (overview) follow(path("streams", stream, "changes"), (seq) => { if (!overview || seq !== overview.seq) refresh(); });
+clearTimeout(slow);
+show(byId("reading"), false);
+if (overview)
+  follow(path("streams", stream, "changes"), (seq) => {
+    if (!overview || seq !== overview.seq) refresh();
+  });

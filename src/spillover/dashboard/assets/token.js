@@ -14,14 +14,20 @@ export function forgetToken() {
 
 /** Ask the person for a token; false if they do not want to give one. Several requests ask only once. */
 export function askToken(refused) {
-  asking ??= new Promise((resolve) => openDialog(refused, resolve)).finally(() => { asking = null; });
+  asking ??= new Promise((resolve) => openDialog(refused, resolve)).finally(() => {
+    asking = null;
+  });
   return asking;
 }
 
 function openDialog(refused, resolve) {
   const dialog = byId("token-dialog");
   const input = byId("token-input");
-  if (refused) replace(byId("token-words"), "The server did not accept this token. Enter another one; it is kept in this tab only.");
+  if (refused)
+    replace(
+      byId("token-words"),
+      "The server did not accept this token. Enter another one; it is kept in this tab only.",
+    );
   input.value = "";
   dialog.addEventListener("close", () => resolve(keep(dialog.returnValue, input)), { once: true });
   dialog.returnValue = "";

@@ -33,11 +33,14 @@ function knownTo(ends) {
   return ends && ends.every(Number.isFinite) ? Math.max(decimalsFor((ends[1] - ends[0]) / 2), 0) : 3;
 }
 
-export const short = (value) => (value === null || value === undefined ? "-"
-  : Number(value.toPrecision(4)).toLocaleString("en-US", { maximumFractionDigits: 6 }).replace("-", "\u2212"));
+export const short = (value) =>
+  value === null || value === undefined
+    ? "-"
+    : Number(value.toPrecision(4)).toLocaleString("en-US", { maximumFractionDigits: 6 }).replace("-", "\u2212");
 
 /** A size of which only the order matters: two digits. */
-export const rough = (value) => Number(value.toPrecision(2)).toLocaleString("en-US", { maximumFractionDigits: 6 }).replace("-", "\u2212");
+export const rough = (value) =>
+  Number(value.toPrecision(2)).toLocaleString("en-US", { maximumFractionDigits: 6 }).replace("-", "\u2212");
 
 /** A sentence that ends as one. */
 export const sentence = (text) => capital(/[.!?]$/.test(text) ? text : `${text}.`);
@@ -58,8 +61,10 @@ export function probability(p) {
 export function moment(text) {
   const time = new Date(text);
   const two = (n) => String(n).padStart(2, "0");
-  return Number.isNaN(time.getTime()) ? text
-    : `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} ${two(time.getHours())}:${two(time.getMinutes())}`;
+  return Number.isNaN(time.getTime())
+    ? text
+    : `${[time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join("-")} ` +
+        `${two(time.getHours())}:${two(time.getMinutes())}`;
 }
 
 /** The round after the last one, by the distance of the last two: a number or a date; "" if neither. */
@@ -82,4 +87,8 @@ export function typed(text) {
 }
 
 /** Items of a list that somebody typed. */
-export const items = (text, separator) => text.split(separator).map((item) => item.trim()).filter(Boolean);
+export const items = (text, separator) =>
+  text
+    .split(separator)
+    .map((item) => item.trim())
+    .filter(Boolean);
