@@ -8,8 +8,8 @@ from typing import Final
 
 from numba import boolean, float64, int64, uint64
 
+from spillover.kernels.arrivals import post
 from spillover.kernels.build import gufunc
-from spillover.kernels.rounds import post
 from spillover.kernels.switching_block import flags_of, reals_of, whole_of
 from spillover.kernels.switching_steps import (
     DONE,
