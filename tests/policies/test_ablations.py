@@ -1,5 +1,7 @@
 """NDC-SEM with parts taken out: each switch takes out what it says, and nothing else."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -73,5 +75,6 @@ def test_a_discount_above_one_is_refused():
 
 @pytest.mark.parametrize("name", ["delay_aware", "designed_start"])
 def test_what_is_left_out_is_yes_or_no(name):
+    given: dict[str, Any] = {name: "no"}
     with pytest.raises(ValueError, match=f"{name} = 'no': must be True or False"):
-        AblatedNDCSEM(**{name: "no"})
+        AblatedNDCSEM(**given)
