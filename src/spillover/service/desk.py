@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -128,9 +128,15 @@ class Desk:
         self, ledger: Ledger, event: Event, key: str, request: Mapping[str, Any], author: str, attachment: bytes = b""
     ) -> Receipt:
         """Append an event, and take it in."""
-        good = author == "" or is_name(author)
-        require(good, "author", author, f"at most {LONGEST_KEY} printable characters")
-        draft = Draft(
+        draft = self.draft(event, key, request, author, attachment)
+        return Receipt(entry=self.record_all(ledger, [draft])[0], again=False)
+
+    def draft(
+        self, event: Event, key: str, request: Mapping[str, Any], author: str = "", attachment: bytes = b""
+    ) -> Draft:
+        """An event as it is to be appended now."""
+        require(author == "" or is_name(author), "author", author, f"at most {LONGEST_KEY} printable characters")
+        return Draft(
             event=event,
             key=key,
             request=digest_of(request),
@@ -138,9 +144,12 @@ class Desk:
             author=author,
             attachment=attachment,
         )
+
+    def record_all(self, ledger: Ledger, drafts: Sequence[Draft]) -> list[Entry]:
+        """Append all of them or none, and take them in."""
         try:
-            (entry,) = self.log.append(ledger.head, [draft])
+            entries = self.log.append(ledger.head, drafts)
         except Moved:
             raise Conflict(f"stream = {ledger.head.stream!r}: was changed by another server: ask again") from None
-        ledger.apply(entry)
-        return Receipt(entry=entry, again=False)
+        ledger.apply_all(entries)
+        return entries

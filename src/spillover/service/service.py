@@ -7,7 +7,7 @@ from typing import Any
 
 from spillover.service.audit import Audit, audited
 from spillover.service.background import Background
-from spillover.service.canonical import canonical_json
+from spillover.service.canonical import canonical_json, digest_of
 from spillover.service.course import POINTS, course_of
 from spillover.service.deciding import VERSION, decided, packed, same_request, unpacked, whole_answer
 from spillover.service.desk import OPEN, Desk, Receipt, utc_now
@@ -64,6 +64,10 @@ class Decision:
         return self.explain()
 
 
+def check_stream_name(name: str) -> None:
+    require(is_name(name) and "/" not in name, "name", name, "1 to 200 printable characters without /")
+
+
 class Service:
     """Streams of decisions. Threads may share it; processes may share its log if that is PostgreSQL.
 
@@ -91,7 +95,7 @@ class Service:
         self, name: str, settings: Settings | Mapping[str, Any], *, key: str | None = None, author: str = ""
     ) -> Receipt:
         """Begin a stream."""
-        require(is_name(name) and "/" not in name, "name", name, "1 to 200 printable characters without /")
+        check_stream_name(name)
         with naming():
             found = checked(settings if isinstance(settings, Settings) else Settings.from_dict(dict(settings)))
         event = StreamCreated(settings=found.to_dict())
@@ -327,23 +331,34 @@ class Service:
         settings: Mapping[str, Any],
         *,
         source: str = "",
+        key: str | None = None,
         author: str = "",
         **reading: Any,
     ) -> Receipt:
-        """Begin a stream with the rounds of a history file. settings: budget, policy ...; the file says the rest.
+        """Begin a stream with the rounds of a history file, all of them or none; the receipt is that of the beginning.
+
+        settings: budget, policy ...; the file says the rest. source: the name of the file, as it is to be recorded.
 
         reading: how the file is read, as for `spillover next`: columns, context, minimise, dates, decimal.
         """
+        check_stream_name(stream)
         context = tuple(reading.get("context") or ())
         history = read_file(path, **reading)
-        receipt = self.create_stream(stream, settings_from(history, context) | dict(settings), author=author)
-        if receipt.again:
-            raise Conflict(f"name = {stream!r}: must be a new one: there is a stream of this name")
-        with self.desk.writing(stream) as ledger:
-            for event in import_events(history, context, source or Path(path).name):
-                own = f"import:{ledger.head.seq + 1}"
-                receipt = self.desk.record(ledger, event, own, {"import": event.source, "part": own}, author)
-        return receipt
+        with naming():
+            found = checked(Settings.from_dict(settings_from(history, context) | dict(settings)))
+        events = list(import_events(history, context, source or Path(path).name))
+        request = {"import": digest_of([event.to_dict() for event in events]), "settings": found.to_dict()}
+        with self.desk.writing(stream, missing_ok=True) as ledger:
+            if ledger.exists:
+                if key is not None and (before := self.desk.earlier(stream, key, request)) is not None:
+                    return Receipt(entry=before, again=True)
+                raise Conflict(f"name = {stream!r}: must be a new one: there is a stream of this name")
+            first = self.desk.draft(StreamCreated(settings=found.to_dict()), key or "created", request, author)
+            parts = [
+                self.desk.draft(event, f"import:{part}", {"import": part}, author)
+                for part, event in enumerate(events, 1)
+            ]
+            return Receipt(entry=self.desk.record_all(ledger, [first, *parts])[0], again=False)
 
     def require_stream(self, stream: str) -> None:
         if not self.log.head(stream).seq:
