@@ -23,26 +23,32 @@ class Disk:
         self.unsynced: dict[str, list[tuple[int, bytes | None]]] = {}
 
         self.refusal: type[Exception] | None = None  # what writing fails with: the disk is full, or read-only
+        self.gone = False  # whether the power was cut, and the process is gone: what it still does has no effect
 
-    def step(self) -> None:
+    def step(self) -> bool:
+        """Whether a write or a sync has an effect."""
         if self.refusal is not None:
             raise self.refusal
         self.steps -= 1
-        if self.steps < 0:
+        if self.steps < 0 and not self.gone:
             raise PowerCut
+        return self.steps >= 0
 
     def write(self, name: str, data: bytes, offset: int) -> None:
-        self.step()
+        if not self.step():
+            return
         put(self.content[name], data, offset)
         self.unsynced[name].append((offset, bytes(data)))
 
     def truncate(self, name: str, size: int) -> None:
-        self.step()
+        if not self.step():
+            return
         del self.content[name][size:]
         self.unsynced[name].append((size, None))
 
     def sync(self, name: str) -> None:
-        self.step()
+        if not self.step():
+            return
         self.durable[name] = bytearray(self.content[name])
         self.unsynced[name] = []
 
@@ -128,9 +134,9 @@ class PowerDisk(apsw.VFS):
         return path in self.disk.content
 
     def xDelete(self, path: str, sync: bool) -> None:
-        self.disk.step()
-        for files in (self.disk.durable, self.disk.content, self.disk.unsynced):
-            files.pop(path, None)
+        if self.disk.step():
+            for files in (self.disk.durable, self.disk.content, self.disk.unsynced):
+                files.pop(path, None)
 
     def xFullPathname(self, path: str) -> str:
         return path
@@ -140,7 +146,7 @@ class Connection:
     """An apsw connection with the methods of sqlite3 that a log uses."""
 
     def __init__(self, path: str, disk: Disk) -> None:
-        self.vfs = PowerDisk(disk)
+        self.disk, self.vfs = disk, PowerDisk(disk)
         self.inner = apsw.Connection(path, vfs=NAME)
         self.inner.execute("PRAGMA locking_mode=EXCLUSIVE")  # WAL without shared memory
 
@@ -151,4 +157,5 @@ class Connection:
         self.inner.execute(text)
 
     def close(self) -> None:
+        self.disk.gone = self.disk.steps < 0
         self.inner.close()

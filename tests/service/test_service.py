@@ -284,7 +284,9 @@ def test_reasons_are_kept_as_they_were_then() -> None:
 def test_an_imported_history_is_decided_as_next_decides_its_file(service, tmp_path) -> None:
     path = tmp_path / "history.csv"
     path.write_text(example_file())
-    service.import_history("ads", path, {"budget": 2})
+    first = service.import_history("ads", path, {"budget": 2}, key="k")
+    again = service.import_history("ads", path, {"budget": 2}, key="k")
+    assert (first.again, again.again, again.entry) == (False, True, first.entry)
     expected = next_decision(path, budget=2)
     decision = service.decide("ads", expected.history.following)
     assert list(decision.event.chosen) == expected.choose
@@ -293,8 +295,9 @@ def test_an_imported_history_is_decided_as_next_decides_its_file(service, tmp_pa
     assert found["reasons"]["health"] == wanted["reasons"]["health"]
     assert found["pending"] == wanted["pending"]
     assert service.export("ads").content.decode().count("\n") == 6 * 40 + 1
-    with pytest.raises(Conflict, match="must be a new one"):
-        service.import_history("ads", path, {"budget": 2})
+    for key, settings in ((None, {"budget": 2}), ("k", {"budget": 1})):
+        with pytest.raises(Conflict, match="must be a new one"):
+            service.import_history("ads", path, settings, key=key)
 
 
 def test_a_stream_that_was_forgotten_goes_on_as_it_was() -> None:

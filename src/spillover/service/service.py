@@ -349,7 +349,9 @@ class Service:
         author: str = "",
         **reading: Any,
     ) -> Receipt:
-        """Begin a stream with the rounds of a history file. settings: budget, policy ...; the file says the rest.
+        """Begin a stream with the rounds of a history file, all of them or none; the receipt is that of the beginning.
+
+        settings: budget, policy ...; the file says the rest. source: the name of the file, as it is to be recorded.
 
         reading: how the file is read, as for `spillover next`: columns, context, minimise, dates, decimal.
         """
