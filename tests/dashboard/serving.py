@@ -16,7 +16,13 @@ from tests.service.http.servers import PATIENCE, wait_for
 
 ARMS = ("newsletter", "radio", "search", "video")
 EFFECTS = {"radio": {"search": 0.4}, "video": {"search": 0.6, "newsletter": 0.3}}
-PLAN: tuple[tuple[str, ...], ...] = (("radio", "search"), ("video", "newsletter"), ("search", "video"), ("newsletter", "radio"), ("video",))
+PLAN: tuple[tuple[str, ...], ...] = (
+    ("radio", "search"),
+    ("video", "newsletter"),
+    ("search", "video"),
+    ("newsletter", "radio"),
+    ("video",),
+)
 MEANS = {"newsletter": 0.3, "radio": 0.4, "search": 0.5, "video": 0.45}
 
 

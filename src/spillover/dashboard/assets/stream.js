@@ -15,6 +15,7 @@ import { count, following } from "./words.js";
 
 const stream = byId("stream-name").dataset.stream;
 const SLOW = 400; // milliseconds before the page says that it is still reading
+const SIGNALS = 5; // health signals that are shown before somebody asks for all
 const NEXT = ""; // stands for the coming round in the switch
 let overview = null;
 let shown = null; // the round that is looked at; null: not chosen by the person
@@ -162,7 +163,7 @@ function health(warnings) {
   const late = overview.counts.late;
   const sentences = [...warnings];
   if (late)
-    sentences.push(
+    sentences.unshift(
       h(
         "span",
         {},
@@ -170,11 +171,13 @@ function health(warnings) {
         h("a", { href: "#pending" }, "See which"),
       ),
     );
+  const [first, rest] = [sentences.slice(0, SIGNALS), sentences.slice(SIGNALS)];
+  const line = (sentence) => h("li", {}, sentence);
   show(byId("health"), sentences.length > 0);
-  replace(
-    byId("health-list"),
-    sentences.map((sentence) => h("li", {}, sentence)),
-  );
+  replace(byId("health-list"), first.map(line));
+  show(byId("health-more"), rest.length > 0);
+  replace(byId("health-count"), `${count(rest.length, "more signal")}`);
+  replace(byId("health-rest"), rest.map(line));
 }
 
 replace(byId("stream-name"), named(stream));
