@@ -1,4 +1,4 @@
-"""Run the benchmarks by name, or all of them; `beyond`, `real` and `service`, which take long and options, by name."""
+"""Run the benchmarks by name, or all of them; `beyond`, `real` and `service-http`, which have options, by name."""
 
 import sys
 
@@ -17,6 +17,7 @@ from benchmarks import (
     real,
     scaling,
     service,
+    service_http,
     study,
 )
 
@@ -31,13 +32,14 @@ BENCHMARKS = {
     "decision-cost": decision_cost.main,
     "paper-order": paper_order.main,
     "next": next.main,
+    "service": service.main,
     "study": study.main,
     "oracle": oracle.main,
     "engines": engines.main,
     "large-cluster": engines.large,
     "client-memory": engines.memory,
 }
-WITH_OPTIONS = {"beyond": beyond.main, "real": real.main, "service": service.main}
+WITH_OPTIONS = {"beyond": beyond.main, "real": real.main, "service-http": service_http.main}
 
 
 def main(names: list[str]) -> int:

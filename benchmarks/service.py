@@ -1,255 +1,173 @@
-"""The service over HTTP: outcomes a minute, decisions, a refold, many streams; each beside its bare cost in Python.
+"""What the service costs: decisions, outcomes, folding a log again, many streams; beside the same without it."""
 
-`python -m benchmarks service [--parts outcomes decide refold streams] [--arms 10 100 1000] [--rounds 100 10000]
-[--streams 10000] [--rows 1000000] [--quick]`
-
-outcomes: reports of 1,000 outcomes, and of one, by four clients at a time. Bare: the same events folded in memory.
-decide: a decision after each new round, with its outcomes reported before. Bare: a `Learner` in memory that chooses,
-plays and learns the same. refold: a stream read from its log after all memory of it is gone. Bare: learning the same
-history.
-streams: many streams, and the memory and the time to the first answer of a server that has just been started.
-"""
-
-import argparse
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import Any
 
-import httpx
 import numpy as np
 
-from benchmarks.service_process import Served, history_file, serving
-from spillover.history import read_history
-from spillover.live import Learner
-from spillover.recommendation.question import learned
-from spillover.service import Service, SqliteLog
+from spillover.recommendation.question import chosen, learned
+from spillover.service import Outcome, Service, SqliteLog
+from spillover.service.events import RoundsImported
 from spillover.service.histories import history_of
-from spillover.service.ledger import Ledger
+from spillover.service.one_thread import one_thread
 
-PARTS = ("outcomes", "decide", "refold", "streams")
-CLIENTS = 4
-BATCH = 1_000
-DECISIONS = 200  # measured, after WARM that are not
-WARM = 10
-TIMEOUT = 600.0
-
-
-def main(arguments: Sequence[str] = ()) -> None:
-    options = parsed(arguments)
-    for part in options.parts:
-        MEASURES[part](options)
+DECISIONS = 60
+DELAY = 5  # rounds until an outcome is reported
+BATCHES = 30
+SINGLES = 600
+STREAMS = 10_000
 
 
-def parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks service")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--arms", nargs="+", type=int, default=(10, 100, 1_000))
-    parser.add_argument("--rounds", nargs="+", type=int, default=(100, 10_000))
-    parser.add_argument("--streams", type=int, default=10_000)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--outcomes", type=int, default=200_000)
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    options = parser.parse_args(list(arguments))
-    if options.quick:
-        options.arms, options.rounds, options.streams = (10,), (100,), 50
-        options.rows, options.outcomes = 10_000, 8_000
-    return options
+def names(n: int) -> list[str]:
+    return [f"arm {k:04d}" for k in range(n)]
 
 
-def percentiles(seconds: Sequence[float]) -> str:
-    low, high = np.percentile(np.array(seconds) * 1e3, [50, 99])
-    return f"p50 {low:.1f} ms, p99 {high:.1f} ms"
+def outcome_of(rng: np.random.Generator, x: Any) -> tuple[Any, Any]:
+    """Own rewards of the chosen arms, and outcomes with some spill-over to the next arm."""
+    z = np.where(x, np.clip(rng.normal(0.5, 0.1, x.shape), 0, 1), 0.0)
+    return z, z + 0.2 * np.roll(z, 1, axis=-1)
 
 
-def imported(folder: Path, name: str, path: Path, budget: int = 3) -> None:
-    """Begin a stream without a server."""
-    service = Service(SqliteLog(folder / "streams.db"), ahead=False)
-    service.import_history(name, path, {"budget": budget})
-    service.close()
-
-
-# --- outcomes --------------------------------------------------------------------------------------------------------
-
-
-def outcomes(options: argparse.Namespace) -> None:
-    arms, rounds = 10, max(100, options.outcomes // 10 // CLIENTS)
-    singles = max(100, options.outcomes // 100) // CLIENTS
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        table = history_file(folder / "waiting.parquet", arms, rounds + singles, complete=False)
-        for k in range(CLIENTS):
-            imported(folder, f"stream {k}", table)
-        items = [
-            {"round": t, "arm": f"arm {k}", "y": round(t % 97 / 97, 4)}
-            for t in range(1, rounds + 1)
-            for k in range(1, arms + 1)
-        ]
-        batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
-        lone = [[{"round": rounds + t, "arm": "arm 1", "y": 0.5}] for t in range(1, singles + 1)]
-        with serving(folder) as served:
-            for title, bodies in (("in batches of 1,000", batches), ("singly", lone)):
-                took, latencies = report_all(served, bodies)
-                count = CLIENTS * sum(map(len, bodies))
-                print(f"outcomes {title}: {count / took * 60:,.0f} a minute; {percentiles(latencies)}", flush=True)
-                if title != "singly":
-                    batched = took / count
-        bare = folding_time(folder / "streams.db", "stream 0") / len(items)
-        print(f"bare fold: {60 / bare:,.0f} a minute; in batches the service takes {batched / bare:.1f} times as long")
-
-
-def report_all(served: Served, bodies: Sequence[Sequence[dict[str, Any]]]) -> tuple[float, list[float]]:
-    """Seconds in all, and of each request, with several clients at a time, each with a stream of its own."""
-
-    def report(k: int) -> list[float]:
-        found = []
-        with httpx.Client(base_url=served.url, timeout=TIMEOUT) as http:
-            for body in bodies:
-                start = perf_counter()
-                answer = http.post(f"/v1/streams/stream {k}/outcomes", json={"outcomes": body})
-                found.append(perf_counter() - start)
-                assert answer.status_code == 200, answer.text
-                assert answer.json()["statuses"][0]["status"] == "recorded", answer.text
-        return found
-
-    start = perf_counter()
-    with ThreadPoolExecutor(CLIENTS) as pool:
-        latencies = [seconds for part in pool.map(report, range(CLIENTS)) for seconds in part]
-    return perf_counter() - start, latencies
-
-
-def folding_time(path: Path, stream: str) -> float:
-    """Seconds to take the reports of a stream, which are in memory, into a ledger."""
-    log = SqliteLog(path, readonly=True)
-    ledger = Ledger(stream)
-    spent = 0.0
-    while entries := log.read(stream, ledger.head.seq):
-        for entry in entries:
-            start = perf_counter()
-            ledger.apply(entry)
-            spent += perf_counter() - start if entry.event.kind == "outcomes-reported" else 0.0
-    log.close()
-    return spent
-
-
-# --- decisions -------------------------------------------------------------------------------------------------------
-
-
-def decide(options: argparse.Namespace) -> None:
-    for arms in options.arms:
-        for rounds in options.rounds:
-            with TemporaryDirectory() as name:
-                folder = Path(name)
-                table = history_file(folder / "past.parquet", arms, rounds)
-                imported(folder, "stream", table)
-                with serving(folder) as served:
-                    latencies = decisions(served, arms, rounds)
-                bare = bare_decisions(table, arms)
-            ratio = np.median(latencies) / np.median(bare)
-            print(
-                f"decide, {arms:,} arms, {rounds:,} rounds: {percentiles(latencies)}; "
-                f"bare learner {percentiles(bare)}; ratio of the medians {ratio:.1f}",
-                flush=True,
+def filled(service: Service, stream: str, n: int, rounds: int) -> None:
+    """A stream with a history of random decisions."""
+    rng, arms, budget = np.random.default_rng(0), names(n), max(n // 10, 1)
+    service.create_stream(stream, {"arms": arms, "budget": budget})
+    x = rng.permuted(np.tile(np.arange(n) < budget, (rounds, 1)), axis=1)
+    z, y = outcome_of(rng, x)
+    with service.desk.writing(stream) as ledger:
+        for start in range(0, rounds, 500):
+            part = tuple(
+                {
+                    "round": str(t + 1),
+                    "chosen": [arms[k] for k in np.flatnonzero(x[t])],
+                    "context": {},
+                    "z": np.where(x[t], z[t], np.nan).astype(object).tolist(),
+                    "y": y[t].tolist(),
+                }
+                for t in range(start, min(start + 500, rounds))
             )
+            for known in part:
+                known["z"] = [None if value != value else value for value in known["z"]]
+            event = RoundsImported(source="benchmark", rounds=part)
+            service.desk.record(ledger, event, f"import:{start}", {"start": start}, "")
 
 
-def decisions(served: Served, arms: int, rounds: int) -> list[float]:
-    found = []
-    with httpx.Client(base_url=f"{served.url}/v1/streams/stream", timeout=TIMEOUT) as http:
-        for number in range(rounds + 1, rounds + 1 + WARM + DECISIONS):
-            start = perf_counter()
-            decision = http.post("/decisions", json={"round": number})
-            found.append(perf_counter() - start)
-            chosen = decision.json()["chosen"]
-            http.post("/executions", json={"round": number})
-            items: list[dict[str, Any]] = [{"round": number, "arm": f"arm {k}", "y": 0.5} for k in range(1, arms + 1)]
-            items += [{"round": number, "arm": arm, "z": 0.5} for arm in chosen]
-            for start_at in range(0, len(items), BATCH):
-                http.post("/outcomes", json={"outcomes": items[start_at : start_at + BATCH]})
-    return found[WARM:]
-
-
-def bare_decisions(table: Path, arms: int) -> list[float]:
-    """The same with a learner in memory."""
-    learner: Learner = learned(read_history(str(table)), question_of(3)).learner
-    found = []
-    for _ in range(WARM + DECISIONS):
-        start = perf_counter()
-        x = learner.choose()
-        number = learner.play()
-        learner.report(number, z=np.where(x, 0.5, 0.0), y=np.full(arms, 0.5))
-        found.append(perf_counter() - start)
-    return found[WARM:]
-
-
-def question_of(budget: int) -> Any:
-    from spillover.recommendation.question import Question
-
-    return Question(budget=budget)
-
-
-# --- a refold, many streams ------------------------------------------------------------------------------------------
-
-
-def refold(options: argparse.Namespace) -> None:
-    arms = 10
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        table = history_file(folder / "past.parquet", arms, options.rows // arms)
-        imported(folder, "stream", table)
-        service = Service(SqliteLog(folder / "streams.db"), ahead=False)
-        fold = timed(lambda: service.desk.ledger_at("stream", None))
-        ledger = service.desk.ledger_at("stream", None)
-        whole = timed(lambda: service.decide("stream", options.rows // arms + 1))
-        service.close()
-        history = history_of(ledger)
-        bare = timed(lambda: learned(history, question_of(3)))
-    print(
-        f"refold of {options.rows:,} rows: {fold:.2f} s; with all that was learned, up to a decision: {whole:.2f} s; "
-        f"bare learning of the same history {bare:.2f} s; ratio {whole / bare:.1f}",
-        flush=True,
-    )
+def items_of(rng: np.random.Generator, service: Service, stream: str, label: int) -> list[Outcome]:
+    """All outcomes of a round."""
+    with service.desk.writing(stream) as ledger:
+        arms, x = ledger.settings.arms, ledger.x[ledger.rows[str(label)]].copy()
+    z, y = outcome_of(rng, x)
+    return [Outcome(round=label, arm=arm, z=float(z[k]) if x[k] else None, y=float(y[k])) for k, arm in enumerate(arms)]
 
 
 def timed(work: Callable[[], Any]) -> float:
-    start = perf_counter()
+    """Seconds on the clock."""
+    started = time.perf_counter()
     work()
-    return perf_counter() - start
+    return time.perf_counter() - started
 
 
-def streams(options: argparse.Namespace) -> None:
+def show(label: str, seconds: list[float], more: str = "") -> None:
+    p50, p99 = np.quantile(seconds, [0.5, 0.99]) * 1e3
+    print(f"{label:<46} p50 {p50:8.2f} ms   p99 {p99:8.2f} ms{more}", flush=True)
+
+
+def decide(folder: Path, n: int, rounds: int) -> None:
+    """Decisions one after another, outcomes in order, learned before the next decision is asked for."""
+    service = Service(SqliteLog(folder / f"{n}-{rounds}.db"))
+    filled(service, "s", n, rounds)
+    rng, waits, reports = np.random.default_rng(1), [], []
+    for label in range(rounds + 1, rounds + 1 + DECISIONS):
+        waits.append(timed(partial(service.decide, "s", label)))
+        service.execute("s", label)
+        if label - DELAY > rounds:
+            items = items_of(rng, service, "s", label - DELAY)
+            reports.append(timed(partial(service.report, "s", items)))
+        assert service.background is not None
+        service.background.idle()
+    ledger = service.desk.ledger_at("s", None)
+
+    def bare() -> None:
+        with one_thread():
+            history = history_of(ledger)
+            chosen(learned(history, ledger.settings.question), history, ledger.settings.question)
+
+    without = min(timed(bare) for _ in range(3))
+    ratio = f"   {np.median(waits[3:]) / without:6.3f} of learning it all ({without * 1e3:,.0f} ms)"
+    show(f"decide, {n} arms, {rounds:,} rounds", waits[3:], ratio)
+    show(f"report of {min(n, 1_000)} outcomes, {n} arms", reports)
+    service.close()
+
+
+def outcomes(folder: Path) -> None:
+    """Outcomes a minute, in batches of 1,000 and one at a time, by one caller."""
+    service = Service(SqliteLog(folder / "outcomes.db"), ahead=False)
+    n, rng = 100, np.random.default_rng(0)
+    service.create_stream("s", {"arms": names(n), "budget": 10})
+    for label in range(1, 10 * BATCHES + 1 + SINGLES // n + 1):
+        service.execute("s", label, names(n)[:10])
+    batches = []
+    for k in range(BATCHES):
+        items = [item for label in range(10 * k + 1, 10 * k + 11) for item in items_of(rng, service, "s", label)]
+        batches.append(timed(partial(service.report, "s", items)))
+    show("report of 1,000 outcomes", batches, f"   {60_000 / np.mean(batches):,.0f} outcomes a minute")
+    last = range(10 * BATCHES + 1, 10 * BATCHES + 1 + SINGLES // n)
+    single = [item for label in last for item in items_of(rng, service, "s", label)]
+    waits = [timed(partial(service.report, "s", [item])) for item in single]
+    show("report of one outcome", waits, f"   {60 / np.mean(waits):,.0f} outcomes a minute")
+    service.close()
+
+
+def refold(folder: Path) -> None:
+    """A log of a million rows (10,000 rounds of 100 arms) folded from the beginning."""
+    service = Service(SqliteLog(folder / "refold.db"), ahead=False)
+    filled(service, "s", 100, 10_000)
+    seconds = min(timed(lambda: service.desk.ledger_at("s", None)) for _ in range(3))
+    print(f"fold 1,000,000 rows from the log{seconds:25.2f} s", flush=True)
+    service.close()
+
+
+def many_streams(folder: Path) -> None:
+    """Streams of 10 arms and 20 rounds: all open, and the first answers after a restart."""
+    path = folder / "many.db"
+    service = Service(SqliteLog(path), ahead=False)
+    for k in range(STREAMS):
+        filled(service, f"s{k:05d}", 10, 20)
+    service.close()
+    subprocess.run([sys.executable, "-m", "benchmarks.service", str(path)], check=True)
+
+
+def after_restart(path: str) -> None:
+    """In a process of its own: how long the first answers take, and how much memory all streams need."""
+    unit = 1024 if sys.platform != "darwin" else 1
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.perf_counter()
+    service = Service(SqliteLog(path), ahead=False)
+    service.decide("s00000", 21)
+    print(f"{STREAMS:,} streams: first answer after a restart{1e3 * (time.perf_counter() - started):12.1f} ms")
+    waits = [timed(partial(service.decide, f"s{k:05d}", 21)) for k in range(1, STREAMS)]
+    show(f"{STREAMS:,} streams: first decision of each", waits)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit
+    print(f"{STREAMS:,} streams in memory{grown / 1e6:30,.0f} MB")
+    service.close()
+
+
+def main() -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
-        table = history_file(folder / "past.parquet", 10, 5)
-        service = Service(SqliteLog(folder / "streams.db"), ahead=False)
-        with ThreadPoolExecutor(8) as pool:  # their commits are made together
-            for _ in pool.map(lambda k: service.import_history(f"s{k}", table, {"budget": 3}), range(options.streams)):
-                pass
-        service.close()
-        start = perf_counter()
-        with serving(folder) as served, httpx.Client(base_url=served.url, timeout=TIMEOUT) as http:
-            first = http.post("/v1/streams/s0/decisions", json={"round": 6})
-            ready = perf_counter() - start
-            assert first.status_code == 201, first.text
-            before = served.memory
-            latencies = []
-            for k in range(1, options.streams):
-                begun = perf_counter()
-                assert http.post(f"/v1/streams/s{k}/decisions", json={"round": 6}).status_code == 201
-                latencies.append(perf_counter() - begun)
-            after = served.memory
-    print(
-        f"{options.streams:,} streams: first answer {ready:.1f} s after the start of the process; a first decision in "
-        f"each {percentiles(latencies)}; memory {before:,.0f} MiB with one open, {after:,.0f} MiB with all",
-        flush=True,
-    )
+        for n, rounds in ((10, 100), (10, 10_000), (100, 100), (100, 10_000), (1_000, 100)):
+            decide(folder, n, rounds)
+        outcomes(folder)
+        refold(folder)
+        many_streams(folder)
 
 
-MEASURES: dict[str, Callable[[argparse.Namespace], None]] = {
-    "outcomes": outcomes,
-    "decide": decide,
-    "refold": refold,
-    "streams": streams,
-}
+if __name__ == "__main__":
+    after_restart(sys.argv[1])

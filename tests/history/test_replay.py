@@ -160,12 +160,16 @@ def test_batches_cover_all_rounds(policy, share, rounds) -> None:
     assert len(way) <= rounds // 1000 + 204 or isinstance(policy, Adapted)
 
 
-@pytest.mark.parametrize("name", USABLE)
-@pytest.mark.parametrize("rounds", [130, 2300])
+SHORT = ("switching-sem", "ndc-sem")  # others learn long histories in the same ways
+
+
+@pytest.mark.parametrize(
+    ("name", "rounds"),
+    [(name, 130) for name in USABLE]
+    + [pytest.param(name, 2300, marks=() if name in SHORT else pytest.mark.long) for name in USABLE],
+)
 def test_going_on_from_checkpoints_gives_the_same_learner(name, rounds) -> None:
     """Bit for bit, when rounds are added one by one, and when the outcome of an earlier round arrives."""
-    if rounds > 1000 and not POLICIES[name]().deferrable:
-        pytest.skip("learns round by round: the shorter history shows the same")
     lost = [rounds - 40, rounds - 5, rounds - 1, rounds]
     whole = played(rounds=rounds, lost=lost)
     checkpoints = Checkpoints()

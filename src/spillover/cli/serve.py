@@ -13,7 +13,7 @@ import click
 from spillover.cli.app import Command, note
 from spillover.cli.embedded_postgres import embedded
 from spillover.cli.output import say
-from spillover.cli.service_options import database_option, plainly, tokens_file, tokens_option
+from spillover.cli.service_options import DATABASE, database_option, plainly, tokens_file, tokens_option
 from spillover.cli.workers import run_workers
 from spillover.validate import require
 
@@ -42,6 +42,7 @@ class Plan:
     host: str
     hosts: tuple[str, ...]
     tokens: Path
+    place: str  # the database as it may be shown
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Serve live decisions: HTTP and a page.")
@@ -68,8 +69,12 @@ def serve(
     Streams are kept in one file of SQLite, or in PostgreSQL for several workers and machines. Without tokens only this
     machine can ask; see `spillover token` and docs/security.md.
     """
+    from spillover.service.opening import without_password
+
+    name = database or ("spillover-postgres" if postgres else DATABASE)
     plan = Plan(
-        database=database or ("spillover-postgres" if postgres else "spillover.db"),
+        database=name,
+        place=without_password(name),
         host=host,
         hosts=hosts,
         tokens=tokens_file(tokens, database),
@@ -82,8 +87,9 @@ def serve(
         if workers == 1:
             run_server(plan, socket, announce=True)
         else:
+            check_opens(plan)
             announce_address(plan, socket)
-            run_workers(run_server, plan, socket, workers)
+            run_workers(run_worker, plan, socket, workers)
     note("stopped")
 
 
@@ -98,10 +104,10 @@ def check_access(plan: Plan) -> None:
 
 
 def check_database(plan: Plan, *, embedded: bool, workers: int) -> None:
-    from spillover.service.opening import is_postgres, without_password
+    from spillover.service.opening import is_postgres
 
     shared = embedded or is_postgres(plan.database)
-    shown = without_password(plan.database)
+    shown = plan.place
     require(not (embedded and is_postgres(plan.database)), "database", shown, "a folder, with --postgres embedded")
     folder = Path(plan.database).parent
     good = is_postgres(plan.database) or folder.is_dir()
@@ -150,6 +156,20 @@ def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
         service.close()
 
 
+def run_worker(plan: Plan, socket: "socket") -> None:
+    """One of several processes; Ctrl-C on a terminal reaches all of them."""
+    with stoppable():
+        run_server(plan, socket)
+
+
+def check_opens(plan: Plan) -> None:
+    """A database that cannot be used is said once, and not by each worker again and again."""
+    from spillover.service.opening import open_log
+
+    with plainly():
+        open_log(plan.database).close()
+
+
 def application(plan: Plan, service: "Service") -> "FastAPI":
     from spillover.http import ServerSettings, create_app
 
@@ -166,10 +186,8 @@ def page_routes() -> "list[BaseRoute]":
 
 def announce_address(plan: Plan, socket: "socket") -> None:
     """Say where the page is; the socket listens already, so a first request may come at once."""
-    from spillover.service.opening import without_password
-
     port = socket.getsockname()[1]
     host = f"[{plan.host}]" if ":" in plan.host else plan.host
-    say(f"Spillover serves http://{host}:{port}/ (streams in {without_password(plan.database)}; Ctrl-C stops)")
+    say(f"Spillover serves http://{host}:{port}/ (streams in {plan.place}; Ctrl-C stops)")
     if sys.stdout is not None:
         sys.stdout.flush()

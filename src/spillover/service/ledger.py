@@ -153,10 +153,12 @@ class Ledger:
     def _(self, event: OutcomesReported, seq: int) -> None:
         for outcome in event.outcomes:
             self.learn(outcome["round"], outcome["arm"], 1, outcome, learned=outcome["learned"])
+        self.note_delays({outcome["round"]: None for outcome in event.outcomes})
 
     @take.register
     def _(self, event: OutcomeCorrected, seq: int) -> None:
         self.learn(event.round, event.arm, event.revision, event.values, learned=event.learned, withdraw=True)
+        self.note_delays([event.round])
 
     @take.register
     def _(self, event: OutcomeExpired, seq: int) -> None:
@@ -191,8 +193,12 @@ class Ledger:
             if learned and name in values and (withdraw or values[name] is not None):
                 table[row, column] = np.nan if values[name] is None else values[name]
                 self.touch(row)
-        if label not in self.delays and self.missing(label) == 0:
-            self.delays[label] = self.age(label)
+
+    def note_delays(self, labels: Iterable[str]) -> None:
+        """Rounds of which something arrived: those that are complete now took so long."""
+        for label in labels:
+            if label not in self.delays and self.missing(label) == 0:
+                self.delays[label] = self.age(label)
 
     def missing(self, label: str) -> int:
         """How many values of a round are still to come."""

@@ -1,6 +1,7 @@
 """The key of a round: a number or a date, written in one way, and its place among others."""
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from spillover.history.calendar import round_labels
@@ -35,14 +36,20 @@ def round_key(given: object) -> RoundKey:
     """
     whole = isinstance(given, int) and not isinstance(given, bool)
     require(whole or (isinstance(given, str) and 0 < len(given) <= LONGEST), "round", given, ACCEPTED)
-    text = str(given).strip()
+    found = read_key(str(given).strip())
+    if found is None:
+        raise Invalid(f"round = {given!r}: must be {ACCEPTED}", "round")
+    return found
+
+
+@lru_cache(maxsize=100_000)
+def read_key(text: str) -> RoundKey | None:
+    """The key that a text stands for; None if it stands for none, or for two."""
     try:
         kind, (value,) = parse_rounds([text])
-        if value is None:
-            raise Invalid(f"round = {given!r}: must be {ACCEPTED}", "round")
-        return RoundKey(round_labels([value], kind)[0], kind, value)
+        return None if value is None else RoundKey(round_labels([value], kind)[0], kind, value)
     except (AskOrder, OverflowError):
-        raise Invalid(f"round = {given!r}: must be {ACCEPTED}", "round") from None
+        return None
 
 
 def require_family(key: RoundKey, other: RoundKey) -> None:

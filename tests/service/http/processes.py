@@ -1,5 +1,6 @@
 """`spillover serve` in a process of its own, that may be killed and started again at the same port."""
 
+import os
 import re
 import signal
 import subprocess
@@ -30,6 +31,7 @@ class ServerProcess:
                 stdout=file,
                 stderr=file,
                 text=True,
+                start_new_session=True,
             )
         wait_until(lambda: "Ctrl-C stops" in output.read_text(), self.process)
         found = re.search(r"http://127\.0\.0\.1:(\d+)/", output.read_text())
@@ -49,6 +51,12 @@ class ServerProcess:
         """Send a signal, and wait for the end; returns the exit code."""
         assert self.process is not None
         self.process.send_signal(number)
+        return self.process.wait(HANG)
+
+    def end_group(self, number: int) -> int:
+        """Send a signal to it and to all processes that it has started, as a terminal does."""
+        assert self.process is not None
+        os.killpg(self.process.pid, number)
         return self.process.wait(HANG)
 
     def __enter__(self) -> "ServerProcess":

@@ -54,10 +54,8 @@ def test_kills_under_retrying_clients(kills, tmp_path) -> None:
         for writer in writers:
             writer.start()
         for _ in range(kills):
-            goal = sum(len(writer.acknowledged) for writer in writers) + draw.randint(5, 30)
-            wait_until(
-                lambda goal=goal: goal <= sum(len(w.acknowledged) for w in writers) or any(w.error for w in writers)
-            )
+            goal = acknowledged(writers) + draw.randint(5, 30)
+            wait_for(writers, goal)
             server.end()
             server.start()
         for writer in writers:
@@ -78,6 +76,14 @@ def test_kills_under_retrying_clients(kills, tmp_path) -> None:
         assert set(outcomes.values()) <= {1}
         assert service.audit(writer.name).passed
     service.close()
+
+
+def acknowledged(writers: list[Writer]) -> int:
+    return sum(len(writer.acknowledged) for writer in writers)
+
+
+def wait_for(writers: list[Writer], goal: int) -> None:
+    wait_until(lambda: acknowledged(writers) >= goal or any(writer.error for writer in writers))
 
 
 def every_entry(service: Service, stream: str) -> list:
