@@ -19,6 +19,7 @@ const SIGNALS = 5; // health signals that are shown before somebody asks for all
 const NEXT = ""; // stands for the coming round in the switch
 let overview = null;
 let shown = null; // the round that is looked at; null: not chosen by the person
+let focusing = false; // whether the focus goes to the decision as soon as it is shown
 let refreshing = null;
 let again = false;
 
@@ -33,8 +34,8 @@ const correct = corrections(context);
 const log = logOf(context);
 const act = actions(stream, async (round) => {
   shown = round;
+  focusing = true;
   await refresh();
-  byId("decision").querySelector(".statement")?.focus();
 });
 settingsForm(context);
 for (const title of document.querySelectorAll("h2")) title.tabIndex = -1;
@@ -126,6 +127,10 @@ async function showDecision(outlook) {
   act.suggest(coming);
   act.turnTo(now === NEXT ? null : now, answer.choose ?? []);
   health(outlook.failed ? [] : warningsOf(outlook));
+  if (focusing && (shown === null || shown === now)) {
+    focusing = false;
+    box.querySelector(".statement")?.focus();
+  }
 }
 
 /** The round to decide next. A cancelled or given-up round is not part of the history, so `next` may name it again. */
