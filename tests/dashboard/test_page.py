@@ -47,7 +47,9 @@ def test_a_round_by_mouse(browser, url, service: Service) -> None:
         dialog.get_by_label("Outcome (y)").fill("0.45")
         dialog.get_by_label("Why").fill("a late return")
         dialog.get_by_role("button", name="Record the correction").click()
-        expect(page.locator(".entry").first).to_contain_text("Corrected round 2026-10-17, radio, revision 2: y = 0.45")
+        expect(
+            page.locator(".entry", has_text="Corrected round 2026-10-17, radio, revision 2: y = 0.45").first
+        ).to_be_visible()
         card.locator(".expire summary").click()
         card.get_by_role("button", name="Nothing more will come").click()
         expect(card).to_have_count(0)
@@ -92,7 +94,7 @@ def test_a_round_by_keyboard_on_a_phone_in_the_dark(browser, url, service: Servi
         press(page, page.get_by_text("The round did not take place"))
         press(page, page.get_by_role("button", name="Cancel the round"))
         expect(page.get_by_label("Round to decide")).to_have_value("3")
-        expect(page.locator(".entry").first).to_contain_text("Cancelled round 2")
+        expect(page.locator(".entry", has_text="Cancelled round 2").first).to_be_visible()
         for arm in first:
             expect(page.locator(".entry", has_text="Decided round 1")).to_contain_text(arm)
         accessible(page)

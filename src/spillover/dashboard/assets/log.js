@@ -99,6 +99,9 @@ const SENTENCES = {
     ),
     reasonsThen(context, event.round),
   ],
+  "reasons-kept": (event) => [
+    h("p", {}, h("strong", {}, "Reasons written down"), " in full for round ", named(event.round), "."),
+  ],
   "decision-executed": (event) => [h("p", {}, ...DONE[event.how](event))],
   "outcomes-reported": (event, context) => [
     h(

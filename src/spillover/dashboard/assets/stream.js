@@ -15,9 +15,11 @@ import { count, following } from "./words.js";
 
 const stream = byId("stream-name").dataset.stream;
 const SLOW = 400; // milliseconds before the page says that it is still reading
+const SIGNALS = 5; // health signals that are shown before somebody asks for all
 const NEXT = ""; // stands for the coming round in the switch
 let overview = null;
 let shown = null; // the round that is looked at; null: not chosen by the person
+let focusing = false; // whether the focus goes to the decision as soon as it is shown
 let refreshing = null;
 let again = false;
 
@@ -32,8 +34,8 @@ const correct = corrections(context);
 const log = logOf(context);
 const act = actions(stream, async (round) => {
   shown = round;
+  focusing = true;
   await refresh();
-  byId("decision").querySelector(".statement")?.focus();
 });
 settingsForm(context);
 for (const title of document.querySelectorAll("h2")) title.tabIndex = -1;
@@ -125,6 +127,10 @@ async function showDecision(outlook) {
   act.suggest(coming);
   act.turnTo(now === NEXT ? null : now, answer.choose ?? []);
   health(outlook.failed ? [] : warningsOf(outlook));
+  if (focusing && (shown === null || shown === now)) {
+    focusing = false;
+    box.querySelector(".statement")?.focus();
+  }
 }
 
 /** The round to decide next. A cancelled or given-up round is not part of the history, so `next` may name it again. */
@@ -162,7 +168,7 @@ function health(warnings) {
   const late = overview.counts.late;
   const sentences = [...warnings];
   if (late)
-    sentences.push(
+    sentences.unshift(
       h(
         "span",
         {},
@@ -170,11 +176,13 @@ function health(warnings) {
         h("a", { href: "#pending" }, "See which"),
       ),
     );
+  const [first, rest] = [sentences.slice(0, SIGNALS), sentences.slice(SIGNALS)];
+  const line = (sentence) => h("li", {}, sentence);
   show(byId("health"), sentences.length > 0);
-  replace(
-    byId("health-list"),
-    sentences.map((sentence) => h("li", {}, sentence)),
-  );
+  replace(byId("health-list"), first.map(line));
+  show(byId("health-more"), rest.length > 0);
+  replace(byId("health-count"), `${count(rest.length, "more signal")}`);
+  replace(byId("health-rest"), rest.map(line));
 }
 
 replace(byId("stream-name"), named(stream));
