@@ -12,7 +12,6 @@ from numba import guvectorize, njit
 from spillover.kernels.announce import Counter, announced
 from spillover.kernels.cache import cache_folder, compile_lock, numba_caches_in, own_folder
 
-
 # For functions that work on short rows: without the counting of references, an atomic operation for each view of an
 # array, so they must not allocate any; and dividing by 0 gives an infinity, without a check before each division.
 bare = njit(_nrt=False, error_model="numpy")
