@@ -272,7 +272,9 @@ def in_threads(play: Callable[[int, int], Run], parts: Sequence[tuple[int, int]]
     runs = side_by_side(play, parts)
     if len(runs) == 1:
         return runs[0]
-    joined = {name: np.concatenate([getattr(run, name) for run in runs], axis=-2) for name in BY_REPLICATION}
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(run, name) for run in runs], axis=-2) for name in BY_REPLICATION
+    }
     graphs = [run.adjacency for run in runs if run.adjacency is not None]
     return replace(runs[0], **joined, adjacency=np.concatenate(graphs, axis=-3) if graphs else None)
 

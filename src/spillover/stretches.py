@@ -152,7 +152,6 @@ def grown(flight: Flight, longest: int, first: int) -> Flight:
     if longest < slots:
         return flight
     larger = empty_flight(n, tuple(batch), 1 << longest.bit_length())
-    room = larger.x.shape[-2]
     for new, old in zip(larger[:3], flight[:3], strict=True):
         copy_rounds(new, old, first - slots, -2)
     for new, old, start in zip(larger[3:], flight[3:], (first, first, first - slots), strict=True):

@@ -1,6 +1,7 @@
 """Work divided among threads, for compiled code, which runs beside other threads."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -21,7 +22,7 @@ def shares(first: int, count: int, threads: int) -> list[tuple[int, int]]:
     """
     threads = min(threads, count)
     cuts = [first + (count * k + threads - 1) // threads for k in range(threads + 1)]
-    return [(start, end - start) for start, end in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [(start, end - start) for start, end in pairwise(cuts)]
 
 
 def side_by_side(work: Callable[[int, int], Result], parts: Sequence[tuple[int, int]]) -> list[Result]:
