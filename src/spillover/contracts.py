@@ -469,7 +469,7 @@ class Delay(ABC):
         super().__init_subclass__()
         if {"draw", "draw_given"} & cls.__dict__.keys() and "foresee" not in cls.__dict__:
             cls.foresee = Delay.foresee  # type: ignore[method-assign]
-            cls.foreseeable = Delay.foreseeable  # type: ignore[method-assign, assignment]
+            cls.foreseeable = Delay.foreseeable  # type: ignore[method-assign]
         if "draw_given" in cls.__dict__ and "depends_on_rewards" not in cls.__dict__:
             cls.depends_on_rewards = True  # type: ignore[method-assign, assignment]
         if "draw" in cls.__dict__ and "stationary" not in cls.__dict__:

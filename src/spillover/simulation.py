@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,12 +27,15 @@ from spillover.mailbox import FeedbackQueue
 from spillover.metrics import Interval, graph_mse, mean_interval, sparse_graph_mse
 from spillover.rng import Purpose, Rng
 from spillover.stretches import Foreseen, Part, Unforeseen, fuses, in_parts, play_stretches
+from spillover.threads import cores, shares, side_by_side
 from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, Scored, State
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Step = TypeVar("Step")
+BY_REPLICATION = ("regret", "payoff", "optimality_ratio", "graph_error")
+FEWEST_LEARNERS, FEWEST_DECISIONS = 8, 100_000  # in a simulation that is worth several threads
 
 
 class Round(NamedTuple):
@@ -172,24 +175,61 @@ def simulate(
     record: int | Sequence[int] = 50,
     first: int = 0,
     progress: bool = False,
+    threads: int | None = None,
 ) -> Run:
     """Play a policy in newly drawn worlds, all replications at once.
 
     Replication k draws from its own streams, so it has the same world, rewards and delays for every policy, and for
     every `first` (the number of the first replication) and `replications`. Hyperparameters that are arrays make a
     grid, all of whose cells meet the same replications. record: measure the graph every so many rounds, or at the end
-    of the listed rounds.
+    of the listed rounds. threads: among how many the replications are divided, if the policy is compiled as a whole; by
+    default as many as there are cores, or fewer if there is little to do. Results do not depend on it.
 
     >>> import spillover as sp
     >>> run = sp.simulate(sp.NDCSEM(), sp.SyntheticSEM(horizon=200, changes=()), sp.ConstantDelay(5), replications=3)
     >>> run.regret.shape, run.optimality_ratio.shape, run.graph_error.shape
     ((3, 200), (3, 1), (3, 4))
     """
-    player, grid = spread_grid(as_policy(policy))
     require_environment(environment)
     validate.whole("replications", replications, 1)
     validate.whole("first", first, 0)
-    delay = as_delay(delay)
+    if threads is not None:
+        validate.whole("threads", threads, 1)
+    given = Given(policy, environment, as_delay(delay), seed, record)
+    _, grid = spread_grid(as_policy(policy))
+    learners = replications * int(np.prod(grid, dtype=int))
+    if threads == 1 or not worth_threads(given, learners):
+        return simulate_replications(given, first, replications, progress)
+    return in_threads(
+        lambda start, count: simulate_replications(given, start, count, progress and start == first),
+        shares(first, replications, cores() if threads is None else threads),
+    )
+
+
+class Given(NamedTuple):
+    """What is simulated."""
+
+    policy: AnyPolicy
+    environment: Environment
+    delay: Delay
+    seed: int
+    record: int | Sequence[int]
+
+
+def worth_threads(given: Given, learners: int) -> bool:
+    """Whether there is enough to do, in compiled code: other code of several threads would run in turns."""
+    policy = as_policy(given.policy)
+    if not policy.fuses or not given.delay.foreseeable or learners < FEWEST_LEARNERS:
+        return False
+    world = given.environment.draw(Rng(given.seed).at(Purpose.WORLD))
+    compiled = fuses(world, suited(policy.with_world(world), world.problem), given.delay)
+    return compiled and learners * world.horizon >= FEWEST_DECISIONS
+
+
+def simulate_replications(given: Given, first: int, replications: int, progress: bool) -> Run:
+    """Simulate some replications, in one thread."""
+    policy, environment, delay, seed, record = given
+    player, grid = spread_grid(as_policy(policy))
     rng = Rng(seed, np.arange(first, first + replications))
     world = require_scored(environment.draw(rng.at(Purpose.WORLD), (replications,)))
     player = suited(player.with_world(world), world.problem)
@@ -233,6 +273,18 @@ def estimate(policy: Policy, state: State, world: World) -> Any:
     return policy.edges(state) if isinstance(world, SparseWorld) else policy.adjacency(state)
 
 
+def in_threads(play: Callable[[int, int], Run], parts: Sequence[tuple[int, int]]) -> Run:
+    """A run whose replications are simulated side by side."""
+    runs = side_by_side(play, parts)
+    if len(runs) == 1:
+        return runs[0]
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(run, name) for run in runs], axis=-2) for name in BY_REPLICATION
+    }
+    graphs = [run.adjacency for run in runs if run.adjacency is not None]
+    return replace(runs[0], **joined, adjacency=np.concatenate(graphs, axis=-3) if graphs else None)
+
+
 def require_environment(given: object) -> None:
     """Raise a TypeError for an object without a `draw`, and for a class instead of an object."""
     if isinstance(given, type) or not isinstance(given, Environment):
@@ -250,17 +302,26 @@ class Measures:
         self.column = {int(t): k for k, t in enumerate(recorded)}
         self.state: State = None
 
+    def by_graph(self, recorded: Sequence[int]) -> Iterator[tuple[Array, list[int]]]:
+        """The true graphs, each with the recorded rounds (by number) in which it holds."""
+        starts = np.searchsorted(self.world.graph_changes, recorded, side="right")
+        for start in np.unique(starts):
+            which = np.flatnonzero(starts == start).tolist()
+            yield self.world.adjacency(recorded[which[0]]), which
+
     def add(self, part: Part) -> None:
         world, first = self.world, part.first
         now = slice(first - 1, first - 1 + part.x.shape[-2])
         scored = score_rounds(world, first, part.x)
         self.regret[..., now], self.matches[..., now], self.possible[..., now] = scored
         self.payoff[..., now] = np.add.reduce(part.y, axis=-1)
-        for k, t in enumerate(part.recorded):
-            if isinstance(world, SparseWorld):
+        if isinstance(world, SparseWorld):
+            for k, t in enumerate(part.recorded):
                 self.error[..., self.column[t]] = sparse_graph_mse(part.graphs[k], world.edges(t))
-            else:
-                self.error[..., self.column[t]] = graph_mse(part.graphs[..., k, :, :], world.adjacency(t))
+        else:
+            for graph, which in self.by_graph(part.recorded):
+                columns = [self.column[part.recorded[k]] for k in which]
+                self.error[..., columns] = graph_mse(part.graphs[..., which, :, :], graph[..., None, :, :])
         self.state = part.state
 
 

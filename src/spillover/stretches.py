@@ -27,7 +27,7 @@ from spillover.types import (
 )
 
 MOST_NUMBERS = 1 << 18  # of one kind in a stretch: rounds x learners x arms; a few megabytes in all
-FEWEST_ROUNDS, MOST_ROUNDS = 8, 1024
+FEWEST_ROUNDS, MOST_ROUNDS = 8, 4096
 
 
 class Unforeseen(Exception):
@@ -156,14 +156,23 @@ def grown(flight: Flight, longest: int, first: int) -> Flight:
     if longest < slots:
         return flight
     larger = empty_flight(n, tuple(batch), 1 << longest.bit_length(), flight.memo.shape[-2])
-    room = larger.x.shape[-2]
-    past, coming = np.arange(first - slots, first), np.arange(first, first + slots)
-    for name in ("x", "z", "y"):
-        getattr(larger, name)[..., past % room, :] = getattr(flight, name)[..., past % slots, :]
-    larger.memo[..., past % room, :, :] = flight.memo[..., past % slots, :, :]
-    for name, rounds in (("following", past), ("first", coming), ("last", coming)):
-        getattr(larger, name)[..., rounds % room] = getattr(flight, name)[..., rounds % slots]
+    for new, old in zip(larger[:3], flight[:3], strict=True):
+        copy_rounds(new, old, first - slots, -2)
+    for new, old, start in zip(larger[3:6], flight[3:6], (first, first, first - slots), strict=True):
+        copy_rounds(new, old, start, -1)
+    copy_rounds(larger.memo, flight.memo, first - slots, -3)
     return larger
+
+
+def copy_rounds(larger: Any, ring: Any, start: int, axis: int) -> None:
+    """Copy as many rounds as a ring has, from `start` on, to a larger one: in pieces that end where a ring does."""
+    into, source = np.moveaxis(larger, axis, 0), np.moveaxis(ring, axis, 0)
+    slots, room, end = len(source), len(into), start + len(source)
+    while start < end:
+        there, here = start % room, start % slots
+        size = min(end - start, slots - here, room - there)
+        into[there : there + size] = source[here : here + size]
+        start += size
 
 
 def in_parts(played: Iterator[Any], policy: Policy, recorded: IntArray, sparse: bool = False) -> Iterator[Part]:

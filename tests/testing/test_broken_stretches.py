@@ -83,7 +83,11 @@ def test_a_course_that_differs_from_play_is_caught():
         return np.where(np.asarray(t)[..., None] % 7 == 3, 0.5, SEMWorld.rewards(self, t, rng))
 
     check_course(environment_with(rewards=rewards), 0, 0)  # drawn round by round
-    wrong = environment_with(course=lambda self, first, last, rng: SEMWorld.course(self, first + 1, last + 1, rng))
+
+    def means_for_rewards(self, first, last, rng):
+        return SEMWorld.course(self, first, last, rng)._replace(law=kernels.DRAWN)
+
+    wrong = environment_with(course=means_for_rewards)
     with pytest.raises(AssertionError, match=r"course\(1, 20\) differs from play in round 1"):
         check_environment(wrong, draws=50)
     with pytest.raises(AssertionError, match=r"course\(1, 20\) differs from play in round 3"):

@@ -270,7 +270,7 @@ class SEMWorld:
         return noise, baseline
 
     def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
-        total, rewards, noise, baseline = self.exogenous(t, self.graph_period(t), rng)
+        total, rewards, noise, baseline = self.exogenous(t, self.graph_period(t), rng)[:4]
         z, y = kernels.play(total, rewards, x)
         for added in (noise, baseline):
             if added is not NOTHING:
@@ -297,7 +297,7 @@ class SEMWorld:
             return None
         k = self.graph_period(first)
         drawn = [self.exogenous(t, k, rng.at(Purpose.WORLD, t)) for t in range(first, last + 1)]
-        rewards, noise, baseline = (np.stack(parts, axis=-2) for parts in list(zip(*drawn, strict=True))[1:])
+        rewards, noise, baseline = (np.stack(parts, axis=-2) for parts in list(zip(*drawn, strict=True))[1:4])
         return Course(drawn[0].total, rewards, noise, baseline)
 
     def no_course(self, first: int, last: int, rng: Rng) -> None:

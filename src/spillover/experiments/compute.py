@@ -50,6 +50,7 @@ def compute(task: CellTask) -> Computed:
             seed=task.seed,
             first=task.first,
             record=rounds.tolist(),
+            threads=1,  # workers share the cores
         )
     n = world.problem.n_arms
     arrays = {

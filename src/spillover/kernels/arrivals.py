@@ -12,7 +12,7 @@ NEVER: Final = np.iinfo(np.int64).max  # the delay of an outcome that is lost
 
 @njit(inline="always")
 def slow_bad_news(x, z, good, bad):
-    """From `good` rounds for rewards of 1 to `bad` rounds for rewards of 0, linear in the average of the arms played."""
+    """From `good` rounds for rewards of 1 to `bad` for rewards of 0, linear in the average of the arms played."""
     total, played = 0.0, 0
     for i in range(x.shape[0]):
         if x[i]:

@@ -17,7 +17,7 @@ DOUBLES: Final = ir.VectorType(ir.DoubleType(), LANES)
 FLAGS: Final = ir.VectorType(ir.IntType(1), LANES)
 
 
-class Four(types.Type):
+class Four(types.Type):  # type: ignore[misc]
     """The type of four values side by side."""
 
     def __init__(self, name: str, vector: ir.VectorType) -> None:
@@ -26,7 +26,7 @@ class Four(types.Type):
 
 
 @register_model(Four)
-class FourModel(models.PrimitiveModel):
+class FourModel(models.PrimitiveModel):  # type: ignore[misc]
     """As the processor has it."""
 
     def __init__(self, manager: Any, kind: Four) -> None:

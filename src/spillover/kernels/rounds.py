@@ -1,4 +1,4 @@
-"""A decision and a lesson of the policies that rank arms by the weights of a graph times an upper bound of their means."""
+"""Decisions and lessons of policies that rank arms by the weights of a graph times an upper bound of their means."""
 
 import math
 from typing import Final

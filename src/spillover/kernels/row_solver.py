@@ -62,7 +62,7 @@ def row_margin(allowed, residual, adjacency, penalty, pressure, i):
 
 @njit(inline="always")
 def positive(divisor):
-    """The divisor, which is positive; the compiled code may divide before it knows that, and NumPy would warn of a 0."""
+    """The divisor, which is positive; compiled code may divide before it knows that, and NumPy would warn of a 0."""
     return divisor if divisor > 0.0 else 1.0
 
 
