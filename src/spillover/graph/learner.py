@@ -131,7 +131,7 @@ class GraphLearner(ABC):
         return coo_array(np.asarray(graph.adjacency))
 
     def explained(self, graph: Any) -> Any:
-        """The adjacency for an explanation: a `scipy.sparse.csr_array` if there are so many arms that nobody reads it."""
+        """The adjacency for an explanation; a `scipy.sparse.csr_array` if it would be too large a matrix."""
         if graph.weights.ndim > 1 or graph.weights.shape[-1] <= MOST_DENSE:
             return np.array(graph.adjacency)
         return self.edges(graph).tocsr()

@@ -79,7 +79,8 @@ class Reasons:
     plan: str  # why a plan (the initialisation, a forced trial) decided; "" where the scores did
     quantity: str  # what a score measures
     budget: int
-    flows: Any  # (n, n), sparse if `adjacency` is: what arm j is expected to pass on to arm i if the chosen arms are played; NaN: not known
+    # what arm j is expected to pass on to arm i if the chosen arms are played; NaN: not known
+    flows: Any  # (n, n), sparse if `adjacency` is
     adjacency: Any  # (n, n); NaN: not known. A `scipy.sparse.csr_array` with more than 2,000 arms
     could_gain: float = np.nan  # how much more another feasible set could score at most; NaN: nothing was searched
     could_gain_share: float = np.nan  # the same as a share of the sum of the chosen arms' finite scores
@@ -160,8 +161,8 @@ def reasons(
     mean, known = known_means(explanation)
     direct, spilled, bonus = split_scores(explanation, mean, known)
     followed = followed_arms(explanation)
-    part = between(explanation.adjacency, followed)
-    network = Network(part) if solvable(part) else None
+    edges = between(explanation.adjacency, followed)
+    network = Network(edges) if solvable(edges) else None
     place = {int(j): k for k, j in enumerate(followed)}
     gaps = score_gaps(explanation.score, explanation.chosen)
     arm_reasons = tuple(

@@ -42,9 +42,9 @@ def sizes(graph: Any) -> Any:
 
 def followed_arms(explanation: Explanation) -> IntArray:
     """The arms whose paths are listed: all, or of very many the chosen ones, the next best, and those they affect."""
-    graph, n = explanation.adjacency, len(explanation.score)
+    graph: Any = explanation.adjacency
     if is_dense(graph):
-        return np.arange(n)
+        return np.arange(len(explanation.score))
     chosen = np.flatnonzero(explanation.chosen)
     rest = np.argsort(np.where(explanation.chosen, np.inf, -explanation.score), kind="stable")
     found = dict.fromkeys([*chosen.tolist(), *rest[:RUNNERS_UP].tolist()])
@@ -79,7 +79,7 @@ def reached(graph: Any, pushed: Array) -> Array:
 
 def expected_flows(explanation: Explanation, mean: Array) -> Any:
     """A[i, j] times the overall reward expected of arm j when the chosen arms are played."""
-    graph = explanation.adjacency
+    graph: Any = explanation.adjacency
     if not has_effects(graph):
         return np.full(graph.shape, np.nan)
     level = reached(graph, np.where(explanation.chosen, explanation.gain * mean, 0.0))
