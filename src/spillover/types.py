@@ -189,7 +189,7 @@ class Explanation:
     count: Array  # the (discounted) number of observations behind it
     clock: Array  # m: the discounted number of rounds so far
     index: Array  # mean plus exploration bonus
-    adjacency: Array  # the estimated graph; (*batch, n, n), zeros for a policy without one
+    adjacency: Any  # the estimated graph; (*batch, n, n), zeros for a policy without one; sparse above 2,000 arms
     gain: Array  # direct effect of one unit of each arm's instantaneous reward on the arm itself: the diagonal of F
     weights: Array  # total effect of one unit of each arm's instantaneous reward
     score: Array  # weights times index: what the arms are ranked by

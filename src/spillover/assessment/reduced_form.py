@@ -95,7 +95,7 @@ def reduced_form(data: Data) -> ReducedForm:
 def unknown_form(data: Data) -> ReducedForm:
     """A reduced form of which nothing is known."""
     n, m = len(data.arms), len(data.outcomes)
-    pairs, single = np.full((m, n), np.nan), np.full(n, np.nan)
+    pairs, single = np.broadcast_to(np.nan, (m, n)), np.full(n, np.nan)  # no memory for all pairs of many arms
     return ReducedForm(
         effects=pairs,
         errors=pairs,
@@ -105,7 +105,7 @@ def unknown_form(data: Data) -> ReducedForm:
         spill_error=single,
         total=single,
         total_error=single,
-        projector=np.zeros((n, n)),
+        projector=np.broadcast_to(0.0, (n, n)),
         freedom=np.zeros(m, np.int64),
         residuals=np.full(data.y.shape, np.nan),
         inflation=np.full(n, np.inf),

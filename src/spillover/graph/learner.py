@@ -12,6 +12,7 @@ LEARNING = {"absorb", "absorb_expected", "solve", "remember", "judge"}  # what t
 # Above this many arms, edges are kept sparsely: by then candidates cost less time and memory than all N^2 edges, and
 # decide as well (`python -m benchmarks many-arms`).
 MANY_ARMS = 500
+MOST_DENSE = 2_000  # arms of an explanation with all edges as a matrix
 
 
 class GraphErrors(NamedTuple):
@@ -142,6 +143,12 @@ class GraphLearner(ABC):
         from scipy.sparse import coo_array
 
         return coo_array(np.asarray(graph.adjacency))
+
+    def explained(self, graph: Any) -> Any:
+        """The adjacency for an explanation; a `scipy.sparse.csr_array` if it would be too large a matrix."""
+        if graph.weights.ndim > 1 or graph.weights.shape[-1] <= MOST_DENSE:
+            return np.array(graph.adjacency)
+        return self.edges(graph).tocsr()
 
     def absorb_rounds(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Any:
         """`absorb` for many rounds of one history, in order along the first axis of all arguments."""

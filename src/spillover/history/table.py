@@ -16,7 +16,7 @@ from spillover.types import Array
 MOST_ROWS = 100_000_000
 MOST_ROUNDS = 2_000_000
 MOST_BLANK = 2_000_000  # rows without any value: a spreadsheet writes a million
-MOST_ARMS = 2_000  # the graph alone takes several arrays of arms * arms numbers
+MOST_ARMS = 100_000
 
 KINDS = {
     "round": np.int32,

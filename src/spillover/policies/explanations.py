@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from spillover.graph.none import EmptyGraph, NoGraph
 from spillover.policies.scale import Scale, unit_or_one
 from spillover.types import Array, Explanation
 
@@ -19,14 +20,14 @@ def graph_free_explanation(
     plan: Any = "",
 ) -> Explanation:
     """An explanation without effects between arms, unless weights and edges are given."""
-    n, batch = index.shape[-1], index.shape[:-1]
+    batch = index.shape[:-1]
     effect = np.ones_like(index) if weights is None else np.array(weights)
     return Explanation(
         mean=mean,
         count=count,
         clock=np.broadcast_to(clock, batch).astype(float),
         index=index,
-        adjacency=np.zeros((*batch, n, n)) if adjacency is None else adjacency,
+        adjacency=NoGraph().explained(EmptyGraph(effect)) if adjacency is None else adjacency,
         gain=np.ones_like(index),
         weights=effect,
         score=effect * index,

@@ -253,7 +253,7 @@ def explanation(
         count=counts_now(state.averages, state.rounds, discount),
         clock=np.array(state.clock),
         index=index,
-        adjacency=np.array(state.graph.adjacency),
+        adjacency=learner.explained(state.graph),
         gain=np.array(learner.gain(state.graph)),
         weights=weights,
         score=scores(weights, index),

@@ -340,18 +340,19 @@ class SwitchingSEM(GraphPolicy):
     def explain(self, state: SwitchingState, rng: Rng) -> Explanation:
         weights, mean, index = self.means_and_index(state)
         seen, gain = state.belief.seen > 0, np.array(self.graph.gain(state.graph))
+        adjacency = self.graph.explained(state.graph)
         deviation = self.deviation(state) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
         return Explanation(
             mean=np.where(seen, mean, np.nan),
             count=observations(state.belief),
             clock=np.asarray(state.rounds, float),
             index=index,
-            adjacency=np.array(state.graph.adjacency),
+            adjacency=adjacency,
             gain=gain,
             weights=weights,
             score=scores(weights, index),
             pending=np.array(state.in_flight),
-            **intervals(state.graph.adjacency, weights, gain, mean, deviation, self.graph_errors(state, weights)),
+            **intervals(adjacency, weights, gain, mean, deviation, self.graph_errors(state, weights)),
         )
 
 

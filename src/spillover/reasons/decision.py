@@ -11,10 +11,13 @@ from spillover import validate
 from spillover.constraints import Constraint, compile_rows
 from spillover.contracts import EXPECTED_EFFECT
 from spillover.reasons import render
+from spillover.reasons.edges import between, expected_flows, followed_arms
 from spillover.reasons.health import EFFORT_HINT, Pending, Signal, health, unproved
 from spillover.reasons.intervals import Interval, interval_of
-from spillover.reasons.paths import Network, Ways, solvable, ways_of
-from spillover.types import Array, BoolArray, Explanation
+from spillover.reasons.paths import Network, Ways, all_arms, solvable, ways_of
+from spillover.types import Array, BoolArray, Explanation, IntArray
+
+MOST_SWAPPED = 1_000  # arms on each side that swaps are looked for among
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +79,9 @@ class Reasons:
     plan: str  # why a plan (the initialisation, a forced trial) decided; "" where the scores did
     quantity: str  # what a score measures
     budget: int
-    flows: Array  # (n, n): what arm j is expected to pass on to arm i if the chosen arms are played; NaN: not known
-    adjacency: Array  # (n, n); NaN: not known
+    # what arm j is expected to pass on to arm i if the chosen arms are played; NaN: not known
+    flows: Any  # (n, n), sparse if `adjacency` is
+    adjacency: Any  # (n, n); NaN: not known. A `scipy.sparse.csr_array` with more than 2,000 arms
     could_gain: float = np.nan  # how much more another feasible set could score at most; NaN: nothing was searched
     could_gain_share: float = np.nan  # the same as a share of the sum of the chosen arms' finite scores
     constrained: bool = False  # whether there are constraints; if so, the highest scores need not be chosen
@@ -156,7 +160,10 @@ def reasons(
     validate.whole("budget", s, 0, n)
     mean, known = known_means(explanation)
     direct, spilled, bonus = split_scores(explanation, mean, known)
-    network = Network(explanation.adjacency) if solvable(explanation.adjacency) else None
+    followed = followed_arms(explanation)
+    edges = between(explanation.adjacency, followed)
+    network = Network(edges) if solvable(edges) else None
+    place = {int(j): k for k, j in enumerate(followed)}
     gaps = score_gaps(explanation.score, explanation.chosen)
     arm_reasons = tuple(
         ArmReason(
@@ -172,7 +179,10 @@ def reasons(
             score=float(explanation.score[j]),
             exploration_share=exploration_share(direct[j], spilled[j], bonus[j]),
             gap=float(gaps[j]),
-            ways=ways_of(network, j, float(explanation.gain[j]), float(mean[j]), float(spilled[j]), paths),
+            ways=all_arms(
+                ways_of(network, place.get(j), float(explanation.gain[j]), float(mean[j]), float(spilled[j]), paths),
+                followed,
+            ),
             direct_interval=interval_of(explanation.direct_interval, j),
             spill_interval=interval_of(explanation.spill_interval, j),
             total_interval=interval_of(explanation.total_interval, j),
@@ -192,7 +202,7 @@ def reasons(
         quantity=quantity,
         budget=s,
         flows=expected_flows(explanation, mean),
-        adjacency=np.array(explanation.adjacency),
+        adjacency=explanation.adjacency.copy(),
         could_gain=more,
         could_gain_share=part,
         constrained=bool(constraints) or feasible is not None,
@@ -257,15 +267,6 @@ def score_gaps(score: Array, chosen: BoolArray) -> Array:
     return np.subtract(score, other, out=np.zeros_like(score), where=score != other)  # inf - inf is a tie
 
 
-def expected_flows(explanation: Explanation, mean: Array) -> Array:
-    """A[i, j] times the overall reward expected of arm j when the chosen arms are played."""
-    if not solvable(explanation.adjacency):
-        return np.full(explanation.adjacency.shape, np.nan)
-    pushed = np.where(explanation.chosen, explanation.gain * mean, 0.0)
-    level = np.linalg.solve(np.eye(len(mean)) - explanation.adjacency, pushed)
-    return np.asarray(explanation.adjacency * level)
-
-
 def feasibility(names: Sequence[str], budget: int, constraints: Sequence[Constraint]) -> Callable[[BoolArray], bool]:
     """A function that says whether a decision satisfies the constraints."""
     if not constraints:
@@ -278,8 +279,8 @@ def best_swaps(
     arms: Sequence[ArmReason], chosen: BoolArray, allowed: Callable[[BoolArray], bool], most: int
 ) -> tuple[Swap, ...]:
     """The feasible swaps with the largest change in the sum of the scores, best first."""
-    inside, outside = np.flatnonzero(chosen), np.flatnonzero(~chosen)
     score = np.array([arm.score for arm in arms])
+    inside, outside = lowest(np.flatnonzero(chosen), score), lowest(np.flatnonzero(~chosen), -score)
     gains, losses = np.meshgrid(score[outside], score[inside])
     change = np.subtract(gains, losses, out=np.zeros_like(gains), where=gains != losses)
     found: list[Swap] = []
@@ -295,3 +296,10 @@ def best_swaps(
             expected = into.direct + into.spilled_over - out.direct - out.spilled_over if known else np.nan
             found.append(Swap(out.arm, into.arm, float(change[k, m]), expected))
     return tuple(found)
+
+
+def lowest(some: IntArray, values: Array) -> IntArray:
+    """The arms with the lowest values, if there are very many; in order of their positions."""
+    if len(some) <= MOST_SWAPPED:
+        return some
+    return np.sort(some[np.argsort(values[some], kind="stable")[:MOST_SWAPPED]])

@@ -133,15 +133,21 @@ def column_sums(adjacency: Array) -> Array:
     return np.asarray(np.linalg.solve((np.eye(n) - adjacency).T, np.ones(n)))
 
 
-def ways_of(network: Network | None, arm: int, gain: float, mean: float, spilled: float, most: int) -> Ways:
-    """How `arm` spills over; `network` is None where the graph is not known."""
-    if network is None or (spilled == 0.0 and mean == 0.0):
+def ways_of(network: Network | None, arm: int | None, gain: float, mean: float, spilled: float, most: int) -> Ways:
+    """How `arm` spills over; `network` is None where the graph is not known, `arm` where it is not in the network."""
+    if network is None or arm is None or (spilled == 0.0 and mean == 0.0):
         return Ways((), 0.0, 0.0, spilled)
     paths = tuple(Path(path, gain * e, gain * e * mean) for path, e in network.strongest(arm, most))
     short, longer = (float(total[arm]) * gain * mean for total in network.totals)
     unknown = drop_rounding(spilled - short - longer, abs(spilled) + abs(short))
     other = drop_rounding(short - sum(p.amount for p in paths), short)
     return Ways(paths, other, drop_rounding(longer, short), unknown)
+
+
+def all_arms(ways: Ways, positions: IntArray) -> Ways:
+    """Ways in a network of some arms, with the positions of these among all arms."""
+    paths = tuple(path._replace(arms=tuple(int(positions[k]) for k in path.arms)) for path in ways.paths)
+    return ways._replace(paths=paths)
 
 
 def drop_rounding(rest: float, whole: float) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spillover.printable import join_lines, printable
+from spillover.reasons.edges import edge_places, is_known
 from spillover.reasons.intervals import Interval, decimals_for, format_estimate, interval_of, round_to
 from spillover.validate import quoted
 
@@ -144,7 +145,7 @@ def spill_lines(reasons: "Reasons", arm: "ArmReason") -> list[str]:
     rests = ((arm.ways.other, "all other paths"), (arm.ways.longer, "longer paths around cycles"))
     amounts += [rest for rest in rests if rest[0] != 0]
     if is_visible(arm.ways.unknown, arm.spilled_over):
-        unknown = "along unknown paths" if np.isnan(reasons.flows).any() else "not along the paths of the graph"
+        unknown = "not along the paths of the graph" if is_known(reasons.flows) else "along unknown paths"
         amounts.append((arm.ways.unknown, unknown))
     if not amounts:
         return []
@@ -277,7 +278,7 @@ def list_or_none(interval: Interval | None) -> list[float] | None:
 
 
 def graph_dict(reasons: "Reasons") -> dict[str, Any]:
-    known = not np.isnan(reasons.flows).any()
+    known = is_known(reasons.flows)
     edges = [
         {
             "from": reasons.names[j],
@@ -287,7 +288,7 @@ def graph_dict(reasons: "Reasons") -> dict[str, Any]:
             "probability": None if reasons.edge_probability is None else finite_or_none(reasons.edge_probability[i, j]),
             "interval": list_or_none(interval_of(reasons.edge_interval, i, j)),
         }
-        for i, j in (np.argwhere(reasons.adjacency != 0) if known else ())
+        for i, j in (edge_places(reasons.adjacency) if known else ())
     ]
     return {"known": known, "edges": edges, "effects": effect_dicts(reasons)}
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from spillover.reasons import ArmReason, Reasons
+from spillover.reasons.edges import has_effects, reached
 from spillover.reasons.intervals import decimals_for, format_estimate, round_to
-from spillover.reasons.paths import solvable
 from spillover.reasons.render import format_number, format_part, is_visible, shown_interval
 from spillover.recommendation.arms import ArmAnswer
 from spillover.recommendation.result import Recommendation
@@ -84,11 +84,11 @@ def why_without_data(answer: Recommendation, arm: ArmReason) -> str:
 
 def main_target(reasons: Reasons, arm: ArmReason) -> str:
     """Which arm gets most of the spill-over along all paths, where the graph is known."""
-    if not solvable(reasons.adjacency):
+    if not has_effects(reasons.adjacency):
         return ""
-    reached = reached_by(reasons, arm)
-    total = float(np.abs(reached).sum()) + abs(arm.ways.unknown)
-    others = np.where(np.arange(len(reached)) == arm.position, 0.0, reached * np.sign(arm.spilled_over))
+    gets = reached_by(reasons, arm)
+    total = float(np.abs(gets).sum()) + abs(arm.ways.unknown)
+    others = np.where(np.arange(len(gets)) == arm.position, 0.0, gets * np.sign(arm.spilled_over))
     most = int(np.argmax(others))
     if others[most] <= 0:
         return ""
@@ -102,4 +102,4 @@ def reached_by(reasons: Reasons, arm: ArmReason) -> Array:
     """What every arm gets from this one along all paths; for the arm itself, only what comes back to it."""
     direct = np.zeros(len(reasons.arms))
     direct[arm.position] = arm.direct
-    return np.asarray(np.linalg.solve(np.eye(len(direct)) - reasons.adjacency, direct)) - direct
+    return reached(reasons.adjacency, direct) - direct

@@ -9,6 +9,7 @@ from scipy.special import ndtri
 from spillover.assessment import Assessment
 from spillover.assessment.finding import NOTE, WARNING, Finding
 from spillover.reasons import Reasons
+from spillover.reasons.edges import is_dense
 from spillover.reasons.intervals import Interval, interval_of, short_number
 from spillover.reasons.paths import solvable
 from spillover.recommendation.clarity import IN_AN_INTERVAL
@@ -186,7 +187,7 @@ def estimated_effects(reasons: Reasons) -> Array | None:
     """effects[i, j]: what choosing j does to the outcome of i, as the policy gives it or as its graph implies."""
     if reasons.effects is not None:
         return np.asarray(np.nan_to_num(reasons.effects), float)
-    if not solvable(reasons.adjacency):
+    if not is_dense(reasons.adjacency) or not solvable(reasons.adjacency):
         return None
     pushed = np.diag([arm.direct if arm.known else 0.0 for arm in reasons.arms])
     return np.asarray(np.linalg.solve(np.eye(len(pushed)) - reasons.adjacency, pushed))

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spillover.reasons import ArmReason, Reasons
+from spillover.reasons.edges import is_known
 from spillover.report.figures.flows import (
     LEAST_CIRCLE,
     NAMED_MARGINS,
@@ -94,7 +95,7 @@ def draw_scores(ax: Axes, reasons: Reasons, shown: Sequence[ArmReason], numbers:
 
 def shown_parts(reasons: Reasons) -> Sequence[tuple[str, str, str, str]]:
     """The parts of a score; effects are not split where a policy knows totals only."""
-    if np.isfinite(reasons.adjacency).all() or any(arm.spilled_over for arm in reasons.arms):
+    if is_known(reasons.adjacency) or any(arm.spilled_over for arm in reasons.arms):
         return PARTS
     direct, _, exploration = PARTS
     return (direct[0], "expected effect", *direct[2:]), exploration

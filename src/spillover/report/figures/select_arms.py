@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover.reasons import ArmReason, Reasons
+from spillover.reasons.edges import edge_places, is_known, sizes, values_at
 from spillover.report.figures.labels import short_names
 
 MOST_ARMS = 24  # in each panel
@@ -13,6 +14,7 @@ MOST_SOURCES = 12  # chosen arms in the graph, before the arms that they affect
 MOST_EDGES = 40
 FEW_EDGES = 30  # up to this many, edges without a flow are drawn too
 RUNNERS_UP = 4  # that always have a bar, and as many of the worst chosen arms
+NEAR = 2_000  # with more arms, only those that a flow joins to the others are looked at
 KEY_NAME = 20  # letters of a name below the graph
 NEXT_TO_NOTHING = 0.001  # flows below this share of the largest count as 0
 FAINT = 0.01  # edges weaker than this share of the strongest are left out
@@ -29,13 +31,17 @@ class Flow(NamedTuple):
 
 def strongest_flows(reasons: Reasons) -> list[Flow]:
     """The edges, the largest flows first, then the others by weight, without faint ones."""
-    if np.isnan(reasons.flows).any():
+    if not is_known(reasons.flows):
         return []
-    A, flows = reasons.adjacency, reasons.flows
-    heaviest = np.abs(A).max(initial=0.0)
-    edges = np.argwhere(np.abs(A) > FAINT * heaviest)
+    edges = edge_places(reasons.adjacency)
+    weights, flows = values_at(reasons.adjacency, edges), values_at(reasons.flows, edges)
+    heaviest = np.abs(weights).max(initial=0.0)
     passing = np.where(np.abs(flows) < NEXT_TO_NOTHING * np.abs(flows).max(initial=0.0), 0.0, flows)
-    found = [Flow(int(j), int(i), float(passing[i, j]), float(A[i, j])) for i, j in edges]
+    found = [
+        Flow(j, i, float(amount), float(weight))
+        for (i, j), amount, weight in zip(edges, passing, weights, strict=True)
+        if abs(weight) > FAINT * heaviest
+    ]
     return sorted(found, key=lambda flow: (-abs(flow.amount), -abs(flow.weight)))
 
 
@@ -44,13 +50,18 @@ def graph_arms(reasons: Reasons) -> list[ArmReason]:
     ranked = reasons.ranked()
     if len(ranked) <= MOST_ARMS:
         return ranked
-    flows = np.abs(np.nan_to_num(reasons.flows))
+    flows = sizes(reasons.flows)
     passed = flows.sum(axis=0)
     waiting = sorted(ranked, key=lambda arm: (not arm.chosen, -passed[arm.position]))
     kept = [arm.position for arm in waiting[:MOST_SOURCES] if arm.chosen]
     while len(kept) < MOST_ARMS:
         joined = flows[:, kept].sum(axis=1) + flows[kept].sum(axis=0)
-        left = [arm.position for arm in waiting if arm.position not in kept]
+        near = (
+            waiting if len(waiting) <= NEAR else [arm for arm in waiting if joined[arm.position] > 0] or waiting[:NEAR]
+        )
+        left = [arm.position for arm in near if arm.position not in kept]
+        if not left:
+            break
         kept.append(max(left, key=lambda j: float(joined[j])))  # the first of equal ones
     return [arm for arm in ranked if arm.position in kept]
 
@@ -113,12 +124,12 @@ def graph_caption(
     reasons: Reasons, shown: Sequence[ArmReason], nodes: Sequence[ArmReason], drawn: Sequence[Flow]
 ) -> str:
     """What the graph leaves out, and which of its arms have no bar."""
-    if np.isnan(reasons.flows).any():
+    if not is_known(reasons.flows):
         return "The paths of the spill-over are not known."
-    edges = int((reasons.adjacency != 0).sum())
+    edges = len(edge_places(reasons.adjacency))
     if not edges:
         return "No spill-over is known."
-    total = float(np.abs(reasons.flows).sum())
+    total = float(sizes(reasons.flows).sum())
     share = sum(abs(flow.amount) for flow in drawn) / total if total else 1.0
     all_arms = len(nodes) == len(reasons.arms)
     arms = "" if all_arms else f"{len(nodes)} of {len(reasons.arms)} arms{some_chosen(reasons, nodes)}, "
