@@ -63,15 +63,20 @@ def spread_of_inverse(root, inverse):
 
 
 @njit
-def structural_variance(row, i, scatter, freedom, floor):
-    """Noise variance of structural equation i with coefficients `row`, from the residual covariance of y given z."""
+def structural_variance(row, i, scatter, freedom, floor, inner):
+    """Noise variance of structural equation i with coefficients `row`, from the residual covariance of y given z.
+
+    inner: room for n numbers.
+    """
     n = row.shape[0]
     total = 0.0
     for j in range(n):
-        inner = scatter[i, j]
-        for k in range(n):
-            inner -= row[k] * scatter[k, j]
-        total += inner * ((1.0 if i == j else 0.0) - row[j])
+        inner[j] = scatter[i, j]
+    for k in range(n):
+        for j in range(n):
+            inner[j] -= row[k] * scatter[k, j]
+    for j in range(n):
+        total += inner[j] * ((1.0 if i == j else 0.0) - row[j])
     return max(total / max(freedom, 1.0), floor)
 
 
@@ -94,7 +99,7 @@ def implied_graph(effects, root, scatter, freedom, bars, gain_bars, floor, signe
     An edge is kept if it exceeds `bars` standard errors, a gain if it differs from 1 by `gain_bars` of them.
     """
     n = weights.shape[0]
-    inverse, work = np.empty((n, n)), effects.copy()
+    inverse, work, inner = np.empty((n, n)), effects.copy(), np.empty(n)
     regular = invert(work, inverse)
     for j in range(n):
         gain[j], weights[j] = 1.0, 0.0
@@ -110,7 +115,7 @@ def implied_graph(effects, root, scatter, freedom, bars, gain_bars, floor, signe
         direct = 1.0 / inverse[i, i]
         for j in range(n):
             adjacency[i, j] = 0.0 if i == j else -direct * inverse[i, j]
-        variance = structural_variance(adjacency[i], i, scatter, freedom, floor)
+        variance = structural_variance(adjacency[i], i, scatter, freedom, floor, inner)
         off = gain_bars[i] * direct * math.sqrt(variance * spread[i, i])
         gain[i] = direct if abs(direct - 1.0) > off else 1.0
         for j in range(n):

@@ -10,6 +10,8 @@ from spillover.kernels.build import gufunc
 
 # Alternatives of the test for a change: factors by which the variance of a residual may have grown.
 GROWTHS: Final = (2.0, 10.0, 1e4)
+HALF_LOGS: Final = tuple(0.5 * math.log(growth) for growth in GROWTHS)
+UNMOVED: Final = sum(math.exp(-half) for half in HALF_LOGS) / 3.0  # the evidence of a residual of 0
 FEWEST_FREE: Final = 5.0  # with fewer degrees of freedom the noise variance is not estimated well enough to test
 MANY_FREE: Final = 50.0  # with more of them its own error is small
 SHIFT: Final = 0.5
@@ -129,7 +131,7 @@ def evidence_of_growth(ratio, freedom):
     for k in range(3):
         growth = GROWTHS[k]
         tails = math.log((1.0 + ratio / freedom) / (1.0 + ratio / (growth * freedom)))
-        total += math.exp(min(0.5 * (freedom + 1.0) * tails - 0.5 * math.log(growth), LARGEST_LOG))
+        total += math.exp(min(0.5 * (freedom + 1.0) * tails - HALF_LOGS[k], LARGEST_LOG))
     return total / 3.0
 
 
@@ -161,14 +163,13 @@ def is_surprising(scatter, suspicion, risen, fallen, freedom, z, residuals, shar
     """
     n, m = z.shape[0], residuals.shape[0]
     alarm = False
-    unmoved = evidence_of_growth(0.0, freedom)
     caution = 1.0 + 3.0 * math.sqrt(2.0 / freedom)  # the variance may be underestimated
     for i in range(m):
         error = math.sqrt(share) * residuals[i]
         variance = max(scatter[i, i] / freedom, floor)
         ratio = error * error / variance
         standing[i] = error / math.sqrt(caution * variance)
-        evidence = unmoved if ratio < 1e-12 else evidence_of_growth(ratio, freedom)
+        evidence = UNMOVED if ratio < 1e-12 else evidence_of_growth(ratio, freedom)
         suspicion[i] = min((suspicion[i] + 1.0) * evidence, 1e100)
         alarm |= suspicion[i] >= 2.0 * m * limit
     if freedom >= MANY_FREE:
