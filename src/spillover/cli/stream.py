@@ -56,7 +56,7 @@ def create(name: str, url: str | None, arms: tuple[str, ...], budget: int, **opt
     say(f"created {name}; now run: spillover stream decide {name} ROUND")
 
 
-@stream.command("list", short_help="List the streams.")
+@stream.command("list", examples=["spillover stream list --json"], short_help="List the streams.")
 @url_option
 @json_option
 def list_streams(url: str | None, as_json: bool) -> None:
@@ -116,7 +116,7 @@ def decide(
         say(f"{found.round}: {', '.join(found.chosen)}{again}")
 
 
-@stream.command(short_help="Print the reasons for a decision.")
+@stream.command(examples=["spillover stream explain shop 2026-10-12"], short_help="Print the reasons for a decision.")
 @click.argument("name")
 @click.argument("round", required=False)
 @url_option
@@ -210,7 +210,10 @@ def correct(
     print_json(found) if as_json else say(f"{found['event']['round']}: corrected, revision {revision}")
 
 
-@stream.command(short_help="Say that nothing more of a round will arrive.")
+@stream.command(
+    examples=["spillover stream expire shop 2026-10-12 --reason 'the shop was closed'"],
+    short_help="Say that nothing more of a round will arrive.",
+)
 @click.argument("name")
 @click.argument("round")
 @click.option("--reason", default="", help="Why; kept in the log.")
