@@ -177,14 +177,11 @@ def absorb_outcome(s, w, f, settings, z, y, memo, played_at, room, expected):
 def solve_candidates(s, f, settings, room):
     """Estimate the graphs again that trust z."""
     n, signed = s.weights.shape[0], settings[SIGNED] != 0.0
+    rows = (s.gram, s.residual, s.adjacency, s.pressure, s.sparse_weights, s.penalty)
     if signed:
-        fit_signed(
-            s.gram, s.residual, s.adjacency, s.pressure, s.sparse_weights, s.penalty, s.bound[0], f.acyclic[0], room.done
-        )  # fmt: skip
+        fit_signed(*rows, s.bound[0], f.acyclic[0], room.done)
     else:
-        fit(
-            s.gram, s.residual, s.adjacency, s.pressure, s.sparse_weights, s.penalty, s.bound[0], f.acyclic[0], room.done
-        )  # fmt: skip
+        fit(*rows, s.bound[0], f.acyclic[0], room.done)
     if s.new_information[0] > settings[ENOUGH_INFORMATION] * n:
         structure(
             s.effects, s.root, s.scatter, s.freedom[0], s.bars, s.gain_bars,
