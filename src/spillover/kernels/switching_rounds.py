@@ -150,7 +150,7 @@ def learn_next(
 def switching_choice(
     reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, key, like, x, memo
 ):  # fmt: skip
-    """The decision for the next round of a live learner, and what it wants back with the outcome; like: of its shape."""
+    """The decision for the next round of a live learner, and what it wants back with the outcome; like: its shape."""
     room = scratch_for(x.shape[0], int(settings[HYPOTHESES]), shares.shape[0])
     choose_next(
         reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, key, room, x, memo

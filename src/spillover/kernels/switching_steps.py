@@ -31,7 +31,7 @@ allocating = njit(error_model="numpy", _nrt=True)  # said, because a function ta
 inlined = njit(inline="always")
 drifting_arrival, drifting_forecast = compiled(drifting_arrival), compiled(drifting_forecast)
 start_pulls, take_rewards, weigh_silence = compiled(start_pulls), compiled(take_rewards), compiled(weigh_silence)
-absorb, shrunk_weights = compiled(absorb), compiled(shrunk_weights)
+absorb, shrunk_weights = allocating(absorb), compiled(shrunk_weights)
 absorb_moments, structure = allocating(absorb_moments), allocating(structure)
 take_top = allocating(take_top.py_func)
 fit, fit_signed, test_doubts = allocating(fit), allocating(fit_signed), allocating(test_doubts.py_func)
