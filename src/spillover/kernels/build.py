@@ -8,16 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import guvectorize, njit
+from numba import guvectorize
 
 from spillover.kernels.announce import Counter, announced
 from spillover.kernels.cache import cache_folder, compile_lock, numba_caches_in, own_folder
-
-# For functions that work on short rows: without the counting of references, an atomic operation for each view of an
-# array, so they must not allocate any; and dividing by 0 gives an infinity, without a check before each division.
-bare = njit(_nrt=False, error_model="numpy")
-# The same, compiled into its callers: a call passes seven numbers for each array.
-within = njit(_nrt=False, error_model="numpy", forceinline=True)
 
 
 class Kernel(NamedTuple):

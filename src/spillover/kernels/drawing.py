@@ -12,7 +12,8 @@ from llvmlite import ir
 from numba import boolean, float64, int64, njit, uint64
 from numba.extending import intrinsic
 
-from spillover.kernels.build import bare, gufunc
+from spillover.kernels.build import gufunc
+from spillover.kernels.inner import bare
 
 MULTIPLIER_0: Final = np.uint64(0xD2E7470EE14C6C93)
 MULTIPLIER_1: Final = np.uint64(0xCA5A826395121157)

@@ -6,7 +6,8 @@ from typing import Final
 import numpy as np
 from numba import boolean, float64, njit
 
-from spillover.kernels.build import bare, gufunc
+from spillover.kernels.build import gufunc
+from spillover.kernels.inner import bare
 from spillover.kernels.row_solver import (
     ENTER,
     FAINTEST,

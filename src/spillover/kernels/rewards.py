@@ -5,8 +5,9 @@ from typing import Final
 import numpy as np
 from numba import boolean, float64, int64, njit, uint64
 
-from spillover.kernels.build import bare, gufunc
+from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import beta_draw, philox, to_unit
+from spillover.kernels.inner import bare
 
 # how rewards follow from what a course has for each arm and round
 DRAWN: Final = 0  # they are that

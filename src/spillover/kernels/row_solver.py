@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from spillover.kernels.build import bare, within
+from spillover.kernels.inner import bare, within
 from spillover.kernels.lanes import (
     LANES,
     above,

@@ -12,7 +12,7 @@ from numba import boolean, float64, int64, njit, uint64
 
 from spillover.kernels.arrivals import delay_of, post
 from spillover.kernels.averages import add_pulls, add_rewards
-from spillover.kernels.build import bare, gufunc, within
+from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import SMALL_BUDGET, take_top
 from spillover.kernels.gram import absorb_outcome
 from spillover.kernels.graph import (
@@ -22,6 +22,7 @@ from spillover.kernels.graph import (
     solve_signed_row,
     update_weights,
 )
+from spillover.kernels.inner import bare, within
 from spillover.kernels.lanes import LANES
 from spillover.kernels.multiples import add_multiple
 from spillover.kernels.rewards import draw_chosen
