@@ -113,6 +113,17 @@ def measured() -> list[Growth]:
     return found
 
 
+def label_sizes(ax: Any, sizes: list[int]) -> None:
+    """The first, the middle and the last size on the axis, as numbers; powers of ten for the seconds."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    shown = [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
+    ax.set_xticks(shown, [f"{size:,}" for size in shown])
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.yaxis.set_major_locator(LogLocator(numticks=5))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
 def draw(growths: list[Growth]) -> None:
     whats = list(dict.fromkeys(growth.what for growth in growths))
     styles = styles_for(growth.policy for growth in growths)
@@ -132,6 +143,7 @@ def draw(growths: list[Growth]) -> None:
         first = min((g for g in growths if g.what == what), key=lambda g: g.seconds[-1])
         line = [first.seconds[-1] * size / first.sizes[-1] for size in first.sizes]
         ax.loglog(first.sizes, line, color="0.6", linewidth=0.9, label="in proportion", zorder=0)
+        label_sizes(ax, first.sizes)
         ax.set_title(what, fontsize="medium")
         ax.set_ylabel("s", rotation=0, labelpad=6)
         hide_spines(ax)
