@@ -78,8 +78,9 @@ def play(policy: Any, delay: int = 10, replications: int = 1, **world: Any) -> C
 
 
 def with_arms(n: int, edges_per_arm: float = 0.8, horizon: int = 200) -> dict[str, Any]:
+    """One in a hundred arms is chosen, so that the first half of the rounds is enough to try all of them."""
     density = min(edges_per_arm / (n - 1), 0.5)
-    return {"n_arms": n, "budget": max(n // 10, 1), "edge_density": density, "horizon": horizon}
+    return {"n_arms": n, "budget": max(n // 100, 1), "edge_density": density, "horizon": horizon}
 
 
 def run_cells(cells: int) -> None:
@@ -87,9 +88,12 @@ def run_cells(cells: int) -> None:
         run_experiment(parse_experiment(CELLS.format(cells=cells)), Path(folder), engine="serial", progress=False)
 
 
-def plans(policy: Any, most_arms: int) -> dict[str, dict[int, Callable[[], object]]]:
-    """What to measure: for each quantity, the work at each size."""
-    arms = [n for n in (10, 32, 100, 316, 1000) if n <= most_arms]
+def plans(policy: Any) -> dict[str, dict[int, Callable[[], object]]]:
+    """What to measure: for each quantity, the work at each size.
+
+    Up to 100 arms have matrices, from 1,000 on lists of candidate edges, and from 10,000 on so has the world.
+    """
+    arms = (10, 32, 100, 1_000, 10_000, 100_000)
     return {
         "rounds": {t: play(policy, 10, 10, horizon=t) for t in (1_000, 3_162, 10_000, 31_623, 100_000)},
         "arms": {n: play(policy, **with_arms(n)) for n in arms},
@@ -102,12 +106,22 @@ def plans(policy: Any, most_arms: int) -> dict[str, dict[int, Callable[[], objec
 def measured() -> list[Growth]:
     found = []
     for name, policy in POLICIES.items():
-        most_arms = 1000 if name == "ndc-sem" else 100
-        for what, work in plans(policy, most_arms).items():
+        for what, work in plans(policy).items():
             found.append(Growth(what, name, list(work), [best_of(one) for one in work.values()]))
     sizes = [10, 32, 100, 316, 1000]
     found.append(Growth("cells", "random", sizes, [best_of(lambda n=n: run_cells(n)) for n in sizes]))  # type: ignore[misc]
     return found
+
+
+def label_sizes(ax: Any, sizes: list[int]) -> None:
+    """The first, the middle and the last size on the axis, as numbers; powers of ten for the seconds."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    shown = [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
+    ax.set_xticks(shown, [f"{size:,}" for size in shown])
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.yaxis.set_major_locator(LogLocator(numticks=5))
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def draw(growths: list[Growth]) -> None:
@@ -129,6 +143,7 @@ def draw(growths: list[Growth]) -> None:
         first = min((g for g in growths if g.what == what), key=lambda g: g.seconds[-1])
         line = [first.seconds[-1] * size / first.sizes[-1] for size in first.sizes]
         ax.loglog(first.sizes, line, color="0.6", linewidth=0.9, label="in proportion", zorder=0)
+        label_sizes(ax, first.sizes)
         ax.set_title(what, fontsize="medium")
         ax.set_ylabel("s", rotation=0, labelpad=6)
         hide_spines(ax)

@@ -108,6 +108,14 @@ def test_every_pair_is_equally_likely():
     assert abs(counts - 600).max() < 5 * np.sqrt(600)
 
 
+def test_a_world_without_edges():
+    world = sp.SyntheticSEM(n_arms=2_001, budget=2, edge_density=0.0, horizon=3, changes=())
+    drawn: Any = world.draw(sp.Rng(0, [0, 1]).at(Purpose.WORLD), (2,))
+    assert drawn.edges(1).nnz == 0
+    assert (drawn.weights(1) == 1).all()
+    assert sp.simulate(sp.NDCSEM(), world, 0, replications=2, record=3).graph_error.tolist() == [[0.0], [0.0]]
+
+
 def test_the_error_of_sparse_graphs():
     draw = np.random.default_rng(2)
     found, real = draw.random((2, 3, 4, 4)), draw.random((3, 4, 4))

@@ -48,11 +48,11 @@ class EdgeLists(NamedTuple):
 
         *batch, edges = self.effect.shape
         n = self.n_arms
-        flat = self.effect.reshape(-1, edges)
-        replication = np.repeat(np.arange(len(flat)), edges)
         counts = np.diff(self.start.reshape(-1, n + 1), axis=-1)
-        cause = np.concatenate([np.repeat(np.arange(n), row) for row in counts]) if len(flat) else np.zeros(0, int)
-        places = (*np.unravel_index(replication, tuple(batch)), flat.ravel(), cause) if batch else (flat[0], cause)
+        replication = np.repeat(np.arange(len(counts)), edges)
+        cause = np.concatenate([np.repeat(np.arange(n), row) for row in counts])
+        outer = np.unravel_index(replication, tuple(batch)) if batch else ()
+        places = (*outer, self.effect.ravel(), cause)
         return coo_array((self.weight.ravel(), places), shape=(*batch, n, n))
 
 
@@ -61,7 +61,7 @@ def sorted_edges(effect: IntArray, cause: IntArray, weight: Array, n: int) -> Ed
     order = np.lexsort((effect, cause), axis=-1)
     effects, weights = np.take_along_axis(effect, order, axis=-1), np.take_along_axis(weight, order, axis=-1)
     *batch, edges = effect.shape
-    causes = np.take_along_axis(cause, order, axis=-1).reshape(-1, edges)
+    causes = np.take_along_axis(cause, order, axis=-1).reshape(int(np.prod(batch, dtype=int)), edges)
     rows = [np.searchsorted(row, np.arange(n + 1)) for row in causes]
     return EdgeLists(np.array(rows, np.int64).reshape(*batch, n + 1), effects, weights)
 
