@@ -7,8 +7,8 @@ import pytest
 
 import spillover as sp
 from spillover.journal import Journal
-from spillover.policies.bounded_means import BoundedMeans
 from spillover.kernels import switching_block as block
+from spillover.policies.bounded_means import BoundedMeans
 from spillover.policies.compact import MOST_ARMS, CompactMeans
 from spillover.policies.switching_block import CompactSwitching
 from spillover.state import leaves

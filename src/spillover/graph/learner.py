@@ -118,9 +118,7 @@ class GraphLearner(ABC):
 
     # --- optional: what it can do -------------------------------------------------------------------------------
 
-    def finish(
-        self, graph: Any, z: Array, y: Array, played_at: IntArray, expected: Array, alarm: BoolArray
-    ) -> Any:
+    def finish(self, graph: Any, z: Array, y: Array, played_at: IntArray, expected: Array, alarm: BoolArray) -> Any:
         """Do what the compiled form leaves out; only called if the learner `fuses_comparison`.
 
         Where there is an `alarm`, the outcome has been tested, but is not absorbed yet. `solve` is not complete.

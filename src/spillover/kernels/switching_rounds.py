@@ -114,7 +114,10 @@ def play_switching(
 def switching_choice(
     reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, key, like, x, memo
 ):  # fmt: skip
-    """The decision for the next round of a live learner, and what it wants back with the outcome; like: has its shape."""
+    """The decision for the next round of a live learner, and what it wants back with the outcome.
+
+    like: an array of the shape of the latter.
+    """
     n, k = x.shape[0], int(settings[HYPOTHESES])
     learner = Learner(
         reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, n, k

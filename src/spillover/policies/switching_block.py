@@ -1,4 +1,4 @@
-"""SwitchingSEM compiled as a whole: all that a learner knows in three blocks of numbers; see `kernels/switching_block.py`.
+"""SwitchingSEM compiled as a whole, with all that a learner knows in three blocks: see `kernels/switching_block.py`.
 
 Kernels play whole rounds on the blocks. What is rare and long they leave to Python, which goes on with the arrays of
 the state: these are views of the blocks.
