@@ -12,7 +12,7 @@ from spillover.constraints import Exclusive
 from spillover.delays import ArmDelays, BadNewsDelay, ConversionDelay, ParetoDelay
 from spillover.environments import SEMWorld
 from spillover.environments.constrained import ConstrainedSEM
-from spillover.graph import SparseGraph
+from spillover.graph import AdaptiveGraph, SparseGraph
 from spillover.policies import AblatedNDCSEM
 from spillover.rng import Purpose
 from spillover.studies.beyond.units import SyntheticInUnits
@@ -95,6 +95,41 @@ def test_each_delay(name):
 @pytest.mark.parametrize("name", POLICIES)
 def test_each_option(name):
     demand_same_stretches(POLICIES[name], Trial(world(graph_changes=(33,)), 5), sp.GeometricDelay(6.0), (3,), 32)
+
+
+SWITCHING = {
+    "bernoulli": sp.SwitchingSEM(),
+    "units": sp.SwitchingSEM(),
+    "new graphs": sp.SwitchingSEM(),  # alarms
+    "hidden cause": sp.SwitchingSEM(),
+    "baseline": sp.SwitchingSEM(),  # k-class
+    "cycle": sp.SwitchingSEM(),
+    "harmful": sp.SwitchingSEM(graph=AdaptiveGraph(signed=True)),
+    "many arms": sp.SwitchingSEM(),
+    "one arm": sp.SwitchingSEM(),
+}
+
+
+@pytest.mark.parametrize("name", SWITCHING)
+def test_switching(name):
+    demand_same_stretches(SWITCHING[name], Trial(WORLDS[name], 3), sp.UniformDelay(0, 9), (3,), 16)
+
+
+@pytest.mark.parametrize("delay", every(3, DELAYS))
+def test_switching_with_each_delay(delay):
+    noisy = replace(world(noise=0.1, graph_changes=(30,)), horizon=HORIZON)
+    if not isinstance(DELAYS[delay], ArmDelays):  # a policy that learns rounds in parts is not compiled then
+        demand_same_stretches(sp.SwitchingSEM(), Trial(noisy, 4), DELAYS[delay], (2, 3), 8)
+
+
+def test_only_what_the_kernel_stands_for_is_compiled():
+    class OtherGraph(AdaptiveGraph):
+        def solve(self, graph):
+            return super().solve(graph)
+
+    assert sp.SwitchingSEM().fuses
+    for graph in (OtherGraph(), AdaptiveGraph(sparsity="auto"), "sparse", "none"):
+        assert not sp.SwitchingSEM(graph=graph).fuses
 
 
 @pytest.mark.long

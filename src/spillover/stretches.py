@@ -146,8 +146,9 @@ def lateness(delay: Delay, rounds: IntArray, rng: Rng, batch: Batch, n: int) -> 
 
 def empty_flight(n: int, batch: Batch, slots: int, memos: int = 0) -> Flight:
     lines, ring = (*batch, slots, n), (*batch, slots)
-    lists = (np.zeros(ring, np.int64) for _ in range(3))
-    return Flight(np.zeros(lines, np.bool_), np.zeros(lines), np.zeros(lines), *lists, np.zeros((*ring, memos, n)))
+    first, last, following = (np.zeros(ring, np.int64) for _ in range(3))
+    outcomes = (np.zeros(lines, np.bool_), np.zeros(lines), np.zeros(lines))
+    return Flight(*outcomes, first, last, following, np.zeros((*ring, memos, n)))
 
 
 def grown(flight: Flight, longest: int, first: int) -> Flight:

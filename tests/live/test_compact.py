@@ -7,11 +7,18 @@ import pytest
 
 import spillover as sp
 from spillover.journal import Journal
+from spillover.kernels import switching_block as block
 from spillover.policies.bounded_means import BoundedMeans
 from spillover.policies.compact import MOST_ARMS, CompactMeans
+from spillover.policies.switching_block import CompactSwitching
+from spillover.state import leaves
 from tests.live.learners import content
 
 PROBLEM = sp.Problem(n_arms=5, budget=2, reward_range=(0.0, 2.0))
+REALS = (
+    *("Own", "Belief", "Drift", "Silence", "Sparse", "Instrument", "FullHistory", "Evidence", "Changes", "KClass"),
+    "GivenX",
+)
 ABLATED = sp.policies.POLICIES["ablated-ndc-sem"]
 
 
@@ -87,3 +94,28 @@ def test_a_decision_is_played_though_the_caller_changed_his_copy_of_it():
         learner.play()
         np.testing.assert_array_equal(learner.waiting[1].x, kept)
         np.testing.assert_array_equal(learner.under([]).choose(), learner.choose())
+
+
+@pytest.mark.parametrize("acyclic", [False, True])
+@pytest.mark.parametrize("signed", [False, True])
+def test_switching_in_blocks_is_the_same(acyclic, signed, monkeypatch):
+    problem, policy = PROBLEM._replace(acyclic=acyclic), sp.SwitchingSEM(graph=sp.AdaptiveGraph(signed=signed))
+    compact = sp.Learner(policy, problem, seed=3)
+    assert type(compact.running) is CompactSwitching
+    monkeypatch.setattr(sp.SwitchingSEM, "compact", lambda self, state: None)
+    usual = sp.Learner(policy, problem, seed=3)
+    assert type(usual.running) is Journal
+    assert run(compact, 120) == run(usual, 120)
+    assert content(compact) == content(usual)
+    np.testing.assert_array_equal(compact.explain().score, usual.explain().score)
+
+
+def test_the_kernels_know_all_arrays_of_the_state():
+    arrays = leaves(sp.SwitchingSEM().init(PROBLEM, sp.Rng(0))).values()
+    groups = (*(getattr(block, name) for name in REALS), block.Whole, block.Flags)
+    for kind, fields in (
+        (np.float64, sum(len(group._fields) for group in groups[:-2])),
+        (np.int64, len(block.Whole._fields)),
+        (np.bool_, len(block.Flags._fields)),
+    ):
+        assert sum(leaf.dtype == kind for leaf in arrays) == fields

@@ -2,6 +2,7 @@
 
 A kernel can have 64 arguments, and the state of this policy on an adaptive graph has more arrays than that. They follow
 each other in the blocks in the order of the state's fields (`policies/switching_block.py`); a test compares the two.
+The arrays are views of the blocks, made where they are needed: to pass all of them on takes longer than to make them.
 """
 
 from collections import namedtuple
@@ -15,19 +16,28 @@ from numba.np.arrayobj import make_array, populate_array
 CANDIDATES: Final = 4  # whose predictions of the payoff from z are compared: three with a graph, and none
 GIVEN_X: Final = 2  # whose predictions from the decision alone are
 
-Reals = namedtuple(
-    "Reals",
-    "reward_range in_flight longest_delay typical_delay rewards_seen prior "
-    "mass untried counts ratio idle_prior changed mean square spread changes redrawn "
-    "track drifts answers odds "
-    "gram residual adjacency pressure sparse_weights penalty bound "
-    "root effects scatter freedom ridge new_information bars gain_bars instrument_adjacency gain instrument_weights "
-    "full_root full_effects full_scatter full_freedom full_ridge full_weights "
-    "errors lead doubt cross power observed suspicion risen fallen weights "
-    "moments tested solved unit noise k_adjacency k_variance k_probability k_baseline k_baseline_variance trust "
-    "log_confounding log_baseline k_weights k_weights_variance "
-    "x_errors x_lead x_doubt x_cross x_power x_observed",
+# The blocks, where each array begins in them, and the constants of the policy.
+Learner = namedtuple(
+    "Learner", "reals whole flags real_at whole_at flag_at settings hazards shares share_prior arms hypotheses"
 )
+Own = namedtuple("Own", "reward_range in_flight longest_delay typical_delay rewards_seen prior")
+Belief = namedtuple("Belief", "mass untried counts ratio idle_prior changed mean square spread changes redrawn")
+Drift = namedtuple("Drift", "track drifts")
+Silence = namedtuple("Silence", "answers odds")
+Sparse = namedtuple("Sparse", "gram residual adjacency pressure weights penalty bound")
+Instrument = namedtuple(
+    "Instrument",
+    "root effects scatter freedom ridge new_information bars gain_bars adjacency gain weights",
+)
+FullHistory = namedtuple("FullHistory", "root effects scatter freedom ridge weights")
+Evidence = namedtuple("Evidence", "errors lead doubt cross power observed")
+Changes = namedtuple("Changes", "suspicion risen fallen weights")
+KClass = namedtuple(
+    "KClass",
+    "moments tested solved unit noise adjacency variance probability baseline baseline_variance trust "
+    "log_confounding log_baseline weights weights_variance",
+)
+GivenX = namedtuple("GivenX", "errors lead doubt cross power observed")
 Whole = namedtuple("Whole", "rounds budget last_pull change_round seen latest detected drift_latest alarms since used")
 Flags = namedtuple("Flags", "acyclic possible required ordered declared baseline confounded noisy")
 
@@ -53,16 +63,26 @@ def view(typing_context, block, at, shape):
 
 
 @njit(inline="always")
-def reals_of(block, at, n, k, g):
-    """The arrays in a block of real numbers, for n arms, k hypotheses and g shares; at: where each begins."""
-    c, x, m = CANDIDATES, GIVEN_X, 3 * n + 1
-    return Reals(
+def own_of(learner):
+    """What it knows of pulls and delays."""
+    block, at = learner.reals, learner.real_at
+    n = learner.arms
+    return Own(
         view(block, at[0], (2,)),  # reward_range
         view(block, at[1], (n,)),  # in_flight
         view(block, at[2], (1,)),  # longest_delay
         view(block, at[3], (1,)),  # typical_delay
         view(block, at[4], (n,)),  # rewards_seen
         view(block, at[5], (n,)),  # prior
+    )
+
+
+@njit(inline="always")
+def belief_of(learner):
+    """Hypotheses about changes of the means."""
+    block, at = learner.reals, learner.real_at
+    n, k, g = learner.arms, learner.hypotheses, learner.shares.shape[0]
+    return Belief(
         view(block, at[6], (g, k)),  # mass
         view(block, at[7], (2, 2 * k)),  # untried
         view(block, at[8], (n, 2, 2 * k)),  # counts
@@ -74,17 +94,53 @@ def reals_of(block, at, n, k, g):
         view(block, at[14], (2,)),  # spread
         view(block, at[15], (k,)),  # changes
         view(block, at[16], (2,)),  # redrawn
+    )
+
+
+@njit(inline="always")
+def drift_of(learner):
+    """Means that drift."""
+    block, at = learner.reals, learner.real_at
+    n = learner.arms
+    return Drift(
         view(block, at[17], (n, 5)),  # track
         view(block, at[18], (1,)),  # drifts
+    )
+
+
+@njit(inline="always")
+def silence_of(learner):
+    """Arms that do not report."""
+    block, at = learner.reals, learner.real_at
+    n = learner.arms
+    return Silence(
         view(block, at[19], (n, 3)),  # answers
         view(block, at[20], (1,)),  # odds
+    )
+
+
+@njit(inline="always")
+def sparse_of(learner):
+    """The sparse graph."""
+    block, at = learner.reals, learner.real_at
+    n = learner.arms
+    return Sparse(
         view(block, at[21], (n, n)),  # gram
         view(block, at[22], (n, n)),  # residual
         view(block, at[23], (n, n)),  # adjacency
         view(block, at[24], (n,)),  # pressure
-        view(block, at[25], (n,)),  # sparse_weights
+        view(block, at[25], (n,)),  # weights
         view(block, at[26], (n, n)),  # penalty
         view(block, at[27], (1,)),  # bound
+    )
+
+
+@njit(inline="always")
+def instrument_of(learner):
+    """The regression of y on z, and the graph from it."""
+    block, at = learner.reals, learner.real_at
+    n = learner.arms
+    return Instrument(
         view(block, at[28], (n, n)),  # root
         view(block, at[29], (n, n)),  # effects
         view(block, at[30], (n, n)),  # scatter
@@ -93,52 +149,97 @@ def reals_of(block, at, n, k, g):
         view(block, at[33], (1,)),  # new_information
         view(block, at[34], (n, n)),  # bars
         view(block, at[35], (n,)),  # gain_bars
-        view(block, at[36], (n, n)),  # instrument_adjacency
+        view(block, at[36], (n, n)),  # adjacency
         view(block, at[37], (n,)),  # gain
-        view(block, at[38], (n,)),  # instrument_weights
-        view(block, at[39], (n, n)),  # full_root
-        view(block, at[40], (1, n)),  # full_effects
-        view(block, at[41], (1, 1)),  # full_scatter
-        view(block, at[42], (1,)),  # full_freedom
-        view(block, at[43], (1,)),  # full_ridge
-        view(block, at[44], (n,)),  # full_weights
-        view(block, at[45], (c,)),  # errors
-        view(block, at[46], (c,)),  # lead
-        view(block, at[47], (c,)),  # doubt
-        view(block, at[48], (c,)),  # cross
-        view(block, at[49], (c,)),  # power
-        view(block, at[50], (1,)),  # observed
-        view(block, at[51], (n,)),  # suspicion
-        view(block, at[52], (n, n)),  # risen
-        view(block, at[53], (n, n)),  # fallen
-        view(block, at[54], (n,)),  # weights
-        view(block, at[55], (m, m)),  # moments
-        view(block, at[56], (1,)),  # tested
-        view(block, at[57], (1,)),  # solved
-        view(block, at[58], (1,)),  # unit
-        view(block, at[59], (n,)),  # noise
-        view(block, at[60], (n, n)),  # k_adjacency
-        view(block, at[61], (n, n)),  # k_variance
-        view(block, at[62], (n, n)),  # k_probability
-        view(block, at[63], (n,)),  # k_baseline
-        view(block, at[64], (n,)),  # k_baseline_variance
-        view(block, at[65], (n,)),  # trust
-        view(block, at[66], (1,)),  # log_confounding
-        view(block, at[67], (1,)),  # log_baseline
-        view(block, at[68], (n,)),  # k_weights
-        view(block, at[69], (n,)),  # k_weights_variance
-        view(block, at[70], (x,)),  # x_errors
-        view(block, at[71], (x,)),  # x_lead
-        view(block, at[72], (x,)),  # x_doubt
-        view(block, at[73], (x,)),  # x_cross
-        view(block, at[74], (x,)),  # x_power
-        view(block, at[75], (1,)),  # x_observed
+        view(block, at[38], (n,)),  # weights
     )
 
 
 @njit(inline="always")
-def whole_of(block, at, n, k):
-    """The arrays in a block of whole numbers."""
+def full_history_of(learner):
+    """The regression of the payoff on z."""
+    block, at = learner.reals, learner.real_at
+    n = learner.arms
+    return FullHistory(
+        view(block, at[39], (n, n)),  # root
+        view(block, at[40], (1, n)),  # effects
+        view(block, at[41], (1, 1)),  # scatter
+        view(block, at[42], (1,)),  # freedom
+        view(block, at[43], (1,)),  # ridge
+        view(block, at[44], (n,)),  # weights
+    )
+
+
+@njit(inline="always")
+def evidence_of(learner):
+    """How well the candidates predict the payoff from z."""
+    block, at = learner.reals, learner.real_at
+    return Evidence(
+        view(block, at[45], (CANDIDATES,)),  # errors
+        view(block, at[46], (CANDIDATES,)),  # lead
+        view(block, at[47], (CANDIDATES,)),  # doubt
+        view(block, at[48], (CANDIDATES,)),  # cross
+        view(block, at[49], (CANDIDATES,)),  # power
+        view(block, at[50], (1,)),  # observed
+    )
+
+
+@njit(inline="always")
+def changes_of(learner):
+    """Evidence of a change of the graph, and the weights in use."""
+    block, at = learner.reals, learner.real_at
+    n = learner.arms
+    return Changes(
+        view(block, at[51], (n,)),  # suspicion
+        view(block, at[52], (n, n)),  # risen
+        view(block, at[53], (n, n)),  # fallen
+        view(block, at[54], (n,)),  # weights
+    )
+
+
+@njit(inline="always")
+def k_class_of(learner):
+    """Moments and estimates of the k-class graph."""
+    block, at = learner.reals, learner.real_at
+    n = learner.arms
+    return KClass(
+        view(block, at[55], (3 * n + 1, 3 * n + 1)),  # moments
+        view(block, at[56], (1,)),  # tested
+        view(block, at[57], (1,)),  # solved
+        view(block, at[58], (1,)),  # unit
+        view(block, at[59], (n,)),  # noise
+        view(block, at[60], (n, n)),  # adjacency
+        view(block, at[61], (n, n)),  # variance
+        view(block, at[62], (n, n)),  # probability
+        view(block, at[63], (n,)),  # baseline
+        view(block, at[64], (n,)),  # baseline_variance
+        view(block, at[65], (n,)),  # trust
+        view(block, at[66], (1,)),  # log_confounding
+        view(block, at[67], (1,)),  # log_baseline
+        view(block, at[68], (n,)),  # weights
+        view(block, at[69], (n,)),  # weights_variance
+    )
+
+
+@njit(inline="always")
+def given_x_of(learner):
+    """How well two candidates predict from the decision alone."""
+    block, at = learner.reals, learner.real_at
+    return GivenX(
+        view(block, at[70], (GIVEN_X,)),  # errors
+        view(block, at[71], (GIVEN_X,)),  # lead
+        view(block, at[72], (GIVEN_X,)),  # doubt
+        view(block, at[73], (GIVEN_X,)),  # cross
+        view(block, at[74], (GIVEN_X,)),  # power
+        view(block, at[75], (1,)),  # observed
+    )
+
+
+@njit(inline="always")
+def whole_of(learner):
+    """Rounds, and other whole numbers."""
+    block, at = learner.whole, learner.whole_at
+    n, k = learner.arms, learner.hypotheses
     return Whole(
         view(block, at[0], (1,)),  # rounds
         view(block, at[1], (1,)),  # budget
@@ -155,8 +256,10 @@ def whole_of(block, at, n, k):
 
 
 @njit(inline="always")
-def flags_of(block, at, n):
-    """The arrays in a block of flags."""
+def flags_of(learner):
+    """Flags."""
+    block, at = learner.flags, learner.flag_at
+    n = learner.arms
     return Flags(
         view(block, at[0], (1,)),  # acyclic
         view(block, at[1], (n, n)),  # possible

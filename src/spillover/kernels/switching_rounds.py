@@ -10,7 +10,7 @@ from numba import boolean, float64, int64, uint64
 
 from spillover.kernels.arrivals import post
 from spillover.kernels.build import gufunc
-from spillover.kernels.switching_block import flags_of, reals_of, whole_of
+from spillover.kernels.switching_block import Learner, own_of, whole_of
 from spillover.kernels.switching_steps import (
     DONE,
     FAULT,
@@ -36,43 +36,40 @@ BLOCKS: Final = ("reals", "whole", "flags")
 
 @compiled
 def play_on(
-    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior,
-    key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following, memos,
-    recorded, snapshots, start, after, room, expected,
+    learner, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following,
+    memos, recorded, snapshots, start, after, room, expected,
 ):  # fmt: skip
     """Play rounds of one learner from the `start`-th on; returns in which it stopped, after which arrival, and why."""
-    n, mask, rounds, k = chain.shape[0], ring_x.shape[0] - 1, rewards.shape[0], int(settings[HYPOTHESES])
-    s = reals_of(reals, real_at, n, k, shares.shape[0])
-    w, f = whole_of(whole, whole_at, n, k), flags_of(flags, flag_at, n)
+    n, mask, rounds = learner.arms, ring_x.shape[0] - 1, rewards.shape[0]
+    counter, reward_range = whole_of(learner).rounds, own_of(learner).reward_range
     for r in range(start, rounds):
         if after == 0:
-            slot = (w.rounds[0] + 1) & mask
-            decide(s, w, settings, hazards, shares, share_prior, key, room, ring_x[slot])
-            remember(s, memos[slot])
-            record_play(s, w, settings, ring_x[slot])
-            spread_rewards(chain, rewards[r], ring_x[slot], ring_z[slot], ring_y[slot])
+            slot = (counter[0] + 1) & mask
+            x, z, y = ring_x[slot], ring_z[slot], ring_y[slot]
+            decide(learner, key, room, x)
+            remember(learner, memos[slot])
+            now = record_play(learner, x)
+            spread_rewards(chain, rewards[r], x, z, y)
             for i in range(n):
-                ring_y[slot, i] = ring_y[slot, i] + shocks[r, i] + baseline[r, i]
-            post(w.rounds[0], delays[r], horizon, first, last, following)
+                y[i] = y[i] + shocks[r, i] + baseline[r, i]
+            post(now, delays[r], horizon, first, last, following)
             played = first[slot]
             first[slot] = 0
         else:
             played = following[after & mask]
             after = 0
-        now = w.rounds[0]
+        now = counter[0]
         while played != 0:
             home = played & mask
             x, z, y = ring_x[home], ring_z[home], ring_y[home]
-            if fault_of(x, z, y, s.reward_range, now - played, now) != 0:
+            if fault_of(x, z, y, reward_range, now - played, now) != 0:
                 return r, played, FAULT
-            why = learn_round(
-                s, w, f, settings, hazards, shares, share_prior, x, z, y, memos[home], played, room, expected
-            )  # fmt: skip
+            why = learn_round(learner, x, z, y, memos[home], played, room, expected)
             if why != DONE:
                 return r, played, why
             played = following[home]
         if recorded[r] >= 0:
-            copy_graph(s, w, snapshots[recorded[r]])
+            copy_graph(learner, snapshots[recorded[r]])
     return rounds, 0, DONE
 
 
@@ -100,47 +97,14 @@ def play_switching(
     """
     reached[0], arrival[0], why[0] = rewards.shape[0], 0, DONE
     if start < rewards.shape[0]:
+        n, k = chain.shape[0], int(settings[HYPOTHESES])
+        learner = Learner(
+            reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, n, k
+        )  # fmt: skip
         reached[0], arrival[0], why[0] = play_on(
-            reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior,
-            key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following,
-            memos, recorded, snapshots, start, after,
-            scratch_for(chain.shape[0], int(settings[HYPOTHESES]), shares.shape[0]), expected,
+            learner, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last,
+            following, memos, recorded, snapshots, start, after, scratch_for(n, k, shares.shape[0]), expected,
         )  # fmt: skip
-
-
-@compiled
-def choose_next(
-    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, key, room, x, memo
-):  # fmt: skip
-    n, k = x.shape[0], int(settings[HYPOTHESES])
-    s, w = reals_of(reals, real_at, n, k, shares.shape[0]), whole_of(whole, whole_at, n, k)
-    decide(s, w, settings, hazards, shares, share_prior, key, room, x)
-    remember(s, memo)
-
-
-@compiled
-def play_next(reals, whole, flags, real_at, whole_at, flag_at, settings, shares, x):
-    n, k = x.shape[0], int(settings[HYPOTHESES])
-    s, w = reals_of(reals, real_at, n, k, shares.shape[0]), whole_of(whole, whole_at, n, k)
-    record_play(s, w, settings, x)
-    return w.rounds[0]
-
-
-@compiled
-def learn_next(
-    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, x, z, y, memo, age, room,
-    expected,
-):  # fmt: skip
-    n, k = x.shape[0], int(settings[HYPOTHESES])
-    s, w = reals_of(reals, real_at, n, k, shares.shape[0]), whole_of(whole, whole_at, n, k)
-    f = flags_of(flags, flag_at, n)
-    fault = fault_of(x, z, y, s.reward_range, age, w.rounds[0])
-    why = DONE
-    if fault == 0:
-        why = learn_round(
-            s, w, f, settings, hazards, shares, share_prior, x, z, y, memo, w.rounds[0] - age, room, expected
-        )  # fmt: skip
-    return fault, why
 
 
 @gufunc(
@@ -150,11 +114,16 @@ def learn_next(
 def switching_choice(
     reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, key, like, x, memo
 ):  # fmt: skip
-    """The decision for the next round of a live learner, and what it wants back with the outcome; like: its shape."""
-    room = scratch_for(x.shape[0], int(settings[HYPOTHESES]), shares.shape[0])
-    choose_next(
-        reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, key, room, x, memo
+    """The decision for the next round of a live learner, and what it wants back with the outcome.
+
+    like: an array of the shape of the latter.
+    """
+    n, k = x.shape[0], int(settings[HYPOTHESES])
+    learner = Learner(
+        reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, n, k
     )  # fmt: skip
+    decide(learner, key, scratch_for(n, k, shares.shape[0]), x)
+    remember(learner, memo)
 
 
 @gufunc(
@@ -166,7 +135,11 @@ def switching_play(
     reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, x, now
 ):  # fmt: skip
     """A round of a live learner was played; returns its number."""
-    now[0] = play_next(reals, whole, flags, real_at, whole_at, flag_at, settings, shares, x)
+    learner = Learner(
+        reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, x.shape[0],
+        int(settings[HYPOTHESES]),
+    )  # fmt: skip
+    now[0] = record_play(learner, x)
 
 
 @gufunc(
@@ -182,8 +155,11 @@ def switching_lesson(
     fault, why, expected,
 ):  # fmt: skip
     """Learn the outcome of a round of a live learner, unless something is wrong with it."""
-    room = scratch_for(x.shape[0], int(settings[HYPOTHESES]), shares.shape[0])
-    fault[0], why[0] = learn_next(
-        reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, x, z, y, memo, age,
-        room, expected,
+    n, k = x.shape[0], int(settings[HYPOTHESES])
+    learner = Learner(
+        reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, n, k
     )  # fmt: skip
+    now = whole_of(learner).rounds[0]
+    why[0], fault[0] = DONE, fault_of(x, z, y, own_of(learner).reward_range, age, now)
+    if fault[0] == 0:
+        why[0] = learn_round(learner, x, z, y, memo, now - age, scratch_for(n, k, shares.shape[0]), expected)

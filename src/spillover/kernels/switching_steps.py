@@ -23,12 +23,26 @@ from spillover.kernels.regression import learn_outcome, shrunk_weights, test_and
 from spillover.kernels.rounds import CHOICE
 from spillover.kernels.silences import weigh_silence
 from spillover.kernels.switching import learn_rewards
+from spillover.kernels.switching_block import (
+    belief_of,
+    changes_of,
+    drift_of,
+    evidence_of,
+    flags_of,
+    full_history_of,
+    given_x_of,
+    instrument_of,
+    k_class_of,
+    own_of,
+    silence_of,
+    sparse_of,
+    whole_of,
+)
 from spillover.kernels.switching_scores import value_arms
 
 # As kernels are, so that loops vectorise: nothing is raised. And without counts of references: blocks outlive a call.
 compiled = njit(error_model="numpy", _nrt=False)
 allocating = njit(error_model="numpy", _nrt=True)  # said, because a function takes over what its caller has
-inlined = njit(inline="always")
 drifting_arrival, drifting_forecast = compiled(drifting_arrival), compiled(drifting_forecast)
 start_pulls, take_rewards, weigh_silence = compiled(start_pulls), compiled(take_rewards), compiled(weigh_silence)
 absorb, shrunk_weights = allocating(absorb), compiled(shrunk_weights)
@@ -73,189 +87,230 @@ def scratch_for(n, k, g):
     )
 
 
-@inlined
-def decide(s, w, settings, hazards, shares, share_prior, key, room, x):
+@compiled
+def decide(learner, key, room, x):
     """The decision for the next round."""
-    lines = room.lines
+    own, belief, drift, whole = own_of(learner), belief_of(learner), drift_of(learner), whole_of(learner)
+    settings, lines = learner.settings, room.lines
     drift_mean, drift_deviation, weights, mean, index = lines[0], lines[1], lines[2], lines[3], lines[4]
-    now, budget = w.rounds[0], w.budget[0]
-    elapsed = now + 1 - w.drift_latest[0]
+    now, budget = whole.rounds[0], whole.budget[0]
+    elapsed = now + 1 - whole.drift_latest[0]
     drifting_forecast(
-        s.track, elapsed, settings[DRIFT_SCALE], settings[DRIFT_VARIANCE], drift_mean, drift_deviation
+        drift.track, elapsed, settings[DRIFT_SCALE], settings[DRIFT_VARIANCE], drift_mean, drift_deviation
     )  # fmt: skip
     value_arms(
-        s.mass, s.untried, s.counts, s.changed, s.changes, s.redrawn, s.mean, w.seen, w.latest[0], s.drifts[0],
-        drift_mean, drift_deviation, s.weights, s.prior, s.rewards_seen, w.last_pull, s.in_flight, now, budget,
-        s.reward_range, hazards, shares, share_prior, settings[IDLE_HAZARD],
-        settings[HORIZON] + settings[HORIZON_OF_DELAY] * s.typical_delay[0], room.index, weights, mean, index,
+        belief.mass, belief.untried, belief.counts, belief.changed, belief.changes, belief.redrawn, belief.mean,
+        whole.seen, whole.latest[0], drift.drifts[0], drift_mean, drift_deviation, changes_of(learner).weights,
+        own.prior, own.rewards_seen, whole.last_pull, own.in_flight, now, budget, own.reward_range, learner.hazards,
+        learner.shares, learner.share_prior, settings[IDLE_HAZARD],
+        settings[HORIZON] + settings[HORIZON_OF_DELAY] * own.typical_delay[0], room.index, weights, mean, index,
     )  # fmt: skip
     for i in range(x.shape[0]):
         index[i] = weights[i] * index[i] if weights[i] != 0.0 else 0.0
     take_top(index, budget, key, uint64(0), uint64(now + 1), CHOICE, room.index[5], x)
 
 
-@inlined
-def remember(s, memo):
+@compiled
+def remember(learner, memo):
     """The current weights of each candidate with a graph; zeros while there is little data."""
-    ripe = s.freedom[0] >= memo.shape[1]
+    instrument, sparse, full_history = instrument_of(learner), sparse_of(learner), full_history_of(learner)
+    ripe = instrument.freedom[0] >= memo.shape[1]
     for i in range(memo.shape[1]):
-        memo[0, i] = s.sparse_weights[i] if ripe else 0.0
-        memo[1, i] = s.instrument_weights[i] if ripe else 0.0
-        memo[2, i] = s.full_weights[i] if ripe else 0.0
+        memo[0, i] = sparse.weights[i] if ripe else 0.0
+        memo[1, i] = instrument.weights[i] if ripe else 0.0
+        memo[2, i] = full_history.weights[i] if ripe else 0.0
 
 
-@inlined
-def record_play(s, w, settings, x):
-    """A round was played."""
-    w.rounds[0] += 1
+@compiled
+def record_play(learner, x):
+    """A round was played; returns its number."""
+    own, whole, settings = own_of(learner), whole_of(learner), learner.settings
+    whole.rounds[0] += 1
     start_pulls(
-        w.last_pull, s.in_flight, x, w.rounds[0], s.longest_delay[0], w.latest[0] > 0, settings[SOON],
-        settings[PATIENCE], w.last_pull, s.in_flight,
+        whole.last_pull, own.in_flight, x, whole.rounds[0], own.longest_delay[0], whole.latest[0] > 0, settings[SOON],
+        settings[PATIENCE], whole.last_pull, own.in_flight,
     )  # fmt: skip
+    return whole.rounds[0]
 
 
-@inlined
-def learn_means(s, w, settings, hazards, shares, share_prior, x, z, played_at, room, expected):
+@compiled
+def learn_means(learner, x, z, played_at, room, expected):
     """Learn the rewards of a round; `expected`: what was expected of z."""
-    lines = room.lines
-    reward, counted, likely = lines[0], lines[1], lines[2]
-    age, low, high = w.rounds[0] - played_at, s.reward_range[0], s.reward_range[1]
+    own, belief, drift, whole = own_of(learner), belief_of(learner), drift_of(learner), whole_of(learner)
+    settings, reward, counted, likely = learner.settings, room.lines[0], room.lines[1], room.lines[2]
+    age, low, high = whole.rounds[0] - played_at, own.reward_range[0], own.reward_range[1]
     take_rewards(
-        s.in_flight, s.rewards_seen, x, z, s.reward_range, age, s.longest_delay[0], w.latest[0] > 0, settings[SOON],
-        settings[PATIENCE], True, s.in_flight, s.rewards_seen, reward,
+        own.in_flight, own.rewards_seen, x, z, own.reward_range, age, own.longest_delay[0], whole.latest[0] > 0,
+        settings[SOON], settings[PATIENCE], True, own.in_flight, own.rewards_seen, reward,
     )  # fmt: skip
     precision = learn_rewards(
-        w.change_round, s.mass, s.untried, s.counts, s.ratio, s.idle_prior, s.changed, s.mean, s.square, w.seen,
-        w.latest, w.detected, s.spread, s.changes, s.redrawn, x, reward, 1.0, played_at, shares, share_prior, hazards,
-        settings[IDLE_HAZARD], room.laws, expected, counted, likely,
+        whole.change_round, belief.mass, belief.untried, belief.counts, belief.ratio, belief.idle_prior,
+        belief.changed, belief.mean, belief.square, whole.seen, whole.latest, whole.detected, belief.spread,
+        belief.changes, belief.redrawn, x, reward, 1.0, played_at, learner.shares, learner.share_prior,
+        learner.hazards, settings[IDLE_HAZARD], room.laws, expected, counted, likely,
     )  # fmt: skip
     drifting_arrival(
-        s.track, s.drifts, w.drift_latest, x, reward, counted, likely, precision, 1.0, played_at,
+        drift.track, drift.drifts, whole.drift_latest, x, reward, counted, likely, precision, 1.0, played_at,
         settings[DRIFT_SCALE], settings[DRIFT_VARIANCE], settings[DRIFT_PRIOR], settings[OTHER_WORLD], True, room.one,
     )  # fmt: skip
-    ordinary = min(float(age), 2.0 * s.typical_delay[0] + settings[SOON])
-    s.longest_delay[0] = max(settings[RECENT] * s.longest_delay[0], float(age))
-    s.typical_delay[0] += settings[TYPICAL] * (ordinary - s.typical_delay[0])
-    weigh_silence(s.answers, s.odds, x, x, z, s.reward_range, True, room.one)
+    ordinary = min(float(age), 2.0 * own.typical_delay[0] + settings[SOON])
+    own.longest_delay[0] = max(settings[RECENT] * own.longest_delay[0], float(age))
+    own.typical_delay[0] += settings[TYPICAL] * (ordinary - own.typical_delay[0])
+    silence = silence_of(learner)
+    weigh_silence(silence.answers, silence.odds, x, x, z, own.reward_range, True, room.one)
     for i in range(x.shape[0]):
         expected[i] = low + (high - low) * expected[i] if x[i] else 0.0
 
 
-@inlined
-def absorb_outcome(s, w, f, settings, z, y, memo, played_at, room, expected):
-    """Add an outcome to the statistics of the graph; True if it revealed a change, and then without the last steps."""
-    judge_weights(s.errors, s.lead, s.doubt, s.cross, s.power, s.observed, memo, z, y)
-    current = 1.0 if played_at >= w.since[0] else 0.0
-    trusted = 0.0 if f.baseline[0] or f.confounded[0] else current
-    alarm, certainty = False, 0.0
-    if trusted != 0.0:
-        alarm, certainty = test_and_learn(
-            s.root, s.effects, s.scatter, s.freedom, s.suspicion, s.risen, s.fallen, z, y,
-            settings[FLOOR] / settings[RIDGE] * s.ridge[0], math.sqrt(s.ridge[0] / settings[RIDGE]), settings[QUIET],
-            trusted, room.squares, room.held,
-        )  # fmt: skip
-    if f.noisy[0] and trusted > 0.0 and not alarm:
-        usual = room.lines[3]
-        use_weights(
-            favourite(s.errors, s.lead, s.doubt, s.power), s.sparse_weights, s.instrument_weights, s.full_weights, usual
-        )  # fmt: skip
-        judge_pair(
-            s.x_errors, s.x_lead, s.x_doubt, s.x_cross, s.x_power, s.x_observed, s.k_weights, usual, expected, y
-        )  # fmt: skip
-    s.new_information[0] += 1.0 - certainty if certainty > 0.0 else 0.0
-    room.payoff[0] = total(y)
-    s.full_freedom[0] += learn_outcome(
-        s.full_root, s.full_effects, s.full_scatter, z, room.payoff, 1.0, room.squares, room.held
+@compiled
+def least_variance(learner):
+    """The lower bound on the variance of a residual."""
+    return learner.settings[FLOOR] / learner.settings[RIDGE] * instrument_of(learner).ridge[0]
+
+
+@compiled
+def usual_weights(learner, weights):
+    """The weights of the candidate that the evidence favours; returns which it is."""
+    evidence = evidence_of(learner)
+    used = favourite(evidence.errors, evidence.lead, evidence.doubt, evidence.power)
+    use_weights(
+        used, sparse_of(learner).weights, instrument_of(learner).weights, full_history_of(learner).weights, weights
     )  # fmt: skip
-    if not alarm:
-        absorb(s.gram, s.residual, s.adjacency, z, y, trusted, room.done)
-        absorb_moments(s.moments, y, z, expected, current, room.done)
+    return used
+
+
+@compiled
+def test_outcome(learner, z, y, trusted, room):
+    """Test an outcome for a change of the graph, and learn the effects from it unless it reveals one."""
+    instrument, changes, settings = instrument_of(learner), changes_of(learner), learner.settings
+    alarm, certainty = test_and_learn(
+        instrument.root, instrument.effects, instrument.scatter, instrument.freedom, changes.suspicion, changes.risen,
+        changes.fallen, z, y, least_variance(learner), math.sqrt(instrument.ridge[0] / settings[RIDGE]),
+        settings[QUIET], trusted, room.squares, room.held,
+    )  # fmt: skip
+    instrument.new_information[0] += 1.0 - certainty if certainty > 0.0 else 0.0
     return alarm
 
 
-@inlined
-def solve_candidates(s, f, settings, room):
-    """Estimate the graphs again that trust z."""
-    n, signed = s.weights.shape[0], settings[SIGNED] != 0.0
-    rows = (s.gram, s.residual, s.adjacency, s.pressure, s.sparse_weights, s.penalty)
-    if signed:
-        fit_signed(*rows, s.bound[0], f.acyclic[0], room.done)
-    else:
-        fit(*rows, s.bound[0], f.acyclic[0], room.done)
-    if s.new_information[0] > settings[ENOUGH_INFORMATION] * n:
-        structure(
-            s.effects, s.root, s.scatter, s.freedom[0], s.bars, s.gain_bars,
-            settings[FLOOR] / settings[RIDGE] * s.ridge[0], signed, settings[UNKNOWN] / s.ridge[0],
-            settings[LEAST_WEIGHT], True, s.instrument_adjacency, s.gain, s.instrument_weights, room.done,
+@compiled
+def absorb_outcome(learner, z, y, memo, played_at, room, expected):
+    """Add an outcome to the statistics of the graph; True if it revealed a change, and then without the last steps."""
+    whole, flags, held = whole_of(learner), flags_of(learner), evidence_of(learner)
+    judge_weights(held.errors, held.lead, held.doubt, held.cross, held.power, held.observed, memo, z, y)
+    current = 1.0 if played_at >= whole.since[0] else 0.0
+    trusted = 0.0 if flags.baseline[0] or flags.confounded[0] else current
+    alarm = trusted != 0.0 and test_outcome(learner, z, y, trusted, room)
+    if flags.noisy[0] and trusted > 0.0 and not alarm:
+        usual, given = room.lines[3], given_x_of(learner)
+        usual_weights(learner, usual)
+        judge_pair(
+            given.errors, given.lead, given.doubt, given.cross, given.power, given.observed,
+            k_class_of(learner).weights, usual, expected, y,
         )  # fmt: skip
-        s.new_information[0] = 0.0
+    full_history = full_history_of(learner)
+    room.payoff[0] = total(y)
+    full_history.freedom[0] += learn_outcome(
+        full_history.root, full_history.effects, full_history.scatter, z, room.payoff, 1.0, room.squares, room.held
+    )  # fmt: skip
+    if not alarm:
+        sparse = sparse_of(learner)
+        absorb(sparse.gram, sparse.residual, sparse.adjacency, z, y, trusted, room.done)
+        absorb_moments(k_class_of(learner).moments, y, z, expected, current, room.done)
+    return alarm
+
+
+@compiled
+def solve_candidates(learner, room):
+    """Estimate the graphs again that trust z."""
+    sparse, instrument, full_history = sparse_of(learner), instrument_of(learner), full_history_of(learner)
+    settings, acyclic, signed = learner.settings, flags_of(learner).acyclic[0], learner.settings[SIGNED] != 0.0
+    if signed:
+        fit_signed(
+            sparse.gram, sparse.residual, sparse.adjacency, sparse.pressure, sparse.weights, sparse.penalty,
+            sparse.bound[0], acyclic, room.done,
+        )  # fmt: skip
+    else:
+        fit(
+            sparse.gram, sparse.residual, sparse.adjacency, sparse.pressure, sparse.weights, sparse.penalty,
+            sparse.bound[0], acyclic, room.done,
+        )  # fmt: skip
+    if instrument.new_information[0] > settings[ENOUGH_INFORMATION] * learner.arms:
+        structure(
+            instrument.effects, instrument.root, instrument.scatter, instrument.freedom[0], instrument.bars,
+            instrument.gain_bars, least_variance(learner), signed, settings[UNKNOWN] / instrument.ridge[0],
+            settings[LEAST_WEIGHT], True, instrument.adjacency, instrument.gain, instrument.weights, room.done,
+        )  # fmt: skip
+        instrument.new_information[0] = 0.0
     shrunk_weights(
-        s.full_root, s.full_effects[0], s.full_scatter[0, 0], s.full_freedom[0], settings[PRIOR_VARIANCE],
-        s.full_weights,
+        full_history.root, full_history.effects[0], full_history.scatter[0, 0], full_history.freedom[0],
+        settings[PRIOR_VARIANCE], full_history.weights,
     )  # fmt: skip
     if not signed:
-        for i in range(n):
-            s.full_weights[i] = max(s.full_weights[i], settings[LEAST_WEIGHT])
+        for i in range(learner.arms):
+            full_history.weights[i] = max(full_history.weights[i], settings[LEAST_WEIGHT])
 
 
-@inlined
-def doubt_z(s, f, settings):
+@compiled
+def doubt_z(learner):
     """Test again whether z can be trusted, if it is due; True if the k-class estimate is due, and may be used."""
-    n = s.weights.shape[0]
-    rounds = s.moments[3 * n, 3 * n]
-    if rounds > settings[MORE_ROUNDS] * s.tested[0]:
-        s.log_confounding[0], s.log_baseline[0] = test_doubts(s.moments, n, s.unit[0])
-        s.tested[0] = rounds
-    f.baseline[0] |= s.log_baseline[0] > settings[RAISED]
-    f.confounded[0] |= s.log_confounding[0] > settings[RAISED]
+    n, settings, k_class = learner.arms, learner.settings, k_class_of(learner)
+    flags, instrument = flags_of(learner), instrument_of(learner)
+    rounds = k_class.moments[3 * n, 3 * n]
+    if rounds > settings[MORE_ROUNDS] * k_class.tested[0]:
+        k_class.log_confounding[0], k_class.log_baseline[0] = test_doubts(k_class.moments, n, k_class.unit[0])
+        k_class.tested[0] = rounds
+    flags.baseline[0] |= k_class.log_baseline[0] > settings[RAISED]
+    flags.confounded[0] |= k_class.log_confounding[0] > settings[RAISED]
     equal_gains, largest = True, 0.0
     for i in range(n):
-        equal_gains &= s.gain[i] == 1.0
-        largest = max(largest, s.scatter[i, i])
-    variance = largest / max(s.freedom[0], 1.0)
-    suitable = s.log_confounding[0] > settings[SUSPICION] or (not f.ordered[0] and equal_gains)
-    f.noisy[0] = suitable and variance > settings[NOISY] * (settings[FLOOR] / settings[RIDGE] * s.ridge[0])
-    due = rounds > settings[MORE_ROUNDS] * s.solved[0] and rounds >= s.solved[0] + settings[ROUNDS_FOR_ARMS] * n
-    return due and (f.baseline[0] or f.confounded[0] or f.noisy[0])
+        equal_gains &= instrument.gain[i] == 1.0
+        largest = max(largest, instrument.scatter[i, i])
+    variance = largest / max(instrument.freedom[0], 1.0)
+    suitable = k_class.log_confounding[0] > settings[SUSPICION] or (not flags.ordered[0] and equal_gains)
+    flags.noisy[0] = suitable and variance > settings[NOISY] * least_variance(learner)
+    due = rounds > settings[MORE_ROUNDS] * k_class.solved[0]
+    due &= rounds >= k_class.solved[0] + settings[ROUNDS_FOR_ARMS] * n
+    return due and (flags.baseline[0] or flags.confounded[0] or flags.noisy[0])
 
 
-@inlined
-def use_best(s, w, f):
+@compiled
+def use_best(learner):
     """The candidate in use, and its weights."""
-    misled = f.baseline[0] or f.confounded[0]
-    if misled or (f.noisy[0] and favourite(s.x_errors, s.x_lead, s.x_doubt, s.x_power) == 0):
-        w.used[0] = K_CLASS
-        for i in range(s.weights.shape[0]):
-            s.weights[i] = s.k_weights[i]
+    flags, given, weights = flags_of(learner), given_x_of(learner), changes_of(learner).weights
+    misled = flags.baseline[0] or flags.confounded[0]
+    if misled or (flags.noisy[0] and favourite(given.errors, given.lead, given.doubt, given.power) == 0):
+        whole_of(learner).used[0] = K_CLASS
+        for i in range(learner.arms):
+            weights[i] = k_class_of(learner).weights[i]
     else:
-        w.used[0] = favourite(s.errors, s.lead, s.doubt, s.power)
-        use_weights(w.used[0], s.sparse_weights, s.instrument_weights, s.full_weights, s.weights)
+        whole_of(learner).used[0] = usual_weights(learner, weights)
 
 
-@inlined
-def learn_round(s, w, f, settings, hazards, shares, share_prior, x, z, y, memo, played_at, room, expected):
+@compiled
+def learn_round(learner, x, z, y, memo, played_at, room, expected):
     """Learn the outcome of a round and solve for the graph; returns whether, and why, Python must do the rest."""
-    learn_means(s, w, settings, hazards, shares, share_prior, x, z, played_at, room, expected)
-    if absorb_outcome(s, w, f, settings, z, y, memo, played_at, room, expected):
+    learn_means(learner, x, z, played_at, room, expected)
+    if absorb_outcome(learner, z, y, memo, played_at, room, expected):
         return ALARM
-    solve_candidates(s, f, settings, room)
-    if doubt_z(s, f, settings):
+    solve_candidates(learner, room)
+    if doubt_z(learner):
         return ESTIMATE
-    use_best(s, w, f)
+    use_best(learner)
     return DONE
 
 
-@inlined
-def copy_graph(s, w, snapshot):
+@compiled
+def copy_graph(learner, snapshot):
     """The adjacency matrix of the candidate in use; NaN if it has none."""
-    used, n = w.used[0], s.weights.shape[0]
-    for i in range(n):
-        for j in range(n):
+    used, sparse = whole_of(learner).used[0], sparse_of(learner).adjacency
+    instrument, k_class = instrument_of(learner).adjacency, k_class_of(learner).adjacency
+    for i in range(learner.arms):
+        for j in range(learner.arms):
             if used == 0:
-                snapshot[i, j] = s.adjacency[i, j]
+                snapshot[i, j] = sparse[i, j]
             elif used == 1:
-                snapshot[i, j] = s.instrument_adjacency[i, j]
+                snapshot[i, j] = instrument[i, j]
             elif used == K_CLASS:
-                snapshot[i, j] = s.k_adjacency[i, j]
+                snapshot[i, j] = k_class[i, j]
             else:
                 snapshot[i, j] = math.nan if used == 2 else 0.0

@@ -1,4 +1,4 @@
-"""SwitchingSEM compiled as a whole: what a learner knows in three blocks of numbers; see `kernels/switching_block.py`.
+"""SwitchingSEM compiled as a whole, with all that a learner knows in three blocks: see `kernels/switching_block.py`.
 
 Kernels play whole rounds on the blocks. What is rare and long they leave to Python, which goes on with the arrays of
 the state: these are views of the blocks.
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillover import kernels
+from spillover.rng import Purpose, Rng
 from spillover.state import leaves, map_leaves
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, State, Stretch
 
 if TYPE_CHECKING:
     from spillover.policies.switching import SwitchingSEM
-    from spillover.rng import Rng
 
 KINDS = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
 MOST_ARMS = 64  # of a live learner in blocks: with more, copies of the blocks cost more than short calls save
@@ -56,7 +56,7 @@ def with_leaves(state: State, replaced: Any) -> State:
     return map_leaves(lambda leaf: next(replaced), state)
 
 
-def play_blocks(policy: "SwitchingSEM", state: State, stretch: Stretch, rng: "Rng") -> State | None:
+def play_blocks(policy: "SwitchingSEM", state: State, stretch: Stretch, rng: Rng) -> State | None:
     """Play a stretch of rounds; None if an outcome is not valid."""
     batch, course, flight = state.rounds.shape, stretch.course, stretch.flight
     held, shape = Blocks(state, len(batch)), course.rewards.shape
@@ -108,13 +108,13 @@ class CompactSwitching:
     def __init__(self, policy: "SwitchingSEM", state: State) -> None:
         self.policy, self.held = policy, Blocks(state, 0)
         self.given = (*self.held.blocks, *self.held.starts, *policy.for_kernels)
-        self.like = np.empty((3, state.in_flight.shape[-1]))
+        self.like = np.zeros((3, state.in_flight.shape[-1]))  # the shape of a memo, and none
 
     @property
     def state(self) -> State:
         return self.held.state
 
-    def select(self, rng: "Rng", round: int) -> Choice:
+    def select(self, rng: Rng, round: int) -> Choice:
         x, memo = kernels.switching_choice(*self.given, rng.keys, self.like)
         return Choice(x, memo=memo)
 
@@ -124,8 +124,9 @@ class CompactSwitching:
     def observe(self, context: Array) -> None:
         """It ignores the context."""
 
-    def learn(self, feedback: Feedback, reward_range: Array, played: int, rng: "Rng", round: int) -> bool:
+    def learn(self, feedback: Feedback, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
         x, z, y, age, _, _, memo = feedback[:7]
+        memo = self.like if memo is None else memo
         fault, why, expected = kernels.switching_lesson(*self.given, x, z, y, memo, age)
         if why != kernels.DONE:
             graph = map_leaves(np.array, self.state.graph)
@@ -133,9 +134,10 @@ class CompactSwitching:
             self.held.write(finished)
         return bool(fault == kernels.FINE)
 
-    def update(self, feedback: Feedback, rng: "Rng", round: int) -> None:
+    def update(self, feedback: Feedback, rng: Rng, round: int) -> None:
         """By the functions of the policy: of outcomes in parts."""
-        state = self.policy.update(map_leaves(np.array, self.state), feedback, rng)
+        given = rng.at(Purpose.LEARNING, round)
+        state = self.policy.update(map_leaves(np.array, self.state), feedback, given)
         for view, leaf in zip(leaves(self.state).values(), leaves(state).values(), strict=True):
             view[...] = leaf
 
