@@ -122,6 +122,10 @@ def test_switching_with_each_delay(delay):
         demand_same_stretches(sp.SwitchingSEM(), Trial(noisy, 4), DELAYS[delay], (2, 3), 8)
 
 
+def test_one_learner_of_switching():
+    demand_same_stretches(sp.SwitchingSEM(), Trial(WORLDS["hidden cause"], 3), sp.UniformDelay(0, 9), (), 16)
+
+
 def test_only_what_the_kernel_stands_for_is_compiled():
     class OtherGraph(AdaptiveGraph):
         def solve(self, graph):

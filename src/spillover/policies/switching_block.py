@@ -80,10 +80,11 @@ def play_blocks(policy: "SwitchingSEM", state: State, stretch: Stretch, rng: Rng
         start, after, why, expected = kernels.play_switching(*given, start, after)
         if (why == kernels.FAULT).any():
             return None
-        rows = np.nonzero(why != kernels.DONE)
-        if not len(rows[0]) if batch else why == kernels.DONE:
+        stopped = why != kernels.DONE
+        if not stopped.any():
             return held.state
-        finish(policy, held, rows if batch else (), stretch, after, why == kernels.ALARM, expected)
+        rows = np.nonzero(stopped) if batch else ()
+        finish(policy, held, rows, stretch, after, why == kernels.ALARM, expected)
 
 
 def finish(
