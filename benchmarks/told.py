@@ -18,6 +18,7 @@ import numpy as np
 import spillover as sp
 from benchmarks.told_filters import Drifting, Filter, KnownChanges, KnownCourse
 from spillover.environments.world import SEMWorld
+from spillover.foresight import drawn as drawn_course
 from spillover.metrics import mean_interval
 from spillover.policies.delayed_oracle import DelayedOracle
 from spillover.policies.switching import HORIZON, HORIZON_OF_DELAY
@@ -44,6 +45,7 @@ def drawn(environment: sp.SyntheticSEM, seed: int, instances: int) -> Worlds:
     world = environment.draw(rng.at(Purpose.WORLD), (instances,))
     course = world.course(1, world.horizon, rng)
     assert course is not None
+    course = drawn_course(course, 1, world.horizon, rng)
     means = np.moveaxis(world.means(np.arange(1, world.horizon + 1)), 1, 0)
     return Worlds(world, world.weights(1), means, np.moveaxis(course.rewards, 1, 0))
 

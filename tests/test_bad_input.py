@@ -230,9 +230,9 @@ def test_replay_with_a_record_of_delays_that_is_too_short():
         (lambda: sp.ConstantDelay("3"), ["rounds = '3'", "a whole number from 0"]),  # type: ignore[arg-type]
         (lambda: sp.UniformDelay(-1, 3), ["low = -1", "a whole number from 0"]),
         (lambda: sp.UniformDelay(4, 3), ["high = 3", "a whole number from 4"]),
-        (lambda: sp.GeometricDelay(-0.5), ["mean = -0.5", POSITIVE]),
-        (lambda: sp.GeometricDelay(INF), ["mean = inf", POSITIVE]),
-        (lambda: sp.GeometricDelay(NAN), ["mean = nan", POSITIVE]),
+        (lambda: sp.GeometricDelay(-0.5), ["mean = -0.5", "must be a number from 0 to 1e15"]),
+        (lambda: sp.GeometricDelay(INF), ["mean = inf", "must be a number from 0 to 1e15"]),
+        (lambda: sp.GeometricDelay(NAN), ["mean = nan", "must be a number from 0 to 1e15"]),
         (lambda: sp.RecordedDelay([1, -1]), ["delays = [1, -1]", "whole numbers >= 0"]),
         (lambda: sp.RecordedDelay([1, 1.5]), ["delays = [1, 1.5]", "whole numbers >= 0"]),
         (lambda: sp.RecordedDelay([]), ["delays = []", "whole numbers >= 0"]),

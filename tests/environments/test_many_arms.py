@@ -1,6 +1,6 @@
 """Worlds that keep lists of edges: the same model as worlds with matrices, and no n * n numbers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,11 @@ def listed(world):
         places = np.argsort(flat == 0, axis=-1, kind="stable")[..., :count]
         effect, cause = np.divmod(places, a.shape[-1])
         graphs.append(sorted_edges(effect, cause, np.take_along_axis(flat, places, axis=-1), a.shape[-1]))
-    own = {name: getattr(world, name) for name in world.__dataclass_fields__ if name not in ("graphs", "cache")}
+    own = {
+        name: getattr(world, name)
+        for name in (field.name for field in fields(world))
+        if name not in ("graphs", "cache")
+    }
     return ManyArmsWorld(edges_of_graphs=tuple(graphs), graphs=NO_MATRICES, **own)
 
 

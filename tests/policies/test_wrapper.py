@@ -8,7 +8,14 @@ from spillover.policies import Constrained
 from spillover.policy_wrapper import PolicyWrapper
 from tests.recorder import Recorder
 
-OWN = {"grids", "explain_choice", "play_stretch", "compact"}  # see the docstring of PolicyWrapper
+OWN = {
+    "grids",
+    "explain_choice",
+    "play_stretch",
+    "draws_rewards",
+    "memos",
+    "compact",
+}  # see the docstring of PolicyWrapper
 
 
 def test_every_member_of_the_contract_is_passed_on():

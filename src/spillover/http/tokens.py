@@ -74,7 +74,7 @@ def hashed(secret: str) -> str:
 
 def read_tokens(path: Path) -> list[Token]:
     try:
-        content: dict[str, Any] = json.loads(path.read_text())
+        content: dict[str, Any] = json.loads(path.read_text("utf-8"))
         require(content["version"] == VERSION, "version", content["version"], f"{VERSION}")
         return [token_from(entry) for entry in content["tokens"]]
     except (KeyError, TypeError, json.JSONDecodeError) as error:
