@@ -49,11 +49,12 @@ def without_posix(package: Path, folder: Path, lines: str, *arguments: str) -> s
 def test_simulate(package, tmp_path):
     lines = """
 import spillover as sp
-print(sp.simulate(sp.NDCSEM(), sp.SyntheticSEM(horizon=50, changes=())).final_regret.shape)
+print(sp.simulate(sp.Uniform(), sp.SyntheticSEM(horizon=50, changes=())).final_regret.shape)
 """
     assert without_posix(package, tmp_path, lines) == "(1,)\n"
 
 
+@pytest.mark.long  # kernels of a moved package are compiled again
 def test_next_decision(package, tmp_path):
     command = "from spillover.cli import main; main(sys.argv[1:])"
     assert "wrote history.csv" in without_posix(package, tmp_path, command, "next", "--example")
@@ -61,6 +62,7 @@ def test_next_decision(package, tmp_path):
     assert answer.startswith("Next round ")
 
 
+@pytest.mark.long
 def test_run_an_experiment_and_keep_it(package, tmp_path):
     (tmp_path / "my-study.toml").write_text(STUDY.format(world=WORLD.format(horizon=60)), "utf-8")
     lines = """
