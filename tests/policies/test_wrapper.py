@@ -8,14 +8,8 @@ from spillover.policies import Constrained
 from spillover.policy_wrapper import PolicyWrapper
 from tests.recorder import Recorder
 
-OWN = {
-    "grids",
-    "explain_choice",
-    "play_stretch",
-    "draws_rewards",
-    "memos",
-    "compact",
-}  # see the docstring of PolicyWrapper
+# see the docstring of PolicyWrapper
+OWN = {"grids", "explain_choice", "play_stretch", "draws_rewards", "memos", "compact"}
 
 
 def test_every_member_of_the_contract_is_passed_on():
