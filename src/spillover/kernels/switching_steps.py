@@ -220,7 +220,7 @@ def absorb_outcome(learner, z, y, memo, played_at, room, expected):
 
 
 @compiled
-def solve_candidates(learner, room):
+def solve_graphs(learner, room):
     """Estimate the graphs again that trust z."""
     sparse, instrument, full_history = sparse_of(learner), instrument_of(learner), full_history_of(learner)
     settings, acyclic, signed = learner.settings, flags_of(learner).acyclic[0], learner.settings[SIGNED] != 0.0
@@ -292,7 +292,7 @@ def learn_round(learner, x, z, y, memo, played_at, room, expected):
     learn_means(learner, x, z, played_at, room, expected)
     if absorb_outcome(learner, z, y, memo, played_at, room, expected):
         return ALARM
-    solve_candidates(learner, room)
+    solve_graphs(learner, room)
     if doubt_z(learner):
         return ESTIMATE
     use_best(learner)
