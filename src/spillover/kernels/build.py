@@ -11,7 +11,7 @@ import numpy as np
 from numba import guvectorize
 
 from spillover.kernels.announce import Counter, announced
-from spillover.kernels.cache import cache_folder, compile_lock, numba_caches_in, own_folder
+from spillover.kernels.cache import cache_folder, compile_lock, mark_used, numba_asks_us
 
 
 class Kernel(NamedTuple):
@@ -49,8 +49,10 @@ def build(name: str) -> np.ufunc:
     kernel, folder = KERNELS[name], cache_folder()
     if folder is None:
         return kernel.make(False)
-    with LOADING, compile_lock(folder, kernel.file), numba_caches_in(own_folder(folder, kernel.file)):
-        return kernel.make(True)
+    with LOADING, compile_lock(folder, kernel.file), numba_asks_us():
+        ufunc = kernel.make(True)
+        mark_used(folder, kernel.file)
+    return ufunc
 
 
 def load(name: str) -> np.ufunc:

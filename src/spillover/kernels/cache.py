@@ -7,31 +7,37 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Self
 
+import numba
 from filelock import FileLock
-from numba import config
+from numba.core.caching import CacheImpl, _CacheLocator
 
 BESIDE_THE_SOURCE = Path(__file__).parent / "__pycache__"
 SECONDS_BETWEEN_TRIES = 0.01
 IMPORT = re.compile(r"^from spillover\.kernels\.(\w+) import", re.MULTILINE)
+DAYS_KEPT = 60
 MACHINERY = {"build"}  # declares kernels, but none of its code is compiled
 
 
 def cache_folder() -> Path | None:
-    """The first folder that can be written: NUMBA_CACHE_DIR, beside the source, the user's cache, a temporary one.
+    """The first folder that can be written: NUMBA_CACHE_DIR, the user's cache, beside the source, a temporary one.
 
-    None if there is no such folder: then kernels are compiled in every process.
+    The user's cache comes before the source, because kernels are stored by what they are compiled from: clones,
+    virtual environments and versions share what they have in common. None if there is no such folder: then kernels are
+    compiled in every process.
     """
-    if config.CACHE_DIR and usable(Path(config.CACHE_DIR).absolute()):
-        return Path(config.CACHE_DIR).absolute()
-    if usable(BESIDE_THE_SOURCE):
-        return BESIDE_THE_SOURCE
-    of_user = user_cache()
-    return of_user if usable(of_user) else temporary_cache()
+    if numba.config.CACHE_DIR and usable(Path(numba.config.CACHE_DIR).absolute()):
+        return Path(numba.config.CACHE_DIR).absolute()
+    for folder in (user_cache(), BESIDE_THE_SOURCE):
+        if usable(folder):
+            return folder
+    return temporary_cache()
 
 
 @cache
@@ -101,16 +107,14 @@ def is_private(folder: Path, owner: int) -> bool:
 
 @cache
 def own_folder(folder: Path, file: str) -> Path:
-    """The folder of the kernels of one file: a folder of its own if they call functions of other files.
+    """The folder of the kernels of one file, named by all that they are compiled from.
 
-    Numba compiles a kernel again when its own file has changed, but knows nothing of other files. Therefore the name
-    of that folder has a hash of those.
+    That is the file, those that it imports (of which Numba knows nothing), and the version of Numba.
     """
-    others = sorted(files_behind(file) - {file})
-    if not others:
-        return folder
-    content = b"".join(source_of(other) for other in others)
-    return folder / f"{file}-{hashlib.sha256(content).hexdigest()[:16]}"
+    content = hashlib.sha256(numba.__version__.encode())
+    for one in sorted(files_behind(file)):
+        content.update(source_of(one))
+    return folder / f"{file}-{content.hexdigest()[:16]}"
 
 
 def files_behind(file: str) -> set[str]:
@@ -140,13 +144,55 @@ def compile_lock(folder: Path, file: str) -> Iterator[None]:
         yield
 
 
+class KernelLocator(_CacheLocator):  # type: ignore[misc]
+    """Has Numba store our kernels in their `own_folder`, and nobody else's functions."""
+
+    def __init__(self, function: Callable[..., None], folder: Path) -> None:
+        self.folder = folder
+        self.line = function.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., None], py_file: str) -> Self | None:
+        folder = cache_folder() if Path(py_file).parent == Path(__file__).parent else None
+        return cls(py_func, own_folder(folder, Path(py_file).stem)) if folder else None
+
+    def get_cache_path(self) -> str:
+        return str(self.folder)
+
+    def get_source_stamp(self) -> str:
+        """The folder's name already has a hash of the source, so a copy of the package finds the same kernels."""
+        return self.folder.name
+
+    def get_disambiguator(self) -> str:
+        return str(self.line)
+
+
+CacheImpl._locator_classes = [KernelLocator, *CacheImpl._locator_classes]
+
+
 @contextmanager
-def numba_caches_in(folder: Path) -> Iterator[None]:
-    """Make Numba use a folder for our kernels only; by itself it knows only the first three."""
-    config.reload_config()  # now, because Numba reloads a changed environment while it compiles
-    before = config.CACHE_DIR
-    config.CACHE_DIR = "" if folder == BESIDE_THE_SOURCE else str(folder)
+def numba_asks_us() -> Iterator[None]:
+    """Have Numba ask our locator for our kernels, even if the user has set another one (for other code)."""
+    numba.config.reload_config()  # now, because Numba reloads a changed environment while it compiles
+    before, numba.config.CACHE_LOCATOR_CLASSES = numba.config.CACHE_LOCATOR_CLASSES, ""
     try:
         yield
     finally:
-        config.CACHE_DIR = before
+        numba.config.CACHE_LOCATOR_CLASSES = before
+
+
+def mark_used(folder: Path, file: str) -> None:
+    """Note, once a day, that the kernels of a file are in use, and remove those that were compiled from other source
+    and are not in use any more. The caller holds the file's lock.
+    """
+    own = own_folder(folder, file)
+    with suppress(OSError):  # another process may have cleared the whole cache
+        if days_since_use(own) > 1:
+            os.utime(own)
+            for other in folder.glob(f"{file}-" + "[0-9a-f]" * 16):
+                if days_since_use(other) > DAYS_KEPT:
+                    shutil.rmtree(other, ignore_errors=True)
+
+
+def days_since_use(own: Path) -> float:
+    return (time.time() - own.stat().st_mtime) / 86_400
