@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import spillover
+from spillover.kernels.cache import cache_folder
 from tests.cli.conftest import STUDY, WORLD
 
 HOME = Path(spillover.__file__).parent
@@ -28,42 +29,43 @@ warnings.filterwarnings("ignore", "only soft file lock")
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory) -> Path:
-    """A copy of the package with its compiled kernels: locks of two kinds do not go together."""
-    folder: Path = tmp_path_factory.mktemp("package")
-    shutil.copytree(HOME, folder / "spillover", ignore=shutil.ignore_patterns("*.lock"))
-    return folder
+def compiled(tmp_path_factory) -> Path:
+    """A copy of the compiled kernels without their locks: those of a system without fcntl are of another kind."""
+    folder = cache_folder()
+    assert folder is not None
+    copy: Path = tmp_path_factory.mktemp("compiled") / "kernels"
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("*.lock"))
+    return copy
 
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there it is so anyhow")
 
 
-def without_posix(package: Path, folder: Path, lines: str, *arguments: str) -> str:
+def without_posix(compiled: Path, folder: Path, lines: str, *arguments: str) -> str:
     command = [sys.executable, "-W", "error", "-c", WITHOUT_POSIX + lines, *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(package)}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(compiled)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
-def test_simulate(package, tmp_path):
+def test_simulate(compiled, tmp_path):
     lines = """
 import spillover as sp
 print(sp.simulate(sp.Uniform(), sp.SyntheticSEM(horizon=50, changes=())).final_regret.shape)
 """
-    assert without_posix(package, tmp_path, lines) == "(1,)\n"
+    assert without_posix(compiled, tmp_path, lines) == "(1,)\n"
 
 
-@pytest.mark.long  # kernels of a moved package are compiled again
-def test_next_decision(package, tmp_path):
+def test_next_decision(compiled, tmp_path):
     command = "from spillover.cli import main; main(sys.argv[1:])"
-    assert "wrote history.csv" in without_posix(package, tmp_path, command, "next", "--example")
-    answer = without_posix(package, tmp_path, command, "next", "history.csv", "--budget", "2")
+    assert "wrote history.csv" in without_posix(compiled, tmp_path, command, "next", "--example")
+    answer = without_posix(compiled, tmp_path, command, "next", "history.csv", "--budget", "2")
     assert answer.startswith("Next round ")
 
 
 @pytest.mark.long
-def test_run_an_experiment_and_keep_it(package, tmp_path):
+def test_run_an_experiment_and_keep_it(compiled, tmp_path):
     (tmp_path / "my-study.toml").write_text(STUDY.format(world=WORLD.format(horizon=60)), "utf-8")
     lines = """
 from spillover.experiments import load_experiment, run_experiment
@@ -75,10 +77,10 @@ one.release("a")
 print(other.claim("a"))
 other.release("a")
 """
-    assert without_posix(package, tmp_path, lines).splitlines() == ["4 [] True False", "True"]
+    assert without_posix(compiled, tmp_path, lines).splitlines() == ["4 [] True False", "True"]
 
 
-def test_a_reader_that_left_is_noticed_without_poll(package, tmp_path):
+def test_a_reader_that_left_is_noticed_without_poll(compiled, tmp_path):
     lines = """
 import io
 from spillover.cli.app import reader_left
@@ -92,7 +94,7 @@ gone = reader_left()
 os.write(1, f"{here} {gone}".encode())
 os._exit(0)
 """
-    assert without_posix(package, tmp_path, lines) == "False True"
+    assert without_posix(compiled, tmp_path, lines) == "False True"
 
 
 def sources() -> list[Path]:

@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numba
@@ -102,16 +103,27 @@ def folder_used(environment: dict[str, str]) -> Path:
     return folder
 
 
-def test_kernels_are_kept_beside_their_source(tmp_path):
-    environment, copy = places(tmp_path, package=True, home=True)
-    assert folder_used(environment) == copy / "kernels" / "__pycache__"
-    assert list((tmp_path / "home").iterdir()) == []
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="the user's cache is elsewhere")
-def test_a_package_that_cannot_be_written(tmp_path):
-    environment, _ = places(tmp_path, package=False, home=True)
+def test_kernels_are_kept_in_the_user_s_cache(tmp_path):
+    environment, copy = places(tmp_path, package=True, home=True)
     assert folder_used(environment) == tmp_path / "home" / ".cache" / "spillover" / "kernels"
+    assert not (copy / "kernels" / "__pycache__").exists()
+
+
+def test_a_home_that_cannot_be_written(tmp_path):
+    environment, copy = places(tmp_path, package=True, home=False)
+    assert folder_used(environment) == copy / "kernels" / "__pycache__"
+
+
+def test_a_copy_of_the_package_finds_the_kernels_of_the_original(tmp_path):
+    """Kernels are stored by what they are compiled from, not by where that is."""
+    environment, copy = places(tmp_path, package=True, home=True)
+    folder = folder_used(environment)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.nb?")}
+    moved = copy.parent.with_name("elsewhere")
+    copy.parent.rename(moved)
+    assert folder_used({**environment, "PYTHONPATH": str(moved)}) == folder
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.nb?")} == before
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
@@ -163,14 +175,42 @@ def test_the_folder_that_numba_is_told_is_used(tmp_path):
     environment, _ = places(tmp_path, package=True, home=True)
     assert folder_used({**environment, "NUMBA_CACHE_DIR": str(tmp_path / "chosen")}) == tmp_path / "chosen"
     blocked = {**environment, "NUMBA_CACHE_DIR": str(tmp_path / "package" / "spillover" / "rng.py" / "chosen")}
-    assert folder_used(blocked).name == "__pycache__"
+    assert folder_used(blocked) == tmp_path / "home" / ".cache" / "spillover" / "kernels"
 
 
-def test_the_setting_of_numba_is_the_user_s_again(tmp_path):
-    before = numba.config.CACHE_DIR
-    with cache.numba_caches_in(tmp_path):
-        assert str(tmp_path) == numba.config.CACHE_DIR
-    assert before == numba.config.CACHE_DIR
+def test_the_user_s_own_locators_are_for_other_code(monkeypatch):
+    """Numba would cache our kernels without regard to the files that they import."""
+    monkeypatch.setenv("NUMBA_CACHE_LOCATOR_CLASSES", "InTreeCacheLocator")
+    numba.config.reload_config()
+    assert numba.config.CACHE_LOCATOR_CLASSES == "InTreeCacheLocator"
+    with cache.numba_asks_us():
+        assert numba.config.CACHE_LOCATOR_CLASSES == ""
+    assert numba.config.CACHE_LOCATOR_CLASSES == "InTreeCacheLocator"
+    monkeypatch.undo()
+    numba.config.reload_config()
+
+
+def test_functions_of_others_are_cached_where_numba_would():
+    assert cache.KernelLocator.from_function(places, __file__) is None
+
+
+def test_kernels_of_other_source_are_removed_when_nobody_has_used_them_for_long(tmp_path):
+    own = cache.own_folder(tmp_path, "world")
+    kept, outdated, other = tmp_path / f"world-{'0' * 16}", tmp_path / f"world-{'1' * 16}", tmp_path / f"sets-{'2' * 16}"
+    for folder, days in ((own, 0), (kept, cache.DAYS_KEPT - 1), (outdated, cache.DAYS_KEPT + 1), (other, 999)):
+        folder.mkdir()
+        used_days_ago(folder, days)
+    cache.mark_used(tmp_path, "world")
+    assert outdated.exists()  # it looks once a day only
+    used_days_ago(own, 2)
+    cache.mark_used(tmp_path, "world")
+    assert cache.days_since_use(own) < 1
+    assert sorted(tmp_path.iterdir()) == sorted([own, kept, other])
+
+
+def used_days_ago(folder: Path, days: float) -> None:
+    then = time.time() - days * 86_400
+    os.utime(folder, (then, then))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has neither owners nor modes")
@@ -195,8 +235,9 @@ def test_a_folder_that_everybody_can_write_is_not_loaded_from(tmp_path):
     (tmp_path / "all").mkdir()
     (tmp_path / "all").chmod(0o777)
     assert not cache.usable(tmp_path / "all")
-    environment, copy = places(tmp_path, package=True, home=True)
-    assert folder_chosen({**environment, "NUMBA_CACHE_DIR": str(tmp_path / "all")}) == copy / "kernels" / "__pycache__"
+    environment, _ = places(tmp_path, package=True, home=True)
+    chosen = folder_chosen({**environment, "NUMBA_CACHE_DIR": str(tmp_path / "all")})
+    assert chosen == tmp_path / "home" / ".cache" / "spillover" / "kernels"
     assert list((tmp_path / "all").iterdir()) == []
 
 

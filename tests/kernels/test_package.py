@@ -25,7 +25,7 @@ def functions(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_file_of_kernels_imports_nothing_that_its_cache_does_not_know(path):
-    """Numba's cache looks at one file, and `cache.own_folder` at those that it imports in this form."""
+    """Numba looks at one file only; `cache.own_folder` knows those that it imports in this form."""
     allowed = {
         "collections",
         "math",
@@ -80,16 +80,15 @@ def test_the_files_behind_a_file():
     }
 
 
-def test_kernels_that_call_other_files_are_kept_apart_by_what_is_in_those(tmp_path, monkeypatch):
-    assert cache.own_folder(tmp_path, "world") == tmp_path
-    before = cache.own_folder(tmp_path, "rounds")
+@pytest.mark.parametrize("changed", ["rounds", "gram"])
+def test_kernels_are_kept_apart_by_what_they_are_compiled_from(changed, tmp_path, monkeypatch):
+    """Of their own file, and of those that it imports."""
+    before, other = cache.own_folder(tmp_path, "rounds"), cache.own_folder(tmp_path, "window")
     assert before.parent == tmp_path
-    assert before.name.startswith("rounds-")
     source = cache.source_of
-    monkeypatch.setattr(cache, "source_of", lambda file: source(file) + b"#" * (file == "gram"))
+    monkeypatch.setattr(cache, "source_of", lambda file: source(file) + b"#" * (file == changed))
     assert cache.own_folder.__wrapped__(tmp_path, "rounds") != before
-    monkeypatch.setattr(cache, "source_of", lambda file: source(file) + b"#" * (file == "rounds"))
-    assert cache.own_folder.__wrapped__(tmp_path, "rounds") == before  # Numba itself sees that
+    assert cache.own_folder.__wrapped__(tmp_path, "window") == other
 
 
 LOADING = "from spillover import kernels; kernels.play; kernels.window_totals"
@@ -99,14 +98,12 @@ LOADING = "from spillover import kernels; kernels.play; kernels.window_totals"
 def test_an_edit_compiles_only_the_kernels_of_its_file_again(tmp_path):
     copy = tmp_path / "spillover"
     shutil.copytree(FOLDER.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    environment["PYTHONPATH"] = str(tmp_path)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
 
     def cached() -> dict[str, dict[str, int]]:
         subprocess.run([sys.executable, "-c", LOADING], env=environment, check=True, cwd=tmp_path)
-        cache = copy / "kernels" / "__pycache__"
         return {
-            file: {path.name: path.stat().st_mtime_ns for path in cache.glob(f"{file}.*.nb?")}
+            file: {str(path): path.stat().st_mtime_ns for path in (tmp_path / "cache").glob(f"{file}-*/*.nb?")}
             for file in ("world", "window")
         }
 
@@ -117,4 +114,4 @@ def test_an_edit_compiles_only_the_kernels_of_its_file_again(tmp_path):
         file.write("# one more line\n")
     again = cached()
     assert again["window"] == first["window"]
-    assert not set(again["world"].items()) & set(first["world"].items())
+    assert len(again["world"]) == 2 * len(first["world"])
