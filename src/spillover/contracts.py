@@ -164,6 +164,14 @@ class Policy(ABC):
         return False
 
     @property
+    def kernels(self) -> tuple[str, ...]:
+        """The kernels that it needs to learn and to decide, those that take longest to compile first.
+
+        A command compiles them side by side where they are not compiled yet; others are compiled when they are needed.
+        """
+        return ()
+
+    @property
     def fuses(self) -> bool:
         """Whether it has a compiled form of whole stretches of rounds, `play_stretch`."""
         return False

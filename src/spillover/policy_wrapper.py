@@ -121,6 +121,10 @@ class PolicyWrapper(Policy):
     def reuses_memo(self) -> bool:
         return self.inner.reuses_memo
 
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return self.inner.kernels
+
     def for_problem(self, problem: Problem) -> Policy:
         inner = self.inner.for_problem(problem)
         return self if inner is self.inner else self.around(inner)

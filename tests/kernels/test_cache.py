@@ -196,7 +196,11 @@ def test_functions_of_others_are_cached_where_numba_would():
 
 def test_kernels_of_other_source_are_removed_when_nobody_has_used_them_for_long(tmp_path):
     own = cache.own_folder(tmp_path, "world")
-    kept, outdated, other = tmp_path / f"world-{'0' * 16}", tmp_path / f"world-{'1' * 16}", tmp_path / f"sets-{'2' * 16}"
+    kept, outdated, other = (
+        tmp_path / f"world-{'0' * 16}",
+        tmp_path / f"world-{'1' * 16}",
+        tmp_path / f"sets-{'2' * 16}",
+    )
     for folder, days in ((own, 0), (kept, cache.DAYS_KEPT - 1), (outdated, cache.DAYS_KEPT + 1), (other, 999)):
         folder.mkdir()
         used_days_ago(folder, days)

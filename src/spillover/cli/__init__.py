@@ -25,7 +25,8 @@ from spillover.registry import Registry
 
 COMMANDS: Registry[click.Command] = Registry("command", "spillover.commands", click.Command, {})  # beside our own
 EXAMPLES = (
-    "spillover next --example         # write a small history to start from",
+    "spillover next --example         # write history.csv, a table to start from",
+    "spillover next history.csv --budget 2  # what to choose next, and why",
     "spillover reproduce --quick      # the paper's studies, with few replications",
     "spillover policies ndc-sem       # one policy and its parameters",
     "spillover new policy my-idea     # a working policy of your own, and its test",
@@ -56,11 +57,10 @@ def main(traceback: bool) -> None:
     """
 
 
-for command in (reproduce, run, tune, report, policies, bound, new, completion):
-    main.add_command(command)
 main.add_command(next_decision, "next")
-main.add_command(check)
-for command in (serve, stream, audit, export, import_file, token):
+for command in (check, serve, stream, audit, export, import_file, token):
+    main.add_command(command)
+for command in (reproduce, run, tune, report, policies, bound, new, completion):
     main.add_command(command)
 
 # what a command of one's own is written with: `spillover new command`

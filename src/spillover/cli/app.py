@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
+from spillover.cli.colour import has_colour
 from spillover.cli.interrupts import no_interrupt_lost
 from spillover.printable import printable
 from spillover.validate import suggestion
@@ -149,7 +150,8 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> N
 
 def note(message: str) -> None:
     """One line on stderr that changes nothing."""
-    print(f"spillover: {printable(' '.join(message.split()))}", file=sys.stderr)
+    name = click.style("spillover:", bold=True) if has_colour(sys.stderr) else "spillover:"
+    print(f"{name} {printable(' '.join(message.split()))}", file=sys.stderr)
 
 
 def print_error(message: str, code: int) -> int:

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from spillover import kernels, validate
 from spillover.cli.app import Command, note
+from spillover.cli.colour import print_answer
 from spillover.cli.constraints_option import parse_entries, parse_unavailable, read_entries
 from spillover.cli.output import json_option, print_json, say
 from spillover.cli.progress import ProgressBar
@@ -146,7 +147,7 @@ def answer_from(
     if as_json:
         print_json(found.to_dict())
     else:
-        click.echo(found.explain() if explain else str(found))
+        print_answer(found.explain() if explain else str(found))
     if plot is not None and not as_json:
         say(f"Plot: {plot}")
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from spillover import validate
 from spillover.experiments.pools import Pool, SerialPool, one_line
+from spillover.extras import needed_for
 
 SECONDS_TO_CONNECT = 5.0
 
@@ -164,12 +165,8 @@ ENGINES = {"serial": serial, "loky": loky, "dask": dask, "ray": ray}
 
 def import_extra(module: str, name: str) -> Any:
     """Import an optional dependency."""
-    try:
+    with needed_for(f"engine = {name!r}", name):
         return importlib.import_module(module)
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            f"engine = {name!r}: needs a package that is not installed ({error}): pip install 'spillover[{name}]'"
-        ) from None
 
 
 def check_reachable(address: str | None) -> None:

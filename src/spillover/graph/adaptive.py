@@ -133,6 +133,14 @@ class AdaptiveGraph(GraphLearner):
     grids = ("sparsity",)
 
     @property
+    def kernels(self) -> tuple[str, ...]:
+        return (
+            *("k_class", "fit", "tested_regress", "doubts", "structure", "total_effects", "regress", "absorb"),
+            *("spectral_radius", "judge_candidates", "shrunk_weights", "absorb_moments", "best_candidate"),
+            *("trusting_weights", "payoff_of"),
+        )
+
+    @property
     def fuses_comparison(self) -> bool:
         return bool(self.sparse.fuses)
 

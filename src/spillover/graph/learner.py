@@ -108,6 +108,11 @@ class GraphLearner(ABC):
         return ()
 
     @property
+    def kernels(self) -> tuple[str, ...]:
+        """The kernels that it needs, those that take longest to compile first; see `Policy.kernels`."""
+        return ()
+
+    @property
     def fuses(self) -> bool:
         """Whether `absorb` and `solve` are those of `kernels.play_rounds`, on the arrays that `parts` returns."""
         return False

@@ -50,6 +50,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     window,
     world,
 )
+from spillover.kernels.ahead import compiled_ahead
 from spillover.kernels.announce import silence
 from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
 from spillover.kernels.rewards import BERNOULLI, BETA, DRAWN
@@ -78,6 +79,7 @@ __all__ = [
     "SUM_ROUNDING",
     "UNSIGNED",
     "compile_all",
+    "compiled_ahead",
     "preload_numba",
     "silence",
 ]

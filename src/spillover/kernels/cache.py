@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 import numba
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from numba.core.caching import CacheImpl, _CacheLocator
 
 BESIDE_THE_SOURCE = Path(__file__).parent / "__pycache__"
@@ -142,6 +142,20 @@ def compile_lock(folder: Path, file: str) -> Iterator[None]:
     path = folder / f"spillover-{file}.lock"
     with FileLock(path, mode=0o600, poll_interval=SECONDS_BETWEEN_TRIES):
         yield
+
+
+def is_locked(folder: Path, file: str) -> bool:
+    """Whether another process loads or compiles kernels of a file at the moment."""
+    try:
+        with FileLock(folder / f"spillover-{file}.lock", mode=0o600, timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
+def has_kernel(folder: Path, file: str, name: str) -> bool:
+    """Whether a kernel was compiled before, by what the folder shows; only loading it tells for certain."""
+    return any(own_folder(folder, file).glob(f"guf-{file}.{name}-*.nbi"))
 
 
 class KernelLocator(_CacheLocator):  # type: ignore[misc]

@@ -82,6 +82,10 @@ class InstrumentalSEM(Policy):
     fits_baseline = True
     accepts_missing = True
     accepts_doses = True
+    kernels = (
+        *("solve_equations", "instrumental_arrival", "absorb_equations", "solve_shocks", "instrumental_index"),
+        *("weigh_graph", "absorb_reduced", "absorb_shocks", "expected_shocks", "feedback_fault", "top_arms"),
+    )
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.signed, bool | np.bool_), "signed", self.signed, "True or False")

@@ -112,6 +112,13 @@ class SwitchingSEM(GraphPolicy):
         return np.asarray((1.0 + 1.0 / n) ** np.arange(n))
 
     @property
+    def kernels(self) -> tuple[str, ...]:
+        return (
+            *("switching_arrival", "switching_index", *self.graph.kernels, "drifting_arrival", "weigh_silence"),
+            *("take_rewards", "drifting_forecast", "feedback_fault", "start_pulls", "top_arms"),
+        )
+
+    @property
     def fuses(self) -> bool:
         return bool(self.graph.fuses_comparison)
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.edges import has_effects, reached
-from spillover.reasons.intervals import decimals_for, format_estimate, round_to
-from spillover.reasons.render import format_number, format_part, is_visible, shown_interval
+from spillover.reasons.render import format_number, format_part, is_visible
 from spillover.recommendation.arms import ArmAnswer
 from spillover.recommendation.result import Recommendation
 from spillover.types import Array
@@ -24,9 +23,6 @@ def arm_sentence(answer: Recommendation, arm: ArmReason) -> str:
         return f"{reasons.plan}{'' if arm.known else '; no outcome of it yet'}"
     if not arm.known:
         return why_without_data(answer, arm)
-    if arm.total_interval is not None:
-        found = next(each for each in answer.arms if each.arm == arm.arm)
-        return sentence_with_intervals(answer, arm, found)
     score = answer.sign * arm.score
     parts = [f"{format_part(answer.sign * arm.direct, score)} {'by itself' if answer.per_arm else 'expected'}"]
     if is_visible(arm.spilled_over, arm.score):
@@ -34,26 +30,6 @@ def arm_sentence(answer: Recommendation, arm: ArmReason) -> str:
     if is_visible(arm.exploration, arm.score):
         parts.append(f"{format_part(answer.sign * arm.exploration, score)} exploration bonus")
     return f"{format_number(score)}: {', '.join(parts)}"
-
-
-def sentence_with_intervals(answer: Recommendation, arm: ArmReason, found: ArmAnswer) -> str:
-    """The total effect and its parts with their intervals, each rounded to what its interval supports."""
-    assert found.total_interval is not None
-    total = format_estimate(found.total, found.total_interval)
-    if cancels(found):
-        total = "0"
-    parts = []
-    if answer.per_arm and found.effect_interval is not None:
-        parts.append(f"{format_estimate(found.effect, found.effect_interval)} by itself")
-    several = len(answer.reasons.arms) > 1
-    if answer.per_arm and several and found.spill_over_interval is not None and worth_a_word(found):
-        spilled = format_estimate(found.spill_over, found.spill_over_interval)
-        low, high = found.spill_over_interval
-        parts.append(f"{spilled} spill-over{main_target(answer.reasons, arm) if low * high > 0 else ''}")
-    text = f"{total}: {', '.join(parts)}" if parts else total
-    digits = shown_interval(arm) or found.total_interval
-    bonus = round_to(answer.sign * arm.exploration, decimals_for((digits[1] - digits[0]) / 2))
-    return text if float(bonus.replace(",", "")) == 0 else f"{text}; exploration bonus {bonus}"
 
 
 def cancels(arm: ArmAnswer) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from spillover import kernels
 from spillover.constraints import Constraint, Unavailable
 from spillover.contracts import AnyPolicy, as_policy
 from spillover.history import History, read_history
@@ -15,7 +16,7 @@ from spillover.policies import find_policy
 from spillover.reasons.intervals import short_number
 from spillover.recommendation.arms import arm_answers
 from spillover.recommendation.cautions import cautions
-from spillover.recommendation.choose import check_budget, choose
+from spillover.recommendation.choose import check_budget, choose, recommended_policy
 from spillover.recommendation.clarity import unclear
 from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.greedy import possible_arms
@@ -86,20 +87,22 @@ def decide(
     """The next decision after a history; see `next_decision`. name: of the policy, in the answer."""
     check_budget(budget, history)
     facts = facts_of(history)
-    found = choose(
-        history,
-        budget=budget,
-        policy=policy,
-        name=name,
-        constraints=(*constraints, *((Unavailable(list(unavailable)),) if unavailable else ())),
-        greedy=greedy,
-        effort=effort,
-        seed=seed,
-        reward_range=reward_range,
-        overall_range=overall_range,
-        progress=progress,
-        facts=facts,
-    )
+    used = recommended_policy(history, facts)[1] if policy is None else as_policy(policy)
+    with kernels.compiled_ahead(used.kernels):
+        found = choose(
+            history,
+            budget=budget,
+            policy=policy,
+            name=name,
+            constraints=(*constraints, *((Unavailable(list(unavailable)),) if unavailable else ())),
+            greedy=greedy,
+            effort=effort,
+            seed=seed,
+            reward_range=reward_range,
+            overall_range=overall_range,
+            progress=progress,
+            facts=facts,
+        )
     most, limits, learner, alone = found.budget, found.limits, found.learner, found.alone
     given = {"reward_range": reward_range, "overall_range": overall_range}
     hint = {} if effort_hint is None else {"effort_hint": effort_hint}

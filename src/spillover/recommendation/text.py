@@ -12,6 +12,7 @@ from spillover.reasons.health import join_rounds
 from spillover.reasons.intervals import decimals_for, round_to, short_number
 from spillover.reasons.render import format_number, is_visible, reason_lines, shown_interval
 from spillover.recommendation.arm_lines import arm_sentence
+from spillover.recommendation.arm_table import arm_table, estimated, has_bonus
 from spillover.recommendation.data_table import data_lines
 from spillover.recommendation.result import Recommendation
 from spillover.set_search import best_set
@@ -28,12 +29,14 @@ def short_text(answer: Recommendation) -> str:
     """The decision, one line of reasons for each arm, and warnings."""
     reasons, history = answer.reasons, answer.history
     lines = [headline(answer), ""]
-    width = max((len(printable(arm.arm)) for arm in answer.chosen), default=0)
-    lines += arm_lines(answer, width)
+    lines += arm_table(answer)
+    lines += arm_lines(answer, [arm for arm in answer.chosen if arm not in estimated(answer)])
     if answer.chosen:
         lines.append("")
     if not reasons.planned and any(arm.known for arm in answer.chosen):
         lines.append(score_sentence(answer))
+    if has_bonus(answer):
+        lines.append("The bonus is for exploration: it counts in the decision.")
     lines += context_lines(answer)
     if history.pending:
         lines.append(f"Pending: {join_rounds(history.pending)}.")
@@ -46,9 +49,10 @@ def short_text(answer: Recommendation) -> str:
     return join_lines(lines)
 
 
-def arm_lines(answer: Recommendation, width: int) -> list[str]:
-    """One line for each chosen arm; many arms of which the same is said share one."""
-    sentences = {arm.arm: arm_sentence(answer, arm) for arm in answer.chosen}
+def arm_lines(answer: Recommendation, arms: Sequence[ArmReason]) -> list[str]:
+    """One line for each arm; many arms of which the same is said share one."""
+    sentences = {arm.arm: arm_sentence(answer, arm) for arm in arms}
+    width = max((len(printable(arm)) for arm in sentences), default=0)
     shared = {text for text, times in Counter(sentences.values()).items() if times > LISTED_ARMS}
     lines = [f"  {printable(arm).ljust(width)}  {text}" for arm, text in sentences.items() if text not in shared]
     together = [[arm for arm, text in sentences.items() if text == same] for same in shared]

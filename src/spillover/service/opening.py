@@ -2,6 +2,7 @@
 
 from urllib.parse import urlsplit
 
+from spillover.extras import needed_for
 from spillover.service.log import EventLog
 from spillover.service.sqlite_log import SqliteLog
 
@@ -19,12 +20,8 @@ def open_log(database: str, *, readonly: bool = False) -> EventLog:
     """
     if not is_postgres(database):
         return SqliteLog(database, readonly=readonly)
-    try:
+    with needed_for("PostgreSQL", "postgres"):
         from spillover.service.postgres_log import PostgresLog
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"PostgreSQL needs a package that is not installed ({error}): pip install 'spillover[postgres]'"
-        ) from None
     return PostgresLog(database)
 
 

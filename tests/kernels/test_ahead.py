@@ -1,0 +1,77 @@
+"""Kernels that are compiled before they are needed, on several cores."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from spillover import kernels
+from spillover.kernels import ahead
+from spillover.kernels.build import KERNELS
+from spillover.policies import POLICIES, find_policy
+
+LOADED = """
+import sys
+from spillover import kernels
+from spillover.cli import main
+from spillover.kernels import build
+loaded, original = [], build.build
+build.build = lambda name: loaded.append(name) or original(name)
+try:
+    main(sys.argv[1:])
+finally:
+    print("loaded", *sorted(set(loaded)), file=sys.stderr)
+"""
+
+
+def loaded_by_next(folder, *arguments: str) -> list[str]:
+    command = [sys.executable, "-c", LOADED, "next", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stderr.splitlines()[-1].split()[1:]
+
+
+def test_the_kernels_that_policies_name_exist():
+    for name in POLICIES.names():
+        assert set(find_policy(name)().kernels) <= KERNELS.keys()
+
+
+@pytest.mark.parametrize(
+    ("policy", "columns"), [("switching-sem", "round,arm,chosen,z,y"), ("instrumental-sem", "round,arm,chosen,y")]
+)
+def test_a_decision_needs_just_the_kernels_that_its_policy_names(policy, columns, tmp_path):
+    loaded_by_next(tmp_path, "--example")
+    rows = [line.split(",") for line in (tmp_path / "history.csv").read_text("utf-8").splitlines()]
+    kept = [rows[0].index(name) for name in columns.split(",")]
+    table = "\n".join(",".join(row[k] for k in kept) for row in rows) + "\n"
+    (tmp_path / "table.csv").write_text(table, "utf-8")
+    loaded = loaded_by_next(tmp_path, "table.csv", "--budget", "2")
+    assert loaded == sorted(find_policy(policy)().kernels)
+
+
+def test_nothing_is_started_where_everything_is_compiled(monkeypatch):
+    assert kernels.play is not None
+    monkeypatch.setattr(ahead, "start", pytest.fail)
+    with kernels.compiled_ahead(["play"]):
+        pass
+
+
+@pytest.mark.long
+def test_what_is_missing_is_compiled_by_several_processes(tmp_path):
+    """Afterwards everything is in the cache, whoever compiled it, and no process is left."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    script = """
+import joblib
+joblib.cpu_count = lambda: 2
+from spillover import kernels
+from spillover.kernels import ahead
+names, start, started = ("play", "window_totals", "top_arms"), ahead.start, []
+ahead.start = lambda names: started.append(start(names)) or started[-1]
+with kernels.compiled_ahead(names):
+    for name in names:
+        vars(kernels).get(name) or getattr(kernels, name)
+print(len(started), [process.poll() is not None for process in started], ahead.missing(names))
+"""
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("1 [True] []\n", "")
