@@ -92,7 +92,7 @@ def test_every_example_runs(path, words, here, page, small_experiments, monkeypa
     ("arguments", "parts"),
     [
         (["reprduce"], ["command = 'reprduce'", "did you mean reproduce?", "spillover --help"]),
-        (["xyz"], ["command = 'xyz': must be one of reproduce, run, tune"]),
+        (["xyz"], ["command = 'xyz': must be one of next, check, serve"]),
         (["new", "polcy"], ["command = 'polcy'", "did you mean policy?", "spillover new --help"]),
         (["run"], ["Missing argument 'FILE'", "spillover run --help"]),
         (["run", "x.toml", "--engin", "serial"], ["No such option", "--engine"]),

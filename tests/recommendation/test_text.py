@@ -18,7 +18,7 @@ def test_numbers_have_the_digits_that_their_intervals_support() -> None:
     assert first[0] == "Next round (2020-05-01): choose a."
     assert first[2:4] == [
         "     effect            by itself  spill-over",
-        "  a  1.5 (1.2 to 1.8)  1.00       0.50 to c",
+        "  a  1.5 (1.2 to 1.8)  1.00       0.50",
     ]
     assert "Numbers are expected effects of choosing the arm, with 95% credible intervals." in first
 
