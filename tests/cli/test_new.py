@@ -122,7 +122,7 @@ def test_what_is_written_passes_its_own_test(here) -> None:
     python(here / "ideas", "-m", "pytest", *options)
 
 
-@pytest.mark.parametrize("kind", every(3, USES))
+@pytest.mark.parametrize("kind", every(6, USES))
 def test_what_is_written_is_used(kind, here) -> None:
     assert call("new", kind, "my-idea2").exit_code == 0
     USES[kind](here)

@@ -5,8 +5,6 @@ import gzip
 import itertools
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ import pytest
 from spillover.history.example import example_file
 from spillover.recommendation.policy_by_name import usable_names
 from tests.cli.calls import call, outside
-from tests.waiting import HANG
 
 HEADER = "round,arm,chosen,z,y"
 SMALL = """round,arm,chosen,z,y
@@ -489,15 +486,6 @@ def test_a_process_of_its_own_prints_json_alone(folder) -> None:
     done = outside("next", written(folder, SMALL), "--budget", 1, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["policy"]
-
-
-def test_slow_libraries_are_not_loaded(folder) -> None:
-    written(folder, SMALL)
-    heavy = "print(sorted({'pandas', 'matplotlib'} & set(sys.modules)))"
-    lines = ["import atexit, sys", "from spillover.cli import main", f"atexit.register(lambda: {heavy})"]
-    code = "\n".join([*lines, "main(['next', 'h.csv', '--budget', '1'])"])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG)
-    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_the_round_to_decide_can_be_named(folder) -> None:

@@ -72,7 +72,7 @@ def test_standard_streams_that_are_closed(closed, code, stdout, stderr, here) ->
     ("what", "template", "engine"),
     [
         pytest.param("run", STUDY, "serial", marks=pytest.mark.long, id="run-serial"),
-        pytest.param("run", STUDY, "loky", id="run-loky"),
+        pytest.param("run", STUDY, "loky", marks=pytest.mark.long, id="run-loky"),
         pytest.param("tune", GRID, "loky", id="tune-loky"),
     ],
 )

@@ -171,6 +171,7 @@ def test_a_full_disk(begin, tmp_path, undisturbed):
     assert list(tmp_path.glob("results/*/cells/.*")) == []
 
 
+@pytest.mark.long
 def test_one_goes_on_with_what_the_other_left(begin, tmp_path, undisturbed):
     first, second = begin(), begin()
     wait_until(lambda: len(written(tmp_path / "store")) >= 2)
@@ -195,6 +196,7 @@ def test_ctrl_c(begin, tmp_path, engine, undisturbed):
     equal(open_results(folder), undisturbed)
 
 
+@pytest.mark.long
 def test_workers_leave_with_a_process_that_is_killed(begin, tmp_path):
     process = begin("loky", ENDLESS)
     wait_until(lambda: len(written(tmp_path / "store")) >= 2, process)

@@ -53,6 +53,7 @@ def run(folder, *options):
     return {path.name for path in (folder / "results" / "mine" / "cells").iterdir() if path.suffix != ".lock"}
 
 
+@pytest.mark.long
 def test_workers_import_parts_of_the_current_folder(folder):
     assert len(run(folder, "--engine", "loky", "--jobs", "2")) == 2
 

@@ -110,6 +110,7 @@ def test_kernels_are_kept_in_the_user_s_cache(tmp_path):
     assert not (copy / "kernels" / "__pycache__").exists()
 
 
+@pytest.mark.long
 def test_a_home_that_cannot_be_written(tmp_path):
     environment, copy = places(tmp_path, package=True, home=False)
     assert folder_used(environment) == copy / "kernels" / "__pycache__"
@@ -126,6 +127,7 @@ def test_a_copy_of_the_package_finds_the_kernels_of_the_original(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.nb?")} == before
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 def test_neither_package_nor_home_can_be_written(tmp_path):
     environment, _ = places(tmp_path, package=False, home=False)
@@ -234,6 +236,7 @@ def test_locks_of_others_make_a_folder_useless(tmp_path):
     assert not cache.is_trusted(tmp_path / "own", os.getuid() + 1)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 def test_a_folder_that_everybody_can_write_is_not_loaded_from(tmp_path):
     (tmp_path / "all").mkdir()
@@ -245,6 +248,7 @@ def test_a_folder_that_everybody_can_write_is_not_loaded_from(tmp_path):
     assert list((tmp_path / "all").iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="POSIX")
 def test_where_nothing_can_be_written_kernels_are_compiled_without_a_cache(tmp_path):
     """Not even a temporary file: Python itself then finds no folder for one."""

@@ -61,7 +61,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", every(2, CASES))
+@pytest.mark.parametrize("name", every(4, CASES))
 def test_it_can_be_read(name):
     found = CASES[name]
     figure = decision_figure(found)
