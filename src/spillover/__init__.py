@@ -5,6 +5,7 @@ The most common names are here; everything else is in the namespaces `policies`,
 """
 
 from spillover import constraints, delays, environments, graph, metrics, policies, rng, simulation, state, theory
+from spillover.comparison import PairedComparison, compare
 from spillover.contracts import Policy
 from spillover.delays import ConstantDelay, GeometricDelay, LossyDelay, RecordedDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM
@@ -36,6 +37,7 @@ __all__ = [
     "Learners",
     "LossyDelay",
     "Outcome",
+    "PairedComparison",
     "Policy",
     "Problem",
     "RecordedDelay",
@@ -46,6 +48,7 @@ __all__ = [
     "SyntheticSEM",
     "Uniform",
     "UniformDelay",
+    "compare",
     "constraints",
     "delays",
     "environments",

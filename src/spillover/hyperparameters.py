@@ -44,6 +44,22 @@ def with_values(policy: Any, values: Mapping[str, Any]) -> Any:
     return replace(policy, **own, **inner) if values else policy
 
 
+def grid_settings(policy: Any) -> list[str]:
+    """The settings of a policy whose hyperparameters are arrays, in words; the last axis varies fastest.
+
+    >>> import spillover as sp
+    >>> grid_settings(sp.NDCSEM(discount=[0.9, 0.99]))
+    ['discount=0.9', 'discount=0.99']
+    >>> grid_settings(sp.NDCSEM())
+    []
+    """
+    given = {name: value_of(policy, name) for name in policy.grids}
+    names = [name for name, value in given.items() if np.ndim(value)]
+    arrays = np.broadcast_arrays(*(given[name] for name in names))
+    values = zip(*(array.ravel() for array in arrays), strict=True)
+    return [", ".join(f"{name}={value:g}" for name, value in zip(names, each, strict=True)) for each in values]
+
+
 def check_grid(policy: Any, batch: Batch) -> None:
     """Check that hyperparameters that are arrays broadcast over the batch of a policy."""
     for name in policy.grids:

@@ -35,6 +35,7 @@ from spillover.rows import ALL, Part, Rows, constants, copied, distinct_rows, pu
 from spillover.saved import about_learner, saved_setting
 from spillover.saved_learners import Reader, check_seeds, seeds_of, to_arrays
 from spillover.setting import first_choice, player_of, setting_of
+from spillover.showing import Shown
 from spillover.state import copy_state, take_replication
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, Problem, State
 
@@ -50,7 +51,7 @@ class Decided(NamedTuple):
 NO_CHOICE = Choice(np.zeros((0, 0), np.bool_))
 
 
-class Learners:
+class Learners(Shown):
     """Learners of one policy for many streams with the same arms, each with its own seed, rounds and pending outcomes.
 
     >>> import spillover as sp
@@ -73,6 +74,8 @@ class Learners:
     Hyperparameters of `policy.grids` may be arrays with an entry for each learner, as may the ranges and weights of the
     problem. constraints, arms, effort: as for a `Learner`, the same for all.
     """
+
+    view = "spillover.views.learners:LearnersView"
 
     def __init__(
         self,

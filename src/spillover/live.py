@@ -4,7 +4,7 @@ import copy
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +20,17 @@ from spillover.rng import Purpose, Rng
 from spillover.saved import Book, about_learner, read_learner, save_learner, saved_setting
 from spillover.set_search import check_effort
 from spillover.setting import Setting, first_choice, player_of, setting_of
+from spillover.showing import Shown
 from spillover.state import Saved
 from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 UNKNOWN = Details()  # of a round of which only the decision is known
 
 
-class Learner:
+class Learner(Shown):
     """A policy in use. It keeps track of the rounds whose outcomes are still pending.
 
     >>> import spillover as sp
@@ -52,6 +56,8 @@ class Learner:
     effort: limit on the steps of the search for the best set under constraints; `reasons` says so if the best set
     found is not proved to be optimal.
     """
+
+    view = "spillover.views.learner:LearnerView"
 
     def __init__(
         self,
@@ -357,6 +363,16 @@ class Learner:
             }
             decision = self.explain() if explanation is None else explanation
             return reasons(decision, arms=self.arms if arms is None else arms, **given | options)
+
+    def plot(self, arms: Sequence[str] | None = None, **options: Any) -> "Figure":
+        """The next decision as a figure: the graph, and the parts of every score; arguments as for `reasons`.
+
+        >>> import spillover as sp
+        >>> learner = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=3, budget=2))
+        >>> learner.plot(["north", "south", "west"]).axes[1].get_title()
+        'the parts of each score'
+        """
+        return self.reasons(arms, **options).plot()
 
     def save(self, path: str | Path) -> None:
         """Write the state and the pending rounds to a file, atomically."""

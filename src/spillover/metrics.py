@@ -1,11 +1,12 @@
-"""Measures of a run: confidence intervals over replications, error of the graph."""
+"""Measures of a run: confidence intervals over replications, error of the graph; regret as figures draw it."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from spillover import validate
-from spillover.types import Array
+from spillover.types import Array, IntArray
 
 
 class Interval(NamedTuple):
@@ -14,6 +15,22 @@ class Interval(NamedTuple):
     mean: Array
     low: Array
     high: Array
+
+
+class RegretCurve(NamedTuple):
+    """The regret of one policy over time."""
+
+    policy: str  # a name; policies with the same name look alike in all figures
+    label: str  # what a figure prints
+    rounds: IntArray  # (K,): the last one is the horizon
+    regret: Array  # (R, K): cumulative regret at the end of these rounds
+    changes: tuple[int, ...]  # first rounds of the periods after the first one
+
+
+class HasRegret(Protocol):
+    """What a figure of regret can be drawn of: a run, a comparison, a stored record."""
+
+    def regret_curves(self) -> Sequence[RegretCurve]: ...
 
 
 def mean_interval(values: Array, axis: int = 0, level: float = 0.95) -> Interval:

@@ -25,6 +25,16 @@ def escape(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
+def clipped(text: str, most: int) -> str:
+    """Printable text of at most so many characters.
+
+    >>> clipped("a rather long name", 10)
+    'a rather …'
+    """
+    shown = printable(text)
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
 def join_lines(lines: Iterable[str]) -> str:
     r"""Lines as a text; a line break inside of one of them, from a name in a file, starts no new line.
 

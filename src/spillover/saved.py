@@ -169,7 +169,7 @@ def described(problem: Problem) -> str:
     for name in ("reward_range", "overall_range", "weights"):
         value = getattr(problem, name)
         changed[name] = None if value is None else np.asarray(value, float).tolist()
-    return repr(problem._replace(**changed))
+    return problem._replace(**changed).in_full()
 
 
 def about_learner(policy: Policy, problem: Problem) -> dict[str, str]:

@@ -22,19 +22,22 @@ from spillover.contracts import (
 )
 from spillover.delays import as_delay
 from spillover.foresight import ForeseeableWorld, SparseWorld, score_each
-from spillover.hyperparameters import spread_grid
+from spillover.hyperparameters import grid_settings, spread_grid
 from spillover.mailbox import FeedbackQueue
-from spillover.metrics import Interval, graph_mse, mean_interval, sparse_graph_mse
+from spillover.metrics import Interval, RegretCurve, graph_mse, mean_interval, sparse_graph_mse
 from spillover.rng import Purpose, Rng
+from spillover.showing import Shown, view_of
 from spillover.stretches import Foreseen, Part, Unforeseen, fuses, in_parts, play_stretches
 from spillover.threads import cores, shares, side_by_side
 from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, Scored, State
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 Step = TypeVar("Step")
 BY_REPLICATION = ("regret", "payoff", "optimality_ratio", "graph_error")
+MOST_POINTS = 500  # of a line in a figure
 FEWEST_LEARNERS, FEWEST_DECISIONS = 8, 100_000  # in a simulation that is worth several threads
 
 
@@ -102,9 +105,16 @@ def require_scored(world: World) -> ScoredWorld:
     return world
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Run:
-    """The result of a simulation; the first axes are the policy's grid (none for a single setting) and replications."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Run(Shown):
+    """The result of a simulation; the first axes are the policy's grid (none for a single setting) and replications.
+
+    >>> import spillover as sp
+    >>> sp.simulate(sp.NDCSEM(), sp.SyntheticSEM(horizon=200, changes=()), 5, replications=3)
+    Run(NDCSEM, 3 replications x 200 rounds, delay 5, final regret 66.5 [−56.3, 189.3])
+    """
+
+    view = "spillover.views.run:RunView"
 
     policy: Any
     environment: Any
@@ -141,11 +151,49 @@ class Run:
         values = getattr(self, measure)
         return mean_interval(values, axis=-1 if measure == "final_regret" else -2)
 
+    def regret_curves(self) -> list[RegretCurve]:
+        """The regret over time of each setting of the grid, at up to `MOST_POINTS` rounds, for `report.regret_figure`.
+
+        >>> import spillover as sp
+        >>> run = sp.simulate(sp.NDCSEM(discount=[0.9, 0.99]), sp.SyntheticSEM(horizon=50, changes=()), replications=2)
+        >>> [(curve.label, curve.regret.shape) for curve in run.regret_curves()]
+        [('NDCSEM(discount=0.9)', (2, 50)), ('NDCSEM(discount=0.99)', (2, 50))]
+        """
+        name, horizon = type(self.policy).__name__, self.regret.shape[-1]
+        step = -(-horizon // MOST_POINTS)
+        rounds = np.arange(horizon, 0, -step)[::-1]
+        cells = self.regret.reshape(-1, *self.regret.shape[-2:])[..., rounds - 1]
+        settings = grid_settings(as_policy(self.policy))
+        names = [f"{name}({setting})" for setting in settings] if settings else [name]
+        return [RegretCurve(each, each, rounds, cell, self.changes) for each, cell in zip(names, cells, strict=True)]
+
+    def plot(self, *, title: str = "") -> "Figure":
+        """Cumulative regret over time with its 95% band; one line for each setting of a grid.
+
+        `spillover.report.regret_figure` draws several runs on one pair of axes.
+
+        >>> import spillover as sp
+        >>> run = sp.simulate(sp.NDCSEM(), sp.SyntheticSEM(horizon=50, changes=()), replications=2)
+        >>> run.plot(title="NDC-SEM").axes[0].get_xlabel()
+        'round'
+        """
+        drawn: Figure = view_of(self.view, self).plot(title=title)
+        return drawn
+
     def to_frame(self, every: int = 1) -> "pd.DataFrame":
         """One row for each replication and round (of those divisible by `every`, and the last one).
 
         Columns: the grid's coordinates if there is a grid, replication, round, period, regret, payoff, graph_error
         (NaN where it was not recorded).
+
+        >>> import spillover as sp
+        >>> run = sp.simulate(sp.Uniform(), sp.SyntheticSEM(horizon=100, changes=()), 5, replications=2)
+        >>> run.to_frame(every=50)[["replication", "round", "period"]]
+           replication  round  period
+        0            0     50       1
+        1            0    100       1
+        2            1     50       1
+        3            1    100       1
         """
         import pandas as pd
 
@@ -341,11 +389,14 @@ def measure(world: ScoredWorld, batch: Batch, recorded: IntArray, parts: Iterato
 def with_progress(
     steps: Iterator[Step], total: int, progress: bool, unit: str, size: Callable[[Step], int] = lambda step: 1
 ) -> Iterator[Step]:
-    """The same steps with a progress bar on stderr, unless it is piped; size: how much of the total a step is."""
+    """The same steps with a progress bar; size: how much of the total a step is.
+
+    In a notebook it is a widget (if ipywidgets is installed); elsewhere a line on stderr, unless that is piped.
+    """
     if not progress:
         yield from steps
         return
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     with tqdm(total=total, unit=unit, disable=None, leave=False) as bar:
         for step in steps:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spillover.showing import view_of
 from spillover.validate import shown
 
 Array: TypeAlias = NDArray[np.float64]
@@ -59,7 +60,11 @@ Probability: TypeAlias = Annotated[Array, Within(0, 1 + 1e-9)]  # up to rounding
 
 
 class Problem(NamedTuple):
-    """What a policy knows before the first round."""
+    """What a policy knows before the first round.
+
+    >>> Problem(n_arms=3, budget=2, observes="overall")
+    Problem(n_arms=3, budget=2, observes='overall')
+    """
 
     n_arms: int
     budget: int  # s: how many arms may be chosen a round
@@ -70,6 +75,32 @@ class Problem(NamedTuple):
     observes: str = "both"  # "both": z and y; "overall": y only; "payoff": only the sum of y, in y[..., 0]
     context: int = 0  # number of context columns that are known before each decision
     baseline: bool = False  # whether outcomes may differ from 0 where nothing is chosen
+
+    def __repr__(self) -> str:
+        """What is not as usual, long arrays without their middle."""
+        given = (name for name in self._fields if not self.is_usual(name))
+        return f"Problem({', '.join(f'{name}={self.short(name)}' for name in given)})"
+
+    def is_usual(self, name: str) -> bool:
+        """Whether a field has its default."""
+        known = name in self._field_defaults
+        return known and np.array_equal(getattr(self, name), self._field_defaults[name])
+
+    def short(self, name: str) -> str:
+        """A field as text, on one line."""
+        value = getattr(self, name)
+        return shown(value) if np.ndim(value) > 1 else repr(value)
+
+    def in_full(self) -> str:
+        """Every field with its whole value: what tells problems apart, such as those of saved learners.
+
+        >>> Problem(n_arms=3, budget=2).in_full()[:57]
+        'Problem(n_arms=3, budget=2, acyclic=False, reward_range=('
+        """
+        return f"Problem({', '.join(f'{name}={value!r}' for name, value in self._asdict().items())})"
+
+    def _repr_html_(self) -> str:
+        return str(view_of("spillover.views.problem:ProblemView", self).html())
 
 
 class Choice(NamedTuple):

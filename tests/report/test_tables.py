@@ -9,6 +9,7 @@ import pytest
 from spillover import ConstantDelay, SyntheticSEM
 from spillover.experiments import Entry, Experiment
 from spillover.metrics import mean_interval
+from spillover.number_format import format_value
 from spillover.report import tables as made
 from tests.report.examples import made_up, study
 
@@ -122,7 +123,7 @@ def test_text_for_a_page() -> None:
     assert "<caption>D = 50 &amp; more</caption>" in page
     assert page.count("<tr>") == 3
     assert "tabular-nums" in page.split("final regret")[0].rsplit("<th", 1)[1]
-    assert tables.format_value(-3.0, ".1f") == "−3.0"
+    assert format_value(-3.0, ".1f") == "−3.0"
 
 
 def test_the_numbers_of_a_column_have_one_format() -> None:

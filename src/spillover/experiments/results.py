@@ -13,11 +13,14 @@ from spillover.experiments.csv_text import csv_bytes
 from spillover.experiments.parse import parse_experiment
 from spillover.experiments.specification import Experiment
 from spillover.files import write_atomically
+from spillover.metrics import RegretCurve
+from spillover.showing import Shown, view_of
 from spillover.store import CellStore, Damaged
 from spillover.types import Array, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 FIELDS = {"name": str, "text": str, "changes": dict, "cells": list}  # of store.json
 JOINED = ("replications", "regret", "payoff", "optimality_ratio", "graph_error", "blind_regret", "adjacency")
@@ -43,13 +46,19 @@ class Record(NamedTuple):
     seconds: float  # computing time, summed over the cells
     arms: tuple[str, ...] = ()  # names of the arms, in the order of `adjacency`
 
+    def regret_curves(self) -> list[RegretCurve]:
+        """The regret over time, for `spillover.report.regret_figure`."""
+        return [RegretCurve(self.policy, self.label, self.rounds, self.regret, self.changes)]
+
 
 class Missing(ValueError):
     """Some results have not been computed."""
 
 
-class Results:
+class Results(Shown):
     """The results of an experiment in a store. Files are read on demand; nothing is computed."""
+
+    view = "spillover.views.results:ResultsView"
 
     def __init__(self, experiment: Experiment, store: CellStore, cells: list[dict[str, Any]]) -> None:
         self.experiment = experiment
@@ -58,9 +67,6 @@ class Results:
         for cell in cells:
             self.cell_ids.setdefault((cell["world"], cell["delay"], cell["policy"]), []).append(cell["id"])
         self.loaded: dict[tuple[str, str, str], Record] = {}
-
-    def __repr__(self) -> str:
-        return f"<Results of {self.experiment.name!r} in {self.store.folder}: {len(self.cell_ids)} records>"
 
     def record(self, world: str, delay: str, policy: str) -> Record:
         """All stored replications of one policy in one world at one delay."""
@@ -147,6 +153,31 @@ class Results:
         content = io.BytesIO()
         tables[table]().to_parquet(content, index=False, engine="pyarrow")
         write_atomically(path, content.getvalue())
+
+    def plot(self, world: str | None = None) -> "Figure":
+        """Regret over time in a world (default: the first one), a panel for each delay.
+
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> from spillover.experiments import parse_experiment, run_experiment
+        >>> text = '''
+        ... name = "small"
+        ... replications = 2
+        ... [worlds.small]
+        ... kind = "synthetic"
+        ... horizon = 60
+        ... changes = []
+        ... [delays]
+        ... late = 5
+        ... [policies.ndc-sem]
+        ... kind = "ndc-sem"
+        ... '''
+        >>> results = run_experiment(parse_experiment(text, "small"), Path(mkdtemp()), progress=False)
+        >>> [ax.get_title() for ax in results.plot().axes]
+        ['D = late']
+        """
+        drawn: Figure = view_of(self.view, self).plot(world)
+        return drawn
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records())

@@ -204,8 +204,8 @@ def count(run: Progress, name: str) -> None:
 
 
 def progress_bar(total: int, missing: dict[str, Cell], progress: bool) -> Any:
-    """Replications done, with rate and time left, on stderr; silent when piped."""
-    from tqdm import tqdm
+    """Replications done, with rate and time left: a widget in a notebook, else on stderr; silent when piped."""
+    from tqdm.auto import tqdm
 
     done = total - sum(cell.count for cell in missing.values())
     return tqdm(

@@ -90,7 +90,7 @@ class Search:
     def places(self) -> list[Place]:
         return [Place(*names) for names in itertools.product(self.worlds, self.delays, self.policies)]
 
-    def on_grid(self, place: Place, columns: dict[str, Array]) -> Any:
+    def on_grid(self, place: Place, columns: Mapping[str, Any]) -> Any:
         """The policy of a place with the values of some cells."""
         given = self.policies[place.policy]
         policy = given.policy(place.delay) if isinstance(given, Entry) else given
@@ -99,6 +99,11 @@ class Search:
             accepted = f"one of {', '.join(taken) or 'none'}, which {place.policy} takes as arrays"
             validate.require(name in taken, "name in grid", name, accepted)
         return with_values(policy, columns)
+
+    def at_cell(self, place: Place, cell: int) -> Any:
+        """The policy of a place with the values of one cell; whole numbers stay whole."""
+        given = list(itertools.product(*(np.asarray(values).tolist() for values in self.grid.values())))[cell]
+        return self.on_grid(place, dict(zip(self.grid, given, strict=True)))
 
     @property
     def size(self) -> Size:

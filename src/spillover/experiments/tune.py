@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from spillover import validate
 from spillover.contracts import Environment
 from spillover.delays import as_delay
 from spillover.experiments.csv_text import csv_bytes
@@ -27,12 +28,14 @@ from spillover.experiments.search import TUNING_SEED, Block, Place, Search
 from spillover.experiments.worker_check import check_workers
 from spillover.files import write_atomically
 from spillover.metrics import mean_interval
+from spillover.showing import Shown, view_of
 from spillover.simulation import with_progress
 from spillover.store import CellStore, Damaged
 from spillover.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 class BlockJob(NamedTuple):
@@ -43,9 +46,11 @@ class BlockJob(NamedTuple):
     task: BlockTask
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Tuned:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Tuned(Shown):
     """The result of a search: final regret of each cell, (cells, replications), in each place."""
+
+    view = "spillover.views.tuned:TunedView"
 
     search: Search
     regret: Mapping[Place, Array]
@@ -67,6 +72,37 @@ class Tuned:
         frame = self.to_frame()
         rows = frame.groupby(list(Place._fields), sort=False)["final_regret"].idxmin()
         return frame.loc[rows].reset_index(drop=True)
+
+    @property
+    def policies(self) -> dict[Place, Any]:
+        """The policy of each place with the values of its best cell."""
+        best = {place: int(regret.mean(axis=-1).argmin()) for place, regret in self.regret.items()}
+        return {place: self.search.at_cell(place, cell) for place, cell in best.items()}
+
+    @property
+    def policy(self) -> Any:
+        """The tuned policy, ready to use, if the search is of one policy in one world at one delay.
+
+        >>> import spillover as sp
+        >>> world = sp.SyntheticSEM(horizon=200, changes=())
+        >>> tune(sp.NDCSEM(), world, 5, grid={"discount": [0.1, 0.99]}, replications=4).policy.discount
+        0.99
+        """
+        found = list(self.policies.values())
+        accepted = "a single place; `policies` has the policy of each"
+        validate.require(len(found) == 1, "places", [" / ".join(place) for place in self.regret], accepted)
+        return found[0]
+
+    def plot(self) -> "Figure":
+        """Mean final regret over discount and exploration, a heat map for each place.
+
+        >>> import spillover as sp
+        >>> world, grid = sp.SyntheticSEM(horizon=50, changes=()), {"discount": [0.5, 0.9], "exploration": [1e-3, 0.1]}
+        >>> tune(sp.NDCSEM(), world, 5, grid=grid, replications=2).plot().axes[0].get_xlabel()
+        'discount γ'
+        """
+        drawn: Figure = view_of(self.view, self).plot()
+        return drawn
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write tuning.csv (every cell) and tuning.json (the search and the best cells), each atomically."""

@@ -54,7 +54,7 @@ def replay_history(
         state = player.observe(state, context.values[0])
     memo = player.select(state, rng.at(Purpose.CHOICE, 1)).memo
     schedule = schedule_of(player, memo is not None, rounds.arrived)
-    done, wanted, setting = 0, set[int](), (player, repr(problem), seed)
+    done, wanted, setting = 0, set[int](), (player, problem.in_full(), seed)
     if checkpoints is not None and context is None:  # with more rounds, the scale of all context changes
         if (known := checkpoints.latest(setting, schedule)) is not None:
             done, state, learner.waiting, learner.details = known.done, known.state, known.waiting, known.details

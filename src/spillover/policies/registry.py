@@ -51,6 +51,9 @@ BUILT_IN: dict[str, Callable[..., Policy]] = {
 POLICIES = Registry("policy", "spillover.policies", FourFunctions, BUILT_IN)
 
 
+CLASSES = {maker.__name__: name for name, maker in BUILT_IN.items() if isinstance(maker, type)}
+
+
 def find_policy(kind: str) -> Callable[..., Policy]:
     """The class with that name, or a function that makes the policy; entry points and module:Class count too.
 

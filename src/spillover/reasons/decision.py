@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,11 @@ from spillover.reasons.edges import between, expected_flows, followed_arms
 from spillover.reasons.health import EFFORT_HINT, Pending, Signal, health, unproved
 from spillover.reasons.intervals import Interval, interval_of
 from spillover.reasons.paths import Network, Ways, all_arms, solvable, ways_of
+from spillover.showing import Shown, view_of
 from spillover.types import Array, BoolArray, Explanation, IntArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST_SWAPPED = 1_000  # arms on each side that swaps are looked for among
 
@@ -69,9 +73,11 @@ class Swap(NamedTuple):
     expected_change: float  # the same without exploration; NaN if one of the two arms has no data
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Reasons:
-    """Why one decision was made: `print` it, or see `to_frame`, `to_dict` and `to_json`."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Reasons(Shown):
+    """Why one decision was made: `print` it, or see `plot`, `to_frame`, `to_dict` and `to_json`."""
+
+    view = "spillover.views.reasons:ReasonsView"
 
     arms: tuple[ArmReason, ...]  # in the order of their positions
     swaps: tuple[Swap, ...]  # the ones with the largest change, best first
@@ -113,6 +119,16 @@ class Reasons:
     def ranked(self) -> list[ArmReason]:
         """The chosen arms, then the others, each by decreasing score."""
         return sorted(self.arms, key=lambda arm: (not arm.chosen, -arm.score, arm.position))
+
+    def plot(self) -> "Figure":
+        """The graph with what spills over, and the parts of each arm's score.
+
+        >>> import spillover as sp
+        >>> sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=3, budget=2)).reasons().plot().axes[1].get_title()
+        'the parts of each score'
+        """
+        drawn: Figure = view_of(self.view, self).plot()
+        return drawn
 
     def to_frame(self) -> Any:
         """The arms as a pandas table, in the order of `ranked`."""

@@ -83,6 +83,15 @@ def arm_row(arm: "ArmReason", more: Sequence[str]) -> list[str]:
     return [arm.arm, "chosen" if arm.chosen else "", *learned, *rest[:2], *added, rest[2]]
 
 
+def arm_table(reasons: "Reasons", shown: Sequence["ArmReason"]) -> list[list[str]]:
+    """The headings and a row for each of some arms: the parts of its score."""
+    more = [name for name in MORE_TITLES if any(np.nan_to_num(getattr(arm, name)) != 0 for arm in reasons.arms)]
+    titles = [*TITLES[:-1], *(MORE_TITLES[name] for name in more), TITLES[-1]]
+    rows = [titles, *(arm_row(arm, more) for arm in shown)]
+    # under constraints an arm with a lower score may be chosen, so there is no "ahead by"
+    return [row[: len(titles) - reasons.constrained] for row in rows]
+
+
 def format_with(value: float, interval: Interval | None) -> str:
     """A number with its interval, if there is one."""
     return format_number(value) if interval is None else format_estimate(value, interval)
@@ -121,11 +130,7 @@ def reason_lines(reasons: "Reasons") -> list[str]:
     if reasons.planned:
         lines.append(f"A plan decided this round, not the scores: {reasons.plan}.")
     lines += [f"Score: {reasons.quantity}, including exploration.", ""]
-    # under constraints an arm with a lower score may be chosen, so there is no "ahead by"
-    more = [name for name in MORE_TITLES if any(np.nan_to_num(getattr(arm, name)) != 0 for arm in ranked)]
-    titles = [*TITLES[:-1], *(MORE_TITLES[name] for name in more), TITLES[-1]]
-    rows = [titles, *(arm_row(arm, more) for arm in chosen + others[:SHOWN_OTHERS])]
-    lines += align_columns([row[: len(titles) - reasons.constrained] for row in rows])
+    lines += align_columns(arm_table(reasons, chosen + others[:SHOWN_OTHERS]))
     if len(others) > SHOWN_OTHERS:
         lines.append(f"... and {len(others) - SHOWN_OTHERS} more arms with lower scores")
     lines += effect_lines(reasons)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +13,17 @@ from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.health import join_rounds
 from spillover.recommendation.arms import ArmAnswer
 from spillover.recommendation.constraints_in_words import describe_constraints
+from spillover.showing import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Recommendation:
-    """What to choose next: `print` it, or see `choose`, `greedy`, `arms`, `warnings`, `to_frame` and `to_dict`."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Recommendation(Shown):
+    """What to choose next: `print` it, or see `choose`, `greedy`, `arms`, `warnings`, `plot`, `to_frame`, `to_dict`."""
+
+    view = "spillover.views.recommendation:RecommendationView"
 
     source: str  # the name of the file; "" for a table in memory
     policy: str
@@ -46,6 +52,18 @@ class Recommendation:
         from spillover.recommendation.text import full_text
 
         return full_text(self)
+
+    def plot(self) -> "Figure":
+        """The decision as a figure, the same as `spillover next --plot`.
+
+        >>> import pandas as pd
+        >>> import spillover as sp
+        >>> chosen = {"x:a": [1, 0, 1, 0], "x:b": [0, 1, 1, 0]}
+        >>> table = pd.DataFrame(chosen | {"y:a": [2.0, 0, 2, 0], "y:b": [0, 1.0, 1, 0]})
+        >>> sp.next_decision(table, budget=1).plot().axes[1].get_title()
+        'the parts of each score'
+        """
+        return self.reasons.plot()
 
     @property
     def chosen(self) -> list[ArmReason]:

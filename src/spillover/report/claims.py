@@ -8,7 +8,8 @@ import numpy as np
 
 from spillover.experiments import Record
 from spillover.metrics import Interval
-from spillover.report.tables import format_value, paired_difference
+from spillover.number_format import format_value
+from spillover.report.tables import paired_difference
 from spillover.types import Array
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"

@@ -3,15 +3,16 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import is_dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from spillover import validate
+from spillover.html_columns import html_columns
 from spillover.hyperparameters import value_of
 from spillover.metrics import Interval, mean_interval
+from spillover.number_format import column_texts, format_span, format_value
 from spillover.report.figures.differences import Difference
 from spillover.types import Array
 
@@ -181,110 +182,14 @@ def spans(frame: pd.DataFrame, name: str, form: str) -> list[str]:
     return [format_span(mean, low, high, form) for mean, low, high in triples]
 
 
-def format_span(mean: float, low: float, high: float, form: str) -> str:
-    interval = "" if np.isnan(low) else f" [{format_value(low, form)}, {format_value(high, form)}]"
-    return format_value(mean, form) + interval
-
-
-def format_value(value: float, form: str) -> str:
-    """A number as text, with a proper minus sign; a dash for NaN."""
-    if np.isnan(value):
-        return "–"
-    text = format(value, form)
-    return text.replace("-", "−") if float(value) < 0 else text
-
-
 def html_table(frame: pd.DataFrame, *, caption: str = "", text: Collection[str] = ("policy", "label")) -> str:
     """A <table> with escaped cells and no index; columns not in `text` are aligned right, with tabular digits.
 
     The numbers of a column have one format (`shared_format`).
     """
     validate.require(len(frame.columns) > 0, "frame", list(frame.columns), "a table with at least one column")
-    digits = "text-align:right;font-variant-numeric:tabular-nums"
-    styles = ["text-align:left" if name in text else digits for name in frame.columns]
-    headings = zip(frame.columns, styles, strict=True)
-    head = "".join(f'<th scope="col" style="{style}">{escape(str(name))}</th>' for name, style in headings)
-    columns_of_text = [column_texts(frame.iloc[:, k]) for k in range(len(frame.columns))]
-    body = "\n".join(
-        "<tr>" + "".join(table_cell(value, style) for value, style in zip(row, styles, strict=True)) + "</tr>"
-        for row in zip(*columns_of_text, strict=True)
-    )
-    title = f"<caption>{escape(caption)}</caption>\n" if caption else ""
-    return f"<table>\n{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-
-
-def table_cell(text: str, style: str) -> str:
-    """A cell; an interval may go to lines of its own on a narrow page, but no number is broken."""
-    mean, bracket, interval = text.partition(" [")
-    if not bracket or not interval.endswith("]"):
-        return f'<td style="{style}">{escape(text)}</td>'
-    parts = (f'<span class="whole">{escape(part)}</span>' for part in (mean, f"[{interval}"))
-    return f'<td style="{style}">{" ".join(parts)}</td>'
-
-
-def column_texts(values: Iterable[Any]) -> list[str]:
-    """The cells of a column as text; all of its numbers that are not whole have the same format."""
-    cells = list(values)
-    numbers = [float(cell) for cell in cells if isinstance(cell, float | np.floating)]
-    form = shared_format(numbers)
-    return [
-        short_exponent(format_value(float(cell), form)) if isinstance(cell, float | np.floating) else format_cell(cell)
-        for cell in cells
-    ]
-
-
-def shared_format(numbers: Sequence[float]) -> str:
-    """A format in which all numbers of a column can be read: as many decimals as they have, at most four digits.
-
-    A number that is not 0 is never shown as 0, unless others are in the thousands.
-
-    >>> shared_format([0.985, 0.9]), shared_format([1234.5, 2.0]), shared_format([1e-10, 0.01]), shared_format([1 / 3])
-    ('.3f', ',.0f', '.0e', '.4f')
-    >>> shared_format([0.001, 10.0])
-    '.3f'
-    """
-    sizes = [abs(number) for number in numbers if np.isfinite(number) and number != 0]
-    if not sizes:
-        return ".0f"
-    if min(sizes) < 1e-3 or max(sizes) >= 1e9:
-        return next(form for form in (".0e", ".1e", ".2e", ".3e") if exact(sizes, form) or form == ".3e")
-    if max(sizes) >= 1000:
-        return ",.0f"
-    digits, needed = (int(-np.floor(np.log10(size))) for size in (max(sizes), min(sizes)))
-    most = max(min(3 + digits, 4), needed)
-    return next(f".{k}f" for k in range(most + 1) if exact(sizes, f".{k}f") or k == most)
-
-
-def exact(numbers: Sequence[float], form: str) -> bool:
-    """Whether a format loses nothing."""
-    return all(np.isclose(float(format(number, form)), number, rtol=1e-9, atol=0) for number in numbers)
-
-
-def short_exponent(text: str) -> str:
-    """Exponents without leading zeros.
-
-    >>> short_exponent("1e-06")
-    '1e−6'
-    """
-    return re.sub(r"e([-+])0*(\d)", lambda found: f"e{'−' if found[1] == '-' else ''}{found[2]}", text)
-
-
-def format_cell(value: Any) -> str:
-    """A value as text in a table.
-
-    >>> [format_cell(v) for v in (1e-10, 1234.5, 3, True, "a", float("nan"))]
-    ['1e-10', '1,234', '3', 'yes', 'a', '–']
-    """
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if value is None:
-        return "–"
-    if isinstance(value, int | np.integer):
-        return f"{value:,}"
-    if isinstance(value, float | np.floating):
-        size = abs(float(value))
-        return format_value(float(value), ",.0f" if 1000 <= size < 1e9 else ".4g")
-    return str(value)
+    cells = [column_texts(frame.iloc[:, k]) for k in range(len(frame.columns))]
+    return html_columns([str(name) for name in frame.columns], cells, text=text, caption=caption)
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

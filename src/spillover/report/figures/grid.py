@@ -39,7 +39,7 @@ def grid_figure(
     rows, columns = np.size(discounts), np.size(explorations)
     validate.require(values.shape == (rows, columns), "shape of values", values.shape, f"{(rows, columns)}")
     validate.require(bool(np.isfinite(values).any()), "values", values, "a finite number in at least one cell")
-    target = ax or new_axes(WIDTH, max(3.4, 1.8 + 0.24 * columns))
+    target = ax or new_axes(WIDTH, grid_height(columns))
     colors = "cividis_r" if smaller_is_better else "cividis"  # monotone in lightness: grey and colour-blind alike
     image = target.imshow(np.ma.masked_invalid(values.T), cmap=colors, aspect="auto", origin="lower")
     best = np.nanargmin(values) if smaller_is_better else np.nanargmax(values)
@@ -61,6 +61,11 @@ def grid_figure(
     bar.locator = MaxNLocator(MOST_TICKS)
     bar.update_ticks()
     return target
+
+
+def grid_height(explorations: int) -> float:
+    """The height of the figure of a grid, in inches."""
+    return max(3.4, 1.8 + 0.24 * explorations)
 
 
 def mark_best(ax: Axes, row: int, column: int) -> None:

@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
 from spillover import validate
-from spillover.metrics import mean_interval
+from spillover.metrics import HasRegret, mean_interval
+from spillover.report.figures.labels import as_written
 from spillover.report.figures.style import (
     WIDTH,
     Style,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def regret_figure(
-    records: Sequence["Record"],
+    records: Sequence[HasRegret],
     *,
     ax: Axes | None = None,
     title: str = "",
@@ -34,29 +35,37 @@ def regret_figure(
 ) -> Axes:
     """Cumulative expected regret with 95% bands, one line per policy; vertical lines at changes (Fig. 2).
 
+    records: runs (`simulate`), comparisons (`compare`) or stored records, also mixed.
     Axes that are given get no legend: `figure_legend` makes one for several of them.
+
+    >>> import spillover as sp
+    >>> world = sp.SyntheticSEM(horizon=50, changes=())
+    >>> runs = [sp.simulate(policy, world, 5, replications=2) for policy in (sp.NDCSEM(), sp.Uniform())]
+    >>> [line.get_label() for line in regret_figure(runs).get_lines()]
+    ['NDCSEM', 'Uniform']
     """
     validate.require(len(records) > 0, "records", records, "at least one")
-    styles = {**styles_for(r.policy for r in records), **(styles or {})}
+    curves = [curve for record in records for curve in record.regret_curves()]
+    styles = {**styles_for(curve.policy for curve in curves), **(styles or {})}
     target = ax or new_axes(WIDTH, 3.6)
-    for k, record in enumerate(records):
-        style = styles[record.policy]
-        mean, low, high = mean_interval(record.regret)
+    for k, curve in enumerate(curves):
+        style = styles[curve.policy]
+        mean, low, high = mean_interval(curve.regret)
         target.plot(
-            record.rounds,
+            curve.rounds,
             mean,
-            label=record.label,
+            label=as_written(curve.label),
             color=style.color,
             linestyle=style.linestyle,
             marker=style.marker,
             markersize=4.5,
-            markevery=sparse_markers(len(mean), k, len(records)),
+            markevery=sparse_markers(len(mean), k, len(curves)),
             linewidth=1.6,
         )
-        target.fill_between(record.rounds, low, high, color=style.color, alpha=0.18, linewidth=0)
-    mark_changes(target, records[0].changes)
+        target.fill_between(curve.rounds, low, high, color=style.color, alpha=0.18, linewidth=0)
+    mark_changes(target, curves[0].changes)
     top = max(target.dataLim.ymax, 1e-12)
-    target.set_xlim(0, records[0].horizon)
+    target.set_xlim(0, max(int(curve.rounds[-1]) for curve in curves))
     target.set_ylim(-0.02 * top, 1.05 * top)  # the oracle's line is at 0: the frame must not cover it
     target.set(xlabel="round", ylabel="cumulative expected regret", title=title)
     target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
@@ -67,14 +76,15 @@ def regret_figure(
 
 
 def regret_panels(
-    studies: Mapping[str, Sequence["Record"]],
+    studies: Mapping[str, Sequence[HasRegret]],
     *,
     axes: Sequence[Axes] | None = None,
     styles: Mapping[str, Style] | None = None,
 ) -> list[Axes]:
     """`regret_figure` for several studies, one below the other, on one scale; the mapping's keys are the titles."""
     validate.require(len(studies) > 0, "studies", studies, "at least one")
-    styles = {**styles_for(r.policy for records in studies.values() for r in records), **(styles or {})}
+    curves = [curve for records in studies.values() for record in records for curve in record.regret_curves()]
+    styles = {**styles_for(curve.policy for curve in curves), **(styles or {})}
     count = len(studies)
     panels = list(axes) if axes is not None else new_panels(count, 1, size=(WIDTH, 2.5 * count + 0.5), sharex=True)
     tops = []

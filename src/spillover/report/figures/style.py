@@ -11,6 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 
+from spillover.policies.registry import CLASSES
+from spillover.report.figures.output import figure_bytes
+
 Dashes = str | tuple[int, tuple[float, ...]]
 WIDTH = 5.0  # inches of a figure: shown 400 pixels wide, as on a phone, its letters of 8 to 10 points are 9 to 11 high
 
@@ -69,23 +72,32 @@ def numbered_style(k: int) -> Style:
 def styles_for(names: Iterable[str]) -> dict[str, Style]:
     """A style for every policy name: the fixed one, or the next free one for a name that is not built in.
 
+    The name of a built-in class, such as "NDCSEM", has the style of the policy's own name.
     Pass the names of all policies of several figures, and your own policies look the same in each.
 
     >>> styles_for(["mine", "ndc-sem"])["ndc-sem"] == styles_for(["ndc-sem"])["ndc-sem"]
     True
     """
     chosen: dict[str, Style] = {}
-    for name in names:
-        if name in chosen:
-            continue
-        if name in FIXED:
-            chosen[name] = FIXED[name]
-        elif name in POLICY_ORDER:
-            chosen[name] = numbered_style(POLICY_ORDER.index(name))
+    others = 0
+    for name in dict.fromkeys(names):
+        known = CLASSES.get(name, name)
+        if known in FIXED:
+            chosen[name] = FIXED[known]
+        elif known in POLICY_ORDER:
+            chosen[name] = numbered_style(POLICY_ORDER.index(known))
         else:
-            others = sum(n not in FIXED and n not in POLICY_ORDER for n in chosen)
             chosen[name] = numbered_style(len(POLICY_ORDER) + others)
+            others += 1
     return chosen
+
+
+class Picture(Figure):
+    """A figure that a notebook shows, also where pyplot was never imported."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        width, height = (round(inches * 96) for inches in self.get_size_inches())  # CSS has 96 pixels to the inch
+        return figure_bytes(self), {"width": width, "height": height}
 
 
 def new_panels(
@@ -95,7 +107,7 @@ def new_panels(
 
     Panels go below each other, so that a figure is no wider than `WIDTH`.
     """
-    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1))
+    figure = Picture(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1))
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, squeeze=False, **options)
     return list(np.ravel(axes))

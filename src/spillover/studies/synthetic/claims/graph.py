@@ -7,9 +7,10 @@ import numpy as np
 from spillover.environments import SEMWorld
 from spillover.experiments import Record, Results
 from spillover.metrics import Interval, graph_mse, mean_interval
+from spillover.number_format import format_value
 from spillover.report.claims import FAILS, HOLDS, OPEN, Claim, Variant, final_regret, format_ci, paired_interval
 from spillover.report.claims import sign_verdict as sign
-from spillover.report.tables import format_value, paired_ratio
+from spillover.report.tables import paired_ratio
 from spillover.rng import Purpose, Rng
 from spillover.studies.synthetic.claims.text import by_delay, joint
 from spillover.studies.synthetic.names import BLIND, DELAYS, EXACT, ONCE, SEM_UCB, TUNED

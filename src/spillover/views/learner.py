@@ -1,0 +1,48 @@
+"""A learner in a notebook: what it is, how far it is, and what it would choose next."""
+
+from spillover.assessment.finding import count_of
+from spillover.live import Learner
+from spillover.policy_names import described
+from spillover.reasons.health import Pending, waiting_sentence
+from spillover.views.blocks import card, facts, line, sentences
+from spillover.views.reasons import ReasonsView
+
+
+class LearnerView:
+    """A policy in use."""
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
+
+    def text(self) -> str:
+        return line("Learner", type(self.learner.policy).__name__, *self.size())
+
+    def size(self) -> list[str]:
+        learner = self.learner
+        arms, rounds = count_of(learner.problem.n_arms, "arm"), count_of(learner.rounds, "round")
+        limits = count_of(len(learner.constraints), "constraint") if learner.constraints else ""
+        return [arms, f"budget {learner.problem.budget:,}", limits, rounds, f"{len(learner.pending):,} pending"]
+
+    def html(self) -> str:
+        title = f"{type(self.learner.policy).__name__}: {', '.join(part for part in self.size() if part)}"
+        given = facts([("policy", described(self.learner.policy)), ("problem", repr(self.learner.problem))])
+        return card(title, given, self.waiting(), self.decision())
+
+    def waiting(self) -> str:
+        """Which outcomes are to come."""
+        learner = self.learner
+        with learner.lock:
+            waiting = {played: choice.x for played, choice in learner.waiting.items()}
+            pending = Pending(learner.rounds, waiting, *learner.delay_totals)
+        return sentences([waiting_sentence(pending)] if waiting else [])
+
+    def decision(self) -> str:
+        """The next decision and its reasons, without paths and swaps, which take long for many arms."""
+        learner = self.learner
+        if not learner.policy.explains:
+            return sentences([f"{type(learner.policy).__name__} gives no reasons."])
+        try:
+            reasons = learner.reasons(paths=0, swaps=0)
+        except ValueError as error:  # its context is not known yet, or no set satisfies its constraints
+            return sentences([f"No decision yet: {error}"])
+        return ReasonsView(reasons).html()

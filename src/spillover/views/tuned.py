@@ -1,0 +1,59 @@
+"""A search in a notebook: the best cell of each place."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spillover import validate
+from spillover.assessment.finding import count_of
+from spillover.experiments.search import Place
+from spillover.experiments.tune import Tuned
+from spillover.metrics import mean_interval
+from spillover.types import Array
+from spillover.views.blocks import card, facts, line, rows_table
+from spillover.views.run import interval_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class TunedView:
+    """The result of a search."""
+
+    def __init__(self, tuned: Tuned) -> None:
+        self.tuned = tuned
+
+    def text(self) -> str:
+        regret, *others = self.tuned.regret.values()
+        best = f"best {self.best(regret)} with final regret {self.final(regret)}"
+        where = f"in the first of {len(others) + 1} places: " if others else ""
+        return line("Tuned", self.size(), f"{where}{best}")
+
+    def size(self) -> str:
+        search = self.tuned.search
+        return f"{count_of(len(search.cells), 'setting')} x {count_of(search.replications, 'replication')}"
+
+    def best(self, regret: Array) -> str:
+        """The hyperparameters of the best cell."""
+        cell = self.tuned.search.cells[int(regret.mean(axis=-1).argmin())]
+        return " and ".join(f"{name}={value:g}" for name, value in zip(self.tuned.search.grid, cell, strict=True))
+
+    def final(self, regret: Array) -> str:
+        return interval_text(mean_interval(regret[int(regret.mean(axis=-1).argmin())]))
+
+    def html(self) -> str:
+        rows = [[*place, self.best(regret), self.final(regret)] for place, regret in self.tuned.regret.items()]
+        headings = [*Place._fields, "best setting", "final regret"]
+        search = self.tuned.search
+        grid = [(name, ", ".join(f"{value:g}" for value in np.ravel(values))) for name, values in search.grid.items()]
+        table = rows_table(headings, rows, text=headings[:4], what="places")
+        return card(f"Search: {self.size()}", facts([*grid, ("seed", f"{search.seed}")]), table)
+
+    def plot(self) -> "Figure":
+        from spillover.report.figures import figure_of
+        from spillover.report.tuning import grid_panels
+
+        drawn = grid_panels(self.tuned.to_frame())
+        accepted = "a grid with at least two values of discount and of exploration"
+        validate.require(len(drawn) > 0, "grid", dict(self.tuned.search.grid), accepted)
+        return figure_of(drawn[0])
