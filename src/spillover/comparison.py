@@ -51,8 +51,12 @@ class PairedComparison(Shown):
         """What the others are compared with: the baseline, or the best policy that does not know the world."""
         if self.baseline is not None:
             return self.baseline
-        fair = [name for name in self.ranked if not as_policy(self.runs[name].policy).needs_world]
+        fair = [name for name in self.ranked if not self.knows_world(name)]
         return (fair or self.ranked)[0]
+
+    def knows_world(self, name: str) -> bool:
+        """Whether a policy is told what others must learn, such as `Oracle`."""
+        return as_policy(self.runs[name].policy).needs_world
 
     @property
     def pairs(self) -> int:
@@ -82,7 +86,7 @@ class PairedComparison(Shown):
         if name == self.reference:
             verdict = "best" if self.baseline is None else "baseline"
         else:
-            verdict = verdict_of(difference)
+            verdict = "knows the world" if self.knows_world(name) else verdict_of(difference)
         return Compared(name, run.interval("final_regret"), ratio, difference, verdict)
 
     def regret_curves(self) -> list[RegretCurve]:

@@ -167,8 +167,8 @@ class Results(Shown):
         ... kind = "synthetic"
         ... horizon = 60
         ... changes = []
-        ... [delays]
-        ... late = 5
+        ... [delays.late]
+        ... rounds = 5
         ... [policies.ndc-sem]
         ... kind = "ndc-sem"
         ... '''

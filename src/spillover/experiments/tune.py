@@ -134,11 +134,12 @@ def tune(
     >>> found.to_frame().shape, len(found.best())
     ((4, 9), 1)
     """
+    late = as_delay(delay)
     search = Search(
         name="tune",
-        worlds={"world": environment},
-        delays={"delay": as_delay(delay)},
-        policies={"policy": policy},
+        worlds={type(environment).__name__: environment},
+        delays={type(late).__name__ if late.constant is None else f"{late.constant}": late},
+        policies={type(policy).__name__: policy},
         grid=grid,
         replications=replications,
         seed=seed,

@@ -3,7 +3,6 @@
 from spillover.assessment.finding import count_of
 from spillover.live import Learner
 from spillover.policy_names import described
-from spillover.reasons.health import Pending, waiting_sentence
 from spillover.views.blocks import card, facts, line, sentences
 from spillover.views.reasons import ReasonsView
 
@@ -26,15 +25,7 @@ class LearnerView:
     def html(self) -> str:
         title = f"{type(self.learner.policy).__name__}: {', '.join(part for part in self.size() if part)}"
         given = facts([("policy", described(self.learner.policy)), ("problem", repr(self.learner.problem))])
-        return card(title, given, self.waiting(), self.decision())
-
-    def waiting(self) -> str:
-        """Which outcomes are to come."""
-        learner = self.learner
-        with learner.lock:
-            waiting = {played: choice.x for played, choice in learner.waiting.items()}
-            pending = Pending(learner.rounds, waiting, *learner.delay_totals)
-        return sentences([waiting_sentence(pending)] if waiting else [])
+        return card(title, given, self.decision())
 
     def decision(self) -> str:
         """The next decision and its reasons, without paths and swaps, which take long for many arms."""

@@ -2,7 +2,7 @@
 
 from spillover.assessment.finding import count_of, join_names
 from spillover.recommendation.result import Recommendation
-from spillover.recommendation.text import context_lines, headline, note_lines, warning_lines
+from spillover.recommendation.text import context_lines, headline, note_lines
 from spillover.views.blocks import card, line, sentences
 from spillover.views.reasons import arms_html
 
@@ -31,6 +31,6 @@ class RecommendationView:
             sentences([score, *fewer]),
             arms_html(answer.reasons),
             sentences(context_lines(answer)),
-            sentences(warning_lines(answer, WARNINGS)),
+            sentences([f"Warning: {sentence}" for sentence in answer.warnings], WARNINGS),
             sentences(note_lines(answer), NOTES),
         )

@@ -46,7 +46,7 @@ class ResultsView:
         from spillover.report.figures import figure_of, regret_panels
         from spillover.report.sections import studies
 
-        worlds = list(self.results.experiment.worlds)
+        worlds = list(dict.fromkeys(world for world, _, _ in self.results.cell_ids))
         shown = worlds[0] if world is None else world
         validate.require(shown in worlds, "world", shown, f"one of {', '.join(worlds)}")
         found = studies(self.results, shown)

@@ -9,7 +9,7 @@ from spillover.assessment.finding import count_of
 from spillover.contracts import as_policy
 from spillover.hyperparameters import grid_settings
 from spillover.metrics import Interval, mean_interval
-from spillover.number_format import estimate_text
+from spillover.number_format import column_texts, estimate_text
 from spillover.policy_names import described
 from spillover.simulation import Run
 from spillover.views.blocks import MOST_ROWS, card, facts, line, rows_table
@@ -25,14 +25,14 @@ class RunView:
         self.run = run
         self.settings = grid_settings(as_policy(run.policy))
         self.final = run.final_regret.reshape(-1, run.regret.shape[-2])  # (settings, replications)
-        self.best = int(self.final.mean(axis=-1).argmin())
 
     def text(self) -> str:
-        delay, best = f"delay {delay_text(self.run)}", interval_text(mean_interval(self.final[self.best]))
+        name, delay = type(self.run.policy).__name__, f"delay {delay_text(self.run)}"
         if not self.settings:
-            return line("Run", type(self.run.policy).__name__, self.size(), delay, f"final regret {best}")
-        lowest = f"lowest final regret {best} at {self.settings[self.best]}"
-        return line("Run", type(self.run.policy).__name__, f"{len(self.settings)} settings", self.size(), delay, lowest)
+            return line("Run", name, self.size(), delay, f"final regret {interval_text(mean_interval(self.final[0]))}")
+        lowest, *_, highest = column_texts(sorted(self.final.mean(axis=-1).tolist()))
+        size = f"{count_of(len(self.settings), 'setting')} x {self.size()}"
+        return line("Run", name, size, delay, f"final regret {lowest} to {highest}")
 
     def size(self) -> str:
         *_, replications, rounds = self.run.regret.shape

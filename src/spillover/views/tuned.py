@@ -25,9 +25,9 @@ class TunedView:
 
     def text(self) -> str:
         regret, *others = self.tuned.regret.values()
-        best = f"best {self.best(regret)} with final regret {self.final(regret)}"
-        where = f"in the first of {len(others) + 1} places: " if others else ""
-        return line("Tuned", self.size(), f"{where}{best}")
+        if others:
+            return line("Tuned", self.size(), f"{len(others) + 1} places", "the best settings: see best()")
+        return line("Tuned", self.size(), f"final regret {self.final(regret)}", self.best(regret))
 
     def size(self) -> str:
         search = self.tuned.search
@@ -36,7 +36,7 @@ class TunedView:
     def best(self, regret: Array) -> str:
         """The hyperparameters of the best cell."""
         cell = self.tuned.search.cells[int(regret.mean(axis=-1).argmin())]
-        return " and ".join(f"{name}={value:g}" for name, value in zip(self.tuned.search.grid, cell, strict=True))
+        return ", ".join(f"{name}={value:g}" for name, value in zip(self.tuned.search.grid, cell, strict=True))
 
     def final(self, regret: Array) -> str:
         return interval_text(mean_interval(regret[int(regret.mean(axis=-1).argmin())]))
