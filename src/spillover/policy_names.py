@@ -71,9 +71,10 @@ def usual_settings(part: Any) -> dict[str, str]:
     """The settings of the same class with nothing but what it requires, which is always shown."""
     if not is_dataclass(part):
         return {}
+    kind: Any = type(part)
     required = [f.name for f in fields(part) if f.init and f.default is MISSING and f.default_factory is MISSING]
     try:
-        usual = settings(type(part)(**{name: getattr(part, name) for name in required}))
+        usual = settings(kind(**{name: getattr(part, name) for name in required}))
     except (TypeError, ValueError):  # a class whose defaults do not go with what it requires
         return {}
     return {name: value for name, value in usual.items() if name not in required}

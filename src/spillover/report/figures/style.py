@@ -97,7 +97,7 @@ class Picture(Figure):
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         width, height = (round(inches * 96) for inches in self.get_size_inches())  # CSS has 96 pixels to the inch
-        return figure_bytes(self), {"width": width, "height": height}
+        return figure_bytes(self, dpi=120), {"width": width, "height": height}
 
 
 def new_panels(
