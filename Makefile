@@ -71,6 +71,7 @@ reproduce: $(READY)
 
 examples: $(READY)
 	@$(BIN)/python examples/refresh.py $(ARGS)
+	@$(BIN)/python examples/notebooks.py $(ARGS)
 
 numbers: $(READY)
 	@$(BIN)/python examples/measured.py $(ARGS)

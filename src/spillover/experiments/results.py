@@ -168,6 +168,7 @@ class Results(Shown):
         ... horizon = 60
         ... changes = []
         ... [delays.late]
+        ... kind = "constant"
         ... rounds = 5
         ... [policies.ndc-sem]
         ... kind = "ndc-sem"

@@ -49,7 +49,7 @@ BEYOND = {
     "ndc-sem-for-400": Style(COLORS[4], (0, (1.2, 1.2)), "v", "xxxx"),
     "ndc-sem-misdated": Style(COLORS[1], (0, (2.5, 1.2)), "X", "\\\\\\\\"),
     "switching-sem-misdated": Style(COLORS[3], (0, (6, 1.5, 1.2, 1.5)), "D", "||"),
-    "switching-sem": Style(COLORS[2], (0, (9, 1.3)), "*", "|||"),
+    "switching-sem": Style("#6A3D9A", (0, (9, 1.3)), "*", "|||"),  # also drawn beside CUCB, which is green
     "ndc-sem-pending": Style(COLORS[4], (0, (3, 1, 1, 1, 1, 1)), "v", "OO"),
     "discounted-ts": Style(COLORS[3], (0, (5, 1.2, 2, 1.2)), "D", "**"),
 }
