@@ -1,6 +1,8 @@
 """Comparisons: the same draws for all, differences by pairs, verdicts that hold together."""
 
+from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,9 +22,7 @@ def made_up(*final: list[float], baseline: str | None = None) -> PairedCompariso
     runs = {}
     for name, values in zip("abcdefgh", final, strict=False):
         regret = np.array(values, float)[:, None]
-        runs[name] = sp.simulation.replace(
-            template, regret=regret, payoff=0 * regret, optimality_ratio=np.ones_like(regret)
-        )
+        runs[name] = replace(template, regret=regret, payoff=0 * regret, optimality_ratio=np.ones_like(regret))
     return PairedComparison(runs=runs, baseline=baseline)
 
 
@@ -56,17 +56,16 @@ def test_verdicts() -> None:
 
 
 def test_the_best_first_and_compared_with_it_or_with_the_baseline() -> None:
-    regrets = ([5.0, 6.0, 7.0, 6.5], [1.0, 2.0, 1.5, 1.2], [1.1, 1.9, 1.6, 1.1])
+    regrets = ([5.0, 6.0, 7.0, 6.5], [1.0, 2.0, 1.5, 1.0], [1.1, 1.9, 1.6, 1.1])
     best = made_up(*regrets)
-    assert [row.policy for row in best.rows] == ["b", "c", "a"] if np.mean(regrets[1]) <= np.mean(regrets[2]) else True
-    assert best.reference == min("abc", key=lambda name: best.runs[name].final_regret.mean())
+    assert [row.policy for row in best.rows] == ["b", "c", "a"]
+    assert [row.verdict for row in best.rows] == ["best", OPEN, WORSE]
     verdicts = {row.policy: row.verdict for row in made_up(*regrets, baseline="a").rows}
     assert verdicts == {"a": "baseline", "b": BETTER, "c": BETTER}
-    table = best.to_frame()
+    table: Any = best.to_frame()
     assert table.loc["a", "verdict"] == WORSE
-    assert table.loc["a", "difference"] == pytest.approx(
-        np.mean(regrets[0]) - best.runs[best.reference].final_regret.mean()
-    )
+    lead = np.mean(regrets[0]) - best.runs[best.reference].final_regret.mean()
+    assert table.loc["a", "difference"] == pytest.approx(lead)
     assert table.loc["a", "difference_low"] > 0
     assert (table["replications"] == 4).all()
 
@@ -87,7 +86,7 @@ def test_one_replication_tells_nothing() -> None:
 
 @pytest.mark.long
 def test_intervals_of_all_pairs_cover_together() -> None:
-    """Ten equally good policies: in at least 95% of the experiments (up to chance), no difference is claimed."""
+    """Eight equally good policies: in at least 95% of the experiments (up to chance), no difference is claimed."""
     rng = np.random.default_rng(0)
     experiments, false = 400, 0
     for _ in range(experiments):
@@ -99,7 +98,7 @@ def test_intervals_of_all_pairs_cover_together() -> None:
 
 
 def test_names_tell_policies_apart() -> None:
-    policies = [sp.NDCSEM(discount=0.9), sp.NDCSEM(graph=sp.SparseGraph(sparsity=0.01)), "random"]
+    policies: list[Any] = [sp.NDCSEM(discount=0.9), sp.NDCSEM(graph=sp.SparseGraph(sparsity=0.01)), "random"]
     names = list(compare(policies, WORLD, replications=1).runs)
     assert names == [
         "NDCSEM(graph.sparsity=0.001, discount=0.9)",
@@ -116,7 +115,7 @@ def test_names_tell_policies_apart() -> None:
         ([sp.NDCSEM(), sp.NDCSEM()], "must be policies that differ; a mapping gives them names"),
         (
             [sp.NDCSEM(discount=np.array([0.5, 0.9])), "random"],
-            "shape of the grid of NDCSEM = \\(2,\\): must be policies",
+            "shape of the grid of NDCSEM = \\(2,\\): must be",
         ),
         (["cucb", "cubc"], "policy = 'cubc': .*did you mean cucb"),
     ],
@@ -136,7 +135,7 @@ def test_the_baseline_must_be_one_of_them() -> None:
 def test_figures_take_runs_comparisons_and_grids_together() -> None:
     both = compare({"mine": sp.NDCSEM(), "$random$": sp.Uniform()}, WORLD, replications=2)
     grid = sp.simulate(sp.NDCSEM(discount=np.array([0.5, 0.9])), WORLD, replications=2)
-    lines = regret_figure([both, grid, both.runs["mine"]]).get_lines()
+    lines: Any = regret_figure([both, grid, both.runs["mine"]]).get_lines()
     labels = ["mine", r"\$random\$", "NDCSEM(discount=0.5)", "NDCSEM(discount=0.9)", "NDCSEM"]
     assert [line.get_label() for line in lines] == labels
     np.testing.assert_allclose(lines[0].get_ydata(), both.runs["mine"].regret.mean(axis=0))

@@ -156,7 +156,7 @@ def test_every_view_exists_and_shows_its_own_kind() -> None:
     assert {kind.__name__ for kind in kinds} >= {"Run", "Learner", "Learners", "Reasons", "Recommendation", "Tuned"}
     for kind in kinds:
         shows = resolve_name(kind.view).__init__.__annotations__
-        assert list(shows.values())[0] is kind
+        assert next(iter(shows.values())) is kind
 
 
 def test_computing_reaches_no_view() -> None:
