@@ -108,6 +108,17 @@ def test_a_run_of_many_settings_has_no_figure() -> None:
         many.plot()
 
 
+def test_a_problem_is_short_to_read_and_whole_where_it_identifies() -> None:
+    """Saved learners are recognised by the whole text, which must never change."""
+    problem = sp.Problem(n_arms=3, budget=2, acyclic=True)
+    assert repr(problem) == "Problem(n_arms=3, budget=2, acyclic=True)"
+    assert problem.in_full() == (
+        "Problem(n_arms=3, budget=2, acyclic=True, reward_range=(0.0, 1.0), overall_range=None, weights=None, "
+        "observes='both', context=0, baseline=False)"
+    )
+    assert repr(sp.Problem(n_arms=3, budget=2, weights=np.ones(3))).startswith("Problem(n_arms=3, budget=2, weights=")
+
+
 def test_minimised_outcomes_are_told(shown) -> None:
     assert "positive effects are reductions" in shown["minimised"]._repr_html_()
     assert "positive effects are reductions" not in answer()._repr_html_()
