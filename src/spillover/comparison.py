@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spillover import validate
 from spillover.contracts import AnyPolicy, Environment, as_policy
+from spillover.extras import needed_for
 from spillover.hyperparameters import spread_grid
 from spillover.metrics import Interval, RegretCurve, mean_interval
 from spillover.policies import find_policy
@@ -102,7 +103,8 @@ class PairedComparison(Shown):
         >>> compare([sp.NDCSEM(), sp.Uniform()], world, 5, replications=3).to_frame()["verdict"].to_dict()
         {'NDCSEM': 'best', 'Uniform': 'worse'}
         """
-        import pandas as pd
+        with needed_for("a data frame", "research"):
+            import pandas as pd
 
         lines = []
         for row in self.rows:

@@ -6,6 +6,7 @@ import numpy as np
 
 from spillover.assessment.finding import count_of
 from spillover.comparison import Compared, PairedComparison
+from spillover.extras import needed_for
 from spillover.policy_names import described
 from spillover.printable import clipped
 from spillover.reasons.render import align_columns
@@ -59,15 +60,16 @@ class ComparisonView:
         return f"Difference: final regret minus that of {self.comparison.reference}, paired. {together}."
 
     def plot(self, *, title: str = "") -> "Figure":
-        from spillover.report.figures import (
-            Difference,
-            figure_legend,
-            figure_of,
-            forest_figure,
-            new_panels,
-            regret_figure,
-        )
-        from spillover.report.figures.style import WIDTH as INCHES
+        with needed_for("a figure", "research"):
+            from spillover.report.figures import (
+                Difference,
+                figure_legend,
+                figure_of,
+                forest_figure,
+                new_panels,
+                regret_figure,
+            )
+            from spillover.report.figures.style import WIDTH as INCHES
 
         comparison, reference = self.comparison, self.comparison.reference
         differences = [

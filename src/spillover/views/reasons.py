@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from spillover.assessment.finding import count_of, join_names
+from spillover.extras import needed_for
 from spillover.reasons import Reasons
 from spillover.reasons.render import arm_table
 from spillover.views.blocks import card, line, rows_table, sentences
@@ -34,7 +35,8 @@ class ReasonsView:
         )
 
     def plot(self) -> "Figure":
-        from spillover.report.figures.decision import decision_figure
+        with needed_for("a figure", "research"):
+            from spillover.report.figures.decision import decision_figure
 
         return decision_figure(self.reasons)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from spillover import validate
 from spillover.assessment.finding import count_of
 from spillover.experiments.results import Missing, Record, Results
+from spillover.extras import needed_for
 from spillover.metrics import mean_interval
 from spillover.views.blocks import MOST_ROWS, card, facts, line, rows_table
 from spillover.views.run import interval_text
@@ -43,8 +44,9 @@ class ResultsView:
         return [world, delay, record.label, f"{len(record.replications):,}", final]
 
     def plot(self, world: str | None = None) -> "Figure":
-        from spillover.report.figures import figure_of, regret_panels
-        from spillover.report.sections import studies
+        with needed_for("a figure", "research"):
+            from spillover.report.figures import figure_of, regret_panels
+            from spillover.report.sections import studies
 
         worlds = list(dict.fromkeys(world for world, _, _ in self.results.cell_ids))
         shown = worlds[0] if world is None else world

@@ -7,6 +7,7 @@ import numpy as np
 from spillover import validate
 from spillover.assessment.finding import count_of
 from spillover.contracts import as_policy
+from spillover.extras import needed_for
 from spillover.hyperparameters import grid_settings
 from spillover.metrics import Interval, mean_interval
 from spillover.number_format import column_texts, estimate_text
@@ -68,7 +69,8 @@ class RunView:
         return rows_table(["measure", "mean [95% interval]"], rows, text=["measure"], what="measures")
 
     def plot(self, *, title: str = "") -> "Figure":
-        from spillover.report.figures import figure_of, regret_figure
+        with needed_for("a figure", "research"):
+            from spillover.report.figures import figure_of, regret_figure
 
         accepted = f"at most {MOST_ROWS} in one figure; `spillover.experiments.tune.tune` draws a grid"
         validate.require(len(self.settings) <= MOST_ROWS, "settings of the grid", len(self.settings), accepted)

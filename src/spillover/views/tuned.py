@@ -8,6 +8,7 @@ from spillover import validate
 from spillover.assessment.finding import count_of
 from spillover.experiments.search import Place
 from spillover.experiments.tune import Tuned
+from spillover.extras import needed_for
 from spillover.metrics import mean_interval
 from spillover.types import Array
 from spillover.views.blocks import card, facts, line, rows_table
@@ -50,8 +51,9 @@ class TunedView:
         return card(f"Search: {self.size()}", facts([*grid, ("seed", f"{search.seed}")]), table)
 
     def plot(self) -> "Figure":
-        from spillover.report.figures import figure_of
-        from spillover.report.tuning import grid_panels
+        with needed_for("a figure", "research"):
+            from spillover.report.figures import figure_of
+            from spillover.report.tuning import grid_panels
 
         drawn = grid_panels(self.tuned.to_frame())
         accepted = "a grid with at least two values of discount and of exploration"
