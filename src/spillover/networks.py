@@ -29,11 +29,14 @@ def to_networkx(adjacency: Any, arms: Sequence[Any] | None = None) -> Any:
 
     table = table_of("adjacency", adjacency)
     names = arms if arms is not None or table is None else table.names
-    given = adjacency if table is None else in_rows("adjacency", adjacency, table.names)
-    matrix: Any = given.tocoo() if sparse.issparse(given) else sparse.coo_array(validate.numbers("adjacency", given, "numbers"))
+    given: Any = adjacency if table is None else in_rows("adjacency", adjacency, table.names)
+    if not sparse.issparse(given):
+        given = sparse.coo_array(validate.numbers("adjacency", given, "numbers"))
+    matrix: Any = given.tocoo()
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
     validate.require(square, "shape of adjacency", matrix.shape, "(n, n)")
-    validate.require(bool(np.isfinite(matrix.data).all()), "adjacency", matrix.data, "finite numbers: the graph is known")
+    known = bool(np.isfinite(matrix.data).all())
+    validate.require(known, "adjacency", matrix.data, "finite numbers: where it is NaN, the graph is not known")
     n = matrix.shape[0]
     nodes = list(range(n)) if names is None else list(names)
     validate.require(len(nodes) == len(set(nodes)) == n, "arms", nodes, f"{n} different names, one for each arm")

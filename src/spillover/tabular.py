@@ -28,9 +28,12 @@ class Table(NamedTuple):
     labels: list[str] | None  # of the rows
     columns: list[np.ndarray[Any, Any]]
 
-    def matrix(self, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """All columns as numbers, (rows, columns)."""
-        return np.stack([numbers(f"{name}[{key!r}]", self.columns[k], "numbers") for k, key in enumerate(self.names)], 1)
+    def matrix(self, name: str) -> np.ndarray[Any, Any]:
+        """All columns, (rows, columns): True or False if all of them are, or else numbers."""
+        if all(column.dtype == np.bool_ for column in self.columns):
+            return np.stack(self.columns, 1)
+        named = zip(self.names, self.columns, strict=True)
+        return np.stack([numbers(f"{name}[{key!r}]", column, "numbers") for key, column in named], 1)
 
 
 def table_of(name: str, value: Any) -> Table | None:
@@ -44,7 +47,7 @@ def table_of(name: str, value: Any) -> Table | None:
         found = arrow_table(value)
     if found is not None:
         names = found.names
-        require(0 < len(names) == len(set(names)), f"columns of {name}", names, "different names, at least one")
+        require(0 < len(names) == len(set(names)), f"labels of {name}", names, "at least one column, each once")
     return found
 
 
@@ -65,16 +68,9 @@ def arrow_table(value: ArrowStream) -> Table | None:
     except (TypeError, ValueError, pa.ArrowException):
         return None
     names, columns = list(table.column_names), [column.to_numpy() for column in table.columns]
-    if columns and (pa.types.is_string(kind := table.schema[0].type) or pa.types.is_large_string(kind) or is_view(kind)):
-        return Table(names[1:], True, [str(label) for label in columns[0]], columns[1:])
+    if columns and columns[0].dtype == object and all(isinstance(label, str) for label in columns[0]):
+        return Table(names[1:], True, columns[0].tolist(), columns[1:])
     return Table(names, True, None, columns)
-
-
-def is_view(kind: Any) -> bool:
-    """Whether an Arrow type is that of Polars' texts."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_string_view(kind))
 
 
 def names_of(value: Any) -> list[str] | None:
@@ -119,7 +115,7 @@ def places(what: str, found: Sequence[str], wanted: Sequence[str]) -> list[int]:
     return [list(found).index(key) for key in wanted]
 
 
-def shared_names(**tables: Any) -> list[str] | None:
+def shared_names(*tables: Any) -> list[str] | None:
     """The names that the columns of several tables share: those of the first that has any."""
-    found = (names_of(value) for value in tables.values())
+    found = (names_of(value) for value in tables)
     return next((names for names in found if names is not None), None)

@@ -4,7 +4,7 @@ Importing this module registers `spillover/World-v0` for `gymnasium.make`.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class SpilloverEnv(gymnasium.Env[Observation, Any]):
     (0.0, [], array([1.]))
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as the base class declares it)
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class SpilloverEnv(gymnasium.Env[Observation, Any]):
         n = like.problem.n_arms
         chosen = spaces.MultiBinary(n) if actions == "set" else spaces.Box(-1.0, 1.0, (n,), np.float64)
         self.action_space: spaces.Space[Any] = chosen
-        self.observation_space: spaces.Space[Observation] = observation_space(like.problem, like.horizon)
+        self.observation_space: spaces.Space[Any] = observation_space(like.problem, like.horizon)
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -126,7 +126,9 @@ class SpilloverEnv(gymnasium.Env[Observation, Any]):
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Play a round."""
-        validate.require(self.t < self.world.horizon, "round", self.t, "below the horizon: reset() starts a new episode")
+        validate.require(
+            self.t < self.world.horizon, "round", self.t, "below the horizon: reset() starts a new episode"
+        )
         t = self.t + 1
         x = decision_of(action, self.actions, self.problem, self.rng.at(Purpose.CHOICE, t))
         self.t = t
@@ -153,7 +155,7 @@ class SpilloverEnv(gymnasium.Env[Observation, Any]):
         return [arrival_of(feedback, int(played_at), self.problem) for feedback, played_at in found]
 
 
-def observation_space(problem: Problem, horizon: int) -> "spaces.Dict":
+def observation_space(problem: Problem, horizon: int) -> "spaces.Dict[Any]":
     """The space of observations: outcomes have no bounds but those of all numbers that are accepted."""
     n, most = problem.n_arms, kernels.LARGEST_OUTCOME * horizon
     found: dict[str, spaces.Space[Any]] = {

@@ -6,7 +6,6 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spillover.contracts import Policy
 from spillover.interop.exchange import Arrival, arrival_of
@@ -58,7 +57,7 @@ class Seat:
 class SeatState(NamedTuple):
     """The seats, how many rounds were played, and the context of the coming one."""
 
-    seats: NDArray[np.object_]  # (*batch,)
+    seats: Any  # (*batch,): an array of `Seat`
     rounds: IntArray  # (*batch,)
     context: Array  # (*batch, k)
 

@@ -18,11 +18,10 @@ except ImportError as error:
     raise ImportError('spillover.interop.sklearn needs scikit-learn: pip install "spillover[sklearn]"') from error
 
 OF_ERRORS = ("adjacency_interval_", "weights_interval_", "edge_probability_")
-MOST_SOLUTIONS = 100
 
 
 class SpilloverGraph(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Estimates y = A y + F z + intercept from rounds: own rewards z are the rows of X, outcomes of all arms those of y.
+    """Estimates y = A y + F z + intercept from rounds: rows of X are own rewards z, those of y the outcomes.
 
     y has a column for each column of X, the same arms: if both tables have names, it is put into the order of X. With a
     single column (or as a vector) y is the payoff, the sum over all arms. That identifies the total effects `weights_`
@@ -81,39 +80,37 @@ class SpilloverGraph(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         every_arm = total_in_first(outcomes, n) if self.total_only_ else outcomes
         centre = np.mean if self.fit_intercept else zero
         middle_z, middle_y = centre(rewards, axis=0), centre(every_arm, axis=0)
-        self.estimate(rewards - middle_z, every_arm - middle_y)
-        self.intercept_ = self.intercept_ + middle_y - self.spread(middle_z)
+        baseline = self.estimate(rewards - middle_z, every_arm - middle_y)
+        self.intercept_: Array = baseline + middle_y - self.spread(middle_z)
         return self
 
-    def estimate(self, z: Array, y: Array) -> None:
-        """Let the graph learner absorb all rounds, and take its estimates."""
+    def estimate(self, z: Array, y: Array) -> Array:
+        """Let the graph learner absorb all rounds, and take its estimates; returns the outcomes that it adds to z."""
         problem = problem_of(z, acyclic=self.acyclic, baseline=not self.fit_intercept)
         learner = self.learner().for_problem(problem)
-        count = len(z)
-        graph = learner.init(problem)
-        ones, order = np.ones(count), np.arange(1, count + 1)
-        graph = settled(learner, learner.absorb_rounds(graph, z, y, ones, order))
+        graph = learned(learner, learner.init(problem), z, y)
         for name in OF_ERRORS:
-            vars(self).pop(name, None)  # of an earlier fit
+            self.__dict__.pop(name, None)  # of an earlier fit
         self.adjacency_ = learner.explained(graph)
         self.weights_, self.gain_ = np.array(graph.weights), np.array(learner.gain(graph))
-        errors = learner.errors(graph)
-        self.intercept_ = np.zeros(z.shape[1])
-        if errors is not None and not self.total_only_:
-            self.adjacency_interval_ = around(self.adjacency_, errors.edge_variance)
-            self.weights_interval_ = around(self.weights_, errors.weights_variance)
-            self.edge_probability_ = errors.edge_probability
-            self.intercept_ = np.array(errors.baseline)
         known = self.total_only_ or not np.isnan(self.adjacency_.sum())
         accepted = "a learner that estimates the graph, as y has an outcome for each arm"
         validate.require(known, "graph", self.graph, accepted)
+        errors = learner.errors(graph)
+        if errors is None or self.total_only_:
+            return np.zeros(z.shape[1])
+        self.adjacency_interval_ = around(self.adjacency_, errors.edge_variance)
+        self.weights_interval_ = around(self.weights_, errors.weights_variance)
+        self.edge_probability_ = errors.edge_probability
+        return np.array(errors.baseline)
 
     def learner(self) -> GraphLearner:
         """The graph learner with the parameters that were given."""
         if self.total_only_:
             return PayoffWeights(signed=bool(self.signed))
         found = as_graph_learner(self.graph)
-        given = {name: value for name, value in (("sparsity", self.sparsity), ("signed", self.signed)) if value is not None}
+        asked = {"sparsity": self.sparsity, "signed": self.signed}
+        given = {name: value for name, value in asked.items() if value is not None}
         has = {parameter.name for parameter in hyperparameters(type(found))}
         for name, value in given.items():
             validate.require(name in has, name, value, f"None, as {type(found).__name__} has no such parameter")
@@ -137,7 +134,7 @@ class SpilloverGraph(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         """The expected outcomes of rounds with these own rewards; the payoff if y was the payoff."""
         check_is_fitted(self)
         rewards = validate_data(self, X, reset=False, dtype=np.float64)
-        found = self.spread(rewards) + self.intercept_
+        found = np.asarray(self.spread(rewards) + self.intercept_, float)
         return found[:, 0] if self.total_only_ else found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -151,16 +148,16 @@ class SpilloverGraph(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         check_is_fitted(self)
         accepted = "fitted to an outcome for each arm: the payoff does not identify the graph"
         validate.require(not self.total_only_, "y", "the payoff", accepted)
-        return to_networkx(self.adjacency_, vars(self).get("feature_names_in_"))
+        return to_networkx(self.adjacency_, self.__dict__.get("feature_names_in_"))
 
 
-def settled(learner: GraphLearner, graph: Any) -> Any:
-    """Solve until nothing changes: one that searches among many edges goes on where it stopped."""
-    for _ in range(MOST_SOLUTIONS):
-        before = np.array(graph.weights)
-        graph = learner.solve(graph)
-        if np.array_equal(before, graph.weights, equal_nan=True):
-            break
+def learned(learner: GraphLearner, graph: Any, z: Array, y: Array) -> Any:
+    """The graph after all rounds."""
+    one, order = np.ones(len(z)), np.arange(1, len(z) + 1)
+    if learner.solves_all:
+        return learner.solve(learner.absorb_rounds(graph, z, y, one, order))
+    for row in range(len(z)):
+        graph = learner.solve(learner.absorb(graph, z[row], y[row], one[row], order[row]))
     return graph
 
 

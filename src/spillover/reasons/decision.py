@@ -90,6 +90,12 @@ class Reasons:
     edge_probability: Any = None  # (n, n): posterior probability that an edge exists
     edge_interval: Any = None  # (n, n, 2)
 
+    def to_networkx(self) -> Any:
+        """The estimated graph as a `networkx.DiGraph`, with the names of the arms."""
+        from spillover.networks import to_networkx
+
+        return to_networkx(self.adjacency, [arm.arm for arm in self.arms])
+
     def __str__(self) -> str:
         return render.to_text(self)
 
