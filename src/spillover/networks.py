@@ -11,11 +11,12 @@ from spillover.tabular import in_rows, table_of
 NEEDED = 'NetworkX is not installed: pip install "spillover[networkx]"'
 
 
-def to_networkx(adjacency: Any, arms: Sequence[Any] | None = None) -> Any:
+def to_networkx(adjacency: Any, arms: Sequence[Any] | None = None, *, threshold: float = 0.0) -> Any:
     """A `networkx.DiGraph` with a node for each arm, and an edge from arm j to arm i where adjacency[i, j] is not 0.
 
     adjacency: an array, a sparse array, or a table whose columns are the arms. arms: their names; by default those of
-    the table, or else 0, 1 and so on. The edge attribute `weight` is the effect of one unit.
+    the table, or else 0, 1 and so on. threshold: edges up to this size are left out. The edge attribute `weight` is the
+    effect of one unit.
 
     >>> network = to_networkx([[0, 0.5], [0, 0]], ["tv", "radio"])
     >>> list(network.edges(data=True))
@@ -27,6 +28,7 @@ def to_networkx(adjacency: Any, arms: Sequence[Any] | None = None) -> Any:
         raise ImportError(NEEDED) from error
     from scipy import sparse
 
+    validate.number("threshold", threshold, "a number >= 0", low=0, high=np.inf)
     table = table_of("adjacency", adjacency)
     names = arms if arms is not None or table is None else table.names
     given: Any = adjacency if table is None else in_rows("adjacency", adjacency, table.names)
@@ -44,7 +46,7 @@ def to_networkx(adjacency: Any, arms: Sequence[Any] | None = None) -> Any:
     network.add_nodes_from(nodes)
     effect, cause = matrix.coords
     found = zip(cause.tolist(), effect.tolist(), matrix.data.tolist(), strict=True)
-    network.add_weighted_edges_from((nodes[j], nodes[i], value) for j, i, value in found if value)
+    network.add_weighted_edges_from((nodes[j], nodes[i], value) for j, i, value in found if abs(value) > threshold)
     return network
 
 

@@ -49,7 +49,9 @@ POLICIES = {
 }
 
 
-@pytest.mark.parametrize("check", [*contract.POLICY_CHECKS, contract.check_edge_shapes], ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", [*contract.POLICY_CHECKS, contract.check_edge_shapes], ids=lambda check: check.__name__
+)
 @pytest.mark.parametrize("name", ["agent", *(pytest.param(n, marks=pytest.mark.long) for n in ("fit", "partial_fit"))])
 def test_the_contract_holds_as_far_as_it_can(name, check):
     policy, trial = POLICIES[name], Trial(SMALL, 0)

@@ -27,6 +27,7 @@ def test_there_and_back():
     names, adjacency = from_networkx(to_networkx(A, NAMES))
     assert names == NAMES
     np.testing.assert_array_equal(adjacency, A)
+    assert list(to_networkx(A, NAMES, threshold=0.25).edges) == [("radio", "tv"), ("radio", "print")]
     numbered = to_networkx(coo_array(A))
     assert list(numbered) == [0, 1, 2]
     np.testing.assert_array_equal(from_networkx(numbered)[1], A)
@@ -38,9 +39,10 @@ def test_a_world_from_a_network_and_back():
     assert world.names() == ["rain", "grass", "cow"]
     assert world.levels().tolist() == [[0.3, 0.2, 0.1]]
     assert world.matrix().tolist() == [[0, 0, 0], [0.5, 0, 0], [0, 1.0, 0]]
-    assert networkx.utils.graphs_equal(world.to_networkx(), sp.FixedSEM.from_networkx(
-        world.to_networkx(), means=[0.3, 0.2, 0.1], budget=2
-    ).to_networkx())
+    assert networkx.utils.graphs_equal(
+        world.to_networkx(),
+        sp.FixedSEM.from_networkx(world.to_networkx(), means=[0.3, 0.2, 0.1], budget=2).to_networkx(),
+    )
     lagged = sp.FixedSEM.from_networkx(network, means=[0.1] * 3, budget=1, weight="lag")
     assert lagged.matrix()[1, 0] == 2.0
     assert sp.simulate(sp.NDCSEM(), world).regret.shape == (1, 10)
@@ -77,6 +79,7 @@ def test_a_world_with_many_arms_gives_its_edges():
     ("make", "message"),
     [
         (lambda: to_networkx(A, ["a", "a", "b"]), "arms = .*: must be 3 different names"),
+        (lambda: to_networkx(A, threshold=-1), "threshold = -1: must be a number >= 0"),
         (lambda: to_networkx(A[:2]), r"shape of adjacency = \(2, 3\): must be \(n, n\)"),
         (lambda: to_networkx(A * np.nan), "adjacency = .*: must be finite numbers"),
         (lambda: from_networkx(networkx.Graph([(1, 2)])), "network = .*: must be a networkx.DiGraph"),

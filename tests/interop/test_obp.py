@@ -1,6 +1,6 @@
 """Logged feedback of Open Bandit Pipeline, in dictionaries of the shapes that its documentation gives.
 
-The package itself (0.4.1) does not install next to current NumPy and pandas.
+The package itself cannot be installed next to current versions of what it needs.
 """
 
 import numpy as np

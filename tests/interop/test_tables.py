@@ -20,7 +20,9 @@ from spillover.recommendation.overview import overview
 from spillover.tabular import in_columns, names_of
 
 ARMS = ["north", "south", "west"]
-each_library = pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+each_library = pytest.mark.parametrize(
+    "table", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"]
+)
 each_column = pytest.mark.parametrize("column", [pd.Series, pl.Series, pa.array], ids=["pandas", "polars", "arrow"])
 A = np.array([[0, 0.5, 0], [0, 0, 0.25], [0, 0, 0]])
 RANDOM = np.random.default_rng(1)
@@ -100,7 +102,11 @@ def test_assess(table):
 @each_library
 def test_fixed_worlds_are_matched_by_name(table):
     plain = sp.FixedSEM(
-        adjacency=pd.DataFrame(A, ARMS, ARMS), means=[[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]], changes=(3,), budget=2, horizon=9
+        adjacency=pd.DataFrame(A, ARMS, ARMS),
+        means=[[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]],
+        changes=(3,),
+        budget=2,
+        horizon=9,
     )
     means = table(named([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]], order=BACKWARDS))
     for adjacency in (labelled(table, A, ARMS), labelled(table, A, ARMS, BACKWARDS), table(named(A))):
@@ -188,7 +194,7 @@ def test_many_learners_match_columns_by_name_or_refuse_them(table):
     by_name.report(range(4), [1] * 4, table(named(z, order=(1, 0, 2))), table(named(y, order=BACKWARDS)))
     np.testing.assert_array_equal(by_name.choose(), plain.choose())
     np.testing.assert_array_equal(by_name.state.graph.adjacency, plain.state.graph.adjacency)
-    with pytest.raises(ValueError, match="x = .*: must be an array with the arms in their order"):
+    with pytest.raises(ValueError, match=r"x = .*: must be an array with the arms in their order"):
         nameless.play(x=table(named(x)))
     with pytest.raises(ValueError, match="columns of x"):
         by_name.play(x=table(named(x, ["a", "b", "c"])))
@@ -214,9 +220,7 @@ def test_recorded_delays(table):
     delay = sp.RecordedDelay(table(named(record, ["1", "2", "3"])))
     plain = sp.RecordedDelay(record)
     rng = sp.Rng(0, [0, 1])
-    np.testing.assert_array_equal(
-        *(each.draw_rounds(np.array([1, 2, 3]), rng, (2,)) for each in (delay, plain))
-    )
+    np.testing.assert_array_equal(*(each.draw_rounds(np.array([1, 2, 3]), rng, (2,)) for each in (delay, plain)))
     assert sp.simulate(sp.NDCSEM(), example_graph(horizon=3), delay, replications=2).regret.shape == (2, 3)
 
 
@@ -234,5 +238,5 @@ def test_what_has_no_names_stays_as_it_is():
     np.testing.assert_array_equal(in_columns("y", pd.DataFrame(array), ["a", "b"]), array)
     with pytest.raises(ValueError, match=r"y\['b'\] = .*: must be numbers"):
         in_columns("y", pd.DataFrame({"a": [1.0], "b": ["one"]}), ["a", "b"])
-    with pytest.raises(ValueError, match="labels of y = .*: must be at least one column, each once"):
+    with pytest.raises(ValueError, match=r"labels of y = .*: must be at least one column, each once"):
         in_columns("y", pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), None)

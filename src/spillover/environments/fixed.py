@@ -224,13 +224,13 @@ class FixedSEM:
         by_name = pd.Series({str(arm): mean for arm, mean in means.items()}) if isinstance(means, Mapping) else means
         return cls(adjacency=pd.DataFrame(adjacency, names, names), means=by_name, **fields)
 
-    def to_networkx(self) -> Any:
+    def to_networkx(self, *, threshold: float = 0.0) -> Any:
         """The graph as a `networkx.DiGraph`, with the names of the arms; see `spillover.networks.to_networkx`.
 
         >>> FixedSEM(adjacency=[[0, 0], [0.5, 0]], means=[0.9, 0.2], budget=1).to_networkx().edges["1", "2"]
         {'weight': 0.5}
         """
-        return to_networkx(self.matrix(), self.names())
+        return to_networkx(self.matrix(), self.names(), threshold=threshold)
 
     def draw(self, rng: Rng, batch: Batch = ()) -> SEMWorld:
         order = list(self.order)

@@ -46,10 +46,10 @@ class ManyArmsWorld(SEMWorld):
         """All n * n entries; `edges` takes no such memory."""
         return np.asarray(self.edges(t).todense(), float)
 
-    def to_networkx(self, t: int = 1) -> Any:
+    def to_networkx(self, t: int = 1, *, threshold: float = 0.0) -> Any:
         from spillover.networks import to_networkx
 
-        return to_networkx(self.edges(t), self.arms)
+        return to_networkx(self.edges(t), self.arms, threshold=threshold)
 
     @cached_property
     def problem(self) -> Problem:

@@ -135,7 +135,7 @@ class SEMWorld:
     def adjacency(self, t: int) -> Array:
         return self.graphs[..., self.graph_period(t), :, :]
 
-    def to_networkx(self, t: int = 1) -> Any:
+    def to_networkx(self, t: int = 1, *, threshold: float = 0.0) -> Any:
         """The graph of round t as a `networkx.DiGraph`; of a single world, see `spillover.networks.to_networkx`.
 
         >>> from spillover.environments import example_graph
@@ -144,7 +144,7 @@ class SEMWorld:
         """
         from spillover.networks import to_networkx
 
-        return to_networkx(self.adjacency(t), self.arms)
+        return to_networkx(self.adjacency(t), self.arms, threshold=threshold)
 
     def weights(self, t: Any) -> Array:
         """w = 1'(I - A)^-1 F."""

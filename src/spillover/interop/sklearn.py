@@ -41,15 +41,15 @@ class SpilloverGraph(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
 
     >>> rng = np.random.default_rng(0)
     >>> Z = rng.uniform(size=(200, 3))
-    >>> truth = np.array([[0, 0.5, 0], [0, 0, 0.3], [0, 0, 0]])
+    >>> truth = np.array([[0, 0.5, 0], [0, 0, 0.4], [0, 0, 0]])
     >>> Y = Z @ np.linalg.inv(np.eye(3) - truth).T + rng.normal(scale=0.01, size=(200, 3))
     >>> model = SpilloverGraph().fit(Z, Y)
     >>> model.adjacency_.round(1) + 0.0
     array([[0. , 0.5, 0. ],
-           [0. , 0. , 0.3],
+           [0. , 0. , 0.4],
            [0. , 0. , 0. ]])
     >>> model.weights_.round(1), round(model.score(Z, Y), 2)
-    (array([1. , 1.5, 1.4]), 1.0)
+    (array([1. , 1.5, 1.6]), 1.0)
     """
 
     def __init__(
@@ -141,14 +141,17 @@ class SpilloverGraph(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         """The coefficient of determination, R^2, averaged over the arms."""
         return float(super().score(X, self.outcomes_like(X, y), sample_weight))
 
-    def to_networkx(self) -> Any:
-        """The graph as a `networkx.DiGraph`; see `spillover.networks.to_networkx`."""
+    def to_networkx(self, *, threshold: float = 0.0) -> Any:
+        """The graph as a `networkx.DiGraph`; see `spillover.networks.to_networkx`.
+
+        threshold: edges up to this size are left out; posterior means of "k-class" are never quite 0.
+        """
         from spillover.networks import to_networkx
 
         check_is_fitted(self)
         accepted = "fitted to an outcome for each arm: the payoff does not identify the graph"
         validate.require(not self.total_only_, "y", "the payoff", accepted)
-        return to_networkx(self.adjacency_, self.__dict__.get("feature_names_in_"))
+        return to_networkx(self.adjacency_, self.__dict__.get("feature_names_in_"), threshold=threshold)
 
 
 def learned(learner: GraphLearner, graph: Any, z: Array, y: Array) -> Any:
