@@ -73,9 +73,7 @@ def repeat_in_place(leaf: NDArray[Any], times: int) -> NDArray[Any]:
 
 def save_arrays(path: str | Path, arrays: dict[str, NDArray[Any]], about: dict[str, str] | None = None) -> None:
     """Write named arrays as JSON, with types, shapes, exact values and a hash; `about` says what they belong to."""
-    for name, leaf in arrays.items():
-        numbers = leaf.dtype.kind in NUMBERS
-        require(numbers, f"type of {name}", str(leaf.dtype), "numbers or booleans: objects of Python cannot be saved")
+    require_numbers(arrays)
     content = {
         name: {"dtype": leaf.dtype.str, "shape": leaf.shape, "values": [encode(v) for v in leaf.ravel().tolist()]}
         for name, leaf in arrays.items()
@@ -84,6 +82,13 @@ def save_arrays(path: str | Path, arrays: dict[str, NDArray[Any]], about: dict[s
     rest = b'", ' + body[1:]
     write_atomically(path, HEAD + digest(rest) + rest)
     remove_leftovers(path)
+
+
+def require_numbers(arrays: dict[str, NDArray[Any]]) -> None:
+    """Raise a ValueError if some arrays cannot be saved."""
+    for name, leaf in arrays.items():
+        numbers = leaf.dtype.kind in NUMBERS
+        require(numbers, f"type of {name}", str(leaf.dtype), "numbers or booleans: objects of Python cannot be saved")
 
 
 def digest(rest: bytes) -> bytes:

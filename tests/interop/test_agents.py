@@ -148,14 +148,33 @@ def test_a_learner_with_an_agent_says_that_it_cannot_be_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_many_learners_have_an_agent_each(tmp_path):
+    problem, random = sp.Problem(n_arms=4, budget=2), np.random.default_rng(0)
+    many, each = (
+        sp.Learners(learning(), problem, seeds=[3, 5]),
+        [sp.Learner(learning(), problem, seed=s) for s in (3, 5)],
+    )
+    for t in range(1, 10):
+        x = many.choose()
+        np.testing.assert_array_equal(x, [learner.choose() for learner in each])
+        many.play()
+        z = np.where(x, random.uniform(size=(2, 4)), 0.0)
+        many.report([1, 0], [t, t], z[::-1], 2 * z[::-1])
+        for learner, own in zip(each, z, strict=True):
+            learner.play()
+            learner.report(t, own, 2 * own)
+    with pytest.raises(ValueError, match="objects of Python cannot be saved"):
+        many.save(tmp_path / "learners")
+
+
 def test_a_linear_estimator_finds_the_best_set_once_it_knows_the_effects():
-    world = sp.FixedSEM(adjacency=np.zeros((4, 4)), means=[0.9, 0.1, 0.8, 0.2], budget=2, horizon=400, law="beta")
-    policy = EstimatorPolicy(estimator=LinearRegression(), explore=0.1, first=40)
-    run = sp.simulate(policy, world, 3, replications=4)
+    world = sp.FixedSEM(adjacency=np.zeros((4, 4)), means=[0.9, 0.1, 0.8, 0.2], budget=2, horizon=200, law="beta")
+    policy = EstimatorPolicy(estimator=LinearRegression(), explore=0.1, first=40, every=40)
+    run = sp.simulate(policy, world, 3, replications=2)
     best = 0.9 + 0.8
     random_loss = best - 2 * np.mean([0.9, 0.1, 0.8, 0.2])
-    late = run.regret[:, -1] - run.regret[:, 199]  # in 200 rounds, of which a tenth is random
-    assert (late < 0.2 * 200 * random_loss).all()
+    late = run.regret[:, -1] - run.regret[:, 99]  # in 100 rounds, of which a tenth is random
+    assert (late < 0.2 * 100 * random_loss).all()
     assert (run.regret[:, 39] > 0.5 * 40 * random_loss).all()
 
 
@@ -174,7 +193,7 @@ def test_sets_grow_while_the_prediction_rises():
 def test_context_is_among_the_features():
     seen = []
 
-    class Spy(LinearRegression):
+    class Spy(LinearRegression):  # type: ignore[misc]
         def fit(self, features, payoffs):
             seen.append(features.shape)
             return super().fit(features, payoffs)

@@ -1,5 +1,7 @@
 """Worlds as Gymnasium environments: Gymnasium's own checks, and the draws of `simulate`."""
 
+from typing import Any
+
 import gymnasium
 import numpy as np
 import pytest
@@ -125,7 +127,7 @@ def test_actions_become_sets_within_the_budget():
 
 def test_a_random_agent_plays_many_episodes():
     """The loop of Stable-Baselines3's examples."""
-    env = gymnasium.wrappers.FlattenObservation(gymnasium.make(WORLD, environment=SMALL, delay=2, actions="top"))
+    env: Any = gymnasium.wrappers.FlattenObservation(gymnasium.make(WORLD, environment=SMALL, delay=2, actions="top"))
     env.action_space.seed(0)
     observation, _ = env.reset(seed=0)
     assert observation.shape == env.observation_space.shape

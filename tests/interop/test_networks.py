@@ -1,5 +1,7 @@
 """Graphs of arms as networks of NetworkX, and back."""
 
+from typing import Any
+
 import networkx
 import numpy as np
 import pytest
@@ -69,7 +71,7 @@ def test_everything_with_a_graph_becomes_a_network():
 
 
 def test_a_world_with_many_arms_gives_its_edges():
-    world = sp.SyntheticSEM(n_arms=2_001, budget=3, edge_density=0.0001, horizon=5, changes=()).draw(sp.Rng(1))
+    world: Any = sp.SyntheticSEM(n_arms=2_001, budget=3, edge_density=0.0001, horizon=5, changes=()).draw(sp.Rng(1))
     network = world.to_networkx()
     effect, cause = world.edges(1).coords
     assert set(network.edges) == {(world.arms[j], world.arms[i]) for i, j in zip(effect, cause, strict=True)}

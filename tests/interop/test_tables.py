@@ -1,6 +1,7 @@
 """pandas, Polars and Arrow: every function that takes a table or a matrix takes all three, by name or not at all."""
 
 import copy
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,7 +57,7 @@ def same_world(one, other):
 
 @each_library
 def test_next_decision_check_and_read_history(table):
-    wide = {"week": [f"2026-W{k + 1:02}" for k in range(40)]}
+    wide: dict[str, Any] = {"week": [f"2026-W{k + 1:02}" for k in range(40)]}
     wide |= {f"promo.{arm}": X[:, k].astype(int) for k, arm in enumerate(ARMS)}
     wide |= {f"sales.{arm}": Y[:, k] for k, arm in enumerate(ARMS)}
     given = table(wide)
@@ -82,7 +83,7 @@ def test_replay_puts_outcomes_into_the_order_of_decisions(table):
 @each_library
 def test_replay_takes_a_table_of_context(table):
     problem = sp.Problem(n_arms=3, budget=3, context=1)
-    context = RANDOM.normal(size=(41, 1))
+    context = np.random.default_rng(2).normal(size=(41, 1))
     plain = list(sp.replay(sp.SwitchingSEM(), problem, X, Z, Y, context=context))[-1]
     given = table({"price": context[:, 0]})
     found = list(sp.replay(sp.SwitchingSEM(), problem, X, Z, Y, context=given))[-1]
@@ -124,9 +125,14 @@ def test_fixed_worlds_are_matched_by_name(table):
 
 @each_library
 def test_surroundings_of_fixed_worlds(table):
-    context = RANDOM.normal(size=(9, 2))
+    context = np.random.default_rng(2).normal(size=(9, 2))
     effect = np.array([[0.1, 0.0], [0.2, -0.1], [0.0, 0.3]])
-    shared = {"adjacency": pd.DataFrame(A, ARMS, ARMS), "means": [0.1, 0.2, 0.3], "budget": 2, "horizon": 9}
+    shared: dict[str, Any] = {
+        "adjacency": pd.DataFrame(A, ARMS, ARMS),
+        "means": [0.1, 0.2, 0.3],
+        "budget": 2,
+        "horizon": 9,
+    }
     plain = sp.FixedSEM(**shared, context=context, context_effect=effect, context_on_baseline=effect)
     rows = {"arm": ARMS[::-1]} if table is not pd.DataFrame else {}
     given = rows | {"price": effect[::-1, 1], "sun": effect[::-1, 0]}
@@ -139,9 +145,9 @@ def test_surroundings_of_fixed_worlds(table):
 
 @each_column
 def test_fixed_worlds_take_columns(column):
-    shared = {"adjacency": A, "budget": 2, "horizon": 9}
+    shared: dict[str, Any] = {"adjacency": A, "budget": 2, "horizon": 9}
     plain = sp.FixedSEM(**shared, means=[0.1, 0.2, 0.3], gain=[1, 2, 1], baseline=[0, 1, 0])
-    numbers = [[0.1, 0.2, 0.3], [1, 2, 1], [0, 1, 0]]
+    numbers: list[list[float]] = [[0.1, 0.2, 0.3], [1, 2, 1], [0, 1, 0]]
     if column is pd.Series:  # its labels are the arms' names
         means, gain, baseline = (pd.Series(values[::-1], ["3", "2", "1"]) for values in numbers)
     else:
@@ -220,7 +226,8 @@ def test_recorded_delays(table):
     delay = sp.RecordedDelay(table(named(record, ["1", "2", "3"])))
     plain = sp.RecordedDelay(record)
     rng = sp.Rng(0, [0, 1])
-    np.testing.assert_array_equal(*(each.draw_rounds(np.array([1, 2, 3]), rng, (2,)) for each in (delay, plain)))
+    ours, theirs = (each.draw_rounds(np.array([1, 2, 3]), rng, (2,)) for each in (delay, plain))
+    np.testing.assert_array_equal(ours, theirs)
     assert sp.simulate(sp.NDCSEM(), example_graph(horizon=3), delay, replications=2).regret.shape == (2, 3)
 
 
