@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
+from spillover.extras import needed_for
 from spillover.tabular import in_rows, table_of
-
-NEEDED = 'NetworkX is not installed: pip install "spillover[networkx]"'
 
 
 def to_networkx(adjacency: Any, arms: Sequence[Any] | None = None, *, threshold: float = 0.0) -> Any:
@@ -22,10 +21,8 @@ def to_networkx(adjacency: Any, arms: Sequence[Any] | None = None, *, threshold:
     >>> list(network.edges(data=True))
     [('radio', 'tv', {'weight': 0.5})]
     """
-    try:
+    with needed_for("a network", "networkx"):
         import networkx
-    except ImportError as error:
-        raise ImportError(NEEDED) from error
     from scipy import sparse
 
     validate.number("threshold", threshold, "a number >= 0", low=0, high=np.inf)
@@ -58,10 +55,8 @@ def from_networkx(network: Any, weight: str = "weight") -> tuple[list[str], np.n
     (['radio', 'tv'], array([[0. , 0. ],
            [0.5, 0. ]]))
     """
-    try:
+    with needed_for("a network", "networkx"):
         import networkx
-    except ImportError as error:
-        raise ImportError(NEEDED) from error
     good = isinstance(network, networkx.DiGraph) and not network.is_multigraph()
     accepted = "a networkx.DiGraph, in which an edge has a direction and there is at most one from an arm to another"
     validate.require(good, "network", network, accepted)

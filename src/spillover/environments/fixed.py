@@ -218,11 +218,13 @@ class FixedSEM:
         >>> FixedSEM.from_networkx(network, means={"tv": 0.2, "radio": 0.9}, budget=1).arms
         ('tv', 'radio')
         """
-        import pandas as pd
+        import pyarrow as pa
 
         names, adjacency = from_networkx(network, weight)
-        by_name = pd.Series({str(arm): mean for arm, mean in means.items()}) if isinstance(means, Mapping) else means
-        return cls(adjacency=pd.DataFrame(adjacency, names, names), means=by_name, **fields)
+        if isinstance(means, Mapping):
+            means = pa.table({str(arm): [mean] for arm, mean in means.items()})
+        labelled = pa.table([pa.array(names), *(pa.array(column) for column in adjacency.T)], ["", *names])
+        return cls(adjacency=labelled, means=means, **fields)
 
     def to_networkx(self, *, threshold: float = 0.0) -> Any:
         """The graph as a `networkx.DiGraph`, with the names of the arms; see `spillover.networks.to_networkx`.

@@ -12,6 +12,7 @@ from spillover import kernels, validate
 from spillover.contracts import Environment
 from spillover.delays import as_delay
 from spillover.environments import SyntheticSEM
+from spillover.extras import needed_for
 from spillover.interop.exchange import (
     Arrival,
     Observation,
@@ -27,11 +28,9 @@ from spillover.simulation import known_context, require_environment, require_sco
 from spillover.stretches import Foreseen
 from spillover.types import BoolArray, Choice, Outcome, Problem
 
-try:
+with needed_for("spillover.interop.gymnasium", "gymnasium"):
     import gymnasium
     from gymnasium import spaces
-except ImportError as error:
-    raise ImportError('spillover.interop.gymnasium needs Gymnasium: pip install "spillover[gymnasium]"') from error
 
 WORLD = "spillover/World-v0"
 REWARDS = ("arrived", "payoff")

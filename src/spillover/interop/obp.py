@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spillover import validate
+from spillover.extras import needed_for
 from spillover.types import Array, IntArray
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def log_from_obp(
     0      1   2       1     1.0         0.2
     1      2   0       1     0.0         0.5
     """
-    import pandas as pd
+    with needed_for("a table of logged feedback", "research"):
+        import pandas as pd
 
     slates = "slate_id" in feedback
     records = checked_records(feedback, slates, propensity)

@@ -5,17 +5,16 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
+from spillover.extras import needed_for
 from spillover.graph import GraphLearner, PayoffWeights, as_graph_learner
 from spillover.hyperparameters import hyperparameters, with_values
 from spillover.policies.intervals import around
 from spillover.tabular import in_columns, names_of
 from spillover.types import Array, Problem
 
-try:
+with needed_for("spillover.interop.sklearn", "sklearn"):
     from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError as error:
-    raise ImportError('spillover.interop.sklearn needs scikit-learn: pip install "spillover[sklearn]"') from error
 
 OF_ERRORS = ("adjacency_interval_", "weights_interval_", "edge_probability_")
 
