@@ -201,7 +201,7 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path):
     path = tmp_path / "state.json"
     sp.state.save_state(path, example())
     before = path.read_bytes()
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match="objects of Python cannot be saved"):
         sp.state.save_state(path, Inner(np.array([object()]), np.array(0)))
     assert path.read_bytes() == before
 

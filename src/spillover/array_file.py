@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillover.files import read_regular, remove_leftovers, write_atomically
-from spillover.state import Saved
+from spillover.state import Saved, require_numbers
 
 FORMAT = 1
 START = b"spillover arrays "
@@ -26,6 +26,7 @@ KIND = re.compile(r"\|[bu]1|\|i1|<[iuf][248]")
 
 def save_array_file(path: str | Path, arrays: dict[str, NDArray[Any]], about: dict[str, str]) -> None:
     """Write named arrays; `about` says what they belong to."""
+    require_numbers(arrays)
     portable = {name: np.ascontiguousarray(leaf, leaf.dtype.newbyteorder("<")) for name, leaf in arrays.items()}
     listed = [{"name": name, "dtype": leaf.dtype.str, "shape": leaf.shape} for name, leaf in portable.items()]
     header = json.dumps({"about": about, "arrays": listed}).encode() + b"\n"

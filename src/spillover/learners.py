@@ -37,6 +37,7 @@ from spillover.saved_learners import Reader, check_seeds, seeds_of, to_arrays
 from spillover.setting import first_choice, player_of, setting_of
 from spillover.showing import Shown
 from spillover.state import copy_state, take_replication
+from spillover.tabular import in_columns
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, Problem, State
 
 
@@ -141,7 +142,7 @@ class Learners(Shown):
         """
         with self.lock:
             rows = distinct_rows(who, len(self))
-            absent = self.missing(available, rows.size)
+            absent = self.missing(self.by_arm("available", available), rows.size)
             before = taken(self.state, rows.part)
             after, known = self.observed(rows, before, context)
             choice = self.decide(rows, after, absent, known)
@@ -154,6 +155,10 @@ class Learners(Shown):
 
             to_the_end(commit)
             return choice.x.copy()
+
+    def by_arm(self, name: str, value: Any) -> Any:
+        """A table with its columns in the order of the arms, if their names are known; anything else as it is."""
+        return value if self.setting.arms is None else in_columns(name, value, self.setting.arms)
 
     def missing(self, available: Any, count: int) -> BoolArray:
         """The arms that are not available, (count, n)."""
@@ -209,6 +214,7 @@ class Learners(Shown):
         """
         with self.lock:
             rows = distinct_rows(who, len(self))
+            x, dose = self.by_arm("x", x), self.by_arm("dose", dose)
             last = self.decided
             if context is None and last is not None and np.array_equal(last.rows.places, rows.places):
                 before, choice, known = last.state, last.choice, self.books.context[rows.part].copy()
@@ -259,7 +265,8 @@ class Learners(Shown):
         with self.lock:
             rows = rows_of(who, len(self))
             given, places = self.books.pending(rows, rounds)
-            before, reported = self.books.details(places), Details(context, dose, z, y)
+            by_arm = (self.by_arm(name, value) for name, value in (("dose", dose), ("z", z), ("y", y)))
+            before, reported = self.books.details(places), Details(context, *by_arm)
             known = known_after(self.problem, given, before, reported, self.policy.accepts_doses)
             check_feedback(self.problem, given, known, closed=False)
             takes_parts = np.full(len(places), self.policy.accepts_missing)

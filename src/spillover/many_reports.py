@@ -4,7 +4,6 @@ The checks are those of a single learner (`reports`, `validate`), made for all r
 first row that fails; it names its learner and round.
 """
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from spillover import validate
 from spillover.reports import Details, dose_of, merged, reported, same_or_new
 from spillover.rows import ALL, Part
+from spillover.tabular import table_of
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, Problem
 
 OUTCOMES = "numbers, NaN for outcomes that are not known yet"
@@ -68,7 +68,8 @@ class Known(NamedTuple):
 
 def table(name: str, value: Any, shape: tuple[int, ...], *others: tuple[int, ...]) -> NDArray[Any]:
     """An array with a row for each round or learner."""
-    validate.require(not is_labelled(value), name, type(value).__name__, "an array with the arms in their order")
+    accepted = "an array with the arms in their order, as the learners do not know their names"
+    validate.require(not is_labelled(name, value), name, type(value).__name__, accepted)
     try:
         given = np.asarray(validate.unmasked(name, value))
     except ValueError:
@@ -77,13 +78,10 @@ def table(name: str, value: Any, shape: tuple[int, ...], *others: tuple[int, ...
     return given
 
 
-def is_labelled(value: Any) -> bool:
-    """Whether a value has labels of pandas, whose order may not be that of the arms."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None:
-        return False
+def is_labelled(name: str, value: Any) -> bool:
+    """Whether a value has labels, whose order may not be that of the arms."""
     rows = value if isinstance(value, list | tuple) else (value,)
-    return any(isinstance(row, pandas.DataFrame | pandas.Series) for row in rows)
+    return any(validate.labels_of(row) is not None or table_of(name, row) is not None for row in rows)
 
 
 def own_context(rounds: Rounds, context: Any, columns: int) -> Any:

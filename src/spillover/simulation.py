@@ -28,6 +28,7 @@ from spillover.metrics import Interval, RegretCurve, graph_mse, mean_interval, s
 from spillover.rng import Purpose, Rng
 from spillover.showing import Shown, view_of
 from spillover.stretches import Foreseen, Part, Unforeseen, fuses, in_parts, play_stretches
+from spillover.tabular import in_columns, shared_names
 from spillover.threads import cores, shares, side_by_side
 from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, Scored, State
 
@@ -431,13 +432,17 @@ def replay(
     """Let a policy learn a recorded log; yields its explanations of rounds 1 to T + 1.
 
     x, z, y: the recorded decisions and outcomes, `(T, n)`. They are checked before the first round. z is None if the
-    problem does not observe it. Outcomes may be NaN if the policy accepts missing ones.
+    problem does not observe it. Outcomes may be NaN if the policy accepts missing ones. Tables (pandas, Polars, Arrow)
+    have a column for each arm: those of z and y are put into the order of x.
     context: `(T + 1, k)`, the last row that of the coming round; with `(T, k)` the explanations end with round T.
     """
     validate.problem(problem)
     player = suited(policy, problem)
     require_explains(player, "to be replayed")
     late = as_delay(delay)
+    arms = shared_names(x, z, y)
+    x, z, y = (in_columns(name, given, arms) for name, given in (("x", x), ("z", z), ("y", y)))
+    context = in_columns("context", context, None)
     decisions = np.asarray(x)
     shape = (len(decisions) if decisions.ndim else 0, problem.n_arms)
     log = validate.decision("x", decisions, shape)

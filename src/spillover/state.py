@@ -1,5 +1,6 @@
 """The state of a policy as arrays: copy it, take one replication out of a batch, write it to disk and read it back."""
 
+import copy
 import hashlib
 import json
 from pathlib import Path
@@ -10,12 +11,13 @@ from numpy.typing import NDArray
 
 from spillover.files import read_regular, remove_leftovers, write_atomically
 from spillover.types import State, Within
-from spillover.validate import shown
+from spillover.validate import require, shown
 
 FORMAT = 3
 # A file starts with this and ends its first value with the hash of all other bytes of the file.
 HEAD = f'{{"format": {FORMAT}, "sha256": "'.encode()
 HASH_LENGTH = 64
+NUMBERS = "biuf"  # kinds of arrays that can be saved
 SHOWN = 200  # characters of a description in a message
 
 
@@ -42,7 +44,13 @@ def map_leaves(function: Any, state: State) -> State:
 
 def copy_state(state: State) -> State:
     """A deep copy: `update` may rewrite the state that it is given."""
-    return map_leaves(np.array, state)
+    return map_leaves(copy_leaf, state)
+
+
+def copy_leaf(leaf: Any) -> NDArray[Any]:
+    """A copy of an array; if it has objects of Python, a copy of each."""
+    array = np.asarray(leaf)
+    return copy.deepcopy(array) if array.dtype.hasobject else np.array(leaf)
 
 
 def take_replication(state: State, row: int | tuple[int, ...]) -> State:
@@ -65,6 +73,7 @@ def repeat_in_place(leaf: NDArray[Any], times: int) -> NDArray[Any]:
 
 def save_arrays(path: str | Path, arrays: dict[str, NDArray[Any]], about: dict[str, str] | None = None) -> None:
     """Write named arrays as JSON, with types, shapes, exact values and a hash; `about` says what they belong to."""
+    require_numbers(arrays)
     content = {
         name: {"dtype": leaf.dtype.str, "shape": leaf.shape, "values": [encode(v) for v in leaf.ravel().tolist()]}
         for name, leaf in arrays.items()
@@ -73,6 +82,13 @@ def save_arrays(path: str | Path, arrays: dict[str, NDArray[Any]], about: dict[s
     rest = b'", ' + body[1:]
     write_atomically(path, HEAD + digest(rest) + rest)
     remove_leftovers(path)
+
+
+def require_numbers(arrays: dict[str, NDArray[Any]]) -> None:
+    """Raise a ValueError if some arrays cannot be saved."""
+    for name, leaf in arrays.items():
+        numbers = leaf.dtype.kind in NUMBERS
+        require(numbers, f"type of {name}", str(leaf.dtype), "numbers or booleans: objects of Python cannot be saved")
 
 
 def digest(rest: bytes) -> bytes:
@@ -142,7 +158,7 @@ def decode(path: str | Path, name: str, leaf: Any) -> NDArray[Any]:
     try:
         values = [float(v) if isinstance(v, str) else v for v in leaf["values"]]
         kind = np.dtype(leaf["dtype"])
-        if kind.kind not in "biuf":
+        if kind.kind not in NUMBERS:
             raise ValueError(f"dtype {kind}")
         return np.array(values, kind).reshape(leaf["shape"])
     except (KeyError, TypeError, ValueError, OverflowError) as error:

@@ -238,6 +238,20 @@ class Explanation:
     edge_probability: Any = None  # (*batch, n, n): posterior probability that the edge exists
     edge_interval: Any = None  # (*batch, n, n, 2): of the edge's weight
 
+    def to_networkx(self, arms: Any = None, *, threshold: float = 0.0) -> Any:
+        """The estimated graph of one learner as a `networkx.DiGraph`; see `spillover.networks.to_networkx`.
+
+        arms: their names; 0, 1 and so on by default.
+
+        >>> import spillover as sp
+        >>> learner = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=2, budget=1))
+        >>> list(learner.explain().to_networkx(["tv", "radio"]))
+        ['tv', 'radio']
+        """
+        from spillover.networks import to_networkx
+
+        return to_networkx(self.adjacency, arms, threshold=threshold)
+
     @property
     def planned(self) -> BoolArray:
         """Whether a plan decided instead of the scores, (*batch,)."""

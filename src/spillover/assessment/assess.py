@@ -92,7 +92,8 @@ def assess(
     x: (rounds, arms), what was chosen. y: (rounds, arms), the outcomes; NaN where one is not known.
     dose: (rounds, arms), amounts of the chosen arms. context: (rounds, k), numbers known before each decision.
     arms: their names. outcomes: names of the columns of y, if they are not those of the arms, such as one total.
-    rounds: their labels in order; dates tell the season.
+    rounds: their labels in order; dates tell the season. Tables (pandas, Polars, Arrow) have named columns: those of x
+    are the arms, if no names are given, and those of y and dose are put into their order.
 
     >>> found = assess([[1, 0], [0, 1], [1, 1], [0, 0]] * 3, [[2, 1], [0, 3], [2, 4], [0, 0]] * 3)
     >>> found.reduced.effects.round(2) + 0.0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
+from spillover.tabular import in_columns, shared_names
 from spillover.types import Array, BoolArray
 
 MOST_ROUNDS = 50_000  # the latest ones are enough for a regression, and cost no time
@@ -71,6 +72,13 @@ def checked_data(
     rounds: Sequence[str] | None = None,
 ) -> Data:
     """The arrays as `Data`; see `assess` for the arguments."""
+    arms = shared_names(x) if arms is None else arms
+    context_names = shared_names(context) if context_names is None else context_names
+    x, dose = in_columns("x", x, arms), in_columns("dose", dose, arms)
+    y, context = (
+        in_columns("y", y, arms if outcomes is None else outcomes),
+        in_columns("context", context, context_names),
+    )
     chosen = np.asarray(x, np.bool_)
     validate.require(chosen.ndim == 2, "shape of x", chosen.shape, "(rounds, arms)")
     count, n = chosen.shape

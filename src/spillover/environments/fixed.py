@@ -1,6 +1,7 @@
 """A world with a given graph and given means."""
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -11,7 +12,9 @@ from spillover import validate
 from spillover.environments.surroundings import Surroundings, given_surroundings
 from spillover.environments.synthetic import WIDEST, check_course, check_observes
 from spillover.environments.world import SEMWorld
+from spillover.networks import from_networkx, to_networkx
 from spillover.rng import Rng
+from spillover.tabular import in_columns, in_rows, names_of, table_of
 from spillover.types import Array, Batch
 
 SURROUNDINGS = ("baseline", "context", "context_effect", "context_on_baseline", "confounding")
@@ -19,10 +22,11 @@ SURROUNDINGS = ("baseline", "context", "context_effect", "context_on_baseline", 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedSEM:
-    """A known graph with known means; arrays, or DataFrames whose labels are the arms' names.
+    """A known graph with known means; arrays, or tables (pandas, Polars, Arrow) whose labels are the arms' names.
 
-    adjacency: (n, n), adjacency[i, j] is the effect of arm j on arm i. The arms may come in any order: the world sorts
-    them so that every cause comes after its effects (see `arms` and `order`). A graph with cycles needs
+    adjacency: (n, n), adjacency[i, j] is the effect of arm j on arm i. Rows of a table are labelled by its index, or by
+    a first column of texts; without labels they have the order of the columns. The arms may come in any order: the
+    world sorts them so that every cause comes after its effects (see `arms` and `order`). A graph with cycles needs
     `acyclic=False` and a spectral radius below 1, and keeps its order.
     means: (n,), or (periods, n) with one row for each stationary period; `changes` are the first rounds of the later
     ones. gain: the diagonal of F.
@@ -91,18 +95,14 @@ class FixedSEM:
 
     def matrix(self) -> Array:
         """The adjacency matrix in the user's order, checked."""
-        frame = self.adjacency
-        if hasattr(frame, "columns"):
-            rows, columns = list(frame.index), list(frame.columns)
-            named = len(rows) == len(columns) == len(set(columns)) and set(rows) == set(columns)
-            validate.require(
-                named,
-                "labels of adjacency",
-                (rows, columns),
-                "the same arms in rows and columns, each once",
-            )
-            frame = frame.loc[columns]
-        a = np.array(validate.numbers("adjacency", frame, "a square array of numbers"))
+        given, table = self.adjacency, table_of("adjacency", self.adjacency)
+        if table is not None:
+            rows, columns = table.names if table.labels is None else table.labels, table.names
+            named = len(rows) == len(columns) and set(rows) == set(columns)
+            accepted = "the same arms in rows and columns, each once"
+            validate.require(named, "labels of adjacency", (rows, columns), accepted)
+            given = in_rows("adjacency", given, columns)
+        a = np.array(validate.numbers("adjacency", given, "a square array of numbers"))
         square = a.ndim == 2 and a.shape[0] == a.shape[1] and a.size > 0
         validate.require(square, "shape of adjacency", a.shape, "(n, n)")
         validate.number("adjacency", a, "finite numbers >= 0", low=0, high=np.inf)
@@ -117,9 +117,8 @@ class FixedSEM:
 
     def names(self) -> list[str]:
         """The arms in the user's order."""
-        if hasattr(self.adjacency, "columns"):
-            return [str(name) for name in self.adjacency.columns]
-        return [str(i + 1) for i in range(len(self.adjacency))]
+        table = table_of("adjacency", self.adjacency)
+        return [str(i + 1) for i in range(len(self.adjacency))] if table is None else table.names
 
     def levels(self) -> Array:
         """The means, (periods, n) in the user's order; columns of a DataFrame are matched by name."""
@@ -161,7 +160,7 @@ class FixedSEM:
         """The context, (rounds, k)."""
         if self.context is None:
             return None
-        values = validate.numbers("context", self.context, "numbers, (rounds, k)")
+        values = validate.numbers("context", in_columns("context", self.context, None), "numbers, (rounds, k)")
         good = values.ndim == 2 and len(values) >= self.horizon and values.shape[1] > 0
         shape = f"(rounds, k) with at least {self.horizon} rounds, the horizon"
         validate.require(good, "shape of context", values.shape, shape)
@@ -174,7 +173,8 @@ class FixedSEM:
         if given is None:
             return None
         validate.require(self.context is not None, name, given, "None, as there is no context")
-        values = validate.numbers(name, given, "numbers, (n, k)")
+        by_name = in_rows(name, given, self.names(), names_of(self.context))
+        values = validate.numbers(name, by_name, "numbers, (n, k)")
         shape = (len(self.matrix()), np.shape(self.context)[1])
         good = values.shape == shape and bool(np.isfinite(values).all())
         validate.require(good, name, given, f"finite numbers of shape {shape}: (arms, context columns)")
@@ -182,14 +182,15 @@ class FixedSEM:
 
     def by_name(self, name: str, given: Any) -> Array:
         """Values for the arms, by position, or by name if they have labels."""
-        labels = given.columns if hasattr(given, "columns") else given.index if hasattr(given, "index") else None
-        if labels is None or callable(labels):  # a list has a method called index
-            return np.array(validate.numbers(name, given, "numbers, one for each arm"))
-        found, names = [str(label) for label in labels], self.names()
+        table, labels = table_of(name, given), validate.labels_of(given)
+        found = table.names if table is not None else None if labels is None else [str(label) for label in labels]
+        values = table.matrix(name) if table is not None else given
+        values = np.array(validate.numbers(name, values, "numbers, one for each arm"))
+        if found is None:
+            return values
+        names = self.names()
         validate.require(sorted(found) == sorted(names), f"labels of {name}", found, f"the arms {names}")
-        return np.array(validate.numbers(name, given, "numbers, one for each arm"))[
-            ..., [found.index(arm) for arm in names]
-        ]
+        return values[..., [found.index(arm) for arm in names]]
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -204,6 +205,34 @@ class FixedSEM:
         """Names of the arms in the world's order."""
         names = self.names()
         return tuple(names[i] for i in self.order)
+
+    @classmethod
+    def from_networkx(cls, network: Any, *, means: Any, weight: str = "weight", **fields: Any) -> "FixedSEM":
+        """The world of a `networkx.DiGraph`: an edge leads from a cause to its effect.
+
+        means: by name, a mapping from nodes or a Series, or in the order of the nodes. weight: the edge attribute with
+        the effect of one unit; an edge without it has 1. fields: as in `FixedSEM`.
+
+        >>> import networkx
+        >>> network = networkx.DiGraph([("radio", "tv", {"weight": 0.5})])
+        >>> FixedSEM.from_networkx(network, means={"tv": 0.2, "radio": 0.9}, budget=1).arms
+        ('tv', 'radio')
+        """
+        import pyarrow as pa
+
+        names, adjacency = from_networkx(network, weight)
+        if isinstance(means, Mapping):
+            means = pa.table({str(arm): [mean] for arm, mean in means.items()})
+        labelled = pa.table([pa.array(names), *(pa.array(column) for column in adjacency.T)], ["", *names])
+        return cls(adjacency=labelled, means=means, **fields)
+
+    def to_networkx(self, *, threshold: float = 0.0) -> Any:
+        """The graph as a `networkx.DiGraph`, with the names of the arms; see `spillover.networks.to_networkx`.
+
+        >>> FixedSEM(adjacency=[[0, 0], [0.5, 0]], means=[0.9, 0.2], budget=1).to_networkx().edges["1", "2"]
+        {'weight': 0.5}
+        """
+        return to_networkx(self.matrix(), self.names(), threshold=threshold)
 
     def draw(self, rng: Rng, batch: Batch = ()) -> SEMWorld:
         order = list(self.order)

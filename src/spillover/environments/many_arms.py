@@ -46,6 +46,11 @@ class ManyArmsWorld(SEMWorld):
         """All n * n entries; `edges` takes no such memory."""
         return np.asarray(self.edges(t).todense(), float)
 
+    def to_networkx(self, t: int = 1, *, threshold: float = 0.0) -> Any:
+        from spillover.networks import to_networkx
+
+        return to_networkx(self.edges(t), self.arms, threshold=threshold)
+
     @cached_property
     def problem(self) -> Problem:
         n, around = self.gain.shape[-1], self.surroundings

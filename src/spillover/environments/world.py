@@ -135,6 +135,17 @@ class SEMWorld:
     def adjacency(self, t: int) -> Array:
         return self.graphs[..., self.graph_period(t), :, :]
 
+    def to_networkx(self, t: int = 1, *, threshold: float = 0.0) -> Any:
+        """The graph of round t as a `networkx.DiGraph`; of a single world, see `spillover.networks.to_networkx`.
+
+        >>> from spillover.environments import example_graph
+        >>> example_graph().draw(Rng(0)).to_networkx().number_of_edges()
+        5
+        """
+        from spillover.networks import to_networkx
+
+        return to_networkx(self.adjacency(t), self.arms, threshold=threshold)
+
     def weights(self, t: Any) -> Array:
         """w = 1'(I - A)^-1 F."""
         return self.weights_of_graphs[..., self.graph_period(t), :]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from spillover.experiments.import_graph import PACKAGE, ROOT, imports, reachable, with_neighbours
+from spillover.tabular import table_of
 
 
 def describe(value: Any) -> Any:
@@ -25,9 +26,10 @@ def describe(value: Any) -> Any:
     if named is not None:
         title = {"class": type(value).__name__} if is_dataclass(value) else {}
         return title | {name: describe(item) for name, item in named.items()}
-    if hasattr(value, "columns"):  # a DataFrame: names and values
-        names = {"columns": list(value.columns), "index": list(value.index)}
-        return describe(names | {"values": value.to_numpy()})
+    table = table_of("table", value)
+    if table is not None:
+        rows = list(range(len(table.columns[0]))) if table.labels is None else table.labels
+        return describe({"columns": table.names, "index": rows, "values": table.matrix("table")})
     if isinstance(value, np.ndarray | np.generic):
         return describe(value.tolist())
     if isinstance(value, list | tuple):

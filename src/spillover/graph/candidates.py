@@ -110,6 +110,7 @@ class CandidateGraph(GraphLearner):
     recent: int = 16
 
     order_free = False
+    solves_all = False
     grids = ("sparsity",)
 
     def __post_init__(self) -> None:

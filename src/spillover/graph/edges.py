@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
+from spillover.tabular import in_rows, table_of
 from spillover.types import BoolArray, IntArray, Problem
 
 ROW_BOUND = 0.95
@@ -24,7 +25,8 @@ def edge_mask(name: str, edges: Any, n: int) -> BoolArray:
     """An (n, n) mask of edges, all False when none are given."""
     if edges is None:
         return np.zeros((n, n), np.bool_)
-    return validate.decision(name, edges, (n, n))
+    table = table_of(name, edges)
+    return validate.decision(name, edges if table is None else in_rows(name, edges, table.names), (n, n))
 
 
 def impossible_edges(problem: Problem, required: Any, forbidden: Any) -> BoolArray:

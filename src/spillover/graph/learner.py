@@ -83,6 +83,11 @@ class GraphLearner(ABC):
         return False
 
     @property
+    def solves_all(self) -> bool:
+        """Whether `solve` uses all outcomes absorbed so far; otherwise mostly the last one, so call it after each."""
+        return True
+
+    @property
     def judges(self) -> bool:
         """Whether it learns from how well its earlier estimates predicted (`remember`, `judge`)."""
         return False

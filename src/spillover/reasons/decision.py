@@ -96,6 +96,18 @@ class Reasons(Shown):
     edge_probability: Any = None  # (n, n): posterior probability that an edge exists
     edge_interval: Any = None  # (n, n, 2)
 
+    def to_networkx(self, *, threshold: float = 0.0) -> Any:
+        """The estimated graph as a `networkx.DiGraph`, with the names of the arms.
+
+        >>> import spillover as sp
+        >>> learner = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=2, budget=1), arms=["tv", "radio"])
+        >>> list(learner.reasons().to_networkx())
+        ['tv', 'radio']
+        """
+        from spillover.networks import to_networkx
+
+        return to_networkx(self.adjacency, [arm.arm for arm in self.arms], threshold=threshold)
+
     def __str__(self) -> str:
         return render.to_text(self)
 
