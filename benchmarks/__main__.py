@@ -4,6 +4,7 @@ import sys
 
 from benchmarks import (
     beyond,
+    causes,
     decision_cost,
     engines,
     graph_learners,
@@ -40,7 +41,13 @@ BENCHMARKS = {
     "large-cluster": engines.large,
     "client-memory": engines.memory,
 }
-WITH_OPTIONS = {"beyond": beyond.main, "real": real.main, "service-http": service_http.main, "told": told.main}
+WITH_OPTIONS = {
+    "beyond": beyond.main,
+    "causes": causes.main,
+    "real": real.main,
+    "service-http": service_http.main,
+    "told": told.main,
+}
 
 
 def main(names: list[str]) -> int:

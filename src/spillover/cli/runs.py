@@ -3,7 +3,7 @@
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import click
 
 from spillover.cli.app import Command, note
 from spillover.cli.output import json_option, print_json, print_table, say
+from spillover.experiments.duration import Load, expected_seconds, time_in_words
 from spillover.experiments.engines import ENGINES
 from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, find_study, write_report
 from spillover.studies.study import say_nothing
@@ -188,8 +189,12 @@ def request_from(given: dict[str, Any], **extra: Any) -> Request:
     return Request(progress=shows_progress(quiet), notify=note, announce=announce, **rest, **extra)
 
 
-def announce_plan(plan: str) -> None:
+def announce_plan(plan: str, workers: int | None, loads: Sequence[Load]) -> None:
+    """Say what will be computed, and how long that will take if it is worth a trial and the workers are known."""
     note(f"plan: {plan}")
+    seconds = None if workers is None else expected_seconds(loads, workers)
+    if seconds is not None:
+        note(f"time: about {time_in_words(seconds)}, from a short trial")
 
 
 def run_and_print(study: Study, job: Job, as_json: bool) -> Findings:

@@ -12,7 +12,7 @@ from spillover.cli.app import Command
 from spillover.cli.output import print_json, print_table, say
 from spillover.cli.runs import announce_plan, shows_progress, work_options
 from spillover.experiments.search import Place, Search
-from spillover.experiments.size import check_size, memory_for, plan, workers_of
+from spillover.experiments.size import check_size, memory_for, plan, workers_here, workers_of
 from spillover.experiments.tune import Tuned, run_search
 from spillover.studies import load_search
 from spillover.studies.study import say_nothing
@@ -56,7 +56,8 @@ def tune(
 
     start = perf_counter()
     search = load_search(file, replications=replications, seed=seed, force=force, any_size=any_size)
-    begin = partial(say_nothing if quiet else announce_plan, plan_of(search, any_size, **engine))
+    announce = say_nothing if quiet else announce_plan
+    begin = partial(announce, plan_of(search, any_size, **engine), workers_here(**engine))
     folder = output / search.name
     try:
         found = run_search(search, folder, progress=shows_progress(quiet), begin=begin, **engine)

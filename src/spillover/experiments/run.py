@@ -3,12 +3,14 @@
 import errno
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
+from spillover.experiments.compute import CellTask
+from spillover.experiments.duration import Load
 from spillover.experiments.engines import start_engine
 from spillover.experiments.group_work import CellJob, Outcome, Work, compute_group, is_whole, write_cell
 from spillover.experiments.grouping import Pace, groups
@@ -23,7 +25,7 @@ SECONDS_BETWEEN_LOOKS = 0.2  # for cells that another process computes
 SECONDS_TO_APPEAR = 120.0  # network file systems remember for up to a minute that there was no such file
 
 
-def do_nothing() -> None:
+def do_nothing(loads: Sequence[Load]) -> None:
     """For those who need no notice."""
 
 
@@ -35,13 +37,13 @@ def run_experiment(
     jobs: int | None = None,
     address: str | None = None,
     progress: bool = True,
-    begin: Callable[[], None] = do_nothing,
+    begin: Callable[[Sequence[Load]], None] = do_nothing,
 ) -> Results:
     """Compute the cells of an experiment that a folder does not have yet.
 
     engine: "serial" (this process), "loky" (processes of this machine), "dask" or "ray". jobs: number of workers
     (default: the cores). address: of a running Dask or Ray cluster. progress: a bar on stderr, unless piped. begin:
-    called before the first cell is computed, if there is one.
+    called with the cells to be computed before the first of them is, if there is one.
     A run can be interrupted at any time and continued later, and several processes can work on one folder.
     """
     store, cells = CellStore(folder), experiment.cells()
@@ -54,7 +56,7 @@ def run_experiment(
                 with start_engine(engine, jobs, address) as pool:
                     tasks = {cell.source: cell.task for cell in missing.values()}
                     shared = check_workers(pool, tasks, address, store.folder.resolve(), session)
-                    begin()
+                    begin([load_of(cell.task) for cell in missing.values()])
                     try:
                         run_cells(Progress(store, pool, shared, session, missing, Pace(), shown))
                     except ConnectionError as error:
@@ -62,6 +64,11 @@ def run_experiment(
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(f"stopped: {kept_message(store, cells)}") from None
     return Results(experiment, store, [store_entry(cell) for cell in cells])
+
+
+def load_of(task: CellTask) -> Load:
+    """What is to be computed, for those who want to know how long that takes."""
+    return Load(task.environment, task.policy, task.seed, task.count, compiled=True)
 
 
 def open_store(store: CellStore, experiment: Experiment, cells: list[Cell]) -> None:

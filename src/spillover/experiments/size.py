@@ -134,6 +134,11 @@ def workers_of(engine: str, jobs: int | None, address: str | None) -> int:
     return 1 if engine == "serial" else jobs or (1 if address else int(joblib.cpu_count()))
 
 
+def workers_here(engine: str, jobs: int | None, address: str | None) -> int | None:
+    """How many processes of this machine an engine uses; None on a cluster."""
+    return workers_of(engine, jobs, address) if address is None else None
+
+
 def memory_for(address: Any) -> int | None:
     """The memory for workers: unknown on a cluster at an address."""
     return machine.memory() if address is None else None

@@ -18,6 +18,7 @@ from spillover import validate
 from spillover.contracts import Environment
 from spillover.delays import as_delay
 from spillover.experiments.csv_text import csv_bytes
+from spillover.experiments.duration import Load
 from spillover.experiments.engines import start_engine
 from spillover.experiments.final_regret import BlockTask, play
 from spillover.experiments.fingerprint import describe, digest, source_digest
@@ -156,7 +157,7 @@ def run_search(
     jobs: int | None = None,
     address: str | None = None,
     progress: bool = False,
-    begin: Callable[[], None] = do_nothing,
+    begin: Callable[[Sequence[Load]], None] = do_nothing,
 ) -> Tuned:
     """Search the grid; engine, jobs, address and begin as for `run_experiment`.
 
@@ -171,7 +172,7 @@ def run_search(
     if missing:
         with start_engine(engine, jobs, address) as pool:
             check_workers(pool, {source_digest(job.task): job.task for job in missing}, address)
-            begin()
+            begin([load_of(job.task) for job in missing])
             with closing(results(pool, play_block, missing)) as played:
                 for name, regret in with_progress(played, len(missing), progress, " blocks"):
                     found[name] = regret
@@ -179,6 +180,11 @@ def run_search(
                         store.write(name, {"regret": regret}, {})
     blocks = [(block, found[name]) for name, (block, _) in tasks.items()]
     return Tuned(search=search, regret={place: assemble(search, place, blocks) for place in search.places})
+
+
+def load_of(task: BlockTask) -> Load:
+    """What is to be computed; rounds are played one by one."""
+    return Load(task.environment, task.policy, task.seed, task.replications, compiled=False)
 
 
 def play_block(job: BlockJob) -> tuple[str, Array]:

@@ -1,7 +1,7 @@
 """Studies that are experiment files: those that ship with the package, and your own."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -10,8 +10,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from spillover.experiments import Experiment, Results, load_experiment, parse_experiment, run_experiment
+from spillover.experiments.duration import Load
 from spillover.experiments.search import Search
-from spillover.experiments.size import check_size, memory_for, plan, workers_of
+from spillover.experiments.size import check_size, memory_for, plan, workers_here, workers_of
 from spillover.metrics import mean_interval
 from spillover.store import CellStore
 from spillover.studies.study import Findings, Job, Request, Study, Summary
@@ -57,7 +58,7 @@ class ExperimentStudy(Study):
             jobs=request.jobs,
             address=request.address,
             progress=request.progress,
-            begin=lambda: request.announce(request.plan),
+            begin=announcement(request, request.plan),
         )
         written = {"results": folder} | ({"report": self.write_report(folder)} if request.page else {})
         found = {"experiment": experiment.name, "seconds": perf_counter() - start, **written}
@@ -122,6 +123,12 @@ def plan_for(work: Experiment | Search, request: Request) -> str:
     if request.any_size:
         return plan(work.name, work.size, workers)
     return check_size(work.name, work.size, workers, memory_for(request.address))
+
+
+def announcement(request: Request, plan: str) -> Callable[[Sequence[Load]], None]:
+    """A function that announces a plan, given what is to be computed."""
+    workers = workers_here(request.engine, request.jobs, request.address)
+    return lambda loads: request.announce(plan, workers, loads)
 
 
 def final_regret(results: Results) -> list[dict[str, Any]]:

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from spillover.experiments.duration import Load
 from spillover.printable import printable
 
 Findings: TypeAlias = dict[str, Any]  # what `--json` prints; has at least "experiment", "results" and "seconds"
 Job: TypeAlias = Callable[[], Findings]
+Announce: TypeAlias = Callable[[str, int | None, Sequence[Load]], None]
 
 
 class Option(NamedTuple):
@@ -37,7 +39,7 @@ def to_stderr(message: str) -> None:
     print(f"spillover: {printable(message)}", file=sys.stderr)
 
 
-def say_nothing(message: str) -> None:
+def say_nothing(plan: str, workers: int | None, loads: Sequence[Load]) -> None:
     """For those who do not want to know."""
 
 
@@ -47,8 +49,9 @@ class Request:
 
     replications, seed: instead of the study's. quick: a small run. engine, jobs, address: as for `run_experiment`.
     page: whether to write the report too. options: the study's own ones, by name. notify: called with messages for
-    people, such as that data are not available. any_size: run it however large it is. announce: called with the plan,
-    before anything is computed. plan: what `announce` is called with.
+    people, such as that data are not available. any_size: run it however large it is. announce: called before
+    anything is computed, with the plan, the number of workers (None: not known) and what they will compute. plan: what
+    `announce` is called with.
     """
 
     output: Path
@@ -63,7 +66,7 @@ class Request:
     options: Mapping[str, Any] = field(default_factory=dict)
     notify: Callable[[str], None] = to_stderr
     any_size: bool = False
-    announce: Callable[[str], None] = say_nothing
+    announce: Announce = say_nothing
     plan: str = ""
 
 

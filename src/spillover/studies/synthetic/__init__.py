@@ -1,7 +1,6 @@
 """The paper's synthetic study (Section V-A)."""
 
 from collections.abc import Iterator
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from spillover.experiments import Experiment, Results
 from spillover.experiments.grids import read_search
 from spillover.experiments.search import Search
 from spillover.experiments.tune import run_search
-from spillover.studies.experiment import ShippedExperiment, plan_for
+from spillover.studies.experiment import ShippedExperiment, announcement, plan_for
 from spillover.studies.study import Findings, Job, Request
 from spillover.studies.synthetic.names import FOLDER, SEARCHES
 
@@ -57,7 +56,7 @@ class SyntheticStudy(ShippedExperiment):
                 jobs=request.jobs,
                 address=request.address,
                 progress=request.progress,
-                begin=partial(request.announce, plan_for(search, request)),
+                begin=announcement(request, plan_for(search, request)),
             )
             found.save(folder)
 
