@@ -8,6 +8,7 @@ from spillover import constraints, delays, environments, graph, metrics, policie
 from spillover.contracts import Policy
 from spillover.delays import ConstantDelay, GeometricDelay, LossyDelay, RecordedDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM
+from spillover.evaluation import evaluate
 from spillover.graph import AdaptiveGraph, CandidateGraph, SparseGraph
 from spillover.learners import Learners
 from spillover.live import Learner
@@ -49,6 +50,7 @@ __all__ = [
     "constraints",
     "delays",
     "environments",
+    "evaluate",
     "graph",
     "metrics",
     "next_decision",

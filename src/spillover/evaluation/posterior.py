@@ -20,6 +20,7 @@ from spillover.types import Array
 
 SWEEPS = 15
 SPREADS = (0.03, 0.1, 0.3, 0.6, 1.2)  # of an arm's effects on others, in units of its effect on its own outcome
+OWN = (0.01, 0.03, 0.1, 0.3, 1.0)  # of what effects of rewards on their own outcomes differ by from 1
 HIDDEN = (0.003, 0.03, 0.1, 0.3, 1.0)  # of what deviations of rewards from their means tell about outcomes
 
 
@@ -98,6 +99,5 @@ def prior_of(log: Log, spread: Array) -> Prior:
     group[:, first + n :] = n
     own = np.arange(n)
     mean[own, first + own] = 1.0
-    precision[own, first + own] = unit**-2
-    group[own, first + own] = -1
-    return Prior(mean, precision, group, unit * np.array([SPREADS] * n + [HIDDEN]))
+    group[own, first + own] = n + 1
+    return Prior(mean, precision, group, unit * np.array([SPREADS] * n + [HIDDEN, OWN]))

@@ -23,7 +23,8 @@ from spillover.evaluation.worlds import Worlds
 from spillover.types import Array
 
 FIRST_SWEEPS, SWEEPS = 12, 8  # with factors of 1, and with factors that move
-SPREADS = (0.03, 0.1, 0.3, 0.6, 1.2)  # of an arm's effects on others, in units of the range of effects
+OWN = (0.03, 0.08, 0.2, 0.5, 1.0)  # of effects on own outcomes, in units of how far the range of effects reaches
+OTHERS = (0.01, 0.03, 0.1, 0.25, 0.6)  # of an arm's effects on others
 CONSTANT = 1e-3  # deviation of a factor that does not move
 DEVIATIONS = (0.25, 0.6)  # of factors that do
 HAZARDS = (1e-3, 4e-3, 1.6e-2)
@@ -73,17 +74,15 @@ def residuals_of(log: Log, coefficients: Array, factors: Array) -> Array:
 
 
 def prior_of(log: Log, spread: Array) -> Prior:
-    """Effects are as large as the range that a policy takes them to have; each arm has its own scale on others."""
+    """Effects on the arms' own outcomes share a scale; effects on others have one for each arm."""
     low, high = (float(end) for end in log.problem.reward_range)
-    size, first, n = (high - low) / 4, log.fixed.shape[1], len(log.arms)
-    precision = np.full((len(spread), first + n), size**-2)
-    precision[:, :first] = FLAT / spread[:, None]
+    size, first, n = (high - low) / 2, log.fixed.shape[1], len(log.arms)
+    precision = np.broadcast_to(FLAT / spread[:, None], (len(spread), first + n))
     group = np.full(precision.shape, -1)
-    if len(spread) == n > 1:
-        group[:, first:] = np.arange(n)
-        group[np.arange(n), first + np.arange(n)] = -1
-    grid = size * np.array([SPREADS] * n if len(spread) == n > 1 else np.zeros((0, 1)))
-    return Prior(np.zeros_like(precision), precision, group, grid.reshape(-1, grid.shape[-1]))
+    group[:, first:] = n if len(spread) < n else np.arange(n)
+    if len(spread) == n:
+        group[np.arange(n), first + np.arange(n)] = n
+    return Prior(np.zeros_like(precision), precision, group, size * np.array([OTHERS] * n + [OWN]))
 
 
 def stretch_evidence(log: Log, chains: Chains, correlation: Array) -> Evidence:

@@ -1,7 +1,8 @@
 """Worlds that a log leaves possible, drawn from the posterior; policies can be played in them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -33,32 +34,39 @@ class Worlds:
         """The expected payoff of each round if nothing is chosen, (draws, rounds)."""
         return np.asarray(self.fixed.sum(axis=1) @ self.log.fixed.T)
 
-    def expected(self, amounts: Array) -> Array:
-        """What the decisions of each round add to the payoff, (draws, rounds); amounts: (rounds, arms)."""
+    def expected(self, amounts: Any) -> Array:
+        """What decisions add to the payoff, (draws, rounds); amounts: (rounds, arms), or (draws, rounds, arms)."""
         return np.asarray(np.vecdot(self.worth[:, self.log.block, :], amounts))
 
     def __len__(self) -> int:
         return len(self.effects)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class LoggedRounds:
     """An environment for `simulate`: replication k is draw k of the worlds, from the first again after the last."""
 
     worlds: Worlds
+    decisions: BoolArray  # (replications, rounds, arms): of the policy that was played, written when they are measured
+
+    @classmethod
+    def of(cls, worlds: Worlds, replications: int) -> "LoggedRounds":
+        return cls(worlds=worlds, decisions=np.zeros((replications, *worlds.log.x.shape), np.bool_))
 
     def draw(self, rng: Rng, batch: Batch = ()) -> "LoggedWorld":
-        count = int(np.prod(batch, dtype=int))
-        return LoggedWorld(worlds=self.worlds, rows=(np.arange(count) % len(self.worlds)).reshape(batch))
+        return LoggedWorld(rounds=self, rows=np.arange(int(np.prod(batch, dtype=int))).reshape(batch) % len(self.worlds))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LoggedWorld:
     """The logged rounds, played again by another policy; noise is drawn anew from the residuals of the log."""
 
-    worlds: Worlds
+    rounds: LoggedRounds
     rows: IntArray  # (replications,): the draw of each
-    cache: dict[int, Array] = field(default_factory=dict, repr=False)
+
+    @property
+    def worlds(self) -> Worlds:
+        return self.rounds.worlds
 
     @property
     def problem(self) -> Problem:
@@ -121,6 +129,8 @@ class LoggedWorld:
         return np.asarray((self.best(t) & x).sum(axis=-1))
 
     def score_rounds(self, first: int, x: BoolArray) -> Scored:
+        """Measure the decisions of some rounds, and keep them."""
+        self.rounds.decisions[:, first - 1 : first - 1 + x.shape[-2]] = x
         scores = self.scores(np.arange(first, first + x.shape[-2]))
         best = self.best_of(scores)
         regret = np.vecdot(scores, best) - np.vecdot(scores, x)
