@@ -1,6 +1,6 @@
 """How often the 95% intervals of an evaluation contain the truth, in simulated worlds of many kinds.
 
-The truth of a policy is its expected payoff in this world over the logged rounds, from many replays in the world itself.
+The truth of a policy is its expected payoff in this world over the logged rounds, from replays in the world itself.
 `python -m tests.evaluation.coverage` prints the table of docs/evaluate.md.
 """
 
@@ -71,7 +71,7 @@ def inside(draws, truth):
 
 
 def covered(family, worlds, seed, draws=60, replays=30):
-    """Whether each truth is in its interval, by kind; and how large errors are in units of the posterior's deviation."""
+    """Whether each truth is in its interval, by kind; and the errors of differences in units of their deviation."""
     environment, policy = environment_of(family), policy_of(family.policy)
     logs = draw_logs(environment, policy_of(family.log), family.delay, worlds, seed)
     found = [told(log_of(history, environment.budget), environment, logs.world) for history in logs.histories]

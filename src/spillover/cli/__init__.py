@@ -12,8 +12,8 @@ from spillover.cli.bound import bound
 from spillover.cli.catalogue import policies
 from spillover.cli.check import check
 from spillover.cli.completion import completion
-from spillover.cli.new import new
 from spillover.cli.evaluate import evaluate
+from spillover.cli.new import new
 from spillover.cli.next import next_decision
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.cli.runs import report, reproduce, run

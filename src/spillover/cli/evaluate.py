@@ -30,11 +30,15 @@ EXAMPLES = (
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Say how good the decisions in a file were.")
 @click.argument("file", type=FILE)
-@click.option("--policy", "names", multiple=True, show_default="as for next", help="Policy to compare with; repeatable.")
-@click.option("--always", multiple=True, metavar="ARM,...", help="A set chosen in every round, to compare with; repeatable.")
+@click.option("--policy", "names", multiple=True, show_default="as for next", help="To compare with; repeatable.")
+@click.option(
+    "--always", multiple=True, metavar="ARM,...", help="The same set in every round, to compare with; repeatable."
+)
 @click.option("--budget", type=int, show_default="as in the file", help="How many arms policies may choose, at most.")
-@click.option("--propensity", metavar="COLUMN", help="Column with the probability of each round's set, if it was drawn.")
-@click.option("--delay", type=click.IntRange(min=0), show_default="as in the file", help="Rounds until outcomes are known.")
+@click.option("--propensity", metavar="COLUMN", help="Column with the probability of each round's set.")
+@click.option(
+    "--delay", type=click.IntRange(min=0), show_default="as in the file", help="Rounds until an outcome is known."
+)
 @click.option("--draws", type=int, default=DRAWS, show_default=True, help="Worlds that are drawn from the posterior.")
 @click.option("--range", "reward_range", type=float, nargs=2, metavar="LOW HIGH", help="Range of z (default: 0 to 1).")
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="Range of y (default: any).")

@@ -7,7 +7,7 @@ import numpy as np
 from spillover.contracts import AnyPolicy
 from spillover.evaluation.worlds import LoggedRounds, LoggedWorld, Worlds
 from spillover.simulation import simulate
-from spillover.types import Array
+from spillover.types import Array, BoolArray
 
 TAILS = (0.025, 0.975)
 # Noise differs between rounds and means move otherwise than assumed: on the worlds that the model was developed on,
@@ -25,7 +25,7 @@ class Counterfactual(NamedTuple):
     shares: Array  # (arms,): the share of each arm in all choices
 
 
-def of_decisions(worlds: Worlds, amounts: Array) -> Counterfactual:
+def of_decisions(worlds: Worlds, amounts: Array | BoolArray) -> Counterfactual:
     """Of given decisions: (rounds, arms), or (draws, rounds, arms) if they differ between worlds."""
     course = np.cumsum(worlds.expected(amounts) + worlds.without, axis=-1)
     chosen = (amounts != 0).reshape(-1, amounts.shape[-1]).sum(axis=0)

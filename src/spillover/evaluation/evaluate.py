@@ -136,7 +136,9 @@ def evaluate_history(
     for number, one in enumerate(wanted):
         found = played(one, worlds, late, seed)
         answer = answer_of(one.name, found, logged, log, sign)
-        answers.append(answer if propensity is None else with_weights(answer, one, worlds, propensity, late, sign, seed))
+        answers.append(
+            answer if propensity is None else with_weights(answer, one, worlds, propensity, late, sign, seed)
+        )
         progress(number + 1)
     earned = sign * log.payoff
     return Evaluation(
@@ -242,5 +244,5 @@ def warnings_of(facts: Facts, answers: Sequence[Answer]) -> list[str]:
         found.append("Effects seem to depend on the context, but are taken to be the same in every context here.")
     untried = dict.fromkeys(arm for answer in answers for arm in answer.untried)
     if untried:
-        found.append(f"Never chosen in the log: {join_names(list(untried))}. What is said of them is assumed, not seen.")
+        found.append(f"Never chosen in the log: {join_names(list(untried))}. What is said of them is assumed.")
     return found

@@ -56,7 +56,7 @@ def own_rewards(log: Log, draws: int, generator: np.random.Generator) -> OwnRewa
 
 
 def reward_noise(log: Log, units: Array) -> Array:
-    """The variance of each arm's rewards around their means: from successive ones, so that slow changes do not count."""
+    """The variance of each arm's rewards around their means, from successive ones: slow changes do not count."""
     squares, counts = np.zeros(len(log.arms)), np.zeros(len(log.arms))
     for j in range(len(log.arms)):
         here = log.x[:, j]

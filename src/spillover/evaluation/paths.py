@@ -1,4 +1,4 @@
-"""Quantities that revert to their mean, seen in stretches of rounds: their posterior given all rounds, before and after.
+"""Quantities that revert to their mean: their posterior given all rounds, those before and those after.
 
 A quantity that is redrawn now and then, with probability h a round, has the covariance v (1 - h)^|t - s|. So has the
 Gaussian process here, whose posterior is exact. Where nothing was observed, it is as wide as the prior.
@@ -40,7 +40,7 @@ def filtered(evidence: Evidence, process: Process) -> Filtered:
     n, stretches = evidence.vector.shape[-1], evidence.vector.shape[-2]
     identity, variance = np.eye(n), process.variance[..., None, None]
     kept = process.decay[..., None, None] ** 2
-    mean = np.zeros(np.broadcast_shapes(evidence.vector.shape[:-2], process.decay.shape) + (n,))
+    mean = np.zeros((*np.broadcast_shapes(evidence.vector.shape[:-2], process.decay.shape), n))
     covariance = np.broadcast_to(variance * identity, (*mean.shape, n))
     likelihood = np.zeros(mean.shape[:-1])
     means, covariances = [], []
@@ -52,7 +52,7 @@ def filtered(evidence: Evidence, process: Process) -> Filtered:
         shrunk = identity + covariance @ matrix
         rest = vector - matvec(matrix, mean)
         likelihood = likelihood + np.vecdot(vector, mean) - 0.5 * np.vecdot(mean, matvec(matrix, mean))
-        covariance = np.linalg.solve(shrunk, covariance)
+        covariance = np.asarray(np.linalg.solve(shrunk, covariance), float)
         covariance = 0.5 * (covariance + np.swapaxes(covariance, -1, -2))
         step = matvec(covariance, rest)
         likelihood = likelihood + 0.5 * (np.vecdot(rest, step) - np.linalg.slogdet(shrunk)[1])

@@ -66,11 +66,11 @@ def precision_of(prior: Prior, scales: Array) -> Array:
 
 
 def posterior(sums: Sums, mean: Array, precision: Array, variance: Array) -> tuple[Array, Array]:
-    """Covariance and mean of the coefficients of each outcome, (chains, outcomes, columns, columns) and (..., columns)."""
+    """Covariance and mean of the coefficients, (chains, outcomes, columns, columns) and (chains, outcomes, columns)."""
     scale = 1.0 / variance[..., None]
     total = sums.gram[..., None, :, :] * scale[..., None] + precision[..., None] * np.eye(mean.shape[-1])
     vector = np.swapaxes(sums.cross, -1, -2) * scale + precision * mean
-    covariance = np.linalg.inv(total)
+    covariance: Array = np.asarray(np.linalg.inv(total), float)
     return 0.5 * (covariance + np.swapaxes(covariance, -1, -2)), (covariance @ vector[..., None])[..., 0]
 
 
@@ -93,7 +93,7 @@ def residual_squares(sums: Sums, coefficients: Array) -> Array:
     """The sum of squared residuals of each outcome."""
     explained = np.vecdot(coefficients, np.swapaxes(sums.cross, -1, -2))
     fitted = np.vecdot(coefficients, (sums.gram[..., None, :, :] @ coefficients[..., None])[..., 0])
-    return np.maximum(sums.squares - 2.0 * explained + fitted, 0.0)
+    return np.asarray(np.maximum(sums.squares - 2.0 * explained + fitted, 0.0))
 
 
 def drawn_scales(coefficients: Array, prior: Prior, generator: np.random.Generator) -> Array:

@@ -1,9 +1,9 @@
 """The posterior of effects where only outcomes are observed.
 
-The outcomes of round t are (1, context) coefficients + effects (amounts * s_t) + noise. An arm's effects on all outcomes
-keep their direction, and move together by the factor s_t around 1: when an arm's own effect changes, what spills over
-changes with it. Effects given factors are a regression, factors given effects are a Gaussian process; they are drawn in
-turn (Gibbs sampling), in as many chains as there are draws.
+The outcomes of round t are (1, context) coefficients + effects (amounts * s_t) + noise. An arm's effects on all
+outcomes keep their direction, and move together by the factor s_t around 1: when an arm's own effect changes, what
+spills over changes with it. Effects given factors are a regression, factors given effects are a Gaussian process; they
+are drawn in turn (Gibbs sampling), in as many chains as there are draws.
 """
 
 import numpy as np

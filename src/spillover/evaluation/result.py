@@ -75,7 +75,7 @@ def weighed_dict(found: Weighed) -> dict[str, Any]:
 def answer_of(name: str, found: Counterfactual, logged: Counterfactual, log: Log, sign: float) -> Answer:
     """An answer from draws."""
     gap = found.payoff - logged.payoff
-    tried = log.x.any(axis=0)
+    tried = np.asarray(log.x.any(axis=0))
     order = [int(j) for j in np.argsort(-found.shares, kind="stable") if found.shares[j] >= 0.01]
     kept = course_rounds(len(log.x))
     ends = np.array([interval_of(found.course[:, t]) for t in kept]).T
@@ -101,7 +101,7 @@ def ordered(interval: tuple[float, float], sign: float) -> tuple[float, float]:
 
 def course_rounds(count: int) -> list[int]:
     """Places of the rounds of a course, the last one included."""
-    return np.unique(np.linspace(0, count - 1, min(count, POINTS)).astype(int)).tolist()
+    return [int(t) for t in np.unique(np.linspace(0, count - 1, min(count, POINTS)).astype(int))]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -201,4 +201,6 @@ def in_sign(found: Weighed, count: int, sign: float) -> Weighed:
     def total(one: Estimate) -> Estimate:
         return one.times(sign * count)
 
-    return found._replace(ips=total(found.ips), snips=total(found.snips), dr=None if found.dr is None else total(found.dr))
+    return found._replace(
+        ips=total(found.ips), snips=total(found.snips), dr=None if found.dr is None else total(found.dr)
+    )

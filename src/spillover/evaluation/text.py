@@ -16,7 +16,8 @@ def evaluation_text(found: Evaluation) -> str:
     """What was earned, a table, and a sentence for each policy."""
     rounds = count_of(len(found.log.x), "round")
     source = f"{found.source}: " if found.source else ""
-    lines = [f"{source}{rounds} with outcomes, {count_of(len(found.log.arms), 'arm')}; they brought {short_number(found.earned)}."]
+    arms = count_of(len(found.log.arms), "arm")
+    lines = [f"{source}{rounds} with outcomes, {arms}; they brought {short_number(found.earned)}."]
     lines += ["", *table_lines(found), ""]
     lines += [verdict_sentence(found, answer) for answer in found.answers]
     lines += [left_sentence(found)]

@@ -27,7 +27,7 @@ class Worlds:
     @cached_property
     def worth(self) -> Array:
         """The total effect of choosing an arm, (draws, stretches, arms)."""
-        return self.effects.sum(axis=1)[:, None, :] * self.own
+        return np.asarray(self.effects.sum(axis=1)[:, None, :] * self.own)
 
     @cached_property
     def without(self) -> Array:
@@ -54,7 +54,9 @@ class LoggedRounds:
         return cls(worlds=worlds, decisions=np.zeros((replications, *worlds.log.x.shape), np.bool_))
 
     def draw(self, rng: Rng, batch: Batch = ()) -> "LoggedWorld":
-        return LoggedWorld(rounds=self, rows=np.arange(int(np.prod(batch, dtype=int))).reshape(batch) % len(self.worlds))
+        return LoggedWorld(
+            rounds=self, rows=np.arange(int(np.prod(batch, dtype=int))).reshape(batch) % len(self.worlds)
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

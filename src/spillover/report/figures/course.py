@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 
 from spillover import validate
 from spillover.printable import printable
-from spillover.report.figures.style import WIDTH, new_axes, styles_for
+from spillover.report.figures.style import WIDTH, new_axes, numbered_style
 
-TICKS = 5
+TICKS = 4
 
 
 def course_figure(
@@ -31,9 +31,8 @@ def course_figure(
     target = ax or new_axes(WIDTH, 3.2)
     places = np.arange(len(rounds))
     target.plot(places, earned, color="black", linewidth=1.6, label="earned")
-    styles = styles_for([name for name, _ in lines])
-    for name, (mean, low, high) in lines:
-        style = styles[name]
+    for k, (name, (mean, low, high)) in enumerate(lines):
+        style = numbered_style(k)  # by position: here some policies with the same colour stand side by side
         target.fill_between(places, low, high, color=style.color, alpha=0.2, linewidth=0)
         target.plot(places, mean, color=style.color, linestyle=style.linestyle, linewidth=1.6, label=printable(name))
     shown = np.unique(np.linspace(0, len(rounds) - 1, min(TICKS, len(rounds))).astype(int))
