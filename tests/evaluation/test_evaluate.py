@@ -73,7 +73,8 @@ def test_an_arm_that_was_never_chosen_cannot_be_told():
 
 
 def test_the_model_and_the_propensities_agree_with_the_truth():
-    found = sp.evaluate(drawn_table(), columns="outcome=sales,chosen=a;b;c", always=[["a", "b"]], propensity="p", draws=60)
+    columns = "outcome=sales,chosen=a;b;c"
+    found = sp.evaluate(drawn_table(), columns=columns, always=[["a", "b"]], propensity="p", draws=60)
     (always,) = found.answers
     truth = 300 * (5 + 3)
     assert always.interval[0] < truth < always.interval[1]
@@ -117,3 +118,18 @@ def test_bad_input_is_refused(table):
 def test_the_same_seed_gives_the_same_answer(table):
     first, second = (sp.evaluate(table, policy="ndc-sem", draws=30, seed=3) for _ in range(2))
     assert first.to_dict() == second.to_dict()
+
+
+def test_own_rewards_alone_are_enough(table):
+    """Without y there is no spill-over: payoffs are sums of z."""
+    found = sp.evaluate(table.drop(columns="y"), always=[["video", "search"]], draws=40)
+    (always,) = found.answers
+    own = table[table["chosen"] == 1].groupby("arm")["z"].mean()
+    assert found.earned == pytest.approx(table["z"].sum())
+    assert always.interval[0] < 38 * (own["video"] + own["search"]) < always.interval[1]
+
+
+def test_limits_hold_for_policies(table):
+    found = sp.evaluate(table, policy="ndc-sem", unavailable=["video"], draws=20)
+    assert "video" not in found.answers[0].arms
+    assert "video" not in found.fixed.arms

@@ -17,7 +17,7 @@ def example(n=2, stretches=4):
 
 
 def joint(evidence, process):
-    """Mean and covariance of all stretches, and the log of the marginal likelihood, by one large normal distribution."""
+    """Mean and covariance of all stretches, and the log marginal likelihood, by one large normal distribution."""
     stretches, n = evidence.vector.shape
     lag = np.abs(np.subtract.outer(np.arange(stretches), np.arange(stretches)))
     prior = np.kron(process.variance * process.decay**lag, np.eye(n))

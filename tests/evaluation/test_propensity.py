@@ -55,7 +55,7 @@ def test_ips_and_dr_are_unbiased_over_all_logs_that_can_happen():
 
 @pytest.mark.parametrize("wrong", [0.0, -0.1, 1.2, np.nan])
 def test_numbers_that_are_no_propensities_are_refused(wrong):
-    with pytest.raises(ValueError, match="propensity = .*must be 2 probabilities above 0 and at most 1"):
+    with pytest.raises(ValueError, match=r"propensity = .*must be 2 probabilities above 0 and at most 1"):
         weighed([1.0, 2.0], [0.5, wrong], [1, 0])
 
 

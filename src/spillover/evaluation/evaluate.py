@@ -1,6 +1,7 @@
 """How good were past decisions? From a table to what others would have earned."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -204,8 +205,6 @@ def with_weights(
     answer: Answer, candidate: Candidate, worlds: Worlds, propensity: Array, delay: int, sign: float, seed: int
 ) -> Answer:
     """The answer with estimates by propensities."""
-    from dataclasses import replace
-
     log = worlds.log
     if candidate.arms is not None:
         decisions = every_round(candidate.arms, log).astype(bool)
