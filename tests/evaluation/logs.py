@@ -61,9 +61,10 @@ def draw_logs(environment, policy, delay, worlds, seed):
     played = [(r.x, r.outcome.z, r.outcome.y) for r in sp.rounds(policy, world, delay, rng, (worlds,))]
     x, z, y = (np.stack(values, axis=1) for values in zip(*played, strict=True))
     rounds = np.arange(1, world.horizon + 1)
-    context = [None] * worlds
     if world.problem.context:
-        context = np.stack([world.context(t) for t in rounds], axis=1)
+        context = list(np.stack([world.context(t) for t in rounds], axis=1))
+    else:
+        context = [None] * worlds
     baseline = bool(world.problem.baseline) or environment.observes != "both"
     histories = [
         history_of(x[k], z[k] if environment.observes == "both" else None, y[k], context[k], baseline)

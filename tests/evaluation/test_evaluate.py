@@ -77,6 +77,8 @@ def test_the_model_and_the_propensities_agree_with_the_truth():
     found = sp.evaluate(drawn_table(), columns=columns, always=[["a", "b"]], propensity="p", draws=60)
     (always,) = found.answers
     truth = 300 * (5 + 3)
+    assert always.weighed is not None
+    assert always.weighed.dr is not None
     assert always.interval[0] < truth < always.interval[1]
     for estimate in (always.weighed.ips, always.weighed.snips, always.weighed.dr):
         assert estimate.low < truth < estimate.high
@@ -88,6 +90,7 @@ def test_a_policy_is_replayed_on_the_log_where_propensities_are_known():
     found = sp.evaluate(drawn_table(60), columns="outcome=sales,chosen=a;b;c", propensity="p", draws=30)
     (answer,) = found.answers
     assert answer.name == "payoff-regression"
+    assert answer.weighed is not None
     assert 0 < answer.weighed.matching <= 60
     assert "By propensities" in str(found)
 

@@ -18,6 +18,7 @@ def ours(action, reward, propensity, target, model):
         model=(target * model).sum(axis=1),
         predicted=model[here, action],
     )
+    assert found.dr is not None
     return {"ips": found.ips.value, "snips": found.snips.value, "dr": found.dr.value}
 
 
@@ -31,6 +32,7 @@ def test_the_estimates_are_those_of_obp_and_of_the_definitions():
 
 def test_a_case_by_hand():
     found = weighed([3.0, 1.0, 2.0], [0.5, 0.25, 0.5], [1, 1, 0], model=[2.0, 2.0, 2.0], predicted=[2.0, 2.0, 1.0])
+    assert found.dr is not None
     assert found.ips.value == pytest.approx((6 + 4 + 0) / 3)
     assert found.snips.value == pytest.approx(10 / 6)
     assert found.dr.value == pytest.approx((4 - 2 + 2) / 3)
@@ -49,6 +51,7 @@ def test_ips_and_dr_are_unbiased_over_all_logs_that_can_happen():
         found = weighed(
             payoff[chosen], logging[chosen], target[chosen], model=[target @ model] * 2, predicted=model[chosen]
         )
+        assert found.dr is not None
         expected += logging[chosen].prod() * np.array([found.ips.value, found.dr.value])
     assert expected == pytest.approx([target @ payoff] * 2)
 

@@ -25,6 +25,7 @@ def test_rounds_drawn_in_advance_are_those_that_are_played(worlds):
     rng = sp.Rng(3, np.arange(24))
     world = LoggedRounds.of(worlds, 24).draw(rng.at(Purpose.WORLD), (24,))
     course = world.course(1, world.horizon, rng)
+    assert course is not None
     x = np.zeros((24, 6), np.bool_)
     x[:, [1, 4]] = True
     for t in (1, 7, world.horizon):

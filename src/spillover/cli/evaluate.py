@@ -14,7 +14,7 @@ from spillover.cli.output import json_option, print_json, say
 from spillover.cli.progress import ProgressBar
 from spillover.cli.table_options import reading_options, table_options
 from spillover.evaluation import Evaluation
-from spillover.evaluation.evaluate import DRAWS, evaluate_history, policies_of
+from spillover.evaluation.evaluate import DRAWS, Asked, evaluate_history, policies_of
 from spillover.evaluation.logged_propensity import propensities_of
 from spillover.recommendation.question import search_effort
 from spillover.set_search import EFFORT
@@ -98,8 +98,7 @@ def answer_from(
         constraints = parse_entries(limits or Path(), text, entries, history.arms)
         constraints += parse_unavailable(unavailable, history.arms)
         kernels.preload_numba()
-        found = evaluate_history(
-            history,
+        asked = Asked(
             budget=budget,
             candidates=candidates,
             always=[arms_of(text, history.arms) for text in always],
@@ -109,9 +108,9 @@ def answer_from(
             seed=seed,
             constraints=constraints,
             effort=steps,
-            source=str(file),
             **ranges,
         )
+        found = evaluate_history(history, asked, str(file))
     if plot is not None:
         save_plot(lambda: draw_course(found), plot)
     if as_json:

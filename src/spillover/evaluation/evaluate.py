@@ -1,7 +1,7 @@
 """How good were past decisions? From a table to what others would have earned."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,6 +45,23 @@ class Candidate(NamedTuple):
     arms: BoolArray | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of a history: whose payoff, and how it is found."""
+
+    budget: int | None = None
+    candidates: tuple[Candidate, ...] = ()
+    always: Sequence[Sequence[str]] = ()
+    propensity: Array | None = None  # (rounds,), of all rounds of the history
+    delay: int | None = None
+    draws: int = DRAWS
+    seed: int = 0
+    reward_range: tuple[float, float] | None = None
+    overall_range: tuple[float, float] | None = None
+    constraints: tuple[Constraint, ...] = ()
+    effort: int = EFFORT
+
+
 def evaluate(
     table: Any,
     *,
@@ -74,9 +91,7 @@ def evaluate(
     """
     history = read_history(table, reward_range=reward_range, overall_range=overall_range, **reading)
     known = None if propensity is None else propensities_of(table, history, propensity, **reading)
-    limits = (*constraints, *((Unavailable(list(unavailable)),) if unavailable else ()))
-    return evaluate_history(
-        history,
+    asked = Asked(
         budget=budget,
         candidates=policies_of(policy),
         always=always,
@@ -86,9 +101,9 @@ def evaluate(
         seed=seed,
         reward_range=reward_range,
         overall_range=overall_range,
-        constraints=limits,
-        source=str(table) if isinstance(table, str | Path) else "",
+        constraints=(*constraints, *((Unavailable(list(unavailable)),) if unavailable else ())),
     )
+    return evaluate_history(history, asked, str(table) if isinstance(table, str | Path) else "")
 
 
 def policies_of(given: Any) -> tuple[Candidate, ...]:
@@ -102,52 +117,27 @@ def policies_of(given: Any) -> tuple[Candidate, ...]:
     )
 
 
-def evaluate_history(
-    history: History,
-    *,
-    budget: int | None = None,
-    candidates: Sequence[Candidate] = (),
-    always: Sequence[Sequence[str]] = (),
-    propensity: Array | None = None,
-    delay: int | None = None,
-    draws: int = DRAWS,
-    seed: int = 0,
-    reward_range: tuple[float, float] | None = None,
-    overall_range: tuple[float, float] | None = None,
-    constraints: Sequence[Constraint] = (),
-    effort: int = EFFORT,
-    source: str = "",
-    progress: Callable[[int], None] = lambda done: None,
-) -> Evaluation:
-    """Evaluate a history; see `evaluate`. propensity: (rounds,), of all rounds of the history."""
-    most = check_budget(usual_size(history) if budget is None else budget, history)
-    validate.whole("draws", draws, FEWEST_DRAWS, MOST_DRAWS)
-    late = pending_at_end(history) if delay is None else delay
+def evaluate_history(history: History, asked: Asked, source: str = "") -> Evaluation:
+    """Evaluate a history; see `evaluate`. source: the name of its file."""
+    most = check_budget(usual_size(history) if asked.budget is None else asked.budget, history)
+    late = pending_at_end(history) if asked.delay is None else asked.delay
+    validate.whole("draws", asked.draws, FEWEST_DRAWS, MOST_DRAWS)
     validate.whole("delay", late, 0)
-    check_feasible(constraints, len(history.arms), most, history.arms)
-    log, facts = log_of(history, most, reward_range, overall_range), facts_of(history)
-    if not candidates and not always:
-        candidates = (Candidate(*recommended_policy(history, facts)),)
-    wanted = [*(bound(one, constraints, log, effort) for one in candidates), *(fixed_set(arms, log) for arms in always)]
-    worlds = drawn_worlds(log, draws, seed)
+    check_feasible(asked.constraints, len(history.arms), most, history.arms)
+    log, facts = log_of(history, most, asked.reward_range, asked.overall_range), facts_of(history)
+    wanted = candidates_of(history, facts, asked, log)
+    worlds = drawn_worlds(log, asked.draws, asked.seed)
     sign = -1.0 if history.minimise else 1.0
     logged = of_decisions(worlds, log.amounts)
-    best = best_set(effect_of_each_arm(worlds), most, constraints, arms=log.arms, effort=effort)
-    answers = []
-    for number, one in enumerate(wanted):
-        found = played(one, worlds, late, seed)
-        answer = answer_of(one.name, found, logged, log, sign)
-        answers.append(
-            answer if propensity is None else with_weights(answer, one, worlds, propensity, late, sign, seed)
-        )
-        progress(number + 1)
+    best = best_set(effect_of_each_arm(worlds), most, asked.constraints, arms=log.arms, effort=asked.effort)
+    answers = [answered(one, worlds, logged, asked, late, sign) for one in wanted]
     earned = sign * log.payoff
     return Evaluation(
         source=source,
         history=history,
         log=log,
         delay=late,
-        draws=draws,
+        draws=asked.draws,
         earned=float(earned.sum()),
         earned_course=np.cumsum(earned)[course_rounds(len(log.x))],
         logged=answer_of(LOGGED, logged, logged, log, sign),
@@ -157,6 +147,23 @@ def evaluate_history(
         notes=tuple(notes_of(log, late, most)),
         warnings=tuple(warnings_of(facts, answers)),
     )
+
+
+def candidates_of(history: History, facts: Facts, asked: Asked, log: Log) -> list[Candidate]:
+    """Policies under the constraints, and fixed sets; the policy that suits the table if nothing is asked for."""
+    policies = asked.candidates
+    if not policies and not asked.always:
+        policies = (Candidate(*recommended_policy(history, facts)),)
+    limited = [bound(one, asked.constraints, log, asked.effort) for one in policies]
+    return [*limited, *(fixed_set(arms, log) for arms in asked.always)]
+
+
+def answered(one: Candidate, worlds: Worlds, logged: Counterfactual, asked: Asked, delay: int, sign: float) -> Answer:
+    """What a candidate would have earned; by propensities too, if they are known."""
+    answer = answer_of(one.name, played(one, worlds, delay, asked.seed), logged, worlds.log, sign)
+    if asked.propensity is None:
+        return answer
+    return with_weights(answer, one, worlds, asked.propensity, delay, sign, asked.seed)
 
 
 def usual_size(history: History) -> int | None:
