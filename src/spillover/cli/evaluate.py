@@ -8,6 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from spillover import kernels, validate
 from spillover.cli.app import Command
+from spillover.cli.colour import print_answer
 from spillover.cli.constraints_option import parse_entries, parse_unavailable, read_entries
 from spillover.cli.next import FILE, check_plot, read_or_report, save_plot
 from spillover.cli.output import json_option, print_json, say
@@ -24,7 +25,7 @@ EXAMPLES = (
     "spillover evaluate history.csv                 # what was left on the table?",
     "spillover evaluate history.csv --policy switching-sem --policy ndc-sem",
     "spillover evaluate history.csv --always video,social --json",
-    "spillover evaluate log.csv --propensity p --always a,b",
+    "spillover evaluate history.csv --draws 60 --plot course.png",
 )
 
 
@@ -116,7 +117,7 @@ def answer_from(
     if as_json:
         print_json(found.to_dict())
     else:
-        click.echo(str(found))
+        print_answer(str(found))
         if plot is not None:
             say(f"Plot: {plot}")
 
