@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 DOCUMENTS = (
-    *("README.md", "docs/next.md", "docs/check.md"),
+    *("README.md", "docs/next.md", "docs/check.md", "docs/evaluate.md"),
     *("examples/health/README.md", "examples/marketing/README.md", "examples/supply/README.md"),
 )
 REAL = {  # pages on public tables, and the packages that hold these

@@ -9,6 +9,7 @@ from spillover.comparison import PairedComparison, compare
 from spillover.contracts import Policy
 from spillover.delays import ConstantDelay, GeometricDelay, LossyDelay, RecordedDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM
+from spillover.evaluation import evaluate
 from spillover.graph import AdaptiveGraph, CandidateGraph, SparseGraph
 from spillover.learners import Learners
 from spillover.live import Learner
@@ -52,6 +53,7 @@ __all__ = [
     "constraints",
     "delays",
     "environments",
+    "evaluate",
     "graph",
     "metrics",
     "next_decision",

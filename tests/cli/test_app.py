@@ -79,7 +79,7 @@ def test_every_example_runs(path, words, here, page, small_experiments, monkeypa
     monkeypatch.setattr(tuning, "load_search", lambda name, **extra: small_search(search(name, **extra)))
     if path == ("report",):
         assert call("reproduce", "--engine", "serial", "--no-report").exit_code == 0
-    if words[0] in ("next", "check") and "--example" not in words:
+    if words[0] in ("next", "check", "evaluate") and "--example" not in words:
         assert call("next", "--example").exit_code == 0
         limits = '[[limits]]\nkind = "exclusive"\narms = ["radio", "video"]\n'
         (here / "limits.toml").write_text(limits)
@@ -92,7 +92,7 @@ def test_every_example_runs(path, words, here, page, small_experiments, monkeypa
     ("arguments", "parts"),
     [
         (["reprduce"], ["command = 'reprduce'", "did you mean reproduce?", "spillover --help"]),
-        (["xyz"], ["command = 'xyz': must be one of next, check, serve"]),
+        (["xyz"], ["command = 'xyz': must be one of next, check, evaluate"]),
         (["new", "polcy"], ["command = 'polcy'", "did you mean policy?", "spillover new --help"]),
         (["run"], ["Missing argument 'FILE'", "spillover run --help"]),
         (["run", "x.toml", "--engin", "serial"], ["No such option", "--engine"]),

@@ -12,6 +12,7 @@ from spillover.cli.bound import bound
 from spillover.cli.catalogue import policies
 from spillover.cli.check import check
 from spillover.cli.completion import completion
+from spillover.cli.evaluate import evaluate
 from spillover.cli.new import new
 from spillover.cli.next import next_decision
 from spillover.cli.output import json_option, print_json, print_table
@@ -58,7 +59,7 @@ def main(traceback: bool) -> None:
 
 
 main.add_command(next_decision, "next")
-for command in (check, serve, stream, audit, export, import_file, token):
+for command in (check, evaluate, serve, stream, audit, export, import_file, token):
     main.add_command(command)
 for command in (reproduce, run, tune, report, policies, bound, new, completion):
     main.add_command(command)

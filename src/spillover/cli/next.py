@@ -4,7 +4,7 @@ import gc
 import re
 import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -143,7 +143,7 @@ def answer_from(
         asked = replace(asked, constraints=constraints, effort=steps, round=round)
         found = answer(history, asked, source=str(file), progress=bar.for_learning(len(history.rounds)))
     if plot is not None:
-        save_plot(found.reasons, plot)
+        save_plot(lambda: draw_decision(found.reasons), plot)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -160,14 +160,20 @@ def check_plot(path: Path) -> None:
     validate.require(not path.is_dir(), "plot", str(path), "a file, not a folder")
 
 
-def save_plot(reasons: Reasons, path: Path) -> None:
-    """Draw the decision; characters that the font lacks are reported in one line."""
+def draw_decision(reasons: Reasons) -> Any:
+    """The figure of a decision."""
     from spillover.report.figures.decision import decision_figure  # matplotlib is loaded only when it is needed
+
+    return decision_figure(reasons)
+
+
+def save_plot(draw: Callable[[], Any], path: Path) -> None:
+    """Draw a figure; characters that the font lacks are reported in one line."""
     from spillover.report.figures.output import save_figure
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        save_figure(decision_figure(reasons), path)
+        save_figure(draw(), path)
     found = [(warning, re.match(r"Glyph (\d+) ", str(warning.message))) for warning in caught]
     signs = dict.fromkeys(chr(int(glyph[1])) for _, glyph in found if glyph)
     if signs:

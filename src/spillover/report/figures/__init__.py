@@ -1,5 +1,6 @@
 """Figures that are readable in grey and by the colour-blind; each takes `ax=` (or creates one) and returns it."""
 
+from spillover.report.figures.course import course_figure
 from spillover.report.figures.decision import decision_figure
 from spillover.report.figures.differences import Difference, forest_figure
 from spillover.report.figures.graph import edges_of, graph_figure, graph_pair
@@ -22,6 +23,7 @@ __all__ = [
     "Difference",
     "Ratio",
     "Style",
+    "course_figure",
     "decision_figure",
     "delay_figure",
     "edges_of",

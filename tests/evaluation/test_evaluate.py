@@ -1,0 +1,138 @@
+"""From a table to an evaluation: what it says, what it notes, what it refuses."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import spillover as sp
+from spillover.evaluation.counterfactual import of_decisions
+from spillover.evaluation.log import log_of
+from spillover.evaluation.posterior import drawn_worlds
+from spillover.history import read_history
+from spillover.history.example import example_file
+
+
+@pytest.fixture(scope="module")
+def table():
+    return pd.read_csv(io.StringIO(example_file()))
+
+
+def drawn_table(rounds=300, seed=4):
+    """Random sets of two of three arms with known probabilities: effects 1, 2 and 0, one outcome, a baseline of 5."""
+    g = np.random.Generator(np.random.Philox(seed))
+    sets = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]])
+    probability = np.array([0.2, 0.3, 0.5])
+    drawn = g.choice(3, rounds, p=probability)
+    payoff = 5 + sets[drawn] @ [1.0, 2.0, 0.0] + 0.5 * g.standard_normal(rounds)
+    columns = dict(zip(["a", "b", "c"], sets[drawn].T, strict=True))
+    return pd.DataFrame({"round": np.arange(1, rounds + 1), **columns, "sales": payoff, "p": probability[drawn]})
+
+
+def test_the_example_is_evaluated(table):
+    found = sp.evaluate(table, always=[["video", "social"]], draws=60)
+    (always,) = found.answers
+    assert found.earned == pytest.approx(table["y"].sum())
+    assert found.logged.interval[0] < found.earned < found.logged.interval[1]
+    assert always.verdict == "better"
+    assert always.arms == ("social", "video")
+    assert found.bound.payoff >= found.fixed.payoff - 1e-9
+    assert found.delay == 2  # as many rounds are pending
+    assert all(len(line) <= 80 for line in str(found).splitlines()[:8])
+    assert repr(found) == "<Evaluation of 38 rounds: always video, social: better>"
+    assert list(found.to_frame().index) == ["as it was", "always video, social", "best fixed set", "upper bound"]
+
+
+def test_the_decisions_of_the_log_compared_with_themselves_make_no_difference(table):
+    log = log_of(read_history(table), 2)
+    worlds = drawn_worlds(log, 40)
+    assert of_decisions(worlds, log.amounts).payoff == pytest.approx(
+        (worlds.expected(log.amounts) + worlds.without).sum(axis=1)
+    )
+    assert (worlds.effects.sum(axis=1)[:, None] * worlds.own == worlds.worth).all()
+
+
+def test_smaller_may_be_better(table):
+    found = sp.evaluate(table, always=[["video", "social"]], minimise=True, draws=60, reward_range=(0, 1))
+    (always,) = found.answers
+    assert found.earned == pytest.approx(table["y"].sum())
+    assert always.difference > 0
+    assert always.verdict == "worse"
+    assert "would have done worse" in str(found)
+
+
+def test_an_arm_that_was_never_chosen_cannot_be_told():
+    data = drawn_table().assign(d=0)
+    found = sp.evaluate(data, columns="outcome=sales,chosen=a;b;c;d", always=[["a", "d"]], draws=60)
+    (always,) = found.answers
+    assert always.untried == ("d",)
+    assert always.verdict == "cannot tell"
+    assert "50% of its choices were never tried (d)" in str(found)
+    assert any("Never chosen in the log: d" in warning for warning in found.warnings)
+
+
+def test_the_model_and_the_propensities_agree_with_the_truth():
+    columns = "outcome=sales,chosen=a;b;c"
+    found = sp.evaluate(drawn_table(), columns=columns, always=[["a", "b"]], propensity="p", draws=60)
+    (always,) = found.answers
+    truth = 300 * (5 + 3)
+    assert always.weighed is not None
+    assert always.weighed.dr is not None
+    assert always.interval[0] < truth < always.interval[1]
+    for estimate in (always.weighed.ips, always.weighed.snips, always.weighed.dr):
+        assert estimate.low < truth < estimate.high
+    assert always.weighed.enough
+    assert found.to_dict()["answers"][0]["by_propensity"]["matching_rounds"] == always.weighed.matching
+
+
+def test_a_policy_is_replayed_on_the_log_where_propensities_are_known():
+    found = sp.evaluate(drawn_table(60), columns="outcome=sales,chosen=a;b;c", propensity="p", draws=30)
+    (answer,) = found.answers
+    assert answer.name == "payoff-regression"
+    assert answer.weighed is not None
+    assert 0 < answer.weighed.matching <= 60
+    assert "By propensities" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"p": 0.0}, "propensity = 0 in round 1: must be a probability above 0"),
+        ({"p": 1.5}, "propensity = 1.5 in round 1: must be a probability above 0"),
+    ],
+)
+def test_propensities_that_are_none_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        sp.evaluate(drawn_table(40).assign(**change), columns="outcome=sales,chosen=a;b;c", propensity="p")
+
+
+def test_bad_input_is_refused(table):
+    with pytest.raises(ValueError, match="always = 'vidio': must be one of the arms of the table"):
+        sp.evaluate(table, always=[["vidio"]])
+    with pytest.raises(ValueError, match="draws = 1: must be"):
+        sp.evaluate(table, draws=1)
+    with pytest.raises(ValueError, match="rounds with all of their outcomes = 5: must be from 10"):
+        sp.evaluate(table[table["round"] <= sorted(table["round"].unique())[4]])
+    with pytest.raises(ValueError, match="policy = 'nonsense': must be one of"):
+        sp.evaluate(table, policy="nonsense")
+
+
+def test_the_same_seed_gives_the_same_answer(table):
+    first, second = (sp.evaluate(table, policy="ndc-sem", draws=30, seed=3) for _ in range(2))
+    assert first.to_dict() == second.to_dict()
+
+
+def test_own_rewards_alone_are_enough(table):
+    """Without y there is no spill-over: payoffs are sums of z."""
+    found = sp.evaluate(table.drop(columns="y"), always=[["video", "search"]], draws=40)
+    (always,) = found.answers
+    own = table[table["chosen"] == 1].groupby("arm")["z"].mean()
+    assert found.earned == pytest.approx(table["z"].sum())
+    assert always.interval[0] < 38 * (own["video"] + own["search"]) < always.interval[1]
+
+
+def test_limits_hold_for_policies(table):
+    found = sp.evaluate(table, policy="ndc-sem", unavailable=["video"], draws=20)
+    assert "video" not in found.answers[0].arms
+    assert "video" not in found.fixed.arms
