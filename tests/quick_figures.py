@@ -5,7 +5,7 @@ from weakref import WeakKeyDictionary
 import pytest
 from matplotlib.figure import Figure
 
-from spillover.report.figures import output
+from spillover.figures import output
 
 
 @pytest.fixture(scope="module")

@@ -65,8 +65,8 @@ def test_the_wheel_in_an_empty_environment(tmp_path):
     assert not [name for name in names if name.endswith((".nbi", ".nbc", ".lock")) or name.startswith("tests/")]
     python = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
-    subprocess.run([python, *pip, "install", str(wheel)], check=True)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([python, *pip, "install", str(wheel)], env=environment, check=True)
     for arguments in (["next", "--example"], ["next", "history.csv", "--budget", "2"]):
         command = [python.with_name("spillover"), *arguments]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)

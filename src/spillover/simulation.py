@@ -21,6 +21,7 @@ from spillover.contracts import (
     suited,
 )
 from spillover.delays import as_delay
+from spillover.extras import needed_for
 from spillover.foresight import ForeseeableWorld, SparseWorld, score_each
 from spillover.hyperparameters import grid_settings, spread_grid
 from spillover.mailbox import FeedbackQueue
@@ -196,7 +197,8 @@ class Run(Shown):
         2            1     50       1
         3            1    100       1
         """
-        import pandas as pd
+        with needed_for("a data frame", "research"):
+            import pandas as pd
 
         validate.whole("every", every, 1)
         horizon = self.regret.shape[-1]

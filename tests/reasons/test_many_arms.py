@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 
 import spillover as sp
+from spillover.figures.select_arms import graph_arms, strongest_flows
 from spillover.reasons import reasons
-from spillover.report.figures.select_arms import graph_arms, strongest_flows
 
 N = 30
 

@@ -9,14 +9,13 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.transforms import Bbox
 
-from spillover.reasons import reasons
-from spillover.report.figures import figure_bytes
-from spillover.report.figures.arrow_routing import quadratic
-from spillover.report.figures.decision import decision_figure
-from spillover.report.figures.flows import circles, corners_of
-from spillover.report.figures.labels import row_names, short_names, shorten
-from spillover.report.figures.layout import places
-from spillover.report.figures.select_arms import (
+from spillover.figures import figure_bytes
+from spillover.figures.arrow_routing import quadratic
+from spillover.figures.decision import decision_figure
+from spillover.figures.flows import circles, corners_of
+from spillover.figures.labels import row_names, short_names, shorten
+from spillover.figures.layout import places
+from spillover.figures.select_arms import (
     FEW_EDGES,
     MOST_ARMS,
     MOST_EDGES,
@@ -26,6 +25,7 @@ from spillover.report.figures.select_arms import (
     graph_arms,
     strongest_flows,
 )
+from spillover.reasons import reasons
 from tests.reasons.examples import made_up
 from tests.report.layout import faults
 from tests.sampling import every
@@ -258,7 +258,7 @@ def test_arms_and_what_is_written_stand_apart(name):
 
 def test_names_make_way_for_arrow_heads(monkeypatch):
     """However they would stand by the places of the arms alone."""
-    monkeypatch.setattr("spillover.report.figures.flows.named_above", lambda drawn, where: set(where))
+    monkeypatch.setattr("spillover.figures.flows.named_above", lambda drawn, where: set(where))
     graph = decision_figure(CROWDED["chain-12"]).axes[0]
     arrows = [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]
     names = [text for text in graph.texts if text.get_text().startswith("arm")]

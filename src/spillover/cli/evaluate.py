@@ -124,7 +124,7 @@ def answer_from(
 
 def draw_course(found: Evaluation) -> Any:
     """The figure of payoffs over time."""
-    from spillover.report.figures.style import figure_of  # matplotlib is loaded only when it is needed
+    from spillover.figures.style import figure_of  # matplotlib is loaded only when it is needed
 
     return figure_of(found.plot())
 

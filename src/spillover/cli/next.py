@@ -162,14 +162,14 @@ def check_plot(path: Path) -> None:
 
 def draw_decision(reasons: Reasons) -> Any:
     """The figure of a decision."""
-    from spillover.report.figures.decision import decision_figure  # matplotlib is loaded only when it is needed
+    from spillover.figures.decision import decision_figure  # matplotlib is loaded only when it is needed
 
     return decision_figure(reasons)
 
 
 def save_plot(draw: Callable[[], Any], path: Path) -> None:
     """Draw a figure; characters that the font lacks are reported in one line."""
-    from spillover.report.figures.output import save_figure
+    from spillover.figures.output import save_figure
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

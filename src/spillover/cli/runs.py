@@ -14,6 +14,7 @@ from spillover.cli.app import Command, note
 from spillover.cli.output import json_option, print_json, print_table, say
 from spillover.experiments.duration import Load, expected_seconds, time_in_words
 from spillover.experiments.engines import ENGINES
+from spillover.extras import needed_for
 from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, find_study, write_report
 from spillover.studies.study import say_nothing
 
@@ -47,6 +48,12 @@ def work_options(command: Any) -> Any:
 page_option = click.option(
     "--report/--no-report", "page", default=True, help="Whether to write the report (default: yes)."
 )
+
+
+def check_installed() -> None:
+    """Refuse, before anything runs, to compute results that could not be shown."""
+    with needed_for("an experiment", "research"):
+        import pandas  # noqa: F401
 
 
 def study_options(command: Any) -> Any:
@@ -99,6 +106,7 @@ REPRODUCE_EXAMPLES = (
 @page_option
 @work_options
 def reproduce(name: str | None, as_json: bool, **options: Any) -> None:
+    check_installed()
     if options["quick"] and options["replications"] is not None:
         raise click.UsageError("--quick sets --replications: give one of the two", click.get_current_context())
     chosen = list(STUDIES.values()) if name is None else [find_study(name)]
@@ -159,6 +167,7 @@ def run(file: str, **options: Any) -> None:
         exploration = 1e-10         # and its parameters
         [policies.cucb]
     """
+    check_installed()
     as_json = options.pop("as_json")
     study = experiment_study(file, any_size=options["any_size"])
     content = run_and_print(study, study.prepare(request_from(options)), as_json)

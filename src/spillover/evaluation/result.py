@@ -9,6 +9,7 @@ import numpy as np
 from spillover.evaluation.counterfactual import Counterfactual, interval_of
 from spillover.evaluation.log import Log
 from spillover.evaluation.propensity import Estimate, Weighed
+from spillover.extras import needed_for
 from spillover.history import History
 from spillover.types import Array
 
@@ -150,7 +151,8 @@ class Evaluation:
 
     def to_frame(self) -> Any:
         """All answers as a pandas table."""
-        import pandas as pd
+        with needed_for("a data frame", "research"):
+            import pandas as pd
 
         rows = [
             {
@@ -169,7 +171,7 @@ class Evaluation:
 
     def plot(self, ax: Any = None) -> Any:
         """Payoff up to each round: what was earned, and what each policy would have earned."""
-        from spillover.report.figures.course import course_figure  # matplotlib is loaded only when it is needed
+        from spillover.figures.course import course_figure  # matplotlib is loaded only when it is needed
 
         lines = [(answer.name, answer.course) for answer in self.answers]
         return course_figure(self.labels, self.earned_course, lines, ax=ax)

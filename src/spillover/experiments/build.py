@@ -10,6 +10,7 @@ import numpy as np
 from spillover import validate
 from spillover.environments import FixedSEM, Instance, SyntheticSEM
 from spillover.experiments.toml_errors import File, Place, dotted
+from spillover.extras import needed_for
 from spillover.registry import Registry
 
 
@@ -103,7 +104,8 @@ def make_instance(seed: int = 0, **parameters: Any) -> Instance:
 def make_fixed(adjacency: Any, arms: Any = None, **parameters: Any) -> FixedSEM:
     """A world with a given graph; `arms` are the names of the rows and columns."""
     if arms is not None:
-        import pandas as pd
+        with needed_for("a data frame", "research"):
+            import pandas as pd
 
         n = len(adjacency)
         valid = isinstance(arms, tuple) and len(arms) == n and all(isinstance(arm, str) for arm in arms)

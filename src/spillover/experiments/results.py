@@ -12,6 +12,7 @@ from spillover import validate
 from spillover.experiments.csv_text import csv_bytes
 from spillover.experiments.parse import parse_experiment
 from spillover.experiments.specification import Experiment
+from spillover.extras import needed_for
 from spillover.files import write_atomically
 from spillover.metrics import RegretCurve
 from spillover.showing import Shown, view_of
@@ -133,7 +134,8 @@ class Results(Shown):
         return self.table(edges)
 
     def table(self, columns: Callable[[Record], dict[str, Any]]) -> "pd.DataFrame":
-        import pandas as pd
+        with needed_for("a data frame", "research"):
+            import pandas as pd
 
         parts = []
         for record in self.records():

@@ -27,6 +27,7 @@ from spillover.experiments.pools import results
 from spillover.experiments.run import do_nothing
 from spillover.experiments.search import TUNING_SEED, Block, Place, Search
 from spillover.experiments.worker_check import check_workers
+from spillover.extras import needed_for
 from spillover.files import write_atomically
 from spillover.metrics import mean_interval
 from spillover.showing import Shown, view_of
@@ -58,7 +59,8 @@ class Tuned(Shown):
 
     def to_frame(self) -> "pd.DataFrame":
         """One row for each cell: world, delay, policy, hyperparameters, mean final regret, 95% confidence interval."""
-        import pandas as pd
+        with needed_for("a data frame", "research"):
+            import pandas as pd
 
         columns: dict[str, Any] = dict(self.search.columns)
         frames = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spillover.extras import needed_for
 from spillover.printable import join_lines, printable
 from spillover.reasons.edges import edge_places, is_known
 from spillover.reasons.intervals import Interval, decimals_for, format_estimate, interval_of, round_to
@@ -208,7 +209,8 @@ def swap_lines(reasons: "Reasons") -> list[str]:
 
 def to_frame(reasons: "Reasons") -> Any:
     """A pandas table with one row for each arm."""
-    import pandas as pd
+    with needed_for("a data frame", "research"):
+        import pandas as pd
 
     columns = [field.name for field in fields(reasons.arms[0]) if field.name != "ways"]
     rows = [[getattr(arm, name) for name in columns] for arm in reasons.ranked()]

@@ -8,6 +8,7 @@ import numpy as np
 
 from spillover.assessment import Assessment, Finding
 from spillover.constraints import Constraint
+from spillover.extras import needed_for
 from spillover.history import History
 from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.health import join_rounds
@@ -95,7 +96,8 @@ class Recommendation(Shown):
 
     def to_frame(self) -> Any:
         """The arms as a pandas table, in the order of `arms`."""
-        import pandas as pd
+        with needed_for("a data frame", "research"):
+            import pandas as pd
 
         return pd.DataFrame([arm.to_dict() for arm in self.arms]).set_index("arm")
 

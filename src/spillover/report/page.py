@@ -11,11 +11,11 @@ from jinja2 import Environment as Templates
 from matplotlib.axes import Axes
 
 from spillover.experiments import Results, open_results
+from spillover.figures import html_image, save_figures
+from spillover.figures.output import file_stem
+from spillover.figures.style import figure_of
 from spillover.files import write_atomically
 from spillover.report import sections
-from spillover.report.figures import html_image, save_figures
-from spillover.report.figures.output import file_stem
-from spillover.report.figures.style import figure_of
 from spillover.report.sections import Draw
 
 Part: TypeAlias = tuple[str, str, str]  # anchor, title, body

@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from spillover.experiments import Record, Results
+from spillover.figures import regret_panels
 from spillover.metrics import mean_interval
 from spillover.report.claims import format_ci, paired_interval
-from spillover.report.figures import regret_panels
 from spillover.report.short import short_body
 from spillover.report.tables import final_table, html_table, parameter_table, show_final
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from spillover.report.figures import grid_figure, save_figures
-from spillover.report.figures.grid import grid_height
-from spillover.report.figures.output import file_stem
-from spillover.report.figures.style import WIDTH, figure_of, new_panels
+from spillover.figures import grid_figure, save_figures
+from spillover.figures.grid import grid_height
+from spillover.figures.output import file_stem
+from spillover.figures.style import WIDTH, figure_of, new_panels
 
 AXES = ("discount", "exploration")
 PLACES = ["world", "delay", "policy"]

@@ -60,8 +60,8 @@ class ComparisonView:
         return f"Difference: final regret minus that of {self.comparison.reference}, paired. {together}."
 
     def plot(self, *, title: str = "") -> "Figure":
-        with needed_for("a figure", "research"):
-            from spillover.report.figures import (
+        with needed_for("a figure", "plot"):
+            from spillover.figures import (
                 Difference,
                 figure_legend,
                 figure_of,
@@ -69,7 +69,7 @@ class ComparisonView:
                 new_panels,
                 regret_figure,
             )
-            from spillover.report.figures.style import WIDTH as INCHES
+            from spillover.figures.style import WIDTH as INCHES
 
         comparison, reference = self.comparison, self.comparison.reference
         differences = [

@@ -35,8 +35,8 @@ class ReasonsView:
         )
 
     def plot(self) -> "Figure":
-        with needed_for("a figure", "research"):
-            from spillover.report.figures.decision import decision_figure
+        with needed_for("a figure", "plot"):
+            from spillover.figures.decision import decision_figure
 
         return decision_figure(self.reasons)
 

@@ -45,7 +45,7 @@ class ResultsView:
 
     def plot(self, world: str | None = None) -> "Figure":
         with needed_for("a figure", "research"):
-            from spillover.report.figures import figure_of, regret_panels
+            from spillover.figures import figure_of, regret_panels
             from spillover.report.sections import studies
 
         worlds = list(dict.fromkeys(world for world, _, _ in self.results.cell_ids))

@@ -69,8 +69,8 @@ class RunView:
         return rows_table(["measure", "mean [95% interval]"], rows, text=["measure"], what="measures")
 
     def plot(self, *, title: str = "") -> "Figure":
-        with needed_for("a figure", "research"):
-            from spillover.report.figures import figure_of, regret_figure
+        with needed_for("a figure", "plot"):
+            from spillover.figures import figure_of, regret_figure
 
         accepted = f"at most {MOST_ROWS} in one figure; `spillover.experiments.tune.tune` draws a grid"
         validate.require(len(self.settings) <= MOST_ROWS, "settings of the grid", len(self.settings), accepted)

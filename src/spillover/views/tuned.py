@@ -52,7 +52,7 @@ class TunedView:
 
     def plot(self) -> "Figure":
         with needed_for("a figure", "research"):
-            from spillover.report.figures import figure_of
+            from spillover.figures import figure_of
             from spillover.report.tuning import grid_panels
 
         drawn = grid_panels(self.tuned.to_frame())

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from spillover.experiments import Record, Results
+from spillover.figures import Ratio
 from spillover.metrics import Interval
 from spillover.report.claims import format_ci
-from spillover.report.figures import Ratio
 from spillover.report.tables import paired_ratio
 
 OURS, REFERENCE = "switching-sem", "delayed-oracle"

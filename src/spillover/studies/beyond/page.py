@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from html import escape
 
 from spillover.experiments import Results
+from spillover.figures import ratios_figure, regret_panels
 from spillover.report import sections
 from spillover.report.claims import claims_body
-from spillover.report.figures import ratios_figure, regret_panels
 from spillover.report.page import Part
 from spillover.report.page import page_parts as general_parts
 from spillover.report.sections import Draw

@@ -6,8 +6,8 @@ Regrets are multiples of the delayed oracle's in the same worlds, so settings wi
 from typing import NamedTuple
 
 from spillover.experiments import Record, Results
+from spillover.figures import Ratio
 from spillover.metrics import Interval
-from spillover.report.figures import Ratio
 from spillover.report.tables import paired_ratio
 from spillover.studies.beyond.families import OURS, PAPERS, REFERENCE
 

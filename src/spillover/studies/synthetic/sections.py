@@ -6,11 +6,7 @@ from matplotlib.axes import Axes
 
 from spillover.environments import Instance, SEMWorld, example_graph
 from spillover.experiments import Record, Results
-from spillover.metrics import mean_interval
-from spillover.number_format import short_exponent
-from spillover.report import sections as general
-from spillover.report.claims import final_regret, format_ci, paired_interval
-from spillover.report.figures import (
+from spillover.figures import (
     delay_figure,
     forest_figure,
     graph_error_figure,
@@ -22,8 +18,12 @@ from spillover.report.figures import (
     ratio_panels,
     regret_panels,
 )
-from spillover.report.figures.graph import EDGE_STYLES, INPUT, arc, edges_of, input_depth, point_on
-from spillover.report.figures.style import WIDTH
+from spillover.figures.graph import EDGE_STYLES, INPUT, arc, edges_of, input_depth, point_on
+from spillover.figures.style import WIDTH
+from spillover.metrics import mean_interval
+from spillover.number_format import short_exponent
+from spillover.report import sections as general
+from spillover.report.claims import final_regret, format_ci, paired_interval
 from spillover.report.sections import Draw
 from spillover.report.tables import html_table, paired_difference, parameter_table
 from spillover.rng import Purpose, Rng

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from spillover.report.figures import grid_figure, means_figure
-from spillover.report.figures.style import WIDTH, figure_legend, new_axes, new_panels
+from spillover.figures import grid_figure, means_figure
+from spillover.figures.style import WIDTH, figure_legend, new_axes, new_panels
 from spillover.report.tables import html_table
 from spillover.studies.covid import CovidResults
 from spillover.studies.covid.report.cases import recorded_panels

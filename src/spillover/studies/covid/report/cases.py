@@ -10,8 +10,8 @@ from matplotlib.dates import DateFormatter, MonthLocator, date2num
 from matplotlib.ticker import MaxNLocator
 
 from spillover import validate
+from spillover.figures.style import figure_legend, figure_of, hide_spines, new_axes, new_panels
 from spillover.metrics import Interval
-from spillover.report.figures.style import figure_legend, figure_of, hide_spines, new_axes, new_panels
 from spillover.types import Array
 
 TRUE, PREDICTED, LAST = "#BDBDBD", "#D55E00", "#000000"

@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from spillover import validate
-from spillover.metrics import mean_interval
-from spillover.report.figures.style import (
+from spillover.figures.style import (
     COLORS,
     Style,
     figure_legend,
@@ -19,6 +18,7 @@ from spillover.report.figures.style import (
     sparse_markers,
     styles_for,
 )
+from spillover.metrics import mean_interval
 from spillover.studies.covid import clustered_interval
 from spillover.types import Array
 

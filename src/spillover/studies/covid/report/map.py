@@ -10,8 +10,8 @@ from matplotlib.patches import Circle, FancyArrowPatch
 from matplotlib.transforms import Bbox
 
 from spillover import validate
-from spillover.report.figures.arrow_routing import Line, Page, best_bend, curves
-from spillover.report.figures.style import figure_legend, figure_of, new_axes
+from spillover.figures.arrow_routing import Line, Page, best_bend, curves
+from spillover.figures.style import figure_legend, figure_of, new_axes
 from spillover.types import Array
 
 EDGE = "#D55E00"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
+from spillover.figures.style import figure_of
 from spillover.report.claims import Claim, claims_table, verdict_counts
-from spillover.report.figures.style import figure_of
 from spillover.report.page import Illustrator, Part, write_page
 from spillover.studies.covid.report import background, caveats, penalty, reading, sections
 from spillover.studies.covid.report.claims import UNTESTED, covid_claims

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from spillover.report.figures.style import figure_legend, new_panels
+from spillover.figures.style import figure_legend, new_panels
 from spillover.report.tables import html_table, spans
 from spillover.studies.covid import LABELS, LITERAL, SEMI, CovidResults, clustered_interval, validation_days
 from spillover.studies.covid.plan import NO_GRAPH, VARIANTS

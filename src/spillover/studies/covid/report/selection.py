@@ -8,7 +8,7 @@ from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
 
 from spillover import validate
-from spillover.report.figures.style import figure_of, new_axes
+from spillover.figures.style import figure_of, new_axes
 from spillover.types import BoolArray
 
 CHOSEN, STARTING, FORCED, BEST = "#1A1A1A", "#B5B5B5", "#E69F00", "#0072B2"

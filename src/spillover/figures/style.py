@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 
+from spillover.figures.output import figure_bytes
 from spillover.policies.registry import CLASSES
-from spillover.report.figures.output import figure_bytes
 
 Dashes = str | tuple[int, tuple[float, ...]]
 WIDTH = 5.0  # inches of a figure: shown 400 pixels wide, as on a phone, its letters of 8 to 10 points are 9 to 11 high

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from spillover import validate
+from spillover.figures.style import WIDTH, new_axes, numbered_style
 from spillover.printable import printable
-from spillover.report.figures.style import WIDTH, new_axes, numbered_style
 
 TICKS = 4
 

@@ -8,9 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spillover.reasons import ArmReason, Reasons
-from spillover.reasons.edges import is_known
-from spillover.report.figures.flows import (
+from spillover.figures.flows import (
     LEAST_CIRCLE,
     NAMED_MARGINS,
     draw_graph,
@@ -19,8 +17,8 @@ from spillover.report.figures.flows import (
     name_room,
     places_of,
 )
-from spillover.report.figures.labels import LONG_NAME, NAMED_NODES, as_written, row_names
-from spillover.report.figures.select_arms import (
+from spillover.figures.labels import LONG_NAME, NAMED_NODES, as_written, row_names
+from spillover.figures.select_arms import (
     drawn_flows,
     graph_arms,
     graph_caption,
@@ -29,7 +27,9 @@ from spillover.report.figures.select_arms import (
     shown_arms,
     strongest_flows,
 )
-from spillover.report.figures.style import COLORS, HATCHES, figure_legend, figure_of, hide_spines, new_panels
+from spillover.figures.style import COLORS, HATCHES, figure_legend, figure_of, hide_spines, new_panels
+from spillover.reasons import ArmReason, Reasons
+from spillover.reasons.edges import is_known
 
 PARTS = (
     ("direct", "effect on itself", COLORS[0], HATCHES[0]),

@@ -9,7 +9,7 @@ from matplotlib.patches import Circle, FancyArrowPatch
 from matplotlib.path import Path
 
 from spillover import validate
-from spillover.report.figures.style import WIDTH, Dashes, figure_legend, new_panels
+from spillover.figures.style import WIDTH, Dashes, figure_legend, new_panels
 from spillover.types import Array
 
 RADIUS = 0.3

@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
 from spillover import validate
-from spillover.metrics import HasRegret, mean_interval
-from spillover.report.figures.labels import as_written
-from spillover.report.figures.style import (
+from spillover.figures.labels import as_written
+from spillover.figures.style import (
     WIDTH,
     Style,
     figure_legend,
@@ -21,6 +20,7 @@ from spillover.report.figures.style import (
     sparse_markers,
     styles_for,
 )
+from spillover.metrics import HasRegret, mean_interval
 
 if TYPE_CHECKING:
     from spillover.experiments import Record

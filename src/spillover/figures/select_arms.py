@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spillover.figures.labels import short_names
 from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.edges import edge_places, is_known, sizes, values_at
-from spillover.report.figures.labels import short_names
 
 MOST_ARMS = 24  # in each panel
 MOST_SOURCES = 12  # chosen arms in the graph, before the arms that they affect

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from spillover import validate
-from spillover.report.figures.style import WIDTH, figure_legend, mark_changes, new_axes
+from spillover.figures.style import WIDTH, figure_legend, mark_changes, new_axes
 from spillover.types import Array, BoolArray, IntArray
 
 BEST, REST = "#56B4E9", "#E0E0E0"

@@ -10,8 +10,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.ticker import PercentFormatter
 
 from spillover import validate
-from spillover.metrics import mean_interval
-from spillover.report.figures.style import (
+from spillover.figures.style import (
     WIDTH,
     Style,
     figure_legend,
@@ -23,6 +22,7 @@ from spillover.report.figures.style import (
     sparse_markers,
     styles_for,
 )
+from spillover.metrics import mean_interval
 
 if TYPE_CHECKING:
     from spillover.experiments import Record

@@ -8,7 +8,7 @@ from matplotlib.patches import Ellipse, Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from spillover import validate
-from spillover.report.figures.style import WIDTH, figure_of, new_axes
+from spillover.figures.style import WIDTH, figure_of, new_axes
 from spillover.types import Array
 
 ROOM = 45  # characters beside each other in the cells, that can be read

@@ -12,12 +12,12 @@ from matplotlib.patches import FancyArrowPatch
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
+from spillover.figures.arrow_routing import Line, Page, best_bend, curves, quadratic, within
+from spillover.figures.labels import LONG_NAME, NAMED_NODES, as_written, short_names
+from spillover.figures.layout import Places, places
+from spillover.figures.select_arms import Flow, scale_limit
+from spillover.figures.style import COLORS, figure_of
 from spillover.reasons import ArmReason
-from spillover.report.figures.arrow_routing import Line, Page, best_bend, curves, quadratic, within
-from spillover.report.figures.labels import LONG_NAME, NAMED_NODES, as_written, short_names
-from spillover.report.figures.layout import Places, places
-from spillover.report.figures.select_arms import Flow, scale_limit
-from spillover.report.figures.style import COLORS, figure_of
 from spillover.types import Array
 
 NAME_WIDTH = 13  # letters of a line of a name in the graph

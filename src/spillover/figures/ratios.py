@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator, StrMethodFormatter
 
 from spillover import validate
-from spillover.report.figures.style import WIDTH, Style, figure_legend, new_axes, styles_for
+from spillover.figures.style import WIDTH, Style, figure_legend, new_axes, styles_for
 
 TICKS = np.array([0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000])
 

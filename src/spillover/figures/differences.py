@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from spillover import validate
-from spillover.report.figures.style import WIDTH, new_axes
+from spillover.figures.style import WIDTH, new_axes
 
 
 class Difference(NamedTuple):

@@ -1,0 +1,55 @@
+"""Figures that are readable in grey and by the colour-blind; each takes `ax=` (or creates one) and returns it."""
+
+from spillover.extras import needed_for
+
+with needed_for("a figure", "plot"):
+    from spillover.figures.course import course_figure
+    from spillover.figures.decision import decision_figure
+    from spillover.figures.differences import Difference, forest_figure
+    from spillover.figures.graph import edges_of, graph_figure, graph_pair
+    from spillover.figures.grid import grid_figure
+    from spillover.figures.learning import graph_error_figure, ratio_figure, ratio_panels
+    from spillover.figures.means import means_figure
+    from spillover.figures.output import (
+        figure_bytes,
+        html_image,
+        html_svg,
+        png_data,
+        save_figure,
+        save_figures,
+    )
+    from spillover.figures.ratios import Ratio, ratios_figure
+    from spillover.figures.regret import delay_figure, regret_figure, regret_panels
+    from spillover.figures.style import Style, figure_legend, figure_of, new_axes, new_panels, styles_for
+
+__all__ = [
+    "Difference",
+    "Ratio",
+    "Style",
+    "course_figure",
+    "decision_figure",
+    "delay_figure",
+    "edges_of",
+    "figure_bytes",
+    "figure_legend",
+    "figure_of",
+    "forest_figure",
+    "graph_error_figure",
+    "graph_figure",
+    "graph_pair",
+    "grid_figure",
+    "html_image",
+    "html_svg",
+    "means_figure",
+    "new_axes",
+    "new_panels",
+    "png_data",
+    "ratio_figure",
+    "ratio_panels",
+    "ratios_figure",
+    "regret_figure",
+    "regret_panels",
+    "save_figure",
+    "save_figures",
+    "styles_for",
+]
