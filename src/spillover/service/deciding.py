@@ -64,7 +64,7 @@ def decided(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
     with naming(), one_thread():
         if can_prepare(ledger):
             current = learning.prepared if learning.is_current(ledger) else None
-            ready = current or learning.prepare(material_of(ledger))
+            ready = current or learning.prepare(material_of(ledger, learning.known))
             history, found = ready.history, chosen(ready.learned, ready.history, asked, ready.explanation)
         else:
             history, plain = history_of(ledger, coming), False

@@ -392,7 +392,7 @@ class Service:
         with sheet.learning_lock:
             with self.desk.writing(stream) as ledger, one_thread():
                 needed = can_prepare(ledger) and not sheet.learning.is_current(ledger)
-                material = material_of(ledger) if needed else None
+                material = material_of(ledger, sheet.learning.known) if needed else None
             if material is not None:
                 sheet.learning.prepare(material)
                 self.desk.note_learned(stream, sheet)
