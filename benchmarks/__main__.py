@@ -33,14 +33,19 @@ BENCHMARKS = {
     "decision-cost": decision_cost.main,
     "paper-order": paper_order.main,
     "next": next.main,
-    "service": service.main,
     "study": study.main,
     "oracle": oracle.main,
     "engines": engines.main,
     "large-cluster": engines.large,
     "client-memory": engines.memory,
 }
-WITH_OPTIONS = {"beyond": beyond.main, "real": real.main, "service-http": service_http.main, "told": told.main}
+WITH_OPTIONS = {
+    "beyond": beyond.main,
+    "real": real.main,
+    "service": service.main,
+    "service-http": service_http.main,
+    "told": told.main,
+}
 
 
 def main(names: list[str]) -> int:
