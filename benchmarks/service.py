@@ -9,7 +9,7 @@ decide: a decision after each new round. "ready": what was reported is learned m
     that learns an outcome, explains the next decision and plays it.
 outcomes: reports of 1,000 outcomes, and of one, by one caller. Bare: the same events taken into a ledger.
 refold: a log of a million rows, folded and decided from. Bare: the same history learned.
-streams: 10,000 streams of 10 arms and 20 rounds after a restart, in a process of its own. Bare: the same history learned.
+streams: 10,000 streams of 10 arms and 20 rounds after a restart, in a process of its own. Bare: as for refold.
 """
 
 import argparse
