@@ -83,9 +83,8 @@ def decide(folder: Path, n: int, rounds: int) -> None:
                 service.background.idle()
         del waits[:WARM]
     bare = bare_rounds(service, count)
-    print(
-        f"decide, {n:,} arms, {rounds:,} rounds: ready {in_words(found['ready'])}; at once {in_words(found['at once'])}"
-    )
+    for kind, waits in found.items():
+        print(f"decide, {n:,} arms, {rounds:,} rounds, {kind:<7} {in_words(waits)}")
     ratio = processor(found["at once"]) / processor(bare)
     print(f"    bare learner {in_words(bare)}; at once the service takes {ratio:.1f} times as long", flush=True)
     service.close()
@@ -151,9 +150,8 @@ def refold(folder: Path) -> None:
     fold = timed(lambda: found.append(service.desk.ledger_at("s", None)))
     whole = timed(lambda: service.decide("s", 10_001))
     bare = timed(partial(learn_and_choose, found[0]))
-    print(
-        f"refold of 1,000,000 rows: {fold.clock:.2f} s [{fold.processor:.2f} s]; up to a decision {whole.clock:.2f} s"
-    )
+    print(f"refold of 1,000,000 rows:  {fold.clock:.2f} s [{fold.processor:.2f} s]")
+    print(f"refold and first decision: {whole.clock:.2f} s [{whole.processor:.2f} s]")
     ratio = whole.processor / bare.processor
     print(f"    bare learning {bare.clock:.2f} s [{bare.processor:.2f} s]; the service takes {ratio:.1f} times as long")
     service.close()
@@ -186,7 +184,7 @@ def after_restart(path: str) -> None:
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit
     bare = [timed(partial(learn_and_choose, service.desk.ledger_at(f"s{k:05d}", 5))) for k in range(1, 101)]
     print(
-        f"{STREAMS:,} streams: first answer {first:.2f} s after opening the log; all open: {grown / 1e6:,.0f} MB more"
+        f"{STREAMS:,} streams: first answer {first:.2f} s after opening the log; {grown / 1e6:,.0f} MB for all of them"
     )
     ratio = processor(waits) / processor(bare)
     print(f"    first decision of each {in_words(waits)}; bare {in_words(bare)}: {ratio:.1f} times as long")

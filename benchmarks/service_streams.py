@@ -7,7 +7,7 @@ import numpy as np
 from spillover.service import Outcome, Service
 from spillover.service.events import RoundsImported
 
-DECISIONS = {10: 200, 100: 200, 1_000: 20}  # measured, by the number of arms
+DECISIONS = {10: 100, 100: 100, 1_000: 10}  # measured, by the number of arms
 AT_ONCE = 500  # rounds in an event
 
 

@@ -47,6 +47,7 @@ def story_is_told_alike(folder, seed: int, rounds: int, checks: int) -> None:
         same_as_next(folder, service, "shop", str(label), "csv" if k % 2 == 0 else "parquet")
     same_as_next(folder, service, "shop", story.decided[-1], "csv")
     same_as_next(folder, service, "shop", story.decided[0], "csv")
+    service.close()
 
 
 @examples(15)

@@ -18,8 +18,8 @@ def overview_of(ledger: Ledger) -> dict[str, Any]:
     counts: rounds, executed, pending, cancelled, expired; late: rounds that wait longer than 9 of 10 did.
     delays: how many rounds passed until a round was complete: known, median, most (of 9 in 10), longest.
     pending: rounds with outcomes to come: round, age, missing, late.
-    rounds: the latest 500 in order: round, status, how, chosen, amounts, proposed, payoff (None: not complete), predicted,
-        changes (noticed so far), seq (of the decision).
+    rounds: the latest 500 in order: round, status, how, chosen, amounts, proposed, payoff (None: not complete),
+        predicted, changes (noticed so far), seq (of the decision).
     bands: for each arm, the estimated total effect and its 95% interval at each of the last 100 decisions.
     """
     delays = delays_of(ledger)
