@@ -1,5 +1,7 @@
 """What the service costs in one process: decisions, outcomes, folding a log again, many streams; beside the same in
-plain Python: `python -m benchmarks service [--parts decide outcomes refold streams] [--arms ...] [--rounds ...]`.
+plain Python.
+
+`python -m benchmarks service [--parts decide relearn outcomes refold streams] [--arms ...] [--rounds ...]`
 
 Times are those of the clock, with the processor time of this process in brackets, which other programs on the machine
 disturb less; ratios are those of processor times.
@@ -7,6 +9,7 @@ disturb less; ratios are those of processor times.
 decide: a decision after each new round. "ready": what was reported is learned meanwhile, as where the next decision is
     asked for a moment later. "at once": it is asked for right after the report, and waits. Bare: a `Learner` in memory
     that learns an outcome, explains the next decision and plays it.
+relearn: a decision of a stream whose scales come from all rounds, so that each one learns the whole history.
 outcomes: reports of 1,000 outcomes, and of one, by one caller. Bare: the same events taken into a ledger.
 refold: a log of a million rows, folded and decided from. Bare: the same history learned.
 streams: 10,000 streams of 10 arms and 20 rounds after a restart, in a process of its own. Bare: as for refold.
@@ -33,7 +36,7 @@ from spillover.service.histories import history_of
 from spillover.service.ledger import Ledger
 from spillover.service.one_thread import one_thread
 
-PARTS = ("decide", "outcomes", "refold", "streams")
+PARTS = ("decide", "relearn", "outcomes", "refold", "streams")
 ARMS, ROUNDS = (10, 100, 1_000), (100, 10_000)
 BATCHES, SINGLES = 30, 600
 STREAMS = 10_000
@@ -103,6 +106,20 @@ def bare_rounds(service: Service, count: int) -> list[Took]:
 
     with one_thread():
         return [timed(play) for _ in range(WARM + count)][WARM:]
+
+
+def relearn(folder: Path) -> None:
+    service = Service(SqliteLog(folder / "relearn.db"), ahead=False)
+    for kind, context in (("y", {}), ("payoff", {}), ("context", {"price": 0.5})):
+        filled(service, kind, 10, 10_000, kind)
+        service.decide(kind, 10_001, context=context)
+        took = []
+        for label in range(10_002, 10_005):
+            with service.desk.writing(kind) as ledger:
+                ledger.version += 1  # as if something had been reported
+            took.append(timed(partial(service.decide, kind, label, context=context)))
+        print(f"decide with {kind}, 10 arms, 10,000 rounds: {in_words(took)}", flush=True)
+    service.close()
 
 
 # --- outcomes --------------------------------------------------------------------------------------------------------
@@ -202,7 +219,12 @@ def main(arguments: Sequence[str] = ()) -> None:
         if "decide" in options.parts:
             for n, rounds in ((n, rounds) for n in options.arms for rounds in options.rounds):
                 decide(folder, n, rounds)
-        for part, measure in (("outcomes", outcomes), ("refold", refold), ("streams", streams)):
+        for part, measure in (
+            ("relearn", relearn),
+            ("outcomes", outcomes),
+            ("refold", refold),
+            ("streams", streams),
+        ):
             if part in options.parts:
                 measure(folder)
 

@@ -1,5 +1,6 @@
 """Streams with a history, for the benchmarks of the service."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,18 @@ from spillover.service.events import RoundsImported
 
 DECISIONS = {10: 100, 100: 100, 1_000: 10}  # measured, by the number of arms
 AT_ONCE = 500  # rounds in an event
+KINDS: dict[str, dict[str, Any]] = {  # what streams observe
+    "z and y": {},
+    "y": {"observes": "overall"},
+    "payoff": {"observes": "payoff"},
+    "context": {"context": ["price"]},
+}
+CHANGED: dict[str, Callable[[dict[str, Any], np.random.Generator], dict[str, Any]]] = {  # of their rounds
+    "z and y": lambda line, rng: {},
+    "y": lambda line, rng: {"z": None},
+    "payoff": lambda line, rng: {"z": None, "y": [sum(line["y"])]},
+    "context": lambda line, rng: {"context": {"price": float(rng.random())}},
+}
 
 
 def names(n: int) -> list[str]:
@@ -21,15 +34,18 @@ def complete(rng: np.random.Generator, x: Any) -> tuple[Any, Any]:
     return z, z + 0.2 * np.roll(z, 1, axis=-1)
 
 
-def filled(service: Service, stream: str, n: int, rounds: int) -> None:
+def filled(service: Service, stream: str, n: int, rounds: int, kind: str = "z and y") -> None:
     """A stream with a history of random decisions."""
     rng, arms, budget = np.random.default_rng(0), names(n), max(n // 10, 1)
-    service.create_stream(stream, {"arms": arms, "budget": budget})
+    service.create_stream(stream, {"arms": arms, "budget": budget} | KINDS[kind])
     with service.desk.writing(stream) as ledger:
         for start in range(0, rounds, AT_ONCE):
             count = min(AT_ONCE, rounds - start)
             x = rng.permuted(np.tile(np.arange(n) < budget, (count, 1)), axis=1)
-            event = RoundsImported(source="benchmark", rounds=rounds_of(arms, start, x, *complete(rng, x)))
+            known = rounds_of(arms, start, x, *complete(rng, x))
+            for line in known:
+                line |= CHANGED[kind](line, rng)
+            event = RoundsImported(source="benchmark", rounds=known)
             service.desk.record(ledger, event, f"import:{start}", {"start": start}, "")
 
 
