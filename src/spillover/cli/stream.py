@@ -84,7 +84,8 @@ def show(name: str, url: str | None, as_json: bool) -> None:
         return
     counts = found["counts"]
     say(f"{name}: {len(found['settings']['arms'])} arms, budget {found['settings']['budget']}, {found['seq']} entries")
-    say(", ".join(f"{count} {what}" for what, count in counts.items()))
+    words = {"rounds": "round"} if counts["rounds"] == 1 else {}
+    say(", ".join(f"{count} {words.get(what, what)}" for what, count in counts.items()))
     lines = [
         [line["round"], line["status"], ", ".join(line["chosen"] or line["proposed"] or []), amount(line["payoff"])]
         for line in found["rounds"][-20:]
