@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +38,9 @@ def plain_history(ledger: Ledger, labels: Sequence[str], known: History | None =
     settings = ledger.settings
     start = 0 if known is None else all_arrived(known, unchanged)
     rows = [ledger.rows[label] for label in labels[start:]]
-    y = ledger.y[rows] if settings.sees_overall else None
-    new = outcomes(ledger.x[rows], ledger.z[rows], y, labels[start:], goes_on=start > 0)
-    parts = [ledger.x[rows], *(-part if settings.minimise else part for part in (new.z, new.y)), new.arrived]
+    overall = ledger.y[rows] if settings.sees_overall else None
+    new = outcomes(ledger.x[rows], ledger.z[rows], overall, labels[start:], goes_on=start > 0)
+    parts: list[Any] = [ledger.x[rows], *(-part if settings.minimise else part for part in (new.z, new.y)), new.arrived]
     if known is not None and start > 0:
         before = (known.x, known.z, known.y, known.arrived)
         parts = [np.concatenate([old[:start], part]) for old, part in zip(before, parts, strict=True)]
