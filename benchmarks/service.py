@@ -31,7 +31,7 @@ import numpy as np
 from benchmarks.service_streams import DECISIONS, complete, filled, items_of, names
 from spillover.live import Learner
 from spillover.recommendation.question import chosen, learned
-from spillover.service import Service, SqliteLog
+from spillover.service import Outcome, Service, SqliteLog
 from spillover.service.histories import history_of
 from spillover.service.ledger import Ledger
 from spillover.service.one_thread import one_thread
@@ -112,12 +112,13 @@ def relearn(folder: Path) -> None:
     service = Service(SqliteLog(folder / "relearn.db"), ahead=False)
     for kind, context in (("y", {}), ("payoff", {}), ("context", {"price": 0.5})):
         filled(service, kind, 10, 10_000, kind)
-        service.decide(kind, 10_001, context=context)
         took = []
-        for label in range(10_002, 10_005):
-            with service.desk.writing(kind) as ledger:
-                ledger.version += 1  # as if something had been reported
+        for label in range(10_001, 10_005):
             took.append(timed(partial(service.decide, kind, label, context=context)))
+            service.execute(kind, label)
+            arms = [None] if kind == "payoff" else names(10)
+            service.report(kind, [Outcome(round=label, arm=arm, y=0.01 * (label % 7)) for arm in arms])
+        del took[0]
         print(f"decide with {kind}, 10 arms, 10,000 rounds: {in_words(took)}", flush=True)
     service.close()
 

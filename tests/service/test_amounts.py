@@ -9,6 +9,7 @@ from tests.service.memory_log import MemoryLog
 from tests.service.test_same_as_next import same_as_next
 
 SPEND: dict[str, Any] = {"arms": ["radio", "video"], "budget": 2, "observes": "overall", "doses": True}
+ROUNDS: tuple[dict[str, float], ...] = ({"radio": 120.1}, {"video": 80}, {"radio": 40.3, "video": 10}, {"radio": 60})
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def service() -> Service:
 
 def played(service: Service) -> None:
     """Four rounds with different amounts, of which the last one is pending."""
-    for label, amounts in enumerate(({"radio": 120.1}, {"video": 80}, {"radio": 40.3, "video": 10}, {"radio": 60}), 1):
+    for label, amounts in enumerate(ROUNDS, 1):
         service.decide("spend", label)
         service.execute("spend", label, amounts=amounts)
         if label < 4:
