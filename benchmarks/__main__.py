@@ -34,7 +34,6 @@ BENCHMARKS = {
     "decision-cost": decision_cost.main,
     "paper-order": paper_order.main,
     "next": next.main,
-    "service": service.main,
     "study": study.main,
     "oracle": oracle.main,
     "engines": engines.main,
@@ -45,6 +44,7 @@ WITH_OPTIONS = {
     "beyond": beyond.main,
     "causes": causes.main,
     "real": real.main,
+    "service": service.main,
     "service-http": service_http.main,
     "told": told.main,
 }

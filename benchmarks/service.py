@@ -1,141 +1,187 @@
-"""What the service costs: decisions, outcomes, folding a log again, many streams; beside the same without it."""
+"""What the service costs in one process: decisions, outcomes, folding a log again, many streams; beside the same in
+plain Python.
 
+`python -m benchmarks service [--parts decide relearn outcomes refold streams] [--arms ...] [--rounds ...]`
+
+Times are those of the clock, with the processor time of this process in brackets, which other programs on the machine
+disturb less; ratios are those of processor times.
+
+decide: a decision after each new round. "ready": what was reported is learned meanwhile, as where the next decision is
+    asked for a moment later. "at once": it is asked for right after the report, and waits. Bare: a `Learner` in memory
+    that learns an outcome, explains the next decision and plays it.
+relearn: a decision of a stream whose scales come from all rounds, so that each one learns the whole history.
+outcomes: reports of 1,000 outcomes, and of one, by one caller. Bare: the same events taken into a ledger.
+refold: a log of a million rows, folded and decided from. Bare: the same history learned.
+streams: 10,000 streams of 10 arms and 20 rounds after a restart, in a process of its own. Bare: as for refold.
+"""
+
+import argparse
 import resource
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.service_streams import DECISIONS, complete, filled, items_of, names
+from spillover.live import Learner
 from spillover.recommendation.question import chosen, learned
 from spillover.service import Outcome, Service, SqliteLog
-from spillover.service.events import RoundsImported
 from spillover.service.histories import history_of
+from spillover.service.ledger import Ledger
 from spillover.service.one_thread import one_thread
 
-DECISIONS = 60
-DELAY = 5  # rounds until an outcome is reported
-BATCHES = 30
-SINGLES = 600
+PARTS = ("decide", "relearn", "outcomes", "refold", "streams")
+ARMS, ROUNDS = (10, 100, 1_000), (100, 10_000)
+BATCHES, SINGLES = 30, 600
 STREAMS = 10_000
+WARM = 3  # decisions that are not counted
 
 
-def names(n: int) -> list[str]:
-    return [f"arm {k:04d}" for k in range(n)]
+class Took(NamedTuple):
+    """Seconds on the clock, and of the processor."""
+
+    clock: float
+    processor: float
 
 
-def outcome_of(rng: np.random.Generator, x: Any) -> tuple[Any, Any]:
-    """Own rewards of the chosen arms, and outcomes with some spill-over to the next arm."""
-    z = np.where(x, np.clip(rng.normal(0.5, 0.1, x.shape), 0, 1), 0.0)
-    return z, z + 0.2 * np.roll(z, 1, axis=-1)
-
-
-def filled(service: Service, stream: str, n: int, rounds: int) -> None:
-    """A stream with a history of random decisions."""
-    rng, arms, budget = np.random.default_rng(0), names(n), max(n // 10, 1)
-    service.create_stream(stream, {"arms": arms, "budget": budget})
-    x = rng.permuted(np.tile(np.arange(n) < budget, (rounds, 1)), axis=1)
-    z, y = outcome_of(rng, x)
-    with service.desk.writing(stream) as ledger:
-        for start in range(0, rounds, 500):
-            part = tuple(
-                {
-                    "round": str(t + 1),
-                    "chosen": [arms[k] for k in np.flatnonzero(x[t])],
-                    "context": {},
-                    "z": np.where(x[t], z[t], np.nan).astype(object).tolist(),
-                    "y": y[t].tolist(),
-                }
-                for t in range(start, min(start + 500, rounds))
-            )
-            for known in part:
-                known["z"] = [None if value != value else value for value in known["z"]]
-            event = RoundsImported(source="benchmark", rounds=part)
-            service.desk.record(ledger, event, f"import:{start}", {"start": start}, "")
-
-
-def items_of(rng: np.random.Generator, service: Service, stream: str, label: int) -> list[Outcome]:
-    """All outcomes of a round."""
-    with service.desk.writing(stream) as ledger:
-        arms, x = ledger.settings.arms, ledger.x[ledger.rows[str(label)]].copy()
-    z, y = outcome_of(rng, x)
-    return [Outcome(round=label, arm=arm, z=float(z[k]) if x[k] else None, y=float(y[k])) for k, arm in enumerate(arms)]
-
-
-def timed(work: Callable[[], Any]) -> float:
-    """Seconds on the clock."""
-    started = time.perf_counter()
+def timed(work: Callable[[], Any]) -> Took:
+    clock, processor = perf_counter(), process_time()
     work()
-    return time.perf_counter() - started
+    return Took(perf_counter() - clock, process_time() - processor)
 
 
-def show(label: str, seconds: list[float], more: str = "") -> None:
-    p50, p99 = np.quantile(seconds, [0.5, 0.99]) * 1e3
-    print(f"{label:<46} p50 {p50:8.2f} ms   p99 {p99:8.2f} ms{more}", flush=True)
+def in_words(times: Sequence[Took]) -> str:
+    p50, p99 = np.quantile([took.clock for took in times], [0.5, 0.99]) * 1e3
+    return f"p50 {p50:7.1f} ms, p99 {p99:7.1f} ms [{1e3 * processor(times):6.1f} ms]"
+
+
+def processor(times: Sequence[Took]) -> float:
+    """The median of the processor times."""
+    return float(np.median([took.processor for took in times]))
+
+
+# --- decisions -------------------------------------------------------------------------------------------------------
 
 
 def decide(folder: Path, n: int, rounds: int) -> None:
-    """Decisions one after another, outcomes in order, learned before the next decision is asked for."""
     service = Service(SqliteLog(folder / f"{n}-{rounds}.db"))
     filled(service, "s", n, rounds)
-    rng, waits, reports = np.random.default_rng(1), [], []
-    for label in range(rounds + 1, rounds + 1 + DECISIONS):
-        waits.append(timed(partial(service.decide, "s", label)))
-        service.execute("s", label)
-        if label - DELAY > rounds:
-            items = items_of(rng, service, "s", label - DELAY)
-            reports.append(timed(partial(service.report, "s", items)))
-        assert service.background is not None
-        service.background.idle()
-    ledger = service.desk.ledger_at("s", None)
-
-    def bare() -> None:
-        with one_thread():
-            history = history_of(ledger)
-            chosen(learned(history, ledger.settings.question), history, ledger.settings.question)
-
-    without = min(timed(bare) for _ in range(3))
-    ratio = f"   {np.median(waits[3:]) / without:6.3f} of learning it all ({without * 1e3:,.0f} ms)"
-    show(f"decide, {n} arms, {rounds:,} rounds", waits[3:], ratio)
-    show(f"report of {min(n, 1_000)} outcomes, {n} arms", reports)
+    assert service.background is not None
+    count, rng, label = DECISIONS[n], np.random.default_rng(1), rounds
+    found: dict[str, list[Took]] = {"ready": [], "at once": []}
+    for kind, waits in found.items():
+        for _ in range(WARM + count):
+            label += 1
+            waits.append(timed(partial(service.decide, "s", label)))
+            service.background.idle()
+            service.execute("s", label)
+            service.report("s", items_of(rng, service, "s", label))
+            if kind == "ready":
+                service.background.idle()
+        del waits[:WARM]
+    bare = bare_rounds(service, count)
+    for kind, waits in found.items():
+        print(f"decide, {n:,} arms, {rounds:,} rounds, {kind:<7} {in_words(waits)}")
+    ratio = processor(found["at once"]) / processor(bare)
+    print(f"    bare learner {in_words(bare)}; at once the service takes {ratio:.1f} times as long", flush=True)
     service.close()
 
 
+def bare_rounds(service: Service, count: int) -> list[Took]:
+    """The same rounds with a learner in memory."""
+    ledger = service.desk.ledger_at("s", None)
+    learner: Learner = learned(history_of(ledger), ledger.settings.question).learner
+    rng = np.random.default_rng(2)
+
+    def play() -> None:
+        x = learner.explain().chosen
+        number = learner.play(x)
+        learner.report(number, *complete(rng, x))
+
+    with one_thread():
+        return [timed(play) for _ in range(WARM + count)][WARM:]
+
+
+def relearn(folder: Path) -> None:
+    service = Service(SqliteLog(folder / "relearn.db"), ahead=False)
+    for kind, context in (("y", {}), ("payoff", {}), ("context", {"price": 0.5})):
+        filled(service, kind, 10, 10_000, kind)
+        took = []
+        for label in range(10_001, 10_005):
+            took.append(timed(partial(service.decide, kind, label, context=context)))
+            service.execute(kind, label)
+            arms = [None] if kind == "payoff" else names(10)
+            service.report(kind, [Outcome(round=label, arm=arm, y=0.01 * (label % 7)) for arm in arms])
+        del took[0]
+        print(f"decide with {kind}, 10 arms, 10,000 rounds: {in_words(took)}", flush=True)
+    service.close()
+
+
+# --- outcomes --------------------------------------------------------------------------------------------------------
+
+
 def outcomes(folder: Path) -> None:
-    """Outcomes a minute, in batches of 1,000 and one at a time, by one caller."""
     service = Service(SqliteLog(folder / "outcomes.db"), ahead=False)
     n, rng = 100, np.random.default_rng(0)
     service.create_stream("s", {"arms": names(n), "budget": 10})
     for label in range(1, 10 * BATCHES + 1 + SINGLES // n + 1):
         service.execute("s", label, names(n)[:10])
-    batches = []
+    parts: dict[str, list[list[Any]]] = {"of 1,000 outcomes": [], "of one outcome": []}
     for k in range(BATCHES):
-        items = [item for label in range(10 * k + 1, 10 * k + 11) for item in items_of(rng, service, "s", label)]
-        batches.append(timed(partial(service.report, "s", items)))
-    show("report of 1,000 outcomes", batches, f"   {60_000 / np.mean(batches):,.0f} outcomes a minute")
+        labels = range(10 * k + 1, 10 * k + 11)
+        parts["of 1,000 outcomes"].append([item for label in labels for item in items_of(rng, service, "s", label)])
     last = range(10 * BATCHES + 1, 10 * BATCHES + 1 + SINGLES // n)
-    single = [item for label in last for item in items_of(rng, service, "s", label)]
-    waits = [timed(partial(service.report, "s", [item])) for item in single]
-    show("report of one outcome", waits, f"   {60 / np.mean(waits):,.0f} outcomes a minute")
+    parts["of one outcome"] = [[item] for label in last for item in items_of(rng, service, "s", label)]
+    for title, reports in parts.items():
+        before = service.log.head("s").seq
+        times = [timed(partial(service.report, "s", items)) for items in reports]
+        a_minute = 60 * sum(map(len, reports)) / sum(took.clock for took in times)
+        bare = fold_alone(service, before)
+        ratio = processor(times) / processor(bare)
+        print(f"report {title}: {a_minute:,.0f} outcomes a minute; {in_words(times)}")
+        print(f"    bare ledger {in_words(bare)}; the service takes {ratio:.1f} times as long", flush=True)
     service.close()
+
+
+def fold_alone(service: Service, before: int) -> list[Took]:
+    """The events after a number taken into a ledger, from memory."""
+    ledger, times = service.desk.ledger_at("s", before), []
+    while entries := service.log.read("s", ledger.head.seq):
+        times += [timed(partial(ledger.apply, entry)) for entry in entries]
+    return times
+
+
+# --- a refold, many streams ------------------------------------------------------------------------------------------
 
 
 def refold(folder: Path) -> None:
-    """A log of a million rows (10,000 rounds of 100 arms) folded from the beginning."""
     service = Service(SqliteLog(folder / "refold.db"), ahead=False)
     filled(service, "s", 100, 10_000)
-    seconds = min(timed(lambda: service.desk.ledger_at("s", None)) for _ in range(3))
-    print(f"fold 1,000,000 rows from the log{seconds:25.2f} s", flush=True)
+    service.desk.forget()
+    found: list[Ledger] = []
+    fold = timed(lambda: found.append(service.desk.ledger_at("s", None)))
+    whole = timed(lambda: service.decide("s", 10_001))
+    bare = timed(partial(learn_and_choose, found[0]))
+    print(f"refold of 1,000,000 rows:  {fold.clock:.2f} s [{fold.processor:.2f} s]")
+    print(f"refold and first decision: {whole.clock:.2f} s [{whole.processor:.2f} s]")
+    ratio = whole.processor / bare.processor
+    print(f"    bare learning {bare.clock:.2f} s [{bare.processor:.2f} s]; the service takes {ratio:.1f} times as long")
     service.close()
 
 
-def many_streams(folder: Path) -> None:
-    """Streams of 10 arms and 20 rounds: all open, and the first answers after a restart."""
+def learn_and_choose(ledger: Ledger) -> None:
+    with one_thread():
+        history, question = history_of(ledger), ledger.settings.question
+        chosen(learned(history, question), history, question)
+
+
+def streams(folder: Path) -> None:
     path = folder / "many.db"
     service = Service(SqliteLog(path), ahead=False)
     for k in range(STREAMS):
@@ -148,25 +194,40 @@ def after_restart(path: str) -> None:
     """In a process of its own: how long the first answers take, and how much memory all streams need."""
     unit = 1024 if sys.platform != "darwin" else 1
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.perf_counter()
+    start = perf_counter()
     service = Service(SqliteLog(path), ahead=False)
     service.decide("s00000", 21)
-    print(f"{STREAMS:,} streams: first answer after a restart{1e3 * (time.perf_counter() - started):12.1f} ms")
+    first = perf_counter() - start
     waits = [timed(partial(service.decide, f"s{k:05d}", 21)) for k in range(1, STREAMS)]
-    show(f"{STREAMS:,} streams: first decision of each", waits)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit
-    print(f"{STREAMS:,} streams in memory{grown / 1e6:30,.0f} MB")
+    bare = [timed(partial(learn_and_choose, service.desk.ledger_at(f"s{k:05d}", 5))) for k in range(1, 101)]
+    print(
+        f"{STREAMS:,} streams: first answer {first:.2f} s after opening the log; {grown / 1e6:,.0f} MB for all of them"
+    )
+    ratio = processor(waits) / processor(bare)
+    print(f"    first decision of each {in_words(waits)}; bare {in_words(bare)}: {ratio:.1f} times as long")
     service.close()
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks service")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--arms", nargs="+", type=int, choices=ARMS, default=ARMS)
+    parser.add_argument("--rounds", nargs="+", type=int, default=ROUNDS)
+    options = parser.parse_args(list(arguments))
     with TemporaryDirectory() as name:
         folder = Path(name)
-        for n, rounds in ((10, 100), (10, 10_000), (100, 100), (100, 10_000), (1_000, 100)):
-            decide(folder, n, rounds)
-        outcomes(folder)
-        refold(folder)
-        many_streams(folder)
+        if "decide" in options.parts:
+            for n, rounds in ((n, rounds) for n in options.arms for rounds in options.rounds):
+                decide(folder, n, rounds)
+        for part, measure in (
+            ("relearn", relearn),
+            ("outcomes", outcomes),
+            ("refold", refold),
+            ("streams", streams),
+        ):
+            if part in options.parts:
+                measure(folder)
 
 
 if __name__ == "__main__":

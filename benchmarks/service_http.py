@@ -1,12 +1,11 @@
-"""The service over HTTP: outcomes a minute, decisions, a refold, many streams; each beside its bare cost in Python.
+"""The service over HTTP: outcomes a minute, decisions, many streams; each beside its bare cost in Python.
 
-`python -m benchmarks service-http [--parts outcomes decide refold streams] [--arms 10 100 1000] [--rounds 100 10000]
-[--streams 10000] [--rows 1000000] [--quick]`
+`python -m benchmarks service-http [--parts outcomes decide streams] [--arms 10 100] [--rounds 100 10000]
+[--streams 10000] [--quick]`
 
 outcomes: reports of 1,000 outcomes, and of one, by four clients at a time. Bare: the same events folded in memory.
 decide: a decision after each new round, with its outcomes reported before. Bare: a `Learner` in memory that chooses,
-plays and learns the same. refold: a stream read from its log after all memory of it is gone. Bare: learning the same
-history.
+plays and learns the same.
 streams: many streams, and the memory and the time to the first answer of a server that has just been started.
 """
 
@@ -22,17 +21,17 @@ import httpx
 import numpy as np
 
 from benchmarks.service_process import Served, history_file, serving
+from benchmarks.service_streams import filled
 from spillover.history import read_history
 from spillover.live import Learner
 from spillover.recommendation.question import learned
 from spillover.service import Service, SqliteLog
-from spillover.service.histories import history_of
 from spillover.service.ledger import Ledger
 
-PARTS = ("outcomes", "decide", "refold", "streams")
+PARTS = ("outcomes", "decide", "streams")
 CLIENTS = 4
 BATCH = 1_000
-DECISIONS = 200  # measured, after WARM that are not
+DECISIONS = 100  # measured, after WARM that are not
 WARM = 10
 TIMEOUT = 600.0
 
@@ -46,16 +45,15 @@ def main(arguments: Sequence[str] = ()) -> None:
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks service-http")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--arms", nargs="+", type=int, default=(10, 100, 1_000))
+    parser.add_argument("--arms", nargs="+", type=int, default=(10, 100))
     parser.add_argument("--rounds", nargs="+", type=int, default=(100, 10_000))
     parser.add_argument("--streams", type=int, default=10_000)
-    parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--outcomes", type=int, default=200_000)
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
     options = parser.parse_args(list(arguments))
     if options.quick:
         options.arms, options.rounds, options.streams = (10,), (100,), 50
-        options.rows, options.outcomes = 10_000, 8_000
+        options.outcomes = 8_000
     return options
 
 
@@ -190,42 +188,15 @@ def question_of(budget: int) -> Any:
     return Question(budget=budget)
 
 
-# --- a refold, many streams ------------------------------------------------------------------------------------------
-
-
-def refold(options: argparse.Namespace) -> None:
-    arms = 10
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        table = history_file(folder / "past.parquet", arms, options.rows // arms)
-        imported(folder, "stream", table)
-        service = Service(SqliteLog(folder / "streams.db"), ahead=False)
-        fold = timed(lambda: service.desk.ledger_at("stream", None))
-        ledger = service.desk.ledger_at("stream", None)
-        whole = timed(lambda: service.decide("stream", options.rows // arms + 1))
-        service.close()
-        history = history_of(ledger)
-        bare = timed(lambda: learned(history, question_of(3)))
-    print(
-        f"refold of {options.rows:,} rows: {fold:.2f} s; with all that was learned, up to a decision: {whole:.2f} s; "
-        f"bare learning of the same history {bare:.2f} s; ratio {whole / bare:.1f}",
-        flush=True,
-    )
-
-
-def timed(work: Callable[[], Any]) -> float:
-    start = perf_counter()
-    work()
-    return perf_counter() - start
+# --- many streams ----------------------------------------------------------------------------------------------------
 
 
 def streams(options: argparse.Namespace) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
-        table = history_file(folder / "past.parquet", 10, 5)
         service = Service(SqliteLog(folder / "streams.db"), ahead=False)
         with ThreadPoolExecutor(8) as pool:  # their commits are made together
-            for _ in pool.map(lambda k: service.import_history(f"s{k}", table, {"budget": 3}), range(options.streams)):
+            for _ in pool.map(lambda k: filled(service, f"s{k}", 10, 5), range(options.streams)):
                 pass
         service.close()
         start = perf_counter()
@@ -250,6 +221,5 @@ def streams(options: argparse.Namespace) -> None:
 MEASURES: dict[str, Callable[[argparse.Namespace], None]] = {
     "outcomes": outcomes,
     "decide": decide,
-    "refold": refold,
     "streams": streams,
 }

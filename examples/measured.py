@@ -5,8 +5,9 @@
 <!-- end -->
 
 `make numbers` runs the commands again and rewrites the blocks, in all documents or in those that are named
-(`make numbers ARGS=docs/policies.md`). Some commands take minutes, and those of `study_numbers.py` need what `make
-reproduce` writes. A block without a code fence is Markdown; in a fence it is plain text.
+(`make numbers ARGS=docs/policies.md`); a word that is no document takes only commands that contain it
+(`make numbers ARGS="docs/benchmarks.md service"`). Some commands take minutes, and those of `study_numbers.py` need
+what `make reproduce` writes. A block without a code fence is Markdown; in a fence it is plain text.
 """
 
 import os
@@ -86,15 +87,21 @@ def machine(block: Block) -> str:
 
 
 def measure(names: list[str]) -> list[str]:
-    """Rewrite the blocks of these documents (all, if none is named); returns the commands whose numbers changed.
+    """Rewrite the blocks of these documents (all, if none is named) whose commands contain the other words.
+
+    Returns the commands whose numbers changed.
 
     Each block is written when it has been measured, so that an interrupted run keeps what it has.
     """
     changed = []
+    named = [name for name in names if name.endswith(".md")]
+    words = [name for name in names if name not in named]
     for path in documents():
-        if names and path.relative_to(ROOT).as_posix() not in names:
+        if named and path.relative_to(ROOT).as_posix() not in named:
             continue
         for block in list(blocks(path.read_text(encoding="utf-8"))):
+            if not all(word in block.command for word in words):
+                continue
             print(block.command, file=sys.stderr, flush=True)
             fresh = measured_again(block)
             if fresh != block:

@@ -240,9 +240,9 @@ class Policy(ABC):
         """The estimates behind the next decision; `rng` must be at the same purpose and round as for `select`."""
         raise NotImplementedError(f"policy = {self!r}: must implement explain(state, rng)")
 
-    def explain_choice(self, state: State, rng: Rng) -> Explanation:
-        """The next decision and the estimates behind it; `rng` as for `select`."""
-        return replace(self.explain(state, rng.restarted()), chosen=self.select(state, rng).x)
+    def explain_choice(self, state: State, rng: Rng, known: Explanation | None = None) -> Explanation:
+        """The next decision and the estimates behind it; `rng` as for `select`. known: what `explain` returns."""
+        return replace(known or self.explain(state, rng.restarted()), chosen=self.select(state, rng).x)
 
     def adjacency(self, state: State) -> Array:
         """The estimated graph, (*batch, n, n), if the policy learns one."""

@@ -337,12 +337,17 @@ class Learner(Shown):
         feedback: Feedback = check(given, (self.problem.n_arms,), self.reward_range, self.rounds)
         return feedback
 
-    def explain(self) -> Explanation:
-        """The next decision and the estimates behind it."""
+    def explain(self, known: Explanation | None = None) -> Explanation:
+        """The next decision and the estimates behind it.
+
+        known: the estimates, if a learner with the same state and other constraints was asked for them already.
+        """
         require_explains(self.policy, "to give reasons")
         with self.lock:
             self.require_context()
-            return self.policy_this_round().explain_choice(self.state, self.rng.at(Purpose.CHOICE, self.rounds + 1))
+            policy, rng = self.policy_this_round(), self.rng.at(Purpose.CHOICE, self.rounds + 1)
+            more = () if known is None else (known,)
+            return policy.explain_choice(self.state, rng, *more)
 
     def reasons(
         self, arms: Sequence[str] | None = None, *, explanation: Explanation | None = None, **options: Any

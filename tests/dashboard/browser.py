@@ -10,7 +10,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
-PATIENCE = 30_000  # milliseconds; on a busy machine a browser can be slow
+from tests.waiting import HANG
+
+PATIENCE = 1_000 * HANG  # milliseconds; on a busy machine a browser can be slow
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 400, "height": 800}
 # plotly.js brings the styles of its maps along as it is loaded. They are refused, and no map is drawn here.

@@ -1,18 +1,16 @@
 """A server with the page, and a stream to look at."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spillover.dashboard import routes
-from spillover.http import ServerSettings, create_app
-from spillover.http.serving import listening_socket, server_of
+from spillover.http import ServerSettings
 from spillover.service import Outcome, Service, SqliteLog
-from tests.service.http.servers import PATIENCE, wait_for
+from tests.service.http.servers import running
 
 ARMS = ("newsletter", "radio", "search", "video")
 EFFECTS = {"radio": {"search": 0.4}, "video": {"search": 0.6, "newsletter": 0.3}}
@@ -26,21 +24,9 @@ PLAN: tuple[tuple[str, ...], ...] = (
 MEANS = {"newsletter": 0.3, "radio": 0.4, "search": 0.5, "video": 0.45}
 
 
-@contextmanager
-def serving(service: Service, port: int = 0, settings: ServerSettings | None = None) -> Iterator[str]:
+def serving(service: Service, port: int = 0, settings: ServerSettings | None = None) -> AbstractContextManager[str]:
     """The address of a server with the page. port: the same one again after a restart."""
-    server = server_of(create_app(service, settings, routes=routes()))
-    socket = listening_socket("127.0.0.1", port)
-    thread = threading.Thread(target=server.run, args=([socket],), daemon=True)
-    thread.start()
-    try:
-        wait_for(server)
-        yield f"http://127.0.0.1:{socket.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(PATIENCE)
-        socket.close()
-        assert not thread.is_alive(), "the server did not stop"
+    return running(service, settings, port=port, routes=routes())
 
 
 @contextmanager

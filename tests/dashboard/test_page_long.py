@@ -265,6 +265,32 @@ def test_other_streams(browser, tmp_path) -> None:
             expect(page.locator("#missing")).to_contain_text("There is no such thing")
 
 
+def test_a_stream_of_amounts(browser, tmp_path) -> None:
+    """Created on the page; what is done are amounts, a field for each arm."""
+    with new_service(tmp_path) as service, serving(service) as url, open_page(browser, url, phone=True) as page:
+        form = page.locator("#create-form")
+        form.get_by_label("Name of the stream").fill("spend")
+        form.get_by_label("Arms, one per line").fill("radio\nsearch\nvideo")
+        form.get_by_label("What is reported of a round").select_option("payoff")
+        form.get_by_text("Policy, context, ranges").click()
+        form.get_by_label("Arms get amounts").check()
+        form.get_by_role("button", name="Create the stream").click()
+        page.get_by_label("Round to decide").fill("1")
+        page.get_by_role("button", name="Decide this round").click()
+        done = page.get_by_role("group", name="How much was done")
+        expect(done).to_be_visible()
+        expect(page.get_by_role("button", name="Done as issued")).to_be_hidden()
+        accessible(page)
+        done.get_by_label("radio").fill("-5")
+        page.get_by_role("button", name="Record what was done").click()
+        expect(page.locator("#act-problem")).to_contain_text("a number above 0")
+        done.get_by_label("radio").fill("120.5")
+        done.get_by_label("video").fill("80")
+        page.get_by_role("button", name="Record what was done").click()
+        expect(page.locator(".entry", has_text="radio 120.5, video 80").first).to_be_visible()
+        assert service.state("spend")["rounds"][0]["amounts"] == {"radio": 120.5, "video": 80.0}
+
+
 def test_typing_is_not_disturbed_by_others(browser, tmp_path) -> None:
     """While somebody types, others report, decide and change the settings: focus and text stay where they are."""
     with new_service(tmp_path) as service, serving(service) as url:

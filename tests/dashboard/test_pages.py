@@ -8,6 +8,7 @@ import pytest
 
 import spillover.dashboard
 from tests.dashboard.serving import new_service, serving
+from tests.service.http.servers import PATIENCE
 
 ASSETS = Path(spillover.dashboard.__file__).parent / "assets"
 
@@ -17,7 +18,7 @@ def client(tmp_path_factory):
     with (
         new_service(tmp_path_factory.mktemp("pages")) as service,
         serving(service) as url,
-        httpx.Client(base_url=url) as found,
+        httpx.Client(base_url=url, timeout=PATIENCE) as found,
     ):
         yield found
 

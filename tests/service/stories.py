@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from spillover.service import Outcome, Service
+from spillover.service import Outcome, Receipt, Service
 from spillover.service.events import DecisionIssued
 
 ARMS: tuple[tuple[str, ...], ...] = (
@@ -35,6 +35,7 @@ def random_settings(rng: np.random.Generator) -> dict[str, Any]:
     policy, values = POLICIES[int(rng.integers(len(POLICIES))) if observes == "both" else 0]
     context = CONTEXTS[int(rng.integers(len(CONTEXTS)))]
     limited = len(arms) > 2 and rng.random() < 0.3
+    amounts = (bool(context) or observes in ("overall", "payoff")) and rng.random() < 0.4
     return {
         "arms": list(arms),
         "budget": int(rng.integers(1, min(len(arms), 3) + 1)),
@@ -49,6 +50,7 @@ def random_settings(rng: np.random.Generator) -> dict[str, Any]:
         "greedy": bool(rng.random() < 0.1),
         "seed": int(rng.integers(3)),
         "max_age_rounds": AGES[int(rng.integers(3))],
+        "doses": amounts,
     }
 
 
@@ -113,8 +115,16 @@ class Story:
         if turn < 0.2:
             return  # nobody says what was done
         own = [arm for arm in self.arms if self.rng.random() < 0.5] if turn < 0.4 else None
-        receipt = self.service.execute(self.name, label, own)
+        receipt = self.executed_with_amounts(label, own) if self.settings["doses"] else self.executed(label, own)
         self.expect(label, list(receipt.entry.content["event"]["chosen"]))
+
+    def executed(self, label: str, own: list[str] | None) -> Receipt:
+        return self.service.execute(self.name, label, own)
+
+    def executed_with_amounts(self, label: str, own: list[str] | None) -> Receipt:
+        arms = self.service.decision(self.name, label).event.chosen if own is None else own
+        amounts = {arm: round(float(self.rng.uniform(1, 300)), 2) for arm in arms}
+        return self.service.execute(self.name, label, amounts=amounts)
 
     def expect(self, label: str, chosen: list[str]) -> None:
         """The outcomes of a round, of which some will never be reported."""

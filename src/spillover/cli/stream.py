@@ -42,6 +42,7 @@ def stream() -> None:
 @click.option("--overall-range", **RANGE, help="Range of y (default: any).")  # type: ignore[arg-type]
 @click.option("--context", metavar="NAMES", help="What is known before each decision; also month, weekday ...")
 @click.option("--minimise", is_flag=True, help="Smaller outcomes are better.")
+@click.option("--doses", is_flag=True, help="What is executed are amounts (money, hours), not yes or no.")
 @click.option("--limits", type=FILE, help="TOML file of constraints.")
 @click.option("--effort", type=int, help="Maximal number of search steps under constraints.")
 @click.option("--greedy", is_flag=True, help="Choose by what is known alone, without exploration.")
@@ -83,7 +84,8 @@ def show(name: str, url: str | None, as_json: bool) -> None:
         return
     counts = found["counts"]
     say(f"{name}: {len(found['settings']['arms'])} arms, budget {found['settings']['budget']}, {found['seq']} entries")
-    say(", ".join(f"{count} {what}" for what, count in counts.items()))
+    words = {"rounds": "round"} if counts["rounds"] == 1 else {}
+    say(", ".join(f"{count} {words.get(what, what)}" for what, count in counts.items()))
     lines = [
         [line["round"], line["status"], ", ".join(line["chosen"] or line["proposed"] or []), amount(line["payoff"])]
         for line in found["rounds"][-20:]
@@ -130,18 +132,27 @@ def explain(name: str, round: str | None, url: str | None) -> None:
 @click.argument("name")
 @click.argument("round")
 @click.option("--chosen", multiple=True, metavar="ARM,...", help="The arms that were executed instead; repeatable.")
+@click.option("--amounts", metavar="PAIRS", help="Amounts of the arms, where the stream has them: radio=120,video=80.")
 @click.option("--cancelled", is_flag=True, help="The round did not take place.")
 @click.option("--context", metavar="PAIRS", help="The context as it turned out: price=2.5.")
 @url_option
 @json_option
 def execute(
-    name: str, round: str, chosen: tuple[str, ...], cancelled: bool, context: str | None, url: str | None, as_json: bool
+    name: str,
+    round: str,
+    chosen: tuple[str, ...],
+    amounts: str | None,
+    cancelled: bool,
+    context: str | None,
+    url: str | None,
+    as_json: bool,
 ) -> None:
     """Say what was done in ROUND of the stream NAME: the decision as issued, unless options say otherwise."""
     with service_client(url) as client:
         found = client.stream(name).play(
             round,
             names_in(chosen) if chosen else None,
+            amounts=None if amounts is None else numbers_by_name("amounts", amounts),
             cancelled=cancelled,
             context=None if context is None else context_in(context),
         )

@@ -149,7 +149,6 @@ def import_file(
     database, url = place(database, url)
     columns = reading["columns"]
     options = reading_options(reading)
-    require(not options.pop("doses"), "doses", True, "left out: a stream records whether an arm was chosen")
     require(options.pop("next_context") is None, "next-context", "...", "left out: it is given with each decision")
     names = context_names(options.pop("context"))
     own: dict[str, Any] = {"budget": budget, "set": list(settings)} | ({} if policy is None else {"policy": policy})

@@ -52,13 +52,18 @@ class Stream:
         round: Round,
         chosen: Sequence[str] | None = None,
         *,
+        amounts: Mapping[str, float] | None = None,
         cancelled: bool = False,
         context: Mapping[str, Any] | None = None,
         key: str | None = None,
     ) -> dict[str, Any]:
-        """Say what was done: the decision as issued, other arms (`chosen`), or nothing at all (`cancelled`)."""
+        """Say what was done: the decision as issued, other arms (`chosen`), or nothing at all (`cancelled`).
+
+        amounts: by arm, instead of `chosen`, in a stream that has amounts.
+        """
         done: dict[str, Any] = {"round": round, "cancelled": cancelled}
         done |= {} if chosen is None else {"chosen": list(chosen)}
+        done |= {} if amounts is None else {"amounts": dict(amounts)}
         done |= {} if context is None else {"context": dict(context)}
         return self.record("executions", key, done)
 

@@ -163,8 +163,11 @@ def range_hint(z: Array) -> str:
     return f"; z in the file is from {np.nanmin(z):g} to {np.nanmax(z):g}: give its full range with --range LOW HIGH"
 
 
-def outcomes(x: BoolArray, z: Array, y: Array | None, labels: Sequence[str]) -> Outcomes:
-    """A round has arrived when z of every chosen arm and y of every arm are known; until then its values are 0."""
+def outcomes(x: BoolArray, z: Array, y: Array | None, labels: Sequence[str], *, goes_on: bool = False) -> Outcomes:
+    """A round has arrived when z of every chosen arm and y of every arm are known; until then its values are 0.
+
+    goes_on: these rounds come after others, all of which have arrived.
+    """
     lacking = (x & np.isnan(z)).sum(axis=1)
     possible = x.sum(axis=1)
     if y is not None:
@@ -177,7 +180,7 @@ def outcomes(x: BoolArray, z: Array, y: Array | None, labels: Sequence[str]) -> 
         some = ", ".join(f"{labels[t]} ({lacking[t]} of {possible[t]} values missing)" for t in partly[:LISTED])
         more = f" and {len(partly) - LISTED:,} more" if len(partly) > LISTED else ""
         notes.append(f"rounds with missing values count as pending: {some}{more}")
-    if y is not None and not arrived.any():
+    if y is not None and not arrived.any() and not goes_on:
         notes += why_nothing_arrived(x, z, y)
     z[~x] = 0.0
     z[~arrived] = 0.0

@@ -55,7 +55,7 @@ def replay_history(
     memo = player.select(state, rng.at(Purpose.CHOICE, 1)).memo
     schedule = schedule_of(player, memo is not None, rounds.arrived)
     done, wanted, setting = 0, set[int](), (player, problem.in_full(), seed)
-    if checkpoints is not None and context is None:  # with more rounds, the scale of all context changes
+    if checkpoints is not None and context is None and history.dose is None:  # both are scaled by all rounds
         if (known := checkpoints.latest(setting, schedule)) is not None:
             done, state, learner.waiting, learner.details = known.done, known.state, known.waiting, known.details
         wanted = checkpoints.wanted(schedule, done)

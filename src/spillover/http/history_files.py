@@ -50,6 +50,7 @@ async def import_file(
     reward_range: Ends = [],  # noqa: B006
     overall_range: Ends = [],  # noqa: B006
     minimise: bool = False,
+    doses: Annotated[bool, Query(description="Decisions are amounts.")] = False,
     dates: Literal["day-first", "month-first"] | None = None,
     decimal: Literal["point", "comma"] | None = None,
 ) -> Json:
@@ -64,7 +65,7 @@ async def import_file(
         if len(ends) == 1:
             raise Problem(422, f"{name} = {ends}: must be two numbers, the lower one first", field=name, value=ends)
         settings |= {name: tuple(ends)} if ends else {}
-    reading = {"context": context or None, "minimise": minimise, "dates": dates, "decimal": decimal}
+    reading = {"context": context or None, "minimise": minimise, "doses": doses, "dates": dates, "decimal": decimal}
     folder = Path(await run_in_threadpool(tempfile.mkdtemp, prefix="spillover-import-"))
     try:
         path = folder / f"history{ending}"

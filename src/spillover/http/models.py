@@ -28,7 +28,7 @@ class Strict(BaseModel):
 
 
 class Changes(Strict):
-    """Settings of a stream. Arms, observes, context and minimise cannot change once there is one."""
+    """Settings of a stream. Arms, observes, context, minimise and doses cannot change once there is one."""
 
     arms: Arms = []
     budget: int = Field(1, ge=1, le=MOST_ARMS)
@@ -44,6 +44,7 @@ class Changes(Strict):
     greedy: bool = False
     seed: int = Field(0, ge=0, lt=2**63)
     max_age_rounds: Annotated[int, Field(ge=1, le=2**31)] | None = None
+    doses: bool = False
 
 
 class NewSettings(Changes):
@@ -67,10 +68,14 @@ class Ask(Strict):
 
 
 class Execution(Strict):
-    """What was done: the decision as issued (neither chosen nor cancelled), other arms, or nothing (cancelled)."""
+    """What was done: the decision as issued (neither chosen nor cancelled), other arms, or nothing (cancelled).
+
+    amounts: by arm, instead of chosen, in a stream that has amounts (doses).
+    """
 
     round: Round
     chosen: Arms | None = None
+    amounts: Annotated[dict[Name, float], Field(max_length=MOST_ARMS)] | None = None
     cancelled: bool = False
     context: Context | None = None
 

@@ -37,7 +37,13 @@ def decide(call: Writing, stream: StreamName, body: Ask) -> Json:
 def execute(call: Writing, stream: StreamName, body: Execution) -> Json:
     """Say what was done in a round."""
     receipt = call.service.execute(
-        stream, body.round, body.chosen, cancelled=body.cancelled, context=body.context, **call.recorded_by
+        stream,
+        body.round,
+        body.chosen,
+        amounts=body.amounts,
+        cancelled=body.cancelled,
+        context=body.context,
+        **call.recorded_by,
     )
     return call.receipt(receipt)
 

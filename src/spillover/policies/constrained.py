@@ -92,14 +92,17 @@ class Constrained(PolicyWrapper):
     def select(self, state: State, rng: Rng) -> Choice:
         return self.choose_and_bound(state, rng)[0]
 
-    def choose_and_bound(self, state: State, rng: Rng) -> tuple[Choice, Array | None]:
-        """The choice, and an upper bound on what another set could add: NaN under a plan, None without a search."""
+    def choose_and_bound(self, state: State, rng: Rng, known: Explanation | None = None) -> tuple[Choice, Array | None]:
+        """The choice, and an upper bound on what another set could add: NaN under a plan, None without a search.
+
+        known: the estimates of the policy, if they were asked for already.
+        """
         choice = self.inner.select(state, rng)
         if not self.constraints:
             return choice, None
         if self.randomised:  # a random draw does not maximise a score
             return self.redraw(state, choice, rng), None
-        found = self.inner.explain(state, rng.restarted())
+        found = known or self.inner.explain(state, rng.restarted())
         scores = np.where(found.planned[..., None], choice.x, found.score)
         x, more = searched_set(scores, state.budget, self.constraints, rng, arms=self.arms, effort=self.effort)
         return choice._replace(x=x), np.where(found.planned, np.nan, more)
@@ -119,8 +122,8 @@ class Constrained(PolicyWrapper):
             tries += missing
         return drawn._replace(x=x, probability=1.0 / tries)
 
-    def explain_choice(self, state: State, rng: Rng) -> Explanation:
+    def explain_choice(self, state: State, rng: Rng, known: Explanation | None = None) -> Explanation:
         """The estimates of the policy, and the feasible set chosen from them."""
-        found = self.inner.explain(state, rng.restarted())
-        choice, more = self.choose_and_bound(state, rng)
+        found = known or self.inner.explain(state, rng.restarted())
+        choice, more = self.choose_and_bound(state, rng, found)
         return replace(found, chosen=choice.x, could_gain=found.could_gain if more is None else more)

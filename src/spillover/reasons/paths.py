@@ -70,7 +70,8 @@ class Network:
         """For each arm, those that it affects, sorted by the largest effect of a path through them."""
         through = np.abs(self.adjacency) * self.promise[:, None]
         order = np.argsort(-through, axis=0, kind="stable")
-        return [[int(i) for i in order[:, j] if self.adjacency[i, j] != 0] for j in range(len(order))]
+        there = np.take_along_axis(self.adjacency, order, axis=0) != 0
+        return [order[there[:, j], j].tolist() for j in range(len(order))]
 
     @cached_property
     def totals(self) -> tuple[Array, Array]:
@@ -91,6 +92,8 @@ class Network:
         bound of the effect, so that a path is listed only when no other one can be stronger.
         """
         found: list[tuple[tuple[int, ...], float]] = []
+        if most == 0:
+            return found
         heap: list[tuple[float, int, tuple[int, ...], float, int]] = []
         order = count()  # ties are broken by the order of discovery
 

@@ -91,7 +91,7 @@ def choose_from(
     """The next decision of a learner. known: its explanation without limits, if there is one already."""
     learner, most = learned.learner, learned.budget
     bound = learner.under(limits, arms=history.arms, effort=effort) if limits else learner
-    explanation = known if known is not None and not limits else bound.explain()
+    explanation = known if known is not None and not limits else bound.explain(known)
     alone = by_knowledge(explanation, most, limits, arms=history.arms, effort=effort)
     return Chosen(learned.policy, most, tuple(limits), learner, alone if greedy else explanation, alone)
 

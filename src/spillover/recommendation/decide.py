@@ -16,7 +16,7 @@ from spillover.policies import find_policy
 from spillover.reasons.intervals import short_number
 from spillover.recommendation.arms import arm_answers
 from spillover.recommendation.cautions import cautions
-from spillover.recommendation.choose import check_budget, choose, recommended_policy
+from spillover.recommendation.choose import Chosen, check_budget, choose, recommended_policy
 from spillover.recommendation.clarity import unclear
 from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.greedy import possible_arms
@@ -83,13 +83,17 @@ def decide(
     reward_range: tuple[float, float] | None = None,
     overall_range: tuple[float, float] | None = None,
     progress: Callable[[int], None] = lambda rounds: None,
+    known: Chosen | None = None,
 ) -> Recommendation:
-    """The next decision after a history; see `next_decision`. name: of the policy, in the answer."""
+    """The next decision after a history; see `next_decision`.
+
+    name: of the policy, in the answer. known: what was chosen by these arguments, if it was asked for already.
+    """
     check_budget(budget, history)
     facts = facts_of(history)
     used = recommended_policy(history, facts)[1] if policy is None else as_policy(policy)
     with kernels.compiled_ahead(used.kernels):
-        found = choose(
+        found = known or choose(
             history,
             budget=budget,
             policy=policy,

@@ -60,9 +60,14 @@ class Question:
 
 
 def answer(
-    history: History, question: Question, *, source: str, progress: Callable[[int], None] = lambda rounds: None
+    history: History,
+    question: Question,
+    *,
+    source: str,
+    progress: Callable[[int], None] = lambda rounds: None,
+    known: Chosen | None = None,
 ) -> Recommendation:
-    """The answer to a question; the same whoever asks."""
+    """The answer to a question; the same whoever asks. known: what `chosen` returned, if it was called before."""
     return decide(
         history if question.round is None else replace(history, following=question.round),
         budget=question.budget,
@@ -77,6 +82,7 @@ def answer(
         progress=progress,
         reward_range=question.reward_range,
         overall_range=question.overall_range,
+        known=known,
     )
 
 

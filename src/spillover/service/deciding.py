@@ -51,9 +51,9 @@ def whole_answer(ledger: Ledger, coming: Coming) -> dict[str, Any]:
         return answer_from(history_of(ledger, coming), question_of(ledger.settings, coming))
 
 
-def answer_from(history: History, asked: Question) -> dict[str, Any]:
+def answer_from(history: History, asked: Question, known: Chosen | None = None) -> dict[str, Any]:
     with naming(), one_thread():
-        found = answer(history, asked, source=SOURCE)
+        found = answer(history, asked, source=SOURCE, known=known)
     plain: dict[str, Any] = to_json_types(found.to_dict())
     return plain
 
@@ -64,13 +64,13 @@ def decided(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
     with naming(), one_thread():
         if can_prepare(ledger):
             current = learning.prepared if learning.is_current(ledger) else None
-            ready = current or learning.prepare(material_of(ledger))
+            ready = current or learning.prepare(material_of(ledger, learning.known))
             history, found = ready.history, chosen(ready.learned, ready.history, asked, ready.explanation)
         else:
             history, plain = history_of(ledger, coming), False
             found = chosen(learned(history, asked), history, asked)
         event = issued(ledger, coming, found, history)
-    return Made(event, lambda: answer_from(with_calendar(history) if plain else history, asked))
+    return Made(event, lambda: answer_from(with_calendar(history) if plain else history, asked, found))
 
 
 def issued(ledger: Ledger, coming: Coming, found: Chosen, history: History) -> DecisionIssued:

@@ -1,6 +1,6 @@
 """The events of a stream: what was asked, decided, done and heard of. Nothing is ever changed or deleted."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from spillover.service.settings import Settings
@@ -12,10 +12,12 @@ class Event:
 
     kind: ClassVar[str]
     changes_decisions: ClassVar[bool] = True  # whether the next decision may depend on it
+    added: ClassVar[tuple[str, ...]] = ()  # fields since the first version: not stored where they are empty
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they are stored."""
-        return {field.name: plain(vars(self)[field.name]) for field in fields(self)}
+        found = {part.name: plain(vars(self)[part.name]) for part in fields(self)}
+        return {name: value for name, value in found.items() if name not in self.added or value}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Event":
@@ -81,10 +83,12 @@ class DecisionExecuted(Event):
     """What was done in a round: as it was issued, something else, or nothing at all."""
 
     kind: ClassVar[str] = "decision-executed"
+    added: ClassVar[tuple[str, ...]] = ("amounts",)
     round: str
     how: str  # "as-issued", "overridden" or "cancelled"
     chosen: tuple[str, ...]
     context: dict[str, Any]
+    amounts: dict[str, float] = field(default_factory=dict)  # of the chosen arms, where a stream has amounts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +129,7 @@ class OutcomeExpired(Event):
 class RoundsImported(Event):
     """Rounds from a file: each is {round, chosen, context, z, y}; z and y have a value for each arm, in order, or None.
 
-    Where there is one outcome for all arms, y has one value.
+    Where there is one outcome for all arms, y has one value. Where a stream has amounts, each also has {amounts}.
     """
 
     kind: ClassVar[str] = "rounds-imported"

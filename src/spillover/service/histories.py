@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from spillover.history import History, read_history
 from spillover.history.baseline import shows_baseline
@@ -26,28 +29,41 @@ def history_of(ledger: Ledger, coming: Coming | None = None) -> History:
     )
 
 
-def plain_history(ledger: Ledger, labels: Sequence[str]) -> History:
+def plain_history(ledger: Ledger, labels: Sequence[str], known: History | None = None, unchanged: int = 0) -> History:
     """The history of a stream with own rewards as far as a policy learns from it; see `with_calendar`.
 
-    The cells become a history by the functions that read them from a file, without the detour.
+    The cells become a history by the functions that read them from a file, without the detour. known: an earlier
+    history of the stream, of which so many rounds are unchanged.
     """
-    settings, rows = ledger.settings, [ledger.rows[label] for label in labels]
-    x = ledger.x[rows]
-    found = outcomes(x, ledger.z[rows], ledger.y[rows] if settings.sees_overall else None, labels)
-    baseline = settings.sees_overall and shows_baseline(x, found.z, found.y, found.arrived)
+    settings = ledger.settings
+    start = 0 if known is None else all_arrived(known, unchanged)
+    rows = [ledger.rows[label] for label in labels[start:]]
+    overall = ledger.y[rows] if settings.sees_overall else None
+    new = outcomes(ledger.x[rows], ledger.z[rows], overall, labels[start:], goes_on=start > 0)
+    parts: list[Any] = [ledger.x[rows], *(-part if settings.minimise else part for part in (new.z, new.y)), new.arrived]
+    if known is not None and start > 0:
+        before = (known.x, known.z, known.y, known.arrived)
+        parts = [np.concatenate([old[:start], part]) for old, part in zip(before, parts, strict=True)]
+    x, z, y, arrived = parts
     return History(
         arms=settings.arms,
         rounds=tuple(labels),
         x=x,
-        z=-found.z if settings.minimise else found.z,
-        y=-found.y if settings.minimise else found.y,
-        arrived=found.arrived,
+        z=z,
+        y=y,
+        arrived=arrived,
         has_overall=settings.sees_overall,
         following=None,
-        notes=tuple(found.notes),
+        notes=tuple(new.notes),
         minimise=settings.minimise,
-        has_baseline=baseline,
+        has_baseline=settings.sees_overall and shows_baseline(x, z, y, arrived),
     )
+
+
+def all_arrived(history: History, most: int) -> int:
+    """How many of the first rounds have arrived without a gap, `most` at most."""
+    pending = np.flatnonzero(~history.arrived[:most])
+    return int(pending[0]) if len(pending) else most
 
 
 def with_calendar(history: History) -> History:

@@ -8,7 +8,7 @@ import numpy as np
 
 from spillover.history import History, read_history
 from spillover.history.context import BUILT_IN
-from spillover.service.errors import Invalid, naming, require
+from spillover.service.errors import Invalid, naming
 from spillover.service.events import RoundsImported
 
 ROUNDS_IN_AN_EVENT = 500
@@ -17,9 +17,7 @@ ROUNDS_IN_AN_EVENT = 500
 def read_file(path: str | Path, **reading: Any) -> History:
     """The history in a file, if it can become a stream."""
     with naming():
-        history = read_history(str(path), **reading)
-    require(history.dose is None, "doses", True, "false: a stream records whether an arm was chosen, not how much")
-    return history
+        return read_history(str(path), **reading)
 
 
 def settings_from(history: History, context: tuple[str, ...]) -> dict[str, Any]:
@@ -34,6 +32,7 @@ def settings_from(history: History, context: tuple[str, ...]) -> dict[str, Any]:
         "observes": observes,
         "context": list(context),
         "minimise": history.minimise,
+        "doses": history.dose is not None,
     }
 
 
@@ -54,13 +53,20 @@ def rounds_of(history: History, row: int, context: tuple[str, ...]) -> dict[str,
     if history.has_overall and arrived:
         y = known_values(sign * (history.y[row, :1] if history.observes == "payoff" else history.y[row]))
     places = {name: k for k, name in enumerate(history.context_names)}
-    return {
+    amounts = {} if history.dose is None else {"amounts": amounts_of(history, row)}
+    return amounts | {
         "round": history.rounds[row],
         "chosen": [history.arms[k] for k in np.flatnonzero(played)],
         "context": {name: float(history.context[row, places[name]]) for name in context if name in places},
         "z": z,
         "y": y,
     }
+
+
+def amounts_of(history: History, row: int) -> dict[str, float]:
+    """The amounts of a round in the units of the file, of which a history has multiples: to 15 digits."""
+    given = history.dose[row] * history.reference_dose
+    return {history.arms[k]: float(f"{given[k]:.15g}") for k in map(int, np.flatnonzero(history.x[row]))}
 
 
 def known_values(values: Any) -> list[float | None]:

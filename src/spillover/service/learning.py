@@ -2,6 +2,7 @@
 
 import time
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from spillover.history import History
@@ -60,6 +61,11 @@ class Learning:
         arrays = (history.x, history.z, history.y)
         return self.checkpoints.bytes + PYTHON + 2 * sum(0 if part is None else part.nbytes for part in arrays)
 
+    @property
+    def known(self) -> History | None:
+        """What was learned last."""
+        return None if self.prepared is None else self.prepared.history
+
     def is_current(self, ledger: Ledger) -> bool:
         return self.prepared is not None and self.prepared.version == ledger.version
 
@@ -84,16 +90,18 @@ def can_prepare(ledger: Ledger) -> bool:
     return not ledger.settings.context and bool(ledger.values)
 
 
-def material_of(ledger: Ledger) -> Material:
-    """What there is to learn of a stream."""
+def material_of(ledger: Ledger, known: History | None = None) -> Material:
+    """What there is to learn of a stream. known: the history of the call before this one."""
     labels = learned_rounds(ledger)
-    values = [ledger.keys[ledger.rows[label]].value for label in labels]
+    unchanged = unchanged_rounds(ledger, labels)
     plain = is_plain(ledger.settings) and bool(labels)
-    history = plain_history(ledger, labels) if plain else history_of(ledger)
-    changed = ledger.take_changed()  # only now that nothing can fail
-    return Material(
-        version=ledger.version,
-        history=history,
-        question=ledger.settings.question,
-        first_changed=len(labels) if changed is None else bisect_left(values, changed),
-    )
+    history = plain_history(ledger, labels, known, unchanged) if plain else history_of(ledger)
+    ledger.take_changed()  # only now that nothing can fail
+    return Material(version=ledger.version, history=history, question=ledger.settings.question, first_changed=unchanged)
+
+
+def unchanged_rounds(ledger: Ledger, labels: Sequence[str]) -> int:
+    """How many of the first rounds are as they were when `take_changed` was last called."""
+    if ledger.changed is None:
+        return len(labels)
+    return bisect_left(labels, ledger.changed, key=lambda label: ledger.keys[ledger.rows[label]].value)

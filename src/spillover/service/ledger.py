@@ -60,6 +60,7 @@ class Ledger:
         self.order: list[str] = []  # their labels
         self.x = np.zeros((0, 0), np.bool_)
         self.z = self.y = np.zeros((0, 0))  # NaN: not known
+        self.dose = np.zeros((0, 0))  # amounts, where a stream has them
         self.revision = np.zeros((0, 0), np.int32)  # 0: not reported
         self.version = 0  # the number of the last entry that can change a decision
         self.changed: Any = None  # the earliest round that has changed since `take_changed`, as it is sorted
@@ -136,12 +137,12 @@ class Ledger:
 
     @take.register
     def _(self, event: DecisionExecuted, seq: int) -> None:
-        self.play(event.round, event.how, event.chosen, event.context)
+        self.play(event.round, event.how, event.chosen, event.context, event.amounts)
 
     @take.register
     def _(self, event: RoundsImported, seq: int) -> None:
         for known in event.rounds:
-            self.play(known["round"], "imported", known["chosen"], known["context"])
+            self.play(known["round"], "imported", known["chosen"], known["context"], known.get("amounts", {}))
             row = self.rows[known["round"]]
             for values, table in ((known["z"], self.z), (known["y"], self.y)):
                 if values is not None:
@@ -165,12 +166,16 @@ class Ledger:
         self.expired.add(event.round)
         self.touch(self.rows[event.round])
 
-    def play(self, label: str, how: str, chosen: Iterable[str], context: dict[str, Any]) -> None:
+    def play(
+        self, label: str, how: str, chosen: Iterable[str], context: dict[str, Any], amounts: dict[str, float]
+    ) -> None:
         """A round took place, or was cancelled."""
         row = self.row(label)
         self.executed[label], self.context[label] = how, context
         if how != "cancelled":
             self.x[row, [self.columns[arm] for arm in chosen]] = True
+            for arm, amount in amounts.items():
+                self.dose[row, self.columns[arm]] = amount
             place = bisect_right(self.values, self.keys[row].value)
             self.values.insert(place, self.keys[row].value)
             self.order.insert(place, label)
@@ -239,6 +244,7 @@ class Ledger:
 
         self.x, self.revision = longer(self.x, False), longer(self.revision, 0)
         self.z, self.y = longer(self.z, np.nan), longer(self.y, np.nan)
+        self.dose = longer(self.dose, 0.0) if self.settings.doses else self.dose
 
 
 def folded(stream: str, read: Callable[[int], list[Entry]], into: Ledger | None = None) -> Ledger:

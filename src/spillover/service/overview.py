@@ -18,8 +18,8 @@ def overview_of(ledger: Ledger) -> dict[str, Any]:
     counts: rounds, executed, pending, cancelled, expired; late: rounds that wait longer than 9 of 10 did.
     delays: how many rounds passed until a round was complete: known, median, most (of 9 in 10), longest.
     pending: rounds with outcomes to come: round, age, missing, late.
-    rounds: the latest 500 in order: round, status, how, chosen, proposed, payoff (None: not complete), predicted,
-        changes (noticed so far), seq (of the decision).
+    rounds: the latest 500 in order: round, status, how, chosen, proposed, payoff (None: not complete),
+        predicted, changes (noticed so far), seq (of the decision); amounts, where a stream has them.
     bands: for each arm, the estimated total effect and its 95% interval at each of the last 100 decisions.
     """
     delays = delays_of(ledger)
@@ -110,7 +110,12 @@ def round_line(ledger: Ledger, label: str) -> dict[str, Any]:
         "predicted": None if issued is None else issued.predicted,
         "changes": None if issued is None else issued.changes,
         "seq": None if issued is None else issued.seq,
-    }
+    } | ({"amounts": amounts_of(ledger, row)} if ledger.settings.doses else {})
+
+
+def amounts_of(ledger: Ledger, row: int) -> dict[str, float]:
+    """How much of each arm was executed, in a stream of amounts."""
+    return {arm: float(ledger.dose[row, k]) for arm, k in ledger.columns.items() if ledger.x[row, k]}
 
 
 def payoff_of(ledger: Ledger, label: str) -> float | None:

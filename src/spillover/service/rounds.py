@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spillover.kernels import LARGEST_OUTCOME
 from spillover.service.errors import Conflict, require
 from spillover.service.events import DecisionExecuted
 from spillover.service.ledger import Ledger
@@ -41,7 +42,12 @@ def check_context(ledger: Ledger, context: Mapping[str, Any]) -> None:
 
 
 def execution(
-    ledger: Ledger, label: str, chosen: Sequence[str] | None, cancelled: bool, context: Mapping[str, Any] | None
+    ledger: Ledger,
+    label: str,
+    chosen: Sequence[str] | None,
+    amounts: Mapping[str, Any] | None,
+    cancelled: bool,
+    context: Mapping[str, Any] | None,
 ) -> DecisionExecuted:
     """What was done in a round."""
     if ledger.keys:
@@ -49,6 +55,8 @@ def execution(
     if label in ledger.executed:
         raise Conflict(f"round = {label!r}: must not be executed yet; it is recorded as {ledger.executed[label]}")
     issued = ledger.issued.get(label)
+    check_amounts(ledger, amounts, given=chosen is not None, cancelled=cancelled)
+    chosen = chosen if amounts is None else list(amounts)
     require(not (cancelled and chosen is not None), "cancelled", cancelled, "false where arms are given")
     known = dict(context) if context is not None else dict(issued.context) if issued is not None else {}
     if cancelled:
@@ -64,4 +72,18 @@ def execution(
         how="as-issued" if played == proposed else "overridden",
         chosen=tuple(arm for arm in ledger.settings.arms if arm in (played or ())),
         context=known,
+        amounts={arm: float(amount) for arm, amount in (amounts or {}).items()},
     )
+
+
+def check_amounts(ledger: Ledger, amounts: Mapping[str, Any] | None, *, given: bool, cancelled: bool) -> None:
+    """Amounts are given where the stream has them, instead of the chosen arms."""
+    if not ledger.settings.doses:
+        require(amounts is None, "amounts", amounts, "left out: what is executed in this stream is yes or no")
+        return
+    require(not given, "chosen", None, "left out: give the amounts of the arms that were executed")
+    require(amounts is not None or cancelled, "amounts", None, "given for the arms that were executed")
+    for arm, amount in (amounts or {}).items():
+        require(arm in ledger.columns, "amounts", arm, "those of arms of the stream")
+        good = is_number(amount) and 0 < amount <= LARGEST_OUTCOME
+        require(good, f"amounts.{arm}", amount, "a number above 0; leave out arms that were not executed")

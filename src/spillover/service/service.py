@@ -162,6 +162,7 @@ class Service:
         round: str | int,
         chosen: Sequence[str] | None = None,
         *,
+        amounts: Mapping[str, float] | None = None,
         cancelled: bool = False,
         context: Mapping[str, Any] | None = None,
         key: str | None = None,
@@ -169,6 +170,8 @@ class Service:
     ) -> Receipt:
         """Say what was done in a round: the decision as issued (nothing given), other arms (`chosen`), or nothing at
         all because the round did not take place (`cancelled`). A round that was never decided needs `chosen`.
+
+        amounts: by arm, instead of `chosen`, in a stream that has amounts (`doses`).
         """
         key = given_key(key)
         label = round_key(round).label
@@ -177,12 +180,12 @@ class Service:
             "chosen": None if chosen is None else sorted(chosen),
             "cancelled": cancelled,
             "context": None if context is None else dict(context),
-        }
+        } | ({} if amounts is None else {"amounts": dict(amounts)})
         with self.desk.writing(stream) as ledger:
             own = key or f"execute:{label}"
             if (before := self.desk.earlier(stream, own, request)) is not None:
                 return Receipt(entry=before, again=True)
-            event = execution(ledger, label, chosen, cancelled, context)
+            event = execution(ledger, label, chosen, amounts, cancelled, context)
             receipt = self.desk.record(ledger, event, own, request, author)
         self.learn_soon(stream)
         return receipt
@@ -392,7 +395,7 @@ class Service:
         with sheet.learning_lock:
             with self.desk.writing(stream) as ledger, one_thread():
                 needed = can_prepare(ledger) and not sheet.learning.is_current(ledger)
-                material = material_of(ledger) if needed else None
+                material = material_of(ledger, sheet.learning.known) if needed else None
             if material is not None:
                 sheet.learning.prepare(material)
                 self.desk.note_learned(stream, sheet)

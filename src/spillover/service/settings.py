@@ -17,8 +17,9 @@ from spillover.service.errors import naming, require
 
 OBSERVES = ("both", "own", "overall", "payoff")
 LONGEST_NAME = 200
-FIXED = ("arms", "observes", "context", "minimise")  # they say what the recorded rounds mean
-RESERVED = ("round", "arm", "chosen", "z", "y", "payoff")  # columns of an export
+FIXED = ("arms", "observes", "context", "minimise", "doses")  # they say what the recorded rounds mean
+ADDED = {"doses": False}  # since the first version, with what they are without them: such streams keep their hashes
+RESERVED = ("round", "arm", "chosen", "dose", "z", "y", "payoff")  # columns of an export
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,7 @@ class Settings:
         trend, which come from the round. limits: constraints, as tables with a kind (docs/constraints.md).
     policy, set, reward_range, overall_range, minimise, effort, greedy, seed: as for `spillover next`.
     max_age_rounds: an outcome is learned if it arrives before that many later rounds were executed; None: always.
+    doses: what is executed are amounts (money, hours); a decision says which arms, not how much.
     """
 
     arms: tuple[str, ...]
@@ -47,6 +49,7 @@ class Settings:
     greedy: bool = False
     seed: int = 0
     max_age_rounds: int | None = None
+    doses: bool = False
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Settings":
@@ -64,7 +67,7 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; limits are copied."""
         content: dict[str, Any] = json.loads(json.dumps({f.name: vars(self)[f.name] for f in fields(self)}))
-        return content
+        return {name: value for name, value in content.items() if name not in ADDED or value != ADDED[name]}
 
     @cached_property
     def digest(self) -> str:
@@ -139,7 +142,7 @@ def checked(settings: Settings) -> Settings:
     require(twice is None, "arms", twice, "different from each other, also in lower case")
     require(settings.observes in OBSERVES, "observes", settings.observes, f"one of {', '.join(OBSERVES)}")
     check_context(settings)
-    for name in ("minimise", "greedy"):
+    for name in ("minimise", "greedy", "doses"):
         require(isinstance(vars(settings)[name], bool), name, vars(settings)[name], "true or false")
     for name in ("reward_range", "overall_range"):
         check_range(name, vars(settings)[name])
@@ -152,7 +155,16 @@ def checked(settings: Settings) -> Settings:
     with naming():
         search_effort(settings.effort, constrained=bool(settings.limits))
         ordered.question.check()
+        check_doses(ordered)
     return ordered
+
+
+def check_doses(settings: Settings) -> None:
+    """Amounts need a policy that learns from them."""
+    named = settings.question.named_policy
+    learns = named.accepts_doses if named is not None else bool(settings.context) or not settings.sees_own
+    accepted = "false: only without z, with context, or with a policy that learns from amounts"
+    require(learns or not settings.doses, "doses", settings.doses, accepted)
 
 
 def check_policy(settings: Settings) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 from spillover.service.ledger import Ledger
 from spillover.service.settings import Settings, is_number
 
-LONG = ("round", "arm", "chosen")
 FIRST = "1"  # the round to decide where none is named and none was played
 
 
@@ -38,7 +37,21 @@ def usable(ledger: Ledger, label: str) -> bool:
 
 def is_plain(settings: Settings) -> bool:
     """Whether an export has the plain form: round, arm, chosen, z and y."""
-    return settings.sees_own and not settings.context
+    return settings.sees_own and not settings.context and not settings.doses
+
+
+def decision_column(settings: Settings) -> str:
+    """What a column with decisions is called: they are yes or no, or amounts."""
+    return "dose" if settings.doses else "chosen"
+
+
+def decision_cells(ledger: Ledger, rows: Sequence[int], count: int, arms: slice = slice(None)) -> Any:
+    """What was done: 1 or 0, or an amount."""
+    import pyarrow as pa
+
+    if ledger.settings.doses:
+        return cells(ledger.dose[rows, arms], count, pa.float64())
+    return cells(ledger.x[rows, arms], count, pa.int8())
 
 
 def table_of(ledger: Ledger, coming: Coming | None = None) -> Any:
@@ -65,7 +78,7 @@ def long_columns(
     columns: dict[str, Any] = {
         "round": pa.array(labels, pa.string()).take(np.repeat(np.arange(count), n)),
         "arm": pa.array(settings.arms, pa.string()).take(np.tile(np.arange(n), count)),
-        "chosen": cells(ledger.x[rows], count, pa.int8()),
+        decision_column(settings): decision_cells(ledger, rows, count),
     }
     if settings.sees_own:
         columns["z"] = cells(ledger.z[rows], count, pa.float64())
@@ -85,7 +98,7 @@ def wide_columns(
     settings, count = ledger.settings, len(labels)
     columns: dict[str, Any] = {"round": pa.array(labels, pa.string())}
     for k, arm in enumerate(settings.arms):
-        columns[f"chosen.{arm}"] = cells(ledger.x[rows, k : k + 1], count, pa.int8())
+        columns[f"{decision_column(settings)}.{arm}"] = decision_cells(ledger, rows, count, slice(k, k + 1))
     columns["payoff"] = cells(ledger.y[rows, :1], count, pa.float64())
     for name in settings.given_context:
         columns[name] = context_cells([known.get(name) for known in contexts])
@@ -113,9 +126,10 @@ def context_cells(values: Sequence[Any]) -> Any:
 
 def columns_option(settings: Settings) -> str | None:
     """The value of --columns; None for the plain form, whose columns need no explanation."""
+    decided = decision_column(settings)
     if settings.observes == "payoff":
-        return "round=round,chosen=chosen.*,outcome=payoff"
+        return f"round=round,{decided}={decided}.*,outcome=payoff"
     if is_plain(settings):
         return None
-    names = [*LONG, *(["z"] if settings.sees_own else []), *(["y"] if settings.sees_overall else [])]
+    names = ["round", "arm", decided, *(["z"] if settings.sees_own else []), *(["y"] if settings.sees_overall else [])]
     return ",".join(f"{'outcome' if name == 'y' else name}={name}" for name in names)

@@ -12,8 +12,9 @@ import httpx
 from spillover.http import ServerSettings, create_app
 from spillover.http.serving import Server, listening_socket, server_of
 from spillover.service import Service, SqliteLog
+from tests.waiting import HANG
 
-PATIENCE = 30.0  # seconds until a server must have started or stopped
+PATIENCE = HANG
 
 
 @contextmanager

@@ -136,7 +136,7 @@ def test_retries_record_once(client) -> None:
     url = str(client.transport.http.base_url)
     with Client(url, patience=PATIENCE) as shaky:
         shaky.transport.http.close()
-        shaky.transport.http = httpx.Client(base_url=url, transport=Unreliable(lambda: next(fates)))
+        shaky.transport.http = httpx.Client(base_url=url, timeout=PATIENCE, transport=Unreliable(lambda: next(fates)))
         stream = shaky.create_stream("shaky", arms=ARMS, budget=2)
         for number in range(1, 3):
             stream.choose(number)

@@ -46,7 +46,7 @@ class Writer(threading.Thread):
             self.error = error
 
 
-@pytest.mark.parametrize("kills", few_or_many(2, 200))
+@pytest.mark.parametrize("kills", few_or_many(1, 200))
 def test_kills_under_retrying_clients(kills, tmp_path) -> None:
     draw = random.Random(7)
     with ServerProcess(tmp_path, "--database", "killed.db") as server:

@@ -1,6 +1,7 @@
 // The forms beside the decision: decide a round, and say what was done.
 
 import { path, send } from "./api.js";
+import { amountFields } from "./amount_fields.js";
 import { armPicker } from "./arm_picker.js";
 import { byId, h, named, namedList, replace, show } from "./dom.js";
 import { onSubmit, required } from "./forms.js";
@@ -11,6 +12,7 @@ const BUILT_IN = ["month", "weekday", "season", "trend"];
 /** Forms of a stream. `done(round)` is called after something was recorded; returns functions that update them. */
 export function actions(stream, done) {
   const picked = {};
+  let doses = false;
   let open = null;
   let suggested = "";
 
@@ -49,14 +51,20 @@ export function actions(stream, done) {
       { problem: byId("act-problem") },
     );
   execute("execute-form", () => ({}), ": done as issued.");
-  execute("override-form", () => ({ chosen: picked.done.chosen() }), ": what was done is recorded.");
+  const whatWasDone = () => (doses ? { amounts: picked.done.amounts() } : { chosen: picked.done.chosen() });
+  execute("override-form", whatWasDone, ": what was done is recorded.");
   execute("cancel-form", () => ({ cancelled: true }), ": cancelled.");
 
   return {
     /** Once: the fields that depend on the stream's settings. */
     prepare(settings) {
       picked.unavailable = armPicker(byId("decide-unavailable"), settings.arms, "Not available in this round");
-      picked.done = armPicker(byId("override-arms"), settings.arms, "What was done");
+      doses = settings.doses ?? false;
+      picked.done = doses
+        ? amountFields(byId("override-arms"), settings.arms, "How much was done; leave the others empty")
+        : armPicker(byId("override-arms"), settings.arms, "What was done");
+      show(byId("execute-form"), !doses);
+      if (doses) replace(byId("override-words"), "How much was done");
       const names = settings.context.filter((name) => !BUILT_IN.includes(name));
       replace(
         byId("decide-context"),
@@ -78,7 +86,10 @@ export function actions(stream, done) {
     },
     /** Show the forms of a decision that waits for its execution, or those to decide a round. */
     turnTo(round, chosen) {
-      if (round !== open && round !== null) picked.done.choose(chosen);
+      if (round !== open && round !== null) {
+        picked.done.choose(chosen);
+        byId("override-box").open = doses;
+      }
       open = round;
       show(byId("act-open"), round !== null);
       show(byId("decide-form"), round === null);

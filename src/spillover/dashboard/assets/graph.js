@@ -7,6 +7,8 @@ const LIKELY = 0.05; // edges below are left out of the picture
 const SURE = 0.95; // edges below are dashed
 const MOST_ARMS = 24;
 const MOST_LABELS = 14;
+const LETTER = 8.6; // of a name in bold, at most on average
+const BESIDE = 18; // from the middle of a circle to its name
 let latest = null;
 
 export function renderGraph(outlook) {
@@ -37,14 +39,13 @@ function wordsOf(known, edges, all) {
 
 function edgeTable(edges) {
   return table(
-    ["From", "To", "Passes on", "95% interval", "How sure"],
+    ["From", "To", "Passes on, 95% interval", "How sure"],
     edges
       .slice(0, 200)
       .map((edge) => [
         named(edge.from),
         named(edge.to),
-        number(edge.weight, edge.interval),
-        interval(edge.interval),
+        [number(edge.weight, edge.interval), " ", h("span", { class: "small" }, interval(edge.interval))],
         sureness(edge),
       ]),
     { kind: "edges" },
@@ -69,7 +70,8 @@ function draw(outlook, edges, strength) {
   const arms = untangled(armsOf(outlook, edges), edges);
   if (!edges.length || arms.length < 2) return replace(box);
   const width = Math.max(280, Math.min(box.clientWidth || 600, 640));
-  const room = Math.min(96, width * 0.2);
+  const longest = Math.max(...arms.map((arm) => [...printable(arm.arm)].length));
+  const room = Math.min(BESIDE + LETTER * longest, width * 0.3, 140);
   const height = Math.min(width * 0.86, 460);
   const centre = { x: width / 2, y: height / 2 };
   const radius = { x: width / 2 - room, y: height / 2 - 40 };
@@ -164,11 +166,11 @@ function untangled(arms, edges) {
 function nodeOf(arm, spot, room) {
   const side = spot.cos > 0.25 ? "start" : spot.cos < -0.25 ? "end" : "middle";
   const label = {
-    x: spot.x + 16 * Math.sign(side === "middle" ? 0 : spot.cos),
+    x: spot.x + BESIDE * Math.sign(side === "middle" ? 0 : spot.cos),
     y: spot.y + (side === "middle" ? (spot.sin > 0 ? 28 : -18) : 5),
   };
   const text = printable(arm);
-  const fits = Math.max(6, Math.floor(room / 7.2));
+  const fits = Math.max(6, Math.floor((room - BESIDE) / LETTER));
   const short = [...text].length > fits && side !== "middle" ? `${[...text].slice(0, fits - 1).join("")}\u2026` : text;
   return svg(
     "g",

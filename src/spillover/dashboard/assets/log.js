@@ -167,7 +167,7 @@ const DONE = {
     " in round ",
     named(event.round),
     ": ",
-    namedList(event.chosen),
+    whatWasDone(event),
     ".",
   ],
   overridden: (event) => [
@@ -175,11 +175,17 @@ const DONE = {
     " in round ",
     named(event.round),
     ": ",
-    namedList(event.chosen),
+    whatWasDone(event),
     ".",
   ],
   cancelled: (event) => [h("strong", {}, "Cancelled"), " round ", named(event.round), "."],
 };
+
+/** The arms, with their amounts where there are any. */
+function whatWasDone({ chosen, amounts }) {
+  if (!amounts) return namedList(chosen);
+  return chosen.flatMap((arm, k) => [k ? ", " : null, named(arm), ` ${short(amounts[arm])}`]);
+}
 
 function reasonsThen(context, round) {
   const box = h("div", { class: "then" });

@@ -25,6 +25,7 @@ export function renderSettings(settings, policy) {
     ["Hyperparameters", settings.set.join(", ") || null],
     ["Context", settings.context.length ? namedList(settings.context) : null],
     ["Good outcomes are", settings.minimise ? "low" : null],
+    ["What is done", settings.doses ? "amounts" : null],
     [
       "Range of own rewards",
       settings.reward_range ? `${settings.reward_range[0]} to ${settings.reward_range[1]}` : null,

@@ -91,6 +91,7 @@ function wireImport() {
         budget: wholeNumber(byId("import-budget"), "Say how many arms may be chosen in a round, at most."),
         context: items(byId("import-context").value, ","),
         minimise: byId("import-minimise").checked ? "true" : null,
+        doses: byId("import-doses").checked ? "true" : null,
         reward_range: range(byId("import-low"), byId("import-high"), "Give both ends of the range, or none."),
       };
       await sendFile(path("streams", name, "import"), query, file.files[0]);
@@ -125,6 +126,7 @@ function wireCreate() {
       if (context.length) settings.context = context;
       if (ends) settings.reward_range = ends;
       if (byId("create-minimise").checked) settings.minimise = true;
+      if (byId("create-doses").checked) settings.doses = true;
       await send(path("streams"), { name, settings }, { key });
       go(name);
     },
