@@ -15,6 +15,7 @@ from benchmarks import (
     oracle,
     paper_order,
     real,
+    reproduce,
     scaling,
     service,
     service_http,
@@ -40,7 +41,13 @@ BENCHMARKS = {
     "large-cluster": engines.large,
     "client-memory": engines.memory,
 }
-WITH_OPTIONS = {"beyond": beyond.main, "real": real.main, "service-http": service_http.main, "told": told.main}
+WITH_OPTIONS = {
+    "beyond": beyond.main,
+    "real": real.main,
+    "reproduce": reproduce.main,
+    "service-http": service_http.main,
+    "told": told.main,
+}
 
 
 def main(names: list[str]) -> int:

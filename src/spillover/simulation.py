@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -28,7 +29,7 @@ from spillover.metrics import Interval, graph_mse, mean_interval, sparse_graph_m
 from spillover.rng import Purpose, Rng
 from spillover.stretches import Foreseen, Part, Unforeseen, fuses, in_parts, play_stretches
 from spillover.threads import cores, shares, side_by_side
-from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, Scored, State
+from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, State
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -296,6 +297,9 @@ class Measures:
 
     def __init__(self, world: ScoredWorld, batch: Batch, recorded: IntArray) -> None:
         self.world = world
+        # asked once: a protocol of so many members takes longer to check than a stretch to be measured
+        self.sparse = world if isinstance(world, SparseWorld) else None
+        self.score = world.score_rounds if isinstance(world, ForeseeableWorld) else partial(score_each, world)
         self.regret, self.payoff, self.matches = (np.empty((*batch, world.horizon)) for _ in range(3))
         self.possible = np.empty((batch[-1], world.horizon))
         self.error = np.full((*batch, len(recorded)), np.nan)
@@ -310,24 +314,19 @@ class Measures:
             yield self.world.adjacency(recorded[which[0]]), which
 
     def add(self, part: Part) -> None:
-        world, first = self.world, part.first
+        first = part.first
         now = slice(first - 1, first - 1 + part.x.shape[-2])
-        scored = score_rounds(world, first, part.x)
+        scored = self.score(first, part.x)
         self.regret[..., now], self.matches[..., now], self.possible[..., now] = scored
         self.payoff[..., now] = np.add.reduce(part.y, axis=-1)
-        if isinstance(world, SparseWorld):
+        if self.sparse is not None:
             for k, t in enumerate(part.recorded):
-                self.error[..., self.column[t]] = sparse_graph_mse(part.graphs[k], world.edges(t))
+                self.error[..., self.column[t]] = sparse_graph_mse(part.graphs[k], self.sparse.edges(t))
         else:
             for graph, which in self.by_graph(part.recorded):
                 columns = [self.column[part.recorded[k]] for k in which]
                 self.error[..., columns] = graph_mse(part.graphs[..., which, :, :], graph[..., None, :, :])
         self.state = part.state
-
-
-def score_rounds(world: ScoredWorld, first: int, x: BoolArray) -> Scored:
-    """Measure the decisions of some rounds, at once if the world can do that."""
-    return world.score_rounds(first, x) if isinstance(world, ForeseeableWorld) else score_each(world, first, x)
 
 
 def measure(world: ScoredWorld, batch: Batch, recorded: IntArray, parts: Iterator[Part], progress: bool) -> Measures:

@@ -34,6 +34,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     inversion,
     kclass,
     laws,
+    measuring,
     payoff,
     pulls,
     regression,
