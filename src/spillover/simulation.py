@@ -29,12 +29,13 @@ from spillover.metrics import Interval, graph_mse, mean_interval, sparse_graph_m
 from spillover.rng import Purpose, Rng
 from spillover.stretches import Foreseen, Part, Unforeseen, fuses, in_parts, play_stretches
 from spillover.threads import cores, shares, side_by_side
-from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, State
+from spillover.types import Array, Batch, BoolArray, Explanation, Feedback, IntArray, Outcome, Problem, Scored, State
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Step = TypeVar("Step")
+Result = TypeVar("Result")
 BY_REPLICATION = ("regret", "payoff", "optimality_ratio", "graph_error")
 FEWEST_LEARNERS, FEWEST_DECISIONS = 8, 100_000  # in a simulation that is worth several threads
 
@@ -239,16 +240,9 @@ def simulate_replications(given: Given, first: int, replications: int, progress:
     batch = (*grid, replications)
 
     delay.check_reach(horizon, first + replications)
-    measured = None
-    if fuses(world, player, delay):
-        with suppress(Unforeseen):
-            problem = problem_for(player, world)
-            parts = play_stretches(player, problem, world, delay, rng, batch, recorded)
-            measured = measure(world, batch, recorded, parts, progress)
-    if measured is None:
-        played = play_rounds(player, world, delay, rng, batch)
-        parts = in_parts(played, player, recorded, isinstance(world, SparseWorld))
-        measured = measure(world, batch, recorded, parts, progress)
+    measured = from_parts(
+        lambda parts: measure(world, batch, recorded, parts, progress), player, world, delay, rng, batch, recorded
+    )
     edges = [0, *(c - 1 for c in world.changes)]
     chosen_well = np.add.reduceat(measured.matches, edges, axis=-1)
     best_possible = np.add.reduceat(measured.possible, edges, axis=-1)
@@ -267,6 +261,26 @@ def simulate_replications(given: Given, first: int, replications: int, progress:
         recorded=recorded,
         adjacency=estimate(player, measured.state, world) if player.learns_graph else None,
     )
+
+
+def from_parts(
+    use: Callable[[Iterator[Part]], Result],
+    policy: Policy,
+    world: ScoredWorld,
+    delay: Delay,
+    rng: Rng,
+    batch: Batch,
+    recorded: IntArray,
+) -> Result:
+    """What `use` makes of all rounds, which are played by the compiled form of the policy if it has one.
+
+    It may be called twice: rounds are played again one after another if the compiled form cannot go on.
+    """
+    if fuses(world, policy, delay):
+        with suppress(Unforeseen):
+            return use(play_stretches(policy, problem_for(policy, world), world, delay, rng, batch, recorded))
+    played = play_rounds(policy, world, delay, rng, batch)
+    return use(in_parts(played, policy, recorded, isinstance(world, SparseWorld)))
 
 
 def estimate(policy: Policy, state: State, world: World) -> Any:
@@ -299,7 +313,7 @@ class Measures:
         self.world = world
         # asked once: a protocol of so many members takes longer to check than a stretch to be measured
         self.sparse = world if isinstance(world, SparseWorld) else None
-        self.score = world.score_rounds if isinstance(world, ForeseeableWorld) else partial(score_each, world)
+        self.score = scorer(world)
         self.regret, self.payoff, self.matches = (np.empty((*batch, world.horizon)) for _ in range(3))
         self.possible = np.empty((batch[-1], world.horizon))
         self.error = np.full((*batch, len(recorded)), np.nan)
@@ -327,6 +341,11 @@ class Measures:
                 columns = [self.column[part.recorded[k]] for k in which]
                 self.error[..., columns] = graph_mse(part.graphs[..., which, :, :], graph[..., None, :, :])
         self.state = part.state
+
+
+def scorer(world: ScoredWorld) -> Callable[[int, BoolArray], Scored]:
+    """Measures the decisions of some rounds, at once if the world can do that."""
+    return world.score_rounds if isinstance(world, ForeseeableWorld) else partial(score_each, world)
 
 
 def measure(world: ScoredWorld, batch: Batch, recorded: IntArray, parts: Iterator[Part], progress: bool) -> Measures:

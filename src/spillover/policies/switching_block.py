@@ -110,6 +110,7 @@ class CompactSwitching:
     def __init__(self, policy: "SwitchingSEM", state: State) -> None:
         self.policy, self.held = policy, Blocks(state, 0)
         self.given = (*self.held.blocks, self.held.starts, policy.for_kernels)
+        self.changed_by_play = (self.held.blocks[1], self.held.state.in_flight)  # whole numbers, and pulls in flight
         self.like = np.zeros((3, state.in_flight.shape[-1]))  # the shape of a memo, and none
 
     @property
@@ -145,12 +146,16 @@ class CompactSwitching:
 
     def mark(self) -> Any:
         """The present, for `back_to`."""
-        return tuple(block.copy() for block in self.held.blocks)
+        return [(block, block.copy()) for block in self.held.blocks]
+
+    def mark_play(self) -> Any:
+        """The present, for `back_to` after a play, which changes few of the numbers."""
+        return [(part, part.copy()) for part in self.changed_by_play]
 
     def back_to(self, mark: Any) -> None:
         """Undo all changes since a mark; it can be repeated if it is interrupted itself."""
-        for block, before in zip(self.held.blocks, mark, strict=True):
-            block[:] = before
+        for part, before in mark:
+            part[:] = before
 
     def branch(self) -> "CompactSwitching":
         """The same learner, which goes on by itself."""
