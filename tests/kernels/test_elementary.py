@@ -8,7 +8,7 @@ import pytest
 from numba import njit
 from numpy.testing import assert_array_equal
 
-from spillover.kernels.elementary import cos_of_turns, exp_of, inverse_root_of, log_of
+from spillover.kernels.elementary import cos_of_turns, exp_of, log_of
 
 DRAWS = np.random.default_rng(5)
 POSITIVE = np.concatenate(
@@ -71,9 +71,3 @@ def test_the_cosine_of_turns():
     found = over(cos_of_turns)(TURNS)
     np.testing.assert_allclose(found, np.cos(2.0 * np.pi * TURNS), atol=1.5e-15, rtol=0.0)
     assert_array_equal(np.abs(found) <= 1.0, True)
-
-
-def test_the_inverse_root():
-    given = POSITIVE[POSITIVE < 1e300]
-    relative = over(inverse_root_of)(given) * np.sqrt(given) - 1.0
-    assert 0.0 < np.abs(relative).max() < 4e-11

@@ -1,8 +1,8 @@
-"""Logarithm, exponential, cosine and inverse root that the processor computes for several numbers at once.
+"""Logarithm, exponential and cosine that the processor computes for several numbers at once.
 
 The library's functions take one number a call, so a loop around them is not vectorised. These have no branches: in a
 loop over an array they are about four times as fast, and give the same bits on every machine. Their errors are below
-two units in the last place of the result (of 1 for the cosine), but for the inverse root.
+two units in the last place of the result (of 1 for the cosine).
 """
 
 from typing import Final
@@ -23,8 +23,6 @@ INTEGER: Final = np.uint64(0x4330000000000000)  # the bits of 2^52: the last bit
 OF_INTEGER: Final = 4503599627370496.0 + 1023.0
 ROUNDING: Final = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number
 BIAS: Final = np.uint64(1023)
-FIRST_ROOT: Final = np.uint64(0x5FE6EB50C7B537A9)  # less half of the bits of x: x^(-1/2) within 3.5%
-HALF: Final = np.uint64(1)
 LARGEST: Final = 700.0  # exponents count as at most that, and at least its negative
 
 
@@ -94,13 +92,3 @@ def cos_of_turns(turns):
         1.0 / 362880.0 + v4 * (1.0 / 6227020800.0 + v4 * (1.0 / 355687428096000.0 + v4 / 51090942171709440000.0))
     )
     return v + v * v2 * (even + v2 * odd)
-
-
-@njit(inline="always", error_model="numpy")
-def inverse_root_of(x):
-    """x^(-1/2), with a relative error below 4e-11: three steps of Newton's method from half of the exponent."""
-    y = double_of(FIRST_ROOT - (bits_of(x) >> HALF))
-    half = 0.5 * x
-    y = y * (1.5 - half * y * y)
-    y = y * (1.5 - half * y * y)
-    return y * (1.5 - half * y * y)

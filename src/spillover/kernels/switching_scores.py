@@ -8,7 +8,6 @@ from numba import float64, int64, njit
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import selected_border
-from spillover.kernels.elementary import inverse_root_of
 
 MOST_SORTED: Final = 32  # as many of the best scores are found by insertion, more by selection from all
 MANY_ARMS: Final = 500  # with more, arms without rewards share what is expected of them at levels that are about equal
@@ -29,11 +28,9 @@ ODD: Final = (
 
 
 @njit(inline="always", error_model="numpy")
-def normal_loss(distance):
-    """E[(z - a)+] for a standard normal z and a >= 0; 0 from FAR on.
-
-    Even and odd powers apart: two short chains are faster than a long one.
-    """
+def normal_excess(gap, deviation):
+    """E[m+] for a normal m with mean `gap`. Even and odd powers apart: two short chains are faster than a long one."""
+    distance = abs(gap) / deviation
     u = (distance if distance < FAR else FAR) * (2.0 / FAR) - 1.0
     s = u * u
     low = EVEN[0] + s * (EVEN[1] + s * (EVEN[2] + s * (EVEN[3] + s * (EVEN[4] + s * EVEN[5]))))
@@ -42,13 +39,8 @@ def normal_loss(distance):
     odd_high = ODD[5] + s * (ODD[6] + s * (ODD[7] + s * (ODD[8] + s * ODD[9])))
     s2 = s * s
     s5 = s2 * s2 * s
-    return ((low + s5 * s * high) + u * (odd_low + s5 * odd_high)) if distance < FAR else 0.0
-
-
-@njit(inline="always", error_model="numpy")
-def normal_excess(gap, deviation):
-    """E[m+] for a normal m with mean `gap`."""
-    return (gap if gap > 0.0 else 0.0) + deviation * normal_loss(abs(gap) / deviation)
+    loss = (low + s5 * s * high) + u * (odd_low + s5 * odd_high)
+    return (gap if gap > 0.0 else 0.0) + (deviation * loss if distance < FAR else 0.0)
 
 
 @gufunc((float64, float64, float64[:]), "(),()->()")
@@ -100,18 +92,13 @@ def weigh_untried(mass, totals, shares, weight):
 
 @njit(inline="always", error_model="numpy")
 def expected_miss(ones, zeros, weight, level, side, room):
-    """E[(side (m - level))+] over Beta distributions of m with these probabilities, in the normal approximation.
-
-    With a ones, b zeros and n = a + b, the deviation of m is r a b / n, where r = ((n + 1) a b)^(-1/2), and its inverse
-    r n (n + 1). So each distribution takes one division and no root, which would take most of the time.
-    """
+    """E[(side (m - level))+] over Beta distributions of m with these probabilities, in the normal approximation."""
     for k in range(weight.shape[0]):
         n = ones[k] + zeros[k]
-        product = ones[k] * zeros[k]
-        r = inverse_root_of((n + 1.0) * product)
-        gap = side * (ones[k] - level * n)
-        loss = product * r * normal_loss(abs(gap) * (n + 1.0) * r)
-        room[k] = weight[k] * ((gap if gap > 0.0 else 0.0) + loss) / n
+        inverse = 1.0 / (n * (n + 1.0))
+        mean = ones[k] * (n + 1.0) * inverse
+        deviation = math.sqrt(mean * (1.0 - mean) * n * inverse)
+        room[k] = weight[k] * normal_excess(side * (mean - level), deviation)
     return added(room)
 
 
