@@ -5,6 +5,7 @@ divided among all cores, so its ratio by the clock depends on their number, and 
 Theirs: one Lasso a row on the full history received so far, timed at sampled rounds, in one thread.
 """
 
+import os
 import warnings
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
@@ -111,7 +112,8 @@ def compare() -> None:
     our_seconds(1, 1)  # compiled and warm
     z, y = recorded_feedback()
     print("one NDC-SEM run of 5,000 rounds at N = 10, graph solved every round; interleaved, three times")
-    print(f"times faster by the clock on {cores()} cores, in brackets by processor time")
+    load = f"load {os.getloadavg()[0]:.1f}: by the clock only a quiet machine tells"
+    print(f"times faster by the clock on {cores()} cores ({load}), in brackets by processor time")
     measured = []
     for _ in range(3):
         theirs = lasso_seconds(z, y)
@@ -124,14 +126,15 @@ def compare() -> None:
             f"{batch.processor / 5000 * 1e6:.2f} us of processor time a decision"
         )
     usual = Seconds(*np.median(measured, axis=0))
-    print("other worlds, delays and options, against the median of these; and scikit-learn with their own feedback")
+    print("other worlds, delays and options: against scikit-learn with the same feedback, and with that from above")
     for name, (policy, world, delay) in OTHERS.items():
         our_seconds(1, 1, policy, world, delay)
         single, batch = our_seconds(1, 3, policy, world, delay), our_seconds(100, 2, policy, world, delay)
         own = lasso_seconds(*recorded_feedback(world, delay))
         print(
-            f"{name:21} single {single.times_faster(usual)}, in a batch {batch.times_faster(usual)}; "
-            f"scikit-learn with its feedback {own.processor:5.1f} s"
+            f"{name:21} single {single.times_faster(own)}, in a batch {batch.times_faster(own)}; against the above "
+            f"{single.times_faster(usual)}, {batch.times_faster(usual)} | {own.processor:5.1f} s, "
+            f"{single.processor * 1e3:5.1f} ms, {batch.processor * 1e3:5.2f} ms a run"
         )
 
 

@@ -50,6 +50,9 @@ class Running(Protocol):
     def mark(self) -> Any:
         """The present, for `back_to`."""
 
+    def mark_play(self) -> Any:
+        """The same, if nothing but `observe` and `played` will be called before it is used."""
+
     def back_to(self, mark: Any) -> None:
         """Undo all changes since a mark; it can be repeated if it is interrupted itself."""
 
@@ -94,6 +97,10 @@ class Journal:
         if len(self.copy[1]) >= STEPS_BETWEEN_COPIES:
             self.copy = (deepcopy(self.state), [])
         return self.state, len(self.copy[1])
+
+    def mark_play(self) -> tuple[State, int]:
+        """The present, for `back_to` after a play."""
+        return self.mark()
 
     def apply(self, function: Callable[..., State], argument: Any, rng: Rng | None = None) -> None:
         """Replace the state by function(state, argument[, rng]), which may rewrite it."""

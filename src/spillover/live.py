@@ -104,7 +104,8 @@ class Learner(Shown):
     def mark(self, round: int) -> tuple[Any, ...]:
         """All that a call may change, which is about one round; `restore` puts it back."""
         known = (round, self.waiting.get(round), self.details.get(round))
-        return (self.running.mark(), known, self.rounds, self.context, self.unavailable, self.delay_totals)
+        now = self.running.mark_play() if round > self.rounds else self.running.mark()
+        return (now, known, self.rounds, self.context, self.unavailable, self.delay_totals)
 
     def restore(self, mark: tuple[Any, ...]) -> None:
         """Undo a call that failed or was interrupted."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Step = TypeVar("Step")
+Result = TypeVar("Result")
 BY_REPLICATION = ("regret", "payoff", "optimality_ratio", "graph_error")
 MOST_POINTS = 500  # of a line in a figure
 FEWEST_LEARNERS, FEWEST_DECISIONS = 8, 100_000  # in a simulation that is worth several threads
@@ -289,16 +291,9 @@ def simulate_replications(given: Given, first: int, replications: int, progress:
     batch = (*grid, replications)
 
     delay.check_reach(horizon, first + replications)
-    measured = None
-    if fuses(world, player, delay):
-        with suppress(Unforeseen):
-            problem = problem_for(player, world)
-            parts = play_stretches(player, problem, world, delay, rng, batch, recorded)
-            measured = measure(world, batch, recorded, parts, progress)
-    if measured is None:
-        played = play_rounds(player, world, delay, rng, batch)
-        parts = in_parts(played, player, recorded, isinstance(world, SparseWorld))
-        measured = measure(world, batch, recorded, parts, progress)
+    measured = from_parts(
+        lambda parts: measure(world, batch, recorded, parts, progress), player, world, delay, rng, batch, recorded
+    )
     edges = [0, *(c - 1 for c in world.changes)]
     chosen_well = np.add.reduceat(measured.matches, edges, axis=-1)
     best_possible = np.add.reduceat(measured.possible, edges, axis=-1)
@@ -317,6 +312,26 @@ def simulate_replications(given: Given, first: int, replications: int, progress:
         recorded=recorded,
         adjacency=estimate(player, measured.state, world) if player.learns_graph else None,
     )
+
+
+def from_parts(
+    use: Callable[[Iterator[Part]], Result],
+    policy: Policy,
+    world: ScoredWorld,
+    delay: Delay,
+    rng: Rng,
+    batch: Batch,
+    recorded: IntArray,
+) -> Result:
+    """What `use` makes of all rounds, which are played by the compiled form of the policy if it has one.
+
+    It may be called twice: rounds are played again one after another if the compiled form cannot go on.
+    """
+    if fuses(world, policy, delay):
+        with suppress(Unforeseen):
+            return use(play_stretches(policy, problem_for(policy, world), world, delay, rng, batch, recorded))
+    played = play_rounds(policy, world, delay, rng, batch)
+    return use(in_parts(played, policy, recorded, isinstance(world, SparseWorld)))
 
 
 def estimate(policy: Policy, state: State, world: World) -> Any:
@@ -347,6 +362,9 @@ class Measures:
 
     def __init__(self, world: ScoredWorld, batch: Batch, recorded: IntArray) -> None:
         self.world = world
+        # asked once: a protocol of so many members takes longer to check than a stretch to be measured
+        self.sparse = world if isinstance(world, SparseWorld) else None
+        self.score = scorer(world)
         self.regret, self.payoff, self.matches = (np.empty((*batch, world.horizon)) for _ in range(3))
         self.possible = np.empty((batch[-1], world.horizon))
         self.error = np.full((*batch, len(recorded)), np.nan)
@@ -361,14 +379,14 @@ class Measures:
             yield self.world.adjacency(recorded[which[0]]), which
 
     def add(self, part: Part) -> None:
-        world, first = self.world, part.first
+        first = part.first
         now = slice(first - 1, first - 1 + part.x.shape[-2])
-        scored = score_rounds(world, first, part.x)
+        scored = self.score(first, part.x)
         self.regret[..., now], self.matches[..., now], self.possible[..., now] = scored
         self.payoff[..., now] = np.add.reduce(part.y, axis=-1)
-        if isinstance(world, SparseWorld):
+        if self.sparse is not None:
             for k, t in enumerate(part.recorded):
-                self.error[..., self.column[t]] = sparse_graph_mse(part.graphs[k], world.edges(t))
+                self.error[..., self.column[t]] = sparse_graph_mse(part.graphs[k], self.sparse.edges(t))
         else:
             for graph, which in self.by_graph(part.recorded):
                 columns = [self.column[part.recorded[k]] for k in which]
@@ -376,9 +394,9 @@ class Measures:
         self.state = part.state
 
 
-def score_rounds(world: ScoredWorld, first: int, x: BoolArray) -> Scored:
-    """Measure the decisions of some rounds, at once if the world can do that."""
-    return world.score_rounds(first, x) if isinstance(world, ForeseeableWorld) else score_each(world, first, x)
+def scorer(world: ScoredWorld) -> Callable[[int, BoolArray], Scored]:
+    """Measures the decisions of some rounds, at once if the world can do that."""
+    return world.score_rounds if isinstance(world, ForeseeableWorld) else partial(score_each, world)
 
 
 def measure(world: ScoredWorld, batch: Batch, recorded: IntArray, parts: Iterator[Part], progress: bool) -> Measures:

@@ -26,7 +26,7 @@ from spillover.types import (
     Stretch,
 )
 
-MOST_NUMBERS = 1 << 18  # of one kind in a stretch: rounds x learners x arms; a few megabytes in all
+MOST_NUMBERS = 1 << 19  # of one kind in a stretch: rounds x learners x arms; some ten megabytes in all
 FEWEST_ROUNDS, MOST_ROUNDS = 8, 4096
 
 

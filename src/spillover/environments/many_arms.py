@@ -34,10 +34,6 @@ class ManyArmsWorld(SEMWorld):
     def weights_of_graphs(self) -> Array:
         return np.stack([lists.total_effects() * self.gain for lists in self.edges_of_graphs], axis=-2)
 
-    def sum_of(self, scores: Array, x: BoolArray) -> Array:
-        """Without a scalar product: BLAS would start threads for vectors of this length."""
-        return np.asarray(np.ascontiguousarray(np.where(x, scores, 0.0)).sum(axis=-1))
-
     def edges(self, t: int) -> Any:
         """The graph of round t as a `scipy.sparse.coo_array`, (*batch, n, n)."""
         return self.edges_of_graphs[self.graph_period(t)].matrix()

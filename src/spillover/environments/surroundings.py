@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from spillover import kernels
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch
 
@@ -53,11 +54,11 @@ class Surroundings:
 
     def added_effect(self, t: Any) -> Array:
         """(*batch, n): what context adds to each arm's mean reward in round t."""
-        return np.asarray(np.vecdot(for_rounds(t, self.on_effect, 2), self.context(t)[..., None, :]))
+        return np.asarray(kernels.added_by_context(for_rounds(t, self.on_effect, 2), self.context(t)))
 
     def without_decision(self, t: Any) -> Array:
         """(*batch, n): what each equation has in round t if nothing is chosen, without noise."""
-        moved = np.vecdot(for_rounds(t, self.on_baseline, 2), self.context(t)[..., None, :])
+        moved = kernels.added_by_context(for_rounds(t, self.on_baseline, 2), self.context(t))
         return np.asarray(for_rounds(t, self.baseline, 1) + moved)
 
     def hidden_cause(self, t: Any, rng: Rng) -> Array:

@@ -17,6 +17,7 @@ TAIL, LARGEST_DRAW = 1.5, 30.0  # of Pareto rewards: the exponent, and the large
 MEAN_DRAW = TAIL / (TAIL - 1.0) * (1.0 - LARGEST_DRAW ** (1.0 - TAIL)) / (1.0 - LARGEST_DRAW**-TAIL)
 LARGEST_PARETO = LARGEST_DRAW / MEAN_DRAW  # of an arm with mean 1
 TOLD_BY_MEANS = {"bernoulli": kernels.BERNOULLI, "beta": kernels.BETA}  # laws of which a course tells the means
+MEANS = "means"  # their key in the cache
 NOTHING = np.zeros(1)  # stands for noise or a baseline that a world does not have
 # what stands behind `course` and `score_rounds`, for a round or for an array of them
 DRAWN = {"rewards", "means", "in_context", "effectiveness", "period", "graph_period", "exogenous", "added"}
@@ -28,8 +29,7 @@ class Optimum(NamedTuple):
 
     scores: Array  # (*batch, n): expected payoff of each arm
     best: BoolArray  # (*batch, n): an optimal set
-    lowest: Array  # (*batch, 1): the lowest score in it
-    tied: bool  # whether an arm outside of it has the same score
+    lowest: Array  # (*batch,): the lowest score in it
     value: Array  # (*batch,): expected payoff of the optimal set
 
 
@@ -161,8 +161,14 @@ class SEMWorld:
         return self.surroundings is not None and self.surroundings.moves_effects
 
     def means(self, t: Any) -> Array:
-        """The mean rewards in round t, in its context."""
-        return self.in_context(t, self.effectiveness(t))
+        """The mean rewards in round t, in its context; those of the last stretch of rounds are kept."""
+        if np.ndim(t) == 0 or not self.every_round_differs:
+            return self.in_context(t, self.effectiveness(t))
+        stretch = t.tobytes()
+        if self.cache.get(MEANS, (None,))[0] != stretch:
+            self.cache[MEANS] = stretch, self.in_context(t, self.effectiveness(t))
+        found: Array = self.cache[MEANS][1]
+        return found
 
     def in_context(self, t: Any, level: Array) -> Array:
         """Mean rewards in the context of round t, from those without context."""
@@ -187,10 +193,7 @@ class SEMWorld:
 
     def best_set(self, scores: Array) -> BoolArray:
         """The feasible decision with the highest sum of scores."""
-        order = np.argsort(-scores, axis=-1, kind="stable")
-        best = np.zeros(scores.shape, np.bool_)
-        np.put_along_axis(best, order[..., : self.budget], True, axis=-1)
-        return best & (scores > 0)
+        return np.asarray(kernels.best_arms(scores, self.budget))
 
     @property
     def every_round_differs(self) -> bool:
@@ -208,13 +211,12 @@ class SEMWorld:
 
     def optimum_for(self, scores: Array) -> Optimum:
         best = self.best_set(scores)
-        lowest = np.min(scores, axis=-1, where=best, initial=np.inf)[..., None]
-        tied = bool((~best & (scores == lowest)).any())
-        return Optimum(scores, best, lowest, tied, self.sum_of(scores, best))
+        value, lowest = kernels.set_worth(scores, best)
+        return Optimum(scores, best, np.asarray(lowest), np.asarray(value))
 
     def sum_of(self, scores: Array, x: BoolArray) -> Array:
         """The expected payoff of a decision."""
-        return np.asarray(np.vecdot(scores, x))
+        return np.asarray(kernels.set_worth(scores, x)[0])
 
     def expected(self, t: int, x: BoolArray) -> Array:
         optimum = self.optimum(t)
@@ -317,18 +319,13 @@ class SEMWorld:
 
 def matches_with(optimum: Optimum, x: BoolArray) -> IntArray:
     """How many of the chosen arms belong to an optimal decision; if there are several, to the closest one."""
-    scores, best, lowest, tied, _ = optimum
-    if not tied:
-        return np.asarray(np.vecdot(best.view(np.int8), x, dtype=np.int64))
-    level = scores == lowest
-    above = (x & (scores > lowest)).sum(axis=-1)
-    return np.asarray(above + np.minimum((x & level).sum(axis=-1), (best & level).sum(axis=-1)))
+    return np.asarray(kernels.matches_of(optimum.scores, optimum.best, optimum.lowest, x))
 
 
 def for_all_rounds(optimum: Optimum) -> Optimum:
     """An optimum with an axis for rounds that share it."""
-    scores, best, lowest, tied, value = optimum
-    return Optimum(scores[..., None, :], best[..., None, :], lowest[..., None, :], tied, value[..., None])
+    scores, best, lowest, value = optimum
+    return Optimum(scores[..., None, :], best[..., None, :], lowest[..., None], value[..., None])
 
 
 def observed(outcome: Outcome, observes: str) -> Outcome:

@@ -33,6 +33,8 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     instrumental_weights,
     inversion,
     kclass,
+    laws,
+    measuring,
     payoff,
     pulls,
     regression,

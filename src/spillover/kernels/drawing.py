@@ -1,10 +1,9 @@
-"""Random numbers, and every kernel that draws them.
+"""Random numbers: uniform ones, and what is chosen by them; `kernels/laws.py` has draws from other laws.
 
 The generator is Philox4x64-10 (Salmon et al. 2011), the one behind numpy.random.Philox. A draw is addressed by key,
 call, round and purpose.
 """
 
-import math
 from typing import Final
 
 import numpy as np
@@ -19,7 +18,6 @@ MULTIPLIER_0: Final = np.uint64(0xD2E7470EE14C6C93)
 MULTIPLIER_1: Final = np.uint64(0xCA5A826395121157)
 WEYL_0: Final = np.uint64(0x9E3779B97F4A7C15)
 WEYL_1: Final = np.uint64(0xBB67AE8584CAA73B)
-HALF_BITS: Final = np.uint64(32)
 MANTISSA_SHIFT: Final = np.uint64(11)
 TO_UNIT: Final = 1.0 / 9007199254740992.0  # 2^-53
 SAMPLED: Final = 32  # one in so many scores tells where the highest ones are
@@ -99,67 +97,6 @@ def chosen_bernoulli(key, call, at_round, purpose, mean, chosen, out):
         if chosen[i]:
             words = philox(uint64(i // 4 * 4), call, at_round, purpose, key[0], key[1])
             out[i] = 1.0 if to_unit(words[i % 4]) < mean[i] else 0.0
-
-
-@njit(inline="always")
-def normal_pair(first, second):
-    """Box and Muller: two words make two independent standard normals."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - to_unit(first)))
-    angle = 2.0 * math.pi * to_unit(second)
-    return radius * math.cos(angle), radius * math.sin(angle)
-
-
-@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:]), "(k),(),(),(),(n)->(n)")
-def normal(key, call, at_round, purpose, size, out):
-    """Standard normals, as many as the length of `size`."""
-    for i in range(out.shape[0]):
-        a, b, _, _ = philox(uint64(i), call, at_round, purpose, key[0], key[1])
-        out[i] = normal_pair(a, b)[0]
-
-
-@bare
-def log_gamma_draw(shape, element, call, at_round, purpose, k0, k1):
-    """Logarithm of a Gamma(shape, 1) draw: Marsaglia and Tsang 2000, with their boost below shape 1.
-
-    In logarithms, because draws with a small shape underflow and their ratio would be 0 / 0. For a shape that is not
-    positive and finite NaN: no draw would ever be accepted.
-    """
-    if not 0.0 < shape < math.inf:
-        return math.nan
-    boosted = shape if shape >= 1.0 else shape + 1.0
-    d = boosted - 1.0 / 3.0
-    c = 1.0 / math.sqrt(9.0 * d)
-    attempt = uint64(0)
-    while True:
-        block = uint64(element) | (attempt << HALF_BITS)
-        w0, w1, w2, w3 = philox(block, call, at_round, purpose, k0, k1)
-        attempt += uint64(1)
-        x = normal_pair(w0, w1)[0]
-        v = 1.0 + c * x
-        if v <= 0.0:
-            continue
-        log_v = 3.0 * math.log(v)
-        v = v * v * v
-        if math.log(1.0 - to_unit(w2)) < 0.5 * x * x + d - d * v + d * log_v:
-            result = math.log(d) + log_v
-            if shape < 1.0:
-                result += math.log(1.0 - to_unit(w3)) / shape
-            return result
-
-
-@bare
-def beta_draw(a, b, i, call, at_round, purpose, k0, k1):
-    """A Beta(a, b) draw from two Gamma draws; each element i has counter blocks of its own for rejection sampling."""
-    log_x = log_gamma_draw(a, 2 * i, call, at_round, purpose, k0, k1)
-    log_y = log_gamma_draw(b, 2 * i + 1, call, at_round, purpose, k0, k1)
-    return 1.0 / (1.0 + math.exp(min(log_y - log_x, 700.0)))
-
-
-@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:], float64[:]), "(k),(),(),(),(n),(n)->(n)")
-def beta(key, call, at_round, purpose, a, b, out):
-    """Beta(a, b) draws."""
-    for i in range(out.shape[0]):
-        out[i] = beta_draw(a[i], b[i], i, call, at_round, purpose, key[0], key[1])
 
 
 @njit(inline="always")
@@ -309,45 +246,3 @@ def systematic_sample(marginals, budget, key, call, at_round, purpose, x):
                 likeliest = i
         x[likeliest] = True
         taken += 1
-
-
-@gufunc(
-    (
-        *(float64[:, :], float64[:, :], int64[:], float64[:, :], int64[:], float64[:], float64[:]),
-        *(int64, int64, uint64[:], uint64, uint64, uint64),
-        *(float64[:], float64[:], float64[:], float64[:], int64[:]),
-    ),
-    "(d,n),(d,n),(n),(d,n),(n),(d),(d),(),(),(k),(),(),()->(n),(n),(n),(n),()",
-)
-def side_by_side_draw(
-    sums, counts, stamps, pulls, latest, evidence, discounts, now, latest_observed, key, call, at_round, purpose,
-    draw, mean, count, flying, leader,
-):  # fmt: skip
-    """Draw a discount in proportion to exp(evidence), and each arm's mean from its posterior under that discount.
-
-    The posterior is as of `latest_observed`, the latest round whose outcome has arrived: rounds without outcomes carry
-    no information. Its deviation shrinks as if the outcomes of the pulls in flight had already arrived.
-    """
-    n = draw.shape[0]
-    best = evidence[0]
-    for k in range(evidence.shape[0]):
-        best = max(best, evidence[k])
-    total = 0.0
-    for k in range(evidence.shape[0]):
-        total += math.exp(evidence[k] - best)
-    point = total * to_unit(philox(uint64(2 * n), call, at_round, purpose, key[0], key[1])[0])
-    lead = 0
-    while lead < evidence.shape[0] - 1 and point >= math.exp(evidence[lead] - best):
-        point -= math.exp(evidence[lead] - best)
-        lead += 1
-    leader[0] = lead
-    log_discount = math.log(discounts[lead])
-    for i in range(n):
-        decay = math.exp((latest_observed - stamps[i]) * log_discount)
-        good, seen = sums[lead, i] * decay, counts[lead, i] * decay
-        played = pulls[lead, i] * math.exp((now - latest[i]) * log_discount)
-        flying[i] = max(played - counts[lead, i] * math.exp((now - stamps[i]) * log_discount), 0.0)
-        count[i] = seen
-        mean[i] = (good + 1.0) / (seen + 2.0)
-        drawn = beta_draw(good + 1.0, seen - good + 1.0, i, call, at_round, purpose, key[0], key[1])
-        draw[i] = mean[i] + (drawn - mean[i]) * math.sqrt((seen + 2.0) / (seen + 2.0 + flying[i]))

@@ -1,9 +1,41 @@
 """How functions are compiled that work on short rows inside of a kernel."""
 
-from numba import njit
+from typing import Any, Final
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
 # For functions that work on short rows: without the counting of references, an atomic operation for each view of an
 # array, so they must not allocate any; and dividing by 0 gives an infinity, without a check before each division.
 bare = njit(_nrt=False, error_model="numpy")
 # The same, compiled into its callers: a call passes seven numbers for each array.
 within = njit(_nrt=False, error_model="numpy", forceinline=True)
+
+
+EIGHT: Final = 8
+
+
+def on_stack(kind: Any) -> Any:
+    """Room for eight numbers in the memory of the function that asks for it, which it must not outlive.
+
+    Nothing is allocated, so functions may use it that must not.
+    """
+    array = types.Array(kind, 1, "C")
+
+    def room(typingctx):
+        def build(context, builder, signature, arguments):
+            size, width = (ir.Constant(ir.IntType(64), number) for number in (EIGHT, kind.bitwidth // 8))
+            start = cgutils.alloca_once(builder, context.get_data_type(kind), size=EIGHT)
+            found = make_array(array)(context, builder)
+            populate_array(found, data=start, shape=[size], strides=[width], itemsize=width, meminfo=None)
+            return found._getvalue()
+
+        return array(), build
+
+    return intrinsic(room)
+
+
+eight_doubles, eight_integers = on_stack(types.float64), on_stack(types.int64)

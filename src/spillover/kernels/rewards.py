@@ -6,8 +6,9 @@ import numpy as np
 from numba import boolean, float64, int64, njit, uint64
 
 from spillover.kernels.build import gufunc
-from spillover.kernels.drawing import beta_draw, philox, to_unit
-from spillover.kernels.inner import bare
+from spillover.kernels.drawing import philox, to_unit
+from spillover.kernels.inner import bare, eight_doubles, eight_integers
+from spillover.kernels.laws import ARMS_AT_ONCE, draw_betas
 
 # how rewards follow from what a course has for each arm and round
 DRAWN: Final = 0  # they are that
@@ -39,15 +40,21 @@ def draw_bernoulli(means, key, at_round, x, z):
 @bare
 def draw_beta(means, concentration, key, at_round, x, z):
     """As `SEMWorld.rewards` draws them: a mean of 0 or 1 is a constant."""
-    for i in range(x.shape[0]):
-        z[i] = 0.0
-        if x[i] and means[i] >= 1.0:
-            z[i] = 1.0
-        elif x[i] and means[i] > 0.0:
-            a, b = concentration * means[i], concentration * (1.0 - means[i])
-            z[i] = beta_draw(
-                max(a, LEAST_PARAMETER), max(b, LEAST_PARAMETER), i, FIRST, at_round, WORLD, key[0], key[1]
-            )
+    a, b = eight_doubles(), eight_doubles()
+    found, arms = eight_doubles(), eight_integers()
+    n, waiting = x.shape[0], 0
+    for i in range(n):
+        z[i] = 1.0 if x[i] and means[i] >= 1.0 else 0.0
+        if x[i] and 0.0 < means[i] < 1.0:
+            a[waiting] = max(concentration * means[i], LEAST_PARAMETER)
+            b[waiting] = max(concentration * (1.0 - means[i]), LEAST_PARAMETER)
+            arms[waiting] = i
+            waiting += 1
+        if waiting == ARMS_AT_ONCE or (waiting > 0 and i == n - 1):
+            draw_betas(a, b, arms, waiting, FIRST, at_round, WORLD, key[0], key[1], found)
+            for j in range(waiting):
+                z[arms[j]] = found[j]
+            waiting = 0
 
 
 @njit(inline="always")

@@ -12,6 +12,7 @@ import numpy as np
 from numba import boolean, float64, int64, njit
 
 from spillover.kernels.build import gufunc
+from spillover.kernels.elementary import exp_of, log_of
 
 # The likelihood ratio of a change is clipped to these bounds, so that products of many do not overflow or underflow;
 # beyond them the question is settled anyway.
@@ -184,7 +185,7 @@ def predict(ones, zeros, reward, precision, likely):
     elif precision != 1.0 or reward != 1.0:
         for k in range(likely.shape[0]):
             p = likely[k]
-            likely[k] = math.exp(precision * (reward * math.log(p) + (1.0 - reward) * math.log(1.0 - p)))
+            likely[k] = exp_of(precision * (reward * log_of(p) + (1.0 - reward) * log_of(1.0 - p)))
 
 
 @njit(inline="always", error_model="numpy")

@@ -40,6 +40,11 @@ KClass = namedtuple(
 GivenX = namedtuple("GivenX", "errors lead doubt cross power observed")
 Whole = namedtuple("Whole", "rounds budget last_pull change_round seen latest detected drift_latest alarms since used")
 Flags = namedtuple("Flags", "acyclic possible required ordered declared baseline confounded noisy")
+OF_REALS: Final = (Own, Belief, Drift, Silence, Sparse, Instrument, FullHistory, Evidence, Changes, KClass, GivenX)
+REALS: Final = sum(len(part._fields) for part in OF_REALS)
+WHOLES: Final = len(Whole._fields)
+FLAGS: Final = len(Flags._fields)
+HAZARDS: Final = 2
 
 
 @intrinsic
@@ -60,6 +65,31 @@ def view(typing_context, block, at, shape):
         return array._getvalue()
 
     return found(block, at, shape), generate
+
+
+@njit(inline="always")
+def learner_of(reals, whole, flags, starts, constants, settings, arms, hypotheses):
+    """A learner in blocks.
+
+    starts: where each array begins, block after block. constants: so many settings, the hazards, and the shares with
+    their prior. Few arrays, because each argument of a kernel adds to the time of a call.
+    """
+    shares = settings + HAZARDS
+    kinds = (constants.shape[0] - shares) // 2
+    return Learner(
+        reals,
+        whole,
+        flags,
+        view(starts, 0, (REALS,)),
+        view(starts, REALS, (WHOLES,)),
+        view(starts, REALS + WHOLES, (FLAGS,)),
+        view(constants, 0, (settings,)),
+        view(constants, settings, (HAZARDS,)),
+        view(constants, shares, (kinds,)),
+        view(constants, shares + kinds, (kinds,)),
+        arms,
+        hypotheses,
+    )
 
 
 @njit(inline="always")

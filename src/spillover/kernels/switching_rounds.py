@@ -10,15 +10,15 @@ from numba import boolean, float64, int64, uint64
 
 from spillover.kernels.arrivals import post
 from spillover.kernels.build import gufunc
-from spillover.kernels.switching_block import Learner, own_of, whole_of
+from spillover.kernels.switching_block import own_of, whole_of
 from spillover.kernels.switching_steps import (
     DONE,
     FAULT,
-    HYPOTHESES,
     compiled,
     copy_graph,
     decide,
     learn_round,
+    opened,
     record_play,
     remember,
     scratch_for,
@@ -26,11 +26,8 @@ from spillover.kernels.switching_steps import (
 from spillover.kernels.world import fault_of, spread_rewards
 
 # shared by all kernels here: the blocks, where their arrays begin, and the constants of the policy
-LEARNER_SIGNATURE: Final = (
-    *(float64[::1], int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1]),
-    *(float64[::1], float64[::1], float64[::1], float64[::1]),
-)
-LEARNER_LAYOUT: Final = "(f),(i),(b),(p),(q),(u),(s),(h),(g),(g)"
+LEARNER_SIGNATURE: Final = (float64[::1], int64[::1], boolean[::1], int64[::1], float64[::1])
+LEARNER_LAYOUT: Final = "(f),(i),(b),(p),(s)"
 BLOCKS: Final = ("reals", "whole", "flags")
 
 
@@ -86,7 +83,7 @@ def play_on(
     writes=(*BLOCKS, "ring_x", "ring_z", "ring_y", "first", "last", "following", "memos", "snapshots"),
 )
 def play_switching(
-    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior,
+    reals, whole, flags, starts, constants,
     key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following, memos,
     recorded, snapshots, start, after, reached, arrival, why, expected,
 ):  # fmt: skip
@@ -97,13 +94,10 @@ def play_switching(
     """
     reached[0], arrival[0], why[0] = rewards.shape[0], 0, DONE
     if start < rewards.shape[0]:
-        n, k = chain.shape[0], int(settings[HYPOTHESES])
-        learner = Learner(
-            reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, n, k
-        )  # fmt: skip
+        learner = opened(reals, whole, flags, starts, constants, chain.shape[0])
         reached[0], arrival[0], why[0] = play_on(
             learner, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last,
-            following, memos, recorded, snapshots, start, after, scratch_for(n, k, shares.shape[0]), expected,
+            following, memos, recorded, snapshots, start, after, scratch_for(learner), expected,
         )  # fmt: skip
 
 
@@ -112,17 +106,14 @@ def play_switching(
     f"{LEARNER_LAYOUT},(k),(m,n)->(n),(m,n)",
 )
 def switching_choice(
-    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, key, like, x, memo
+    reals, whole, flags, starts, constants, key, like, x, memo
 ):  # fmt: skip
     """The decision for the next round of a live learner, and what it wants back with the outcome.
 
     like: an array of the shape of the latter.
     """
-    n, k = x.shape[0], int(settings[HYPOTHESES])
-    learner = Learner(
-        reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, n, k
-    )  # fmt: skip
-    decide(learner, key, scratch_for(n, k, shares.shape[0]), x)
+    learner = opened(reals, whole, flags, starts, constants, x.shape[0])
+    decide(learner, key, scratch_for(learner), x)
     remember(learner, memo)
 
 
@@ -132,14 +123,10 @@ def switching_choice(
     writes=BLOCKS,
 )
 def switching_play(
-    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, x, now
+    reals, whole, flags, starts, constants, x, now
 ):  # fmt: skip
     """A round of a live learner was played; returns its number."""
-    learner = Learner(
-        reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, x.shape[0],
-        int(settings[HYPOTHESES]),
-    )  # fmt: skip
-    now[0] = record_play(learner, x)
+    now[0] = record_play(opened(reals, whole, flags, starts, constants, x.shape[0]), x)
 
 
 @gufunc(
@@ -151,15 +138,12 @@ def switching_play(
     writes=BLOCKS,
 )
 def switching_lesson(
-    reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, x, z, y, memo, age,
+    reals, whole, flags, starts, constants, x, z, y, memo, age,
     fault, why, expected,
 ):  # fmt: skip
     """Learn the outcome of a round of a live learner, unless something is wrong with it."""
-    n, k = x.shape[0], int(settings[HYPOTHESES])
-    learner = Learner(
-        reals, whole, flags, real_at, whole_at, flag_at, settings, hazards, shares, share_prior, n, k
-    )  # fmt: skip
+    learner = opened(reals, whole, flags, starts, constants, x.shape[0])
     now = whole_of(learner).rounds[0]
     why[0], fault[0] = DONE, fault_of(x, z, y, own_of(learner).reward_range, age, now)
     if fault[0] == 0:
-        why[0] = learn_round(learner, x, z, y, memo, now - age, scratch_for(n, k, shares.shape[0]), expected)
+        why[0] = learn_round(learner, x, z, y, memo, now - age, scratch_for(learner), expected)

@@ -33,6 +33,7 @@ from spillover.kernels.switching_block import (
     given_x_of,
     instrument_of,
     k_class_of,
+    learner_of,
     own_of,
     silence_of,
     sparse_of,
@@ -69,12 +70,22 @@ SETTINGS = (
     MORE_ROUNDS, ROUNDS_FOR_ARMS, RAISED, SUSPICION, NOISY,
 ) = range(len(SETTINGS))  # fmt: skip
 
+ALL_SETTINGS = len(SETTINGS)
 Scratch = namedtuple("Scratch", "laws index lines squares held payoff done one")
 
 
 @njit(inline="always")
-def scratch_for(n, k, g):
+def opened(reals, whole, flags, starts, constants, arms):
+    """A learner in the blocks that a kernel is given."""
+    return learner_of(
+        reals, whole, flags, starts, constants, ALL_SETTINGS, arms, int(constants[HYPOTHESES])
+    )  # fmt: skip
+
+
+@njit(inline="always")
+def scratch_for(learner):
     """Memory for the steps of a round."""
+    n, k, g = learner.arms, learner.hypotheses, learner.shares.shape[0]
     return Scratch(
         np.empty((4 + g, 2 * k)),  # of `learn_rewards`
         np.empty((6, max(2 * k, n + 1))),  # of `value_arms`

@@ -80,6 +80,10 @@ class CompactMeans:
         """The present, for `back_to`."""
         return self.reals.copy(), self.whole.copy()
 
+    def mark_play(self) -> Any:
+        """The present, for `back_to` after a play."""
+        return self.mark()
+
     def back_to(self, mark: Any) -> None:
         """Undo all changes since a mark; it can be repeated if it is interrupted itself."""
         self.reals[:], self.whole[:] = mark

@@ -123,8 +123,8 @@ class SwitchingSEM(GraphPolicy):
         return bool(self.graph.fuses_comparison)
 
     @cached_property
-    def for_kernels(self) -> tuple[Array, Array, Array, Array]:
-        """The constants of the policy, for the kernels in `kernels/switching_rounds.py`."""
+    def for_kernels(self) -> Array:
+        """The constants of the policy, in one array, for the kernels in `kernels/switching_rounds.py`."""
         settings = {
             "hypotheses": HYPOTHESES,
             "idle_hazard": IDLE_HAZARD,
@@ -152,7 +152,7 @@ class SwitchingSEM(GraphPolicy):
             "suspicion": SUSPICION,
             "noisy": NOISY,
         }
-        return np.array([float(settings[name]) for name in kernels.SETTINGS]), HAZARDS, SHARES, SHARE_PRIOR
+        return np.concatenate([[float(settings[name]) for name in kernels.SETTINGS], HAZARDS, SHARES, SHARE_PRIOR])
 
     def play_stretch(self, state: SwitchingState, stretch: Stretch, rng: Rng) -> SwitchingState | None:
         return play_blocks(self, state, stretch, rng)

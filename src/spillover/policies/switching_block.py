@@ -30,7 +30,7 @@ class Blocks:
         batch = next(iter(arrays.values())).shape[:axes]
         self.batch = batch
         self.blocks: list[NDArray[Any]] = []
-        self.starts: list[IntArray] = []
+        begins: list[int] = []
         views: dict[str, NDArray[Any]] = {}
         for kind in KINDS:
             own = {name: leaf for name, leaf in arrays.items() if leaf.dtype == kind}
@@ -41,7 +41,8 @@ class Blocks:
                 views[name] = block[..., start : start + size].reshape(leaf.shape)
                 views[name][...] = leaf
             self.blocks.append(block)
-            self.starts.append(np.array(starts))
+            begins += starts
+        self.starts: IntArray = np.array(begins)  # where each array begins in its block
         self.state = with_leaves(state, iter([views[name] for name in arrays]))
 
     def write(self, graph: State, rows: Any = ...) -> None:
@@ -62,8 +63,8 @@ def play_blocks(policy: "SwitchingSEM", state: State, stretch: Stretch, rng: Rng
     held, shape = Blocks(state, len(batch)), course.rewards.shape
     given = (
         *held.blocks,
-        *held.starts,
-        *policy.for_kernels,
+        held.starts,
+        policy.for_kernels,
         rng.keys,
         course.total,
         course.rewards,
@@ -108,7 +109,8 @@ class CompactSwitching:
 
     def __init__(self, policy: "SwitchingSEM", state: State) -> None:
         self.policy, self.held = policy, Blocks(state, 0)
-        self.given = (*self.held.blocks, *self.held.starts, *policy.for_kernels)
+        self.given = (*self.held.blocks, self.held.starts, policy.for_kernels)
+        self.changed_by_play = (self.held.blocks[1], self.held.state.in_flight)  # whole numbers, and pulls in flight
         self.like = np.zeros((3, state.in_flight.shape[-1]))  # the shape of a memo, and none
 
     @property
@@ -144,12 +146,16 @@ class CompactSwitching:
 
     def mark(self) -> Any:
         """The present, for `back_to`."""
-        return tuple(block.copy() for block in self.held.blocks)
+        return [(block, block.copy()) for block in self.held.blocks]
+
+    def mark_play(self) -> Any:
+        """The present, for `back_to` after a play, which changes few of the numbers."""
+        return [(part, part.copy()) for part in self.changed_by_play]
 
     def back_to(self, mark: Any) -> None:
         """Undo all changes since a mark; it can be repeated if it is interrupted itself."""
-        for block, before in zip(self.held.blocks, mark, strict=True):
-            block[:] = before
+        for part, before in mark:
+            part[:] = before
 
     def branch(self) -> "CompactSwitching":
         """The same learner, which goes on by itself."""

@@ -1,30 +1,18 @@
-"""The contracts of the parts: a policy, a world, an environment, a delay.
+"""The contract of a policy.
 
 The required methods of a policy are abstract. Everything else is optional: traits and methods with a default, which a
 policy overrides if it can do more. No code depends on the type or the name of a policy.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias, final, runtime_checkable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from spillover.contracts.world import ScoredWorld
 from spillover.rng import Purpose, Rng
-from spillover.types import (
-    Array,
-    Batch,
-    BoolArray,
-    Choice,
-    Explanation,
-    Feedback,
-    IntArray,
-    Lateness,
-    Outcome,
-    Problem,
-    State,
-    Stretch,
-)
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, Problem, State, Stretch
 
 EXPECTED_EFFECT = "expected total effect of playing the arm"
 ROUND = {"select", "played", "update", "learn", "solve", "observe"}  # what `play_stretch` is a compiled form of
@@ -258,7 +246,7 @@ class Policy(ABC):
         """Data for health checks; `spillover.policies.signals` lists the names."""
         return {}
 
-    def with_world(self, world: "ScoredWorld") -> "Policy":
+    def with_world(self, world: ScoredWorld) -> "Policy":
         """The policy with access to a world; only reference points use it."""
         return self
 
@@ -285,58 +273,6 @@ class Policy(ABC):
         return None
 
 
-@runtime_checkable
-class FourFunctions(Protocol):
-    """A policy written without the base class."""
-
-    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State: ...
-    def select(self, state: State, rng: Rng) -> Choice: ...
-    def played(self, state: State, x: BoolArray) -> State: ...
-    def update(self, state: State, feedback: Feedback, rng: Rng) -> State: ...
-
-
-@final
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Adapted(Policy):
-    """Makes an object with the four functions a policy, with the defaults for everything else."""
-
-    functions: Any
-
-    order_free = False  # nothing is promised
-
-    def __repr__(self) -> str:
-        return repr(self.functions)
-
-    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
-        return self.functions.init(problem, rng, batch)
-
-    def select(self, state: State, rng: Rng) -> Choice:
-        choice: Choice = self.functions.select(state, rng)
-        return choice
-
-    def played(self, state: State, x: BoolArray) -> State:
-        return self.functions.played(state, x)
-
-    def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        return self.functions.update(state, feedback, rng)
-
-
-def as_policy(given: Any) -> Policy:
-    """The given policy; an object with only the four functions is wrapped."""
-    if isinstance(given, Policy):
-        return given
-    if isinstance(given, type) or not isinstance(given, FourFunctions):
-        raise TypeError(f"policy = {given!r}: must be a policy, such as NDCSEM()")
-    return Adapted(functions=given)
-
-
-def require_explains(policy: Policy, purpose: str) -> None:
-    """Raise a TypeError for a policy without explanations."""
-    if not policy.explains:
-        how = "derive it from spillover.Policy, implement `explain` and set `explains = True`"
-        raise TypeError(f"policy = {policy!r}: must explain itself {purpose}: {how}")
-
-
 def round_of(rounds: Feedback, row: int) -> Feedback:
     """One round of a history; probability and memo are shared by all of its rounds."""
     x, z, y, age, arrived, probability, memo, context, fresh, complete, dose = rounds
@@ -353,189 +289,3 @@ def round_of(rounds: Feedback, row: int) -> Feedback:
         None if complete is None else np.array(complete[row]),
         None if dose is None else dose[row],
     )
-
-
-def require_suits(policy: Policy, problem: Problem) -> None:
-    """Raise a ValueError if a problem does not observe what a policy needs."""
-    payoff = problem.observes == "payoff"
-    if problem.observes != "both" and policy.needs_rewards:
-        needed = "the instantaneous rewards z"
-    elif payoff and policy.needs_outcomes:
-        needed = "the outcome of each arm"
-    else:
-        return
-    name, other = repr(policy).partition("(")[0], "PayoffRegression()" if payoff else "InstrumentalSEM()"
-    raise ValueError(
-        f"policy = {name}: must be one that does not need {needed}, such as {other}, as the problem observes "
-        f"{problem.observes!r} only"
-    )
-
-
-def suited(policy: "AnyPolicy", problem: Problem) -> Policy:
-    """The policy specialised to a problem; raises a ValueError if the problem does not observe what it needs."""
-    player = as_policy(policy).for_problem(problem)
-    require_suits(player, problem)
-    return player
-
-
-AnyPolicy: TypeAlias = Policy | FourFunctions  # what `as_policy` takes
-
-
-@runtime_checkable
-class World(Protocol):
-    """One drawn world for each replication: graph, means and change points are fixed, rewards are drawn in `play`."""
-
-    @property
-    def problem(self) -> Problem: ...
-    @property
-    def horizon(self) -> int: ...
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """The names of the arms."""
-
-    @property
-    def changes(self) -> tuple[int, ...]:
-        """First rounds of the stationary periods after the first one."""
-
-    @property
-    def graph_changes(self) -> tuple[int, ...]:
-        """First rounds of the graphs after the first one."""
-
-    def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome: ...
-
-
-@runtime_checkable
-class ContextualWorld(World, Protocol):
-    """A world with context; worlds whose problem has `context = 0` need no such method."""
-
-    def context(self, t: int) -> Array | None:
-        """The context of round t, (*batch, k), known before it is played; None if the problem has none."""
-
-
-@runtime_checkable
-class ScoredWorld(World, Protocol):
-    """A world that knows the expected payoff of every decision, so that regret is defined.
-
-    The values of round t are those under the context of round t.
-    """
-
-    def expected(self, t: int, x: BoolArray) -> Array:
-        """Expected payoff of a decision, (*batch,), without the baseline."""
-
-    def best(self, t: int) -> BoolArray:
-        """An optimal decision."""
-
-    def matches(self, t: int, x: BoolArray) -> IntArray:
-        """How many of the chosen arms belong to an optimal decision; if there are several, to the closest one."""
-
-    def adjacency(self, t: int) -> Array: ...
-    def weights(self, t: int) -> Array:
-        """1'(I - A)^-1 F, (*batch, n)."""
-
-
-@runtime_checkable
-class ScoredContextualWorld(ScoredWorld, ContextualWorld, Protocol):
-    """A world with context in which regret is defined; an oracle whose knowledge is delayed needs it."""
-
-    def scores(self, t: int, as_of: int) -> Array:
-        """Expected payoff of each arm, (*batch, n), in the context of round t with graph and means of round `as_of`."""
-
-    def best_set(self, scores: Array) -> BoolArray:
-        """The feasible decision with the highest sum of scores."""
-
-
-def require_context(world: World) -> ContextualWorld:
-    """Raise a TypeError for a world that does not tell the context that its problem has."""
-    if not isinstance(world, ContextualWorld):
-        raise TypeError(f"world = {type(world).__name__}: must have a method context(t), as its problem has context")
-    return world
-
-
-def require_contextual(world: World) -> ScoredContextualWorld:
-    """Raise a TypeError for a world that has a context but lacks the methods for it."""
-    if not isinstance(world, ScoredContextualWorld):
-        lacking = "context(t), scores(t, as_of) and best_set(scores), as its problem has context"
-        raise TypeError(f"world = {type(world).__name__}: must have the methods {lacking}")
-    return world
-
-
-@runtime_checkable
-class Environment(Protocol):
-    """A family of worlds; a frozen dataclass."""
-
-    def draw(self, rng: Rng, batch: Batch = ()) -> ScoredWorld: ...
-
-
-class Delay(ABC):
-    """How many rounds pass until the outcome of a round arrives; a frozen dataclass."""
-
-    def __init_subclass__(cls) -> None:
-        """A class with its own `draw_given` depends on rewards, and one with its own `draw` is not stationary.
-
-        Neither can be foreseen as its base class is. Unless it says otherwise.
-        """
-        super().__init_subclass__()
-        if {"draw", "draw_given"} & cls.__dict__.keys() and "foresee" not in cls.__dict__:
-            cls.foresee = Delay.foresee  # type: ignore[method-assign]
-            cls.foreseeable = Delay.foreseeable  # type: ignore[method-assign]
-        if "draw_given" in cls.__dict__ and "depends_on_rewards" not in cls.__dict__:
-            cls.depends_on_rewards = True  # type: ignore[method-assign, assignment]
-        if "draw" in cls.__dict__ and "stationary" not in cls.__dict__:
-            cls.stationary = False  # type: ignore[method-assign, assignment]
-
-    @abstractmethod
-    def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
-        """The delay of round t in each replication; `NEVER` if the outcome is lost."""
-
-    def draw_given(self, t: int, x: BoolArray, z: Array, rng: Rng, batch: Batch = ()) -> IntArray:
-        """The delay of round t, in which x was played and brought the rewards z; by default it depends on neither."""
-        return self.draw(t, rng, batch)
-
-    def draw_rounds(self, rounds: IntArray, rng: Rng, batch: Batch = ()) -> IntArray:
-        """The delays of many rounds, (*batch, rounds), for a delay that does not depend on rewards."""
-        if self.stationary:
-            return self.draw(int(rounds[0]), rng.over(Purpose.DELAY, rounds), (*batch, len(rounds)))
-        each = [self.draw(int(t), rng.at(Purpose.DELAY, int(t)), batch) for t in rounds]
-        return np.stack(each, axis=len(batch))
-
-    @property
-    def foreseeable(self) -> bool:
-        """Whether `foresee` can tell: the delay does not depend on rewards, or in a way that `Lateness` can express."""
-        return not self.depends_on_rewards
-
-    def foresee(self, rounds: IntArray, rng: Rng, batch: Batch, n_arms: int, calls: int = 0) -> Lateness:
-        """When the outcomes of many rounds arrive, each with the last of its arms.
-
-        calls: how many draws have been made from the stream of each round before.
-        """
-        found = self.draw_rounds(rounds, rng, batch)
-        late = found.max(axis=-1) if self.per_arm else found
-        return Lateness(late, late, np.zeros((*late.shape, 0), np.bool_))
-
-    @property
-    def stationary(self) -> bool:
-        """Whether `draw` uses the round through `rng` only, so that one call can draw for many rounds."""
-        return False
-
-    @property
-    def depends_on_rewards(self) -> bool:
-        """Whether `draw_given` depends on decisions or rewards."""
-        return False
-
-    @property
-    def constant(self) -> int | None:
-        """The delay of every round, if it is the same for all of them."""
-        return None
-
-    @property
-    def per_arm(self) -> bool:
-        """Whether `draw` returns a delay for each arm, (*batch, n), instead of one for each replication."""
-        return False
-
-    @property
-    def largest(self) -> int | None:
-        """The longest possible delay; None if it is unbounded or outcomes may be lost."""
-        return None
-
-    def check_reach(self, horizon: int, replications: int) -> None:  # noqa: B027 (optional: nothing to refuse)
-        """Raise a ValueError if it has no delays for so many rounds or replications."""

@@ -1,0 +1,43 @@
+"""The contracts of the parts: a policy, a world, an environment, a delay."""
+
+from spillover.contracts.any_policy import (
+    Adapted,
+    AnyPolicy,
+    FourFunctions,
+    as_policy,
+    require_explains,
+    require_suits,
+    suited,
+)
+from spillover.contracts.delay import Delay
+from spillover.contracts.policy import EXPECTED_EFFECT, Policy, round_of
+from spillover.contracts.world import (
+    ContextualWorld,
+    Environment,
+    ScoredContextualWorld,
+    ScoredWorld,
+    World,
+    require_context,
+    require_contextual,
+)
+
+__all__ = [
+    "EXPECTED_EFFECT",
+    "Adapted",
+    "AnyPolicy",
+    "ContextualWorld",
+    "Delay",
+    "Environment",
+    "FourFunctions",
+    "Policy",
+    "ScoredContextualWorld",
+    "ScoredWorld",
+    "World",
+    "as_policy",
+    "require_context",
+    "require_contextual",
+    "require_explains",
+    "require_suits",
+    "round_of",
+    "suited",
+]

@@ -1,0 +1,83 @@
+"""The contract of a delay."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, Batch, BoolArray, IntArray, Lateness
+
+
+class Delay(ABC):
+    """How many rounds pass until the outcome of a round arrives; a frozen dataclass."""
+
+    def __init_subclass__(cls) -> None:
+        """A class with its own `draw_given` depends on rewards, and one with its own `draw` is not stationary.
+
+        Neither can be foreseen as its base class is. Unless it says otherwise.
+        """
+        super().__init_subclass__()
+        if {"draw", "draw_given"} & cls.__dict__.keys() and "foresee" not in cls.__dict__:
+            cls.foresee = Delay.foresee  # type: ignore[method-assign]
+            cls.foreseeable = Delay.foreseeable  # type: ignore[method-assign]
+        if "draw_given" in cls.__dict__ and "depends_on_rewards" not in cls.__dict__:
+            cls.depends_on_rewards = True  # type: ignore[method-assign, assignment]
+        if "draw" in cls.__dict__ and "stationary" not in cls.__dict__:
+            cls.stationary = False  # type: ignore[method-assign, assignment]
+
+    @abstractmethod
+    def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
+        """The delay of round t in each replication; `NEVER` if the outcome is lost."""
+
+    def draw_given(self, t: int, x: BoolArray, z: Array, rng: Rng, batch: Batch = ()) -> IntArray:
+        """The delay of round t, in which x was played and brought the rewards z; by default it depends on neither."""
+        return self.draw(t, rng, batch)
+
+    def draw_rounds(self, rounds: IntArray, rng: Rng, batch: Batch = ()) -> IntArray:
+        """The delays of many rounds, (*batch, rounds), for a delay that does not depend on rewards."""
+        if self.stationary:
+            return self.draw(int(rounds[0]), rng.over(Purpose.DELAY, rounds), (*batch, len(rounds)))
+        each = [self.draw(int(t), rng.at(Purpose.DELAY, int(t)), batch) for t in rounds]
+        return np.stack(each, axis=len(batch))
+
+    @property
+    def foreseeable(self) -> bool:
+        """Whether `foresee` can tell: the delay does not depend on rewards, or in a way that `Lateness` can express."""
+        return not self.depends_on_rewards
+
+    def foresee(self, rounds: IntArray, rng: Rng, batch: Batch, n_arms: int, calls: int = 0) -> Lateness:
+        """When the outcomes of many rounds arrive, each with the last of its arms.
+
+        calls: how many draws have been made from the stream of each round before.
+        """
+        found = self.draw_rounds(rounds, rng, batch)
+        late = found.max(axis=-1) if self.per_arm else found
+        return Lateness(late, late, np.zeros((*late.shape, 0), np.bool_))
+
+    @property
+    def stationary(self) -> bool:
+        """Whether `draw` uses the round through `rng` only, so that one call can draw for many rounds."""
+        return False
+
+    @property
+    def depends_on_rewards(self) -> bool:
+        """Whether `draw_given` depends on decisions or rewards."""
+        return False
+
+    @property
+    def constant(self) -> int | None:
+        """The delay of every round, if it is the same for all of them."""
+        return None
+
+    @property
+    def per_arm(self) -> bool:
+        """Whether `draw` returns a delay for each arm, (*batch, n), instead of one for each replication."""
+        return False
+
+    @property
+    def largest(self) -> int | None:
+        """The longest possible delay; None if it is unbounded or outcomes may be lost."""
+        return None
+
+    def check_reach(self, horizon: int, replications: int) -> None:  # noqa: B027 (optional: nothing to refuse)
+        """Raise a ValueError if it has no delays for so many rounds or replications."""

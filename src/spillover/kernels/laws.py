@@ -1,0 +1,178 @@
+"""Draws from normal, gamma and beta laws.
+
+Words of the generator become numbers many at a time (`kernels/elementary.py`). Each draw has counters of its own, so it
+is the same whatever is drawn beside it.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+from numba import float64, int64, njit, uint64
+
+from spillover.kernels.build import gufunc
+from spillover.kernels.drawing import philox, to_unit
+from spillover.kernels.elementary import cos_of_turns, exp_of, log_of
+from spillover.kernels.inner import EIGHT, bare, eight_doubles, eight_integers
+
+HALF_BITS: Final = np.uint64(32)
+ARMS_AT_ONCE: Final = EIGHT // 2  # beta draws, each from two gamma draws
+SURE: Final = 0.0331  # of Marsaglia and Tsang's test that needs no logarithm
+
+
+@njit(inline="always", error_model="numpy")
+def normal_of(first, second):
+    """A standard normal from two uniform numbers, in (0, 1] and [0, 1]: one of Box and Muller's pair."""
+    return math.sqrt(-2.0 * log_of(first)) * cos_of_turns(second)
+
+
+@bare
+def fill_normals(start, key, call, at_round, purpose, out):
+    """out[start : start + 8], as far as it reaches."""
+    first, second, drawn = eight_doubles(), eight_doubles(), eight_doubles()
+    size = min(out.shape[0] - start, EIGHT)
+    for j in range(EIGHT):
+        first[j], second[j] = 1.0, 0.0
+    for j in range(size):
+        a, b, _, _ = philox(uint64(start + j), call, at_round, purpose, key[0], key[1])
+        first[j], second[j] = 1.0 - to_unit(a), to_unit(b)
+    for j in range(EIGHT):
+        drawn[j] = normal_of(first[j], second[j])
+    for j in range(size):
+        out[start + j] = drawn[j]
+
+
+@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:]), "(k),(),(),(),(n)->(n)")
+def normal(key, call, at_round, purpose, size, out):
+    """Standard normals, as many as the length of `size`."""
+    for start in range(0, out.shape[0], EIGHT):
+        fill_normals(start, key, call, at_round, purpose, out)
+
+
+@bare
+def accepts(v, x, d, uniform):
+    """Whether a draw of Marsaglia and Tsang's method is kept."""
+    if v <= 0.0:
+        return False
+    if uniform < 1.0 - SURE * x * x * x * x:
+        return True
+    return log_of(uniform) < 0.5 * x * x + d * (1.0 - v * v * v + 3.0 * log_of(v))
+
+
+@bare
+def log_gammas(shapes, elements, size, call, at_round, purpose, k0, k1, logs):
+    """Logarithms of Gamma(shape, 1) draws, at most 8: Marsaglia and Tsang 2000, with their boost below shape 1.
+
+    In logarithms, because draws with a small shape underflow and their ratio would be 0 / 0. For a shape that is not
+    positive and finite NaN: no draw would ever be accepted. All arrays are of eight.
+    """
+    first, second, test, boost = eight_doubles(), eight_doubles(), eight_doubles(), eight_doubles()
+    x, v, d, c = eight_doubles(), eight_doubles(), eight_doubles(), eight_doubles()
+    shape, drawn = eight_doubles(), eight_doubles()  # of our own: only then loops vectorise
+    for j in range(EIGHT):
+        first[j], second[j], test[j], boost[j], shape[j] = 1.0, 0.0, 1.0, 1.0, shapes[j]
+    for j in range(size):
+        w0, w1, w2, w3 = philox(uint64(elements[j]), call, at_round, purpose, k0, k1)
+        first[j], second[j], test[j], boost[j] = 1.0 - to_unit(w0), to_unit(w1), 1.0 - to_unit(w2), 1.0 - to_unit(w3)
+    for j in range(EIGHT):
+        d[j] = shape[j] + (0.0 if shape[j] >= 1.0 else 1.0) - 1.0 / 3.0
+        c[j] = 1.0 / math.sqrt(9.0 * d[j])
+        x[j] = normal_of(first[j], second[j])
+        v[j] = 1.0 + c[j] * x[j]
+    for j in range(size):
+        attempt = uint64(0)
+        while 0.0 < shape[j] < math.inf and not accepts(v[j], x[j], d[j], test[j]):
+            attempt += uint64(1)
+            block = uint64(elements[j]) | (attempt << HALF_BITS)
+            w0, w1, w2, w3 = philox(block, call, at_round, purpose, k0, k1)
+            x[j] = normal_of(1.0 - to_unit(w0), to_unit(w1))
+            v[j] = 1.0 + c[j] * x[j]
+            test[j], boost[j] = 1.0 - to_unit(w2), 1.0 - to_unit(w3)
+    for j in range(EIGHT):
+        boosted = log_of(boost[j]) / shape[j]
+        drawn[j] = log_of(d[j]) + 3.0 * log_of(v[j]) + (boosted if shape[j] < 1.0 else 0.0)
+    for j in range(size):
+        logs[j] = drawn[j] if 0.0 < shape[j] < math.inf else math.nan
+
+
+@bare
+def draw_betas(a, b, arms, size, call, at_round, purpose, k0, k1, found):
+    """Beta(a, b) draws for at most 4 arms from two Gamma draws each; all arrays are of eight.
+
+    Each arm has counter blocks of its own for rejection sampling.
+    """
+    shapes, logs, elements = eight_doubles(), eight_doubles(), eight_integers()
+    for j in range(EIGHT):
+        shapes[j] = 1.0
+    for j in range(size):
+        shapes[2 * j], shapes[2 * j + 1] = a[j], b[j]
+        elements[2 * j], elements[2 * j + 1] = 2 * arms[j], 2 * arms[j] + 1
+    log_gammas(shapes, elements, 2 * size, call, at_round, purpose, k0, k1, logs)
+    gap, drawn = eight_doubles(), eight_doubles()
+    for j in range(EIGHT):
+        gap[j] = 0.0
+    for j in range(size):
+        gap[j] = logs[2 * j + 1] - logs[2 * j]
+    for j in range(EIGHT):
+        drawn[j] = 1.0 / (1.0 + exp_of(gap[j]))
+    for j in range(size):
+        found[j] = drawn[j] if gap[j] == gap[j] else math.nan
+
+
+@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:], float64[:]), "(k),(),(),(),(n),(n)->(n)")
+def beta(key, call, at_round, purpose, a, b, out):
+    """Beta(a, b) draws."""
+    ones, zeros = eight_doubles(), eight_doubles()
+    found, arms = eight_doubles(), eight_integers()
+    for start in range(0, out.shape[0], ARMS_AT_ONCE):
+        size = min(out.shape[0] - start, ARMS_AT_ONCE)
+        for j in range(size):
+            ones[j], zeros[j], arms[j] = a[start + j], b[start + j], start + j
+        draw_betas(ones, zeros, arms, size, call, at_round, purpose, key[0], key[1], found)
+        for j in range(size):
+            out[start + j] = found[j]
+
+
+@gufunc(
+    (
+        *(float64[:, :], float64[:, :], int64[:], float64[:, :], int64[:], float64[:], float64[:]),
+        *(int64, int64, uint64[:], uint64, uint64, uint64),
+        *(float64[:], float64[:], float64[:], float64[:], int64[:]),
+    ),
+    "(d,n),(d,n),(n),(d,n),(n),(d),(d),(),(),(k),(),(),()->(n),(n),(n),(n),()",
+)
+def side_by_side_draw(
+    sums, counts, stamps, pulls, latest, evidence, discounts, now, latest_observed, key, call, at_round, purpose,
+    draw, mean, count, flying, leader,
+):  # fmt: skip
+    """Draw a discount in proportion to exp(evidence), and each arm's mean from its posterior under that discount.
+
+    The posterior is as of `latest_observed`, the latest round whose outcome has arrived: rounds without outcomes carry
+    no information. Its deviation shrinks as if the outcomes of the pulls in flight had already arrived.
+    """
+    n = draw.shape[0]
+    ones, zeros = eight_doubles(), eight_doubles()
+    found, arms = eight_doubles(), eight_integers()
+    best = evidence[0]
+    for k in range(evidence.shape[0]):
+        best = max(best, evidence[k])
+    total = 0.0
+    for k in range(evidence.shape[0]):
+        total += math.exp(evidence[k] - best)
+    point = total * to_unit(philox(uint64(2 * n), call, at_round, purpose, key[0], key[1])[0])
+    lead = 0
+    while lead < evidence.shape[0] - 1 and point >= math.exp(evidence[lead] - best):
+        point -= math.exp(evidence[lead] - best)
+        lead += 1
+    leader[0] = lead
+    log_discount = math.log(discounts[lead])
+    for i in range(n):
+        decay = math.exp((latest_observed - stamps[i]) * log_discount)
+        good, seen = sums[lead, i] * decay, counts[lead, i] * decay
+        played = pulls[lead, i] * math.exp((now - latest[i]) * log_discount)
+        flying[i] = max(played - counts[lead, i] * math.exp((now - stamps[i]) * log_discount), 0.0)
+        count[i] = seen
+        mean[i] = (good + 1.0) / (seen + 2.0)
+        ones[0], zeros[0], arms[0] = good + 1.0, seen - good + 1.0, i
+        draw_betas(ones, zeros, arms, 1, call, at_round, purpose, key[0], key[1], found)
+        draw[i] = mean[i] + (found[0] - mean[i]) * math.sqrt((seen + 2.0) / (seen + 2.0 + flying[i]))
