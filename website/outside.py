@@ -12,9 +12,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md")
+PAGES = ("CHANGELOG.md", "CONTRIBUTING.md")
 FOLDERS = ("examples",)
-SHOWN = {".md", ".py", ".png", ".ipynb"}
+SHOWN = {".md", ".py", ".png", ".csv", ".ipynb"}
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)")
 
 
@@ -31,15 +31,12 @@ def generated(config: MkDocsConfig, path: str) -> File:
 
 
 def site_path(path: Path) -> str:
-    """Where a file of the repository is on the site; the README is not its home page."""
-    inside = path.relative_to(ROOT).as_posix()
-    return "readme.md" if inside == "README.md" else inside.removeprefix("docs/")
+    """Where a file of the repository is on the site."""
+    return path.relative_to(ROOT).as_posix().removeprefix("docs/")
 
 
 def repository_path(site: str) -> str:
     """Where a page of the site is in the repository."""
-    if site == "readme.md":
-        return "README.md"
     return site if site in PAGES or site.split("/")[0] in FOLDERS else f"docs/{site}"
 
 

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 OPTIONS = doctest.NORMALIZE_WHITESPACE  # as in pyproject.toml
-BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n!\[[^\]]*\]\((?P<picture>[^)]+)\))?", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^```(?P<language>[^\n]*)\n(?P<code>.*?)^```[ ]*\n?(?:\n!\[[^\]]*\]\((?P<picture>[^)]+)\))?", re.DOTALL | re.MULTILINE
+)
 DIRECTIVE = re.compile(r"\s*# doctest:.*")
 
 
@@ -40,15 +42,20 @@ def run_sessions(text: str, page: str, draw: Callable[[str, Any], None]) -> tupl
     complaints = []
 
     def answered(block: re.Match[str]) -> str:
-        if ">>> " not in block["code"]:
+        if not is_session(block):
             return block[0]
         shown, found = run_block(block["code"], page, names)
         complaints.extend(found)
         if block["picture"] and "figure" in names and not found:
             draw(block["picture"], names.pop("figure"))
-        return block[0].replace(block["code"], shown).replace("```python", "```pycon", 1)
+        return block[0].replace(block["code"], shown).replace(block[0].split("\n", 1)[0], "```pycon", 1)
 
     return BLOCK.sub(answered, text), complaints
+
+
+def is_session(block: re.Match[str]) -> bool:
+    """Whether a block of a page is a Python session."""
+    return block["language"] in ("", "python") and block["code"].startswith(">>> ")
 
 
 def run_block(code: str, page: str, names: dict[str, Any]) -> tuple[str, list[str]]:
