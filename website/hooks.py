@@ -19,6 +19,7 @@ from website.pictures import PICTURES
 from website.sessions import run_sessions
 
 log = logging.getLogger("mkdocs.plugins.website")  # a warning fails the build, as it is strict
+PICTURE = re.compile(r'(<img [^>]*src="([^"]+)"[^>]*>)')
 NUMBER = re.compile(r"-?\d[\d,.]*")
 
 
@@ -42,6 +43,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         for complaint in complaints:
             log.warning("%s: %s", document, complaint)
     return with_site_links(markdown, path, files)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Pictures open in full size: on a phone a figure with labels is too small to read."""
+    return PICTURE.sub(r'<a class="picture" href="\2">\1</a>', html)
 
 
 def with_commands_run(markdown: str, document: str, files: Files) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 
 OPTIONS = doctest.NORMALIZE_WHITESPACE  # as in pyproject.toml
 BLOCK = re.compile(
-    r"^```(?P<language>[^\n]*)\n(?P<code>.*?)^```[ ]*\n?(?:\n!\[[^\]]*\]\((?P<picture>[^)]+)\))?", re.DOTALL | re.MULTILINE
+    r"^```(?P<language>[^\n]*)\n(?P<code>.*?)^```[ ]*\n?(?:\n!\[[^\]]*\]\((?P<picture>[^)]+)\))?",
+    re.DOTALL | re.MULTILINE,
 )
 DIRECTIVE = re.compile(r"\s*# doctest:.*")
 

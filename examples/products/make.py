@@ -1,4 +1,4 @@
-"""A year of weekly sales of six products, two of them promoted in most weeks: simulated, written to weekly-sales.csv."""
+"""A year of weekly sales of six products, two promoted in most weeks: simulated, written to weekly-sales.csv."""
 
 from datetime import date, timedelta
 from pathlib import Path

@@ -26,5 +26,7 @@ def draw() -> Figure:
         for k, name in enumerate(names):
             box(ax, (2.2 + width * (k + 0.5), y), (width - 0.12, 0.44), name, color=BLUE)
     arrow(ax, (8.75, step * len(LAYERS) + 0.1), (8.75, 0.3), color=GREY)
-    ax.text(8.95, step * len(LAYERS) / 2 + 0.2, "imports", rotation=-90, va="center", ha="center", color=GREY, fontsize=9)
+    ax.text(
+        8.95, step * len(LAYERS) / 2 + 0.2, "imports", rotation=-90, va="center", ha="center", color=GREY, fontsize=9
+    )
     return ax.figure  # type: ignore[return-value]

@@ -17,7 +17,15 @@ from spillover.recommendation.constraints_in_words import describe_constraints
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recommendation:
-    """What to choose next: `print` it, or see `choose`, `greedy`, `arms`, `warnings`, `to_frame` and `to_dict`."""
+    """What to choose next: `print` it, or see `choose`, `greedy`, `arms`, `warnings`, `to_frame` and `to_dict`.
+
+    >>> import spillover as sp
+    >>> table = {"week": range(8), "promo_a": [1, 0, 1, 0] * 2, "promo_b": [0, 1, 1, 0] * 2}
+    >>> table |= {"sales_a": [9, 5, 9, 5, 8, 5, 9, 4], "sales_b": [3, 4, 4, 3, 3, 5, 4, 3]}
+    >>> answer = sp.next_decision(table, budget=1)
+    >>> answer.choose, answer.to_frame().loc["a", "times_chosen"].item()
+    (['a'], 4)
+    """
 
     source: str  # the name of the file; "" for a table in memory
     policy: str

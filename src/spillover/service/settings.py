@@ -31,6 +31,9 @@ class Settings:
         trend, which come from the round. limits: constraints, as tables with a kind (docs/constraints.md).
     policy, set, reward_range, overall_range, minimise, effort, greedy, seed: as for `spillover next`.
     max_age_rounds: an outcome is learned if it arrives before that many later rounds were executed; None: always.
+
+    >>> Settings(arms=("radio", "video", "social"), budget=2).observes
+    'both'
     """
 
     arms: tuple[str, ...]

@@ -35,6 +35,11 @@ def regret_figure(
     """Cumulative expected regret with 95% bands, one line per policy; vertical lines at changes (Fig. 2).
 
     Axes that are given get no legend: `figure_legend` makes one for several of them.
+
+    >>> from spillover.experiments import example_results
+    >>> ax = regret_figure(example_results().records(delay="2"), title="D = 2")
+    >>> ax.get_title()
+    'D = 2'
     """
     validate.require(len(records) > 0, "records", records, "at least one")
     styles = {**styles_for(r.policy for r in records), **(styles or {})}
@@ -72,7 +77,13 @@ def regret_panels(
     axes: Sequence[Axes] | None = None,
     styles: Mapping[str, Style] | None = None,
 ) -> list[Axes]:
-    """`regret_figure` for several studies, one below the other, on one scale; the mapping's keys are the titles."""
+    """`regret_figure` for several studies, one below the other, on one scale; the mapping's keys are the titles.
+
+    >>> from spillover.experiments import example_results
+    >>> results = example_results()
+    >>> len(regret_panels({f"D = {delay}": results.records(delay=delay) for delay in ("2", "6")}))
+    2
+    """
     validate.require(len(studies) > 0, "studies", studies, "at least one")
     styles = {**styles_for(r.policy for records in studies.values() for r in records), **(styles or {})}
     count = len(studies)
@@ -102,6 +113,11 @@ def delay_figure(
 
     delays: mean delay in rounds by the name of the delay. random: names of those that are drawn at random each
     round; they are hollow, without a line, and to the right of the constant one.
+
+    >>> from spillover.experiments import example_results
+    >>> ax = delay_figure(example_results().records(), {"2": 2, "6": 6})
+    >>> ax.get_xlabel()
+    'mean delay (rounds)'
     """
     missing = sorted({r.delay for r in records} - set(delays))
     validate.require(len(records) > 0 and not missing, "delays", dict(delays), f"a mean delay for each of {missing}")
