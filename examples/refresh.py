@@ -45,8 +45,9 @@ def run(line: str, folder: Path) -> str:
         raise ValueError(f"command = {line!r}: must be one of spillover and python")
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     script = [sys.executable, str(ROOT / words[0]), *words[1:]]
-    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    return subprocess.run(script, cwd=folder, env=environment, text=True, **output).stdout
+    both = subprocess.STDOUT
+    done = subprocess.run(script, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=both)
+    return done.stdout
 
 
 def answered(block: str, folder: Path) -> str:

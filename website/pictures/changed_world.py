@@ -19,7 +19,7 @@ def draw() -> Figure:
     figure = Figure(figsize=(9.2, 4.4), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[1, 1.5])
     draw_means(upper)
-    world = sp.FixedSEM(adjacency=np.zeros((4, 4)), means=[BEFORE, AFTER], changes=[CHANGE], budget=2, horizon=HORIZON)
+    world = sp.FixedSEM(adjacency=np.zeros((4, 4)), means=[BEFORE, AFTER], changes=(CHANGE,), budget=2, horizon=HORIZON)
     for name, (policy, color, dashes) in POLICIES.items():
         run = sp.simulate(policy, world, sp.ConstantDelay(DELAY), replications=40, seed=0)
         lost = np.diff(run.regret.mean(axis=0), prepend=0.0)
