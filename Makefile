@@ -4,6 +4,7 @@
 # make lock        pin the dependencies anew                make clean       remove all that was made, but not results/
 #
 # make explore     the property tests on new random examples; SEED=... repeats a run
+# make docs        build the documentation site into build/site, and run what its pages show
 # make examples    run what the documents show and write the answers into them
 # make numbers     measure the numbers in the documents again, from results/ and the benchmarks (minutes)
 #
@@ -24,7 +25,7 @@ export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
-.PHONY: setup test test-long explore lint format reproduce bench examples numbers lock clean
+.PHONY: setup test test-long explore lint format reproduce bench docs examples numbers lock clean
 
 setup: $(READY)
 
@@ -69,9 +70,15 @@ format: $(READY)
 reproduce: $(READY)
 	@$(BIN)/spillover reproduce $(ARGS)
 
+# A broken link, an unresolved reference and an answer that has changed are errors. Without requests to the outside.
+docs: $(READY)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict $(ARGS)
+	@echo "== the site is build/site/index.html"
+
 examples: $(READY)
 	@$(BIN)/python examples/refresh.py $(ARGS)
 	@$(BIN)/python examples/notebooks.py $(ARGS)
+	@$(BIN)/python -m website.redraw
 
 numbers: $(READY)
 	@$(BIN)/python examples/measured.py $(ARGS)
@@ -89,4 +96,4 @@ lock: $(READY)
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	find src tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks examples docs website -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -46,7 +46,7 @@ class Block(NamedTuple):
 
 def documents() -> list[Path]:
     """The documents that may have measured numbers."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(text: str) -> Iterator[Block]:

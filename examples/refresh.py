@@ -4,6 +4,7 @@ python examples/refresh.py           # after a change of what is printed
 python examples/refresh.py --check   # only say which documents would change
 """
 
+import contextlib
 import os
 import re
 import shlex
@@ -14,10 +15,15 @@ import tempfile
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from spillover.cli import main as main_command
+
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 DOCUMENTS = (
     *("README.md", "docs/next.md", "docs/check.md", "docs/evaluate.md"),
+    *("docs/start/spreadsheet.md", "docs/reading.md"),
     *("examples/health/README.md", "examples/marketing/README.md", "examples/supply/README.md"),
 )
 REAL = {  # pages on public tables, and the packages that hold these
@@ -32,21 +38,15 @@ BLOCK = re.compile(r"(?<=```console\n)(.*?)(?=```)", re.DOTALL)
 def run(line: str, folder: Path) -> str:
     """What a command prints, in a folder: `spillover ...`, or a Python script of the examples."""
     program, *words = shlex.split(line)
-    if program == "python":
-        words = [str(ROOT / words[0]), *words[1:]]
-    elif program == "spillover":
-        words = ["-m", "spillover", *words]
-    else:
+    if program == "spillover":
+        with contextlib.chdir(folder):  # in this process, which need not start anew for each command
+            return CliRunner().invoke(main_command, words, prog_name="spillover").output
+    if program != "python":
         raise ValueError(f"command = {line!r}: must be one of spillover and python")
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    script = [sys.executable, str(ROOT / words[0]), *words[1:]]
+    both = subprocess.STDOUT
+    done = subprocess.run(script, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=both)
     return done.stdout
 
 
@@ -64,7 +64,15 @@ def quiet(line: str, folder: Path) -> str:
 def refreshed(document: str, folder: Path) -> str:
     """The text of a document with fresh answers; files stay in the folder from one command to the next."""
     text = (ROOT / document).read_text(encoding="utf-8")
+    save_tables(document, folder)
     return BLOCK.sub(lambda block: answered(block[1], folder), text)
+
+
+def save_tables(document: str, folder: Path) -> None:
+    """Put the CSV files that a document links to into a folder, as its readers do."""
+    path = ROOT / document
+    for link in re.findall(r"\]\(([^)]+\.csv)\)", path.read_text(encoding="utf-8")):
+        shutil.copy(path.parent / link, folder)
 
 
 def is_installed(package: str) -> bool:

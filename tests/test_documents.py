@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "spillover"
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # not in the repository: what readers write themselves, what runs write, and a repository of others
 ELSEWHERE = re.compile(r"(.*[./])?(my_|test_my_|harvest|NAME)|(results|cells|claims|figures|tuning|\.venv)/|pcm-dpc/")
 

@@ -44,6 +44,7 @@ def test_documents_show_what_the_commands_print(document, tmp_path, monkeypatch)
     text = (ROOT / document).read_text(encoding="utf-8")
     blocks = refresh.BLOCK.findall(text)
     assert blocks
+    refresh.save_tables(document, tmp_path)
     made = set(re.findall(r" --plot ([\w.]+)", "".join(blocks)))
     for block in blocks:
         for line, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):

@@ -17,7 +17,12 @@ NEVER = int(np.iinfo(np.int64).max)  # the delay of an outcome that is lost
 
 @dataclass(frozen=True)
 class ConstantDelay(Delay):
-    """Every outcome arrives `rounds` rounds late; 0 is the ordinary bandit."""
+    """Every outcome arrives `rounds` rounds late; 0 is the ordinary bandit.
+
+    >>> import spillover as sp
+    >>> ConstantDelay(50).draw(1, sp.Rng(0), ()).item()
+    50
+    """
 
     rounds: int
 
@@ -40,7 +45,12 @@ class ConstantDelay(Delay):
 
 @dataclass(frozen=True)
 class UniformDelay(Delay):
-    """Uniform on the whole numbers from `low` to `high`, both included."""
+    """Uniform on the whole numbers from `low` to `high`, both included.
+
+    >>> import spillover as sp
+    >>> UniformDelay(10, 20).largest
+    20
+    """
 
     low: int
     high: int
@@ -62,7 +72,13 @@ class UniformDelay(Delay):
 
 @dataclass(frozen=True)
 class GeometricDelay(Delay):
-    """Geometric on 0, 1, 2, ... with the given mean."""
+    """Geometric on 0, 1, 2, ... with the given mean.
+
+    >>> import spillover as sp
+    >>> world = sp.FixedSEM(adjacency=[[0, 0.5], [0, 0]], means=[0.5, 0.4], budget=1, horizon=10)
+    >>> sp.simulate(sp.NDCSEM(), world, GeometricDelay(mean=3), replications=2, seed=0).regret.shape
+    (2, 10)
+    """
 
     mean: float
 
@@ -82,7 +98,12 @@ class GeometricDelay(Delay):
 
 @dataclass(frozen=True)
 class RecordedDelay(Delay):
-    """Recorded delays, `(rounds,)` for all replications or `(replications, rounds)`; NaN or NEVER: a lost outcome."""
+    """Recorded delays, `(rounds,)` for all replications or `(replications, rounds)`; NaN or NEVER: a lost outcome.
+
+    >>> import spillover as sp
+    >>> RecordedDelay([3, 0, np.nan]).draw(1, sp.Rng(0), ()).item()  # round 1 is three rounds late, round 3 is lost
+    3
+    """
 
     delays: Any
 
@@ -131,7 +152,11 @@ class RecordedDelay(Delay):
 
 @dataclass(frozen=True)
 class LossyDelay(Delay):
-    """Another delay under which each outcome is lost with probability `loss`."""
+    """Another delay under which each outcome is lost with probability `loss`.
+
+    >>> LossyDelay(ConstantDelay(5), loss=0.1)  # one outcome in ten never arrives
+    LossyDelay(delay=ConstantDelay(rounds=5), loss=0.1)
+    """
 
     delay: Delay
     loss: float
@@ -231,7 +256,12 @@ class ArmDelays(Delay):
 
 @dataclass(frozen=True)
 class ParetoDelay(Delay):
-    """Heavy-tailed delays: P(delay >= d) = (1 + d / scale)^-tail, rounded down; the mean is infinite for tail <= 1."""
+    """Heavy-tailed delays: P(delay >= d) = (1 + d / scale)^-tail, rounded down; the mean is infinite for tail <= 1.
+
+    >>> delay = ParetoDelay(scale=10, tail=1.5)
+    >>> delay.stationary, delay.largest  # no longest delay
+    (True, None)
+    """
 
     scale: float
     tail: float = 1.1
@@ -348,7 +378,11 @@ def require_rewards(delay: Delay, x: BoolArray, z: Array) -> None:
 
 
 def as_delay(delay: Any) -> Delay:
-    """A delay from its short forms: a number of rounds, recorded delays, or a Delay itself."""
+    """A delay from its short forms: a number of rounds, recorded delays, or a Delay itself.
+
+    >>> as_delay(ConstantDelay(3)).rounds
+    3
+    """
     if isinstance(delay, Delay) and not isinstance(delay, type):
         return delay
     if isinstance(delay, int | np.integer) and not isinstance(delay, bool):
@@ -371,3 +405,19 @@ BUILT_IN: dict[str, Callable[..., Delay]] = {
     "bad-news": BadNewsDelay,
 }
 DELAYS = Registry("delay", "spillover.delays", Delay, BUILT_IN)
+
+
+__all__ = [
+    "DELAYS",
+    "NEVER",
+    "ArmDelays",
+    "BadNewsDelay",
+    "ConstantDelay",
+    "ConversionDelay",
+    "GeometricDelay",
+    "LossyDelay",
+    "ParetoDelay",
+    "RecordedDelay",
+    "UniformDelay",
+    "as_delay",
+]

@@ -10,7 +10,12 @@ from spillover.types import Array, IntArray
 
 
 class Interval(NamedTuple):
-    """A mean over replications with its confidence interval (Student's t), 95% by default."""
+    """A mean over replications with its confidence interval (Student's t), 95% by default.
+
+    >>> interval = mean_interval(np.array([1.0, 2.0, 3.0]))
+    >>> interval.low < interval.mean < interval.high
+    np.True_
+    """
 
     mean: Array
     low: Array
@@ -52,7 +57,11 @@ def mean_interval(values: Array, axis: int = 0, level: float = 0.95) -> Interval
 
 
 def graph_mse(estimate: Array, truth: Array) -> Array:
-    """Mean squared error of the adjacency: ||A - A_hat||_F^2 / n^2."""
+    """Mean squared error of the adjacency: ||A - A_hat||_F^2 / n^2.
+
+    >>> graph_mse(np.array([[0.0, 0.5], [0.0, 0.0]]), np.zeros((2, 2))).item()
+    0.0625
+    """
     return np.asarray(((estimate - truth) ** 2).mean(axis=(-2, -1)))
 
 
@@ -72,3 +81,11 @@ def sparse_graph_mse(estimate: Any, truth: Any) -> Array:
         gap = (found[first : first + rows] - real).tocoo()
         squares += np.bincount((first + gap.coords[0]) // n, gap.data**2, minlength=len(squares))
     return np.asarray(squares.reshape(batch) / n**2)
+
+
+__all__ = [
+    "Interval",
+    "graph_mse",
+    "mean_interval",
+    "sparse_graph_mse",
+]

@@ -15,7 +15,12 @@ from spillover.validate import require
 
 
 class Purpose(IntEnum):
-    """What a stream is for; streams of different purposes are independent."""
+    """What a stream is for; streams of different purposes are independent.
+
+    >>> rng = Rng(0)
+    >>> (rng.at(Purpose.WORLD, 1).uniform(2) == rng.at(Purpose.DELAY, 1).uniform(2)).any()
+    np.False_
+    """
 
     WORLD = 0
     DELAY = 1
@@ -138,3 +143,9 @@ class Rng:
     def permutation(self, n: int) -> NDArray[np.int64]:
         """A uniformly random order of 0..n-1 for each replication, `(*batch, n)`."""
         return np.argsort(self.uniform(n), axis=-1, kind="stable")
+
+
+__all__ = [
+    "Purpose",
+    "Rng",
+]

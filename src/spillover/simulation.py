@@ -46,7 +46,16 @@ FEWEST_LEARNERS, FEWEST_DECISIONS = 8, 100_000  # in a simulation that is worth 
 
 
 class Round(NamedTuple):
-    """A round that has been played; the policy has learned everything that arrived at its end."""
+    """A round that has been played; the policy has learned everything that arrived at its end.
+
+    >>> import spillover as sp
+    >>> world = sp.FixedSEM(adjacency=[[0, 0.5], [0, 0]], means=[0.5, 0.4], budget=1, horizon=3).draw(sp.Rng(0))
+    >>> for played in rounds(sp.SwitchingSEM(), world, sp.ConstantDelay(1), sp.Rng(0), ()):
+    ...     print(played.t, played.x.astype(int), played.outcome.y)
+    1 [0 1] [0. 0.]
+    2 [0 1] [0. 0.]
+    3 [1 0] [0. 0.]
+    """
 
     t: int  # from 1
     x: BoolArray
@@ -55,7 +64,14 @@ class Round(NamedTuple):
 
 
 def rounds(policy: AnyPolicy, world: World, delay: Any, rng: Rng, batch: Batch) -> Iterator[Round]:
-    """Play a policy in a world to its horizon; `rng` has the world's batch, and `batch` ends with the same axes."""
+    """Play a policy in a world to its horizon; `rng` has the world's batch, and `batch` ends with the same axes.
+
+    >>> import spillover as sp
+    >>> world = sp.FixedSEM(adjacency=[[0, 0.5], [0, 0]], means=[0.5, 0.4], budget=1, horizon=50).draw(sp.Rng(0))
+    >>> payoffs = [played.outcome.y.sum() for played in rounds(sp.NDCSEM(), world, sp.ConstantDelay(1), sp.Rng(0), ())]
+    >>> len(payoffs)
+    50
+    """
     delay = as_delay(delay)
     delay.check_reach(world.horizon, int(rng.keys[..., 1].max(initial=0)) + 1)
     return play_rounds(suited(policy, world.problem), world, delay, rng, batch)
@@ -455,6 +471,12 @@ def replay(
     problem does not observe it. Outcomes may be NaN if the policy accepts missing ones. Tables (pandas, Polars, Arrow)
     have a column for each arm: those of z and y are put into the order of x.
     context: `(T + 1, k)`, the last row that of the coming round; with `(T, k)` the explanations end with round T.
+
+    >>> import spillover as sp
+    >>> x = z = y = np.array([[1.0, 0.0], [0.0, 1.0]])  # two rounds: each arm was played once, and brought 1
+    >>> *past, coming = replay(sp.NDCSEM(), sp.Problem(n_arms=2, budget=1), x, z, y)
+    >>> len(past), coming.mean
+    (2, array([1., 1.]))
     """
     validate.problem(problem)
     player = suited(policy, problem)

@@ -43,7 +43,14 @@ def map_leaves(function: Any, state: State) -> State:
 
 
 def copy_state(state: State) -> State:
-    """A deep copy: `update` may rewrite the state that it is given."""
+    """A deep copy: `update` may rewrite the state that it is given.
+
+    >>> import spillover as sp
+    >>> state = sp.NDCSEM().init(sp.Problem(n_arms=3, budget=2), sp.Rng(0))
+    >>> kept = copy_state(state)
+    >>> kept.averages.sums is state.averages.sums
+    False
+    """
     return map_leaves(copy_leaf, state)
 
 
@@ -54,7 +61,14 @@ def copy_leaf(leaf: Any) -> NDArray[Any]:
 
 
 def take_replication(state: State, row: int | tuple[int, ...]) -> State:
-    """The state of one replication (or a slice of them) out of a batch, as a copy."""
+    """The state of one replication (or a slice of them) out of a batch, as a copy.
+
+    >>> import spillover as sp
+    >>> policy, problem = sp.NDCSEM(), sp.Problem(n_arms=3, budget=2)
+    >>> state = policy.init(problem, sp.Rng(0, replication=range(5)), (5,))  # five replications
+    >>> take_replication(state, 4).averages.sums.shape
+    (3,)
+    """
     return map_leaves(lambda leaf: np.array(leaf[row]), state)
 
 
@@ -166,12 +180,31 @@ def decode(path: str | Path, name: str, leaf: Any) -> NDArray[Any]:
 
 
 def save_state(path: str | Path, state: State) -> None:
-    """Write a state as JSON."""
+    """Write a state as JSON.
+
+    >>> import spillover as sp
+    >>> import tempfile
+    >>> policy, problem = sp.NDCSEM(), sp.Problem(n_arms=3, budget=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_state(f"{folder}/state.json", policy.init(problem, sp.Rng(0)))
+    ...     again = load_state(f"{folder}/state.json", like=policy.init(problem, sp.Rng(0)))
+    >>> again.rounds.item()
+    0
+    """
     save_arrays(path, leaves(state))
 
 
 def load_state(path: str | Path, like: State) -> State:
-    """Read a state back into the structure of `like`, a state of the same policy (for example a new `init`)."""
+    """Read a state back into the structure of `like`, a state of the same policy (for example a new `init`).
+
+    >>> import spillover as sp
+    >>> import tempfile
+    >>> policy, problem = sp.NDCSEM(), sp.Problem(n_arms=3, budget=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_state(f"{folder}/state.json", policy.init(problem, sp.Rng(0)))
+    ...     load_state(f"{folder}/state.json", like=policy.init(problem, sp.Rng(0))).budget.item()
+    2
+    """
     state = fill(path, Saved(path).arrays, like)
     check_ranges(path, state)
     return state
@@ -223,3 +256,11 @@ def check_ranges(path: str | Path, state: State, start: State = None, rounds: An
 def declared(kind: type[Any], field: str) -> tuple[Within, ...]:
     """What the type of a field says about its values; a type without such a statement allows all."""
     return tuple(note for note in get_args(kind.__annotations__.get(field)) if isinstance(note, Within))
+
+
+__all__ = [
+    "copy_state",
+    "load_state",
+    "save_state",
+    "take_replication",
+]

@@ -64,6 +64,10 @@ class Problem(NamedTuple):
 
     >>> Problem(n_arms=3, budget=2, observes="overall")
     Problem(n_arms=3, budget=2, observes='overall')
+    >>> problem = Problem(n_arms=6, budget=2)  # choose 2 of 6 arms; z, in [0, 1], and y are observed
+    >>> problem.reward_range, problem.observes
+    ((0.0, 1.0), 'both')
+    >>> sales = Problem(n_arms=6, budget=2, observes="overall", baseline=True)  # no z; outcomes without any choice
     """
 
     n_arms: int
@@ -104,7 +108,11 @@ class Problem(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The decision of a policy, and what must come back to it with the outcome."""
+    """The decision of a policy, and what must come back to it with the outcome.
+
+    >>> Choice(x=np.array([True, False, True])).x.nonzero()[0]  # the arms that it plays
+    array([0, 2])
+    """
 
     x: BoolArray  # (*batch, n)
     probability: Any = None  # (*batch, n): of each arm being drawn, for a policy that learns from it; or None
@@ -112,7 +120,12 @@ class Choice(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a round: instantaneous rewards of the played arms, overall rewards of all arms."""
+    """The result of a round: instantaneous rewards of the played arms, overall rewards of all arms.
+
+    >>> outcome = Outcome(z=np.array([0.5, 0.0]), y=np.array([0.5, 0.2]))  # arm 0 was played, and moved arm 1
+    >>> outcome.y.sum().item()  # the payoff
+    0.7
+    """
 
     z: Array  # (*batch, n); NaN if the problem does not observe it
     y: Array  # (*batch, n)
@@ -178,6 +191,11 @@ class Feedback(NamedTuple):
     A round whose arms report at different times is delivered several times, each time with everything that is known of
     it so far; `fresh` marks what is new. z and y are NaN where an outcome is not known (yet): only policies with the
     trait `accepts_missing` get such feedback. z is NaN everywhere if the problem does not observe it.
+
+    >>> x, z, y = np.array([True, False]), np.array([0.5, 0.0]), np.array([0.5, 0.2])
+    >>> feedback = Feedback(x, z, y, age=np.array(3), arrived=np.array(True))  # the round of three rounds ago
+    >>> feedback.age.item()
+    3
     """
 
     x: BoolArray  # (*batch, n): the decision
@@ -214,6 +232,12 @@ class Explanation:
 
     Fields from `baseline` on are optional (None: not estimated). They are about the coming round, in the units of y;
     intervals are 95% credible intervals, their last axis (low, high).
+
+    >>> import spillover as sp
+    >>> learner = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=2, budget=1), seed=0)
+    >>> learner.report(learner.play([1, 0]), z=[0.5, 0], y=[0.5, 0])
+    >>> learner.explain().mean  # of each arm; nothing is known of the second
+    array([0.5, nan])
     """
 
     mean: Array  # estimated instantaneous reward; NaN for an arm never observed

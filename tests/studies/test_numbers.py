@@ -13,7 +13,7 @@ COMMAND = re.compile(r"measured by `python examples/study_numbers\.py (\w+) ([\w
 
 
 def asked_for() -> list[tuple[str, str]]:
-    documents = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return sorted({found for path in documents for found in COMMAND.findall(path.read_text(encoding="utf-8"))})
 
 

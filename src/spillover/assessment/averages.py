@@ -9,7 +9,11 @@ from spillover.types import Array
 
 
 class Comparison(NamedTuple):
-    """The average outcome of the rounds with an arm and of those without it."""
+    """The average outcome of the rounds with an arm and of those without it.
+
+    >>> Comparison(chosen=3.0, others=1.0, difference=2.0, error=0.1).difference
+    2.0
+    """
 
     chosen: float
     others: float  # in the rounds without it
@@ -22,7 +26,13 @@ class Comparison(NamedTuple):
 
 
 class ArmAverages(NamedTuple):
-    """Averages of one arm."""
+    """Averages of one arm.
+
+    >>> from spillover.assessment import assess
+    >>> found = assess([[1, 0], [0, 1], [1, 1], [0, 0]] * 5, [[3, 2], [1, 4], [3, 5], [1, 1]] * 5, arms=["web", "shop"])
+    >>> found.averages[0].times, found.averages[0].own.difference
+    (10, 2.0)
+    """
 
     times: int  # how often it was chosen
     times_known: int  # and in how many of these rounds there is an outcome

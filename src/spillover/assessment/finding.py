@@ -10,7 +10,11 @@ LISTED_NAMES = 8  # in a sentence
 
 
 class Finding(NamedTuple):
-    """What the data show, or cannot show."""
+    """What the data show, or cannot show.
+
+    >>> Finding("never-chosen", "warning", "web was never chosen.", arms=("web",)).arms
+    ('web',)
+    """
 
     code: str
     severity: str  # "fine": can be learned; "note": good to know; "warning": cannot be learned, or misleads

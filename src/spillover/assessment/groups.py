@@ -10,7 +10,12 @@ from spillover.types import BoolArray
 
 
 class Groups(NamedTuple):
-    """Positions of arms, in the rounds with outcomes."""
+    """Positions of arms, in the rounds with outcomes.
+
+    >>> from spillover.assessment import assess
+    >>> assess([[1, 1], [0, 0]] * 5, [[3, 2], [1, 1]] * 5, arms=["web", "shop"]).groups.together
+    ((0, 1),)
+    """
 
     never: tuple[int, ...]
     always: tuple[int, ...]

@@ -19,7 +19,14 @@ MOST_LEVERAGE = 0.99  # a round that alone decides an effect has no residual to 
 
 
 class ReducedForm(NamedTuple):
-    """Effects of choices on outcomes. Where the design is singular they are the part that the data determine."""
+    """Effects of choices on outcomes. Where the design is singular they are the part that the data determine.
+
+    >>> from spillover.assessment import assess
+    >>> found = assess([[1, 0], [0, 1], [1, 1], [0, 0]] * 5, [[3, 2], [1, 4], [3, 5], [1, 1]] * 5, arms=["web", "shop"])
+    >>> found.reduced.effects.round(2)
+    array([[2., 0.],
+           [1., 3.]])
+    """
 
     effects: Array  # (outcomes, arms): effects[i, j]: of choosing j on outcome i
     errors: Array  # (outcomes, arms): standard errors; NaN where nothing is known, or no rounds are left to judge by

@@ -18,6 +18,9 @@ class Decision:
     """The decision of a round. chosen: its arms, the best first. again: whether somebody had asked before.
 
     entry: the event as it is stored, with scores, what it was made from, time and author.
+
+    >>> Decision(round="2026-10-12", chosen=("video", "social"), again=False, entry={}).chosen
+    ('video', 'social')
     """
 
     round: str
@@ -27,7 +30,12 @@ class Decision:
 
 
 class Stream:
-    """One stream. All calls that record something may be given a `key`; each has one of its own otherwise."""
+    """One stream. All calls that record something may be given a `key`; each has one of its own otherwise.
+
+    >>> from spillover.client import Client
+    >>> with Client("http://127.0.0.1:8000") as client:
+    ...     shop = client.stream("shop")  # nothing is sent before the first call, such as shop.decide("2026-10-12")
+    """
 
     def __init__(self, transport: Transport, name: str) -> None:
         require(bool(name) and "/" not in name, "name", name, "the name of a stream, without /")

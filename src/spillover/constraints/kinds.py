@@ -30,7 +30,14 @@ class Row(NamedTuple):
 
 
 class Constraint(ABC):
-    """A constraint on sets of arms; subclasses are frozen dataclasses."""
+    """A constraint on sets of arms; subclasses are frozen dataclasses.
+
+    >>> import spillover as sp
+    >>> rules = [Exclusive(["radio", "video"]), Include(["web"])]
+    >>> problem, arms = sp.Problem(n_arms=3, budget=2), ["web", "radio", "video"]
+    >>> sp.Learner(sp.NDCSEM(), problem, constraints=rules, arms=arms).choose()
+    array([ True, False, False])
+    """
 
     kind: ClassVar[str]
     fixes_arms: ClassVar[bool] = False  # whether it only decides single arms, to be always or never chosen
@@ -188,7 +195,13 @@ class OfArms(Constraint):
 
 
 class Exclusive(OfArms):
-    """At most one of these arms."""
+    """At most one of these arms.
+
+    >>> import spillover as sp
+    >>> problem = sp.Problem(n_arms=3, budget=2)
+    >>> sp.Learner(sp.NDCSEM(), problem, constraints=[Exclusive([0, 1])]).choose().sum() <= 2
+    np.True_
+    """
 
     kind = "exclusive"
     verdict = "at most one of"
@@ -202,7 +215,14 @@ class Exclusive(OfArms):
 
 
 class Together(OfArms):
-    """All of these arms, or none of them."""
+    """All of these arms, or none of them.
+
+    >>> import spillover as sp
+    >>> problem = sp.Problem(n_arms=3, budget=2)
+    >>> x = sp.Learner(sp.NDCSEM(), problem, constraints=[Together([0, 1])]).choose()
+    >>> x[0] == x[1]
+    np.True_
+    """
 
     kind = "together"
     verdict = "all or none of"
@@ -213,7 +233,13 @@ class Together(OfArms):
 
 
 class Include(OfArms):
-    """Always these arms."""
+    """Always these arms.
+
+    >>> import spillover as sp
+    >>> problem = sp.Problem(n_arms=3, budget=2)
+    >>> sp.Learner(sp.NDCSEM(), problem, constraints=[Include([2])]).choose()[2]
+    np.True_
+    """
 
     kind = "include"
     verdict = "always"
@@ -224,7 +250,13 @@ class Include(OfArms):
 
 
 class Unavailable(OfArms):
-    """None of these arms; for a single round use `Learner.choose(available=...)`."""
+    """None of these arms; for a single round use `Learner.choose(available=...)`.
+
+    >>> import spillover as sp
+    >>> problem = sp.Problem(n_arms=3, budget=2)
+    >>> sp.Learner(sp.NDCSEM(), problem, constraints=[Unavailable([0])]).choose()[0]
+    np.False_
+    """
 
     kind = "unavailable"
     verdict = "none of"

@@ -15,7 +15,14 @@ SLACK = 1e-9  # tolerance for rounding in sums; rows are in units of about 1
 
 
 class Rows(NamedTuple):
-    """low <= matrix x <= high; `owner` is the constraint that a row belongs to, BUDGET for the budget."""
+    """low <= matrix x <= high; `owner` is the constraint that a row belongs to, BUDGET for the budget.
+
+    >>> from spillover.constraints import Exclusive
+    >>> rows = compile_rows((Exclusive([0, 1]),), n=3, budget=2)
+    >>> rows.matrix, rows.high  # the budget, then the constraint
+    (array([[1., 1., 1.],
+           [1., 1., 0.]]), array([2., 1.]))
+    """
 
     matrix: Array  # (m, n)
     low: Array  # (m,)
@@ -35,7 +42,12 @@ class Rows(NamedTuple):
 
 
 def finder(n: int, arms: Sequence[str] | None) -> Find:
-    """A function that returns the position of an arm; its errors name the field."""
+    """A function that returns the position of an arm; its errors name the field.
+
+    >>> find = finder(3, ["web", "radio", "video"])
+    >>> find("arms", "radio"), find("arms", 2)
+    (1, 2)
+    """
     places = {} if arms is None else {name: place for place, name in enumerate(arms)}
 
     def find(field: str, arm: Arm) -> int:
@@ -53,7 +65,12 @@ def finder(n: int, arms: Sequence[str] | None) -> Find:
 
 @lru_cache(maxsize=256)
 def compile_rows(constraints: tuple[Constraint, ...], n: int, budget: int, arms: tuple[str, ...] | None = None) -> Rows:
-    """All rows of some constraints, the budget's first."""
+    """All rows of some constraints, the budget's first.
+
+    >>> from spillover.constraints import Include
+    >>> compile_rows((Include([2]),), n=3, budget=2).low
+    array([-inf,   1.])
+    """
     find = finder(n, arms)
     found = [(np.ones(n), -np.inf, float(budget), BUDGET)]
     for owner, constraint in enumerate(constraints):
@@ -76,7 +93,12 @@ def is_matroid(constraints: tuple[Constraint, ...], n: int, find: Find) -> bool:
 
 
 def check_constraints(constraints: object) -> tuple[Constraint, ...]:
-    """The constraints as a tuple, checked."""
+    """The constraints as a tuple, checked.
+
+    >>> from spillover.constraints import Include
+    >>> check_constraints([Include([2])])
+    (Include((2,)),)
+    """
     accepted = f"a tuple of constraints: {', '.join(kind.__name__ for kind in KINDS.values())}"
     given = tuple(constraints) if isinstance(constraints, list | tuple) else (constraints,)
     kinds = tuple(KINDS.values())

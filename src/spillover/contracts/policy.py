@@ -24,6 +24,14 @@ class Policy(ABC):
     No method changes its arguments, with one exception: `update` (and `learn`, `solve`, `catch_up`) may rewrite the
     arrays of the given state in place and return them. Make a copy with `spillover.state.copy_state` to keep the old
     state.
+
+    >>> import spillover as sp
+    >>> policy, rng = sp.NDCSEM(), sp.Rng(0)  # any policy; the four functions:
+    >>> state = policy.init(sp.Problem(n_arms=3, budget=2), rng)
+    >>> choice = policy.select(state, rng)
+    >>> state = policy.played(state, choice.x)
+    >>> z = np.where(choice.x, 0.5, 0.0)
+    >>> state = policy.update(state, sp.Feedback(choice.x, z, z, age=np.array(0), arrived=np.array(True)), rng)
     """
 
     def __init_subclass__(cls) -> None:

@@ -41,6 +41,11 @@ class SEMWorld:
     are those of the decision, in the context of the round: the baseline is not part of them.
 
     A round t may be an array of rounds wherever its type is Any: their axis then comes after those of the batch.
+
+    >>> import spillover as sp
+    >>> world = sp.FixedSEM(adjacency=[[0, 0.5], [0, 0]], means=[0.5, 0.4], budget=1, horizon=20).draw(sp.Rng(0))
+    >>> world.expected(1, np.array([False, True])).round(3).item()  # arm 1 moves arm 0: 0.4 * 1.5
+    0.6
     """
 
     graphs: Array  # (*batch, graph periods, n, n): adjacency matrices

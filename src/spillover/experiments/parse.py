@@ -32,7 +32,16 @@ LEAST = {"seed": 0, "replications": 1, "block": 1, "record": 1}
 
 
 def load_experiment(path: str | Path, *, any_size: bool = False) -> Experiment:
-    """An experiment from a TOML file; `spillover.studies.load_experiment` also takes the names of shipped ones."""
+    """An experiment from a TOML file; `spillover.studies.load_experiment` also takes the names of shipped ones.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> lines = ["name = 'mine'", "worlds.a.kind = 'synthetic'", "delays.5 = {kind = 'constant', rounds = 5}"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     count = Path(folder, "mine.toml").write_text(chr(10).join([*lines, "policies.cucb = {}"]))
+    ...     load_experiment(f"{folder}/mine.toml").name
+    'mine'
+    """
     return parse_experiment(read_text(Path(path)), str(path), any_size=any_size)
 
 
@@ -48,6 +57,18 @@ def parse_experiment(text: str, name: str = "experiment.toml", *, any_size: bool
     """An experiment from the text of a file; `name`: the file's name in errors.
 
     any_size: accept worlds and numbers of combinations that nobody is likely to mean.
+
+    >>> experiment = parse_experiment('''
+    ... name = "mine"
+    ... [worlds.paper]
+    ... kind = "synthetic"
+    ... [delays.50]
+    ... kind = "constant"
+    ... rounds = 50
+    ... [policies.switching-sem]
+    ... ''')
+    >>> list(experiment.worlds), list(experiment.delays), list(experiment.policies)
+    (['paper'], ['50'], ['switching-sem'])
     """
     file = File(name, text)
     content = read_toml(file, TOP)

@@ -28,7 +28,13 @@ JOINED = ("replications", "regret", "payoff", "optimality_ratio", "graph_error",
 
 
 class Record(NamedTuple):
-    """All replications of one (world, delay, policy) of an experiment, in order."""
+    """All replications of one (world, delay, policy) of an experiment, in order.
+
+    >>> from spillover.experiments import example_results
+    >>> record = example_results().record("changing", "2", "ndc-sem")
+    >>> record.rounds, record.regret.shape
+    (array([10, 20, 30, 40]), (2, 4))
+    """
 
     world: str  # these three: names in the experiment file
     delay: str
@@ -57,7 +63,15 @@ class Missing(ValueError):
 
 
 class Results(Shown):
-    """The results of an experiment in a store. Files are read on demand; nothing is computed."""
+    """The results of an experiment in a store. Files are read on demand; nothing is computed.
+
+    >>> from spillover.experiments import example_results
+    >>> results = example_results()
+    >>> results.final()[["delay", "policy", "replication"]].head(2)
+      delay   policy  replication
+    0     2  ndc-sem            0
+    1     2  ndc-sem            1
+    """
 
     view = "spillover.views.results:ResultsView"
 
@@ -242,7 +256,16 @@ def is_entry(cell: Any) -> bool:
 
 
 def open_results(folder: str | Path, *, partial: bool = False) -> Results:
-    """The results in a folder. Raises `Missing` if the experiment is not finished, unless `partial`."""
+    """The results in a folder. Raises `Missing` if the experiment is not finished, unless `partial`.
+
+    >>> import tempfile
+    >>> from spillover.experiments import example_results, run_experiment
+    >>> quick = example_results().experiment.changed(replications=1, delays=["2"], policies=["random"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     computed = run_experiment(quick, folder, progress=False)
+    ...     open_results(folder).final()["policy"].tolist()
+    ['random']
+    """
     store = CellStore(folder)
     about = about_experiment(store)
     if about is None:

@@ -45,6 +45,13 @@ def run_experiment(
     (default: the cores). address: of a running Dask or Ray cluster. progress: a bar on stderr, unless piped. begin:
     called with the cells to be computed before the first of them is, if there is one.
     A run can be interrupted at any time and continued later, and several processes can work on one folder.
+
+    >>> import tempfile
+    >>> from spillover.experiments import example_results
+    >>> quick = example_results().experiment.changed(replications=1, delays=["2"], policies=["random"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run_experiment(quick, folder, progress=False).record("changing", "2", "random").regret.shape
+    (1, 4)
     """
     store, cells = CellStore(folder), experiment.cells()
     open_store(store, experiment, cells)

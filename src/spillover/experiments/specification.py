@@ -15,7 +15,13 @@ from spillover.policies import find_policy
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A policy of an experiment: its kind (a name for `find_policy`) and parameters; `at`: changes at some delays."""
+    """A policy of an experiment: its kind (a name for `find_policy`) and parameters; `at`: changes at some delays.
+
+    >>> from spillover.experiments import example_results
+    >>> entry = example_results().experiment.policies["ndc-sem"]
+    >>> entry.label, entry.policy("2").discount
+    ('NDC-SEM', 0.985)
+    """
 
     label: str
     kind: str
@@ -33,7 +39,12 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """All combinations of some worlds, delays and policies; `replications` overrides that of the world."""
+    """All combinations of some worlds, delays and policies; `replications` overrides that of the world.
+
+    >>> from spillover.experiments import example_results
+    >>> example_results().experiment.studies[0].policies
+    ('ndc-sem', 'random')
+    """
 
     worlds: tuple[str, ...]
     delays: tuple[str, ...]
@@ -43,7 +54,13 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A block of replications of one policy in one world at one delay: the unit of computing and storing."""
+    """A block of replications of one policy in one world at one delay: the unit of computing and storing.
+
+    >>> from spillover.experiments import example_results
+    >>> cell = example_results().experiment.cells()[0]
+    >>> cell.policy, cell.delay, cell.count
+    ('ndc-sem', '2', 2)
+    """
 
     world: str
     delay: str
@@ -75,6 +92,11 @@ class Experiment:
 
     study: the name of the study in `spillover.studies` that the experiment belongs to; None for a user's own file.
     footprints: what a replication of each combination takes, see `size`.
+
+    >>> from spillover.experiments import example_results
+    >>> experiment = example_results().experiment
+    >>> list(experiment.policies), experiment.changed(replications=5).replications
+    (['ndc-sem', 'random'], 5)
     """
 
     name: str

@@ -43,6 +43,14 @@ def decision_figure(reasons: Reasons) -> Figure:
 
     With many arms, the scores are those of the chosen arms (the best and the worst of them) and the runners-up, and
     the graph has the arms that pass on or receive most. The figure says what is left out.
+
+    >>> import spillover as sp
+    >>> learner = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=2, budget=1), seed=1)
+    >>> for z in ([0.6, 0], [0, 0.5]):
+    ...     learner.report(learner.play([z[0] > 0, z[1] > 0]), z=z, y=z)
+    >>> figure = decision_figure(learner.reasons(["web", "radio"]))
+    >>> len(figure.axes)  # the graph, and the scores
+    2
     """
     flows = strongest_flows(reasons)
     nodes = graph_arms(reasons)

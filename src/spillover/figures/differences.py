@@ -12,7 +12,11 @@ from spillover.figures.style import WIDTH, new_axes
 
 
 class Difference(NamedTuple):
-    """A mean of paired differences with its 95% interval."""
+    """A mean of paired differences with its 95% interval.
+
+    >>> Difference("NDC-SEM minus random", -120.0, -150.0, -90.0).clear  # the interval excludes 0
+    True
+    """
 
     label: str
     mean: float
@@ -36,6 +40,10 @@ def forest_figure(
     """Label, mean and 95% interval of each difference, a line at zero; filled where the interval excludes 0.
 
     The label is above its interval, so that both have the width of the figure.
+
+    >>> ax = forest_figure([Difference("NDC-SEM minus random", -120.0, -150.0, -90.0)], title="less regret")
+    >>> ax.get_title()
+    'less regret'
     """
     validate.require(len(differences) > 0, "differences", differences, "at least one")
     labels = [textwrap.fill(f"{d.label}: {format_difference(d, differences)}", wrap) for d in differences]

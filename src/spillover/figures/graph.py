@@ -75,6 +75,10 @@ def graph_figure(
 
     truth: the true graph, to mark false and missed edges. weights: write them on the arcs
     (default: up to 20 edges).
+
+    >>> ax = graph_figure(np.array([[0, 0.5], [0, 0]]), names=["shops", "web"], title="web moves shops")
+    >>> ax.get_title()
+    'web moves shops'
     """
     edges = edges_of(adjacency, truth, threshold)
     n = len(adjacency)
@@ -109,7 +113,13 @@ def graph_pair(
     axes: Sequence[Axes] | None = None,
     titles: tuple[str, str] = ("true graph", "learned graph"),
 ) -> list[Axes]:
-    """The true graph and the learned one, one below the other."""
+    """The true graph and the learned one, one below the other.
+
+    >>> truth = np.array([[0, 0.5], [0, 0]])
+    >>> above, below = graph_pair(truth, 0.9 * truth)
+    >>> below.get_title().splitlines()
+    ['learned graph', 'edges above 0.05: 1 right, 0 missed, 0 false']
+    """
     n = len(truth)
     everything = edges_of(learned, truth, threshold)
     if axes is None:

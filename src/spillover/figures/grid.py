@@ -34,6 +34,10 @@ def grid_figure(
 
     values: (discounts, explorations); NaN cells (settings that were not run) stay empty. The discounts are in columns,
     as there are fewer of them: so the values fit into their cells, unless there are very many.
+
+    >>> ax = grid_figure(np.array([[3.0, 2.0], [4.0, 5.0]]), [0.97, 0.99], [0.01, 1.0], title="regret")
+    >>> ax.get_title()
+    'regret'
     """
     values = np.asarray(values, float)
     rows, columns = np.size(discounts), np.size(explorations)

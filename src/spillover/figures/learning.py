@@ -35,7 +35,13 @@ def ratio_figure(
     title: str = "",
     styles: Mapping[str, Style] | None = None,
 ) -> Axes:
-    """Optimality ratio of each stationary period with 95% intervals, as bars grouped by period (Fig. 6)."""
+    """Optimality ratio of each stationary period with 95% intervals, as bars grouped by period (Fig. 6).
+
+    >>> from spillover.experiments import example_results
+    >>> ax = ratio_figure(example_results().records(delay="2"))
+    >>> ax.get_ylabel()
+    'optimality ratio'
+    """
     validate.require(len(records) > 0, "records", records, "at least one")
     styles = {**styles_for(r.policy for r in records), **(styles or {})}
     target = ax or new_axes(WIDTH, 3.4)
@@ -74,7 +80,13 @@ def ratio_panels(
     axes: Sequence[Axes] | None = None,
     styles: Mapping[str, Style] | None = None,
 ) -> list[Axes]:
-    """`ratio_figure` for several studies, one below the other; the mapping's keys are the titles."""
+    """`ratio_figure` for several studies, one below the other; the mapping's keys are the titles.
+
+    >>> from spillover.experiments import example_results
+    >>> results = example_results()
+    >>> len(ratio_panels({f"D = {delay}": results.records(delay=delay) for delay in ("2", "6")}))
+    2
+    """
     validate.require(len(studies) > 0, "studies", studies, "at least one")
     styles = {**styles_for(r.policy for records in studies.values() for r in records), **(styles or {})}
     count = len(studies)
@@ -97,6 +109,11 @@ def graph_error_figure(
     """Mean squared error of the learned graph over time on a log scale, with 95% bands; one line for each delay.
 
     labels: what to call the delays (default: "D = " and their name). Records of several policies get one line each.
+
+    >>> from spillover.experiments import example_results
+    >>> ax = graph_error_figure(example_results().records(policy="ndc-sem"))
+    >>> ax.get_yscale()
+    'log'
     """
     kept = [r for r in records if np.isfinite(r.graph_error).any()]
     validate.require(len(kept) > 0, "records", [r.label for r in records], "some with an estimate of the graph")

@@ -27,6 +27,11 @@ def means_figure(
     means: (rounds, n), row t - 1 for round t. Ten lines in one panel are hard to follow, more so in grey; so each arm
     has its own row, from 0 to 1 (or the largest mean). best: (rounds, n), the arms of the optimal set, filled darker.
     values: write each mean into its period, where there is room.
+
+    >>> means = np.repeat([[0.8, 0.2], [0.3, 0.9]], 10, axis=0)
+    >>> ax = means_figure(means, names=["web", "radio"], changes=[11])
+    >>> ax.get_xlabel()
+    'round'
     """
     means = np.asarray(means, float)
     validate.require(means.ndim == 2 and means.size > 0, "shape of means", means.shape, "(rounds, arms)")

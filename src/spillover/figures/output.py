@@ -27,7 +27,12 @@ SETTINGS: Any = {"svg.hashsalt": "spillover", "svg.fonttype": "path", "pdf.fontt
 
 
 def figure_bytes(figure: Figure, ending: str = "png", *, dpi: int = 150) -> bytes:
-    """A figure as the content of a file."""
+    """A figure as the content of a file.
+
+    >>> from spillover.report.figures import figure_of, new_axes
+    >>> figure_bytes(figure_of(new_axes(1, 1)), "svg").decode()[:5]
+    '<?xml'
+    """
     validate.require(ending in FORMATS, "format", ending, f"one of {', '.join(FORMATS)}")
     content = io.BytesIO()
     with matplotlib.rc_context(SETTINGS):
@@ -36,7 +41,15 @@ def figure_bytes(figure: Figure, ending: str = "png", *, dpi: int = 150) -> byte
 
 
 def save_figure(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:
-    """Write a figure, completely or not at all; the format is the ending of the path."""
+    """Write a figure, completely or not at all; the format is the ending of the path.
+
+    >>> import tempfile
+    >>> from spillover.report.figures import figure_of, new_axes
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_figure(figure_of(new_axes(1, 1)), f"{folder}/empty.png", dpi=10)
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['empty.png']
+    """
     write_atomically(path, figure_bytes(figure, Path(path).suffix.lstrip(".").lower(), dpi=dpi))
 
 
@@ -53,7 +66,14 @@ def file_stem(name: str) -> str:
 
 
 def save_figures(figure: Figure, path: str | Path, *, dpi: int = 150) -> list[Path]:
-    """Write a figure as PNG, SVG and PDF beside each other; the ending of the path is replaced."""
+    """Write a figure as PNG, SVG and PDF beside each other; the ending of the path is replaced.
+
+    >>> import tempfile
+    >>> from spillover.report.figures import figure_of, new_axes
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in save_figures(figure_of(new_axes(1, 1)), f"{folder}/empty.png", dpi=10)]
+    ['empty.png', 'empty.svg', 'empty.pdf']
+    """
     # not with_suffix: a name such as "delay-0.5" has no ending to replace
     base = Path(path)
     stem = base.stem if base.suffix.lstrip(".").lower() in FORMATS else base.name
@@ -64,18 +84,33 @@ def save_figures(figure: Figure, path: str | Path, *, dpi: int = 150) -> list[Pa
 
 
 def png_data(figure: Figure, *, dpi: int = 150) -> str:
-    """A figure as a `data:` address, for the src of an <img>."""
+    """A figure as a `data:` address, for the src of an <img>.
+
+    >>> from spillover.report.figures import figure_of, new_axes
+    >>> png_data(figure_of(new_axes(1, 1)), dpi=10)[:22]
+    'data:image/png;base64,'
+    """
     return "data:image/png;base64," + base64.b64encode(figure_bytes(figure, "png", dpi=dpi)).decode()
 
 
 def html_image(figure: Figure, alt: str, *, dpi: int = 150) -> str:
-    """An <img> that carries the figure; `alt` says in words what it shows."""
+    """An <img> that carries the figure; `alt` says in words what it shows.
+
+    >>> from spillover.report.figures import figure_of, new_axes
+    >>> html_image(figure_of(new_axes(1, 1)), alt="an empty figure", dpi=10)[:26]
+    '<img src="data:image/png;b'
+    """
     width = round(figure.get_figwidth() * 96)  # CSS has 96 pixels to the inch
     return f'<img src="{png_data(figure, dpi=dpi)}" width="{width}" alt="{escape(alt)}">'
 
 
 def html_svg(figure: Figure, alt: str, *, name: str) -> str:
-    """The figure as an <svg> element; `name` goes before its ids, so that several can stand on one page."""
+    """The figure as an <svg> element; `name` goes before its ids, so that several can stand on one page.
+
+    >>> from spillover.report.figures import figure_of, new_axes
+    >>> html_svg(figure_of(new_axes(1, 1)), alt="an empty figure", name="first")[:4]
+    '<svg'
+    """
     validate.require(bool(re.fullmatch(r"[A-Za-z][\w-]*", name)), "name", name, "a letter, then letters, digits, -, _")
     text = figure_bytes(figure, "svg").decode()
     text = text[text.index("<svg") :].rstrip()  # neither the XML declaration nor the document type may stand in HTML

@@ -15,7 +15,11 @@ TICKS = np.array([0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000])
 
 
 class Ratio(NamedTuple):
-    """The ratio of a policy's regret to the reference's in one setting, with its 95% interval."""
+    """The ratio of a policy's regret to the reference's in one setting, with its 95% interval.
+
+    >>> Ratio("D = 50", "ndc-sem", "NDC-SEM", mean=1.8, low=1.6, high=2.0).mean
+    1.8
+    """
 
     row: str  # the setting
     policy: str
@@ -37,6 +41,10 @@ def ratios_figure(
     """Ratios with their intervals on a logarithmic scale, one row for each setting; a line at 1 is the reference.
 
     Axes that are given get no legend: `figure_legend` makes one for several of them.
+
+    >>> ax = ratios_figure([Ratio("D = 50", "ndc-sem", "NDC-SEM", 1.8, 1.6, 2.0)])
+    >>> ax.get_xscale()
+    'log'
     """
     drawn = [r for r in ratios if np.isfinite(r.mean) and r.mean > 0]
     validate.require(len(drawn) > 0, "ratios", ratios, "at least one that is a number above 0")

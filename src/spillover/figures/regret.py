@@ -81,7 +81,13 @@ def regret_panels(
     axes: Sequence[Axes] | None = None,
     styles: Mapping[str, Style] | None = None,
 ) -> list[Axes]:
-    """`regret_figure` for several studies, one below the other, on one scale; the mapping's keys are the titles."""
+    """`regret_figure` for several studies, one below the other, on one scale; the mapping's keys are the titles.
+
+    >>> from spillover.experiments import example_results
+    >>> results = example_results()
+    >>> len(regret_panels({f"D = {delay}": results.records(delay=delay) for delay in ("2", "6")}))
+    2
+    """
     validate.require(len(studies) > 0, "studies", studies, "at least one")
     curves = [curve for records in studies.values() for record in records for curve in record.regret_curves()]
     styles = {**styles_for(curve.policy for curve in curves), **(styles or {})}
@@ -112,6 +118,11 @@ def delay_figure(
 
     delays: mean delay in rounds by the name of the delay. random: names of those that are drawn at random each
     round; they are hollow, without a line, and to the right of the constant one.
+
+    >>> from spillover.experiments import example_results
+    >>> ax = delay_figure(example_results().records(), {"2": 2, "6": 6})
+    >>> ax.get_xlabel()
+    'mean delay (rounds)'
     """
     missing = sorted({r.delay for r in records} - set(delays))
     validate.require(len(records) > 0 and not missing, "delays", dict(delays), f"a mean delay for each of {missing}")

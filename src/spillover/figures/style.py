@@ -19,7 +19,11 @@ WIDTH = 5.0  # inches of a figure: shown 400 pixels wide, as on a phone, its let
 
 
 class Style(NamedTuple):
-    """How a policy is drawn; each of the four distinguishes it from its neighbours, so grey is enough."""
+    """How a policy is drawn; each of the four distinguishes it from its neighbours, so grey is enough.
+
+    >>> styles_for(["ndc-sem"])["ndc-sem"].marker
+    'o'
+    """
 
     color: str
     linestyle: Dashes
@@ -106,6 +110,9 @@ def new_panels(
     """Axes on a figure of their own, row by row, without the global state of pyplot; `size` is that of the figure.
 
     Panels go below each other, so that a figure is no wider than `WIDTH`.
+
+    >>> len(new_panels(2, 1, size=(5.0, 6.0)))
+    2
     """
     figure = Picture(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1))
     FigureCanvasAgg(figure)
@@ -114,12 +121,20 @@ def new_panels(
 
 
 def new_axes(width: float = WIDTH, height: float = 4.0) -> Axes:
-    """One pair of axes on a figure of its own."""
+    """One pair of axes on a figure of its own.
+
+    >>> ax = new_axes(height=3.0)
+    >>> lines = ax.plot([1, 2, 3], [0.5, 0.9, 1.2])
+    """
     return new_panels(size=(width, height))[0]
 
 
 def figure_of(ax: Axes) -> Figure:
-    """The figure that axes are on."""
+    """The figure that axes are on.
+
+    >>> figure_of(new_axes(5.0, 3.0)).get_size_inches()
+    array([5., 3.])
+    """
     figure = ax.get_figure(root=True)
     if figure is None:
         raise ValueError(f"ax = {ax!r}: must be on a figure")
@@ -145,7 +160,13 @@ def sparse_markers(points: int, line: int, lines: int) -> tuple[int, int]:
 
 
 def figure_legend(axes: Sequence[Axes]) -> Legend | None:
-    """One legend for all axes, below them, with as many columns as fit. The figure grows by its height."""
+    """One legend for all axes, below them, with as many columns as fit. The figure grows by its height.
+
+    >>> axes = new_panels(2)
+    >>> lines = [ax.plot([1, 2], label="NDC-SEM") for ax in axes]
+    >>> [text.get_text() for text in figure_legend(axes).get_texts()]
+    ['NDC-SEM']
+    """
     entries: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):

@@ -38,7 +38,12 @@ Links = Annotated[NDArray[np.int32], Within(-1, below=(-2, -1))]
 
 
 class CandidateEdges(NamedTuple):
-    """The candidates of each row with their statistics, the history that they come from, and the current minimiser."""
+    """The candidates of each row with their statistics, the history that they come from, and the current minimiser.
+
+    >>> import spillover as sp
+    >>> sp.CandidateGraph().init(sp.Problem(n_arms=4, budget=1)).weights
+    array([1., 1., 1., 1.])
+    """
 
     cause: Arms  # (*batch, n, k): the candidates of each row, -1 where a slot is empty
     edge: Finite  # (*batch, n, k): A[i, cause[i]]

@@ -22,7 +22,12 @@ def check_lasso(sparsity: Any, row_bound: Any, signed: Any) -> None:
 
 
 def edge_mask(name: str, edges: Any, n: int) -> BoolArray:
-    """An (n, n) mask of edges, all False when none are given."""
+    """An (n, n) mask of edges, all False when none are given.
+
+    >>> edge_mask("forbidden", [[0, 1], [0, 0]], 2)
+    array([[False,  True],
+           [False, False]])
+    """
     if edges is None:
         return np.zeros((n, n), np.bool_)
     table = table_of(name, edges)
@@ -30,7 +35,13 @@ def edge_mask(name: str, edges: Any, n: int) -> BoolArray:
 
 
 def impossible_edges(problem: Problem, required: Any, forbidden: Any) -> BoolArray:
-    """Self-loops, edges against the order of an acyclic graph, and forbidden edges."""
+    """Self-loops, edges against the order of an acyclic graph, and forbidden edges.
+
+    >>> import spillover as sp
+    >>> impossible_edges(sp.Problem(n_arms=2, budget=1), required=None, forbidden=None)  # no arm moves itself
+    array([[ True, False],
+           [False,  True]])
+    """
     n = problem.n_arms
     outside = np.tri(n, dtype=np.bool_) if problem.acyclic else np.eye(n, dtype=np.bool_)
     outside |= edge_mask("forbidden", forbidden, n)

@@ -19,7 +19,12 @@ UNKNOWN = 0.5  # an arm's effects count as unknown while more than this share of
 
 
 class InstrumentState(NamedTuple):
-    """Total effects and the graph derived from them."""
+    """Total effects and the graph derived from them.
+
+    >>> import spillover as sp
+    >>> sp.graph.InstrumentGraph().init(sp.Problem(n_arms=3, budget=1)).weights
+    array([1., 1., 1.])
+    """
 
     regression: Regression  # of y: m = n
     new_information: Amount  # (*batch,): since the graph was last estimated

@@ -23,7 +23,12 @@ NOISE_PRIOR = 0.02  # variance of a row's error before any outcome, in squared u
 
 
 class KClassState(NamedTuple):
-    """Sums over the rounds, and the estimates from them."""
+    """Sums over the rounds, and the estimates from them.
+
+    >>> import spillover as sp
+    >>> sp.graph.KClassGraph().init(sp.Problem(n_arms=3, budget=1)).weights
+    array([1., 1., 1.])
+    """
 
     moments: Finite  # (*batch, 3n + 1, 3n + 1): of (y, z, expected z, 1)
     tested: Amount  # (*batch,): rounds in the last test

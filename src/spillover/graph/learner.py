@@ -48,6 +48,17 @@ class GraphLearner(ABC):
     Its state is a NamedTuple with at least `adjacency` (*batch, n, n) and `weights` (*batch, n). `init`, `absorb` and
     `solve` are required; everything else has a default. `absorb`, `solve` and `forget` may rewrite the arrays of the
     given state.
+
+    >>> import numpy as np
+    >>> import spillover as sp
+    >>> learner = sp.SparseGraph()  # any learner; the three functions:
+    >>> graph = learner.init(sp.Problem(n_arms=2, budget=2))
+    >>> for z in np.array([[0.5, 0], [0, 0.4], [0.6, 0.3]]):
+    ...     y = z + [0, 0.5 * z[0]]  # arm 0 moves arm 1
+    ...     graph = learner.absorb(graph, z, y, np.array(1.0), np.array(1))
+    >>> learner.solve(graph).adjacency.round(1)
+    array([[0. , 0. ],
+           [0.5, 0. ]])
     """
 
     def __init_subclass__(cls) -> None:

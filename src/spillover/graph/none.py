@@ -10,7 +10,13 @@ from spillover.types import Array, Batch, BoolArray, Constant, IntArray, Problem
 
 
 class EmptyGraph(NamedTuple):
-    """No edges: every arm's weight is 1."""
+    """No edges: every arm's weight is 1.
+
+    >>> import spillover as sp
+    >>> NoGraph().init(sp.Problem(n_arms=2, budget=1)).adjacency
+    array([[0., 0.],
+           [0., 0.]])
+    """
 
     weights: Constant[Array]  # (*batch, n)
 
@@ -21,7 +27,12 @@ class EmptyGraph(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class NoGraph(GraphLearner):
-    """Learns no graph: all weights are 1."""
+    """Learns no graph: all weights are 1.
+
+    >>> import spillover as sp
+    >>> NoGraph().init(sp.Problem(n_arms=3, budget=1)).weights
+    array([1., 1., 1.])
+    """
 
     deferrable = True
     fuses = True

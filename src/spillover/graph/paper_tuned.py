@@ -15,7 +15,12 @@ HELD_OUT_KEPT = 32  # rounds: absolute errors cannot be had from sums over round
 
 
 class PaperTunedState(NamedTuple):
-    """The fits of all sparsities, and the held-out rounds themselves."""
+    """The fits of all sparsities, and the held-out rounds themselves.
+
+    >>> import spillover as sp
+    >>> PaperTunedGraph().init(sp.Problem(n_arms=3, budget=1)).tuned.adjacency.shape
+    (3, 3)
+    """
 
     tuned: TunedGraph
     held_rest: Finite  # (*batch, HELD_OUT_KEPT, n): y - z, times the round's weight; 0 in empty places
@@ -33,6 +38,10 @@ class PaperTunedGraph(GraphLearner):
     One round of play in ten is held out, and the last 32 of those that have arrived count. The smallest sparsity is
     used while there is none, and the smallest of those with equal errors. `SelfTunedGraph` has the same held-out
     rounds and another rule.
+
+    >>> import spillover as sp
+    >>> PaperTunedGraph().init(sp.Problem(n_arms=3, budget=1)).weights
+    array([1., 1., 1.])
     """
 
     row_bound: float = ROW_BOUND

@@ -17,7 +17,12 @@ LEAST_WEIGHT = 1e-6
 
 
 class PayoffGraph(NamedTuple):
-    """Weights without the graph behind them."""
+    """Weights without the graph behind them.
+
+    >>> import spillover as sp
+    >>> sp.graph.PayoffWeights().init(sp.Problem(n_arms=3, budget=1)).weights
+    array([1., 1., 1.])
+    """
 
     regression: Regression  # of the payoff: m = 1
     weights: Finite  # (*batch, n)

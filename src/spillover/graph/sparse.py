@@ -19,7 +19,14 @@ from spillover.types import Array, Batch, BoolArray, Constant, Finite, IntArray,
 
 
 class Graph(NamedTuple):
-    """Sufficient statistics and the current minimiser."""
+    """Sufficient statistics and the current minimiser.
+
+    >>> import spillover as sp
+    >>> graph = SparseGraph().init(sp.Problem(n_arms=2, budget=1))
+    >>> graph.adjacency, graph.weights  # before the first outcome
+    (array([[0., 0.],
+           [0., 0.]]), array([1., 1.]))
+    """
 
     gram: Finite  # (*batch, n, n): G
     residual: Finite  # (*batch, n, n): Q = (Y - Z)Y' - A G
@@ -43,6 +50,11 @@ class SparseGraph(GraphLearner):
         spill-over dies out and weights exist.
     required, forbidden: boolean (n, n) masks of edges known to exist (never penalised) and known to be impossible.
     signed: edges may be negative; absolute values are penalised and bounded.
+
+    >>> import spillover as sp
+    >>> policy = sp.NDCSEM(graph=sp.SparseGraph(sparsity=0.01, signed=True))
+    >>> policy.graph.sparsity
+    0.01
     """
 
     sparsity: Any = SPARSITY
@@ -131,7 +143,12 @@ class SparseGraph(GraphLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class DenseGraph(SparseGraph):
-    """`SparseGraph` with all N^2 edges, however many arms there are."""
+    """`SparseGraph` with all N^2 edges, however many arms there are.
+
+    >>> import spillover as sp
+    >>> sp.NDCSEM(graph=sp.graph.DenseGraph(sparsity=0.01)).graph.sparsity
+    0.01
+    """
 
     def for_problem(self, problem: Problem) -> GraphLearner:
         return self

@@ -18,7 +18,13 @@ HELD_OUT_PHASE = 5
 
 
 class TunedGraph(NamedTuple):
-    """A fit for each sparsity of a grid, and statistics of the held-out rounds."""
+    """A fit for each sparsity of a grid, and statistics of the held-out rounds.
+
+    >>> import spillover as sp
+    >>> graph = SelfTunedGraph().init(sp.Problem(n_arms=3, budget=1))
+    >>> graph.fits.adjacency.shape, graph.adjacency.shape  # all sparsities, and the one in use
+    ((12, 3, 3), (3, 3))
+    """
 
     fits: Graph  # batch (*batch, len(grid))
     held_gram: Finite  # (*batch, n, n)
@@ -36,6 +42,10 @@ class SelfTunedGraph(GraphLearner):
 
     One round of play in ten is held out. The largest sparsity whose error is within 1% of the lowest is used; the
     smallest one while no held-out round has arrived, or while all errors are equally good.
+
+    >>> import spillover as sp
+    >>> sp.NDCSEM(graph="self-tuned").graph == SelfTunedGraph()
+    True
     """
 
     row_bound: float = ROW_BOUND
@@ -134,6 +144,9 @@ def largest_near_best(error: Array, energy: Array) -> IntArray:
     """Position of the last entry within 1% of the lowest; 0 if all of them are.
 
     An exact fit leaves rounding errors, which may be negative, so errors below 1e-12 of the energy count as equal.
+
+    >>> largest_near_best(np.array([1.0, 1.001, 2.0]), energy=np.array(10.0)).item()
+    1
     """
     least = np.maximum(error.min(axis=-1, keepdims=True), 0.0)
     near = error <= 1.01 * least + 1e-12 * energy[..., None]

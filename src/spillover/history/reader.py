@@ -75,6 +75,14 @@ def read_history(
     dates: "day-first" or "month-first"; decimal: "point" or "comma"; needed only where the table does not settle it.
     reward_range, overall_range: ranges of z and y to check, for a table with z.
     A table that cannot be read is a ValueError, with a line for each problem if it is a HistoryError.
+
+    >>> table = {"week": [1, 2], "promo_a": ["yes", "no"], "promo_b": ["no", "yes"]}
+    >>> table |= {"sales_a": ["$1,200.50", "$900"], "sales_b": [3, 4]}
+    >>> history = read_history(table)
+    >>> history.arms, history.y.tolist()
+    (('a', 'b'), [[1200.5, 3.0], [900.0, 4.0]])
+    >>> print(history.columns_option)
+    --columns 'round=week,chosen=promo_*,outcome=sales_*'
     """
     validate.require(dates is None or dates in ORDERS, "dates", dates, f"one of {', '.join(ORDERS)}")
     validate.require(decimal is None or decimal in POINTS, "decimal", decimal, "one of point, comma")

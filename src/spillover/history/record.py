@@ -17,6 +17,13 @@ class History:
 
     A table with own rewards z as `spillover next --example` writes it has complete rounds only: z is 0 for arms that
     were not chosen, and both are 0 in rounds that have not arrived. In other tables y (and z) are NaN where missing.
+
+    >>> from spillover.history import read_history
+    >>> table = {"week": [1, 2, 3], "promo_a": [1, 0, 1], "promo_b": [0, 1, 1]}
+    >>> table |= {"sales_a": [9, 5, None], "sales_b": [3, 4, None]}
+    >>> history = read_history(table)
+    >>> history.arms, history.pending
+    (('a', 'b'), ('3',))
     """
 
     arms: tuple[str, ...]

@@ -39,6 +39,14 @@ def replay_history(
     that of the coming round. A policy that does not accept missing outcomes learns from the rounds that have all.
     reward_range: declared range of own effects; it matters where it is narrower than what the data show (`ranges`).
     checkpoints: of a shorter form of the same history, to go on from; new ones are kept there. The result is the same.
+
+    >>> import spillover as sp
+    >>> from spillover.history import read_history
+    >>> table = {"week": [1, 2, 3], "promo_a": [1, 0, 1], "promo_b": [0, 1, 1]}
+    >>> table |= {"sales_a": [9, 5, None], "sales_b": [3, 4, None]}
+    >>> learner = replay_history(sp.InstrumentalSEM(signed=True), read_history(table), budget=1)
+    >>> learner.pending  # the third round has no outcome yet
+    [3]
     """
     given_policy = as_policy(policy)
     accepted = "one that learns from any decision, not only from its own draws with known probabilities"

@@ -31,6 +31,12 @@ class DelayedOracle(Counting):
     It knows the context of the coming round: the set is the best one in that context, with the graph and the
     effectiveness of the latest round that has arrived. If arms report at different times, each arm counts as of its own
     latest report; an arm without one gets a random mean.
+
+    >>> import spillover as sp
+    >>> world = sp.SyntheticSEM(horizon=30, changes=(11,))
+    >>> run = sp.simulate(DelayedOracle(), world, sp.ConstantDelay(5), replications=4, seed=0)
+    >>> run.regret[:, -1] == run.regret[:, 16]  # five rounds after the change it knows all again
+    array([ True,  True,  True,  True])
     """
 
     world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` sets it

@@ -43,6 +43,10 @@ class GraphPolicy(Policy):
 
     graph: how the graph is learned: a name ("sparse", "self-tuned", "payoff", "instrument", "adaptive", "none") or a
         graph learner with its parameters, such as SparseGraph(sparsity=0.01, signed=True); see docs/graph.md.
+
+    >>> import spillover as sp
+    >>> sp.NDCSEM(graph="payoff").graph  # NDC-SEM is one of them
+    PayoffWeights(signed=False, unit_gain=False)
     """
 
     graph: Any = "sparse"  # a GraphLearner, once the policy is made
@@ -118,7 +122,12 @@ class GraphPolicy(Policy):
 
 
 class MeansState(NamedTuple):
-    """What has been learned about the arms and the graph."""
+    """What has been learned about the arms and the graph.
+
+    >>> import spillover as sp
+    >>> sp.NDCSEM().init(sp.Problem(n_arms=3, budget=2), sp.Rng(0)).rounds.item()
+    0
+    """
 
     rounds: Rounds  # (*batch,): t, rounds played
     clock: Amount  # (*batch,): m_t, their discounted number
@@ -140,6 +149,14 @@ class MeansOnGraph(GraphPolicy):
         of the problem's reward_range, so that decisions do not depend on the units of the rewards. The paper has 1.
     start: "paper": the first n rounds follow the initialisation matrix H of the paper. "sweep": each arm is played
         once, in ceil(n / s) rounds. "auto": the paper's, unless there are more than 500 arms.
+
+    >>> import spillover as sp
+    >>> class Greedy(MeansOnGraph):  # the mean alone, without a bonus; arms without data first
+    ...     def index(self, state):
+    ...         sums, counts, _ = state.averages
+    ...         return np.where(counts > 0, sums / np.maximum(counts, 1e-9), np.inf)
+    >>> sp.Learner(Greedy(), sp.Problem(n_arms=3, budget=2), seed=0).choose()
+    array([ True, False, False])
     """
 
     unit: float | None = None

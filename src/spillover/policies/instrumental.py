@@ -69,6 +69,14 @@ class InstrumentalSEM(Policy):
 
     signed: whether edges may be negative. context_on: what the context may move, "both" (baselines and effects),
         "baseline", or "none".
+
+    >>> import spillover as sp
+    >>> problem = sp.Problem(n_arms=2, budget=1, observes="overall", baseline=True)
+    >>> learner = sp.Learner(InstrumentalSEM(signed=True), problem, seed=0)
+    >>> for x, y in [([1, 0], [5, 3]), ([0, 1], [3, 6]), ([0, 0], [3, 3])] * 5:
+    ...     learner.report(learner.play(x), y=y)
+    >>> learner.choose()  # arm 1 adds 3, arm 0 adds 2
+    array([False,  True])
     """
 
     signed: bool = False

@@ -88,7 +88,12 @@ def random_explanation(state: CountState, rng: Rng) -> Explanation:
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Counting):
-    """Plays a uniformly random set every round."""
+    """Plays a uniformly random set every round.
+
+    >>> import spillover as sp
+    >>> int(sp.Learner(Uniform(), sp.Problem(n_arms=5, budget=2), seed=0).choose().sum())
+    2
+    """
 
     quantity = "rank in a random order"
     scores_have_units = False
@@ -103,7 +108,13 @@ class Uniform(Counting):
 
 @dataclass(frozen=True, kw_only=True)
 class Oracle(Counting):
-    """Plays the best set of every round: the policy that regret is measured against."""
+    """Plays the best set of every round: the policy that regret is measured against.
+
+    >>> import spillover as sp
+    >>> world = sp.FixedSEM(adjacency=[[0, 0.5], [0, 0]], means=[0.5, 0.4], budget=1, horizon=10)
+    >>> sp.simulate(Oracle(), world, sp.ConstantDelay(3), replications=2, seed=0).final_regret
+    array([0., 0.])
+    """
 
     world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` sets it
 

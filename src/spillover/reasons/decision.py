@@ -26,7 +26,16 @@ MOST_SWAPPED = 1_000  # arms on each side that swaps are looked for among
 
 @dataclass(frozen=True, kw_only=True)
 class ArmReason:
-    """One arm: direct + spilled_over + exploration = score."""
+    """One arm: direct + spilled_over + exploration = score.
+
+    >>> import spillover as sp
+    >>> learner = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=2, budget=1), seed=1)
+    >>> for z in ([0.6, 0], [0, 0.5]):
+    ...     learner.report(learner.play(np.array(z) > 0), z=z, y=z)
+    >>> first = learner.reasons(["web", "radio"]).arms[0]
+    >>> bool(np.isclose(first.direct + first.spilled_over + first.exploration, first.score))
+    True
+    """
 
     arm: str
     position: int
@@ -65,7 +74,11 @@ class ArmReason:
 
 
 class Swap(NamedTuple):
-    """One chosen arm replaced by one that was not chosen."""
+    """One chosen arm replaced by one that was not chosen.
+
+    >>> Swap(out="radio", into="posters", change=-0.1, expected_change=0.02).into
+    'posters'
+    """
 
     out: str
     into: str
@@ -75,7 +88,16 @@ class Swap(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Reasons(Shown):
-    """Why one decision was made: `print` it, or see `plot`, `to_frame`, `to_dict` and `to_json`."""
+    """Why one decision was made: `print` it, or see `plot`, `to_frame`, `to_dict` and `to_json`.
+
+    >>> import spillover as sp
+    >>> learner = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=3, budget=2), seed=1)
+    >>> for z in ([0.6, 0.4, 0], [0, 0.5, 0.3], [0.7, 0, 0.2]):
+    ...     learner.report(learner.play(np.array(z) > 0), z=z, y=z)
+    >>> reasons = learner.reasons(["web", "radio", "posters"])
+    >>> [arm.arm for arm in reasons.ranked() if arm.chosen]
+    ['web', 'radio']
+    """
 
     view = "spillover.views.reasons:ReasonsView"
 

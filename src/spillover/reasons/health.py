@@ -25,7 +25,11 @@ EFFORT_HINT = "A larger effort may settle it."
 
 
 class Pending(NamedTuple):
-    """The outcomes to come, and how late outcomes were so far; a delay of 0 is an outcome in its own round."""
+    """The outcomes to come, and how late outcomes were so far; a delay of 0 is an outcome in its own round.
+
+    >>> Pending(rounds=10, waiting={9: np.array([True, False])}, reported=9).waiting[9]
+    array([ True, False])
+    """
 
     rounds: int  # played
     waiting: Mapping[int, BoolArray]  # the rounds whose outcomes have not arrived, and what was played in them
@@ -48,7 +52,11 @@ class Pending(NamedTuple):
 
 
 class Signal(NamedTuple):
-    """One health signal."""
+    """One health signal.
+
+    >>> Signal("pending", warning=False, sentence="2 outcomes are pending.", value=2.0).code
+    'pending'
+    """
 
     code: str
     warning: bool
@@ -68,6 +76,11 @@ def health(
     """All signals that the arguments allow, warnings first.
 
     signals: what the policy's `signals(state)` returns. effort_hint: how to make the search for a set longer.
+
+    >>> import spillover as sp
+    >>> learner = sp.Learner(sp.NDCSEM(), sp.Problem(n_arms=2, budget=1), seed=1)
+    >>> [signal.code for signal in health(learner.explain(), ["web", "radio"], budget=1)]
+    ['arms-unknown', 'planned']
     """
     signals = signals or {}
     if not signals.get("learns", True):

@@ -14,7 +14,11 @@ MOST_STEPS = 2_000  # of the search for one arm: only ties and cancelling edges 
 
 
 class Path(NamedTuple):
-    """A path from one arm to another, and what reaches its end."""
+    """A path from one arm to another, and what reaches its end.
+
+    >>> Path(arms=(2, 1, 0), effect=0.3, amount=0.15).arms  # from arm 2 by way of arm 1 to arm 0
+    (2, 1, 0)
+    """
 
     arms: tuple[int, ...]  # positions, the arm itself first
     effect: float  # of one unit of the arm's instantaneous reward: its gain times the weights of the edges
@@ -22,7 +26,12 @@ class Path(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """How an arm spills over: the amounts of the paths and the three remainders add up to it."""
+    """How an arm spills over: the amounts of the paths and the three remainders add up to it.
+
+    >>> ways = Ways(paths=(Path((1, 0), 0.5, 0.2),), other=0.01, longer=0.0, unknown=0.0)
+    >>> ways.paths[0].arms, ways.other  # along the path from arm 1 to arm 0, and along all others
+    ((1, 0), 0.01)
+    """
 
     paths: tuple[Path, ...]  # the strongest, strongest first
     other: float  # all other paths; in a graph with cycles, those of at most LONGEST_WALK edges

@@ -12,7 +12,15 @@ from spillover.reasons.intervals import Interval
 
 @dataclass(frozen=True, kw_only=True)
 class ArmAnswer:
-    """One arm. Numbers have the sign and the units of the table; intervals are 95% credible intervals."""
+    """One arm. Numbers have the sign and the units of the table; intervals are 95% credible intervals.
+
+    >>> import spillover as sp
+    >>> table = {"week": range(8), "promo_a": [1, 0, 1, 0] * 2, "promo_b": [0, 1, 1, 0] * 2}
+    >>> table |= {"sales_a": [9, 5, 9, 5, 8, 5, 9, 4], "sales_b": [3, 4, 4, 3, 3, 5, 4, 3]}
+    >>> best = sp.next_decision(table, budget=1).arms[0]
+    >>> best.arm, best.times_chosen, best.difference
+    ('a', 4, 4.0)
+    """
 
     arm: str
     chosen: bool

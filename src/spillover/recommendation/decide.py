@@ -49,6 +49,18 @@ def next_decision(
     reward_range, overall_range: of z and y.
     constraints: on this decision. unavailable: arms that cannot be chosen this time.
     greedy: choose by what is known alone, without exploration. reading: further options of `read_history`.
+
+    >>> import spillover as sp
+    >>> table = {
+    ...     "week": range(1, 13),
+    ...     "promo_bread": [1, 0, 1, 0] * 3,
+    ...     "promo_tea": [0, 1, 1, 0] * 3,
+    ...     "sales_bread": [490, 400, 480, 398, 485, 402, 492, 400, 488, 399, 491, 401],
+    ...     "sales_tea": [150, 190, 195, 152, 149, 193, 188, 151, 150, 189, 192, 148],
+    ... }
+    >>> answer = sp.next_decision(table, budget=1)
+    >>> answer.choose
+    ['bread']
     """
     history = read_history(table, reward_range=reward_range, overall_range=overall_range, **reading)
     return decide(
@@ -88,6 +100,12 @@ def decide(
     """The next decision after a history; see `next_decision`.
 
     name: of the policy, in the answer. known: what was chosen by these arguments, if it was asked for already.
+
+    >>> from spillover.history import read_history
+    >>> table = {"week": range(8), "promo_a": [1, 0, 1, 0] * 2, "promo_b": [0, 1, 1, 0] * 2}
+    >>> table |= {"sales_a": [9, 5, 9, 5, 8, 5, 9, 4], "sales_b": [3, 4, 4, 3, 3, 5, 4, 3]}
+    >>> decide(read_history(table), budget=1).choose
+    ['a']
     """
     check_budget(budget, history)
     facts = facts_of(history)

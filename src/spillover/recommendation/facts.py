@@ -13,7 +13,13 @@ MOST_ROUNDS = 200_000  # the latest ones, in averages: of more rounds, older one
 
 
 class Facts(NamedTuple):
-    """The outcomes in the sign of the table, and the assessment of them."""
+    """The outcomes in the sign of the table, and the assessment of them.
+
+    >>> from spillover.history import read_history
+    >>> table = {"week": range(4), "tv": [1, 0, 1, 0], "radio": [0, 1, 1, 0], "revenue": [9, 5, 10, 4]}
+    >>> facts_of(read_history(table)).per_arm  # one outcome for all arms
+    False
+    """
 
     y: Array  # (rounds, outcomes); NaN where not known; one column where there is one outcome for all arms
     per_arm: bool  # whether outcome j is that of arm j
@@ -23,7 +29,14 @@ class Facts(NamedTuple):
 
 
 def facts_of(history: History) -> Facts:
-    """Assess a history."""
+    """Assess a history.
+
+    >>> from spillover.history import read_history
+    >>> table = {"week": range(4), "promo_a": [1, 0, 1, 0], "promo_b": [0, 1, 1, 0]}
+    >>> table |= {"sales_a": [9, 5, 9, 5], "sales_b": [3, 4, 4, 3]}
+    >>> facts_of(read_history(table)).per_arm
+    True
+    """
     per_arm = history.observes != "payoff"
     sign = -1.0 if history.minimise else 1.0
     latest = slice(max(len(history.x) - MOST_ROUNDS, 0), None)

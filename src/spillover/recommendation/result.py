@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Recommendation(Shown):
-    """What to choose next: `print` it, or see `choose`, `greedy`, `arms`, `warnings`, `plot`, `to_frame`, `to_dict`."""
+    """What to choose next: `print` it, or see `choose`, `greedy`, `arms`, `warnings`, `plot`, `to_frame`, `to_dict`.
+
+    >>> import spillover as sp
+    >>> table = {"week": range(8), "promo_a": [1, 0, 1, 0] * 2, "promo_b": [0, 1, 1, 0] * 2}
+    >>> table |= {"sales_a": [9, 5, 9, 5, 8, 5, 9, 4], "sales_b": [3, 4, 4, 3, 3, 5, 4, 3]}
+    >>> answer = sp.next_decision(table, budget=1)
+    >>> answer.choose, answer.to_frame().loc["a", "times_chosen"].item()
+    (['a'], 4)
+    """
 
     view = "spillover.views.recommendation:RecommendationView"
 

@@ -48,6 +48,14 @@ def write_report(folder: str | Path, parts: PageParts | None = None) -> Path:
     """Write report.html and figures/ into a folder of results; returns the path of the page.
 
     parts: the sections of the page (default: those of any experiment).
+
+    >>> import tempfile
+    >>> from spillover.experiments import example_results, run_experiment
+    >>> quick = example_results().experiment.changed(replications=1, delays=["2"], policies=["random"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     computed = run_experiment(quick, folder, progress=False)
+    ...     write_report(folder, parts=lambda results, picture: iter([("Notes", "notes", "<p>mine</p>")])).name
+    'report.html'
     """
     results = open_results(folder)
     draw = Illustrator(Path(folder) / "figures")

@@ -34,6 +34,15 @@ def final_table(
     later_regret (the rest), each with _low and _high of its 95% interval; ratio to the reference policy's final regret
     and later_ratio to its later one (paired, NaN without it) with their intervals; best_share, the share of
     replications in which the policy has the lowest regret, policies in `apart` left out (ties are split evenly).
+
+    >>> from spillover.experiments import example_results
+    >>> table = final_table(example_results().records(), reference="random", apart=())
+    >>> table[["delay", "policy", "replications"]]
+      delay   policy  replications
+    0     2  ndc-sem             2
+    1     2   random             2
+    2     6  ndc-sem             2
+    3     6   random             2
     """
     rows = []
     for group in grouped(records).values():
@@ -114,7 +123,13 @@ def paired_difference(
     label: str | None = None,
     measure: Callable[["Record"], Array] | None = None,
 ) -> Difference:
-    """First minus second, replication by replication; measure: of a record, (R,) (default: its final regret)."""
+    """First minus second, replication by replication; measure: of a record, (R,) (default: its final regret).
+
+    >>> from spillover.experiments import example_results
+    >>> ndc_sem, random = example_results().records(delay="2")
+    >>> paired_difference(ndc_sem, random).label
+    'NDC-SEM − random'
+    """
     check_paired(first, second)
     value = measure or (lambda record: record.regret[:, -1])
     mean, low, high = mean_interval(value(first) - value(second))
@@ -122,7 +137,12 @@ def paired_difference(
 
 
 def difference_table(differences: Sequence[Difference]) -> pd.DataFrame:
-    """The numbers that `forest_figure` draws."""
+    """The numbers that `forest_figure` draws.
+
+    >>> from spillover.report.figures import Difference
+    >>> difference_table([Difference("NDC-SEM minus random", -120.0, -150.0, -90.0)]).columns.tolist()
+    ['label', 'mean', 'low', 'high', 'clear']
+    """
     frame = pd.DataFrame(list(differences), columns=list(Difference._fields))
     return frame.assign(clear=[d.clear for d in differences])
 
@@ -130,7 +150,12 @@ def difference_table(differences: Sequence[Difference]) -> pd.DataFrame:
 def parameter_table(
     experiment: "Experiment", policies: Sequence[str] | None = None, delays: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """The parameters of each policy at each delay (the paper's Table I); delays with equal parameters share a row."""
+    """The parameters of each policy at each delay (the paper's Table I); delays with equal parameters share a row.
+
+    >>> from spillover.experiments import example_results
+    >>> parameter_table(example_results().experiment).columns.tolist()
+    ['policy', 'delay', 'discount γ', 'exploration ξ', 'sparsity λ']
+    """
     rows: list[dict[str, Any]] = []
     for name in policies if policies is not None else list(experiment.policies):
         entry = experiment.policies[name]
@@ -162,7 +187,13 @@ def part_class(value: Any) -> Any:
 
 
 def show_final(frame: pd.DataFrame) -> pd.DataFrame:
-    """`final_table` for readers: mean and interval in one cell, as text; few enough columns for a narrow page."""
+    """`final_table` for readers: mean and interval in one cell, as text; few enough columns for a narrow page.
+
+    >>> from spillover.experiments import example_results
+    >>> shown = show_final(final_table(example_results().records(), reference="random", apart=()))
+    >>> shown.columns.tolist()
+    ['delay', 'policy', 'final regret', 'of which blind', 'ratio', 'ratio after the blind rounds', 'best in']
+    """
     return pd.DataFrame(
         {
             "delay": frame["delay"],
@@ -186,6 +217,10 @@ def html_table(frame: pd.DataFrame, *, caption: str = "", text: Collection[str] 
     """A <table> with escaped cells and no index; columns not in `text` are aligned right, with tabular digits.
 
     The numbers of a column have one format (`shared_format`).
+
+    >>> import pandas as pd
+    >>> html_table(pd.DataFrame({"policy": ["a < b"], "regret": [12.0]}), caption="Regret").count("<tr>")
+    2
     """
     validate.require(len(frame.columns) > 0, "frame", list(frame.columns), "a table with at least one column")
     cells = [column_texts(frame.iloc[:, k]) for k in range(len(frame.columns))]

@@ -28,7 +28,18 @@ GIVEN = "given:"  # before the keys of callers
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """An entry that was recorded, and whether this call recorded it or an earlier one with the same key."""
+    """An entry that was recorded, and whether this call recorded it or an earlier one with the same key.
+
+    >>> import tempfile
+    >>> from spillover.service import Service, SqliteLog
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     service = Service(SqliteLog(f"{folder}/decisions.db"))
+    ...     created = service.create_stream("shop", {"arms": ["radio", "video"], "budget": 1})
+    ...     decision = service.decide("shop", "2026-10-12")
+    ...     print(service.execute("shop", "2026-10-12").again)
+    ...     service.close()
+    False
+    """
 
     entry: Entry
     again: bool

@@ -18,7 +18,11 @@ RECORDED, DUPLICATE, LATE, REFUSED = "recorded", "duplicate", "late", "refused"
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """An outcome, or a part of one. arm: None where the stream has one outcome for all arms."""
+    """An outcome, or a part of one. arm: None where the stream has one outcome for all arms.
+
+    >>> Outcome(round="2026-10-12", arm="video", y=0.6).arm
+    'video'
+    """
 
     round: str | int
     arm: str | None = None
@@ -29,7 +33,11 @@ class Outcome:
 @dataclass(frozen=True, kw_only=True)
 class Status:
     """What became of an outcome: recorded; duplicate (known already, with the same values); late (recorded, but not
-    learned, as it came too late); or refused, with the reason and the field that it is about."""
+    learned, as it came too late); or refused, with the reason and the field that it is about.
+
+    >>> Status(status="duplicate").status
+    'duplicate'
+    """
 
     status: str
     reason: str = ""
@@ -42,7 +50,20 @@ class Status:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What became of the outcomes of a report; entry: None if there was nothing new to record."""
+    """What became of the outcomes of a report; entry: None if there was nothing new to record.
+
+    >>> import tempfile
+    >>> from spillover.service import Service, SqliteLog
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     service = Service(SqliteLog(f"{folder}/decisions.db"))
+    ...     created = service.create_stream("shop", {"arms": ["radio", "video"], "budget": 2, "observes": "overall"})
+    ...     decision = service.decide("shop", "2026-10-12")
+    ...     done = service.execute("shop", "2026-10-12", chosen=["radio"])
+    ...     report = service.report("shop", [Outcome(round="2026-10-12", arm="radio", y=0.6)])
+    ...     print([status.status for status in report.statuses])
+    ...     service.close()
+    ['recorded']
+    """
 
     entry: Entry | None
     statuses: tuple[Status, ...]

@@ -47,7 +47,17 @@ from spillover.service.table import Coming
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """A decision as it was issued."""
+    """A decision as it was issued.
+
+    >>> import tempfile
+    >>> from spillover.service import SqliteLog
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     service = Service(SqliteLog(f"{folder}/decisions.db"))
+    ...     created = service.create_stream("shop", {"arms": ["radio", "video"], "budget": 1})
+    ...     print(service.decide("shop", "2026-10-12").again)
+    ...     service.close()
+    False
+    """
 
     entry: Entry
     again: bool  # whether it had been issued before this call
@@ -71,6 +81,16 @@ class Service:
     key: the idempotency key of a call. The same key with the same request gives the answer of the first call and
     records nothing; with another request it is a Conflict. author: who asks, as it is to be recorded.
     ahead: whether a thread learns what is new before the next decision is asked for, and keeps reasons of decisions.
+
+    >>> import tempfile
+    >>> from spillover.service import SqliteLog
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     service = Service(SqliteLog(f"{folder}/decisions.db"))
+    ...     created = service.create_stream("shop", {"arms": ["radio", "video"], "budget": 1})
+    ...     decision = service.decide("shop", "2026-10-12")
+    ...     print(len(decision.event.chosen), service.decide("shop", "2026-10-12").again)
+    ...     service.close()
+    1 True
     """
 
     def __init__(

@@ -33,6 +33,9 @@ class Settings:
     policy, set, reward_range, overall_range, minimise, effort, greedy, seed: as for `spillover next`.
     max_age_rounds: an outcome is learned if it arrives before that many later rounds were executed; None: always.
     doses: what is executed are amounts (money, hours); a decision says which arms, not how much.
+
+    >>> Settings(arms=("radio", "video", "social"), budget=2).observes
+    'both'
     """
 
     arms: tuple[str, ...]

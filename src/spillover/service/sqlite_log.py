@@ -47,6 +47,15 @@ class SqliteLog(EventLog):
     """A log in a file. readonly: to look at a file, also while a server uses it.
 
     synchronous: "FULL" loses nothing in a power cut. "NORMAL" would; it is here for the test that shows it.
+
+    >>> import tempfile
+    >>> from spillover.service import Service
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     service = Service(SqliteLog(f"{folder}/decisions.db"))
+    ...     created = service.create_stream("shop", {"arms": ["radio", "video"], "budget": 1})
+    ...     service.close()
+    ...     again = SqliteLog(f"{folder}/decisions.db", readonly=True)
+    ...     again.close()
     """
 
     def __init__(self, path: str | Path, *, readonly: bool = False, synchronous: str = "FULL") -> None:

@@ -11,7 +11,11 @@ from spillover.testing.stretches import check_delay_rounds
 
 
 def check_delay(delay: Delay, *, seed: int = 0, rounds: int = 20, replications: int = 6) -> None:
-    """Check the contract of `spillover.contracts.Delay`, for so many rounds and replications."""
+    """Check the contract of `spillover.contracts.Delay`, for so many rounds and replications.
+
+    >>> import spillover as sp
+    >>> check_delay(sp.UniformDelay(2, 5))  # silence: it keeps the contract
+    """
     run_checks(delay, DELAY_CHECKS, seed, rounds, replications)
 
 

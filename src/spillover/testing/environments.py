@@ -20,6 +20,10 @@ def check_environment(environment: Environment, *, seed: int = 0, draws: int = 4
     """Check the contract of `spillover.contracts.ScoredWorld` for the worlds of an environment.
 
     draws: how many rewards to draw in each round in which the mean payoff is compared with the expected one.
+
+    >>> import spillover as sp
+    >>> small = sp.SyntheticSEM(n_arms=3, budget=2, horizon=6, changes=(4,))
+    >>> check_environment(small, draws=50)  # silence: it keeps the contract
     """
     run_checks(environment, ENVIRONMENT_CHECKS, seed, draws)
 

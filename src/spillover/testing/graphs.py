@@ -52,6 +52,9 @@ def check_graph_learner(learner: GraphLearner, *, environment: Environment = USU
     """Check that a graph learner keeps the contract of `spillover.graph.GraphLearner`.
 
     environment: whose outcomes it learns from, with a short horizon; by default five arms of which three are played.
+
+    >>> import spillover as sp
+    >>> check_graph_learner(sp.graph.NoGraph())  # silence: it keeps the contract
     """
     run_checks(learner, GRAPH_CHECKS, environment, seed)
 

@@ -42,6 +42,9 @@ def check_policy(
         uses context, fits a baseline or does without z is also tested where there is context, a baseline or no z.
     edge_shapes: also test one arm, all arms at once, no rewards at all, a single round and a graph with a cycle; set
         it to False for a policy that works with a fixed number of arms only.
+
+    >>> import spillover as sp
+    >>> check_policy(sp.Uniform(), edge_shapes=False)  # silence: it keeps the contract
     """
     usual = SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=30, changes=(12,), law="beta")
     trial = Trial(environment or usual, seed)

@@ -25,6 +25,11 @@ class RegretBound:
     Three versions differ only in the tail. printed: as in the paper. corrected: the powers of a known A all fail in
     the same s events, so their probabilities are not multiplied (p = 1). lean: corrected, and without the sum over the
     counts, which the inequality behind it does not need; it is not in the paper.
+
+    >>> constants = WorldConstants(10, 4, 5000, 3, 3, 3.0, 0.05, 4.0)
+    >>> bound = regret_bound(constants, discount=0.985, exploration=0.11, delay=50)
+    >>> bound.delay_term  # rounds charged to the delay: 75 windows of 50
+    3750.0
     """
 
     constants: WorldConstants

@@ -12,14 +12,23 @@ from spillover.types import Array
 
 
 class Gaps(NamedTuple):
-    """The smallest and the largest shortfall of a suboptimal decision."""
+    """The smallest and the largest shortfall of a suboptimal decision.
+
+    >>> Gaps(smallest=np.array(0.1), largest=np.array(1.5)).smallest.item()
+    0.1
+    """
 
     smallest: Array  # Delta_min of each row; inf where every decision is optimal
     largest: Array  # Delta_max of each row; 0 there
 
 
 class WorldConstants(NamedTuple):
-    """The constants of a world that Theorem 1 uses."""
+    """The constants of a world that Theorem 1 uses.
+
+    >>> constants = WorldConstants(10, 4, 5000, 3, 3, 2.5, 0.05, 3.0)
+    >>> constants.horizon, constants.changes
+    (5000, 3)
+    """
 
     n_arms: int  # N
     budget: int  # s

@@ -27,7 +27,12 @@ class PlayedRound(Protocol):
 
 
 class RunRecord(NamedTuple):
-    """The quantities of a run that the theory uses."""
+    """The quantities of a run that the theory uses.
+
+    >>> record = RunRecord(np.ones((3, 2), bool), np.array([True, False, False]), largest_weight=1.5)
+    >>> int(record.suboptimal.sum())  # rounds that were not optimal
+    1
+    """
 
     decisions: BoolArray  # (T, n)
     suboptimal: BoolArray  # (T,)
@@ -56,13 +61,22 @@ def record_run(policy: Policy, world: SEMWorld, played: Iterable[PlayedRound]) -
 
 
 def realised_delays(delay: Any, rng: Rng, horizon: int) -> IntArray:
-    """The delays of a run, (T,), drawn again from the streams of `rng`."""
+    """The delays of a run, (T,), drawn again from the streams of `rng`.
+
+    >>> import spillover as sp
+    >>> realised_delays(sp.ConstantDelay(3), sp.Rng(0), horizon=4)
+    array([3, 3, 3, 3])
+    """
     law = as_delay(delay)
     return np.array([int(law.draw(t, rng.at(Purpose.DELAY, t))) for t in range(1, horizon + 1)], np.int64)
 
 
 class LemmaSides(NamedTuple):
-    """Both sides of Lemma 1 (of Corollary 1, when delays differ)."""
+    """Both sides of Lemma 1 (of Corollary 1, when delays differ).
+
+    >>> LemmaSides(left=np.array([3, 5]), printed=12.0, repaired=15.0).left.max() <= 12
+    np.True_
+    """
 
     left: IntArray  # (n,): rounds after N charged to an arm observed less than `level` times
     printed: float  # ceil(T / W) (l gamma^-W + D)
@@ -108,7 +122,12 @@ def round_delays(delay: Any, horizon: int) -> IntArray:
 
 
 def charged_arms(decisions: BoolArray, suboptimal: BoolArray, counts: Array) -> BoolArray:
-    """I, (T, n): the proof charges each suboptimal round to the least observed arm of the decision."""
+    """I, (T, n): the proof charges each suboptimal round to the least observed arm of the decision.
+
+    >>> decisions = np.array([[True, True, False]])
+    >>> charged_arms(decisions, np.array([True]), np.array([[4.0, 2.0, 0.0]]))  # arm 1 was observed less than arm 0
+    array([[False,  True, False]])
+    """
     least = np.where(decisions, counts, np.inf).argmin(axis=-1)
     charged = np.zeros(decisions.shape, np.bool_)
     charged[np.arange(len(least)), least] = True

@@ -1,0 +1,91 @@
+"""Every public name has a docstring with an example that runs, and a place in the reference."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+import spillover
+from spillover.cli import main
+
+ROOT = Path(__file__).parent.parent
+TOP = [name for name in spillover.__all__ if isinstance(vars(spillover)[name], ModuleType)]
+FURTHER = (
+    "assessment",
+    "client",
+    "experiments",
+    "history",
+    "reasons",
+    "recommendation",
+    "report",
+    "service",
+    "testing",
+)
+NAMESPACES = ("spillover", *(f"spillover.{name}" for name in (*TOP, *FURTHER, "report.figures")))
+
+
+def public_names(namespace: str) -> dict[str, object]:
+    """The classes and functions of a namespace; constants explain themselves where they are defined."""
+    module = importlib.import_module(namespace)
+    found = {name: vars(module)[name] for name in module.__all__}
+    return {name: value for name, value in found.items() if inspect.isclass(value) or inspect.isroutine(value)}
+
+
+def is_error(value: object) -> bool:
+    return inspect.isclass(value) and issubclass(value, Exception)
+
+
+def own_docstring(value: object) -> str:
+    """Its docstring, not that of a class it derives from, and not the one that dataclasses and tuples make up."""
+    found = vars(value).get("__doc__") if inspect.isclass(value) else inspect.getdoc(value)
+    made_up = found is None or (inspect.isclass(value) and found.startswith(f"{value.__name__}("))
+    return "" if made_up else str(found)
+
+
+def commands(group: click.Group, path: str = "spillover") -> dict[str, click.Command]:
+    """All commands by what is typed, those of groups included."""
+    found: dict[str, click.Command] = {}
+    for name, command in group.commands.items():
+        typed = f"{path} {name}"
+        found |= commands(command, typed) if isinstance(command, click.Group) else {typed: command}
+    return found
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_every_public_name_has_an_example(namespace) -> None:
+    names = public_names(namespace)
+    assert names
+    assert [name for name, value in names.items() if not own_docstring(value)] == []
+    assert [name for name, value in names.items() if not is_error(value) and ">>> " not in own_docstring(value)] == []
+
+
+@pytest.mark.parametrize("typed", commands(main))
+def test_the_help_of_every_command_has_an_example(typed) -> None:
+    command = commands(main)[typed]
+    printed = command.get_help(click.Context(command, info_name=typed))
+    assert re.search(rf"\b{typed}\b", printed.partition("Examples:")[2])
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "reference").glob("*.md"))
+    shown = set(re.findall(r"^::: (\S+)$", pages, re.MULTILINE))
+    documented = [value for namespace in shown & set(NAMESPACES) for value in public_names(namespace).values()]
+    missing = [
+        f"{namespace}.{name}"
+        for namespace in NAMESPACES
+        for name, value in public_names(namespace).items()
+        if f"{namespace}.{name}" not in shown and not any(value is known for known in documented)
+    ]
+    assert missing == []
+
+
+def test_what_is_missing_would_be_found() -> None:
+    class Undocumented(spillover.Uniform):
+        pass
+
+    assert own_docstring(Undocumented) == ""
+    assert own_docstring(spillover.Uniform)

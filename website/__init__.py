@@ -1,0 +1,1 @@
+"""The documentation site: what MkDocs is told beside mkdocs.yml."""
