@@ -25,7 +25,7 @@ FURTHER = (
     "service",
     "testing",
 )
-NAMESPACES = ("spillover", *(f"spillover.{name}" for name in (*TOP, *FURTHER, "report.figures")))
+NAMESPACES = ("spillover", *(f"spillover.{name}" for name in (*TOP, *FURTHER, "figures")))
 
 
 def public_names(namespace: str) -> dict[str, object]:

@@ -13,7 +13,7 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 from examples import refresh
-from spillover.report.figures import figure_bytes
+from spillover.figures import figure_bytes
 from website.outside import outside_files, repository_path, with_site_links
 from website.pictures import PICTURES
 from website.sessions import run_sessions

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from spillover.report.figures import save_figure
+from spillover.figures import save_figure
 from website.outside import ROOT
 from website.pictures import PICTURES
 from website.sessions import BLOCK, is_session, run_sessions

@@ -29,7 +29,7 @@ SETTINGS: Any = {"svg.hashsalt": "spillover", "svg.fonttype": "path", "pdf.fontt
 def figure_bytes(figure: Figure, ending: str = "png", *, dpi: int = 150) -> bytes:
     """A figure as the content of a file.
 
-    >>> from spillover.report.figures import figure_of, new_axes
+    >>> from spillover.figures import figure_of, new_axes
     >>> figure_bytes(figure_of(new_axes(1, 1)), "svg").decode()[:5]
     '<?xml'
     """
@@ -44,7 +44,7 @@ def save_figure(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:
     """Write a figure, completely or not at all; the format is the ending of the path.
 
     >>> import tempfile
-    >>> from spillover.report.figures import figure_of, new_axes
+    >>> from spillover.figures import figure_of, new_axes
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_figure(figure_of(new_axes(1, 1)), f"{folder}/empty.png", dpi=10)
     ...     [path.name for path in Path(folder).iterdir()]
@@ -69,7 +69,7 @@ def save_figures(figure: Figure, path: str | Path, *, dpi: int = 150) -> list[Pa
     """Write a figure as PNG, SVG and PDF beside each other; the ending of the path is replaced.
 
     >>> import tempfile
-    >>> from spillover.report.figures import figure_of, new_axes
+    >>> from spillover.figures import figure_of, new_axes
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in save_figures(figure_of(new_axes(1, 1)), f"{folder}/empty.png", dpi=10)]
     ['empty.png', 'empty.svg', 'empty.pdf']
@@ -86,7 +86,7 @@ def save_figures(figure: Figure, path: str | Path, *, dpi: int = 150) -> list[Pa
 def png_data(figure: Figure, *, dpi: int = 150) -> str:
     """A figure as a `data:` address, for the src of an <img>.
 
-    >>> from spillover.report.figures import figure_of, new_axes
+    >>> from spillover.figures import figure_of, new_axes
     >>> png_data(figure_of(new_axes(1, 1)), dpi=10)[:22]
     'data:image/png;base64,'
     """
@@ -96,7 +96,7 @@ def png_data(figure: Figure, *, dpi: int = 150) -> str:
 def html_image(figure: Figure, alt: str, *, dpi: int = 150) -> str:
     """An <img> that carries the figure; `alt` says in words what it shows.
 
-    >>> from spillover.report.figures import figure_of, new_axes
+    >>> from spillover.figures import figure_of, new_axes
     >>> html_image(figure_of(new_axes(1, 1)), alt="an empty figure", dpi=10)[:26]
     '<img src="data:image/png;b'
     """
@@ -107,7 +107,7 @@ def html_image(figure: Figure, alt: str, *, dpi: int = 150) -> str:
 def html_svg(figure: Figure, alt: str, *, name: str) -> str:
     """The figure as an <svg> element; `name` goes before its ids, so that several can stand on one page.
 
-    >>> from spillover.report.figures import figure_of, new_axes
+    >>> from spillover.figures import figure_of, new_axes
     >>> html_svg(figure_of(new_axes(1, 1)), alt="an empty figure", name="first")[:4]
     '<svg'
     """

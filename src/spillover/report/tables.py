@@ -139,7 +139,7 @@ def paired_difference(
 def difference_table(differences: Sequence[Difference]) -> pd.DataFrame:
     """The numbers that `forest_figure` draws.
 
-    >>> from spillover.report.figures import Difference
+    >>> from spillover.figures import Difference
     >>> difference_table([Difference("NDC-SEM minus random", -120.0, -150.0, -90.0)]).columns.tolist()
     ['label', 'mean', 'low', 'high', 'clear']
     """
