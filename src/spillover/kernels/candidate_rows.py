@@ -14,7 +14,7 @@ from spillover.kernels.row_solver import cholesky_solve, extend_cholesky, room_f
 
 # A row is solved again once one of its optimality conditions is violated by this, relative to G_jj: about the error of
 # an edge. It is larger than in `graph.py`, because every outcome moves the edges of many rows by less.
-RESOLVE_TOLERANCE: Final = 1e-6
+RESOLVE_TOLERANCE: Final = 1e-4
 SOLVED: Final = 1e-9  # and then to this accuracy at least
 PUSHED: Final = 1e-15  # changes of a weight below this are not pushed on
 PATIENCE: Final = 16  # searches of a row that stays unexplained; after them it waits, longer and longer

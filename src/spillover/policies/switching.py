@@ -52,7 +52,17 @@ SOON = 20.0  # delays of up to so many rounds are always expected
 PATIENCE = 2.0  # a pull is dropped after about so many times the longest delay so far
 
 # what a round consists of
-ROUND = {"means_and_index", "index", "select", "played", "learn", "learn_rewards", "learn_means", "learn_part", "catch_up"}
+ROUND = {
+    "means_and_index",
+    "index",
+    "select",
+    "played",
+    "learn",
+    "learn_rewards",
+    "learn_means",
+    "learn_part",
+    "catch_up",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts import Policy
 from spillover.policies.graph_policy import GraphPolicy
 from spillover.policies.switching import (
     CHANGE_PRIOR,
@@ -26,7 +27,6 @@ from spillover.policies.switching_state import (
     empty_crowd,
     observations,
 )
-from spillover.contracts import Policy
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
