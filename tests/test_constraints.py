@@ -84,5 +84,7 @@ def test_arms_that_are_fixed_take_one_row_however_many_they_are():
     rows = compile_rows(constraints, n, 50)
     assert rows.matrix.shape == (3, n)
     x = best_set(np.linspace(1.0, 2.0, n), 50, constraints)
-    assert x[1:41:2].all() and not x[::2].any() and x.sum() == 50
+    assert x[1:41:2].all()
+    assert not x[::2].any()
+    assert x.sum() == 50
     np.testing.assert_array_equal(np.flatnonzero(x)[20:], np.arange(n - 59, n, 2))

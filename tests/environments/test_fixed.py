@@ -191,7 +191,7 @@ def test_bad_arguments_are_named(make, message):
         make()
 
 
-SPARSE = {"means": [0.9, 0.2, 0.4], "gain": [2.0, 1.0, 0.5], "budget": 1, "horizon": 20}
+SPARSE: dict[str, Any] = {"means": [0.9, 0.2, 0.4], "gain": [2.0, 1.0, 0.5], "budget": 1, "horizon": 20}
 
 
 @pytest.mark.parametrize("kind", ["coo_array", "csr_array", "csc_matrix", "lil_array"])
@@ -213,7 +213,7 @@ def test_many_arms_keep_lists_of_edges():
     given = many_arms()
     n = given.shape[0]
     environment = sp.FixedSEM(adjacency=given, means=np.linspace(0.1, 0.9, n), budget=20, horizon=5)
-    world = environment.draw(Rng(0), (2,))
+    world: Any = environment.draw(Rng(0), (2,))
     order = list(environment.order)
     assert world.graphs.size == 0
     a = given.toarray()[np.ix_(order, order)]
@@ -232,7 +232,7 @@ def test_a_sparse_adjacency_is_checked():
         bad = scipy.sparse.coo_array(([weight], ([0], [1])), shape=(3, 3))
         with pytest.raises(ValueError, match=message):
             sp.FixedSEM(adjacency=bad, **SPARSE)
-    with pytest.raises(ValueError, match="self-loops of adjacency = .'2'.: must be none"):
+    with pytest.raises(ValueError, match=r"self-loops of adjacency = .'2'.: must be none"):
         sp.FixedSEM(adjacency=scipy.sparse.coo_array(([0.5], ([1], [1])), shape=(3, 3)), **SPARSE)
     with pytest.raises(ValueError, match="shape of adjacency"):
         sp.FixedSEM(adjacency=scipy.sparse.coo_array((3, 4)), **SPARSE)
