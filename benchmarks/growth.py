@@ -117,7 +117,7 @@ def label_sizes(ax: Any, sizes: list[int]) -> None:
     """The first, the middle and the last size on the axis, as numbers; powers of ten for the seconds."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    shown = [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
+    shown = [sizes[0], sizes[(len(sizes) - 1) // 2], sizes[-1]]
     ax.set_xticks(shown, [f"{size:,}" for size in shown])
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.yaxis.set_major_locator(LogLocator(numticks=5))
