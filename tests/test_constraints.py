@@ -5,7 +5,19 @@ import json
 import numpy as np
 import pytest
 
-from spillover.constraints import Costs, Exclusive, Group, Include, Requires, Together, Unavailable, parse, to_entries
+from spillover.constraints import (
+    Costs,
+    Exclusive,
+    Group,
+    Include,
+    Requires,
+    Together,
+    Unavailable,
+    compile_rows,
+    parse,
+    to_entries,
+)
+from spillover.set_search import best_set
 
 ARMS = ("north", "south", "east", "west")
 ALL = (
@@ -64,3 +76,15 @@ def test_mistakes_name_the_entry_the_key_and_what_is_accepted(entry, message):
 def test_names_need_names():
     with pytest.raises(ValueError, match="arms = 'north': must be a position: the names of the arms are not known"):
         parse([{"kind": "include", "arms": ["north"]}], 4)
+
+
+def test_arms_that_are_fixed_take_one_row_however_many_they_are():
+    n = 5_000
+    constraints = (Unavailable(list(range(0, n, 2))), Include(list(range(1, 41, 2))))
+    rows = compile_rows(constraints, n, 50)
+    assert rows.matrix.shape == (3, n)
+    x = best_set(np.linspace(1.0, 2.0, n), 50, constraints)
+    assert x[1:41:2].all()
+    assert not x[::2].any()
+    assert x.sum() == 50
+    np.testing.assert_array_equal(np.flatnonzero(x)[20:], np.arange(n - 59, n, 2))

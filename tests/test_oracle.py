@@ -83,3 +83,26 @@ def test_the_best_of_many_are_those_of_a_sort(kind, budget):
     x = top_arms(scores, budget, sp.Rng(1))
     best = np.sort(scores)[::-1][:budget]
     np.testing.assert_array_equal(np.sort(scores[x])[::-1], best[best > 0])
+
+
+@pytest.mark.parametrize("budget", [10, 32, 100, 1500])
+@pytest.mark.parametrize(
+    "kind", ["equal", "two", "rising", "falling", "organ pipe", "neighbours", "high", "low", "wide"]
+)
+def test_the_best_of_thousands_are_those_of_a_sort(kind, budget):
+    """Inputs on which selection by samples or by digits has the most to do: one in 32 scores is a sample."""
+    n = 4_000
+    rising, sampled = np.arange(1, n + 1) / n, np.arange(n) % 32 == 0
+    scores = {
+        "equal": np.full(n, 0.5),
+        "two": np.arange(n) % 2 + 1.0,
+        "rising": rising,
+        "falling": rising[::-1],
+        "organ pipe": np.minimum(rising, rising[::-1]),
+        "neighbours": 1.0 + np.arange(n) * 2.0**-52,
+        "high": np.where(sampled, 1.0 + rising, rising),
+        "low": np.where(sampled, 1e-3 * rising, 1.0 + rising),
+        "wide": 2.0 ** np.linspace(-1000, 1000, n),
+    }[kind]
+    x = top_arms(scores, budget, sp.Rng(1))
+    np.testing.assert_array_equal(np.sort(scores[x])[::-1], np.sort(scores)[::-1][:budget])

@@ -71,7 +71,13 @@ class Journal:
 
     def __init__(self, policy: Policy, state: State) -> None:
         self.policy, self.state = policy, state
-        self.copy: tuple[State, list[Step]] = (deepcopy(state), [])  # one attribute, so that both change at once
+        self.copy: tuple[State, list[Step]] | None = None  # one attribute, so that both change at once; None: no steps
+
+    def kept(self) -> tuple[State, list[Step]]:
+        """The copy and the steps since then. It is made with the first step: a decision alone needs none."""
+        if self.copy is None:
+            self.copy = (deepcopy(self.state), [])
+        return self.copy
 
     def observe(self, context: Array) -> None:
         self.apply(self.policy.observe, context)
@@ -94,9 +100,11 @@ class Journal:
 
     def mark(self) -> tuple[State, int]:
         """The present, for `back_to`."""
-        if len(self.copy[1]) >= STEPS_BETWEEN_COPIES:
-            self.copy = (deepcopy(self.state), [])
-        return self.state, len(self.copy[1])
+        steps = [] if self.copy is None else self.copy[1]
+        if len(steps) < STEPS_BETWEEN_COPIES:
+            return self.state, len(steps)
+        self.copy = None
+        return self.state, 0
 
     def mark_play(self) -> tuple[State, int]:
         """The present, for `back_to` after a play."""
@@ -104,21 +112,23 @@ class Journal:
 
     def apply(self, function: Callable[..., State], argument: Any, rng: Rng | None = None) -> None:
         """Replace the state by function(state, argument[, rng]), which may rewrite it."""
+        steps = self.kept()[1]
         state, self.state = self.state, None  # not a state until it is complete
         self.state = function(state, argument) if rng is None else function(state, argument, rng)
-        self.copy[1].append((function, argument, rng))
+        steps.append((function, argument, rng))
 
     def back_to(self, mark: tuple[State, int]) -> None:
         """Undo all steps since a mark; it can be repeated if it is interrupted itself."""
         state, length = mark
-        del self.copy[1][length:]
+        if self.copy is not None:
+            del self.copy[1][length:]
         if self.state is not state:
             self.state = None
             self.state = self.repeated()
 
     def repeated(self) -> State:
         """The state from its copy and the steps since then."""
-        before, steps = self.copy
+        before, steps = self.kept()
         state = deepcopy(before)
         for function, argument, rng in steps:
             state = function(state, argument) if rng is None else function(state, argument, rng.restarted())
@@ -127,7 +137,8 @@ class Journal:
     def branch(self) -> "Journal":
         """A journal that goes on by itself from the same state."""
         other = object.__new__(Journal)
-        other.policy, other.state, other.copy = self.policy, self.state, (self.copy[0], list(self.copy[1]))
+        before, steps = self.kept()
+        other.policy, other.state, other.copy = self.policy, self.state, (before, list(steps))
         return other
 
 

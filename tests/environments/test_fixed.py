@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 
 import spillover as sp
 from spillover.rng import Purpose, Rng
@@ -188,3 +189,50 @@ NAMED = pd.DataFrame([[0, 0.5], [0, 0]], index=["a", "b"], columns=["a", "b"])
 def test_bad_arguments_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+SPARSE: dict[str, Any] = {"means": [0.9, 0.2, 0.4], "gain": [2.0, 1.0, 0.5], "budget": 1, "horizon": 20}
+
+
+@pytest.mark.parametrize("kind", ["coo_array", "csr_array", "csc_matrix", "lil_array"])
+def test_a_sparse_adjacency_is_that_of_the_matrix(kind):
+    sparse = getattr(scipy.sparse, kind)(CHAIN.to_numpy())
+    ours, theirs = (sp.FixedSEM(adjacency=a, **SPARSE) for a in (sparse, CHAIN.to_numpy()))
+    assert ours.order == theirs.order
+    assert ours.draw(Rng(0)).adjacency(1).tolist() == theirs.draw(Rng(0)).adjacency(1).tolist()
+
+
+def many_arms(n: int = 2_500) -> Any:
+    """Two chains of causes with shuffled arms, far above what a matrix is kept for."""
+    order = np.random.default_rng(1).permutation(n)
+    effect, cause = order[:-2], order[2:]
+    return scipy.sparse.coo_array((np.full(n - 2, 0.5), (effect, cause)), shape=(n, n))
+
+
+def test_many_arms_keep_lists_of_edges():
+    given = many_arms()
+    n = given.shape[0]
+    environment = sp.FixedSEM(adjacency=given, means=np.linspace(0.1, 0.9, n), budget=20, horizon=5)
+    world: Any = environment.draw(Rng(0), (2,))
+    order = list(environment.order)
+    assert world.graphs.size == 0
+    a = given.toarray()[np.ix_(order, order)]
+    np.testing.assert_array_equal(world.edges(1).todense()[1], a)
+    np.testing.assert_allclose(world.weights(1)[0], np.linalg.solve((np.eye(n) - a).T, np.ones(n)), rtol=1e-9)
+    assert sp.simulate(sp.NDCSEM(), environment, 1).final_regret.shape == (1,)
+
+
+def test_many_arms_must_have_no_cycle():
+    with pytest.raises(ValueError, match="acyclic = False: must be True with more than 2,000 arms"):
+        sp.FixedSEM(adjacency=many_arms(), means=np.full(2_500, 0.5), budget=2, acyclic=False)
+
+
+def test_a_sparse_adjacency_is_checked():
+    for weight, message in ((-0.5, "finite numbers >= 0"), (np.nan, "finite numbers >= 0")):
+        bad = scipy.sparse.coo_array(([weight], ([0], [1])), shape=(3, 3))
+        with pytest.raises(ValueError, match=message):
+            sp.FixedSEM(adjacency=bad, **SPARSE)
+    with pytest.raises(ValueError, match=r"self-loops of adjacency = .'2'.: must be none"):
+        sp.FixedSEM(adjacency=scipy.sparse.coo_array(([0.5], ([1], [1])), shape=(3, 3)), **SPARSE)
+    with pytest.raises(ValueError, match="shape of adjacency"):
+        sp.FixedSEM(adjacency=scipy.sparse.coo_array((3, 4)), **SPARSE)

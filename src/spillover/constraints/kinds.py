@@ -246,7 +246,8 @@ class Include(OfArms):
     fixes_arms = True
 
     def rows(self, n: int, find: Find) -> list[Row]:
-        return [Row(indicator(n, find, "arms", [arm]), 1.0, np.inf) for arm in self.arms]
+        marked = indicator(n, find, "arms", self.arms)
+        return [Row(marked, marked.sum(), np.inf)]
 
 
 class Unavailable(OfArms):
@@ -263,7 +264,7 @@ class Unavailable(OfArms):
     fixes_arms = True
 
     def rows(self, n: int, find: Find) -> list[Row]:
-        return [Row(indicator(n, find, "arms", [arm]), -np.inf, 0.0) for arm in self.arms]
+        return [Row(indicator(n, find, "arms", self.arms), -np.inf, 0.0)]
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,46 @@
 """A world with a given graph and given means."""
 
 import copy
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
+from spillover.environments.edges import MANY_ARMS, sorted_edges
+from spillover.environments.many_arms import ManyArmsWorld
 from spillover.environments.surroundings import Surroundings, given_surroundings
-from spillover.environments.synthetic import WIDEST, check_course, check_observes
+from spillover.environments.synthetic import NO_MATRICES, WIDEST, check_course, check_observes
 from spillover.environments.world import SEMWorld
 from spillover.networks import from_networkx, to_networkx
 from spillover.rng import Rng
 from spillover.tabular import in_columns, in_rows, names_of, table_of
-from spillover.types import Array, Batch
+from spillover.types import Array, Batch, IntArray
 
 SURROUNDINGS = ("baseline", "context", "context_effect", "context_on_baseline", "confounding")
+
+
+class Edges(NamedTuple):
+    """The edges of a graph in the user's order, those of a cause next to each other."""
+
+    effect: IntArray
+    cause: IntArray
+    weight: Array
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedSEM:
     """A known graph with known means; arrays, or tables (pandas, Polars, Arrow) whose labels are the arms' names.
 
-    adjacency: (n, n), adjacency[i, j] is the effect of arm j on arm i. Rows of a table are labelled by its index, or by
-    a first column of texts; without labels they have the order of the columns. The arms may come in any order: the
-    world sorts them so that every cause comes after its effects (see `arms` and `order`). A graph with cycles needs
-    `acyclic=False` and a spectral radius below 1, and keeps its order.
+    adjacency: (n, n), adjacency[i, j] is the effect of arm j on arm i; for many arms a matrix of `scipy.sparse`. Rows of
+    a table are labelled by its index, or by a first column of texts; without labels they have the order of the columns.
+    The arms may come in any order: the world sorts them so that every cause comes after its effects (see `arms` and
+    `order`). A graph with cycles needs `acyclic=False`, a spectral radius below 1 and at most 2,000 arms, and keeps its
+    order.
     means: (n,), or (periods, n) with one row for each stationary period; `changes` are the first rounds of the later
     ones. gain: the diagonal of F.
     baseline: (n,), the outcomes that there are without any decision (before spill-over).
@@ -62,8 +75,7 @@ class FixedSEM:
     def __post_init__(self) -> None:
         for name in ("adjacency", "means", "gain", *SURROUNDINGS):
             object.__setattr__(self, name, copy.deepcopy(getattr(self, name)))  # the caller may change his own
-        a = self.matrix()
-        n = len(a)
+        n = self.n_arms
         validate.whole("budget", self.budget, 1)
         validate.require(self.budget <= n, "budget", self.budget, f"at most {n}, the number of arms")
         check_course(self.horizon, self.changes, (), self.law, self.concentration, self.noise)
@@ -85,7 +97,9 @@ class FixedSEM:
         if self.acyclic:
             _ = self.order
         else:
-            radius = float(np.abs(np.linalg.eigvals(a)).max())
+            accepted = f"True with more than {MANY_ARMS:,} arms"
+            validate.require(n <= MANY_ARMS, "acyclic", self.acyclic, accepted)
+            radius = float(np.abs(np.linalg.eigvals(self.matrix())).max())
             validate.require(
                 radius < 1,
                 "spectral radius of adjacency",
@@ -93,8 +107,29 @@ class FixedSEM:
                 "below 1, or the spill-over never dies out",
             )
 
-    def matrix(self) -> Array:
-        """The adjacency matrix in the user's order, checked."""
+    @cached_property
+    def edges(self) -> Edges:
+        """The edges, checked."""
+        sparse = sys.modules.get("scipy.sparse")  # whoever has a sparse matrix has loaded it
+        if sparse is not None and sparse.issparse(self.adjacency):
+            given = self.adjacency.tocoo()
+            given.sum_duplicates()
+            found, shape, weight = given.coords, given.shape, validate.numbers("adjacency", given.data, "numbers")
+        else:
+            whole = self.labelled()
+            found, shape, weight = np.nonzero(whole), whole.shape, whole[whole != 0]
+        square = len(shape) == 2 and shape[0] == shape[1] and shape[0] > 0
+        validate.require(square, "shape of adjacency", shape, "(n, n)")
+        validate.number("adjacency", np.append(weight, 0.0), "finite numbers >= 0", low=0, high=np.inf)
+        effect, cause = (np.asarray(arms, np.int64)[weight > 0] for arms in found)
+        loops = effect[effect == cause]
+        accepted = "none: a zero diagonal"
+        validate.require(loops.size == 0, "self-loops of adjacency", [self.names()[i] for i in loops], accepted)
+        order = np.lexsort((effect, cause))
+        return Edges(effect[order], cause[order], np.asarray(weight, float)[weight > 0][order])
+
+    def labelled(self) -> Array:
+        """The adjacency as an array; rows of a table in the order of its columns."""
         given, table = self.adjacency, table_of("adjacency", self.adjacency)
         if table is not None:
             rows, columns = table.names if table.labels is None else table.labels, table.names
@@ -102,23 +137,23 @@ class FixedSEM:
             accepted = "the same arms in rows and columns, each once"
             validate.require(named, "labels of adjacency", (rows, columns), accepted)
             given = in_rows("adjacency", given, columns)
-        a = np.array(validate.numbers("adjacency", given, "a square array of numbers"))
-        square = a.ndim == 2 and a.shape[0] == a.shape[1] and a.size > 0
-        validate.require(square, "shape of adjacency", a.shape, "(n, n)")
-        validate.number("adjacency", a, "finite numbers >= 0", low=0, high=np.inf)
-        loops = np.flatnonzero(np.diagonal(a))
-        validate.require(
-            loops.size == 0,
-            "self-loops of adjacency",
-            [self.names()[i] for i in loops],
-            "none: a zero diagonal",
-        )
+        return np.array(validate.numbers("adjacency", given, "a square array of numbers"))
+
+    @property
+    def n_arms(self) -> int:
+        _ = self.edges  # it has checked the shape
+        return len(self.names())
+
+    def matrix(self) -> Array:
+        """The adjacency matrix in the user's order: of few arms."""
+        a = np.zeros((self.n_arms, self.n_arms))
+        a[self.edges.effect, self.edges.cause] = self.edges.weight
         return a
 
     def names(self) -> list[str]:
         """The arms in the user's order."""
         table = table_of("adjacency", self.adjacency)
-        return [str(i + 1) for i in range(len(self.adjacency))] if table is None else table.names
+        return [str(i + 1) for i in range(np.shape(self.adjacency)[0])] if table is None else table.names
 
     def levels(self) -> Array:
         """The means, (periods, n) in the user's order; columns of a DataFrame are matched by name."""
@@ -126,7 +161,7 @@ class FixedSEM:
 
     def gains(self) -> Array:
         if self.gain is None:
-            return np.ones(len(self.matrix()))
+            return np.ones(self.n_arms)
         return self.by_name("gain", self.gain)
 
     def surroundings(self) -> Surroundings | None:
@@ -134,7 +169,7 @@ class FixedSEM:
         if all(getattr(self, name) is None for name in SURROUNDINGS):
             return None
         return given_surroundings(
-            len(self.matrix()),
+            self.n_arms,
             self.horizon,
             self.each_arm("baseline"),
             self.table(),
@@ -148,7 +183,7 @@ class FixedSEM:
         given = getattr(self, name)
         if given is None:
             return None
-        n = len(self.matrix())
+        n = self.n_arms
         values = self.by_name(name, given)
         values = np.full(n, values) if values.ndim == 0 else values
         good = values.shape == (n,) and bool((np.abs(values) <= WIDEST).all())
@@ -175,7 +210,7 @@ class FixedSEM:
         validate.require(self.context is not None, name, given, "None, as there is no context")
         by_name = in_rows(name, given, self.names(), names_of(self.context))
         values = validate.numbers(name, by_name, "numbers, (n, k)")
-        shape = (len(self.matrix()), np.shape(self.context)[1])
+        shape = (self.n_arms, np.shape(self.context)[1])
         good = values.shape == shape and bool(np.isfinite(values).all())
         validate.require(good, name, given, f"finite numbers of shape {shape}: (arms, context columns)")
         return values
@@ -192,13 +227,12 @@ class FixedSEM:
         validate.require(sorted(found) == sorted(names), f"labels of {name}", found, f"the arms {names}")
         return values[..., [found.index(arm) for arm in names]]
 
-    @property
+    @cached_property
     def order(self) -> tuple[int, ...]:
         """The user's arm at each position of the world."""
-        a = self.matrix()
-        if not self.acyclic or not np.tril(a).any():
-            return tuple(range(len(a)))
-        return effects_first(a, self.names())
+        if not self.acyclic or bool((self.edges.effect < self.edges.cause).all()):
+            return tuple(range(self.n_arms))
+        return effects_first(self.edges, self.names())
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -235,11 +269,10 @@ class FixedSEM:
         return to_networkx(self.matrix(), self.names(), threshold=threshold)
 
     def draw(self, rng: Rng, batch: Batch = ()) -> SEMWorld:
-        order = list(self.order)
+        order, n = list(self.order), self.n_arms
         around = self.surroundings()
-        a, levels, gain = self.matrix()[np.ix_(order, order)], self.levels()[:, order], self.gains()[order]
-        return SEMWorld(
-            graphs=np.broadcast_to(a, (*batch, 1, *a.shape)),
+        levels, gain = self.levels()[:, order], self.gains()[order]
+        rest: dict[str, Any] = dict(
             gain=np.broadcast_to(gain, (*batch, *gain.shape)),
             levels=np.broadcast_to(levels, (*batch, *levels.shape)),
             budget=self.budget,
@@ -255,11 +288,18 @@ class FixedSEM:
             surroundings=None if around is None else around.of_arms(order).spread(batch),
             observes=self.observes,
         )
+        if n > MANY_ARMS:
+            place = np.argsort(order)
+            lists = sorted_edges(place[self.edges.effect], place[self.edges.cause], self.edges.weight, n)
+            return ManyArmsWorld(edges_of_graphs=(lists.broadcast(batch),), graphs=NO_MATRICES, **rest)
+        a = self.matrix()[np.ix_(order, order)]
+        return SEMWorld(graphs=np.broadcast_to(a, (*batch, 1, *a.shape)), **rest)
 
 
-def effects_first(adjacency: Array, names: list[str]) -> tuple[int, ...]:
+def effects_first(edges: Edges, names: list[str]) -> tuple[int, ...]:
     """An order of the arms in which every cause comes after its effects; raises a ValueError that shows a cycle."""
-    sorter = TopologicalSorter({j: np.flatnonzero(adjacency[:, j]).tolist() for j in range(len(adjacency))})
+    bounds = np.searchsorted(edges.cause, np.arange(len(names) + 1)).tolist()
+    sorter = TopologicalSorter({j: edges.effect[bounds[j] : bounds[j + 1]].tolist() for j in range(len(names))})
     try:
         sorter.prepare()
     except CycleError as error:

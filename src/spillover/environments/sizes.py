@@ -32,7 +32,8 @@ def _(environment: SyntheticSEM) -> WorldSize:
 
 @world_size.register
 def _(environment: FixedSEM) -> WorldSize:
-    return WorldSize(len(environment.names()), environment.horizon)
+    n = environment.n_arms
+    return WorldSize(n, environment.horizon, len(environment.edges.effect) if n > MANY_ARMS else None)
 
 
 @world_size.register

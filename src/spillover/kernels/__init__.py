@@ -46,6 +46,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     stretch,
     switching,
     switching_block,
+    switching_many,
     switching_rounds,
     switching_scores,
     switching_steps,

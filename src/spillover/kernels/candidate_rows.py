@@ -6,10 +6,11 @@ import numpy as np
 from numba import boolean, float64, int8, int32, int64, njit
 
 from spillover.kernels.build import gufunc
-from spillover.kernels.candidate_search import active_in, best_new_cause, enter_candidate, held
+from spillover.kernels.candidate_search import CLOSER, active_in, best_new_cause, enter_candidate, held
 from spillover.kernels.candidates import SURPRISED
-from spillover.kernels.graph import signed_row_margin, solve_signed_row
-from spillover.kernels.row_solver import cholesky_solve, extend_cholesky, room_for_solving, row_margin, solve_row
+from spillover.kernels.graph import solve_signed_row
+from spillover.kernels.inner import bare, within
+from spillover.kernels.row_solver import cholesky_solve, extend_cholesky, room_for_solving, solve_row
 
 # A row is solved again once one of its optimality conditions is violated by this, relative to G_jj: about the error of
 # an edge. It is larger than in `graph.py`, because every outcome moves the edges of many rows by less.
@@ -21,7 +22,7 @@ LONGEST_WAIT: Final = 16_000
 NEXT_ROWS: Final = 7919  # where the search goes on after a round; a prime, so that it comes everywhere
 
 
-@njit
+@bare
 def push(weights, cause, edge, moved, change, queued, waiting):
     """Add the changes of weights in a queue, and what follows from them: w_j = 1 + sum of A[i, j] w_i.
 
@@ -48,7 +49,7 @@ def push(weights, cause, edge, moved, change, queued, waiting):
                 waiting += 1
 
 
-@njit
+@bare
 def push_errors(weights, cause, edge, moved, change, queued):
     """Push what rounding has left: by how much each weight differs from 1 + sum of A[i, j] w_i."""
     n, k = cause.shape
@@ -63,7 +64,7 @@ def push_errors(weights, cause, edge, moved, change, queued):
     push(weights, cause, edge, moved, change, queued, n)
 
 
-@njit
+@bare
 def step_on_support(gram, residual, row, penalty, bound, support, factor, step):
     """The minimiser on the support of a row, by one step of Newton's method; False if it does not apply.
 
@@ -91,44 +92,54 @@ def step_on_support(gram, residual, row, penalty, bound, support, factor, step):
     return True
 
 
-@njit
-def resolve(i, cause, edge, gram, residual, pressure, penalty, bound, signed, allowed, room, signs, turned):
-    """Solve a row whose optimality conditions no longer hold; returns whether they did not."""
-    for p in range(edge.shape[1]):  # empty slots are left alone: they would have to be fetched from memory
-        allowed[p] = RESOLVE_TOLERANCE * gram[i, p, p] if cause[i, p] >= 0 else 0.0
-    if signed:
-        if signed_row_margin(allowed, residual, edge, penalty, pressure[i], i) >= 0.0:
+@within
+def is_settled(i, cause, edge, gram, residual, penalty, pressure, signed, tolerance):
+    """Whether the optimality conditions of row i hold, each within `tolerance` of G_jj."""
+    for p in range(cause.shape[1]):
+        if cause[i, p] < 0:  # empty slots would have to be fetched from memory
+            continue
+        if not signed:
+            off = residual[i, p] - penalty[i, p] - pressure
+            off = abs(off) if edge[i, p] > 0.0 else off
+        elif edge[i, p] != 0.0:
+            hold = penalty[i, p] + pressure
+            off = abs(residual[i, p] - hold) if edge[i, p] > 0.0 else abs(residual[i, p] + hold)
+        else:
+            off = abs(residual[i, p]) - (penalty[i, p] + pressure)
+        if off > 0.0 and off > tolerance * gram[i, p, p]:
             return False
-        pressure[i] = solve_signed_row(gram[i], residual[i], edge[i], penalty[i], bound, room, signs, turned)
-        return True
-    if row_margin(allowed, residual, edge, penalty, pressure[i], i) >= 0.0:
-        return False
-    for p in range(edge.shape[1]):
-        allowed[p] *= SOLVED / RESOLVE_TOLERANCE
-    stepped = step_on_support(gram[i], residual[i], edge[i], penalty[i], bound, room[0], room[2], room[3])
-    if stepped and row_margin(allowed, residual, edge, penalty, 0.0, i) >= 0.0:
-        pressure[i] = 0.0
-    else:
-        pressure[i] = solve_row(gram[i], residual[i], edge[i], penalty[i], bound, room)
     return True
 
 
-@njit
-def solve_rows(rows, cause, edge, gram, residual, pressure, weights, penalty, bound, signed, scratch):
-    """Solve the rows of a list, and push the changes of their edges on; returns how many have changed."""
-    k = cause.shape[1]
-    allowed, before, room = np.empty(k), np.empty(k), room_for_solving(k)
-    signs, turned = np.empty(k), np.empty((k, k))
+@bare
+def resolve(i, cause, edge, gram, residual, pressure, penalty, bound, signed, room, signs, turned):
+    """Solve a row."""
+    if signed:
+        pressure[i] = solve_signed_row(gram[i], residual[i], edge[i], penalty[i], bound, room, signs, turned)
+        return
+    stepped = step_on_support(gram[i], residual[i], edge[i], penalty[i], bound, room[0], room[2], room[3])
+    if stepped and is_settled(i, cause, edge, gram, residual, penalty, 0.0, signed, SOLVED):
+        pressure[i] = 0.0
+    else:
+        pressure[i] = solve_row(gram[i], residual[i], edge[i], penalty[i], bound, room)
+
+
+@bare
+def solve_and_push(rows, cause, edge, gram, residual, pressure, weights, penalty, bound, signed, scratch, small):
+    """`solve_rows`, with memory for one row."""
+    before, room, signs, turned = small
     moved, change, queued = scratch
     solved = 0
-    for i in rows:
-        before[:] = edge[i]
-        given = (cause, edge, gram, residual, pressure, penalty, bound, signed, allowed, room, signs, turned)
-        if not resolve(i, *given):
+    for q in range(rows.shape[0]):
+        i = rows[q]
+        if is_settled(i, cause, edge, gram, residual, penalty, pressure[i], signed, RESOLVE_TOLERANCE):
             continue
+        for p in range(cause.shape[1]):
+            before[p] = edge[i, p]
+        resolve(i, cause, edge, gram, residual, pressure, penalty, bound, signed, room, signs, turned)
         solved += 1
         count = 0
-        for p in range(k):
+        for p in range(cause.shape[1]):
             j = cause[i, p]
             if edge[i, p] != before[p] and j >= 0:
                 moved[count], queued[j] = j, True
@@ -136,6 +147,16 @@ def solve_rows(rows, cause, edge, gram, residual, pressure, weights, penalty, bo
                 count += 1
         push(weights, cause, edge, moved, change, queued, count)
     return solved
+
+
+@njit
+def solve_rows(rows, cause, edge, gram, residual, pressure, weights, penalty, bound, signed, scratch):
+    """Solve the rows of a list that are not settled, and push the changes of their edges on; returns how many."""
+    k = cause.shape[1]
+    small = np.empty(k), room_for_solving(k), np.empty(k), np.empty((k, k))
+    return solve_and_push(
+        rows, cause, edge, gram, residual, pressure, weights, penalty, bound, signed, scratch, small
+    )  # fmt: skip
 
 
 @njit
@@ -148,17 +169,17 @@ def locate(arms, n):
     return where
 
 
-@njit
+@bare
 def missed_now(i, cause, edge, arms, y, rest, where):
     """What row i cannot explain of the last outcome, whose active arms are at the places `where`."""
     size = arms.shape[0]
     place = where[i]
     error = rest[place] if 0 <= place < size and arms[place] == i else 0.0
-    for p in range(cause.shape[0]):
-        if cause[p] >= 0 and edge[p] != 0.0:
-            place = where[cause[p]]
-            if 0 <= place < size and arms[place] == cause[p]:
-                error -= edge[p] * y[place]
+    for p in range(cause.shape[1]):
+        if cause[i, p] >= 0 and edge[i, p] != 0.0:
+            place = where[cause[i, p]]
+            if 0 <= place < size and arms[place] == cause[i, p]:
+                error -= edge[i, p] * y[place]
     return error
 
 
@@ -199,6 +220,7 @@ def solve_candidates(
     past = (heard_arm, heard_y, heard_rest, heard_start, heard_count, heard_at, written)
     activity = (active_at, active_y, active_rest, active_count, energy)
     scratch = (np.empty(n, np.int64), np.zeros(n), np.zeros(n, np.bool_))
+    closer = (np.empty(CLOSER, np.int64), np.empty(CLOSER))
     to_solve = (cause, edge, gram, residual, pressure, weights, penalty, bound, signed, scratch)
     solved[0] = solve_rows(rows[:count], *to_solve)
     now = held(past, clock[0])
@@ -218,7 +240,7 @@ def solve_candidates(
             if budget <= 0:
                 break
             if turn == 0:
-                error = abs(missed_now(i, cause[i], edge[i], arms, y, rest, where))
+                error = abs(missed_now(i, cause, edge, arms, y, rest, where))
                 if error <= worth:
                     tried[i] = 0
                     if touched[i] != SURPRISED:
@@ -227,8 +249,8 @@ def solve_candidates(
                     continue
                 tried[i] = min(tried[i] + 1, LONGEST_WAIT)
             j, brings, work = best_new_cause(
-                i, cause[i], edge[i], forbidden, past, activity, clock[0], least, half + pressure[i], acyclic, signed,
-                miss, scratch[0], evidence,
+                i, cause, edge, forbidden, past, activity, clock[0], least, half + pressure[i], acyclic, signed, miss,
+                scratch[0], evidence, closer,
             )  # fmt: skip
             budget -= work
             if j >= 0 and enter_candidate(

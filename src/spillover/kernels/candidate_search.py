@@ -9,6 +9,7 @@ import numpy as np
 from numba import int64, njit
 
 from spillover.kernels.candidates import link, unlink
+from spillover.kernels.inner import bare
 
 LEAST_EDGE: Final = 1e-6  # an arm that would not get an edge above this explains nothing
 OUT: Final = 1e9
@@ -20,7 +21,7 @@ SMALL: Final = 0.01  # a miss that does not count, relative to the largest one o
 CLOSER: Final = 8  # arms that are looked at more closely in a search
 
 
-@njit
+@bare
 def place_of(arms, i):
     """Where arm i is in a sorted list; -1 if it is not."""
     low, high = 0, arms.shape[0]
@@ -33,7 +34,7 @@ def place_of(arms, i):
     return low if low < arms.shape[0] and arms[low] == i else -1
 
 
-@njit
+@bare
 def held(past, outcome):
     """The place of an outcome in the history; -1 if it is no longer there."""
     heard_arm, _, _, heard_start, _, heard_at, written = past
@@ -42,7 +43,7 @@ def held(past, outcome):
     return at if there else -1
 
 
-@njit
+@njit(inline="always")  # it returns views, which must not be counted where its caller does not count
 def active_in(past, at):
     """The active arms of an outcome in the history, their y, and their y - z."""
     heard_arm, heard_y, heard_rest, heard_start, heard_count, _, _ = past
@@ -52,7 +53,7 @@ def active_in(past, at):
     return heard_arm[begin:end], heard_y[begin:end], heard_rest[begin:end]
 
 
-@njit
+@bare
 def missed(past, at, i, cause, edge):
     """What row i cannot explain of an outcome: y_i - z_i - sum of its edges times the y of its causes."""
     arms, y, rest = active_in(past, at)
@@ -66,7 +67,7 @@ def missed(past, at, i, cause, edge):
     return error
 
 
-@njit
+@bare
 def older_energy(activity, i, j):
     """The sum of y_j^2 over the outcomes of j before its last ones: where i was quiet for sure, and the rest."""
     _, active_y, _, active_count, energy = activity
@@ -125,7 +126,7 @@ def build_row(i, cause, edge, gram, residual, past, activity, least):
             gram[p, p] = (FAINT * least) ** 2
 
 
-@njit
+@bare
 def is_new(forbidden, cause, i, j, n):
     """Whether arm j may become a candidate of row i, and is none yet."""
     for p in range(cause.shape[0]):
@@ -145,7 +146,7 @@ def first_kept(active_at, active_count, j):
     return first
 
 
-@njit
+@bare
 def note_misses(i, cause, edge, activity, latest, miss):
     """What the row misses of the outcomes from `since` on, which is returned, by their place in the history.
 
@@ -169,7 +170,7 @@ def note_misses(i, cause, edge, activity, latest, miss):
     return since
 
 
-@njit
+@bare
 def clear_misses(i, cause, edge, activity, miss):
     active_at, _, _, active_count, _ = activity
     for v in range(min(active_count[i], active_at.shape[1])):
@@ -180,7 +181,7 @@ def clear_misses(i, cause, edge, activity, miss):
                 miss[active_at[cause[p], v] % miss.shape[0]] = 0.0
 
 
-@njit
+@bare
 def gather_suspects(i, least, past, activity, miss, acyclic, suspects, evidence):
     """The arms that were active in outcomes that the row misses; how many, and how many outcomes of arms were read.
 
@@ -211,7 +212,7 @@ def gather_suspects(i, least, past, activity, miss, acyclic, suspects, evidence)
     return count, work
 
 
-@njit
+@bare
 def likeliest(suspects, evidence, energy, hold, signed, listed, promise):
     """The suspects that can lower the row's objective most, best first, and by how much at most; how many.
 
@@ -236,7 +237,7 @@ def likeliest(suspects, evidence, energy, hold, signed, listed, promise):
     return found
 
 
-@njit
+@bare
 def worth_of(i, j, cause, edge, past, activity, since, miss, hold, signed):
     """How much arm j lowers the row's objective, judged by all outcomes of the arm that are kept; 0 if not at all."""
     active_at, active_y, _, active_count, _ = activity
@@ -253,12 +254,17 @@ def worth_of(i, j, cause, edge, past, activity, since, miss, hold, signed):
     return slack * slack / own if slack > LEAST_EDGE * own else 0.0
 
 
-@njit
-def best_new_cause(i, cause, edge, forbidden, past, activity, latest, least, hold, acyclic, signed, miss, suspects,
-                   evidence):  # fmt: skip
-    """The arm that violates the optimality conditions of row i most, how much it brings, and the work done."""
+@bare
+def best_new_cause(
+    i, causes, edges, forbidden, past, activity, latest, least, hold, acyclic, signed, miss, suspects, evidence, closer
+):  # fmt: skip
+    """The arm that violates the optimality conditions of row i most, how much it brings, and the work done.
+
+    closer: room for the arms that are looked at more closely, and for what they promise.
+    """
     n = evidence.shape[0]
-    listed, promise = np.empty(CLOSER, np.int64), np.empty(CLOSER)
+    cause, edge = causes[i], edges[i]
+    listed, promise = closer
     since = note_misses(i, cause, edge, activity, latest, miss)
     count, work = gather_suspects(i, least, past, activity, miss, acyclic, suspects, evidence)
     found = likeliest(suspects[:count], evidence, activity[4], hold, signed, listed, promise)

@@ -24,17 +24,24 @@ def transition(scale, variance, elapsed):
     return f00, f01, f10, f11, q00, q01, q11
 
 
+@njit(inline="always")
+def move_arm(track, i, moves):
+    """Let an arm drift, as `transition` says; its track is (level, slope, their variances and covariance)."""
+    f00, f01, f10, f11, q00, q01, q11 = moves
+    level, slope, p00, p01, p11 = track[i, 0], track[i, 1], track[i, 2], track[i, 3], track[i, 4]
+    track[i, 0] = f00 * level + f01 * slope
+    track[i, 1] = f10 * level + f11 * slope
+    track[i, 2] = f00 * f00 * p00 + 2.0 * f00 * f01 * p01 + f01 * f01 * p11 + q00
+    track[i, 3] = f00 * f10 * p00 + (f00 * f11 + f01 * f10) * p01 + f01 * f11 * p11 + q01
+    track[i, 4] = f10 * f10 * p00 + 2.0 * f10 * f11 * p01 + f11 * f11 * p11 + q11
+
+
 @njit
 def move_on(track, scale, variance, elapsed):
-    """Let every arm drift over so many rounds; a track is (level, slope, their variances and covariance)."""
-    f00, f01, f10, f11, q00, q01, q11 = transition(scale, variance, elapsed)
+    """Let every arm drift over so many rounds."""
+    moves = transition(scale, variance, elapsed)
     for i in range(track.shape[0]):
-        level, slope, p00, p01, p11 = track[i, 0], track[i, 1], track[i, 2], track[i, 3], track[i, 4]
-        track[i, 0] = f00 * level + f01 * slope
-        track[i, 1] = f10 * level + f11 * slope
-        track[i, 2] = f00 * f00 * p00 + 2.0 * f00 * f01 * p01 + f01 * f01 * p11 + q00
-        track[i, 3] = f00 * f10 * p00 + (f00 * f11 + f01 * f10) * p01 + f01 * f11 * p11 + q01
-        track[i, 4] = f10 * f10 * p00 + 2.0 * f10 * f11 * p01 + f11 * f11 * p11 + q11
+        move_arm(track, i, moves)
 
 
 @njit
@@ -48,6 +55,22 @@ def correct(track, reward, noise):
     track[2] -= gain * p00
     track[3] -= gain * p01
     track[4] -= slope_gain * p01
+
+
+@njit(inline="always")
+def learn_drift(track, i, drifts, reward, counted, likely, weight, precision, moved):
+    """Learn a reward of an arm, and compare how well drifting and switching predict it.
+
+    moved: variance of the arm's mean since the reward was earned.
+    """
+    mean = min(max(0.5 + track[i, 0], LEAST_MEAN), 1.0 - LEAST_MEAN)
+    if likely > 0.0:
+        power = weight * precision
+        chance = math.exp(power * (counted * math.log(mean) + (1.0 - counted) * math.log(1.0 - mean)))
+        drifting, switching = drifts[0] * chance, (1.0 - drifts[0]) * likely
+        if drifting + switching > 0.0:
+            drifts[0] = drifting / (drifting + switching)
+    correct(track[i], reward, mean * (1.0 - mean) / (weight * precision) + moved)
 
 
 @gufunc(
@@ -109,14 +132,7 @@ def drifting_arrival(
             moved = 2.0 * variance * (1.0 - transition(scale, variance, -elapsed)[0])
         for i in range(x.shape[0]):
             if x[i]:
-                mean = min(max(0.5 + track[i, 0], LEAST_MEAN), 1.0 - LEAST_MEAN)
-                if likely[i] > 0.0:
-                    power = weight * precision
-                    chance = math.exp(power * (counted[i] * math.log(mean) + (1.0 - counted[i]) * math.log(1.0 - mean)))
-                    drifting, switching = drifts[0] * chance, (1.0 - drifts[0]) * likely[i]
-                    if drifting + switching > 0.0:
-                        drifts[0] = drifting / (drifting + switching)
-                correct(track[i], reward[i], mean * (1.0 - mean) / (weight * precision) + moved)
+                learn_drift(track, i, drifts, reward[i], counted[i], likely[i], weight, precision, moved)
     probability[0] = drifts[0]
 
 

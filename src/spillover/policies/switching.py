@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from spillover.graph.change_detection import QUIET
 from spillover.graph.doubts import NOISY
 from spillover.graph.instrument import ENOUGH_INFORMATION, UNKNOWN
 from spillover.graph.k_class import ALARM, MORE_ROUNDS, ROUNDS_FOR_ARMS, SUSPICION
-from spillover.graph.learner import GraphErrors
+from spillover.graph.learner import MANY_ARMS, GraphErrors
 from spillover.graph.payoff import LEAST_WEIGHT, PRIOR_VARIANCE
 from spillover.graph.regression import FLOOR, RIDGE
 from spillover.hyperparameters import check_grid
@@ -26,9 +26,6 @@ from spillover.policies.switching_state import (
     DRIFT_VARIANCE,
     HYPOTHESES,
     SHARES,
-    Belief,
-    Drift,
-    Silence,
     SwitchingState,
     empty_belief,
     empty_drift,
@@ -37,7 +34,7 @@ from spillover.policies.switching_state import (
 )
 from spillover.rng import Rng
 from spillover.set_search import top_arms
-from spillover.state import repeat_in_place
+from spillover.state import map_leaves, repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
 
 HAZARD = 1e-3  # probability a round of a change that may affect many arms, before anything is observed
@@ -53,6 +50,19 @@ RECENT = 0.99  # decay of the longest delay with every shorter one
 TYPICAL = 0.02  # weight of a new delay in the typical one
 SOON = 20.0  # delays of up to so many rounds are always expected
 PATIENCE = 2.0  # a pull is dropped after about so many times the longest delay so far
+
+# what a round consists of
+ROUND = {
+    "means_and_index",
+    "index",
+    "select",
+    "played",
+    "learn",
+    "learn_rewards",
+    "learn_means",
+    "learn_part",
+    "catch_up",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +89,13 @@ class SwitchingSEM(GraphPolicy):
 
     order_free = False
     accepts_missing = True
+    may_share: ClassVar[bool] = True  # with many arms, those without rewards may share what is known of them
+
+    def __init_subclass__(cls) -> None:
+        """A class that decides or learns in its own way does so for any number of arms."""
+        super().__init_subclass__()
+        if ROUND & cls.__dict__.keys():
+            cls.may_share = False
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
         validate.problem(problem)
@@ -243,8 +260,18 @@ class SwitchingSEM(GraphPolicy):
             *fades(state),  # before the belief is rewritten
             arrived,
         )
-        expected = learn_means(state, x, reward, weight, state.rounds - feedback.age, arrived)
+        expected = self.learn_means(state, x, reward, weight, state.rounds - feedback.age, arrived)
         return state._replace(in_flight=in_flight, rewards_seen=rewards_seen), expected
+
+    def learn_means(
+        self, state: SwitchingState, x: BoolArray, reward: Array, weight: Any, played_at: IntArray, arrived: BoolArray
+    ) -> Array:
+        """Update the means, switching or drifting, in place; returns what was expected, in units of the range."""
+        found = kernels.switching_arrival(*state.belief, x, reward, weight, played_at, *CHANGE_PRIOR, arrived)
+        expected, counted, likely, precision = found
+        evidence = (reward, counted, likely, precision, weight, played_at)
+        kernels.drifting_arrival(*state.drift, x, *evidence, *DRIFT, DRIFT_PRIOR, OTHER_WORLD, arrived)
+        return np.asarray(expected)
 
     def learn_part(self, state: SwitchingState, feedback: Feedback) -> SwitchingState:
         """Learn what is new of a round whose arms report at different times, or never.
@@ -255,7 +282,7 @@ class SwitchingSEM(GraphPolicy):
         feedback = validate.partial_feedback(feedback, state.in_flight.shape, state.reward_range, state.rounds)
         x, arrived, here = feedback.x, feedback.arrived, feedback.arrived[..., None]
         known = here & ~np.isnan(feedback.z) & ~np.isnan(feedback.y)
-        expected = rescaled(state.reward_range, x, state.belief.mean)
+        expected = rescaled(state.reward_range, x, self.believed(state)[0])
         fresh: BoolArray = known & x & (True if feedback.fresh is None else feedback.fresh)
         news = np.asarray(fresh.any(axis=-1))
         state, _ = self.learn_rewards(state, feedback, fresh, news)
@@ -284,12 +311,10 @@ class SwitchingSEM(GraphPolicy):
         reward = rewards(state.reward_range, x, rounds.z)
         before: IntArray = np.cumsum(arrived) - arrived
         fade = fading(state.longest_delay * RECENT**before, any_arrived(state) | (before > 0))
-        stacked = state._replace(
-            belief=Belief(*(repeat_in_place(leaf, count) for leaf in state.belief)),
-            drift=Drift(*(repeat_in_place(leaf, count) for leaf in state.drift)),
-            silence=Silence(*(repeat_in_place(leaf, count) for leaf in state.silence)),
-        )
-        expected = learn_means(stacked, x, reward, 1.0, played_at, arrived)
+        parts = state.belief, state.drift, state.silence, state.crowd
+        belief, drift, silence, crowd = (map_leaves(lambda leaf: repeat_in_place(leaf, count), part) for part in parts)
+        stacked = state._replace(belief=belief, drift=drift, silence=silence, crowd=crowd)
+        expected = self.learn_means(stacked, x, reward, 1.0, played_at, arrived)
         weigh_silence(stacked, rounds, x, arrived)
         graph = self.absorb_rounds(state.graph, rounds, played_at, rescaled(state.reward_range, x, expected))
         left = np.cumprod(fade[::-1])[::-1]  # what is left after the last round of a pull before each round
@@ -334,11 +359,23 @@ class SwitchingSEM(GraphPolicy):
             return PayoffRegression()
         if problem.observes == "overall" or problem.context > 0:
             return InstrumentalSEM(signed=bool(self.graph.signed))
+        if problem.n_arms > MANY_ARMS and self.may_share:
+            from spillover.policies.switching_many import SwitchingOfMany  # it derives from this class
+
+            return SwitchingOfMany(graph=self.graph.for_problem(problem))
         return super().for_problem(problem)
+
+    def believed(self, state: SwitchingState) -> tuple[Array, Array]:
+        """Mean and expected square of each arm's mean if the means switch, in units of the range."""
+        return state.belief.mean, state.belief.square
+
+    def observations(self, state: SwitchingState) -> Array:
+        """The expected number of observations behind each mean."""
+        return observations(state.belief)
 
     def deviation(self, state: SwitchingState) -> Array:
         """Standard deviation of each arm's mean, in units of the range."""
-        mean, square = state.belief.mean, state.belief.square
+        mean, square = self.believed(state)
         level, spread = self.forecast(state)
         drifts = state.drift.probability
         both, squares = mean + drifts * (level - mean), square + drifts * (level**2 + spread**2 - square)
@@ -351,7 +388,7 @@ class SwitchingSEM(GraphPolicy):
         deviation = self.deviation(state) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
         return Explanation(
             mean=np.where(seen, mean, np.nan),
-            count=observations(state.belief),
+            count=self.observations(state),
             clock=np.asarray(state.rounds, float),
             index=index,
             adjacency=adjacency,
@@ -382,17 +419,6 @@ def with_delay(state: SwitchingState, age: IntArray, arrived: BoolArray) -> Swit
         longest_delay=np.where(arrived, np.maximum(RECENT * state.longest_delay, age), state.longest_delay),
         typical_delay=state.typical_delay + np.where(arrived, TYPICAL * (ordinary - state.typical_delay), 0.0),
     )
-
-
-def learn_means(
-    state: SwitchingState, x: BoolArray, reward: Array, weight: Any, played_at: IntArray, arrived: BoolArray
-) -> Array:
-    """Update the means, switching or drifting, in place; returns what was expected, in units of the range."""
-    found = kernels.switching_arrival(*state.belief, x, reward, weight, played_at, *CHANGE_PRIOR, arrived)
-    expected, counted, likely, precision = found
-    evidence = (reward, counted, likely, precision, weight, played_at)
-    kernels.drifting_arrival(*state.drift, x, *evidence, *DRIFT, DRIFT_PRIOR, OTHER_WORLD, arrived)
-    return np.asarray(expected)
 
 
 def no_reward(reward_range: Array) -> Array:

@@ -63,6 +63,18 @@ class Silence(NamedTuple):
     odds: Finite  # (*batch, 1): logarithm of the odds that silence means 0, against outcomes lost by chance
 
 
+class Crowd(NamedTuple):
+    """With many arms: which of them are up to date, and what those without rewards share."""
+
+    checked: Round  # (*batch, n): the latest outcome by which the arm's hypotheses were brought up to date
+    shared: Probability  # (*batch, 2): mean and expected square of the mean of an arm without rewards
+    arrivals: Rounds  # (*batch, 1): outcomes so far
+
+
+class NoCrowd(NamedTuple):
+    """With few arms all are up to date: no arrays, and nothing on disk."""
+
+
 class SwitchingState(NamedTuple):
     """What SwitchingSEM has learned."""
 
@@ -79,6 +91,7 @@ class SwitchingState(NamedTuple):
     drift: Drift
     silence: Silence
     graph: Any
+    crowd: Any = NoCrowd()
 
 
 def empty_belief(n_arms: int, batch: Batch) -> Belief:
@@ -116,6 +129,14 @@ def empty_drift(n_arms: int, batch: Batch) -> Drift:
 
 def empty_silence(n_arms: int, batch: Batch) -> Silence:
     return Silence(np.zeros((*batch, n_arms, 3)), np.zeros((*batch, 1)))
+
+
+def empty_crowd(n_arms: int, batch: Batch) -> Crowd:
+    return Crowd(
+        checked=np.zeros((*batch, n_arms), np.int64),
+        shared=np.broadcast_to([1.0 / 2.0, 1.0 / 3.0], (*batch, 2)).copy(),
+        arrivals=np.zeros((*batch, 1), np.int64),
+    )
 
 
 def observations(belief: Belief) -> Array:

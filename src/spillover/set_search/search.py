@@ -101,9 +101,8 @@ class Infeasible(ValueError):
 
 def greedy(scores: Array, keys: Array, rows: Rows) -> BoolArray | None:
     """The highest scores first, as far as they fit: exact if limits are on groups that are nested or disjoint."""
-    single = np.count_nonzero(rows.matrix, axis=1) == 1
-    always = rows.matrix[single & (rows.low == 1.0)].any(axis=0)
-    never = rows.matrix[single & (rows.high == 0.0)].any(axis=0)
+    always = rows.matrix[rows.low > 0.0].any(axis=0)  # on a matroid only fixed arms have a lower bound
+    never = rows.matrix[rows.high == 0.0].any(axis=0)
     if not rows.holds(always):
         return None
     limited = np.isfinite(rows.high)

@@ -1,0 +1,117 @@
+"""SwitchingSEM for many arms: a round takes time for the arms that are active in it, and little for the others."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spillover import kernels, validate
+from spillover.contracts import Policy
+from spillover.policies.graph_policy import GraphPolicy
+from spillover.policies.switching import (
+    CHANGE_PRIOR,
+    HAZARDS,
+    HORIZON,
+    HORIZON_OF_DELAY,
+    IDLE_HAZARD,
+    OTHER_WORLD,
+    SHARE_PRIOR,
+    SwitchingSEM,
+)
+from spillover.policies.switching_state import (
+    DRIFT_PRIOR,
+    DRIFT_SCALE,
+    DRIFT_VARIANCE,
+    SHARES,
+    SwitchingState,
+    empty_crowd,
+    observations,
+)
+from spillover.rng import Rng
+from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+
+TURNS = 8
+DRIFT_SETTINGS = np.array([DRIFT_SCALE, DRIFT_VARIANCE, DRIFT_PRIOR, OTHER_WORLD])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwitchingOfMany(SwitchingSEM):
+    """What `SwitchingSEM` becomes with more than 500 arms.
+
+    Arms without rewards share one set of hypotheses, and the bonus of weights that are about equal. An arm with rewards
+    is brought up to date when it reports, and otherwise in turn: in one of `turns` outcomes, or at once if an outcome
+    moves a fifth of the probability between the hypotheses. With turns=1 all decisions are those of `SwitchingSEM`.
+
+    >>> import spillover as sp
+    >>> SwitchingSEM().for_problem(sp.Problem(n_arms=1000, budget=10)).turns
+    8
+    """
+
+    turns: int = TURNS
+
+    fuses = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validate.whole("turns", self.turns, 1)
+
+    def for_problem(self, problem: Problem) -> Policy:
+        suited = super().for_problem(problem)
+        return suited if problem.observes != "both" or problem.context > 0 else GraphPolicy.for_problem(self, problem)
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
+        return super().init(problem, rng, batch)._replace(crowd=empty_crowd(problem.n_arms, batch))
+
+    def means_and_index(self, state: SwitchingState) -> tuple[Array, Array, Array]:
+        belief, drift = state.belief, state.drift
+        weights, mean, index = kernels.crowd_index(
+            belief.mass,
+            belief.untried,
+            belief.counts,
+            belief.changed,
+            belief.changes,
+            belief.redrawn,
+            belief.mean,
+            belief.seen,
+            belief.latest[..., 0],
+            state.crowd.shared,
+            drift.track,
+            drift.probability[..., 0],
+            drift.latest[..., 0],
+            DRIFT_SETTINGS,
+            state.graph.weights,
+            state.prior,
+            state.rewards_seen,
+            state.last_pull,
+            state.in_flight,
+            state.rounds,
+            state.budget,
+            state.reward_range,
+            HAZARDS,
+            SHARES,
+            SHARE_PRIOR,
+            IDLE_HAZARD,
+            HORIZON + HORIZON_OF_DELAY * state.typical_delay,
+        )
+        return weights, mean, index
+
+    def learn_means(
+        self, state: SwitchingState, x: BoolArray, reward: Array, weight: Any, played_at: IntArray, arrived: BoolArray
+    ) -> Array:
+        known = *state.belief, *state.crowd, *state.drift
+        outcome = x, reward, weight, played_at
+        return np.asarray(kernels.crowd_arrival(*known, *outcome, *CHANGE_PRIOR, DRIFT_SETTINGS, self.turns, arrived))
+
+    def believed(self, state: SwitchingState) -> tuple[Array, Array]:
+        seen, shared = state.belief.seen > 0, state.crowd.shared
+        mean, square = state.belief.mean, state.belief.square
+        return np.where(seen, mean, shared[..., :1]), np.where(seen, square, shared[..., 1:])
+
+    def observations(self, state: SwitchingState) -> Array:
+        """As in `SwitchingSEM`; of one learner for the arms with rewards only, whose counts may be few."""
+        if state.rounds.ndim > 0:
+            return super().observations(state)
+        seen, found = np.flatnonzero(state.belief.seen), np.zeros(state.belief.seen.shape)
+        of_arms = {name: state.belief._asdict()[name][seen] for name in ("counts", "changed", "seen")}
+        found[seen] = observations(state.belief._replace(**of_arms))
+        return found

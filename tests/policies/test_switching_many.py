@@ -1,0 +1,84 @@
+"""SwitchingSEM for many arms: the same decisions as with few, if all arms are brought up to date in every round."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover.contracts import suited
+from spillover.delays import GeometricDelay
+from spillover.graph import CandidateGraph
+from spillover.policies.switching_many import SwitchingOfMany
+from spillover.rng import Purpose, Rng
+from spillover.testing import check_policy
+
+
+def played(policy: sp.Policy, delay: Any, seed: int, **world: Any) -> tuple[Any, Any]:
+    """The decisions of all rounds in a small world, and the last state."""
+    given = {"n_arms": 12, "budget": 3, "horizon": 150, "changes": (60,), "edge_density": 0.08, **world}
+    rng = Rng(seed)
+    drawn = sp.SyntheticSEM(**given).draw(rng.at(Purpose.WORLD))
+    found = list(sp.rounds(policy, drawn, delay, rng, ()))
+    return np.array([one.x for one in found]), found[-1].state
+
+
+@pytest.mark.parametrize("delay", [0, 7, GeometricDelay(mean=5)], ids=["none", "constant", "out of order"])
+@pytest.mark.parametrize("law", ["bernoulli", "beta"])
+def test_with_turns_of_one_all_decisions_are_those_of_the_dense_form(delay, law):
+    dense, many = sp.SwitchingSEM(graph=CandidateGraph()), SwitchingOfMany(graph=CandidateGraph(), turns=1)
+    (theirs, before), (ours, after) = (played(policy, delay, 3, law=law) for policy in (dense, many))
+    np.testing.assert_array_equal(ours, theirs)
+    assert (theirs != theirs[0]).any()
+    np.testing.assert_array_equal(after.belief.mass, before.belief.mass)
+    for ours_too, theirs_too in zip(many.believed(after), dense.believed(before), strict=True):
+        np.testing.assert_array_equal(ours_too, theirs_too)
+    np.testing.assert_allclose(after.drift.track, before.drift.track, atol=1e-14)
+    np.testing.assert_array_equal(many.observations(after), dense.observations(before))
+
+
+def test_arms_that_wait_for_their_turn_are_close_to_up_to_date():
+    exact, state = SwitchingOfMany(graph=CandidateGraph(), turns=1), None
+    lazy, worst = SwitchingOfMany(graph=CandidateGraph(), turns=8), 0.0
+    rng = Rng(4)
+    world = sp.SyntheticSEM(n_arms=12, budget=3, horizon=200, changes=(100,)).draw(rng.at(Purpose.WORLD))
+    late = lazy.init(world.problem, rng)
+    for one in sp.rounds(exact, world, 0, rng, ()):
+        state = one.state
+        late = lazy.played(late, one.x)
+        z, y, _ = one.outcome
+        late = lazy.update(late, sp.Feedback(one.x, z, y, np.array(0), np.array(True)), rng)
+        worst = max(worst, np.abs(lazy.believed(late)[0] - exact.believed(state)[0]).max())
+    assert 0.0 < worst < 0.15
+
+
+def test_it_is_chosen_for_many_arms():
+    problem = sp.Problem(n_arms=501, budget=5)
+    assert isinstance(suited(sp.SwitchingSEM(), problem), SwitchingOfMany)
+    assert suited(suited(sp.SwitchingSEM(), problem), problem) == suited(sp.SwitchingSEM(), problem)
+    assert not isinstance(suited(sp.SwitchingSEM(), problem._replace(n_arms=500)), SwitchingOfMany)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(sp.SwitchingSEM):
+    """A policy that decides in its own way."""
+
+    def select(self, state, rng):
+        return super().select(state, rng)
+
+
+def test_a_class_that_decides_in_its_own_way_is_left_alone():
+    assert isinstance(suited(Own(), sp.Problem(n_arms=501, budget=5)), Own)
+
+
+@pytest.mark.parametrize("turns", [0, -1, 1.5, "8"])
+def test_turns_are_whole_numbers(turns):
+    with pytest.raises(ValueError, match="turns = "):
+        SwitchingOfMany(turns=turns)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("turns", [1, 8])
+def test_contract(turns):
+    check_policy(SwitchingOfMany(graph=CandidateGraph(), turns=turns))
