@@ -36,7 +36,7 @@ class Edges(NamedTuple):
 class FixedSEM:
     """A known graph with known means; arrays, or tables (pandas, Polars, Arrow) whose labels are the arms' names.
 
-    adjacency: (n, n), adjacency[i, j] is the effect of arm j on arm i; for many arms a matrix of `scipy.sparse`. Rows of
+    adjacency: (n, n), adjacency[i, j] is the effect of arm j on arm i; for many arms a `scipy.sparse` matrix. Rows of
     a table are labelled by its index, or by a first column of texts; without labels they have the order of the columns.
     The arms may come in any order: the world sorts them so that every cause comes after its effects (see `arms` and
     `order`). A graph with cycles needs `acyclic=False`, a spectral radius below 1 and at most 2,000 arms, and keeps its
