@@ -64,4 +64,4 @@ class AblatedNDCSEM(NDCSEM):
         learn(state.averages, feedback.x, feedback.z, state.rounds, self.discount, feedback.arrived)
         return state._replace(graph=self.absorb(state.graph, feedback, state.rounds - feedback.age))
 
-    play_stretch = NDCSEM.play_stretch
+    play_stretch, draws_rewards = NDCSEM.play_stretch, NDCSEM.draws_rewards
