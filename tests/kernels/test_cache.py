@@ -60,7 +60,7 @@ def test_the_lock_is_given_back():
     assert kernels.play is not None
     folder = cache.cache_folder()
     assert folder is not None
-    with FileLock(folder / "spillover-world.lock", timeout=60):
+    with FileLock(cache.lock_of(cache.own_folder(folder, "world")), timeout=60):
         pass
 
 
@@ -193,7 +193,7 @@ def test_the_user_s_own_locators_are_for_other_code(monkeypatch):
 
 
 def test_functions_of_others_are_cached_where_numba_would():
-    assert cache.KernelLocator.from_function(places, __file__) is None
+    assert cache.KernelLocator.from_function(used_days_ago, __file__) is None
 
 
 def test_kernels_of_other_source_are_removed_when_nobody_has_used_them_for_long(tmp_path):

@@ -15,7 +15,7 @@ from spillover.kernels.build import KERNELS
 from spillover.kernels.cache import files_behind
 
 FOLDER = Path(kernels.__file__).parent
-MACHINERY = {"__init__", "announce", "build", "cache"}
+MACHINERY = {"__init__", "ahead", "announce", "build", "cache"}
 FILES = sorted(path for path in FOLDER.glob("*.py") if path.stem not in MACHINERY)
 
 

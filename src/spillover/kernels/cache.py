@@ -134,20 +134,24 @@ def source_of(file: str) -> bytes:
 
 @contextmanager
 def compile_lock(folder: Path, file: str) -> Iterator[None]:
-    """One process at a time for each file of kernels.
+    """One process at a time for each file of kernels; another version of the file does not wait.
 
     Numba caches a gufunc in two files. Two processes that fill an empty cache at once can leave halves of two builds
     there, and loading those crashes (a known bug of Numba). No other user can hold the lock: the file is private.
     """
-    path = folder / f"spillover-{file}.lock"
-    with FileLock(path, mode=0o600, poll_interval=SECONDS_BETWEEN_TRIES):
+    with FileLock(lock_of(own_folder(folder, file)), mode=0o600, poll_interval=SECONDS_BETWEEN_TRIES):
         yield
+
+
+def lock_of(own: Path) -> Path:
+    """The lock of the kernels in a folder, next to it."""
+    return own.with_name(f"spillover-{own.name}.lock")
 
 
 def is_locked(folder: Path, file: str) -> bool:
     """Whether another process loads or compiles kernels of a file at the moment."""
     try:
-        with FileLock(folder / f"spillover-{file}.lock", mode=0o600, timeout=0):
+        with FileLock(lock_of(own_folder(folder, file)), mode=0o600, timeout=0):
             return False
     except Timeout:
         return True
@@ -206,6 +210,7 @@ def mark_used(folder: Path, file: str) -> None:
             for other in folder.glob(f"{file}-" + "[0-9a-f]" * 16):
                 if days_since_use(other) > DAYS_KEPT:
                     shutil.rmtree(other, ignore_errors=True)
+                    lock_of(other).unlink(missing_ok=True)
 
 
 def days_since_use(own: Path) -> float:
