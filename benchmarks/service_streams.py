@@ -8,7 +8,7 @@ import numpy as np
 from spillover.service import Outcome, Service
 from spillover.service.events import RoundsImported
 
-DECISIONS = {10: 100, 100: 100, 1_000: 10}  # measured, by the number of arms
+DECISIONS = {10: 60, 100: 60, 1_000: 6}  # measured, by the number of arms
 AT_ONCE = 500  # rounds in an event
 KINDS: dict[str, dict[str, Any]] = {  # what streams observe
     "z and y": {},
