@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import spillover
+from spillover.history.example import example_file
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -24,7 +25,7 @@ def run_without(folder: Path, *arguments: str, names: tuple[str, ...] = NOT_IN_T
 
 
 def test_a_decision_needs_no_optional_package(tmp_path):
-    run_without(tmp_path, "next", "--example")
+    (tmp_path / "history.csv").write_text(example_file(), "utf-8")
     done = run_without(tmp_path, "next", "history.csv", "--budget", "2")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Next round (2026-10-12): choose ")
@@ -35,13 +36,12 @@ def test_a_decision_needs_no_optional_package(tmp_path):
     [
         (("next", "history.csv", "--budget", "2", "--plot", "why.png"), "plot"),
         (("reproduce", "--quick"), "research"),
-        (("run", "study.toml"), "research"),
         (("serve",), "serve"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else None,
 )
 def test_what_is_missing_is_said_with_how_to_install_it(arguments, extra, tmp_path):
-    run_without(tmp_path, "next", "--example")
+    (tmp_path / "history.csv").write_text(example_file(), "utf-8")
     done = run_without(tmp_path, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("spillover: ")

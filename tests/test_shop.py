@@ -20,6 +20,7 @@ def play(*options: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.long
 def test_two_weeks() -> None:
     lines = play("--weeks", "2")
     assert lines[0].startswith("Spillover serves http://127.0.0.1:")

@@ -35,7 +35,14 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PairedComparison(Shown):
-    """The runs of several policies on the same draws: `print` it, or see `to_frame` and `plot`."""
+    """The runs of several policies on the same draws: `print` it, or see `to_frame` and `plot`.
+
+    >>> import spillover as sp
+    >>> world = sp.SyntheticSEM(horizon=50, changes=())
+    >>> found = sp.compare([sp.NDCSEM(), sp.Uniform()], world, 5, replications=4)
+    >>> found.ranked, found.reference
+    (['NDCSEM', 'Uniform'], 'NDCSEM')
+    """
 
     view = "spillover.views.comparison:ComparisonView"
 

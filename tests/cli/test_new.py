@@ -9,7 +9,6 @@ import pytest
 
 from spillover.cli.new import KINDS
 from tests.cli.calls import call, refused
-from tests.sampling import every
 from tests.waiting import HANG
 
 STUDY = """
@@ -122,7 +121,8 @@ def test_what_is_written_passes_its_own_test(here) -> None:
     python(here / "ideas", "-m", "pytest", *options)
 
 
-@pytest.mark.parametrize("kind", every(6, USES))
+@pytest.mark.long  # the test above is the short form
+@pytest.mark.parametrize("kind", USES)
 def test_what_is_written_is_used(kind, here) -> None:
     assert call("new", kind, "my-idea2").exit_code == 0
     USES[kind](here)

@@ -124,6 +124,7 @@ def test_two_tabs(browser, tmp_path) -> None:
         expect(other.locator(".pending-card")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_server_that_is_restarted(browser, tmp_path) -> None:
     """The page says that the server is away, keeps what was typed, and goes on by itself."""
     with ExitStack() as stack:

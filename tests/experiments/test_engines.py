@@ -154,11 +154,11 @@ def test_a_local_ray_run_writes_nothing_into_the_user_s_folder(tmp_path, monkeyp
 @pytest.mark.parametrize("engine", ["dask", "ray"])
 def test_a_library_that_is_not_installed(engine, monkeypatch):
     def absent(name):
-        raise ImportError(f"No module named {name!r}")
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr(importlib, "import_module", absent)
     with (
-        pytest.raises(ModuleNotFoundError, match=rf"engine = '{engine}': needs .*pip install 'spillover\[{engine}\]'"),
+        pytest.raises(ModuleNotFoundError, match=rf"engine = '{engine}' needs .*pip install 'spillover\[{engine}\]'"),
         start_engine(engine),
     ):
         pass

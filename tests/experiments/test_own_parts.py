@@ -58,7 +58,8 @@ def test_workers_import_parts_of_the_current_folder(folder):
     assert len(run(folder, "--engine", "loky", "--jobs", "2")) == 2
 
 
-@pytest.mark.parametrize("kinds", [["policy"], pytest.param(list(PARTS), marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kinds", [["policy"], list(PARTS)])
 def test_a_changed_part_is_computed_again(folder, kinds):
     stored = run(folder, "--engine", "serial")
     assert run(folder, "--engine", "serial") == stored

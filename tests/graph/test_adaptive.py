@@ -212,7 +212,7 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("graph", every(2, GRAPHS))
+@pytest.mark.parametrize("graph", every(4, GRAPHS))
 @pytest.mark.parametrize("policy", [sp.NDCSEM, sp.SEMUCB])
 def test_contract(policy, graph):
     check_policy(policy(graph=GRAPHS[graph]))

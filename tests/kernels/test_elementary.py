@@ -50,6 +50,7 @@ def units_off(found, given, exact):
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("function", "given", "exact", "most"),
     [(log_of, POSITIVE, Decimal.ln, 2), (exp_of, REAL, Decimal.exp, 2)],

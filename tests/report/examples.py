@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 from matplotlib.figure import Figure
 
+from spillover import figures
 from spillover.experiments import Record
-from spillover.report import figures
 
 LABELS = {
     "ndc-sem": "NDC-SEM",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.testing.compare import compare_images
 
-from spillover.report import figures
+from spillover import figures
 from tests.report.examples import all_figures, study
 
 FOLDER = Path(__file__).parent / "baseline"

@@ -7,10 +7,10 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
 
+from spillover import figures as drawing
 from spillover.figures.graph import FALSE, MISSED, RIGHT
 from spillover.metrics import mean_interval
 from spillover.policies import POLICIES
-from spillover.report import figures as drawing
 from tests.report.examples import CHANGES, LABELS, differences, graph, learned, made_up, steps, studies, study
 
 figures: Any = drawing  # artists have attributes that their stubs do not know

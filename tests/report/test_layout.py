@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from spillover.report import figures
+from spillover import figures
 from tests.report.examples import (
     CHANGES,
     LABELS,

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from spillover.report import figures
+from spillover import figures
 from tests.report.examples import study
 
 

@@ -88,6 +88,12 @@ def evaluate(
     delay: after how many rounds a policy learns an outcome; by default as many as are pending at the end of the table.
     draws: how many worlds are drawn from the posterior. constraints: on the decisions of policies.
     reading: further options of `read_history`.
+
+    >>> table = {"week": range(12), "promo_a": [1, 0, 1, 0] * 3, "promo_b": [0, 1, 0, 1] * 3}
+    >>> table |= {"sales_a": [9, 5, 9, 5, 8, 5] * 2, "sales_b": [3, 4, 3, 5, 3, 4] * 2}
+    >>> found = evaluate(table, always=[["a"]], draws=50)
+    >>> [(answer.name, answer.verdict) for answer in found.answers]
+    [('always a', 'better')]
     """
     history = read_history(table, reward_range=reward_range, overall_range=overall_range, **reading)
     known = None if propensity is None else propensities_of(table, history, propensity, **reading)

@@ -17,7 +17,11 @@ ENOUGH = 30.0  # effective rounds, below which the intervals are not to be trust
 
 
 class Estimate(NamedTuple):
-    """An average payoff of a round with its 95% interval."""
+    """An average payoff of a round with its 95% interval.
+
+    >>> Estimate(value=2.0, low=1.0, high=3.0).times(10)
+    Estimate(value=20.0, low=10.0, high=30.0)
+    """
 
     value: float
     low: float
@@ -30,7 +34,11 @@ class Estimate(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """What the rounds of a log say about another policy, by weights."""
+    """What the rounds of a log say about another policy, by weights.
+
+    >>> weighed([1.0, 0.0, 2.0, 1.0], [0.5, 0.5, 0.25, 0.25], [1, 0, 1, 0]).enough
+    False
+    """
 
     ips: Estimate  # inverse propensity scores: unbiased
     snips: Estimate  # the same with weights that add up to the number of rounds: less noise, a little bias

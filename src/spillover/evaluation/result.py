@@ -28,7 +28,15 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answer:
-    """What decisions would have brought in all rounds, in expectation, with 95% intervals; in the sign of the table."""
+    """What decisions would have brought in all rounds, in expectation, with 95% intervals; in the sign of the table.
+
+    >>> import spillover as sp
+    >>> table = {"week": range(12), "promo_a": [1, 0, 1, 0] * 3, "promo_b": [0, 1, 0, 1] * 3}
+    >>> table |= {"sales_a": [9, 5, 9, 5, 8, 5] * 2, "sales_b": [3, 4, 3, 5, 3, 4] * 2}
+    >>> answer = sp.evaluate(table, always=[["a"]], draws=50).answers[0]
+    >>> answer.interval[0] < answer.payoff < answer.interval[1]
+    True
+    """
 
     name: str
     payoff: float
@@ -107,7 +115,14 @@ def course_rounds(count: int) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Evaluation:
-    """How good past decisions were: `print` it, or see `answers`, `to_frame` and `to_dict`."""
+    """How good past decisions were: `print` it, or see `answers`, `to_frame` and `to_dict`.
+
+    >>> import spillover as sp
+    >>> table = {"week": range(12), "promo_a": [1, 0, 1, 0] * 3, "promo_b": [0, 1, 0, 1] * 3}
+    >>> table |= {"sales_a": [9, 5, 9, 5, 8, 5] * 2, "sales_b": [3, 4, 3, 5, 3, 4] * 2}
+    >>> sp.evaluate(table, always=[["a"], ["b"]], draws=50).to_frame().index.to_list()
+    ['as it was', 'always a', 'always b', 'best fixed set', 'upper bound']
+    """
 
     source: str  # the name of the file; "" for a table in memory
     history: History

@@ -24,7 +24,7 @@ from spillover.interop.exchange import (
 )
 from spillover.mailbox import FeedbackQueue
 from spillover.rng import Purpose, Rng
-from spillover.simulation import known_context, require_environment, require_scored, score_rounds
+from spillover.simulation import known_context, require_environment, require_scored, scorer
 from spillover.stretches import Foreseen
 from spillover.types import BoolArray, Choice, Outcome, Problem
 
@@ -138,7 +138,7 @@ class SpilloverEnv(gymnasium.Env[Observation, Any]):
             "round": t,
             "x": x.copy(),
             "payoff": payoff,
-            "regret": float(score_rounds(self.world, t, x[None, :]).regret[0]),
+            "regret": float(scorer(self.world)(t, x[None, :]).regret[0]),
             "feedback": arrivals,
         }
         known = float(sum(fresh_part(arrival, "y").sum() for arrival in arrivals))

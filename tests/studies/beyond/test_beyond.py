@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from spillover import figures
 from spillover.experiments import parse_experiment, run_experiment
 from spillover.metrics import Interval
-from spillover.report import figures
 from spillover.studies import load_experiment, write_report
 from spillover.studies.beyond import claims as beyond_claims
 from spillover.studies.beyond import families as beyond

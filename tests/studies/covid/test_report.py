@@ -11,9 +11,9 @@ import pytest
 from matplotlib.patches import Circle
 from matplotlib.text import Text
 
+from spillover import figures
 from spillover.figures.arrow_routing import Page, curves, distances
 from spillover.metrics import Interval
-from spillover.report import figures
 from spillover.studies.covid import LITERAL, CovidPlan, clustered_interval
 from spillover.studies.covid import report as covid
 from spillover.studies.covid.outbreak import simulated_outbreak
