@@ -11,7 +11,8 @@ PACKAGE = ROOT / "src" / "spillover"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # not in the repository: what readers write themselves, what runs write, and a repository of others
 ELSEWHERE = re.compile(
-    r"(.*[./])?(my_|test_my_|harvest|NAME)|(results|cells|claims|figures|tuning|\.venv)/|pcm-dpc/|build/site|spillover/World-v0"
+    r"(.*[./])?(my_|test_my_|harvest|NAME)|(results|cells|claims|figures|tuning|\.venv)/|pcm-dpc/|build/site"
+    r"|spillover/World-v0"
 )
 
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

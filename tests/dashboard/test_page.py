@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 
+import pytest
 from playwright.sync_api import expect
 
 from spillover.service import Service

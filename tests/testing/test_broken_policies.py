@@ -318,8 +318,8 @@ class OpenByArrival(SoundAndOpen, ByArrival):
 
 @dataclass(frozen=True, kw_only=True)
 class Pretends(SoundAndOpen):
-    def explain_choice(self, state, rng):
-        found = super().explain_choice(state, rng)
+    def explain_choice(self, state, rng, known=None):
+        found = super().explain_choice(state, rng, known)
         return replace(found, chosen=~found.chosen)
 
 

@@ -101,7 +101,7 @@ class Infeasible(ValueError):
 
 def greedy(scores: Array, keys: Array, rows: Rows) -> BoolArray | None:
     """The highest scores first, as far as they fit: exact if limits are on groups that are nested or disjoint."""
-    always = rows.matrix[rows.low > 0.0].any(axis=0)  # on a matroid only fixed arms have a lower bound
+    always: BoolArray = np.any(rows.matrix[rows.low > 0.0], axis=0)  # on a matroid only fixed arms have a lower bound
     never = rows.matrix[rows.high == 0.0].any(axis=0)
     if not rows.holds(always):
         return None
