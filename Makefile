@@ -12,7 +12,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 3) + 1)  # some tests wait for processes
+WORKERS ?= auto
 ARGS ?=
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 

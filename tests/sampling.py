@@ -13,4 +13,5 @@ def few_or_many(few: int, many: int) -> list[Any]:
 
 def every(step: int, cases: Iterable[Any]) -> list[Any]:
     """Cases for `parametrize`: of each `step` of them all but the first are marked long."""
-    return [case if k % step == 0 else pytest.param(case, marks=pytest.mark.long) for k, case in enumerate(cases)]
+    some = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*case, marks=[pytest.mark.long] if k % step else []) for k, case in enumerate(some)]

@@ -73,7 +73,7 @@ def test_standard_streams_that_are_closed(closed, code, stdout, stderr, here) ->
     [
         pytest.param("run", STUDY, "serial", marks=pytest.mark.long, id="run-serial"),
         pytest.param("run", STUDY, "loky", marks=pytest.mark.long, id="run-loky"),
-        pytest.param("tune", GRID, "loky", id="tune-loky"),
+        pytest.param("tune", GRID, "loky", marks=pytest.mark.long, id="tune-loky"),
     ],
 )
 def test_a_run_that_is_interrupted_goes_on_where_it_stopped(what, template, engine, here) -> None:

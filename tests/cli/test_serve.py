@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.cli.calls import call, outside, refused
+from tests.sampling import every
 from tests.service.http.processes import ServerProcess
 from tests.waiting import HANG
 
@@ -107,7 +108,7 @@ main()
 
 @pytest.mark.parametrize(
     ("arguments", "what"),
-    [(["serve"], "the service"), (["stream", "list"], "the client"), (["token", "list"], "the service")],
+    every(3, [(["serve"], "the service"), (["stream", "list"], "the client"), (["token", "list"], "the service")]),
 )
 def test_without_the_extra_there_is_one_clear_line(arguments, what, tmp_path) -> None:
     done = subprocess.run(
@@ -127,7 +128,9 @@ print([name for name in ("fastapi", "httpx", "plotly", "psycopg", "uvicorn", "py
 """
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["next", "history.csv", "--budget", "1"], ["serve", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", every(3, [["next", "history.csv", "--budget", "1"], ["--help"], ["serve", "--help"]])
+)
 def test_other_commands_do_not_load_a_server(arguments, tmp_path) -> None:
     (tmp_path / "history.csv").write_text("week,promo,sales\n1,1,2\n2,0,3\n3,1,5\n")
     done = subprocess.run(

@@ -103,6 +103,7 @@ def test_a_round_by_keyboard_on_a_phone_in_the_dark(browser, url, service: Servi
     assert [line["status"] for line in service.state(name)["rounds"]] == ["pending", "cancelled"]
 
 
+@pytest.mark.long
 def test_two_tabs(browser, tmp_path) -> None:
     """What one does the other sees, and the second of two who decide differently is told so."""
     with (

@@ -88,6 +88,7 @@ def refused(process, *parts):
     assert written(STORE) == {}
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_changes_nothing(cluster, tmp_path, undisturbed, monkeypatch):
     """The rest is computed without it, and all results are those of a serial run, bit for bit."""
     victim = cluster.workers[0]
@@ -164,6 +165,7 @@ class Gone:
         raise ConnectionResetError(104, "Connection reset by peer")
 
 
+@pytest.mark.long
 def test_a_connection_that_breaks_is_not_blamed_on_the_workers():
     with pytest.raises(ConnectionError, match=r"the Dask scheduler at tcp://10\.0\.0\.1:8786 is gone: Timed out"):
         DaskPool(Gone(), "tcp://10.0.0.1:8786", 1).result(Gone())

@@ -10,6 +10,7 @@ from spillover import kernels
 from spillover.kernels import ahead
 from spillover.kernels.build import KERNELS
 from spillover.policies import POLICIES, find_policy
+from tests.sampling import every
 
 LOADED = """
 import sys
@@ -38,7 +39,8 @@ def test_the_kernels_that_policies_name_exist():
 
 
 @pytest.mark.parametrize(
-    ("policy", "columns"), [("switching-sem", "round,arm,chosen,z,y"), ("instrumental-sem", "round,arm,chosen,y")]
+    ("policy", "columns"),
+    every(2, [("switching-sem", "round,arm,chosen,z,y"), ("instrumental-sem", "round,arm,chosen,y")]),
 )
 def test_a_decision_needs_just_the_kernels_that_its_policy_names(policy, columns, tmp_path):
     loaded_by_next(tmp_path, "--example")

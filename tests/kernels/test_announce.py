@@ -86,6 +86,7 @@ def test_kernels_of_other_processes_are_counted(monkeypatch) -> None:
     assert lines == ["compiling kernel 1 of 34 (once only)", "compiling kernel 7 of 34 (once only)"]
 
 
+@pytest.mark.long
 def test_a_cold_cache_is_announced_on_a_terminal_and_nowhere_else(tmp_path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", "from spillover import kernels; kernels.play; kernels.squared_error"]

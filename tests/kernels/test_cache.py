@@ -173,6 +173,7 @@ def as_another_user(folder: Path) -> None:
     os.chown(folder, 65534, 65534)
 
 
+@pytest.mark.long
 def test_the_folder_that_numba_is_told_is_used(tmp_path):
     environment, _ = places(tmp_path, package=True, home=True)
     assert folder_used({**environment, "NUMBA_CACHE_DIR": str(tmp_path / "chosen")}) == tmp_path / "chosen"

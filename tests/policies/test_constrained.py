@@ -19,7 +19,7 @@ MIXED = (Exclusive([0, 1]), Costs([1, 1, 2, 2, 3], limit=4), Requires(4, needs=[
 CAN = [name for name, make in sp.policies.POLICIES.items() if not make().needs_world]
 
 
-@pytest.mark.parametrize("name", every(8, CAN[1:]))
+@pytest.mark.parametrize("name", every(len(CAN), sorted(CAN, key="sem-ucb".__ne__)))
 def test_every_policy_that_explains_itself_keeps_the_contract_under_constraints(name):
     check_policy(
         sp.Constrained(policy=sp.policies.POLICIES[name](), constraints=(Exclusive([0, 1]),)), edge_shapes=False

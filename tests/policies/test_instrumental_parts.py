@@ -20,6 +20,7 @@ class Waiting(sp.InstrumentalSEM):
     accepts_missing = False
 
 
+@pytest.mark.long
 def test_learning_outcomes_as_they_arrive_loses_nothing_compared_with_waiting_for_the_last():
     given: dict[str, Any] = {"replications": 40, "seed": 0, "record": [WORLD.horizon]}
     in_parts, waiting = (sp.simulate(policy, WORLD, LATE, **given) for policy in (sp.InstrumentalSEM(), Waiting()))

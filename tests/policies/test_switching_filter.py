@@ -93,7 +93,7 @@ def plays(draws, n, rounds, kind):
 
 @pytest.mark.parametrize("model", [REAL, EAGER], ids=["real", "eager"])
 @pytest.mark.parametrize(
-    "kind", every(3, ["in order", "late", "continuous", "continuous and late", "low", "high", "low, continuous, late"])
+    "kind", every(7, ["in order", "late", "continuous", "continuous and late", "low", "high", "low, continuous, late"])
 )
 def test_slow_twin_agrees(kind, model):
     draws, n = np.random.default_rng(5), 4

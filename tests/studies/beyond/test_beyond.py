@@ -90,6 +90,7 @@ def test_parameters_are_those_of_the_paper_and_of_the_synthetic_study():
         assert beyond_policies["ndc-sem-misdated"].policy(delay).exploration == right.exploration
 
 
+@pytest.mark.long
 def test_the_page_has_it_all(page):
     text = page.read_text()
     anchors = re.findall(r'<section id="([\w-]+)"', text)
