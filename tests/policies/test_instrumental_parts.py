@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 import spillover as sp
 from spillover.delays import ArmDelays
 
