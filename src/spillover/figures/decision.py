@@ -32,8 +32,8 @@ from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.edges import is_known
 
 PARTS = (
-    ("direct", "effect on itself", COLORS[0], HATCHES[0]),
-    ("spilled_over", "spills over to others", COLORS[1], HATCHES[1]),
+    ("on_itself", "effect on itself", COLORS[0], HATCHES[0]),
+    ("on_others", "spills over to others", COLORS[1], HATCHES[1]),
     ("exploration", "exploration", "0.8", HATCHES[2]),
 )
 
@@ -105,8 +105,8 @@ def shown_parts(reasons: Reasons) -> Sequence[tuple[str, str, str, str]]:
     """The parts of a score; effects are not split where a policy knows totals only."""
     if is_known(reasons.adjacency) or any(arm.spilled_over for arm in reasons.arms):
         return PARTS
-    direct, _, exploration = PARTS
-    return (direct[0], "expected effect", *direct[2:]), exploration
+    effect, _, exploration = PARTS
+    return ("total", "expected effect", *effect[2:]), exploration
 
 
 def write_beyond(ax: Axes, row: int, arm: ArmReason, limit: float) -> None:

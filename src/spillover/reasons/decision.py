@@ -60,7 +60,7 @@ class ArmReason:
     @property
     def on_itself(self) -> float:
         """The effect of choosing the arm on its own outcome: what `direct_interval` is about."""
-        return self.own_effect if np.isfinite(self.own_effect) else self.direct
+        return self.own_effect if self.known and np.isfinite(self.own_effect) else self.direct
 
     @property
     def on_others(self) -> float:

@@ -113,7 +113,14 @@ def shown_interval(arm: "ArmReason") -> Interval | None:
     total, direct = arm.total_interval, arm.direct_interval
     if total is None or direct is None:
         return total
-    return max((total, (0.1 * direct[0], 0.1 * direct[1])), key=lambda interval: interval[1] - interval[0])
+    return wider(total, (0.1 * direct[0], 0.1 * direct[1]))
+
+
+def wider(one: Interval | None, other: Interval | None) -> Interval | None:
+    """The wider of two intervals; None if one is missing."""
+    if one is None or other is None:
+        return None
+    return max(one, other, key=lambda interval: interval[1] - interval[0])
 
 
 def to_text(reasons: "Reasons") -> str:
@@ -153,11 +160,19 @@ def spill_lines(reasons: "Reasons", arm: "ArmReason") -> list[str]:
     if is_visible(arm.ways.unknown, arm.spilled_over):
         unknown = "not along the paths of the graph" if is_known(reasons.flows) else "along unknown paths"
         amounts.append((arm.ways.unknown, unknown))
-    if not amounts:
+    written = [(format_like(amount, arm.spill_interval), path) for amount, path in amounts if not vanishes(arm, amount)]
+    if not written:
         return []
-    width = max(len(format_number(amount)) for amount, _ in amounts)
-    lines = [f"  {format_number(amount).rjust(width)}  {path}" for amount, path in amounts]
-    return ["", f"{arm.arm} spills over to", *lines]
+    width = max(len(amount) for amount, _ in written)
+    return ["", f"{arm.arm} spills over to", *(f"  {amount.rjust(width)}  {path}" for amount, path in written)]
+
+
+def vanishes(arm: "ArmReason", amount: float) -> bool:
+    """Whether an amount of spill-over is 0 in the digits that the interval of all of it supports."""
+    if arm.spill_interval is None:
+        return False
+    low, high = arm.spill_interval
+    return bool(round(amount, decimals_for((high - low) / 2)) == 0)
 
 
 def effect_lines(reasons: "Reasons") -> list[str]:
@@ -201,9 +216,12 @@ def swap_lines(reasons: "Reasons") -> list[str]:
     """What each swap would change."""
     if not reasons.swaps:
         return []
+    by_name = {arm.arm: arm for arm in reasons.arms}
     rows = [list(SWAP_TITLES)]
     for swap in reasons.swaps:
-        rows.append([swap.out, swap.into, format_number(swap.change), format_number(swap.expected_change)])
+        digits = wider(shown_interval(by_name[swap.out]), shown_interval(by_name[swap.into]))
+        changes = (format_like(change, digits) for change in (swap.change, swap.expected_change))
+        rows.append([swap.out, swap.into, *changes])
     return ["", "Swaps:", *(f"  {line}" for line in align_columns(rows))]
 
 
