@@ -40,7 +40,7 @@ def test_the_example_is_evaluated(table):
     assert found.bound.payoff >= found.fixed.payoff - 1e-9
     assert found.delay == 2  # as many rounds are pending
     assert all(len(line) <= 80 for line in str(found).splitlines()[:8])
-    assert repr(found) == "<Evaluation of 38 rounds: always video, social: better>"
+    assert repr(found) == "Evaluation(38 rounds, always video, social: better)"
     assert list(found.to_frame().index) == ["as it was", "always video, social", "best fixed set", "upper bound"]
 
 

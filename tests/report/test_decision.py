@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,6 +84,17 @@ def test_the_bars_add_up_to_the_scores():
     np.testing.assert_allclose(widths.sum(axis=0), [arm.score for arm in found.ranked()])
     (cut,) = [line for line in bars.lines if line.get_label() == "chosen arms above"]
     assert np.asarray(cut.get_ydata())[0] == 1.5
+
+
+def test_the_bars_split_effects_as_the_text_does():
+    """What comes back to an arm around a cycle is an effect on itself."""
+    told = made_up(np.array([[0, -0.5], [-0.4, 0]]), np.array([2.0, 1.0]), np.array([True, False]))
+    effects = np.linalg.inv(np.eye(2) - told.adjacency) * told.mean
+    found = reasons(replace(told, effects=effects), arms=["tea", "coffee"])
+    bars = decision_figure(found).axes[1]
+    itself, others = ([patch.get_width() for patch in group] for group in bars.containers[:2])
+    np.testing.assert_allclose(itself, np.diag(effects))
+    np.testing.assert_allclose(others, effects.sum(axis=0) - np.diag(effects))
 
 
 def test_arrows_are_as_wide_as_the_flows():

@@ -52,14 +52,23 @@ def learner(names: tuple[str, ...] = HOSTILE, rounds: int = 20) -> sp.Learner:
     return made
 
 
-@cache
-def answer(minimise: bool = False) -> Any:
+def sales() -> pd.DataFrame:
+    """Forty rounds of decisions and outcomes."""
     rng = np.random.default_rng(1)
     names = HOSTILE[:3]
     chosen = pd.DataFrame(rng.integers(0, 2, (40, 3)), columns=list(names))
     outcome = 10 + chosen * [3.0, 1.0, 0.5] + rng.normal(0, 0.3, (40, 3))
-    table = chosen.add_prefix("x:").join(outcome.add_prefix("y:"))
-    return sp.next_decision(table, budget=1, minimise=minimise)
+    return chosen.add_prefix("x:").join(outcome.add_prefix("y:"))
+
+
+@cache
+def answer(minimise: bool = False) -> Any:
+    return sp.next_decision(sales(), budget=1, minimise=minimise)
+
+
+@cache
+def evaluation() -> Any:
+    return sp.evaluate(sales(), always=[[HOSTILE[0]], [HOSTILE[1]]], budget=1, draws=20)
 
 
 @cache
@@ -86,6 +95,7 @@ def everything(folder: Path) -> dict[str, Any]:
         "reasons": learner().reasons(),
         "answer": answer(),
         "minimised": answer(minimise=True),
+        "evaluation": evaluation(),
         "tuned": tuned(),
         "results": results(folder),
         "problem": sp.Problem(n_arms=3, budget=2, reward_range=np.array([[0.0, 1.0]] * 50)),

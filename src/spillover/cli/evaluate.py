@@ -14,7 +14,6 @@ from spillover.cli.next import FILE, check_plot, read_or_report, save_plot
 from spillover.cli.output import json_option, print_json, say
 from spillover.cli.progress import ProgressBar
 from spillover.cli.table_options import reading_options, table_options
-from spillover.evaluation import Evaluation
 from spillover.evaluation.evaluate import DRAWS, Asked, evaluate_history, policies_of
 from spillover.evaluation.logged_propensity import propensities_of
 from spillover.recommendation.question import search_effort
@@ -113,20 +112,13 @@ def answer_from(
         )
         found = evaluate_history(history, asked, str(file))
     if plot is not None:
-        save_plot(lambda: draw_course(found), plot)
+        save_plot(found.plot, plot)
     if as_json:
         print_json(found.to_dict())
     else:
         print_answer(str(found))
         if plot is not None:
             say(f"Plot: {plot}")
-
-
-def draw_course(found: Evaluation) -> Any:
-    """The figure of payoffs over time."""
-    from spillover.figures.style import figure_of  # matplotlib is loaded only when it is needed
-
-    return figure_of(found.plot())
 
 
 def arms_of(text: str, arms: tuple[str, ...]) -> list[str]:

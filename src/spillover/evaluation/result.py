@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,11 @@ from spillover.evaluation.log import Log
 from spillover.evaluation.propensity import Estimate, Weighed
 from spillover.extras import needed_for
 from spillover.history import History
+from spillover.showing import Shown, view_of
 from spillover.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BETTER, WORSE, UNCLEAR = "better", "worse", "cannot tell"
 MOST_UNTRIED = 0.1  # share of choices that the log knows nothing about, above which it cannot tell
@@ -114,8 +118,8 @@ def course_rounds(count: int) -> list[int]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Evaluation:
-    """How good past decisions were: `print` it, or see `answers`, `to_frame` and `to_dict`.
+class Evaluation(Shown):
+    """How good past decisions were: `print` it, or see `answers`, `plot`, `to_frame` and `to_dict`.
 
     >>> import spillover as sp
     >>> table = {"week": range(12), "promo_a": [1, 0, 1, 0] * 3, "promo_b": [0, 1, 0, 1] * 3}
@@ -123,6 +127,8 @@ class Evaluation:
     >>> sp.evaluate(table, always=[["a"], ["b"]], draws=50).to_frame().index.to_list()
     ['as it was', 'always a', 'always b', 'best fixed set', 'upper bound']
     """
+
+    view = "spillover.views.evaluation:EvaluationView"
 
     source: str  # the name of the file; "" for a table in memory
     history: History
@@ -137,10 +143,6 @@ class Evaluation:
     bound: Answer  # the best set of every round, known in advance: an upper bound
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        verdicts = ", ".join(f"{answer.name}: {answer.verdict}" for answer in self.answers)
-        return f"<Evaluation of {len(self.log.x)} rounds: {verdicts}>"
 
     def __str__(self) -> str:
         from spillover.evaluation.text import evaluation_text
@@ -184,12 +186,17 @@ class Evaluation:
         ]
         return pd.DataFrame(rows).set_index("name")
 
-    def plot(self, ax: Any = None) -> Any:
-        """Payoff up to each round: what was earned, and what each policy would have earned."""
-        from spillover.figures.course import course_figure  # matplotlib is loaded only when it is needed
+    def plot(self) -> "Figure":
+        """Payoff up to each round: what was earned, and what each policy would have earned.
 
-        lines = [(answer.name, answer.course) for answer in self.answers]
-        return course_figure(self.labels, self.earned_course, lines, ax=ax)
+        >>> import spillover as sp
+        >>> table = {"week": range(12), "promo_a": [1, 0, 1, 0] * 3, "promo_b": [0, 1, 0, 1] * 3}
+        >>> table |= {"sales_a": [9, 5, 9, 5, 8, 5] * 2, "sales_b": [3, 4, 3, 5, 3, 4] * 2}
+        >>> sp.evaluate(table, always=[["a"]], draws=50).plot().axes[0].get_ylabel()
+        'payoff up to the round'
+        """
+        drawn: Figure = view_of(self.view, self).plot()
+        return drawn
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values; the same as `spillover evaluate --json`."""

@@ -6,7 +6,7 @@ from spillover.assessment.finding import count_of, join_names
 from spillover.evaluation.propensity import Estimate
 from spillover.evaluation.result import BETTER, MOST_UNTRIED, UNCLEAR, Answer, Evaluation
 from spillover.printable import join_lines, printable
-from spillover.reasons.intervals import format_estimate, short_number
+from spillover.reasons.intervals import decimals_for, format_estimate, round_to, short_number
 
 NAME = 26  # characters of a name, at most
 CELL = 25
@@ -59,9 +59,10 @@ def verdict_sentence(found: Evaluation, answer: Answer) -> str:
 
 def left_sentence(found: Evaluation) -> str:
     """What was left on the table, at most."""
-    most = max(found.bound.gain[1], 0.0)
+    low, high = found.bound.gain
+    most = round_to(max(high, 0.0), decimals_for((high - low) / 2))
     return (
-        f"Left on the table: at most {short_number(most)}, if the best set of every round had been known in advance; "
+        f"Left on the table: at most {most}, if the best set of every round had been known in advance; "
         f"with one fixed set ({join_names(found.fixed.arms) or 'none'}), "
         f"{format_estimate(found.fixed.difference, found.fixed.difference_interval)}."
     )

@@ -48,5 +48,6 @@ def arms_html(reasons: Reasons) -> str:
 
 
 def health_html(reasons: Reasons) -> str:
-    """The health signals, warnings first."""
-    return sentences([f"{'Warning: ' if signal.warning else ''}{signal.sentence}" for signal in reasons.health], 6)
+    """The health signals, warnings first; the plan, if one decided, is already told above the arms."""
+    signals = [signal for signal in reasons.health if signal.code != "planned"]
+    return sentences([f"{'Warning: ' if signal.warning else ''}{signal.sentence}" for signal in signals], 6)
