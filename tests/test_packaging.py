@@ -45,7 +45,7 @@ def test_what_is_missing_is_said_with_how_to_install_it(arguments, extra, tmp_pa
     done = run_without(tmp_path, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("spillover: ")
-    assert done.stderr.endswith(f"pip install 'spillover[{extra}]'\n")
+    assert done.stderr.endswith(f'pip install "spillover[{extra}]"\n')
     assert done.stderr.count("\n") == 1
 
 

@@ -11,10 +11,10 @@ def needed_for(what: str, extra: str) -> Iterator[None]:
     >>> with needed_for("a seance", "spirits"):
     ...     import ouija
     Traceback (most recent call last):
-    ModuleNotFoundError: a seance needs a package that is not installed (ouija): pip install 'spillover[spirits]'
+    ModuleNotFoundError: a seance needs a package that is not installed (ouija): pip install "spillover[spirits]"
     """
     try:
         yield
     except ModuleNotFoundError as error:
-        message = f"{what} needs a package that is not installed ({error.name}): pip install 'spillover[{extra}]'"
+        message = f'{what} needs a package that is not installed ({error.name}): pip install "spillover[{extra}]"'
         raise ModuleNotFoundError(message, name=error.name) from None

@@ -131,7 +131,7 @@ def test_a_missing_file_and_a_folder(folder) -> None:
     result = call("next", folder, "--budget", 1)
     assert (result.exit_code, result.stderr) == (
         2,
-        f"spillover: {folder}: is a folder: must be a CSV or Parquet file\n",
+        f"spillover: {folder}: is a folder: must be a CSV, Parquet or Excel file\n",
     )
 
 

@@ -116,7 +116,7 @@ def test_without_the_extra_there_is_one_clear_line(arguments, what, tmp_path) ->
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"spillover: {what} needs a package that is not installed")
-    assert done.stderr.endswith("pip install 'spillover[serve]'\n")
+    assert done.stderr.endswith('pip install "spillover[serve]"\n')
 
 
 LOADED = """

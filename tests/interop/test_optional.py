@@ -58,4 +58,4 @@ def test_tables_and_networks_need_no_pandas():
     found = subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], capture_output=True, text=True, check=True)
     one, other, message = found.stdout.splitlines()
     assert one == other == "('b', 'a')"
-    assert message.endswith("(pandas): pip install 'spillover[research]'")
+    assert message.endswith('(pandas): pip install "spillover[research]"')

@@ -26,12 +26,14 @@ from spillover.registry import Registry
 
 COMMANDS: Registry[click.Command] = Registry("command", "spillover.commands", click.Command, {})  # beside our own
 EXAMPLES = (
-    "spillover next --example         # write history.csv, a table to start from",
+    "spillover next --example               # write history.csv, a table to start from",
+    "spillover check history.csv            # what can be learned from it, and what not",
     "spillover next history.csv --budget 2  # what to choose next, and why",
-    "spillover reproduce --quick      # the paper's studies, with few replications",
-    "spillover policies ndc-sem       # one policy and its parameters",
-    "spillover new policy my-idea     # a working policy of your own, and its test",
-    "spillover bound --delay 50       # the regret bound of Theorem 1 in numbers",
+    "spillover evaluate history.csv         # how good the decisions were",
+    "spillover reproduce --quick            # the paper's studies, with few replications",
+    "spillover policies ndc-sem             # one policy and its parameters",
+    "spillover new policy my-idea           # a working policy of your own, and its test",
+    "spillover bound --delay 50             # the regret bound of Theorem 1 in numbers",
 )
 
 

@@ -82,7 +82,8 @@ def reproduce_help() -> str:
     names = "\n".join(f"    {study.name.ljust(width)}  {study.title}" for study in STUDIES.values())
     return "\n\n".join(
         [
-            "Run the studies of the paper and the one beyond it (or only NAME), and write their reports.",
+            "Run the paper's studies and one beyond it.",
+            "Each writes a report. With NAME, only that study is run.",
             f"\b\n{names}",
             "Results go to OUTPUT/NAME. To resume an interrupted run, give the same command again. NAME may also be "
             "module:Class of a study of your own.",

@@ -123,7 +123,7 @@ def schema_of(opened: Opened) -> Any:
 def first_bytes(path: Path) -> bytes:
     """The first bytes, decompressed if necessary; errors of the system name the file."""
     if path.is_dir():
-        raise ValueError(f"{path}: is a folder: must be a CSV or Parquet file")
+        raise ValueError(f"{path}: is a folder: must be a CSV, Parquet or Excel file")
     if not path.is_file() and path.exists():
         raise ValueError(f"{path}: must be a regular file, as it is read more than once")
     if not path.stat().st_size:  # what the system makes up while it is read has no size either, and perhaps no end

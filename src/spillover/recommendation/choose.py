@@ -132,9 +132,10 @@ def check_budget(budget: int | None, history: History) -> int:
     sizes = history.x.sum(axis=1)
     arms = len(history.arms)
     if budget is None:
+        so_far = str(sizes.max()) if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
         raise ValueError(
             f"budget is missing: give the number of the {arms} arms that may be chosen with --budget "
-            f"(so far {sizes.min()} to {sizes.max()} per round)"
+            f"(so far {so_far} per round)"
         )
     validate.whole("budget", budget, 1)
     validate.require(budget <= arms, "budget", budget, f"at most {arms}, the number of arms")
