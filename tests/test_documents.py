@@ -1,6 +1,7 @@
 """Links between the documents lead somewhere, and the files, folders and names that they mention exist."""
 
 import re
+import tomllib
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -78,6 +79,13 @@ def test_what_has_moved_would_be_found():
         "cli/gone.py",
     ]
     assert [name for name in mentioned_names(text) if not name_exists(name)] == ["spillover.cli.edge.f"]
+
+
+def test_all_extras_are_listed():
+    """docs/install.md has a row for each extra, or a few of them."""
+    table = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / "install.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert sorted(name for row in table for name in re.findall(r"`(.*?)`", row)) == sorted(extras)
 
 
 def test_every_page_is_in_the_index():

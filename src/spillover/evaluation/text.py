@@ -31,7 +31,7 @@ def evaluation_text(found: Evaluation) -> str:
 def table_lines(found: Evaluation) -> Iterator[str]:
     """Payoffs and differences of everything, with 95% intervals; at most 80 characters wide."""
     width = min(max(len(printable(answer.name)) for answer in found.rows), NAME)
-    yield f"{'':{width}}  {'expected payoff (95%)':{CELL}}  difference to the log"
+    yield f"{'':{width}}  {'expected payoff (95%)':{CELL}}  difference from the log"
     for answer in found.rows:
         cells = [cut(answer.name, width), format_estimate(answer.payoff, answer.interval)]
         gap = "" if answer is found.logged else format_estimate(answer.difference, answer.difference_interval)

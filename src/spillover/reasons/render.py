@@ -180,7 +180,7 @@ def effect_lines(reasons: "Reasons") -> list[str]:
     if reasons.effects is None or reasons.effects_interval is None:
         return []
     low, high = np.moveaxis(np.asarray(reasons.effects_interval, float), -1, 0)
-    clear = [(i, j) for i, j in np.argwhere(low * high > 0).tolist() if i != j]
+    clear = [(i, j) for i, j in np.argwhere(low * high > 0).tolist() if i != j and shows_sign(low[i, j], high[i, j])]
     if not clear:
         return ["", "No effect on another arm is clear yet."]
     clear.sort(key=lambda pair: -abs(reasons.effects[pair]))
@@ -191,6 +191,12 @@ def effect_lines(reasons: "Reasons") -> list[str]:
     if len(clear) > LISTED_EDGES:
         lines.append(f"  ... and {len(clear) - LISTED_EDGES} smaller ones")
     return ["", "Effects on other arms (intervals without 0):", *lines]
+
+
+def shows_sign(low: float, high: float) -> bool:
+    """Whether an interval is without 0 also in the digits that are printed."""
+    decimals = decimals_for((high - low) / 2)
+    return bool(round(low, decimals) * round(high, decimals) > 0)
 
 
 def edge_lines(reasons: "Reasons") -> list[str]:

@@ -28,7 +28,7 @@ class EvaluationView:
     def html(self) -> str:
         found = self.found
         arms = count_of(len(found.log.arms), "arm")
-        headings = ["", "expected payoff (95%)", "difference to the log"]
+        headings = ["", "expected payoff (95%)", "difference from the log"]
         return card(
             f"{self.rounds} with outcomes, {arms}; they brought {short_number(found.earned)}",
             rows_table(headings, [self.row(answer) for answer in found.rows], text=[""], what="policies"),
