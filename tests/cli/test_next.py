@@ -194,7 +194,7 @@ def test_a_declared_range_is_enforced(folder) -> None:
 
 
 def test_a_budget_is_asked_for_and_checked(folder) -> None:
-    refused(folder, SMALL, "budget is missing", "of the 2 arms", "so far 1 to 1 per round", options=())
+    refused(folder, SMALL, "budget is missing", "of the 2 arms", "so far 1 per round", options=())
     refused(folder, SMALL, "budget = 3: must be at most 2", options=("--budget", 3))
     refused(folder, SMALL, "budget = 0: must be a whole number from 1 on", options=("--budget", 0))
 

@@ -158,7 +158,7 @@ def test_a_library_that_is_not_installed(engine, monkeypatch):
 
     monkeypatch.setattr(importlib, "import_module", absent)
     with (
-        pytest.raises(ModuleNotFoundError, match=rf"engine = '{engine}' needs .*pip install 'spillover\[{engine}\]'"),
+        pytest.raises(ModuleNotFoundError, match=rf"engine = '{engine}' needs .*pip install \"spillover\[{engine}\]\""),
         start_engine(engine),
     ):
         pass

@@ -24,14 +24,14 @@ def test_a_module_without_its_library_says_what_to_install(monkeypatch, library)
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.setitem(sys.modules, f"{library}.base", None)
     monkeypatch.delitem(sys.modules, name, raising=False)
-    with pytest.raises(ImportError, match=rf"pip install 'spillover\[{library}\]'"):
+    with pytest.raises(ImportError, match=rf'pip install "spillover\[{library}\]"'):
         importlib.import_module(name)
 
 
 @pytest.mark.parametrize("convert", [to_networkx, from_networkx])
 def test_networks_say_what_to_install(monkeypatch, convert):
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(ImportError, match=r"pip install 'spillover\[networkx\]'"):
+    with pytest.raises(ImportError, match=r'pip install "spillover\[networkx\]"'):
         convert([[0, 1], [0, 0]])
 
 

@@ -28,7 +28,7 @@ EXAMPLES = (
 @click.option("--quiet", is_flag=True, help="Show no progress on stderr.")
 @json_option
 def check(file: Path, quiet: bool, as_json: bool, **reading: Any) -> None:
-    """Read past decisions and outcomes from FILE; say what there is and what can be learned from it.
+    """Read past decisions and outcomes from FILE (a table as for next, or - for stdin); say what can be learned.
 
     How often each arm was chosen, what came out with it and without it, which arms cannot be told apart, whether
     there are enough rounds, and whether effects can be told from a season, a trend or a common cause.

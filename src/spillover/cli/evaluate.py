@@ -51,7 +51,7 @@ EXAMPLES = (
 @click.option("--quiet", is_flag=True, help="Show no progress on stderr.")
 @json_option
 def evaluate(file: Path, **options: Any) -> None:
-    """Read past decisions and their outcomes from FILE; say how good they were.
+    """Read past decisions and their outcomes from FILE (a table as for next, or - for stdin); say how good they were.
 
     The outcomes tell which worlds are possible: how the arms spill over, and what they were worth when. In each of them
     the policies play the same rounds from the start. The differences to what the decisions of FILE brought are what was

@@ -56,7 +56,13 @@ EXAMPLES = (
 @click.option("--greedy", is_flag=True, help="Choose by what is known alone, without exploration.")
 @click.option("--explain", is_flag=True, help="Print all reasons: every arm, paths, swaps, health.")
 @click.option("--plot", type=FILE, help="Draw the decision to a .png, .pdf or .svg file.")
-@click.option("--example", type=FILE, is_flag=False, flag_value=Path("history.csv"), help="Write a file to start from [default: history.csv].")
+@click.option(
+    "--example",
+    type=FILE,
+    is_flag=False,
+    flag_value=Path("history.csv"),
+    help="Write a file to start from, history.csv by default.",
+)
 @click.option("--force", is_flag=True, help="Let --example overwrite a file.")
 @click.option("--quiet", is_flag=True, help="Show no progress on stderr.")
 @json_option

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from spillover.assessment.finding import count_of, join_names
 from spillover.evaluation.propensity import Estimate
 from spillover.evaluation.result import BETTER, MOST_UNTRIED, UNCLEAR, Answer, Evaluation
+from spillover.history.reader import name_of
 from spillover.printable import join_lines, printable
 from spillover.reasons.intervals import decimals_for, format_estimate, round_to, short_number
 
@@ -15,7 +16,7 @@ CELL = 25
 def evaluation_text(found: Evaluation) -> str:
     """What was earned, a table, and a sentence for each policy."""
     rounds = count_of(len(found.log.x), "round")
-    source = f"{found.source}: " if found.source else ""
+    source = f"{name_of(found.source)}: " if found.source else ""
     arms = count_of(len(found.log.arms), "arm")
     lines = [f"{source}{rounds} with outcomes, {arms}; they brought {short_number(found.earned)}."]
     lines += ["", *table_lines(found), ""]

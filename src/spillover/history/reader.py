@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 POINTS = {"point": ".", "comma": ",", ".": ".", ",": ","}
 ORDERS = ("day-first", "month-first")
 COPIED = 1 << 20  # bytes of standard input at a time
+STDIN = "stdin"  # what messages call standard input
 MOST_INPUT = 4_000_000_000  # bytes of standard input
 MOST_COLUMNS = 16_384  # as many as a sheet of Excel has
 CELLS = ("number", "chosen")  # kinds of problems that other ways of writing may explain
@@ -109,6 +110,11 @@ def read_history(
     return read_opened(Opened(Path("table"), table.column_names, table=table), options)
 
 
+def name_of(source: str) -> str:
+    """What messages call a file; "-" is standard input."""
+    return STDIN if source == "-" else source
+
+
 def read_standard_input(options: Options) -> History:
     """Standard input, kept in a file, as it is read more than once; messages call it stdin."""
     start = sys.stdin.buffer.read(COPIED)
@@ -118,9 +124,9 @@ def read_standard_input(options: Options) -> History:
         try:
             return read_opened(open_table(path, wanted_names(options)), options)
         except HistoryError as error:
-            raise error.renamed(str(path), "stdin") from None
+            raise error.renamed(str(path), STDIN) from None
         except ValueError as error:
-            raise ValueError(str(error).replace(str(path), "stdin")) from None
+            raise ValueError(str(error).replace(str(path), STDIN)) from None
 
 
 def copy_input(path: Path, start: bytes) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from spillover.assessment.finding import FINE, NOTE, WARNING, count_of
 from spillover.history import History
+from spillover.history.reader import name_of
 from spillover.printable import join_lines, printable
 from spillover.recommendation.data_table import SHOWN, data_lines
 from spillover.recommendation.facts import Facts, facts_of
@@ -28,7 +29,7 @@ class Overview:
 
     def __str__(self) -> str:
         history, assessment = self.history, self.facts.assessment
-        lines = [f"{self.source}: {self.size()}.", *column_lines(history), ""]
+        lines = [f"{name_of(self.source)}: {self.size()}.", *column_lines(history), ""]
         lines += data_lines(assessment, self.most_varied_first(), per_arm=self.facts.per_arm)
         for severity, heading in HEADINGS.items():
             found = [finding for finding in assessment.findings if finding.severity == severity]
