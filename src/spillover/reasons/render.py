@@ -289,7 +289,8 @@ def to_dict(reasons: "Reasons") -> dict[str, Any]:
 
 def arm_dict(reasons: "Reasons", arm: "ArmReason") -> dict[str, Any]:
     labels: dict[str, Any] = {name: getattr(arm, name) for name in ("arm", "position", "chosen", "known")}
-    numbers = ("mean", "count", "direct", "spilled_over", "exploration", "score", "exploration_share", "gap")
+    effects = ("direct", "spilled_over", "on_itself", "on_others")
+    numbers = ("mean", "count", *effects, "exploration", "score", "exploration_share", "gap")
     paths = [
         {
             "arms": [reasons.names[j] for j in path.arms],

@@ -6,8 +6,8 @@ import { decimalsFor, roundTo } from "./words.js";
 export const FIRST = 12; // arms that are shown before somebody asks for all
 
 const PARTS = [
-  { name: "direct", words: "By itself", fill: null, kind: "fill-direct" },
-  { name: "spilled_over", words: "Spill-over", fill: "url(#hatch-spill)", kind: "" },
+  { name: "on_itself", words: "By itself", fill: null, kind: "fill-direct" },
+  { name: "on_others", words: "Spill-over", fill: "url(#hatch-spill)", kind: "" },
   { name: "exploration", words: "Exploration bonus", fill: "url(#dots-explore)", kind: "" },
 ];
 
@@ -75,7 +75,7 @@ function picture(arm, scale) {
     ];
   });
   const ends = arm.total_interval;
-  const total = (arm.direct ?? 0) + (arm.spilled_over ?? 0);
+  const total = (arm.on_itself ?? 0) + (arm.on_others ?? 0);
   const whisker = !ends
     ? []
     : [
