@@ -52,8 +52,10 @@ lint: $(READY)
 	  out=$$($(BIN)/lint-imports 2>&1) || { wait $$mypy; echo "$$out" >&2; exit 1; }; \
 	  wait $$mypy
 
-test: lint
-	@echo "== pytest" && $(PYTEST) -m "not long" $(ARGS)
+# The checks use one core only, so the tests start beside them.
+test: $(READY)
+	@$(MAKE) --no-print-directory lint & lint=$$!; echo "== pytest"; \
+	  $(PYTEST) -m "not long" $(ARGS); tests=$$?; wait $$lint && exit $$tests
 
 # A property that fails prints what to repeat it with: make explore SEED=..., and an example to keep in the test.
 test-long: $(READY)

@@ -55,7 +55,7 @@ def test_a_pipe_that_closes_early_is_no_error(here) -> None:
     [
         ("<&-", 2, "", "spillover: stdin: is empty: must have"),
         ("< h.csv >&-", 0, "", ""),
-        ("< h.csv 2>&-", 0, "-: 1 round", ""),
+        ("< h.csv 2>&-", 0, "stdin: 1 round", ""),
     ],
 )
 def test_standard_streams_that_are_closed(closed, code, stdout, stderr, here) -> None:

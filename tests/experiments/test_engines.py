@@ -91,6 +91,7 @@ def end_this_process(_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="signals: POSIX")
 def test_a_worker_process_that_dies_is_said_in_a_line():
     said = r"a worker process died \(SIGKILL\(-9\)\), perhaps for lack of memory"

@@ -117,6 +117,7 @@ def test_text_instead_of_a_number_is_quoted(text, tmp_path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_text_instead_of_a_number_late_in_a_long_file_is_found(tmp_path) -> None:
     """The blocks before it have already been parsed as numbers by then."""
     path, rows = tmp_path / "h.csv", 300_000

@@ -64,6 +64,7 @@ def inside_intervals(worlds, seed):
     return inside
 
 
+@pytest.mark.long
 def test_intervals_contain_the_truth_in_some_worlds():
     """A guard against intervals that are far too narrow; how often exactly is measured by the long test."""
     found = coverage(40, seed=0)

@@ -35,7 +35,7 @@ def state_after(policy, problem, x, z):
     return state
 
 
-@pytest.mark.parametrize("graph", every(8, GRAPHS))
+@pytest.mark.parametrize("graph", every(10, GRAPHS))
 def test_it_keeps_the_rules_of_a_policy(graph):
     check_policy(sp.SwitchingSEM(graph=graph))
 
