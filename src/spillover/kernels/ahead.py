@@ -19,9 +19,9 @@ WALK = "import sys; from spillover.kernels.ahead import compile_missing; compile
 def compiled_ahead(names: Sequence[str]) -> Iterator[None]:
     """Compile what is missing of some kernels, and go on when nothing is left to start with.
 
-    Other processes take kernels from the front of the list, so those that take longest should be there; this one takes
-    them from the back. Whatever they have not finished is waited for where it is needed; if one of them dies, this
-    process compiles what it left.
+    Every process takes the first kernel of the list that is not compiled and that no other one compiles, so those that
+    take longest should be at the front. Whatever the others have not finished is waited for where it is needed; if one
+    of them dies, this process compiles what it left.
     """
     from joblib import cpu_count
 
@@ -30,7 +30,7 @@ def compiled_ahead(names: Sequence[str]) -> Iterator[None]:
     try:
         if others:
             preload_numba()
-        compile_missing(names[::-1])
+        compile_missing(names)
         yield
     finally:
         for process in others:

@@ -131,8 +131,16 @@ class SwitchingSEM(GraphPolicy):
     @property
     def kernels(self) -> tuple[str, ...]:
         return (
-            *("switching_arrival", "switching_index", *self.graph.kernels, "drifting_arrival", "weigh_silence"),
-            *("take_rewards", "drifting_forecast", "feedback_fault", "start_pulls", "top_arms"),
+            *("switching_arrival", *self.graph.kernels[:2], "switching_index", *self.graph.kernels[2:]),
+            *(
+                "drifting_arrival",
+                "weigh_silence",
+                "take_rewards",
+                "drifting_forecast",
+                "feedback_fault",
+                "start_pulls",
+                "top_arms",
+            ),
         )
 
     @property
