@@ -8,8 +8,9 @@ import numpy as np
 from spillover.contracts import Delay, Environment, as_policy, suited
 from spillover.delays import as_delay
 from spillover.hyperparameters import spread_grid
+from spillover.measuring import scorer
 from spillover.rng import Purpose, Rng
-from spillover.simulation import from_parts, scorer
+from spillover.simulation import from_parts
 from spillover.stretches import Part
 from spillover.types import Array
 

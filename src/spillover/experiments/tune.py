@@ -29,9 +29,9 @@ from spillover.experiments.search import TUNING_SEED, Block, Place, Search
 from spillover.experiments.worker_check import check_workers
 from spillover.extras import needed_for
 from spillover.files import write_atomically
+from spillover.measuring import with_progress
 from spillover.metrics import mean_interval
 from spillover.showing import Shown, view_of
-from spillover.simulation import with_progress
 from spillover.store import CellStore, Damaged
 from spillover.types import Array
 

@@ -23,8 +23,9 @@ from spillover.interop.exchange import (
     observation_of,
 )
 from spillover.mailbox import FeedbackQueue
+from spillover.measuring import scorer
 from spillover.rng import Purpose, Rng
-from spillover.simulation import known_context, require_environment, require_scored, scorer
+from spillover.simulation import known_context, require_environment, require_scored
 from spillover.stretches import Foreseen
 from spillover.types import BoolArray, Choice, Outcome, Problem
 
