@@ -207,19 +207,7 @@ class SwitchingSEM(GraphPolicy):
             belief.latest[..., 0],
             state.drift.probability[..., 0],
             *self.forecast(state),
-            state.graph.weights,
-            state.prior,
-            state.rewards_seen,
-            state.last_pull,
-            state.in_flight,
-            state.rounds,
-            state.budget,
-            state.reward_range,
-            HAZARDS,
-            SHARES,
-            SHARE_PRIOR,
-            IDLE_HAZARD,
-            HORIZON + HORIZON_OF_DELAY * state.typical_delay,
+            *decision_arguments(state),
         )
         return weights, mean, index
 
@@ -466,3 +454,22 @@ def fading(longest_delay: Array, any_arrived: BoolArray) -> Array:
     """The share of a pull in flight that remains after a round: late pulls fade, faster if delays have been short."""
     expected = np.maximum(longest_delay, SOON)
     return np.asarray(np.where(any_arrived, 1.0 - 1.0 / (PATIENCE * (expected + 1.0)), 1.0))
+
+
+def decision_arguments(state: SwitchingState) -> tuple[Any, ...]:
+    """What every kernel of an index takes beside the means: weights, pulls in flight, ranges, the prior of changes."""
+    return (
+        state.graph.weights,
+        state.prior,
+        state.rewards_seen,
+        state.last_pull,
+        state.in_flight,
+        state.rounds,
+        state.budget,
+        state.reward_range,
+        HAZARDS,
+        SHARES,
+        SHARE_PRIOR,
+        IDLE_HAZARD,
+        HORIZON + HORIZON_OF_DELAY * state.typical_delay,
+    )

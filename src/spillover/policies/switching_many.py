@@ -10,19 +10,14 @@ from spillover.contracts import Policy
 from spillover.policies.graph_policy import GraphPolicy
 from spillover.policies.switching import (
     CHANGE_PRIOR,
-    HAZARDS,
-    HORIZON,
-    HORIZON_OF_DELAY,
-    IDLE_HAZARD,
     OTHER_WORLD,
-    SHARE_PRIOR,
     SwitchingSEM,
+    decision_arguments,
 )
 from spillover.policies.switching_state import (
     DRIFT_PRIOR,
     DRIFT_SCALE,
     DRIFT_VARIANCE,
-    SHARES,
     SwitchingState,
     empty_crowd,
     observations,
@@ -79,19 +74,7 @@ class SwitchingOfMany(SwitchingSEM):
             drift.probability[..., 0],
             drift.latest[..., 0],
             DRIFT_SETTINGS,
-            state.graph.weights,
-            state.prior,
-            state.rewards_seen,
-            state.last_pull,
-            state.in_flight,
-            state.rounds,
-            state.budget,
-            state.reward_range,
-            HAZARDS,
-            SHARES,
-            SHARE_PRIOR,
-            IDLE_HAZARD,
-            HORIZON + HORIZON_OF_DELAY * state.typical_delay,
+            *decision_arguments(state),
         )
         return weights, mean, index
 
