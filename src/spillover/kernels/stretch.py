@@ -210,7 +210,7 @@ def play_learner(
     ),
     f"{BONUS_LAYOUT},(n),(n,n),(k),(n,n),(n,n),(n,n),(n),(n,n),(),(),(l),(l),"
     "(q),(),(n,n),(t,n),(t,n),(t,n),(t),(t),(t,m),(),"
-    "(c,n),(c,n),(c,n),(c),(c),(c),(t),(s,n,n)->(),()",
+    "(c,n),(c,n),(c,n),(c),(c),(c),(t),(s,n,n)->(),(t)",
     writes=(
         *("sums", "counts", "stamps", "pulls", "latest", "weights", "gram", "residual", "adjacency", "pressure"),
         *("ring_x", "ring_z", "ring_y", "first", "last", "following", "snapshots"),
@@ -220,21 +220,24 @@ def play_rounds(
     sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, discount, width, unit, rules,
     weights, plan, key, gram, residual, adjacency, pressure, penalty, bound, acyclic, powers, growths,
     course, concentration, total, rewards, shocks, baseline, delays, slowest, silent, horizon,
-    ring_x, ring_z, ring_y, first, last, following, recorded, snapshots, clock_after, fault,
+    ring_x, ring_z, ring_y, first, last, following, recorded, snapshots, clock_after, faults,
 ):  # fmt: skip
-    """Play the rounds now + 1, ... of one learner; `fault` is the first thing wrong with an outcome.
+    """Play the rounds now + 1, ... of one learner; all `faults` are the first thing wrong with an outcome.
 
     Decisions and outcomes go into the rings. In rounds with `recorded` >= 0 the graph is copied to that snapshot.
+    There is a fault for each round because NumPy lets other threads run only beside kernels that return 500 numbers.
     """
     n = sums.shape[0]
     columns = np.empty((n, n))
     for i in range(n):
         for j in range(n):
             columns[j, i] = total[i, j]
-    clock_after[0], fault[0] = play_learner(
+    clock_after[0], fault = play_learner(
         sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, discount, width, unit, rules,
         weights, plan, key, gram, residual, adjacency, pressure, penalty, bound, acyclic, powers, growths,
         course, concentration, rewards, shocks, baseline, delays, slowest, silent, horizon,
         ring_x, ring_z, ring_y, first, last, following, recorded, snapshots,
         np.empty((7, n)), columns, np.empty(min(budget, SMALL_BUDGET)), room_for_solving(n), np.empty((n, n)),
     )  # fmt: skip
+    for r in range(faults.shape[0]):
+        faults[r] = fault

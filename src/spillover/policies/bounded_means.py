@@ -142,7 +142,7 @@ class BoundedMeans(MeansOnGraph):
         )
         # compiled code divides before it knows whether it needs to
         with np.errstate(divide="ignore", invalid="ignore"):
-            clock, fault = kernels.play_rounds(
+            clock, faults = kernels.play_rounds(
                 *self.for_kernels(state),
                 parts.weights,
                 state.plan,
@@ -161,7 +161,7 @@ class BoundedMeans(MeansOnGraph):
                 stretch.recorded,
                 stretch.snapshots,
             )
-        if fault.any():
+        if faults.any():
             return None
         return state._replace(rounds=state.rounds + rounds, clock=np.asarray(clock))
 
