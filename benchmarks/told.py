@@ -18,6 +18,7 @@ import numpy as np
 
 import spillover as sp
 from benchmarks.told_filters import Drifting, Filter, KnownChanges, KnownCourse
+from benchmarks.told_weights import ToldWeights
 from spillover.environments.world import SEMWorld
 from spillover.foresight import drawn as drawn_course
 from spillover.metrics import mean_interval
@@ -86,13 +87,20 @@ def bonus(known: Filter, weights: Array, budget: int, horizon: float) -> Array:
     return np.asarray(np.where(level < 1.0, horizon * np.maximum(within_reach, 0.0), 0.0))
 
 
-def simulated(environment: sp.SyntheticSEM, seed: int, instances: int) -> tuple[Array, Array]:
-    """Cumulative regret of SwitchingSEM, which is told nothing, and of the delayed oracle."""
+class Simulated(NamedTuple):
+    """Cumulative regret, (worlds, rounds), of policies of the package."""
+
+    ours: Array  # SwitchingSEM, which is told nothing
+    told_weights: Array
+    oracle: Array  # the delayed one
+
+
+def simulated(environment: sp.SyntheticSEM, seed: int, instances: int) -> Simulated:
     runs = [
         sp.simulate(policy, environment, DELAY, replications=instances, seed=seed, record=environment.horizon)
-        for policy in (sp.SwitchingSEM(), DelayedOracle())
+        for policy in (sp.SwitchingSEM(), ToldWeights(), DelayedOracle())
     ]
-    return runs[0].regret, runs[1].regret
+    return Simulated(*(run.regret for run in runs))
 
 
 def show(label: str, own: Array, oracle: Array) -> None:
@@ -109,10 +117,11 @@ def show(label: str, own: Array, oracle: Array) -> None:
 
 def drifting_means(seed: int, instances: int, horizon: float) -> None:
     environment = sp.SyntheticSEM(smooth=True)
-    worlds, (ours, oracle) = drawn(environment, seed, instances), simulated(environment, seed, instances)
+    worlds, (ours, told_weights, oracle) = drawn(environment, seed, instances), simulated(environment, seed, instances)
     n, ends = environment.n_arms, worlds.world.ends
     course, process = "drift: weights, course and change rounds", "drift: weights, SwitchingSEM's process"
     show("drift: nothing (SwitchingSEM)", ours, oracle)
+    show("drift: weights (SwitchingSEM)", told_weights, oracle)
     show(f"{process}", regret(worlds, Drifting(instances, n), False, horizon), oracle)
     show(f"{process}; all rewards", regret(worlds, Drifting(instances, n), True, 0.0), oracle)
     show(f"{process}; horizon 80", regret(worlds, Drifting(instances, n), False, LONGER), oracle)
@@ -123,11 +132,12 @@ def drifting_means(seed: int, instances: int, horizon: float) -> None:
 
 def three_arms(seed: int, instances: int, horizon: float) -> None:
     environment = sp.SyntheticSEM(changed=3)
-    worlds, (ours, oracle) = drawn(environment, seed, instances), simulated(environment, seed, instances)
+    worlds, (ours, told_weights, oracle) = drawn(environment, seed, instances), simulated(environment, seed, instances)
     n, changes, levels = environment.n_arms, environment.changes, np.moveaxis(worlds.world.levels, 1, 0)
     told = (levels[1:] != levels[:-1]).astype(float)
     share = np.full_like(told, 3 / n)
     show("three arms: nothing (SwitchingSEM)", ours, oracle)
+    show("three arms: weights (SwitchingSEM)", told_weights, oracle)
     for label, touched, sees_all, rounds in (
         ("three arms: weights, change rounds", share, False, horizon),
         ("three arms: weights, change rounds; horizon 80", share, False, LONGER),

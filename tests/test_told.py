@@ -1,11 +1,15 @@
 """The policies that are told something, of `python -m benchmarks told`, against enumerations."""
 
+from dataclasses import replace
+
 import numpy as np
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
 from benchmarks.told import drawn, regret
 from benchmarks.told_filters import POINTS, KnownChanges, KnownCourse
+from benchmarks.told_weights import ToldWeights
+from spillover.rng import Purpose
 
 ENDS = np.array([1, 40, 90])
 
@@ -69,3 +73,18 @@ def test_who_knows_the_means_has_no_regret_and_who_is_told_less_has_more():
     assert (np.diff(own, axis=-1) > -1e-12).all()
     assert 0.0 < all_seen[:, -1].mean() < own[:, -1].mean()
     assert all_seen.shape == (4, 300)
+
+
+def test_told_weights_are_those_of_the_world():
+    """Without edges all weights are 1, and nothing is gained by being told."""
+    environment = sp.SyntheticSEM(horizon=120, changes=(60,))
+    alone, told = (
+        sp.simulate(policy, replace(environment, edge_density=0.0), 20, replications=3)
+        for policy in (sp.SwitchingSEM(graph="none"), ToldWeights())
+    )
+    assert_array_equal(alone.regret, told.regret)
+    rng = sp.Rng(0, np.arange(3))
+    world = environment.draw(rng.at(Purpose.WORLD), (3,))
+    policy = ToldWeights().with_world(world)
+    state = policy.init(world.problem, rng.at(Purpose.START), (3,))
+    assert_allclose(policy.explain(state, rng).weights, world.weights(1), rtol=1e-12)
