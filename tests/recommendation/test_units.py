@@ -1,6 +1,7 @@
 """Own rewards and outcomes in different units: an answer says so."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import spillover as sp
@@ -50,3 +51,16 @@ def test_nothing_is_said_of_a_few_rounds() -> None:
     frame["y"] *= 1000
     first = sorted(frame["round"].unique())[:12]
     assert warned(frame[frame["round"].isin(first)])[0] == []
+
+
+def test_arms_that_were_chosen_together_once_are_not_told_apart() -> None:
+    """Two of three arms have one reward, in the same round: the square of the design has no inverse."""
+    z = np.zeros((14, 3))
+    z[0], z[6:8, 2], z[13, 2] = (0.133, 0.0, 0.973), (0.2643028934016311, 0.2813254981702093), 0.2723352353685064
+    y = z + 0.2 * z.sum(axis=1, keepdims=True)
+    rows = [
+        {"round": t, "arm": arm, "chosen": int(z[t, arm] > 0), "z": z[t, arm] or None, "y": y[t, arm]}
+        for t in range(14)
+        for arm in range(3)
+    ]
+    assert warned(pd.DataFrame(rows))[0] == []

@@ -33,12 +33,13 @@ def table_slopes(history: History) -> Array:
     z, y = history.z[rows], history.y[rows]
     design = np.column_stack([z, np.ones(len(z))])
     size = np.maximum(np.abs(design).max(axis=0), np.finfo(float).tiny)
-    fitted, _, rank, _ = np.linalg.lstsq(design / size, y, rcond=None)
-    inverse = np.linalg.pinv((design / size).T @ (design / size))
-    residual = np.square(y - design / size @ fitted).sum(axis=0) / max(len(z) - int(rank), 1)
+    scaled = design / size
+    fitted, _, rank, _ = np.linalg.lstsq(scaled, y, rcond=None)
+    inverse = np.linalg.pinv(scaled, rcond=np.finfo(float).eps * len(z))  # not of its square, which may be negative
+    residual = np.square(y - scaled @ fitted).sum(axis=0) / max(len(z) - int(rank), 1)
     noise = np.maximum(residual, np.square(EXACT * np.abs(y).max(axis=0)))
     slopes = np.diagonal(fitted[:n]) / size[:n]
-    error = np.sqrt(noise * np.diagonal(inverse)[:n]) / size[:n]
-    separate = np.isclose((inverse @ (design / size).T @ (design / size)).diagonal()[:n], 1.0, atol=1e-6)
+    error = np.sqrt(noise * np.square(inverse[:n]).sum(axis=1)) / size[:n]
+    separate = np.isclose((inverse @ scaled).diagonal()[:n], 1.0, atol=1e-6)
     clear = np.abs(slopes - 1.0) > ERRORS * error
     return np.where(separate, np.where(clear, slopes, 1.0), np.nan)
