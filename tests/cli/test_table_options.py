@@ -4,14 +4,16 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from spillover.cli.table_options import read_pairs, reading_options, table_options
+from spillover.cli.table_options import next_context_option, read_pairs, reading_options, table_options
 from spillover.history import read_history
+from tests.cli.calls import call
 from tests.history.tables import WIDE, csv_text
 
 
 @click.command()
 @click.argument("file")
 @table_options
+@next_context_option
 def shown(file, **options):
     history = read_history(file, **reading_options(options))
     assert options == {}
@@ -32,3 +34,9 @@ def test_options_reach_the_reader(tmp_path) -> None:
 def test_pairs_that_are_none(text) -> None:
     with pytest.raises(ValueError, match=r"must be pairs such as price=2\.5"):
         read_pairs(text)
+
+
+@pytest.mark.parametrize("command", ["check", "evaluate"])
+def test_commands_that_do_not_decide_take_no_coming_context(command) -> None:
+    assert call(command, "-", "--next-context", "temp=9").exit_code == 2
+    assert "--next-context" not in call(command, "--help").output

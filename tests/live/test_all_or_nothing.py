@@ -13,6 +13,7 @@ import pytest
 import spillover as sp
 from spillover.journal import STEPS_BETWEEN_COPIES, Journal
 from spillover.policies.compact import CompactMeans
+from spillover.policies.switching_block import CompactSwitching
 from tests.live.learners import LIVE, content, learner_of, live, outcome
 from tests.recorder import Recorder
 
@@ -139,7 +140,9 @@ def test_a_call_that_is_refused_changes_nothing():
         assert content(learner) == before
 
 
-@pytest.mark.parametrize(("name", "kind"), [("switching-sem", Journal), ("ndc-sem", CompactMeans)])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("switching-sem", CompactSwitching), ("ndc-sem", CompactMeans), ("cts", Journal)]
+)
 def test_a_second_ctrl_c_while_the_first_is_undone(name, kind, monkeypatch):
     learner = learner_of(name)
     live(learner, 12)
@@ -159,6 +162,7 @@ def test_a_second_ctrl_c_while_the_first_is_undone(name, kind, monkeypatch):
     monkeypatch.setattr(sp.Learner, "end", interrupt)  # after the update
     with pytest.raises(KeyboardInterrupt):
         learner.report(number, z=np.zeros(4), y=np.zeros(4))
+    assert list(presses) == []  # both times
     assert content(learner) == before
 
 

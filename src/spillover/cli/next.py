@@ -19,7 +19,7 @@ from spillover.cli.colour import print_answer
 from spillover.cli.constraints_option import parse_entries, parse_unavailable, read_entries
 from spillover.cli.output import json_option, print_json, say
 from spillover.cli.progress import ProgressBar
-from spillover.cli.table_options import reading_options, table_options
+from spillover.cli.table_options import next_context_option, reading_options, table_options
 from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file
@@ -48,6 +48,7 @@ EXAMPLES = (
 @click.option("--range", "reward_range", type=float, nargs=2, metavar="LOW HIGH", help="Range of z (default: 0 to 1).")
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="Range of y (default: any).")
 @table_options
+@next_context_option
 @click.option("--limits", type=FILE, help="TOML file of constraints: costs, groups, exclusions ...")
 @click.option("--effort", type=int, show_default=str(EFFORT), help="Maximal number of search steps under constraints.")
 @click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms not available this time; repeatable.")

@@ -149,7 +149,7 @@ def import_file(
     database, url = place(database, url)
     columns = reading["columns"]
     options = reading_options(reading)
-    require(options.pop("next_context") is None, "next-context", "...", "left out: it is given with each decision")
+    del options["next_context"]  # is given with each decision
     names = context_names(options.pop("context"))
     own: dict[str, Any] = {"budget": budget, "set": list(settings)} | ({} if policy is None else {"policy": policy})
     if url is not None:

@@ -8,7 +8,7 @@ import click
 from spillover.history.columns_option import NONE, plain_text, read_columns, split, tokens
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-NAMES = ("columns", "context", "next_context", "minimise", "doses", "dates", "decimal")
+NAMES = ("columns", "context", "minimise", "doses", "dates", "decimal")
 
 OPTIONS = (
     click.option(
@@ -19,15 +19,16 @@ OPTIONS = (
     click.option(
         "--context", metavar="NAMES", help="Columns known before each decision; also month, weekday, season, trend."
     ),
-    click.option(
-        "--next-context", metavar="PAIRS", help="Context of the coming round, if the table lacks it: price=2.5,temp=20."
-    ),
     click.option("--minimise", is_flag=True, help="Smaller outcomes are better."),
     click.option("--doses", is_flag=True, help="Decisions are amounts (money, hours), not yes or no."),
     click.option(
         "--dates", type=click.Choice(["day-first", "month-first"]), help="How to read 05/01/2026, if it is unclear."
     ),
     click.option("--decimal", type=click.Choice(["point", "comma"]), help="How to read 1,234, if it is unclear."),
+)
+
+next_context_option = click.option(  # of commands that decide
+    "--next-context", metavar="PAIRS", help="Context of the coming round, if the table lacks it: price=2.5,temp=20."
 )
 
 
@@ -43,9 +44,8 @@ def reading_options(given: dict[str, Any]) -> dict[str, Any]:
     found = {name: given.pop(name) for name in NAMES}
     if found["columns"] is not None:
         found["columns"] = read_columns(found["columns"])
-    if found["next_context"] is not None:
-        found["next_context"] = read_pairs(found["next_context"])
-    return found
+    coming = given.pop("next_context", None)
+    return found | {"next_context": None if coming is None else read_pairs(coming)}
 
 
 def read_pairs(text: str) -> dict[str, str]:
