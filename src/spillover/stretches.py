@@ -95,14 +95,15 @@ def play_stretches(
         measured = recorded[(recorded >= first) & (recorded <= last)]
         which = np.full(len(rounds), -1)
         which[measured - first] = np.arange(len(measured))
-        graphs = np.empty((*batch, len(measured), n, n))
+        graphs = np.empty((*batch, len(measured), *((n, n) if policy.learns_graph else (0, 0))))
         played = policy.play_stretch(state, Stretch(course, late, horizon, flight, which, graphs), own)
         if played is None:
             raise Unforeseen
         state = played
         start = first % flight.x.shape[-2]
         now = (..., slice(start, start + len(rounds)), slice(None))
-        yield Part(first, flight.x[now], flight.y[now], measured.tolist(), graphs, state)
+        graphed = measured.tolist() if policy.learns_graph else []
+        yield Part(first, flight.x[now], flight.y[now], graphed, graphs, state)
         first = last + 1
 
 

@@ -10,14 +10,16 @@ from spillover.contracts import Policy, ScoredContextualWorld, ScoredWorld, requ
 from spillover.policies.reference import (
     Counting,
     CountState,
+    best_sets,
     payoffs,
+    play_all,
     random_explanation,
     random_set,
     require_world,
     true_explanation,
 )
-from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
+from spillover.rng import Purpose, Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +70,22 @@ class DelayedOracle(Counting):
             return Choice(x)
         weights, means = recalled(world, state, rng)
         return Choice(np.where((newest > 0)[..., None], best_set(world, weights * means), x))
+
+    @property
+    def fuses(self) -> bool:
+        return self.world is None or not self.world.problem.context
+
+    def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
+        world = require_world(self.world, self)
+
+        def decide(rounds: IntArray, newest: IntArray) -> BoolArray:
+            x = best_sets(world, np.maximum(newest, 1), state)
+            blind = (newest == 0).any(axis=tuple(range(newest.ndim - 1)))
+            guessed = random_set(state, rng.over(Purpose.CHOICE, rounds[blind]))
+            x[..., blind, :] = np.where(newest[..., blind, None] == 0, guessed, x[..., blind, :])
+            return x
+
+        return play_all(decide, state, stretch)
 
     def recalls_a_round(self, world: ScoredWorld, state: CountState) -> bool:
         """Whether all arms are known as of the same round, without any context: then its best set is played."""

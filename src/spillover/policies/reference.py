@@ -1,14 +1,15 @@
 """Reference points: the uniform random policy and the oracle; see also `delayed_oracle`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import validate
+from spillover import kernels, validate
 from spillover.contracts import Policy, ScoredWorld
 from spillover.policies.explanations import graph_free_explanation
-from spillover.rng import Rng
+from spillover.rng import Purpose, Rng
 from spillover.types import (
     Array,
     Batch,
@@ -21,6 +22,7 @@ from spillover.types import (
     Problem,
     Round,
     Rounds,
+    Stretch,
 )
 
 
@@ -65,6 +67,40 @@ class Counting(Policy):
         return {"learns": False}
 
 
+def play_all(
+    decide: Callable[[IntArray, IntArray], BoolArray], state: CountState, stretch: Stretch
+) -> CountState | None:
+    """`play_stretch` of a reference point; None if an outcome is not valid.
+
+    decide: the decisions, (*batch, rounds, n), from the rounds, and from the latest rounds whose outcomes have arrived
+    before each of them, (*batch, rounds); 0 before the first.
+    """
+    course, flight, late = stretch.course, stretch.flight, stretch.lateness
+    by_arm = state.latest.ndim > state.rounds.ndim
+    newest, latest = kernels.newest_arrivals(
+        state.rounds, state.latest[..., 0] if by_arm else state.latest, late.delays, stretch.horizon, *flight[3:6]
+    )
+    rounds = int(state.rounds.flat[0]) + 1 + np.arange(newest.shape[-1])
+    x = decide(rounds, newest)
+    z, y = kernels.play(course.total[..., None, :, :], course.rewards, x)
+    y = y + course.noise + course.baseline
+    if not (np.abs(y) <= kernels.LARGEST_OUTCOME).all():
+        return None
+    slots = rounds % flight.x.shape[-2]  # next to each other
+    for ring, rows in ((flight.x, x), (flight.z, z), (flight.y, y)):
+        ring[..., slots[0] : slots[-1] + 1, :] = rows
+    latest = np.asarray(latest[..., None] if by_arm else latest)
+    return state._replace(rounds=state.rounds + len(rounds), latest=np.broadcast_to(latest, state.latest.shape).copy())
+
+
+def best_sets(world: ScoredWorld, rounds: IntArray, state: CountState) -> BoolArray:
+    """The best sets of some rounds of each replication, (*batch, rounds, n) for (*batch, rounds)."""
+    different, which = np.unique(rounds, return_inverse=True)
+    shape = (*rounds.shape[:-1], int(state.shape.flat[0]))
+    best = [np.broadcast_to(world.best(int(t)), shape) for t in different]
+    return np.take_along_axis(np.stack(best, axis=-2), which.reshape(rounds.shape)[..., None], axis=-2)
+
+
 def random_order(state: CountState, rng: Rng) -> IntArray:
     """A uniformly random rank, from 0, for each arm."""
     return rng.permutation(int(state.shape.flat[0]))
@@ -101,6 +137,11 @@ class Uniform(Counting):
     def select(self, state: CountState, rng: Rng) -> Choice:
         return Choice(random_set(state, rng))
 
+    fuses = True
+
+    def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
+        return play_all(lambda rounds, newest: random_set(state, rng.over(Purpose.CHOICE, rounds)), state, stretch)
+
     def explain(self, state: CountState, rng: Rng) -> Explanation:
         """The scores are random ranks."""
         return random_explanation(state, rng)
@@ -127,6 +168,14 @@ class Oracle(Counting):
         t = int(state.rounds.flat[0]) + 1
         best = require_world(self.world, self).best(t)
         return Choice(np.broadcast_to(best, (*state.rounds.shape, best.shape[-1])).copy())
+
+    fuses = True
+
+    def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
+        world = require_world(self.world, self)
+        return play_all(
+            lambda rounds, newest: best_sets(world, np.broadcast_to(rounds, newest.shape), state), state, stretch
+        )
 
     def explain(self, state: CountState, rng: Rng) -> Explanation:
         """The true means, graph and weights of the next round; no exploration bonus."""

@@ -22,11 +22,11 @@ DELAYS = (ConstantDelay(0), ConstantDelay(7), UniformDelay(0, 6), GeometricDelay
 
 def check_stretches(policy: Any, trial: Trial) -> None:
     """Rounds played by `play_stretch` have the decisions, outcomes, graphs and states of the four functions."""
-    player, world, _ = start_trial(policy, trial, 0)
+    player, world, rng = start_trial(policy, trial, 0)
     per_arm = ArmDelays(tuple(UniformDelay(0, 1 + arm % 4) for arm in range(world.problem.n_arms)))
     for delay in (*DELAYS, per_arm):
         for batch in ((), (3,), (2, 3)):
-            if fuses(world, player, delay):
+            if fuses(world, player, delay) and world.course(1, 1, rng) is not None:
                 demand_same_stretches(policy, trial, delay, batch)
 
 

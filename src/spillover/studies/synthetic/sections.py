@@ -354,6 +354,6 @@ def picture_world(results: Results, draw: Draw) -> str:
     best = np.stack([world.best(t) for t in rounds])
     ax = means_figure(means, best=best, names=world.arms, changes=world.changes)
     caption = (
-        "The paper's Fig. 5: expected instantaneous reward of each arm over time, in this world; dark: the optimal set."
+        "The paper's Fig. 5: expected instantaneous reward of each arm over time, in this world; blue: the optimal set."
     )
     return draw("means", ax, caption)
