@@ -58,8 +58,9 @@ test: $(READY)
 	  $(PYTEST) -m "not long" $(ARGS); tests=$$?; wait $$lint && exit $$tests
 
 # A property that fails prints what to repeat it with: make explore SEED=..., and an example to keep in the test.
+# These tests may take longer than the time after which stacks are dumped, and a dump beside running threads can crash.
 test-long: $(READY)
-	@echo "== pytest, the long tests" && $(PYTEST) -m long $(ARGS)
+	@echo "== pytest, the long tests" && $(PYTEST) -m long -o faulthandler_timeout=0 $(ARGS)
 	@$(MAKE) --no-print-directory explore
 
 explore: $(READY)

@@ -88,6 +88,7 @@ def test_known_edges():
         (sp.Problem(3, 1, reward_range=(1.0, 0.0)), ["reward_range = (1.0, 0.0)", "low < high"]),
         (sp.Problem(3, 1, reward_range=(0.0, INF)), ["reward_range = (0.0, inf)", "finite"]),
         (sp.Problem(3, 1, reward_range=(0.0, NAN)), ["reward_range", "finite"]),
+        (sp.Problem(3, 1, reward_range=(0.0, 1e-170)), ["reward_range = (0.0, 1e-170)", "at least 1e-40 apart"]),
         (sp.Problem(3, 1, reward_range=5.0), ["reward_range = 5.0", "a pair"]),
         pytest.param(sp.Problem(3, 1, reward_range=("a", "b")), ["reward_range", "a pair"]),
         (sp.Problem(3, 1, overall_range=(2.0, 1.0)), ["overall_range = (2.0, 1.0)", "low < high"]),

@@ -155,6 +155,9 @@ def value_range(name: str, value: Any) -> None:
     require(good, name, value, accepted)
     most = kernels.LARGEST_OUTCOME
     require(bool((np.abs(pair) <= most).all()), name, value, f"{accepted}, at most {most:g} in size")
+    narrowest = kernels.NARROWEST_RANGE
+    wide = bool((pair[..., 1] - pair[..., 0] >= narrowest).all())
+    require(wide, name, value, f"{accepted}, at least {narrowest:g} apart")
 
 
 def spread(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.float64]]:

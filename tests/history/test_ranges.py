@@ -24,6 +24,14 @@ def test_a_range_that_is_declared_wider_than_the_data_does_not_matter(table) -> 
     assert ranges.reward_range(history, (high + 1, high + 2)) == (high + 1, high + 2)
 
 
+def test_data_and_a_declared_range_that_hardly_overlap() -> None:
+    """What both allow is too narrow for a range, and so is what a table without any size shows."""
+    history = read_history(LONG | {"own": OWN})
+    assert ranges.reward_range(history, (-6e16, 2e-309)) == (-6e16, 2e-309)
+    tiny = [None if value is None else 1e-200 for value in OWN]
+    assert ranges.reward_range(read_history(LONG | {"own": tiny}), None) == (0.0, 1.0)
+
+
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("factor", [1e-6, 0.37, 1e6])
 def test_ranges_scale_with_the_outcomes(table, factor) -> None:

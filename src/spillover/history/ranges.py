@@ -12,6 +12,7 @@ not depend on a range that was declared generously, and scaling all outcomes sca
 import numpy as np
 
 from spillover.history.record import History
+from spillover.kernels import NARROWEST_RANGE
 from spillover.types import Array
 
 WIDER = 0.1
@@ -29,7 +30,7 @@ def reward_range(history: History, declared: Range | None) -> Range:
     if declared is None:
         return from_data
     low, high = max(from_data[0], declared[0]), min(from_data[1], declared[1])
-    return (low, high) if low < high else declared
+    return (low, high) if high - low >= NARROWEST_RANGE else declared
 
 
 def flipped(pair: Range) -> Range:
@@ -42,7 +43,7 @@ def range_of_rewards(history: History) -> Range:
     z = history.z[history.x & history.arrived[:, None]]
     known = z[np.isfinite(z)]
     low, high = min(known.min(initial=0.0), 0.0), max(known.max(initial=0.0), 0.0)
-    if low == high:
+    if high - low < NARROWEST_RANGE:
         return 0.0, 1.0
     more = WIDER * (high - low)
     return low - more if low < 0 else 0.0, high + more if high > 0 else 0.0
@@ -53,7 +54,7 @@ def range_of_effects(history: History) -> Range:
     outcomes = history.y[:, :1] if history.observes == "payoff" else history.y
     widths = [width(column[np.isfinite(column)]) for column in outcomes[history.arrived].T]
     most = max(widths, default=0.0)
-    return (-most, most) if most > 0.0 else (-1.0, 1.0)
+    return (-most, most) if most >= NARROWEST_RANGE else (-1.0, 1.0)
 
 
 def width(values: Array) -> float:

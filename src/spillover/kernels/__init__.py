@@ -60,7 +60,15 @@ from spillover.kernels.rewards import BERNOULLI, BETA, DRAWN
 from spillover.kernels.rounds import NO_GRAPH, SIGNED, UNSIGNED
 from spillover.kernels.sets import SUM_ROUNDING
 from spillover.kernels.switching_steps import ALARM, DONE, ESTIMATE, FAULT, SETTINGS
-from spillover.kernels.world import FINE, IMPOSSIBLE_AGE, LARGEST_OUTCOME, NOT_FINITE, NOT_PLAYED, OUT_OF_RANGE
+from spillover.kernels.world import (
+    FINE,
+    IMPOSSIBLE_AGE,
+    LARGEST_OUTCOME,
+    NARROWEST_RANGE,
+    NOT_FINITE,
+    NOT_PLAYED,
+    OUT_OF_RANGE,
+)
 
 __all__ = [
     "ALARM",
@@ -73,6 +81,7 @@ __all__ = [
     "FINE",
     "IMPOSSIBLE_AGE",
     "LARGEST_OUTCOME",
+    "NARROWEST_RANGE",
     "NOT_FINITE",
     "NOT_PLAYED",
     "NO_GRAPH",

@@ -32,6 +32,7 @@ NOT_PLAYED: Final = 2
 OUT_OF_RANGE: Final = 3
 IMPOSSIBLE_AGE: Final = 4
 LARGEST_OUTCOME: Final = 1e40  # sums of products of six such numbers do not overflow
+NARROWEST_RANGE: Final = 1e-40  # nor does division by them
 
 
 @njit(inline="always")
