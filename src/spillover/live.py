@@ -350,6 +350,14 @@ class Learner(Shown):
             more = () if known is None else (known,)
             return policy.explain_choice(self.state, rng, *more)
 
+    def outline(self) -> Explanation:
+        """`explain` without fields that take long and decide nothing, such as intervals."""
+        require_explains(self.policy, "to give reasons")
+        with self.lock:
+            self.require_context()
+            rng = self.rng.at(Purpose.CHOICE, self.rounds + 1)
+            return self.explain(self.policy.outline(self.state, rng))
+
     def reasons(
         self, arms: Sequence[str] | None = None, *, explanation: Explanation | None = None, **options: Any
     ) -> Reasons:

@@ -144,6 +144,9 @@ class PolicyWrapper(Policy):
     def explain(self, state: State, rng: Rng) -> Explanation:
         return self.inner.explain(state, rng)
 
+    def outline(self, state: State, rng: Rng) -> Explanation:
+        return self.inner.outline(state, rng)
+
     def adjacency(self, state: State) -> Array:
         return self.inner.adjacency(state)
 

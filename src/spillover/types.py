@@ -4,7 +4,7 @@ Every array has shape `(*batch, n)`. `batch=()` is a single run, `(256,)` many r
 grid of hyperparameters times replications; the same code serves all of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -261,6 +261,19 @@ class Explanation:
     effects_interval: Any = None  # (*batch, n, n, 2)
     edge_probability: Any = None  # (*batch, n, n): posterior probability that the edge exists
     edge_interval: Any = None  # (*batch, n, n, 2): of the edge's weight
+
+    def completed(self, whole: "Explanation") -> "Explanation":
+        """This decision, made from an outline (`Policy.outline`), with what only the whole has."""
+        return replace(
+            self,
+            direct_interval=whole.direct_interval,
+            spill_interval=whole.spill_interval,
+            total_interval=whole.total_interval,
+            effects=whole.effects,
+            effects_interval=whole.effects_interval,
+            edge_probability=whole.edge_probability,
+            edge_interval=whole.edge_interval,
+        )
 
     def to_networkx(self, arms: Any = None, *, threshold: float = 0.0) -> Any:
         """The estimated graph of one learner as a `networkx.DiGraph`; see `spillover.networks.to_networkx`.

@@ -8,6 +8,7 @@ import pytest
 from spillover.history.example import example_file
 from spillover.recommendation import next_decision
 from spillover.service import Conflict, Invalid, NotFound, Outcome, Service
+from spillover.service.deciding import intervals_of
 from spillover.service.events import DecisionExecuted, OutcomeCorrected, ReasonsKept
 from spillover.service.histories import history_of
 from tests.service.memory_log import MemoryLog
@@ -335,7 +336,8 @@ def test_the_course_of_the_estimates_ends_with_what_is_estimated_now(service) ->
     course = service.course("shop", points=5)
     assert course["rounds"] == ["1", "7", "12", "18", "24"]
     event = service.decide("shop", 25).event
+    intervals = intervals_of(service.explain("shop", 25))
     for arm, points in course["arms"].items():
         assert points[-1]["total"] == event.scores[arm]["total"]
-        assert points[-1]["interval"] == event.scores[arm]["interval"]
+        assert points[-1]["interval"] == intervals[arm]
     assert course["changes"][-1] == event.changes

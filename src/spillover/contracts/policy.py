@@ -236,8 +236,12 @@ class Policy(ABC):
         """The estimates behind the next decision; `rng` must be at the same purpose and round as for `select`."""
         raise NotImplementedError(f"policy = {self!r}: must implement explain(state, rng)")
 
+    def outline(self, state: State, rng: Rng) -> Explanation:
+        """`explain` without fields that take long and decide nothing, such as intervals; `rng` as for `explain`."""
+        return self.explain(state, rng)
+
     def explain_choice(self, state: State, rng: Rng, known: Explanation | None = None) -> Explanation:
-        """The next decision and the estimates behind it; `rng` as for `select`. known: what `explain` returns."""
+        """The next decision and the estimates behind it; `rng` as for `select`. known: by `explain` or `outline`."""
         return replace(known or self.explain(state, rng.restarted()), chosen=self.select(state, rng).x)
 
     def adjacency(self, state: State) -> Array:

@@ -364,6 +364,10 @@ class AdaptiveGraph(GraphLearner):
         found = self.k_class.errors(self.k_class.solve(copy_state(graph.k_class)))
         return found._replace(baseline=np.where((graph.used == K_CLASS)[..., None], found.baseline, 0.0))
 
+    def baseline(self, graph: AdaptiveState) -> Array:
+        """Without the errors, whose estimate takes longer than a decision, where no candidate in use fits one."""
+        return self.errors(graph).baseline if (graph.used == K_CLASS).any() else np.zeros_like(graph.weights)
+
     def signals(self, graph: AdaptiveState) -> dict[str, Any]:
         """A baseline is a signal where nobody declared it; where z misleads, a regression on z contradicts nothing."""
         undeclared = graph.doubts.baseline & ~graph.doubts.declared & clear_baseline(graph.k_class)

@@ -224,6 +224,11 @@ class GraphLearner(ABC):
         """Standard errors and baselines; None if they are not estimated."""
         return None
 
+    def baseline(self, graph: Any) -> Array | None:
+        """The baselines in `errors`, which a learner may know without the errors; None if they are not estimated."""
+        found = self.errors(graph)
+        return None if found is None else found.baseline
+
     def signals(self, graph: Any) -> dict[str, Any]:
         """Data for health checks, as in `spillover.policies.signals`."""
         return {}

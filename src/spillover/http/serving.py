@@ -22,7 +22,7 @@ class Server(uvicorn.Server):
 def listening_socket(host: str, port: int) -> socket.socket:
     """A socket that listens; port 0: one that the system chooses. An address that is taken is an OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family)
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sets TCP_NODELAY only if named
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))

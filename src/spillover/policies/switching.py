@@ -1,6 +1,6 @@
 """SwitchingSEM: a filter for means that switch, on a learned graph; it counts pulls in flight and has no tuning."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -379,20 +379,27 @@ class SwitchingSEM(GraphPolicy):
 
     def explain(self, state: SwitchingState, rng: Rng) -> Explanation:
         weights, mean, index = self.means_and_index(state)
-        seen, gain = state.belief.seen > 0, np.array(self.graph.gain(state.graph))
-        adjacency = self.graph.explained(state.graph)
+        found = self.outlined(state, weights, mean, index)
         deviation = self.deviation(state) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
+        errors = self.graph_errors(state, weights)
+        return replace(found, **intervals(found.adjacency, weights, found.gain, mean, deviation, errors))
+
+    def outline(self, state: SwitchingState, rng: Rng) -> Explanation:
+        return self.outlined(state, *self.means_and_index(state))
+
+    def outlined(self, state: SwitchingState, weights: Array, mean: Array, index: Array) -> Explanation:
+        """An explanation without intervals."""
         return Explanation(
-            mean=np.where(seen, mean, np.nan),
+            mean=np.where(state.belief.seen > 0, mean, np.nan),
             count=self.observations(state),
             clock=np.asarray(state.rounds, float),
             index=index,
-            adjacency=adjacency,
-            gain=gain,
+            adjacency=self.graph.explained(state.graph),
+            gain=np.array(self.graph.gain(state.graph)),
             weights=weights,
             score=scores(weights, index),
             pending=np.array(state.in_flight),
-            **intervals(adjacency, weights, gain, mean, deviation, self.graph_errors(state, weights)),
+            baseline=self.graph.baseline(state.graph),
         )
 
 

@@ -6,7 +6,7 @@ from functools import singledispatchmethod
 from typing import Any
 
 from spillover.service.canonical import canonical_json, digest
-from spillover.service.deciding import VERSION, decided, packed, whole_answer
+from spillover.service.deciding import VERSION, decided, intervals_of, packed, unpacked, whole_answer
 from spillover.service.entry import START, Entry
 from spillover.service.errors import NotFound, StorageError
 from spillover.service.events import DecisionIssued, Event, ReasonsKept
@@ -115,7 +115,7 @@ class Again:
         found = decided(ledger, coming, self.learning).event
         whole = whole_answer(ledger, coming)
         self.answers[event.round] = digest(packed(whole))
-        if canonical_json(found.to_dict()) != canonical_json(event.to_dict()):
+        if canonical_json(found.to_dict()) != canonical_json(without_intervals(event)):
             return [f"decision of {event.round}: another one follows from what was known"]
         return answer_problems(whole, event)
 
@@ -125,7 +125,17 @@ class Again:
             return []
         if digest(entry.attachment) != self.answers[event.round]:
             return [f"reasons of {event.round}: others follow from what was known"]
+        if event.intervals and event.intervals != intervals_of(unpacked(entry.attachment)):
+            return [f"reasons of {event.round}: their intervals are not those of the answer that is attached"]
         return []
+
+
+def without_intervals(event: DecisionIssued) -> dict[str, Any]:
+    """A decision as it is stored now: at first it had the intervals, which are kept with its reasons since."""
+    scores = {
+        arm: {name: value for name, value in parts.items() if name != "interval"} for arm, parts in event.scores.items()
+    }
+    return event.to_dict() | {"scores": scores}
 
 
 def answer_problems(answer: dict[str, Any], event: DecisionIssued) -> list[str]:

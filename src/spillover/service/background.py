@@ -4,30 +4,49 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from time import monotonic
+from typing import NamedTuple
 
 MOST = 32  # pieces of work that wait, as each may hold a whole history; of more, the oldest are dropped
+PAUSE = 0.05  # seconds without a request before it begins: requests come in a row, and would wait for it
+LONGEST = 5.0  # seconds that a piece of work waits for such a pause
 logger = logging.getLogger(__name__)
+
+
+class Work(NamedTuple):
+    """A piece of work, and when it was first asked for."""
+
+    do: Callable[[], None]
+    since: float
 
 
 class Background:
     """A thread with pieces of work, each under a name; work under the same name is done once."""
 
     def __init__(self) -> None:
-        self.waiting: OrderedDict[str, Callable[[], None]] = OrderedDict()
+        self.waiting: OrderedDict[str, Work] = OrderedDict()
         self.changed = threading.Condition()
         self.busy = self.closed = False
+        self.hurried = 0  # callers that wait for it to finish
+        self.last_request = 0.0
         self.thread = threading.Thread(target=self.run, name="spillover-ahead", daemon=True)
         self.thread.start()
 
     def add(self, name: str, work: Callable[[], None], *, first: bool = False) -> None:
         """Do something soon. first: before what waits already."""
         with self.changed:
-            self.waiting[name] = work
+            self.last_request = monotonic()
+            before = self.waiting.get(name)
+            self.waiting[name] = Work(work, self.last_request if before is None else before.since)
             if first:
                 self.waiting.move_to_end(name, last=False)
             while len(self.waiting) > MOST:
                 self.waiting.popitem(last=first)
             self.changed.notify_all()
+
+    def step_aside(self) -> None:
+        """A request came that should not share the processor."""
+        self.last_request = monotonic()
 
     def run(self) -> None:
         while True:
@@ -35,19 +54,33 @@ class Background:
                 self.busy = False
                 self.changed.notify_all()
                 self.changed.wait_for(lambda: self.waiting or self.closed)
+                while not self.closed and (seconds := self.pause()) > 0.0:
+                    self.changed.wait(seconds)
                 if self.closed:
                     return
                 name, work = self.waiting.popitem(last=False)
                 self.busy = True
             try:
-                work()
+                work.do()
             except Exception as error:  # it would only have saved time
                 logger.warning("%s: %s", name, error)
+
+    def pause(self) -> float:
+        """Seconds until the next piece of work may begin."""
+        if self.hurried:
+            return 0.0
+        oldest = min(work.since for work in self.waiting.values())
+        return min(self.last_request + PAUSE, oldest + LONGEST) - monotonic()
 
     def idle(self, timeout: float | None = None) -> bool:
         """Wait until there is nothing to do; False if that takes longer than the timeout, in seconds."""
         with self.changed:
-            return self.changed.wait_for(lambda: not self.waiting and not self.busy, timeout)
+            self.hurried += 1
+            self.changed.notify_all()
+            try:
+                return self.changed.wait_for(lambda: not self.waiting and not self.busy, timeout)
+            finally:
+                self.hurried -= 1
 
     def close(self) -> None:
         """Finish the current piece of work, and stop."""

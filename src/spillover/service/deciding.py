@@ -65,12 +65,21 @@ def decided(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
         if can_prepare(ledger):
             current = learning.prepared if learning.is_current(ledger) else None
             ready = current or learning.prepare(material_of(ledger, learning.known))
-            history, found = ready.history, chosen(ready.learned, ready.history, asked, ready.explanation)
+            history, learnt = ready.history, ready.learned
+            found = chosen(learnt, history, asked, ready.explanation)
         else:
             history, plain = history_of(ledger, coming), False
-            found = chosen(learned(history, asked), history, asked)
+            learnt = learned(history, asked)
+            found = chosen(learnt, history, asked, learnt.learner.outline())
         event = issued(ledger, coming, found, history)
-    return Made(event, lambda: answer_from(with_calendar(history) if plain else history, asked, found))
+    return Made(event, lambda: answer_from(with_calendar(history) if plain else history, asked, completed(found)))
+
+
+def completed(found: Chosen) -> Chosen:
+    """The same choice with the intervals, which an outline leaves out."""
+    with one_thread():
+        whole = found.learner.explain()
+    return found._replace(decision=found.decision.completed(whole), alone=found.alone.completed(whole))
 
 
 def issued(ledger: Ledger, coming: Coming, found: Chosen, history: History) -> DecisionIssued:
@@ -111,10 +120,14 @@ def scores_of(parts: Reasons) -> dict[str, Any]:
             "exploration": finite(arm.exploration),
             "score": finite(arm.score),
             "total": finite(arm.total),
-            "interval": None if arm.total_interval is None else [finite(end) for end in arm.total_interval],
         }
         for arm in parts.arms
     }
+
+
+def intervals_of(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """The 95% interval of every arm's total effect, from a whole answer; None where there is none."""
+    return {arm["arm"]: arm["total_interval"] for arm in whole["reasons"]["arms"]}
 
 
 def baseline_of(parts: Reasons) -> float:

@@ -61,7 +61,7 @@ class DecisionIssued(Event):
     context: dict[str, Any]
     made_from: dict[str, Any]  # seq, rounds, outcomes, seed, settings (their hash), version
     policy: str
-    scores: dict[str, Any]  # of each arm: direct, spilled_over, exploration, score; total with its 95% interval
+    scores: dict[str, Any]  # of each arm: direct, spilled_over, exploration, score, total
     gap: float | None  # from the worst chosen arm to the best other one, by score
     predicted: float | None  # expected sum of all outcomes if these arms are executed
     changes: int | None  # changes of the world noticed so far; None: the policy does not look for any
@@ -73,9 +73,11 @@ class ReasonsKept(Event):
     """The whole answer to a round, with all reasons, is attached to this entry, compressed."""
 
     kind: ClassVar[str] = "reasons-kept"
+    added: ClassVar[tuple[str, ...]] = ("intervals",)
     changes_decisions: ClassVar[bool] = False
     round: str
     version: str  # of the package that computed it
+    intervals: dict[str, Any] = field(default_factory=dict)  # of every arm's total effect, 95%
 
 
 @dataclass(frozen=True, kw_only=True)

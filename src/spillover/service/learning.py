@@ -36,7 +36,7 @@ class Prepared:
     version: int
     history: History
     learned: Learned
-    explanation: Explanation  # of the next decision, without limits
+    explanation: Explanation  # of the next decision, without limits; an outline
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Learning:
         with one_thread():
             way = self.checkpoints if self.worth_preparing else None  # where all is learned in no time, none are kept
             found = learned(material.history, material.question, way)
-            explanation = found.learner.explain()
+            explanation = found.learner.outline()
         self.prepared = Prepared(
             version=material.version, history=material.history, learned=found, explanation=explanation
         )

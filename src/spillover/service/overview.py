@@ -1,6 +1,6 @@
 """What a person wants to see of a stream, as plain values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,21 +43,29 @@ def overview_of(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def bands_of(events: Sequence[DecisionIssued]) -> dict[str, Any]:
-    """For each arm, the estimated total effect and its 95% interval at each decision, as it was then."""
+def bands_of(events: Sequence[DecisionIssued], intervals: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """For each arm, the estimated total effect and its 95% interval at each decision, as it was then.
+
+    intervals: by round and arm, as far as they are kept.
+    """
     arms = list(events[-1].scores) if events else []
     return {
         arm: [
             {
                 "round": event.round,
                 "total": event.scores[arm]["total"],
-                "interval": event.scores[arm]["interval"],
+                "interval": interval_of(event, arm, intervals.get(event.round, {})),
                 "chosen": arm in event.chosen,
             }
             for event in events
         ]
         for arm in arms
     }
+
+
+def interval_of(event: DecisionIssued, arm: str, kept: Mapping[str, Any]) -> Any:
+    """The interval of an arm's total effect: kept with the reasons, at first with the decision itself."""
+    return kept[arm] if arm in kept else event.scores[arm].get("interval")
 
 
 def known_rounds(ledger: Ledger) -> list[str]:

@@ -9,7 +9,7 @@ from spillover.service.audit import Audit, audited
 from spillover.service.background import Background
 from spillover.service.canonical import canonical_json
 from spillover.service.course import POINTS, course_of
-from spillover.service.deciding import VERSION, decided, packed, same_request, unpacked, whole_answer
+from spillover.service.deciding import VERSION, decided, intervals_of, packed, same_request, unpacked, whole_answer
 from spillover.service.desk import OPEN, Desk, Receipt, given_key, utc_now
 from spillover.service.entry import Entry
 from spillover.service.errors import Conflict, NotFound, naming, require
@@ -161,6 +161,8 @@ class Service:
         key = given_key(key)
         label = round_key(round).label
         sheet = self.desk.sheet(stream)
+        if self.background is not None:
+            self.background.step_aside()
         with sheet.learning_lock, self.desk.writing(stream) as ledger:
             coming = coming_round(ledger, label, unavailable, context or {})
             request = {"decide": label, "unavailable": list(coming.unavailable), "context": dict(coming.context)}
@@ -317,7 +319,12 @@ class Service:
         """What a page shows of a stream; see `overview.overview_of`."""
         with self.desk.writing(stream) as ledger:
             found, latest = overview_of(ledger), sorted(known.seq for known in ledger.issued.values())[-BANDS:]
-        return found | {"bands": bands_of([self.decision_at(stream, seq).event for seq in latest])}
+            reasons_at = dict(ledger.reasons_at)
+        events = [self.decision_at(stream, seq).event for seq in latest]
+        kept = [reasons_at[event.round] for event in events if event.round in reasons_at]
+        reasons = [self.log.read(stream, seq - 1, 1)[0].content["event"] for seq in kept]
+        intervals = {content["round"]: content.get("intervals", {}) for content in reasons}
+        return found | {"bands": bands_of(events, intervals)}
 
     def state(self, stream: str, at: int | None = None, round: str | int | None = None) -> dict[str, Any]:
         """What is known of a stream's rounds (or of one), as of an entry or now, as plain values."""
@@ -422,10 +429,11 @@ class Service:
 
     def keep_reasons(self, stream: str, label: str, answer: Callable[[], dict[str, Any]]) -> None:
         """Record the whole answer to a round."""
-        found = packed(answer())
+        whole = answer()
+        found, intervals = packed(whole), intervals_of(whole)
         with self.desk.writing(stream) as ledger:
             if label not in ledger.reasons_at:
-                kept = ReasonsKept(round=label, version=VERSION)
+                kept = ReasonsKept(round=label, version=VERSION, intervals=intervals)
                 self.desk.record(ledger, kept, f"reasons:{label}", {"reasons": label}, "service", found)
 
 

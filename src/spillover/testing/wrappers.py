@@ -15,6 +15,7 @@ from spillover.state import copy_state, leaves, load_state, save_state, unflatte
 from spillover.testing.shared import Arrays, demand, demand_equal, random_sets, snapshot, type_name
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, Problem, State
 
+OUTLINED = ("mean", "count", "clock", "index", "gain", "weights", "score")
 SHOWN = ("mean", "count", "clock", "index", "adjacency", "gain", "weights", "score", "chosen", "planned")
 
 
@@ -221,9 +222,16 @@ class Explained(Wrapper):
                 good, f"{where} gives {name} the shape {shape}", f"give it the batch's axes first, here {self.batch}"
             )
         self.demand_ranking(found, where)
+        self.demand_outline(found, self.policy.outline(state, rng.restarted()))
         ranked = {"score": np.asarray(found.weights * found.index)}
         demand_equal({"score": found.score}, ranked, f"{where} has another score", "return score = weights * index")
         return choice
+
+    def demand_outline(self, found: Explanation, outline: Explanation) -> None:
+        """An outline has the numbers of the explanation."""
+        shown, expected = ({name: np.asarray(vars(part)[name]) for name in OUTLINED} for part in (outline, found))
+        where = f"outline in round {self.played_rounds + 1}"
+        demand_equal(shown, expected, f"{where} differs from explain", "override both, or neither")
 
     def demand_ranking(self, found: Explanation, where: str) -> None:
         """The chosen arms have the highest scores, unless a plan, a random draw or constraints decide."""
