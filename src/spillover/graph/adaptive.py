@@ -297,7 +297,8 @@ class AdaptiveGraph(GraphLearner):
             tested = learn_tested_rounds(graph.changes, graph.instrument.regression, z[start:], y[start:], trusted)
             stop = start + int(tested.alarm.argmax()) if tested.alarm.any() else len(z)
             rows, seen = slice(start, stop), stop - start
-            for row in range(max(seen - COMPARED, skipped), seen):
+            compared = seen if graph.doubts.noisy.any() else 0  # elsewhere there is nothing to compare
+            for row in range(max(seen - COMPARED, skipped), compared):
                 graph = self.compare(graph, y[start + row], trusted[row] > 0.0, expected[start + row])
             both = (z[rows], y[rows])
             graph = graph._replace(

@@ -15,7 +15,7 @@ from spillover.history.standard import StandardContext, standard_context
 from spillover.live import Learner
 from spillover.reports import Details
 from spillover.rng import Purpose
-from spillover.types import Choice, Feedback, Problem
+from spillover.types import BoolArray, Choice, Feedback, Problem
 
 
 def replay_history(
@@ -57,19 +57,21 @@ def replay_history(
     player, state, rng = learner.policy, learner.state, learner.rng
     accepted = "one that learns from amounts, as the table has doses"
     validate.require(history.dose is None or player.accepts_doses, "policy", player, accepted)
-    rounds = checked_rounds(history, problem, context, player.accepts_missing)
+    arrived = learnable_rounds(history, player.accepts_missing)
     if context is not None:
         state = player.observe(state, context.values[0])
     memo = player.select(state, rng.at(Purpose.CHOICE, 1)).memo
-    schedule = schedule_of(player, memo is not None, rounds.arrived)
+    schedule = schedule_of(player, memo is not None, arrived)
     done, wanted, setting = 0, set[int](), (player, problem.in_full(), seed)
     if checkpoints is not None and context is None and history.dose is None:  # both are scaled by all rounds
         if (known := checkpoints.latest(setting, schedule)) is not None:
             done, state, learner.waiting, learner.details = known.done, known.state, known.waiting, known.details
         wanted = checkpoints.wanted(schedule, done)
+    first, accepts = done, player.accepts_missing
+    rounds = checked_rounds(history, problem, context, arrived, first, accepts_missing=accepts)
     for stop, judged, solved in schedule.batches(done):
         memo = player.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
-        batch = between(rounds, done, stop, memo)
+        batch = between(rounds, done - first, stop - first, memo)
         state = player.catch_up(state, batch, done + 1, rng)
         anything = batch.arrived.any() or stop == schedule.unjudged
         state = player.solve(state) if solved and anything else state
@@ -111,30 +113,51 @@ def problem_of(
     )
 
 
+def learnable_rounds(history: History, accepts_missing: bool) -> BoolArray:
+    """Which rounds are learned: those that have arrived, without gaps if the policy does not accept them."""
+    return history.arrived if accepts_missing else history.arrived & ~with_gaps(history)
+
+
+def with_gaps(history: History, first: int = 0) -> BoolArray:
+    """Which rounds, from a given one on, have outcomes that are missing."""
+    found = np.isnan(history.y[first:]).any(axis=1)
+    if history.z is not None and history.observes == "both":
+        found |= np.isnan(history.z[first:]).any(axis=1)
+    return np.asarray(found)
+
+
 def checked_rounds(
-    history: History, problem: Problem, context: StandardContext | None, accepts_missing: bool
+    history: History,
+    problem: Problem,
+    context: StandardContext | None,
+    arrived: BoolArray,
+    first: int,
+    *,
+    accepts_missing: bool,
 ) -> Feedback:
-    """All rounds of the history as feedback, the first axis, each outcome in its own round."""
-    count, reward_range = len(history.x), np.asarray(problem.reward_range, float)
-    z = np.full(history.x.shape, np.nan) if history.z is None else history.z
-    y, arrived = history.y, history.arrived
-    partly = np.isnan(y).any(axis=1) | (np.isnan(z).any(axis=1) & (history.observes == "both"))
-    if not accepts_missing and partly.any():
-        arrived = arrived & ~partly
-        y = np.where(arrived[:, None], y, 0.0)
-        z = np.where(arrived[:, None] | (history.z is None), z, 0.0)
+    """The rounds of the history as feedback, each outcome in its own round, along the first axis.
+
+    arrived: which rounds are learned. first: the rounds before it were checked and learned already.
+    """
+    x, y, here = history.x[first:], history.y[first:], arrived[first:]
+    z = np.full(x.shape, np.nan) if history.z is None else history.z[first:]
+    gaps = with_gaps(history, first)
+    if not accepts_missing and gaps.any():  # what there is of these rounds counts for nothing
+        y = np.where(here[:, None], y, 0.0)
+        z = np.where(here[:, None] | (history.z is None), z, 0.0)
     rounds = Feedback(
-        history.x,
+        x,
         z,
         y,
-        np.zeros(count, np.int64),
-        arrived,
-        context=None if context is None else context.values,
-        dose=history.dose,
+        np.zeros(len(x), np.int64),
+        here,
+        context=None if context is None else context.values[first:],
+        dose=None if history.dose is None else history.dose[first:],
     )
-    missing = history.z is None or partly.any() or history.dose is not None
+    missing = history.z is None or gaps.any() or history.dose is not None
     check = validate.partial_feedback if missing else validate.feedback
-    checked: Feedback = check(rounds, rounds.x.shape, reward_range, np.arange(1, count + 1))
+    played_at = np.arange(first + 1, first + len(x) + 1)
+    checked: Feedback = check(rounds, x.shape, np.asarray(problem.reward_range, float), played_at)
     return checked
 
 
