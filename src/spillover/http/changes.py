@@ -36,7 +36,7 @@ class Listeners:
 
     def changed(self, stream: str, seq: int) -> None:
         """Tell of a new entry; called by the thread that recorded it."""
-        if self.loop is not None and not self.loop.is_closed():
+        if stream in self.waiting and self.loop is not None and not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.tell, stream, seq)
 
     def tell(self, stream: str, seq: int) -> None:

@@ -79,11 +79,12 @@ KeyHeader = Annotated[
 ]
 
 
-def call_of(request: Request) -> Call:
+# FastAPI hands a dependency that is no coroutine to another thread, which takes longer than these do
+async def call_of(request: Request) -> Call:
     return Call(door=request.app.state.door, caller=request.state.caller, key=None)
 
 
-def writing_call_of(request: Request, key: KeyHeader = None) -> Call:
+async def writing_call_of(request: Request, key: KeyHeader = None) -> Call:
     return Call(door=request.app.state.door, caller=request.state.caller, key=key)
 
 
