@@ -222,6 +222,8 @@ def feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any,
 
 def partial_feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any) -> Any:
     """Checked feedback in which z and y may be NaN; with doses, z may also be outside of the range."""
+    if given.checked:
+        return given
     if given.dose is None and is_canonical(given, shape):
         faults = kernels.feedback_fault(given.x, given.z, given.y, reward_range, given.arrived, given.age, rounds)
         if not faults.any():

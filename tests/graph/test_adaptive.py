@@ -254,3 +254,16 @@ def test_a_sign_that_is_neither_is_refused(learner):
 def test_a_sparsity_that_is_no_number_is_refused():
     with pytest.raises(ValueError, match="sparsity = 'much'"):
         AdaptiveGraph(sparsity="much")
+
+
+@pytest.mark.parametrize("baseline", [False, True])
+def test_baselines_are_known_without_the_errors(baseline) -> None:
+    rng, learner = np.random.default_rng(3), AdaptiveGraph()
+    graph = learner.init(sp.Problem(n_arms=4, budget=2, acyclic=False, baseline=baseline))
+    for t in range(60):
+        z = np.where(rng.permutation(4) < 2, rng.uniform(size=4), 0.0)
+        y = z + 0.3 * np.roll(z, 1) + baseline
+        graph = learner.solve(learner.absorb(graph, z, y, np.array(1.0), np.array(t + 1)))
+    assert (graph.used == K_CLASS) == baseline
+    np.testing.assert_array_equal(learner.baseline(graph), learner.errors(graph).baseline)
+    assert learner.baseline(graph).any() == baseline

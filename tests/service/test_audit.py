@@ -10,6 +10,7 @@ from spillover.service.canonical import canonical_json, digest
 from spillover.service.entry import Draft
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import Story
+from tests.waiting import HANG
 
 SHOP = {"arms": ["a", "b", "c"], "budget": 2}
 COLUMNS = [("entries", column) for column in ("stream", "seq", "key", "text", "digest", "attachment")]
@@ -116,6 +117,30 @@ def test_a_decision_that_does_not_follow_is_found_though_all_hashes_are_right() 
     audit = Service(forged, ahead=False).audit("shop")
     assert audit.problems == ("entry 2: decision of 1: another one follows from what was known",)
     assert Service(forged, ahead=False).audit("shop", decisions=False).passed
+
+
+def test_intervals_that_do_not_follow_are_found_and_older_ones_are_left_alone() -> None:
+    honest = Service(MemoryLog())
+    honest.create_stream("shop", SHOP)
+    honest.decide("shop", 1)
+    assert honest.background is not None
+    assert honest.background.idle(HANG)
+    entries = honest.events("shop")
+    honest.close()
+    older, forged = MemoryLog(), MemoryLog()
+    for entry in entries:
+        content = entry.event.to_dict()
+        kept = {"intervals": dict.fromkeys(SHOP["arms"], [0.0, 1.0])} if entry.seq == 3 else {}
+        past = {"scores": {arm: parts | {"interval": None} for arm, parts in content.get("scores", {}).items()}}
+        for log, changes in ((forged, kept), (older, past if entry.seq == 2 else {})):
+            event = type(entry.event).from_dict(content | changes)
+            draft = Draft(
+                event=event, key=entry.key, request=entry.request, time=entry.time, author="", attachment=entry.attachment
+            )
+            log.append(log.head("shop"), [draft])
+    problem = "entry 3: reasons of 1: their intervals are not those of the answer that is attached"
+    assert Service(forged, ahead=False).audit("shop").problems == (problem,)
+    assert Service(older, ahead=False).audit("shop").passed
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

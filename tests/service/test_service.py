@@ -1,5 +1,6 @@
 """What a stream remembers, what it learns from, and what it refuses."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from spillover.service import Conflict, Invalid, NotFound, Outcome, Service
 from spillover.service.deciding import intervals_of
 from spillover.service.events import DecisionExecuted, OutcomeCorrected, ReasonsKept
 from spillover.service.histories import history_of
+from spillover.service.overview import bands_of
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import Story
 
@@ -275,6 +277,10 @@ def test_reasons_are_kept_as_they_were_then() -> None:
     events = [entry.event for entry in service.events("shop")]
     assert [event.round for event in events if isinstance(event, ReasonsKept)] == ["4"]
     answer = service.explain("shop", 4)
+    for arm in answer["reasons"]["arms"]:
+        band = service.overview("shop")["bands"][arm["arm"]]
+        assert [(point["round"], point["interval"]) for point in band] == [("4", arm["total_interval"])]
+        assert None not in arm["total_interval"]
     played(service, 5, 6, y=0.1)
     assert service.explain("shop", 4) == decision.answer == answer
     assert answer["choose"] == list(decision.event.chosen)
@@ -341,3 +347,13 @@ def test_the_course_of_the_estimates_ends_with_what_is_estimated_now(service) ->
         assert points[-1]["total"] == event.scores[arm]["total"]
         assert points[-1]["interval"] == intervals[arm]
     assert course["changes"][-1] == event.changes
+
+
+def test_bands_have_the_intervals_that_are_kept_or_were_stored_with_the_decision(service) -> None:
+    played(service, 1, 2)
+    event = service.decide("shop", 3).event
+    unknown = bands_of([event], {})["radio"][0]
+    assert (unknown["total"], unknown["interval"]) == (event.scores["radio"]["total"], None)
+    assert bands_of([event], {"3": {"radio": [0.1, 0.2]}})["radio"][0]["interval"] == [0.1, 0.2]
+    scores = {arm: parts | {"interval": [0.3, 0.4]} for arm, parts in event.scores.items()}
+    assert bands_of([replace(event, scores=scores)], {})["radio"][0]["interval"] == [0.3, 0.4]

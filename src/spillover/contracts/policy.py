@@ -12,7 +12,7 @@ import numpy as np
 
 from spillover.contracts.world import ScoredWorld
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, Problem, State, Stretch
+from spillover.types import Array, Batch, BoolArray, Checked, Choice, Explanation, Feedback, Problem, State, Stretch
 
 EXPECTED_EFFECT = "expected total effect of playing the arm"
 ROUND = {"select", "played", "update", "learn", "solve", "observe"}  # what `play_stretch` is a compiled form of
@@ -288,7 +288,8 @@ class Policy(ABC):
 def round_of(rounds: Feedback, row: int) -> Feedback:
     """One round of a history; probability and memo are shared by all of its rounds."""
     x, z, y, age, arrived, probability, memo, context, fresh, complete, dose = rounds
-    return Feedback(
+    kind = Checked if rounds.checked else Feedback
+    return kind(
         x[row],
         z[row],
         y[row],

@@ -15,7 +15,7 @@ from spillover.history.standard import StandardContext, standard_context
 from spillover.live import Learner
 from spillover.reports import Details
 from spillover.rng import Purpose
-from spillover.types import BoolArray, Choice, Feedback, Problem
+from spillover.types import BoolArray, Checked, Choice, Feedback, Problem
 
 
 def replay_history(
@@ -165,7 +165,7 @@ def between(rounds: Feedback, start: int, stop: int, memo: Any) -> Feedback:
     """The rounds from `start` to `stop`, with the memo that they share."""
     here = slice(start, stop)
     parts: Any = (None if values is None else values[here] for values in rounds._replace(probability=None, memo=None))
-    return Feedback(*parts)._replace(memo=memo)
+    return Checked(*parts)._replace(memo=memo)
 
 
 def details_of(rounds: Feedback, row: int) -> Details:

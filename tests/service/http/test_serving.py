@@ -1,0 +1,31 @@
+"""The socket that a server listens on."""
+
+import asyncio
+import socket
+
+from spillover.http.serving import listening_socket
+from tests.waiting import HANG
+
+
+def test_answers_are_not_held_back_by_nagles_algorithm() -> None:
+    """An answer is sent in parts; the second would wait for the acknowledgement of the first, 40 ms on many systems."""
+    found: asyncio.Future[int]
+
+    class Accepted(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            accepted = transport.get_extra_info("socket")
+            found.set_result(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            transport.close()
+
+    async def connected() -> int:
+        nonlocal found
+        found = asyncio.get_running_loop().create_future()
+        listening = listening_socket("127.0.0.1", 0)
+        async with await asyncio.get_running_loop().create_server(Accepted, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            option = await asyncio.wait_for(found, HANG)
+            writer.close()
+            await writer.wait_closed()
+        return option
+
+    assert asyncio.run(connected()) != 0

@@ -1,0 +1,70 @@
+"""Work ahead begins in a pause between requests, and does not wait for one for ever."""
+
+import threading
+
+import pytest
+
+from spillover.service import background
+from spillover.service.background import LONGEST, MOST, PAUSE, Background
+from tests.waiting import HANG
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Clock:
+    """A clock that stands, so that nothing begins by itself."""
+    found = Clock()
+    monkeypatch.setattr(background, "monotonic", found)
+    return found
+
+
+def test_work_waits_for_a_pause_between_requests_but_not_for_ever(clock) -> None:
+    ahead = Background()
+    ahead.add("learn", lambda: None)
+    assert ahead.pause() == pytest.approx(PAUSE)
+    clock.now += PAUSE / 2
+    ahead.step_aside()  # a decision is asked for
+    assert ahead.pause() == pytest.approx(PAUSE)
+    clock.now = 100.0 + LONGEST - PAUSE / 4
+    ahead.add("learn", lambda: None)  # again: it has waited since it was first asked for
+    assert ahead.pause() == pytest.approx(PAUSE / 4)
+    ahead.close()
+
+
+def test_whoever_waits_for_the_end_does_not_wait_for_a_pause(clock) -> None:
+    ahead, done = Background(), []
+    ahead.add("reasons", lambda: done.append("reasons"))
+    ahead.add("learn", lambda: done.append("learn too early"))
+    ahead.add("learn", lambda: done.append("learn"), first=True)
+    assert ahead.idle(HANG)
+    assert done == ["learn", "reasons"]
+    assert ahead.hurried == 0
+    ahead.close()
+
+
+def test_work_that_fails_is_no_end_and_too_much_work_is_dropped(clock, caplog) -> None:
+    ahead, done = Background(), []
+    ahead.add("broken", lambda: 1 / 0)
+    for k in range(MOST):
+        ahead.add(f"work {k}", lambda k=k: done.append(k))  # type: ignore[misc]
+    assert len(ahead.waiting) == MOST
+    assert "broken" not in ahead.waiting
+    ahead.add("broken", lambda: 1 / 0, first=True)
+    assert ahead.idle(HANG)
+    assert done == list(range(MOST - 1))
+    assert "broken: division by zero" in caplog.text
+    ahead.close()
+
+
+def test_it_stops_while_work_waits(clock) -> None:
+    ahead = Background()
+    ahead.add("never", threading.Event().wait)
+    ahead.close()
+    assert list(ahead.waiting) == ["never"]
