@@ -46,6 +46,7 @@ class Learning:
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     prepared: Prepared | None = None
     seconds: float = 0.0  # that the last preparation took
+    keeps_checkpoints: bool = False  # where all is learned in no time, none are kept
 
     @property
     def worth_preparing(self) -> bool:
@@ -75,13 +76,14 @@ class Learning:
         self.prepared = None
         self.checkpoints.forget(material.first_changed)
         with one_thread():
-            way = self.checkpoints if self.worth_preparing else None  # where all is learned in no time, none are kept
+            way = self.checkpoints if self.keeps_checkpoints else None
             found = learned(material.history, material.question, way)
             explanation = found.learner.outline()
         self.prepared = Prepared(
             version=material.version, history=material.history, learned=found, explanation=explanation
         )
         self.seconds = time.perf_counter() - started
+        self.keeps_checkpoints |= self.worth_preparing  # from one on it takes no time, without them it would again
         return self.prepared
 
 
