@@ -87,7 +87,7 @@ def decide(folder: Path, n: int, rounds: int) -> None:
         del waits[:WARM]
     bare = bare_rounds(service, count)
     for kind, waits in found.items():
-        print(f"decide, {n:,} arms, {rounds:,} rounds, {kind:<7} {in_words(waits)}")
+        print(f"decide, {n:,} arms, {rounds:,} rounds, {count} times, {kind:<7} {in_words(waits)}")
     ratio = processor(found["at once"]) / processor(bare)
     print(f"    bare learner {in_words(bare)}; at once the service takes {ratio:.1f} times as long", flush=True)
     service.close()

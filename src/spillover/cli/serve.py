@@ -141,7 +141,7 @@ def listening(host: str, port: int) -> "Iterator[socket]":
 
 def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
     """Serve until told to stop."""
-    from spillover.http.serving import server_of
+    from spillover.http.serving import collect_rarely, server_of
     from spillover.service import Service
     from spillover.service.opening import open_log
 
@@ -151,6 +151,7 @@ def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
         server = server_of(application(plan, service))
         if announce:
             announce_address(plan, socket)
+        collect_rarely()
         server.run([socket])
     finally:
         service.close()

@@ -1,9 +1,10 @@
-"""The socket that a server listens on."""
+"""What a server does besides answering: its socket, and its garbage."""
 
 import asyncio
+import gc
 import socket
 
-from spillover.http.serving import listening_socket
+from spillover.http.serving import GENERATIONS, collect_rarely, listening_socket
 from tests.waiting import HANG
 
 
@@ -29,3 +30,19 @@ def test_answers_are_not_held_back_by_nagles_algorithm() -> None:
         return option
 
     assert asyncio.run(connected()) != 0
+
+
+def test_garbage_is_looked_for_rarely_and_cycles_are_still_found() -> None:
+    before = gc.get_threshold()
+    try:
+        collect_rarely()
+        assert gc.get_threshold() == GENERATIONS
+        assert gc.get_freeze_count() > 0
+        first: list[object] = []
+        first.append(first)
+        del first
+        assert gc.isenabled()
+        assert gc.collect() > 0
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
