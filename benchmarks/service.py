@@ -8,7 +8,7 @@ disturb less; ratios are those of processor times.
 
 decide: a decision after each new round. "ready": what was reported is learned meanwhile, as where the next decision is
     asked for a moment later. "at once": it is asked for right after the report, and waits. Bare: a `Learner` in memory
-    that learns an outcome, explains the next decision and plays it.
+    that outlines its decision (what decides, without intervals), plays it and learns the outcome.
 relearn: a decision of a stream whose scales come from all rounds, so that each one learns the whole history.
 outcomes: reports of 1,000 outcomes, and of one, by one caller. Bare: the same events taken into a ledger.
 refold: a log of a million rows, folded and decided from. Bare: the same history learned.
@@ -100,7 +100,7 @@ def bare_rounds(service: Service, count: int) -> list[Took]:
     rng = np.random.default_rng(2)
 
     def play() -> None:
-        x = learner.explain().chosen
+        x = learner.outline().chosen
         number = learner.play(x)
         learner.report(number, *complete(rng, x))
 

@@ -1,6 +1,7 @@
 """An audit finds every flipped bit of the log, and every decision that does not follow from what was known."""
 
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -130,14 +131,12 @@ def test_intervals_that_do_not_follow_are_found_and_older_ones_are_left_alone() 
     older, forged = MemoryLog(), MemoryLog()
     for entry in entries:
         content = entry.event.to_dict()
-        kept = {"intervals": dict.fromkeys(SHOP["arms"], [0.0, 1.0])} if entry.seq == 3 else {}
+        kept = {"intervals": {arm: [0.0, 1.0] for arm in "abc"}} if entry.seq == 3 else {}
         past = {"scores": {arm: parts | {"interval": None} for arm, parts in content.get("scores", {}).items()}}
         for log, changes in ((forged, kept), (older, past if entry.seq == 2 else {})):
             event = type(entry.event).from_dict(content | changes)
-            draft = Draft(
-                event=event, key=entry.key, request=entry.request, time=entry.time, author="", attachment=entry.attachment
-            )
-            log.append(log.head("shop"), [draft])
+            draft = Draft(event=event, key=entry.key, request=entry.request, time=entry.time, author="")
+            log.append(log.head("shop"), [replace(draft, attachment=entry.attachment)])
     problem = "entry 3: reasons of 1: their intervals are not those of the answer that is attached"
     assert Service(forged, ahead=False).audit("shop").problems == (problem,)
     assert Service(older, ahead=False).audit("shop").passed
