@@ -2,8 +2,9 @@
 
 import pytest
 
-from spillover.service import background
+from spillover.service import Service, background
 from spillover.service.background import LONGEST, MOST, PAUSE, Background
+from tests.service.memory_log import MemoryLog
 from tests.waiting import HANG
 
 
@@ -70,3 +71,26 @@ def test_it_stops_while_work_waits(clock) -> None:
     ahead.add("never", fail)
     ahead.close()
     assert list(ahead.waiting) == ["never"]
+
+
+def test_who_asks_for_what_a_piece_of_work_brings_does_it_at_once(clock) -> None:
+    ahead, done = Background(), list[str]()
+    ahead.add("learn", lambda: done.append("learn"))
+    ahead.add("reasons", lambda: done.append("reasons"))
+    ahead.hurry("reasons")
+    ahead.hurry("reasons")
+    assert (done, list(ahead.waiting)) == (["reasons"], ["learn"])
+    ahead.add("broken", fail)
+    ahead.hurry("broken")
+    ahead.close()
+
+
+def test_reasons_that_are_asked_for_are_kept_then(clock) -> None:
+    service = Service(MemoryLog())
+    service.create_stream("shop", {"arms": ["a", "b"], "budget": 1})
+    service.decide("shop", 1)
+    assert [entry.event.kind for entry in service.events("shop")] == ["stream-created", "decision-issued"]
+    answer = service.explain("shop", 1)
+    assert [entry.event.kind for entry in service.events("shop")][2:] == ["reasons-kept"]
+    assert service.explain("shop", 1) == answer
+    service.close()

@@ -175,7 +175,7 @@ class Service:
             made = decided(ledger, coming, sheet.learning)
             self.desk.note_learned(stream, sheet)
             entry = self.desk.record(ledger, made.event, key or f"decide:{label}", request, author).entry
-        self.soon(f"reasons of {label} in {stream}", lambda: self.keep_reasons(stream, label, made.answer))
+        self.soon(reasons_name(stream, label), lambda: self.keep_reasons(stream, label, made.answer))
         return Decision(entry=entry, again=False, explain=lambda: self.explain(stream, label))
 
     def execute(
@@ -300,9 +300,12 @@ class Service:
     def explain(self, stream: str, round: str | int) -> dict[str, Any]:
         """The answer to a round with all reasons: what `spillover next --json` printed then.
 
-        It is kept a moment after the decision. Before that it is computed again from the entries before the decision.
+        It is kept a moment after the decision, or when it is first asked for. If that never happened, because the server
+        stopped, it is computed again from the entries before the decision.
         """
         event = self.decision(stream, round).event
+        if self.background is not None:
+            self.background.hurry(reasons_name(stream, event.round))
         with self.desk.writing(stream) as ledger:
             kept = ledger.reasons_at.get(event.round)
         if kept is not None:
@@ -435,6 +438,11 @@ class Service:
             if label not in ledger.reasons_at:
                 kept = ReasonsKept(round=label, version=VERSION, intervals=intervals)
                 self.desk.record(ledger, kept, f"reasons:{label}", {"reasons": label}, "service", found)
+
+
+def reasons_name(stream: str, label: str) -> str:
+    """The name of the work that keeps the reasons of a round."""
+    return f"reasons of {label} in {stream}"
 
 
 def check_name(name: str) -> None:
