@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Any, get_args
 
@@ -112,7 +113,7 @@ def digest(rest: bytes) -> bytes:
 
 def encode(value: Any) -> Any:
     """A number for JSON, which has no infinities and no NaN; Python's repr of a double is exact."""
-    return repr(value) if isinstance(value, float) and not np.isfinite(value) else value
+    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class Saved:

@@ -300,8 +300,8 @@ class Service:
     def explain(self, stream: str, round: str | int) -> dict[str, Any]:
         """The answer to a round with all reasons: what `spillover next --json` printed then.
 
-        It is kept a moment after the decision, or when it is first asked for. If that never happened, because the server
-        stopped, it is computed again from the entries before the decision.
+        It is kept a moment after the decision, or when it is first asked for. If the server stopped before that, it is
+        computed again from the entries before the decision.
         """
         event = self.decision(stream, round).event
         if self.background is not None:
