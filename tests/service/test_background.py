@@ -3,7 +3,7 @@
 import pytest
 
 from spillover.service import Service, background
-from spillover.service.background import LONGEST, MOST, PAUSE, Background
+from spillover.service.background import LONGEST, MOST, PAUSE, REST, Background
 from tests.service.memory_log import MemoryLog
 from tests.waiting import HANG
 
@@ -38,6 +38,19 @@ def test_work_waits_for_a_pause_between_requests_but_not_for_ever(clock) -> None
     clock.now = 100.0 + LONGEST - PAUSE / 4
     ahead.add("learn", lambda: None)  # again: it has waited since it was first asked for
     assert ahead.pause() == pytest.approx(PAUSE / 4)
+    ahead.rested = clock.now + PAUSE / 2  # after work that took long, requests come first for a while
+    assert ahead.pause() == pytest.approx(PAUSE / 2)
+    ahead.close()
+
+
+def test_it_rests_after_work_that_took_long(clock) -> None:
+    def work() -> None:
+        clock.now += 2.0
+
+    ahead = Background()
+    ahead.add("reasons", work)
+    assert ahead.idle(HANG)
+    assert ahead.rested == clock.now + 2.0 * REST
     ahead.close()
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 MOST = 32  # pieces of work that wait, as each may hold a whole history; of more, the oldest are dropped
 PAUSE = 0.25  # seconds without a request before it begins: requests come in a row, and would wait for it
 LONGEST = 5.0  # seconds that a piece of work waits for such a pause
+REST = 4.0  # times what the last piece took, before the next one begins without a pause
 logger = logging.getLogger(__name__)
 
 
@@ -28,7 +29,7 @@ class Background:
         self.changed = threading.Condition()
         self.busy = self.closed = False
         self.hurried = 0  # callers that wait for it to finish
-        self.last_request = 0.0
+        self.last_request = self.rested = 0.0
         self.thread = threading.Thread(target=self.run, name="spillover-ahead", daemon=True)
         self.thread.start()
 
@@ -60,7 +61,9 @@ class Background:
                     return
                 name, work = self.waiting.popitem(last=False)
                 self.busy = True
+            began = monotonic()
             done(name, work)
+            self.rested = monotonic() + REST * (monotonic() - began)
 
     def hurry(self, name: str) -> None:
         """Do a piece of work now and here, if it waits: somebody asks for what it brings."""
@@ -74,7 +77,7 @@ class Background:
         if self.hurried:
             return 0.0
         oldest = min(work.since for work in self.waiting.values())
-        return min(self.last_request + PAUSE, oldest + LONGEST) - monotonic()
+        return min(self.last_request + PAUSE, max(oldest + LONGEST, self.rested)) - monotonic()
 
     def idle(self, timeout: float | None = None) -> bool:
         """Wait until there is nothing to do; False if that takes longer than the timeout, in seconds."""
