@@ -3,8 +3,8 @@ plain Python.
 
 `python -m benchmarks service [--parts decide relearn outcomes refold streams] [--arms ...] [--rounds ...]`
 
-Times are those of the clock, with p50 and p99 of the processor time of this process in brackets, which other programs on
-the machine disturb less; ratios are those of processor times.
+Times are those of the clock, with p50 and p99 of the processor time of this process in brackets, which other programs
+on the machine disturb less; ratios are those of processor times.
 
 decide: a decision after each new round. "ready": what was reported is learned meanwhile, as where the next decision is
     asked for a moment later. "at once": it is asked for right after the report, and waits. Bare: a `Learner` in memory
