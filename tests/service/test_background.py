@@ -95,6 +95,11 @@ def test_who_asks_for_what_a_piece_of_work_brings_does_it_at_once(clock) -> None
     assert (done, list(ahead.waiting)) == (["reasons"], ["learn"])
     ahead.add("broken", fail)
     ahead.hurry("broken")
+    ahead.hurry("learn")
+    assert ahead.idle(HANG)  # nothing is left
+    ahead.add("more", lambda: done.append("more"))
+    assert ahead.idle(HANG)  # and the thread goes on
+    assert done == ["reasons", "learn", "more"]
     ahead.close()
 
 

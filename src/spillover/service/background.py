@@ -50,25 +50,29 @@ class Background:
         self.last_request = monotonic()
 
     def run(self) -> None:
-        while True:
-            with self.changed:
-                self.busy = False
-                self.changed.notify_all()
-                self.changed.wait_for(lambda: self.waiting or self.closed)
-                while not self.closed and (seconds := self.pause()) > 0.0:
-                    self.changed.wait(seconds)
-                if self.closed:
-                    return
-                name, work = self.waiting.popitem(last=False)
-                self.busy = True
+        while (found := self.next_work()) is not None:
             began = monotonic()
-            done(name, work)
+            done(*found)
             self.rested = monotonic() + REST * (monotonic() - began)
+
+    def next_work(self) -> tuple[str, Work] | None:
+        """Wait for the next piece of work, and for its time; None at the end."""
+        with self.changed:
+            self.busy = False
+            self.changed.notify_all()
+            while not self.closed:
+                seconds = self.pause() if self.waiting else None  # somebody else may do what waits: see `hurry`
+                if seconds is not None and seconds <= 0.0:
+                    self.busy = True
+                    return self.waiting.popitem(last=False)
+                self.changed.wait(seconds)
+            return None
 
     def hurry(self, name: str) -> None:
         """Do a piece of work now and here, if it waits: somebody asks for what it brings."""
         with self.changed:
             work = self.waiting.pop(name, None)
+            self.changed.notify_all()
         if work is not None:
             done(name, work)
 
