@@ -9,10 +9,12 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
+
 from spillover import kernels
 from spillover.contracts import Policy
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, BoolArray, Checked, Choice, Feedback, State
+from spillover.types import ARRIVED, Array, BoolArray, Checked, Choice, Feedback, State
 
 STEPS_BETWEEN_COPIES = 256
 
@@ -44,8 +46,13 @@ class Running(Protocol):
     def select(self, rng: Rng, round: int) -> Choice: ...
     def played(self, x: BoolArray) -> None: ...
     def update(self, feedback: Feedback, rng: Rng, round: int) -> None: ...
-    def learn(self, feedback: Feedback, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
-        """`update` with all outcomes of a round, unless something is wrong with them; whether it was done."""
+    def learn(
+        self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int
+    ) -> bool:
+        """`update` with all outcomes of a round, unless something is wrong with them; whether it was done.
+
+        played: the rounds so far.
+        """
 
     def mark(self) -> Any:
         """The present, for `back_to`."""
@@ -91,11 +98,13 @@ class Journal:
     def update(self, feedback: Feedback, rng: Rng, round: int) -> None:
         self.apply(self.policy.update, feedback, rng.at(Purpose.LEARNING, round))
 
-    def learn(self, feedback: Feedback, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
-        x, z, y, age, arrived = feedback[:5]
-        if kernels.feedback_fault(x, z, y, reward_range, arrived, age, played) != kernels.FINE:
+    def learn(
+        self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int
+    ) -> bool:
+        (x, probability, memo), age = choice, np.array(played - round)
+        if kernels.feedback_fault(x, z, y, reward_range, ARRIVED, age, played) != kernels.FINE:
             return False
-        self.update(Checked(*feedback), rng, round)
+        self.update(Checked(x, z, y, age, ARRIVED, probability, memo), rng, round)
         return True
 
     def mark(self) -> tuple[State, int]:

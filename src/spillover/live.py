@@ -15,7 +15,7 @@ from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
 from spillover.journal import AllOrNothing, running, with_entry
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
-from spillover.reports import ARRIVED, Details, Known, dose_of, feedback_of, is_line, with_report
+from spillover.reports import Details, Known, dose_of, feedback_of, is_line, with_report
 from spillover.rng import Purpose, Rng
 from spillover.saved import Book, about_learner, read_learner, save_learner, saved_setting
 from spillover.set_search import check_effort
@@ -287,10 +287,9 @@ class Learner(Shown):
             return False
         if not (is_line(z, self.problem.n_arms) and is_line(y, self.problem.n_arms)):
             return False
-        (x, probability, memo), age = self.waiting[round], self.rounds - round
-        given = Feedback(x, z.copy(), y.copy(), np.array(age), ARRIVED, probability, memo)
         self.decided = None
-        fine = self.running.learn(given, self.reward_range, self.rounds, self.rng, round)
+        given = self.waiting[round], z.copy(), y.copy()
+        fine = self.running.learn(*given, self.reward_range, self.rounds, self.rng, round)
         if fine:
             self.end(round, timed=True)
         return fine

@@ -8,10 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.types import Array, BoolArray, Choice, Feedback, Problem
-
-ARRIVED = np.array(True)
-ARRIVED.flags.writeable = False  # all feedback shares it
+from spillover.types import ARRIVED, Array, BoolArray, Choice, Feedback, Problem
 
 
 class Details(NamedTuple):

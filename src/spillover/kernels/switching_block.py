@@ -1,8 +1,11 @@
-"""All that one learner of SwitchingSEM knows in three blocks: real numbers, whole numbers, flags.
+"""All that one learner of SwitchingSEM knows in one block of numbers.
 
 A kernel can have 64 arguments, and the state of this policy on an adaptive graph has more arrays than that. They follow
-each other in the blocks in the order of the state's fields (`policies/switching_block.py`); a test compares the two.
-The arrays are views of the blocks, made where they are needed: to pass all of them on takes longer than to make them.
+each other in the block: real numbers, whole numbers, flags, each in the order of the state's fields
+(`policies/switching_block.py`); a test compares the two. Before them are the places where they begin and the constants
+of the policy, after them is scratch memory: for few arms each argument of a call, and each array that a kernel
+allocates, takes as long as a part of its arithmetic.
+The arrays are views of the block, made where they are needed: to pass all of them on takes longer than to make them.
 """
 
 from collections import namedtuple
@@ -16,7 +19,7 @@ from numba.np.arrayobj import make_array, populate_array
 CANDIDATES: Final = 4  # whose predictions of the payoff from z are compared: three with a graph, and none
 GIVEN_X: Final = 2  # whose predictions from the decision alone are
 
-# The blocks, where each array begins in them, and the constants of the policy.
+# The block as reals, whole numbers and flags; where each array begins in each of them; and the constants of the policy.
 Learner = namedtuple(
     "Learner", "reals whole flags real_at whole_at flag_at settings hazards shares share_prior arms hypotheses"
 )
@@ -45,50 +48,115 @@ REALS: Final = sum(len(part._fields) for part in OF_REALS)
 WHOLES: Final = len(Whole._fields)
 FLAGS: Final = len(Flags._fields)
 HAZARDS: Final = 2
+# The head of a block: where each array begins, where the constants do and how many they are, and where the rest begins:
+# the report of one call, whole numbers, and scratch memory.
+CONSTANTS: Final = REALS + WHOLES + FLAGS
+HEAD: Final = CONSTANTS + 3
+AGE, UNRECORDED, FOUND, STOPPED = range(4)  # positions in the report
+REPORT: Final = 4
+Scratch = namedtuple("Scratch", "laws index lines expected squares held payoff done one")
+LINES: Final = 10
+SQUARES: Final = 5
+
+
+def scratch_size(arms, hypotheses, kinds):
+    """Numbers of the scratch memory of a learner, the report included."""
+    laws, index = (4 + kinds) * 2 * hypotheses, 8 * max(2 * hypotheses, arms + 1)
+    return REPORT + laws + index + (LINES + 1 + SQUARES + 1) * arms + 3
+
+
+def array_at(block, kind, shape):
+    """What an intrinsic returns for an array of this kind and shape that begins at a place of a block."""
+    found = types.Array(kind, len(shape), "C")
+
+    def generate(context, builder, signature, arguments):
+        source = make_array(signature.args[0])(context, builder, arguments[0])
+        sizes = cgutils.unpack_tuple(builder, arguments[2])
+        stored = context.get_data_type(kind)
+        width = context.get_constant(types.intp, context.get_abi_sizeof(stored))
+        steps = [width]
+        for size in reversed(sizes[1:]):
+            steps.insert(0, builder.mul(steps[0], size))
+        array = make_array(found)(context, builder)
+        start = builder.gep(builder.bitcast(source.data, stored.as_pointer()), [arguments[1]])
+        populate_array(array, data=start, shape=sizes, strides=steps, itemsize=width, meminfo=None)
+        return array._getvalue()
+
+    return found, generate
 
 
 @intrinsic
 def view(typing_context, block, at, shape):
     """An array of this shape that begins at a place of a block; `reshape` does the same with ten times the code."""
-    found = types.Array(block.dtype, len(shape), "C")
+    found, generate = array_at(block, block.dtype, shape)
+    return found(block, at, shape), generate
 
-    def generate(context, builder, signature, arguments):
-        source = make_array(signature.args[0])(context, builder, arguments[0])
-        sizes = cgutils.unpack_tuple(builder, arguments[2])
-        width = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(block.dtype)))
-        steps = [width]
-        for size in reversed(sizes[1:]):
-            steps.insert(0, builder.mul(steps[0], size))
-        array = make_array(found)(context, builder)
-        start = builder.gep(source.data, [arguments[1]])
-        populate_array(array, data=start, shape=sizes, strides=steps, itemsize=width, meminfo=None)
-        return array._getvalue()
 
+@intrinsic
+def view_whole(typing_context, block, at, shape):
+    """The same of whole numbers, of a block of reals."""
+    found, generate = array_at(block, types.int64, shape)
+    return found(block, at, shape), generate
+
+
+@intrinsic
+def view_flags(typing_context, block, at, shape):
+    """The same of flags, eight of which take the place of a real."""
+    found, generate = array_at(block, types.boolean, shape)
     return found(block, at, shape), generate
 
 
 @njit(inline="always")
-def learner_of(reals, whole, flags, starts, constants, settings, arms, hypotheses):
-    """A learner in blocks.
-
-    starts: where each array begins, block after block. constants: so many settings, the hazards, and the shares with
-    their prior. Few arrays, because each argument of a kernel adds to the time of a call.
-    """
-    shares = settings + HAZARDS
-    kinds = (constants.shape[0] - shares) // 2
+def learner_of(block, settings, arms):
+    """A learner in a block; the constants are so many settings, the hazards, and the shares with their prior."""
+    head = view_whole(block, 0, (HEAD,))
+    at, shares = head[CONSTANTS], settings + HAZARDS
+    kinds = (head[CONSTANTS + 1] - shares) // 2
     return Learner(
-        reals,
-        whole,
-        flags,
-        view(starts, 0, (REALS,)),
-        view(starts, REALS, (WHOLES,)),
-        view(starts, REALS + WHOLES, (FLAGS,)),
-        view(constants, 0, (settings,)),
-        view(constants, settings, (HAZARDS,)),
-        view(constants, shares, (kinds,)),
-        view(constants, shares + kinds, (kinds,)),
+        block,
+        view_whole(block, 0, (block.shape[0],)),
+        view_flags(block, 0, (8 * block.shape[0],)),
+        view(head, 0, (REALS,)),
+        view(head, REALS, (WHOLES,)),
+        view(head, REALS + WHOLES, (FLAGS,)),
+        view(block, at, (settings,)),
+        view(block, at + settings, (HAZARDS,)),
+        view(block, at + shares, (kinds,)),
+        view(block, at + shares + kinds, (kinds,)),
         arms,
-        hypotheses,
+        int(block[at]),  # the first of the settings
+    )
+
+
+@njit(inline="always")
+def report_of(learner):
+    """What is said of a call, and what it says."""
+    return view_whole(learner.reals, learner.whole[CONSTANTS + 2], (REPORT,))
+
+
+@njit(inline="always")
+def scratch_of(learner):
+    """Memory for the steps of a round."""
+    n, k, g = learner.arms, learner.hypotheses, learner.shares.shape[0]
+    block, at = learner.reals, learner.whole[CONSTANTS + 2] + REPORT
+    wide = max(2 * k, n + 1)
+    expected = at
+    lines = expected + n
+    laws = lines + LINES * n
+    index = laws + (4 + g) * 2 * k
+    squares = index + 8 * wide
+    held = squares + SQUARES * n
+    rest = held + n
+    return Scratch(
+        view(block, laws, (4 + g, 2 * k)),  # of `learn_rewards`
+        view(block, index, (8, wide)),  # of `value_arms`
+        view(block, lines, (LINES, n)),
+        view(block, expected, (n,)),  # of z; Python reads it
+        view(block, squares, (SQUARES, n)),  # of the regressions
+        view_whole(block, held, (n,)),
+        view(block, rest, (1,)),
+        view_flags(block, 8 * (rest + 1), (1,)),
+        view(block, rest + 2, (1,)),
     )
 
 

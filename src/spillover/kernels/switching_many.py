@@ -271,8 +271,8 @@ def crowd_index(
     n = learned.shape[0]
     low, width = reward_range[0], reward_range[1] - reward_range[0]
     offset, middle = low / width, 0.5 * (redrawn[0] + redrawn[1])
-    room, scores, idle = np.empty((3, 2 * hypotheses)), np.empty(n), np.empty(n)
-    totals, weight, parts = room[0, :hypotheses], room[1], room[2]
+    room, scores, idle = np.empty((5, 2 * hypotheses)), np.empty(n), np.empty(n)
+    totals, weight, parts, gaps, deviations = room[0, :hypotheses], room[1], room[2], room[3], room[4]
     add_shares(mass, totals)
     changes_seen, share = 0.0, 0.0
     for k in range(hypotheses):
@@ -319,10 +319,10 @@ def crowd_index(
             drifting, deviation = new_drift, new_deviation
             if seen[i] > 0:
                 weigh_laws(mass, totals, changed[i], weight)
-                missed = expected_miss(counts[i, 0], counts[i, 1], weight, level, side, parts)
+                missed = expected_miss(counts[i, 0], counts[i, 1], weight, level, side, gaps, deviations, parts)
                 drifting, deviation = drift_of_arm(track, i, moves)
             else:
-                missed = expected_miss(untried[0], untried[1], new_laws, level, side, parts)
+                missed = expected_miss(untried[0], untried[1], new_laws, level, side, gaps, deviations, parts)
             missed += idle[i] * (redrawn_miss(redrawn, level, inside) - missed)
             missed *= 1.0 - drifts
             if not inside:

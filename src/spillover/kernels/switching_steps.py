@@ -1,13 +1,11 @@
-"""A round of SwitchingSEM on an adaptive graph, step by step, with all that the learner knows in blocks.
+"""A round of SwitchingSEM on an adaptive graph, step by step, with all that the learner knows in a block.
 
 The steps are made of the functions that the kernels of other files are made of, so both give the same numbers, bit for
 bit.
 """
 
 import math
-from collections import namedtuple
 
-import numpy as np
 from numba import njit, uint64
 
 from spillover.kernels.confounding import test_doubts
@@ -41,7 +39,7 @@ from spillover.kernels.switching_block import (
 )
 from spillover.kernels.switching_scores import value_arms
 
-# As kernels are, so that loops vectorise: nothing is raised. And without counts of references: blocks outlive a call.
+# As kernels are, so that loops vectorise: nothing is raised. And without counts of references: a block outlives a call.
 compiled = njit(error_model="numpy", _nrt=False)
 allocating = njit(error_model="numpy", _nrt=True)  # said, because a function takes over what its caller has
 drifting_arrival, drifting_forecast = compiled(drifting_arrival), compiled(drifting_forecast)
@@ -71,31 +69,12 @@ SETTINGS = (
 ) = range(len(SETTINGS))  # fmt: skip
 
 ALL_SETTINGS = len(SETTINGS)
-Scratch = namedtuple("Scratch", "laws index lines squares held payoff done one")
 
 
 @njit(inline="always")
-def opened(reals, whole, flags, starts, constants, arms):
-    """A learner in the blocks that a kernel is given."""
-    return learner_of(
-        reals, whole, flags, starts, constants, ALL_SETTINGS, arms, int(constants[HYPOTHESES])
-    )  # fmt: skip
-
-
-@njit(inline="always")
-def scratch_for(learner):
-    """Memory for the steps of a round."""
-    n, k, g = learner.arms, learner.hypotheses, learner.shares.shape[0]
-    return Scratch(
-        np.empty((4 + g, 2 * k)),  # of `learn_rewards`
-        np.empty((6, max(2 * k, n + 1))),  # of `value_arms`
-        np.empty((10, n)),
-        np.empty((5, n)),  # of the regressions
-        np.empty(n, np.int64),
-        np.empty(1),
-        np.empty(1, np.bool_),
-        np.empty(1),
-    )
+def opened(block, arms):
+    """A learner in the block that a kernel is given."""
+    return learner_of(block, ALL_SETTINGS, arms)
 
 
 @compiled
