@@ -158,6 +158,16 @@ class Restorable(Protocol):
     def restore(self, mark: Any) -> None: ...
 
 
+def put_back(learner: Restorable, mark: Any) -> None:
+    """Undo changes that failed or were interrupted."""
+    while True:
+        try:
+            learner.restore(mark)
+        except KeyboardInterrupt:  # a second one: all of it can be repeated, and the first is raised after this
+            continue
+        return
+
+
 class AllOrNothing:
     """Around changes of a learner that are about one round: if they fail or are interrupted, none is made."""
 
@@ -170,12 +180,8 @@ class AllOrNothing:
         pass
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        while failure is not None:
-            try:
-                self.learner.restore(self.mark)
-            except KeyboardInterrupt:  # a second one: all of it can be repeated, and the first is raised after this
-                continue
-            return
+        if failure is not None:
+            put_back(self.learner, self.mark)
 
 
 def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:

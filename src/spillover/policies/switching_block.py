@@ -18,7 +18,7 @@ from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, State,
 if TYPE_CHECKING:
     from spillover.policies.switching import SwitchingSEM
 
-KINDS = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
+REAL, WHOLE, FLAG = KINDS = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
 WORD = 8  # bytes of a real
 STEPS_BETWEEN_COPIES = 16
 Play: TypeAlias = tuple[int, BoolArray]  # the number of a round, and its decision
@@ -138,13 +138,15 @@ class CompactSwitching:
         return self.held.state
 
     def select(self, rng: Rng, round: int) -> Choice:
-        self.record()
-        x, memo = np.empty(self.arms, np.bool_), np.empty((3, self.arms))
+        if self.last is not None:
+            self.record()
+        x, memo = np.empty(self.arms, FLAG), np.empty(self.no_memo.shape)
         kernels.switching_choice(self.numbers, rng.keys, x, memo)
         return Choice(x, None, memo)
 
     def played(self, x: BoolArray) -> None:
-        self.record()
+        if self.last is not None:
+            self.record()
         self.last = self.recorded[0] + 1, x
 
     def observe(self, context: Array) -> None:
@@ -170,8 +172,10 @@ class CompactSwitching:
 
     def record(self) -> None:
         """Record the last play, unless it is."""
-        if self.last is not None and self.last[0] > self.recorded[0]:
-            self.apply(self.take_play, self.last)
+        last = self.last
+        if last is not None and last[0] > self.recorded[0]:
+            self.apply(self.take_play, last)
+        self.last = None
 
     def take_play(self, last: Play) -> bool:
         number, x = last
@@ -206,9 +210,7 @@ class CompactSwitching:
             self.copy, steps = None, 0
         return steps, self.last
 
-    def mark_play(self) -> tuple[int, Play | None]:
-        """The present, for `back_to` after a play."""
-        return self.mark()
+    mark_play = mark  # after a play, too
 
     def back_to(self, mark: tuple[int, Play | None]) -> None:
         """Undo all changes since a mark; it can be repeated if it is interrupted itself."""
