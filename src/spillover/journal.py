@@ -46,9 +46,7 @@ class Running(Protocol):
     def select(self, rng: Rng, round: int) -> Choice: ...
     def played(self, x: BoolArray) -> None: ...
     def update(self, feedback: Feedback, rng: Rng, round: int) -> None: ...
-    def learn(
-        self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int
-    ) -> bool:
+    def learn(self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
         """`update` with all outcomes of a round, unless something is wrong with them; whether it was done.
 
         played: the rounds so far.
@@ -98,9 +96,7 @@ class Journal:
     def update(self, feedback: Feedback, rng: Rng, round: int) -> None:
         self.apply(self.policy.update, feedback, rng.at(Purpose.LEARNING, round))
 
-    def learn(
-        self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int
-    ) -> bool:
+    def learn(self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
         (x, probability, memo), age = choice, np.array(played - round)
         if kernels.feedback_fault(x, z, y, reward_range, ARRIVED, age, played) != kernels.FINE:
             return False

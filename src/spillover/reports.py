@@ -10,7 +10,6 @@ import numpy as np
 from spillover import validate
 from spillover.types import ARRIVED, Array, BoolArray, Choice, Feedback, Problem
 
-
 REAL = np.dtype(np.float64)  # there is one object of it, and to compare types takes longer
 
 

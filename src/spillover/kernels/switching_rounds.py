@@ -8,7 +8,17 @@ from numba import boolean, float64, int64, uint64
 
 from spillover.kernels.arrivals import post
 from spillover.kernels.build import gufunc
-from spillover.kernels.switching_block import AGE, FOUND, STOPPED, UNRECORDED, own_of, report_of, scratch_of, whole_of
+from spillover.kernels.switching_block import (
+    AGE,
+    FOUND,
+    STOPPED,
+    UNRECORDED,
+    Learner,
+    own_of,
+    report_of,
+    scratch_of,
+    whole_of,
+)
 from spillover.kernels.switching_steps import (
     DONE,
     FAULT,
@@ -16,16 +26,16 @@ from spillover.kernels.switching_steps import (
     copy_graph,
     decide,
     learn_round,
-    opened,
     record_play,
     remember,
 )
 from spillover.kernels.world import fault_of, spread_rewards
 
+
 @compiled
 def play_on(
     learner, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following,
-    memos, recorded, snapshots, start, after, room, expected,
+    memos, recorded, snapshots, start, after, expected,
 ):  # fmt: skip
     """Play rounds of one learner from the `start`-th on; returns in which it stopped, after which arrival, and why."""
     n, mask, rounds = learner.arms, ring_x.shape[0] - 1, rewards.shape[0]
@@ -34,7 +44,7 @@ def play_on(
         if after == 0:
             slot = (counter[0] + 1) & mask
             x, z, y = ring_x[slot], ring_z[slot], ring_y[slot]
-            decide(learner, key, room, x)
+            decide(learner, key, x)
             remember(learner, memos[slot])
             now = record_play(learner, x)
             spread_rewards(chain, rewards[r], x, z, y)
@@ -52,7 +62,7 @@ def play_on(
             x, z, y = ring_x[home], ring_z[home], ring_y[home]
             if fault_of(x, z, y, reward_range, now - played, now) != 0:
                 return r, played, FAULT
-            why = learn_round(learner, x, z, y, memos[home], played, room, expected)
+            why = learn_round(learner, x, z, y, memos[home], played, expected)
             if why != DONE:
                 return r, played, why
             played = following[home]
@@ -68,13 +78,12 @@ def play_on(
         *(int64[::1], float64[:, :, ::1], int64, int64),
         *(int64[:], int64[:], int64[:], float64[:]),
     ),
-    "(f),(k),(n,n),(t,n),(t,n),(t,n),(t),(),(c,n),(c,n),(c,n),(c),(c),(c),(c,m,n),(t),(v,n,n),(),()"
-    "->(),(),(),(n)",
+    "(f),(k),(n,n),(t,n),(t,n),(t,n),(t),(),(c,n),(c,n),(c,n),(c),(c),(c),(c,m,n),(t),(v,n,n),(),()->(),(),(),(n)",
     writes=("block", "ring_x", "ring_z", "ring_y", "first", "last", "following", "memos", "snapshots"),
 )
 def play_switching(
-    block, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following, memos,
-    recorded, snapshots, start, after, reached, arrival, why, expected,
+    block, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following,
+    memos, recorded, snapshots, start, after, reached, arrival, why, expected,
 ):  # fmt: skip
     """Play rounds of one learner from the `start`-th on; where and why it stopped.
 
@@ -83,10 +92,10 @@ def play_switching(
     """
     reached[0], arrival[0], why[0] = rewards.shape[0], 0, DONE
     if start < rewards.shape[0]:
-        learner = opened(block, chain.shape[0])
+        learner = Learner(block, chain.shape[0])
         reached[0], arrival[0], why[0] = play_on(
             learner, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last,
-            following, memos, recorded, snapshots, start, after, scratch_of(learner), expected,
+            following, memos, recorded, snapshots, start, after, expected,
         )  # fmt: skip
 
 
@@ -97,15 +106,15 @@ def switching_choice(block, key, x, memo):
     Of the block, only scratch memory is rewritten. Kernels of a live learner have no outputs: arrays that NumPy makes
     for a call take longer than those that it is given.
     """
-    learner = opened(block, x.shape[0])
-    decide(learner, key, scratch_of(learner), x)
+    learner = Learner(block, x.shape[0])
+    decide(learner, key, x)
     remember(learner, memo)
 
 
 @gufunc((float64[::1], boolean[::1]), "(f),(n)", writes=("block",))
 def switching_play(block, x):
     """A round of a live learner was played."""
-    record_play(opened(block, x.shape[0]), x)
+    record_play(Learner(block, x.shape[0]), x)
 
 
 @gufunc(
@@ -119,11 +128,11 @@ def switching_lesson(block, played, x, z, y, memo):
     The report in the block says how old it is, and whether another round was `played` that is to be recorded first. It
     is then told what was found to be wrong, and why Python must do the rest, if it must.
     """
-    learner = opened(block, x.shape[0])
-    report, room = report_of(learner), scratch_of(learner)
+    learner = Learner(block, x.shape[0])
+    report = report_of(learner)
     if report[UNRECORDED] != 0:
         record_play(learner, played)
     now = whole_of(learner).rounds[0]
     report[STOPPED], report[FOUND] = DONE, fault_of(x, z, y, own_of(learner).reward_range, report[AGE], now)
     if report[FOUND] == 0:
-        report[STOPPED] = learn_round(learner, x, z, y, memo, now - report[AGE], room, room.expected)
+        report[STOPPED] = learn_round(learner, x, z, y, memo, now - report[AGE], scratch_of(learner).expected)

@@ -71,8 +71,8 @@ def weigh_laws(mass, totals, changed, weight):
     hypotheses = totals.shape[0]
     unchanged, since = weight[:hypotheses], weight[hypotheses:]
     for k in range(hypotheses):
-        since[k] = 0.0
-    for g in range(mass.shape[0]):
+        since[k] = mass[0, k] * changed[0, k]
+    for g in range(1, mass.shape[0]):
         for k in range(hypotheses):
             since[k] += mass[g, k] * changed[g, k]
     for k in range(hypotheses):

@@ -68,9 +68,7 @@ class CompactMeans:
     def observe(self, context: Array) -> None:
         """It ignores the context."""
 
-    def learn(
-        self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int
-    ) -> bool:
+    def learn(self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
         return bool(kernels.compact_lesson(self.reals, self.whole, choice.x, z, y, played - round) == kernels.FINE)
 
     def update(self, feedback: Feedback, rng: Rng, round: int) -> None:

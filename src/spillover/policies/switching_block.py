@@ -125,8 +125,8 @@ class CompactSwitching:
         self.policy, self.held = policy, Block(state, 0, policy.for_kernels)
         self.numbers, self.arms = self.held.numbers, state.in_flight.shape[-1]
         told = self.numbers[self.held.known :]
-        self.report = memoryview(told[:REPORT].view(np.int64))  # whose items are read faster than those of an array
-        self.recorded = memoryview(self.held.state.rounds.reshape(1))
+        self.report = told[:REPORT].view(np.int64).data  # whose items are read faster than those of an array
+        self.recorded = self.held.state.rounds.reshape(1).data
         self.expected = told[REPORT : REPORT + self.arms]
         self.no_memo = np.zeros((3, self.arms))
         self.last: Play | None = None  # it may not be recorded yet
@@ -152,9 +152,7 @@ class CompactSwitching:
     def observe(self, context: Array) -> None:
         """It ignores the context."""
 
-    def learn(
-        self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int
-    ) -> bool:
+    def learn(self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
         return self.apply(self.take_lesson, (self.last, choice, z, y, played - round, round))
 
     def take_lesson(self, lesson: Any) -> bool:
@@ -165,6 +163,7 @@ class CompactSwitching:
         if last is not None and last[0] > self.recorded[0]:
             report[UNRECORDED], playing = last
         kernels.switching_lesson(self.numbers, playing, x, z, y, self.no_memo if memo is None else memo)
+        self.last = None
         if report[STOPPED] != kernels.DONE:
             graph, alarm = map_leaves(np.array, self.held.state.graph), report[STOPPED] == kernels.ALARM
             self.held.write(self.policy.graph.finish(graph, z, y, np.asarray(round), self.expected, np.array(alarm)))
