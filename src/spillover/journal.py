@@ -9,10 +9,12 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
+
 from spillover import kernels
 from spillover.contracts import Policy
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, BoolArray, Checked, Choice, Feedback, State
+from spillover.types import ARRIVED, Array, BoolArray, Checked, Choice, Feedback, State
 
 STEPS_BETWEEN_COPIES = 256
 
@@ -44,8 +46,11 @@ class Running(Protocol):
     def select(self, rng: Rng, round: int) -> Choice: ...
     def played(self, x: BoolArray) -> None: ...
     def update(self, feedback: Feedback, rng: Rng, round: int) -> None: ...
-    def learn(self, feedback: Feedback, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
-        """`update` with all outcomes of a round, unless something is wrong with them; whether it was done."""
+    def learn(self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
+        """`update` with all outcomes of a round, unless something is wrong with them; whether it was done.
+
+        played: the rounds so far.
+        """
 
     def mark(self) -> Any:
         """The present, for `back_to`."""
@@ -91,11 +96,11 @@ class Journal:
     def update(self, feedback: Feedback, rng: Rng, round: int) -> None:
         self.apply(self.policy.update, feedback, rng.at(Purpose.LEARNING, round))
 
-    def learn(self, feedback: Feedback, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
-        x, z, y, age, arrived = feedback[:5]
-        if kernels.feedback_fault(x, z, y, reward_range, arrived, age, played) != kernels.FINE:
+    def learn(self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
+        (x, probability, memo), age = choice, np.array(played - round)
+        if kernels.feedback_fault(x, z, y, reward_range, ARRIVED, age, played) != kernels.FINE:
             return False
-        self.update(Checked(*feedback), rng, round)
+        self.update(Checked(x, z, y, age, ARRIVED, probability, memo), rng, round)
         return True
 
     def mark(self) -> tuple[State, int]:
@@ -149,6 +154,16 @@ class Restorable(Protocol):
     def restore(self, mark: Any) -> None: ...
 
 
+def put_back(learner: Restorable, mark: Any) -> None:
+    """Undo changes that failed or were interrupted."""
+    while True:
+        try:
+            learner.restore(mark)
+        except KeyboardInterrupt:  # a second one: all of it can be repeated, and the first is raised after this
+            continue
+        return
+
+
 class AllOrNothing:
     """Around changes of a learner that are about one round: if they fail or are interrupted, none is made."""
 
@@ -161,12 +176,8 @@ class AllOrNothing:
         pass
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        while failure is not None:
-            try:
-                self.learner.restore(self.mark)
-            except KeyboardInterrupt:  # a second one: all of it can be repeated, and the first is raised after this
-                continue
-            return
+        if failure is not None:
+            put_back(self.learner, self.mark)
 
 
 def with_entry(table: dict[int, Any], key: int, value: Any) -> dict[int, Any]:

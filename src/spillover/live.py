@@ -12,10 +12,10 @@ from spillover import validate
 from spillover.arm_names import missing_arms, same_names
 from spillover.constraints import Constraint, check_constraints
 from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
-from spillover.journal import AllOrNothing, running, with_entry
+from spillover.journal import AllOrNothing, put_back, running, with_entry
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
-from spillover.reports import ARRIVED, Details, Known, dose_of, feedback_of, is_line, with_report
+from spillover.reports import Details, Known, dose_of, feedback_of, is_line, with_report
 from spillover.rng import Purpose, Rng
 from spillover.saved import Book, about_learner, read_learner, save_learner, saved_setting
 from spillover.set_search import check_effort
@@ -73,6 +73,7 @@ class Learner(Shown):
         self.policy, self.constraints, self.arms, self.effort = setting_of(policy, problem, constraints, arms, effort)
         self.problem = copy.deepcopy(problem)  # its arrays may be the caller's
         self.reward_range = np.asarray(self.problem.reward_range, float)
+        self.line = (self.problem.n_arms,)  # the shape of decisions and outcomes
         self.rng = Rng(seed)
         self.unavailable: tuple[int, ...] = ()  # this round
         self.constrained: tuple[Any, Policy] = (None, self.policy)  # what was asked of a search last, and the policy
@@ -171,7 +172,7 @@ class Learner(Shown):
         return self.decided
 
     def require_context(self) -> None:
-        """Raise a ValueError if the context of the coming round is not known."""
+        """Raise a ValueError if the context of the coming round must be known, and is not."""
         if self.problem.context and self.context is None:
             accepted = f"the {self.problem.context} context values of the coming round, as in choose(context=...)"
             validate.require(False, "context", None, accepted)
@@ -213,7 +214,8 @@ class Learner(Shown):
         with self.lock:
             if x is not None:
                 x = np.array(validate.decision("x", self.in_order("x", x), (self.problem.n_arms,)))
-            with AllOrNothing(self, self.rounds + 1):
+            mark = self.mark(self.rounds + 1)
+            try:  # as AllOrNothing does, which takes longer: a round of a small learner takes 15 microseconds
                 if context is not None:
                     self.observe(context)
                 choice = self.decide()
@@ -221,10 +223,14 @@ class Learner(Shown):
                     choice = choice._replace(x=x)
                 self.record(choice, dose if dose is None else self.in_order("dose", dose))
                 return self.rounds
+            except BaseException:
+                put_back(self, mark)
+                raise
 
     def record(self, choice: Choice, dose: Any) -> None:
         """The next round was played."""
-        amounts, context = dose_of(dose, choice.x, self.policy.accepts_doses), self.context
+        amounts = None if dose is None else dose_of(dose, choice.x, self.policy.accepts_doses)
+        context = self.context
         self.decided = None
         self.running.played(choice.x)
         self.rounds += 1
@@ -242,9 +248,13 @@ class Learner(Shown):
         """
         with self.lock:
             self.require_pending(round)
-            with AllOrNothing(self, round):
+            mark = self.mark(round)
+            try:
                 if not self.learned_at_once(int(round), z, y, context, dose):
                     self.learn(int(round), *self.known_after(round, z, y, context, dose))
+            except BaseException:
+                put_back(self, mark)
+                raise
 
     def close(self, round: int) -> None:
         """Say that nothing more of a round will arrive, such as the conversions of an arm that had none.
@@ -285,12 +295,11 @@ class Learner(Shown):
         """
         if context is not None or dose is not None or round in self.details or self.problem.observes != "both":
             return False
-        if not (is_line(z, self.problem.n_arms) and is_line(y, self.problem.n_arms)):
+        if not (is_line(z, self.line) and is_line(y, self.line)):
             return False
-        (x, probability, memo), age = self.waiting[round], self.rounds - round
-        given = Feedback(x, z.copy(), y.copy(), np.array(age), ARRIVED, probability, memo)
         self.decided = None
-        fine = self.running.learn(given, self.reward_range, self.rounds, self.rng, round)
+        given = self.waiting[round], z.copy(), y.copy()
+        fine = self.running.learn(*given, self.reward_range, self.rounds, self.rng, round)
         if fine:
             self.end(round, timed=True)
         return fine
@@ -303,9 +312,10 @@ class Learner(Shown):
         """Nothing more will arrive of a round; with `timed` its delay counts."""
         if timed:
             age, (number, total, longest) = self.rounds - round, self.delay_totals
-            self.delay_totals = (number + 1, total + age, max(longest, age))
+            self.delay_totals = (number + 1, total + age, longest if longest > age else age)
         del self.waiting[round]
-        self.details.pop(round, None)
+        if round in self.details:
+            del self.details[round]
 
     def known_after(self, round: int, z: Any, y: Any, context: Any, dose: Any) -> tuple[Details, Known]:
         """What is known of a round after a report."""

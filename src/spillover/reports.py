@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.types import Array, BoolArray, Choice, Feedback, Problem
+from spillover.types import ARRIVED, Array, BoolArray, Choice, Feedback, Problem
 
-ARRIVED = np.array(True)
-ARRIVED.flags.writeable = False  # all feedback shares it
+REAL = np.dtype(np.float64)  # there is one object of it, and to compare types takes longer
 
 
 class Details(NamedTuple):
@@ -51,9 +50,9 @@ def feedback_of(choice: Choice, now: Details, known: Known, age: int, *, in_part
     return Feedback(choice.x, known.z, known.y, np.array(age), ARRIVED, *carried)
 
 
-def is_line(value: Any, n: int) -> bool:
-    """Whether a value is an array of n numbers already."""
-    return type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (n,)
+def is_line(value: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a value is an array of numbers of this shape already."""
+    return type(value) is np.ndarray and value.dtype is REAL and value.shape == shape
 
 
 def reported(problem: Problem, z: Any, y: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:

@@ -185,6 +185,10 @@ class Scored(NamedTuple):
     possible: IntArray  # (*batch of the world, rounds): how many arms the best decision has
 
 
+ARRIVED = np.array(True)  # of all feedback of one learner
+ARRIVED.flags.writeable = False
+
+
 class Feedback(NamedTuple):
     """The outcome of an earlier round, in each replication in which one has arrived.
 

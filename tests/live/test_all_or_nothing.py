@@ -12,6 +12,7 @@ import pytest
 
 import spillover as sp
 from spillover.journal import STEPS_BETWEEN_COPIES, Journal
+from spillover.policies import switching_block
 from spillover.policies.compact import CompactMeans
 from spillover.policies.switching_block import CompactSwitching
 from tests.live.learners import LIVE, content, learner_of, live, outcome
@@ -97,6 +98,46 @@ def test_ctrl_c_at_every_line_of_a_part_of_an_outcome_and_of_a_context(policy):
     assert every_line(learner, lambda one: one.report(3, y=[np.nan, 0.5, 0.75])) > 20
     assert every_line(learner, lambda one: one.observe([0.3, 0.4])) > 5
     assert every_line(learner, lambda one: one.play([1, 0, 1], context=[0.5, 0.5])) > 10
+
+
+def test_ctrl_c_at_every_line_of_a_choice_after_a_play_that_waits_for_an_outcome():
+    learner = learner_of("switching-sem")
+    live(learner, 12)
+    done = copy.deepcopy(learner)
+    done.play()
+    chosen, after, line = done.choose(), content(done), 1
+    while True:
+        one = copy.deepcopy(learner)
+        one.play()
+        if not interrupted_at(line, one.choose):
+            break
+        np.testing.assert_array_equal(one.choose(), chosen)
+        assert content(one) == after
+        line += 1
+    assert line > 10
+
+
+def test_any_step_between_two_copies_of_a_block_can_be_undone(monkeypatch):
+    learner, usual = learner_of("switching-sem"), learner_of("switching-sem")
+    learner.play()  # so that outcomes are late by a round
+    usual.play()
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    for k in range(2 * switching_block.STEPS_BETWEEN_COPIES + 3):
+        number = learner.pending[0]
+        given = outcome(learner.problem, learner.waiting[number].x, np.random.default_rng(k))
+        before = content(learner)
+        with monkeypatch.context() as patched:
+            patched.setattr(sp.Learner, "end", interrupt)  # after the update
+            with pytest.raises(KeyboardInterrupt):
+                learner.report(number, **given)
+        assert content(learner) == before
+        for one in (learner, usual):
+            one.report(number, **given)
+            one.play()
+        assert content(learner) == content(usual)
 
 
 class Failing(Recorder):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover import kernels
 from spillover.journal import Journal
 from spillover.kernels import switching_block as block
 from spillover.policies.bounded_means import BoundedMeans
@@ -119,3 +120,4 @@ def test_the_kernels_know_all_arrays_of_the_state():
         (np.bool_, len(block.Flags._fields)),
     ):
         assert sum(leaf.dtype == kind for leaf in arrays) == fields
+    assert len(kernels.SETTINGS) == block.POLICY_SETTINGS

@@ -152,12 +152,14 @@ def open_counts(counts, slot, mean, square, fresh):
 
 
 @njit(inline="always", error_model="numpy")
-def idle_total(x, seen, played_at, idle_hazard):
-    """The expected number of arms of a round that changed alone while they were not played."""
+def idle_total(x, seen, played_at, idle_hazard, alone):
+    """The expected number of arms of a round that changed alone while they were not played; alone: of each arm."""
     total = 0.0
     for i in range(x.shape[0]):
+        alone[i] = 0.0
         if x[i] and played_at > seen[i]:
-            total += 1.0 - (1.0 - idle_hazard) ** (played_at - seen[i])
+            alone[i] = 1.0 - (1.0 - idle_hazard) ** (played_at - seen[i])
+            total += alone[i]
     return total
 
 
@@ -172,10 +174,11 @@ def open_mass(mass, totals, slot, shared, alone, prior):
 
 
 @njit(inline="always", error_model="numpy")
-def predict(ones, zeros, reward, precision, likely):
+def predict(ones, zeros, reward, precision, likely, room):
     """The likelihood p^z (1 - p)^(1 - z) of a reward, to the power of the precision, under each Beta distribution.
 
-    Bernoulli at the ends of the range with precision 1.
+    Bernoulli at the ends of the range with precision 1. Each function has a loop of its own: the processor overlaps
+    more of them.
     """
     for k in range(likely.shape[0]):
         likely[k] = ones[k] / (ones[k] + zeros[k])
@@ -184,8 +187,11 @@ def predict(ones, zeros, reward, precision, likely):
             likely[k] = 1.0 - likely[k]
     elif precision != 1.0 or reward != 1.0:
         for k in range(likely.shape[0]):
-            p = likely[k]
-            likely[k] = exp_of(precision * (reward * log_of(p) + (1.0 - reward) * log_of(1.0 - p)))
+            room[k] = (1.0 - reward) * log_of(1.0 - likely[k])
+        for k in range(likely.shape[0]):
+            likely[k] = reward * log_of(likely[k])
+        for k in range(likely.shape[0]):
+            likely[k] = exp_of(precision * (likely[k] + room[k]))
 
 
 @njit(inline="always", error_model="numpy")
@@ -245,7 +251,7 @@ def weigh_reward(there, all_there, mass, counts, ratio, idle_prior, changed, sha
     hypotheses = there.shape[0]
     likely, prior = room[0], room[1, :hypotheses]
     unchanged, since = likely[:hypotheses], likely[hypotheses:]
-    predict(counts[0], counts[1], reward, precision, likely)
+    predict(counts[0], counts[1], reward, precision, likely, room[2])
     count(counts[0], there, precision * raw)
     count(counts[1], there, precision * (1.0 - raw))
     before = 1.0 if all_there else mass_there(mass, there)
@@ -284,8 +290,8 @@ def moments(mass, totals, ones, zeros, changed, room):
     weight, first, second = room[0], room[1], room[2]
     unchanged, since = weight[:hypotheses], weight[hypotheses:]
     for k in range(hypotheses):
-        since[k] = 0.0
-    for g in range(mass.shape[0]):
+        since[k] = mass[0, k] * changed[0, k]
+    for g in range(1, mass.shape[0]):
         share, of_share = mass[g], changed[g]
         for k in range(hypotheses):
             since[k] += share[k] * of_share[k]
@@ -293,11 +299,8 @@ def moments(mass, totals, ones, zeros, changed, room):
         unchanged[k] = totals[k] - since[k]
     for k in range(weight.shape[0]):
         n = ones[k] + zeros[k]
-        first[k] = weight[k] * ones[k] / (n * (n + 1.0))
-    for k in range(weight.shape[0]):
-        second[k] = first[k] * (ones[k] + 1.0)
-    for k in range(weight.shape[0]):
-        first[k] *= ones[k] + zeros[k] + 1.0
+        part = weight[k] * ones[k] / (n * (n + 1.0))
+        first[k], second[k] = part * (n + 1.0), part * (ones[k] + 1.0)
     return added(first), added(second)
 
 
@@ -351,16 +354,15 @@ def learn_rewards(
         add_shares(mass, totals)
         slot, changes_seen = weakest(totals), expected_changes(mass, totals, changes)
         redraw_range(mean, seen, latest[0], redrawn)
-        fresh, total_idle = redrawn[0] + redrawn[1], idle_total(x, seen, played_at, idle_hazard)
+        alone = likely  # until the likelihoods are known
+        fresh, total_idle = redrawn[0] + redrawn[1], idle_total(x, seen, played_at, idle_hazard, alone)
         for i in range(x.shape[0]):
             if seen[i] == 0:
                 open_counts(untried, slot, mean[i], square[i], fresh)
                 break
         for i in range(x.shape[0]):
             if seen[i] > 0 or x[i]:
-                gap = played_at - seen[i] if x[i] else 0
-                idle = (1.0 - (1.0 - idle_hazard) ** max(gap, 0)) / max(total_idle, 1e-300)
-                idle_prior[i, slot] = changed[i, 0, slot] = idle
+                idle_prior[i, slot] = changed[i, 0, slot] = alone[i] / max(total_idle, 1e-300)
                 for g in range(1, shares.shape[0]):
                     changed[i, g, slot] = shares[g]
                 ratio[i, slot] = 1.0

@@ -1,8 +1,11 @@
-"""All that one learner of SwitchingSEM knows in three blocks: real numbers, whole numbers, flags.
+"""All that one learner of SwitchingSEM knows in one block of numbers.
 
 A kernel can have 64 arguments, and the state of this policy on an adaptive graph has more arrays than that. They follow
-each other in the blocks in the order of the state's fields (`policies/switching_block.py`); a test compares the two.
-The arrays are views of the blocks, made where they are needed: to pass all of them on takes longer than to make them.
+each other in the block: real numbers, whole numbers, flags, each in the order of the state's fields
+(`policies/switching_block.py`); a test compares the two. Before them are the places where they begin and the constants
+of the policy, after them is scratch memory: for few arms each argument of a call, and each array that a kernel
+allocates, takes as long as a part of its arithmetic.
+The arrays are views of the block, made where they are needed: to pass all of them on takes longer than to make them.
 """
 
 from collections import namedtuple
@@ -16,10 +19,8 @@ from numba.np.arrayobj import make_array, populate_array
 CANDIDATES: Final = 4  # whose predictions of the payoff from z are compared: three with a graph, and none
 GIVEN_X: Final = 2  # whose predictions from the decision alone are
 
-# The blocks, where each array begins in them, and the constants of the policy.
-Learner = namedtuple(
-    "Learner", "reals whole flags real_at whole_at flag_at settings hazards shares share_prior arms hypotheses"
-)
+Learner = namedtuple("Learner", "block arms")  # few fields: each is copied with every call of a step
+Constants = namedtuple("Constants", "settings hazards shares share_prior hypotheses")
 Own = namedtuple("Own", "reward_range in_flight longest_delay typical_delay rewards_seen prior")
 Belief = namedtuple("Belief", "mass untried counts ratio idle_prior changed mean square spread changes redrawn")
 Drift = namedtuple("Drift", "track drifts")
@@ -44,58 +45,126 @@ OF_REALS: Final = (Own, Belief, Drift, Silence, Sparse, Instrument, FullHistory,
 REALS: Final = sum(len(part._fields) for part in OF_REALS)
 WHOLES: Final = len(Whole._fields)
 FLAGS: Final = len(Flags._fields)
+WHOLE, FLAG = REALS, REALS + WHOLES  # where the places of whole numbers and of flags begin
+POLICY_SETTINGS: Final = 25  # of the policy: `switching_steps.SETTINGS` has their names
 HAZARDS: Final = 2
+# The head of a block: where each array begins, where the constants do and how many they are, and where the rest begins:
+# the report of one call, whole numbers, and scratch memory.
+CONSTANTS: Final = REALS + WHOLES + FLAGS
+HEAD: Final = CONSTANTS + 3
+AGE, UNRECORDED, FOUND, STOPPED = range(4)  # positions in the report
+REPORT: Final = 4
+Scratch = namedtuple("Scratch", "laws index lines expected squares held payoff done one")
+LINES: Final = 10
+SQUARES: Final = 5
+
+
+def scratch_size(arms: int, hypotheses: int, kinds: int) -> int:
+    """Numbers of the scratch memory of a learner, the report included."""
+    laws, index = (4 + kinds) * 2 * hypotheses, 8 * max(2 * hypotheses, arms + 1)
+    return REPORT + laws + index + (LINES + 1 + SQUARES + 1) * arms + 3
+
+
+def array_at(block, kind, shape):
+    """What an intrinsic returns for an array of this kind and shape that begins at a place of a block."""
+    found = types.Array(kind, len(shape), "C")
+
+    def generate(context, builder, signature, arguments):
+        source = make_array(signature.args[0])(context, builder, arguments[0])
+        sizes = cgutils.unpack_tuple(builder, arguments[2])
+        stored = context.get_data_type(kind)
+        width = context.get_constant(types.intp, context.get_abi_sizeof(stored))
+        steps = [width]
+        for size in reversed(sizes[1:]):
+            steps.insert(0, builder.mul(steps[0], size))
+        array = make_array(found)(context, builder)
+        start = builder.gep(builder.bitcast(source.data, stored.as_pointer()), [arguments[1]])
+        populate_array(array, data=start, shape=sizes, strides=steps, itemsize=width, meminfo=None)
+        return array._getvalue()
+
+    return found, generate
 
 
 @intrinsic
 def view(typing_context, block, at, shape):
     """An array of this shape that begins at a place of a block; `reshape` does the same with ten times the code."""
-    found = types.Array(block.dtype, len(shape), "C")
+    found, generate = array_at(block, block.dtype, shape)
+    return found(block, at, shape), generate
 
-    def generate(context, builder, signature, arguments):
-        source = make_array(signature.args[0])(context, builder, arguments[0])
-        sizes = cgutils.unpack_tuple(builder, arguments[2])
-        width = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(block.dtype)))
-        steps = [width]
-        for size in reversed(sizes[1:]):
-            steps.insert(0, builder.mul(steps[0], size))
-        array = make_array(found)(context, builder)
-        start = builder.gep(source.data, [arguments[1]])
-        populate_array(array, data=start, shape=sizes, strides=steps, itemsize=width, meminfo=None)
-        return array._getvalue()
 
+@intrinsic
+def view_whole(typing_context, block, at, shape):
+    """The same of whole numbers, of a block of reals."""
+    found, generate = array_at(block, types.int64, shape)
+    return found(block, at, shape), generate
+
+
+@intrinsic
+def view_flags(typing_context, block, at, shape):
+    """The same of flags, eight of which take the place of a real."""
+    found, generate = array_at(block, types.boolean, shape)
     return found(block, at, shape), generate
 
 
 @njit(inline="always")
-def learner_of(reals, whole, flags, starts, constants, settings, arms, hypotheses):
-    """A learner in blocks.
+def starts_of(learner):
+    """The head of the block."""
+    return view_whole(learner.block, 0, (HEAD,))
 
-    starts: where each array begins, block after block. constants: so many settings, the hazards, and the shares with
-    their prior. Few arrays, because each argument of a kernel adds to the time of a call.
-    """
-    shares = settings + HAZARDS
-    kinds = (constants.shape[0] - shares) // 2
-    return Learner(
-        reals,
-        whole,
-        flags,
-        view(starts, 0, (REALS,)),
-        view(starts, REALS, (WHOLES,)),
-        view(starts, REALS + WHOLES, (FLAGS,)),
-        view(constants, 0, (settings,)),
-        view(constants, settings, (HAZARDS,)),
-        view(constants, shares, (kinds,)),
-        view(constants, shares + kinds, (kinds,)),
-        arms,
-        hypotheses,
+
+@njit(inline="always")
+def constants_of(learner):
+    """The constants of the policy: settings, of which the number of hypotheses is the first, hazards, and shares."""
+    block, at = learner.block, starts_of(learner)
+    start = at[CONSTANTS]
+    hazards = start + POLICY_SETTINGS
+    shares, kinds = hazards + HAZARDS, (at[CONSTANTS + 1] - POLICY_SETTINGS - HAZARDS) // 2
+    return Constants(
+        view(block, start, (POLICY_SETTINGS,)),
+        view(block, hazards, (HAZARDS,)),
+        view(block, shares, (kinds,)),
+        view(block, shares + kinds, (kinds,)),
+        int(block[start]),
+    )
+
+
+@njit(inline="always")
+def report_of(learner):
+    """What is said of a call, and what it says."""
+    return view_whole(learner.block, starts_of(learner)[CONSTANTS + 2], (REPORT,))
+
+
+@njit(inline="always")
+def scratch_of(learner):
+    """Memory for the steps of a round."""
+    constants, block = constants_of(learner), learner.block
+    n, k, g = learner.arms, constants.hypotheses, constants.shares.shape[0]
+    at = starts_of(learner)[CONSTANTS + 2] + REPORT
+    wide = max(2 * k, n + 1)
+    expected = at
+    lines = expected + n
+    laws = lines + LINES * n
+    index = laws + (4 + g) * 2 * k
+    squares = index + 8 * wide
+    held = squares + SQUARES * n
+    rest = held + n
+    return Scratch(
+        view(block, laws, (4 + g, 2 * k)),  # of `learn_rewards`
+        view(block, index, (8, wide)),  # of `value_arms`
+        view(block, lines, (LINES, n)),
+        view(block, expected, (n,)),  # of z; Python reads it
+        view(block, squares, (SQUARES, n)),  # of the regressions
+        view_whole(block, held, (n,)),
+        view(block, rest, (1,)),
+        view_flags(block, 8 * (rest + 1), (1,)),
+        view(block, rest + 2, (1,)),
     )
 
 
 @njit(inline="always")
 def own_of(learner):
     """What it knows of pulls and delays."""
-    block, at = learner.reals, learner.real_at
+    block, at = learner.block, starts_of(learner)
     n = learner.arms
     return Own(
         view(block, at[0], (2,)),  # reward_range
@@ -110,8 +179,9 @@ def own_of(learner):
 @njit(inline="always")
 def belief_of(learner):
     """Hypotheses about changes of the means."""
-    block, at = learner.reals, learner.real_at
-    n, k, g = learner.arms, learner.hypotheses, learner.shares.shape[0]
+    block, at = learner.block, starts_of(learner)
+    constants = constants_of(learner)
+    n, k, g = learner.arms, constants.hypotheses, constants.shares.shape[0]
     return Belief(
         view(block, at[6], (g, k)),  # mass
         view(block, at[7], (2, 2 * k)),  # untried
@@ -130,7 +200,7 @@ def belief_of(learner):
 @njit(inline="always")
 def drift_of(learner):
     """Means that drift."""
-    block, at = learner.reals, learner.real_at
+    block, at = learner.block, starts_of(learner)
     n = learner.arms
     return Drift(
         view(block, at[17], (n, 5)),  # track
@@ -141,7 +211,7 @@ def drift_of(learner):
 @njit(inline="always")
 def silence_of(learner):
     """Arms that do not report."""
-    block, at = learner.reals, learner.real_at
+    block, at = learner.block, starts_of(learner)
     n = learner.arms
     return Silence(
         view(block, at[19], (n, 3)),  # answers
@@ -152,7 +222,7 @@ def silence_of(learner):
 @njit(inline="always")
 def sparse_of(learner):
     """The sparse graph."""
-    block, at = learner.reals, learner.real_at
+    block, at = learner.block, starts_of(learner)
     n = learner.arms
     return Sparse(
         view(block, at[21], (n, n)),  # gram
@@ -168,7 +238,7 @@ def sparse_of(learner):
 @njit(inline="always")
 def instrument_of(learner):
     """The regression of y on z, and the graph from it."""
-    block, at = learner.reals, learner.real_at
+    block, at = learner.block, starts_of(learner)
     n = learner.arms
     return Instrument(
         view(block, at[28], (n, n)),  # root
@@ -188,7 +258,7 @@ def instrument_of(learner):
 @njit(inline="always")
 def full_history_of(learner):
     """The regression of the payoff on z."""
-    block, at = learner.reals, learner.real_at
+    block, at = learner.block, starts_of(learner)
     n = learner.arms
     return FullHistory(
         view(block, at[39], (n, n)),  # root
@@ -203,7 +273,7 @@ def full_history_of(learner):
 @njit(inline="always")
 def evidence_of(learner):
     """How well the candidates predict the payoff from z."""
-    block, at = learner.reals, learner.real_at
+    block, at = learner.block, starts_of(learner)
     return Evidence(
         view(block, at[45], (CANDIDATES,)),  # errors
         view(block, at[46], (CANDIDATES,)),  # lead
@@ -217,7 +287,7 @@ def evidence_of(learner):
 @njit(inline="always")
 def changes_of(learner):
     """Evidence of a change of the graph, and the weights in use."""
-    block, at = learner.reals, learner.real_at
+    block, at = learner.block, starts_of(learner)
     n = learner.arms
     return Changes(
         view(block, at[51], (n,)),  # suspicion
@@ -230,7 +300,7 @@ def changes_of(learner):
 @njit(inline="always")
 def k_class_of(learner):
     """Moments and estimates of the k-class graph."""
-    block, at = learner.reals, learner.real_at
+    block, at = learner.block, starts_of(learner)
     n = learner.arms
     return KClass(
         view(block, at[55], (3 * n + 1, 3 * n + 1)),  # moments
@@ -254,7 +324,7 @@ def k_class_of(learner):
 @njit(inline="always")
 def given_x_of(learner):
     """How well two candidates predict from the decision alone."""
-    block, at = learner.reals, learner.real_at
+    block, at = learner.block, starts_of(learner)
     return GivenX(
         view(block, at[70], (GIVEN_X,)),  # errors
         view(block, at[71], (GIVEN_X,)),  # lead
@@ -268,35 +338,35 @@ def given_x_of(learner):
 @njit(inline="always")
 def whole_of(learner):
     """Rounds, and other whole numbers."""
-    block, at = learner.whole, learner.whole_at
-    n, k = learner.arms, learner.hypotheses
+    block, at = learner.block, starts_of(learner)
+    n, k = learner.arms, constants_of(learner).hypotheses
     return Whole(
-        view(block, at[0], (1,)),  # rounds
-        view(block, at[1], (1,)),  # budget
-        view(block, at[2], (n,)),  # last_pull
-        view(block, at[3], (k,)),  # change_round
-        view(block, at[4], (n,)),  # seen
-        view(block, at[5], (1,)),  # latest
-        view(block, at[6], (2,)),  # detected
-        view(block, at[7], (1,)),  # drift_latest
-        view(block, at[8], (1,)),  # alarms
-        view(block, at[9], (1,)),  # since
-        view(block, at[10], (1,)),  # used
+        view_whole(block, at[WHOLE + 0], (1,)),  # rounds
+        view_whole(block, at[WHOLE + 1], (1,)),  # budget
+        view_whole(block, at[WHOLE + 2], (n,)),  # last_pull
+        view_whole(block, at[WHOLE + 3], (k,)),  # change_round
+        view_whole(block, at[WHOLE + 4], (n,)),  # seen
+        view_whole(block, at[WHOLE + 5], (1,)),  # latest
+        view_whole(block, at[WHOLE + 6], (2,)),  # detected
+        view_whole(block, at[WHOLE + 7], (1,)),  # drift_latest
+        view_whole(block, at[WHOLE + 8], (1,)),  # alarms
+        view_whole(block, at[WHOLE + 9], (1,)),  # since
+        view_whole(block, at[WHOLE + 10], (1,)),  # used
     )
 
 
 @njit(inline="always")
 def flags_of(learner):
     """Flags."""
-    block, at = learner.flags, learner.flag_at
+    block, at = learner.block, starts_of(learner)
     n = learner.arms
     return Flags(
-        view(block, at[0], (1,)),  # acyclic
-        view(block, at[1], (n, n)),  # possible
-        view(block, at[2], (n, n)),  # required
-        view(block, at[3], (1,)),  # ordered
-        view(block, at[4], (1,)),  # declared
-        view(block, at[5], (1,)),  # baseline
-        view(block, at[6], (1,)),  # confounded
-        view(block, at[7], (1,)),  # noisy
+        view_flags(block, at[FLAG + 0], (1,)),  # acyclic
+        view_flags(block, at[FLAG + 1], (n, n)),  # possible
+        view_flags(block, at[FLAG + 2], (n, n)),  # required
+        view_flags(block, at[FLAG + 3], (1,)),  # ordered
+        view_flags(block, at[FLAG + 4], (1,)),  # declared
+        view_flags(block, at[FLAG + 5], (1,)),  # baseline
+        view_flags(block, at[FLAG + 6], (1,)),  # confounded
+        view_flags(block, at[FLAG + 7], (1,)),  # noisy
     )

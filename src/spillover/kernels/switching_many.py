@@ -271,8 +271,8 @@ def crowd_index(
     n = learned.shape[0]
     low, width = reward_range[0], reward_range[1] - reward_range[0]
     offset, middle = low / width, 0.5 * (redrawn[0] + redrawn[1])
-    room, scores, idle = np.empty((3, 2 * hypotheses)), np.empty(n), np.empty(n)
-    totals, weight, parts = room[0, :hypotheses], room[1], room[2]
+    room, scores, idle = np.empty((5, 2 * hypotheses)), np.empty(n), np.empty(n)
+    totals, weight, parts, gaps, deviations = room[0, :hypotheses], room[1], room[2], room[3], room[4]
     add_shares(mass, totals)
     changes_seen, share = 0.0, 0.0
     for k in range(hypotheses):
@@ -286,10 +286,11 @@ def crowd_index(
     new_idle = 1.0 - stays * (1.0 - idle_hazard) ** now
     new_mean = shared[0] + new_idle * (middle - shared[0])
     new_mean += drifts * (new_drift - new_mean)
-    for i in range(n):
+    new_worth, new_reward = new_mean + offset, low + width * new_mean
+    for i in range(n):  # of most arms little is written: memory takes longer than arithmetic
         if last_pull[i] == 0 and seen[i] == 0:
             weights[i] = learned[i] + (prior[i] - learned[i])
-            idle[i], mean[i] = new_idle, new_mean
+            scores[i] = weights[i] * new_worth
         else:
             weights[i] = learned[i] + (prior[i] - learned[i]) / (1.0 + rewards_seen[i]) ** 2
             idle[i] = 1.0 - stays * (1.0 - idle_hazard) ** (now - last_pull[i])
@@ -297,7 +298,7 @@ def crowd_index(
             mean[i] = level + idle[i] * (middle - level)
             drifting = drift_of_arm(track, i, moves)[0] if seen[i] > 0 else new_drift
             mean[i] += drifts * (drifting - mean[i])
-        scores[i] = weights[i] * (mean[i] + offset)
+            scores[i] = weights[i] * (mean[i] + offset)
     threshold, runner_up = thresholds(scores, budget, np.empty(min(budget, MOST_SORTED) + 1))
     weigh_untried(mass, totals, shares, weight)
     new_laws = weight.copy()
@@ -306,24 +307,23 @@ def crowd_index(
     for i in range(n):
         inside = scores[i] >= threshold and scores[i] > 0.0
         rival = runner_up if inside else threshold
-        index[i] = mean[i] = low + width * mean[i]
+        new = last_pull[i] == 0 and seen[i] == 0
+        index[i] = mean[i] = new_reward if new else low + width * mean[i]
         if weights[i] <= 0.0 or weights[i] * (1.0 + offset) <= rival:
             continue  # out of reach even with the best mean
-        new = last_pull[i] == 0 and seen[i] == 0
         if new and inside == held_inside and abs(weights[i] - held_weight) * rival <= about * weights[i] * held_weight:
             index[i] += held_bonus
             continue
         level, bonus = max(rival / weights[i] - offset, 0.0), 0.0
         if not inside or level > 0.0:  # otherwise nothing can be better
             side = -1.0 if inside else 1.0
-            drifting, deviation = new_drift, new_deviation
+            ones, zeros, laws, drifting, deviation = untried[0], untried[1], new_laws, new_drift, new_deviation
             if seen[i] > 0:
+                ones, zeros, laws = counts[i, 0], counts[i, 1], weight
                 weigh_laws(mass, totals, changed[i], weight)
-                missed = expected_miss(counts[i, 0], counts[i, 1], weight, level, side, parts)
                 drifting, deviation = drift_of_arm(track, i, moves)
-            else:
-                missed = expected_miss(untried[0], untried[1], new_laws, level, side, parts)
-            missed += idle[i] * (redrawn_miss(redrawn, level, inside) - missed)
+            missed = expected_miss(ones, zeros, laws, level, side, gaps, deviations, parts)
+            missed += (new_idle if new else idle[i]) * (redrawn_miss(redrawn, level, inside) - missed)
             missed *= 1.0 - drifts
             if not inside:
                 missed += drifts * normal_excess(drifting - level, deviation)

@@ -4,13 +4,21 @@ What is rare and long (a change of the graph, the k-class estimate) is left to P
 where, and goes on from there in the next call.
 """
 
-from typing import Final
-
 from numba import boolean, float64, int64, uint64
 
 from spillover.kernels.arrivals import post
 from spillover.kernels.build import gufunc
-from spillover.kernels.switching_block import own_of, whole_of
+from spillover.kernels.switching_block import (
+    AGE,
+    FOUND,
+    STOPPED,
+    UNRECORDED,
+    Learner,
+    own_of,
+    report_of,
+    scratch_of,
+    whole_of,
+)
 from spillover.kernels.switching_steps import (
     DONE,
     FAULT,
@@ -18,23 +26,16 @@ from spillover.kernels.switching_steps import (
     copy_graph,
     decide,
     learn_round,
-    opened,
     record_play,
     remember,
-    scratch_for,
 )
 from spillover.kernels.world import fault_of, spread_rewards
-
-# shared by all kernels here: the blocks, where their arrays begin, and the constants of the policy
-LEARNER_SIGNATURE: Final = (float64[::1], int64[::1], boolean[::1], int64[::1], float64[::1])
-LEARNER_LAYOUT: Final = "(f),(i),(b),(p),(s)"
-BLOCKS: Final = ("reals", "whole", "flags")
 
 
 @compiled
 def play_on(
     learner, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following,
-    memos, recorded, snapshots, start, after, room, expected,
+    memos, recorded, snapshots, start, after, expected,
 ):  # fmt: skip
     """Play rounds of one learner from the `start`-th on; returns in which it stopped, after which arrival, and why."""
     n, mask, rounds = learner.arms, ring_x.shape[0] - 1, rewards.shape[0]
@@ -43,7 +44,7 @@ def play_on(
         if after == 0:
             slot = (counter[0] + 1) & mask
             x, z, y = ring_x[slot], ring_z[slot], ring_y[slot]
-            decide(learner, key, room, x)
+            decide(learner, key, x)
             remember(learner, memos[slot])
             now = record_play(learner, x)
             spread_rewards(chain, rewards[r], x, z, y)
@@ -61,7 +62,7 @@ def play_on(
             x, z, y = ring_x[home], ring_z[home], ring_y[home]
             if fault_of(x, z, y, reward_range, now - played, now) != 0:
                 return r, played, FAULT
-            why = learn_round(learner, x, z, y, memos[home], played, room, expected)
+            why = learn_round(learner, x, z, y, memos[home], played, expected)
             if why != DONE:
                 return r, played, why
             played = following[home]
@@ -72,20 +73,17 @@ def play_on(
 
 @gufunc(
     (
-        *LEARNER_SIGNATURE,
-        *(uint64[::1], float64[:, :], float64[:, :], float64[:, :], float64[:, :], int64[:], int64),
+        *(float64[::1], uint64[::1], float64[:, :], float64[:, :], float64[:, :], float64[:, :], int64[:], int64),
         *(boolean[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64[::1], float64[:, :, ::1]),
         *(int64[::1], float64[:, :, ::1], int64, int64),
         *(int64[:], int64[:], int64[:], float64[:]),
     ),
-    f"{LEARNER_LAYOUT},(k),(n,n),(t,n),(t,n),(t,n),(t),(),(c,n),(c,n),(c,n),(c),(c),(c),(c,m,n),(t),(v,n,n),(),()"
-    "->(),(),(),(n)",
-    writes=(*BLOCKS, "ring_x", "ring_z", "ring_y", "first", "last", "following", "memos", "snapshots"),
+    "(f),(k),(n,n),(t,n),(t,n),(t,n),(t),(),(c,n),(c,n),(c,n),(c),(c),(c),(c,m,n),(t),(v,n,n),(),()->(),(),(),(n)",
+    writes=("block", "ring_x", "ring_z", "ring_y", "first", "last", "following", "memos", "snapshots"),
 )
 def play_switching(
-    reals, whole, flags, starts, constants,
-    key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following, memos,
-    recorded, snapshots, start, after, reached, arrival, why, expected,
+    block, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following,
+    memos, recorded, snapshots, start, after, reached, arrival, why, expected,
 ):  # fmt: skip
     """Play rounds of one learner from the `start`-th on; where and why it stopped.
 
@@ -94,56 +92,47 @@ def play_switching(
     """
     reached[0], arrival[0], why[0] = rewards.shape[0], 0, DONE
     if start < rewards.shape[0]:
-        learner = opened(reals, whole, flags, starts, constants, chain.shape[0])
+        learner = Learner(block, chain.shape[0])
         reached[0], arrival[0], why[0] = play_on(
             learner, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last,
-            following, memos, recorded, snapshots, start, after, scratch_for(learner), expected,
+            following, memos, recorded, snapshots, start, after, expected,
         )  # fmt: skip
 
 
-@gufunc(
-    (*LEARNER_SIGNATURE, uint64[::1], float64[:, ::1], boolean[::1], float64[:, ::1]),
-    f"{LEARNER_LAYOUT},(k),(m,n)->(n),(m,n)",
-)
-def switching_choice(
-    reals, whole, flags, starts, constants, key, like, x, memo
-):  # fmt: skip
+@gufunc((float64[::1], uint64[::1], boolean[::1], float64[:, ::1]), "(f),(k),(n),(m,n)", writes=("block", "x", "memo"))
+def switching_choice(block, key, x, memo):
     """The decision for the next round of a live learner, and what it wants back with the outcome.
 
-    like: an array of the shape of the latter.
+    Of the block, only scratch memory is rewritten. Kernels of a live learner have no outputs: arrays that NumPy makes
+    for a call take longer than those that it is given.
     """
-    learner = opened(reals, whole, flags, starts, constants, x.shape[0])
-    decide(learner, key, scratch_for(learner), x)
+    learner = Learner(block, x.shape[0])
+    decide(learner, key, x)
     remember(learner, memo)
 
 
-@gufunc(
-    (*LEARNER_SIGNATURE, boolean[::1], int64[:]),
-    f"{LEARNER_LAYOUT},(n)->()",
-    writes=BLOCKS,
-)
-def switching_play(
-    reals, whole, flags, starts, constants, x, now
-):  # fmt: skip
-    """A round of a live learner was played; returns its number."""
-    now[0] = record_play(opened(reals, whole, flags, starts, constants, x.shape[0]), x)
+@gufunc((float64[::1], boolean[::1]), "(f),(n)", writes=("block",))
+def switching_play(block, x):
+    """A round of a live learner was played."""
+    record_play(Learner(block, x.shape[0]), x)
 
 
 @gufunc(
-    (
-        *LEARNER_SIGNATURE,
-        *(boolean[::1], float64[::1], float64[::1], float64[:, ::1], int64, int64[:], int64[:], float64[:]),
-    ),
-    f"{LEARNER_LAYOUT},(n),(n),(n),(m,n),()->(),(),(n)",
-    writes=BLOCKS,
+    (float64[::1], boolean[::1], boolean[::1], float64[::1], float64[::1], float64[:, ::1]),
+    "(f),(n),(n),(n),(n),(m,n)",
+    writes=("block",),
 )
-def switching_lesson(
-    reals, whole, flags, starts, constants, x, z, y, memo, age,
-    fault, why, expected,
-):  # fmt: skip
-    """Learn the outcome of a round of a live learner, unless something is wrong with it."""
-    learner = opened(reals, whole, flags, starts, constants, x.shape[0])
+def switching_lesson(block, played, x, z, y, memo):
+    """Learn the outcome of a round of a live learner, unless something is wrong with it.
+
+    The report in the block says how old it is, and whether another round was `played` that is to be recorded first. It
+    is then told what was found to be wrong, and why Python must do the rest, if it must.
+    """
+    learner = Learner(block, x.shape[0])
+    report = report_of(learner)
+    if report[UNRECORDED] != 0:
+        record_play(learner, played)
     now = whole_of(learner).rounds[0]
-    why[0], fault[0] = DONE, fault_of(x, z, y, own_of(learner).reward_range, age, now)
-    if fault[0] == 0:
-        why[0] = learn_round(learner, x, z, y, memo, now - age, scratch_for(learner), expected)
+    report[STOPPED], report[FOUND] = DONE, fault_of(x, z, y, own_of(learner).reward_range, report[AGE], now)
+    if report[FOUND] == 0:
+        report[STOPPED] = learn_round(learner, x, z, y, memo, now - report[AGE], scratch_of(learner).expected)

@@ -1,20 +1,18 @@
-"""A round of SwitchingSEM on an adaptive graph, step by step, with all that the learner knows in blocks.
+"""A round of SwitchingSEM on an adaptive graph, step by step, with all that the learner knows in a block.
 
 The steps are made of the functions that the kernels of other files are made of, so both give the same numbers, bit for
 bit.
 """
 
 import math
-from collections import namedtuple
 
-import numpy as np
 from numba import njit, uint64
 
 from spillover.kernels.confounding import test_doubts
 from spillover.kernels.drawing import take_top
 from spillover.kernels.drifting import drifting_arrival, drifting_forecast
 from spillover.kernels.evidence import favourite, judge_pair, judge_weights, total, use_weights
-from spillover.kernels.gram import absorb
+from spillover.kernels.gram import absorb_outcome
 from spillover.kernels.graph import fit, fit_signed
 from spillover.kernels.inversion import structure
 from spillover.kernels.kclass import absorb_moments
@@ -26,6 +24,7 @@ from spillover.kernels.switching import learn_rewards
 from spillover.kernels.switching_block import (
     belief_of,
     changes_of,
+    constants_of,
     drift_of,
     evidence_of,
     flags_of,
@@ -33,20 +32,20 @@ from spillover.kernels.switching_block import (
     given_x_of,
     instrument_of,
     k_class_of,
-    learner_of,
     own_of,
+    scratch_of,
     silence_of,
     sparse_of,
     whole_of,
 )
 from spillover.kernels.switching_scores import value_arms
 
-# As kernels are, so that loops vectorise: nothing is raised. And without counts of references: blocks outlive a call.
+# As kernels are, so that loops vectorise: nothing is raised. And without counts of references: a block outlives a call.
 compiled = njit(error_model="numpy", _nrt=False)
 allocating = njit(error_model="numpy", _nrt=True)  # said, because a function takes over what its caller has
 drifting_arrival, drifting_forecast = compiled(drifting_arrival), compiled(drifting_forecast)
 start_pulls, take_rewards, weigh_silence = compiled(start_pulls), compiled(take_rewards), compiled(weigh_silence)
-absorb, shrunk_weights = allocating(absorb), compiled(shrunk_weights)
+shrunk_weights = compiled(shrunk_weights)
 absorb_moments, structure = allocating(absorb_moments), allocating(structure)
 take_top = allocating(take_top.py_func)
 fit, fit_signed, test_doubts = allocating(fit), allocating(fit_signed), allocating(test_doubts.py_func)
@@ -70,39 +69,13 @@ SETTINGS = (
     MORE_ROUNDS, ROUNDS_FOR_ARMS, RAISED, SUSPICION, NOISY,
 ) = range(len(SETTINGS))  # fmt: skip
 
-ALL_SETTINGS = len(SETTINGS)
-Scratch = namedtuple("Scratch", "laws index lines squares held payoff done one")
-
-
-@njit(inline="always")
-def opened(reals, whole, flags, starts, constants, arms):
-    """A learner in the blocks that a kernel is given."""
-    return learner_of(
-        reals, whole, flags, starts, constants, ALL_SETTINGS, arms, int(constants[HYPOTHESES])
-    )  # fmt: skip
-
-
-@njit(inline="always")
-def scratch_for(learner):
-    """Memory for the steps of a round."""
-    n, k, g = learner.arms, learner.hypotheses, learner.shares.shape[0]
-    return Scratch(
-        np.empty((4 + g, 2 * k)),  # of `learn_rewards`
-        np.empty((6, max(2 * k, n + 1))),  # of `value_arms`
-        np.empty((10, n)),
-        np.empty((5, n)),  # of the regressions
-        np.empty(n, np.int64),
-        np.empty(1),
-        np.empty(1, np.bool_),
-        np.empty(1),
-    )
-
 
 @compiled
-def decide(learner, key, room, x):
+def decide(learner, key, x):
     """The decision for the next round."""
     own, belief, drift, whole = own_of(learner), belief_of(learner), drift_of(learner), whole_of(learner)
-    settings, lines = learner.settings, room.lines
+    constants, room = constants_of(learner), scratch_of(learner)
+    settings, lines = constants.settings, room.lines
     drift_mean, drift_deviation, weights, mean, index = lines[0], lines[1], lines[2], lines[3], lines[4]
     now, budget = whole.rounds[0], whole.budget[0]
     elapsed = now + 1 - whole.drift_latest[0]
@@ -112,8 +85,8 @@ def decide(learner, key, room, x):
     value_arms(
         belief.mass, belief.untried, belief.counts, belief.changed, belief.changes, belief.redrawn, belief.mean,
         whole.seen, whole.latest[0], drift.drifts[0], drift_mean, drift_deviation, changes_of(learner).weights,
-        own.prior, own.rewards_seen, whole.last_pull, own.in_flight, now, budget, own.reward_range, learner.hazards,
-        learner.shares, learner.share_prior, settings[IDLE_HAZARD],
+        own.prior, own.rewards_seen, whole.last_pull, own.in_flight, now, budget, own.reward_range, constants.hazards,
+        constants.shares, constants.share_prior, settings[IDLE_HAZARD],
         settings[HORIZON] + settings[HORIZON_OF_DELAY] * own.typical_delay[0], room.index, weights, mean, index,
     )  # fmt: skip
     for i in range(x.shape[0]):
@@ -135,7 +108,7 @@ def remember(learner, memo):
 @compiled
 def record_play(learner, x):
     """A round was played; returns its number."""
-    own, whole, settings = own_of(learner), whole_of(learner), learner.settings
+    own, whole, settings = own_of(learner), whole_of(learner), constants_of(learner).settings
     whole.rounds[0] += 1
     start_pulls(
         whole.last_pull, own.in_flight, x, whole.rounds[0], own.longest_delay[0], whole.latest[0] > 0, settings[SOON],
@@ -145,10 +118,11 @@ def record_play(learner, x):
 
 
 @compiled
-def learn_means(learner, x, z, played_at, room, expected):
+def learn_means(learner, x, z, played_at, expected):
     """Learn the rewards of a round; `expected`: what was expected of z."""
     own, belief, drift, whole = own_of(learner), belief_of(learner), drift_of(learner), whole_of(learner)
-    settings, reward, counted, likely = learner.settings, room.lines[0], room.lines[1], room.lines[2]
+    constants, room = constants_of(learner), scratch_of(learner)
+    settings, reward, counted, likely = constants.settings, room.lines[0], room.lines[1], room.lines[2]
     age, low, high = whole.rounds[0] - played_at, own.reward_range[0], own.reward_range[1]
     take_rewards(
         own.in_flight, own.rewards_seen, x, z, own.reward_range, age, own.longest_delay[0], whole.latest[0] > 0,
@@ -157,8 +131,8 @@ def learn_means(learner, x, z, played_at, room, expected):
     precision = learn_rewards(
         whole.change_round, belief.mass, belief.untried, belief.counts, belief.ratio, belief.idle_prior,
         belief.changed, belief.mean, belief.square, whole.seen, whole.latest, whole.detected, belief.spread,
-        belief.changes, belief.redrawn, x, reward, 1.0, played_at, learner.shares, learner.share_prior,
-        learner.hazards, settings[IDLE_HAZARD], room.laws, expected, counted, likely,
+        belief.changes, belief.redrawn, x, reward, 1.0, played_at, constants.shares, constants.share_prior,
+        constants.hazards, settings[IDLE_HAZARD], room.laws, expected, counted, likely,
     )  # fmt: skip
     drifting_arrival(
         drift.track, drift.drifts, whole.drift_latest, x, reward, counted, likely, precision, 1.0, played_at,
@@ -176,7 +150,8 @@ def learn_means(learner, x, z, played_at, room, expected):
 @compiled
 def least_variance(learner):
     """The lower bound on the variance of a residual."""
-    return learner.settings[FLOOR] / learner.settings[RIDGE] * instrument_of(learner).ridge[0]
+    settings = constants_of(learner).settings
+    return settings[FLOOR] / settings[RIDGE] * instrument_of(learner).ridge[0]
 
 
 @compiled
@@ -191,9 +166,10 @@ def usual_weights(learner, weights):
 
 
 @compiled
-def test_outcome(learner, z, y, trusted, room):
+def test_outcome(learner, z, y, trusted):
     """Test an outcome for a change of the graph, and learn the effects from it unless it reveals one."""
-    instrument, changes, settings = instrument_of(learner), changes_of(learner), learner.settings
+    instrument, changes, settings = instrument_of(learner), changes_of(learner), constants_of(learner).settings
+    room = scratch_of(learner)
     alarm, certainty = test_and_learn(
         instrument.root, instrument.effects, instrument.scatter, instrument.freedom, changes.suspicion, changes.risen,
         changes.fallen, z, y, least_variance(learner), math.sqrt(instrument.ridge[0] / settings[RIDGE]),
@@ -204,13 +180,13 @@ def test_outcome(learner, z, y, trusted, room):
 
 
 @compiled
-def absorb_outcome(learner, z, y, memo, played_at, room, expected):
+def learn_outcomes(learner, z, y, memo, played_at, expected):
     """Add an outcome to the statistics of the graph; True if it revealed a change, and then without the last steps."""
-    whole, flags, held = whole_of(learner), flags_of(learner), evidence_of(learner)
+    whole, flags, held, room = whole_of(learner), flags_of(learner), evidence_of(learner), scratch_of(learner)
     judge_weights(held.errors, held.lead, held.doubt, held.cross, held.power, held.observed, memo, z, y)
     current = 1.0 if played_at >= whole.since[0] else 0.0
     trusted = 0.0 if flags.baseline[0] or flags.confounded[0] else current
-    alarm = trusted != 0.0 and test_outcome(learner, z, y, trusted, room)
+    alarm = trusted != 0.0 and test_outcome(learner, z, y, trusted)
     if flags.noisy[0] and trusted > 0.0 and not alarm:
         usual, given = room.lines[3], given_x_of(learner)
         usual_weights(learner, usual)
@@ -225,16 +201,18 @@ def absorb_outcome(learner, z, y, memo, played_at, room, expected):
     )  # fmt: skip
     if not alarm:
         sparse = sparse_of(learner)
-        absorb(sparse.gram, sparse.residual, sparse.adjacency, z, y, trusted, room.done)
+        if trusted != 0.0:
+            absorb_outcome(sparse.gram, sparse.residual, sparse.adjacency, z, y, trusted, False, room.lines[4])
         absorb_moments(k_class_of(learner).moments, y, z, expected, current, room.done)
     return alarm
 
 
 @compiled
-def solve_graphs(learner, room):
+def solve_graphs(learner):
     """Estimate the graphs again that trust z."""
     sparse, instrument, full_history = sparse_of(learner), instrument_of(learner), full_history_of(learner)
-    settings, acyclic, signed = learner.settings, flags_of(learner).acyclic[0], learner.settings[SIGNED] != 0.0
+    settings, acyclic, room = constants_of(learner).settings, flags_of(learner).acyclic[0], scratch_of(learner)
+    signed = settings[SIGNED] != 0.0
     if signed:
         fit_signed(
             sparse.gram, sparse.residual, sparse.adjacency, sparse.pressure, sparse.weights, sparse.penalty,
@@ -264,7 +242,7 @@ def solve_graphs(learner, room):
 @compiled
 def doubt_z(learner):
     """Test again whether z can be trusted, if it is due; True if the k-class estimate is due, and may be used."""
-    n, settings, k_class = learner.arms, learner.settings, k_class_of(learner)
+    n, settings, k_class = learner.arms, constants_of(learner).settings, k_class_of(learner)
     flags, instrument = flags_of(learner), instrument_of(learner)
     rounds = k_class.moments[3 * n, 3 * n]
     if rounds > settings[MORE_ROUNDS] * k_class.tested[0]:
@@ -298,12 +276,12 @@ def use_best(learner):
 
 
 @compiled
-def learn_round(learner, x, z, y, memo, played_at, room, expected):
+def learn_round(learner, x, z, y, memo, played_at, expected):
     """Learn the outcome of a round and solve for the graph; returns whether, and why, Python must do the rest."""
-    learn_means(learner, x, z, played_at, room, expected)
-    if absorb_outcome(learner, z, y, memo, played_at, room, expected):
+    learn_means(learner, x, z, played_at, expected)
+    if learn_outcomes(learner, z, y, memo, played_at, expected):
         return ALARM
-    solve_graphs(learner, room)
+    solve_graphs(learner)
     if doubt_z(learner):
         return ESTIMATE
     use_best(learner)

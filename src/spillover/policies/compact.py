@@ -68,9 +68,8 @@ class CompactMeans:
     def observe(self, context: Array) -> None:
         """It ignores the context."""
 
-    def learn(self, feedback: Feedback, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
-        x, z, y, age = feedback[:4]
-        return bool(kernels.compact_lesson(self.reals, self.whole, x, z, y, age) == kernels.FINE)
+    def learn(self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
+        return bool(kernels.compact_lesson(self.reals, self.whole, choice.x, z, y, played - round) == kernels.FINE)
 
     def update(self, feedback: Feedback, rng: Rng, round: int) -> None:
         x, z, y, age = feedback[:4]

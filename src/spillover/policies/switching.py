@@ -444,7 +444,9 @@ def rewards(reward_range: Array, x: BoolArray, z: Array) -> Array:
 def rescaled(reward_range: Array, x: BoolArray, share: Array) -> Array:
     """Rewards of the chosen arms from their position in the range."""
     low, high = reward_range[..., :1], reward_range[..., 1:]
-    return np.where(x, low + (high - low) * share, 0.0)
+    found = np.zeros(x.shape)  # of many arms few are chosen, and memory that is not touched costs nothing
+    np.multiply(high - low, share, out=found, where=x)
+    return np.add(low, found, out=found, where=x)
 
 
 def any_arrived(state: SwitchingState) -> BoolArray:

@@ -1,16 +1,16 @@
-"""SwitchingSEM compiled as a whole, with all that a learner knows in three blocks: see `kernels/switching_block.py`.
+"""SwitchingSEM compiled as a whole, with all that a learner knows in one block: see `kernels/switching_block.py`.
 
-Kernels play whole rounds on the blocks. What is rare and long they leave to Python, which goes on with the arrays of
-the state: these are views of the blocks.
+Kernels play whole rounds on the block. What is rare and long they leave to Python, which goes on with the arrays of
+the state: these are views of the block.
 """
 
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spillover import kernels
+from spillover.kernels.switching_block import AGE, FOUND, HEAD, REPORT, STOPPED, UNRECORDED, scratch_size
 from spillover.rng import Purpose, Rng
 from spillover.state import leaves, map_leaves
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, State, Stretch
@@ -18,35 +18,47 @@ from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, State,
 if TYPE_CHECKING:
     from spillover.policies.switching import SwitchingSEM
 
-KINDS = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
-MOST_ARMS = 64  # of a live learner in blocks: with more, copies of the blocks cost more than short calls save
+REAL, WHOLE, FLAG = KINDS = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
+WORD = 8  # bytes of a real
+STEPS_BETWEEN_COPIES = 16
+Play: TypeAlias = tuple[int, BoolArray]  # the number of a round, and its decision
+Step: TypeAlias = tuple[Callable[[Any], bool], Any]  # a function that changes the block, and its argument
+MOST_ARMS = 64  # of a live learner in a block: with more, copies of the block cost more than short calls save
 
 
-class Blocks:
-    """The state of a batch of learners in blocks, (*batch, numbers) each; `state` has views of them."""
+class Block:
+    """The state of a batch of learners in a block, (*batch, numbers); `state` has views of it."""
 
-    def __init__(self, state: State, axes: int) -> None:
+    def __init__(self, state: State, axes: int, constants: Array) -> None:
         arrays = leaves(state)
         batch = next(iter(arrays.values())).shape[:axes]
-        self.batch = batch
-        self.blocks: list[NDArray[Any]] = []
         begins: list[int] = []
-        views: dict[str, NDArray[Any]] = {}
+        places: dict[str, tuple[np.dtype[Any], int, int]] = {}
+        end = HEAD + len(constants)  # in reals
         for kind in KINDS:
-            own = {name: leaf for name, leaf in arrays.items() if leaf.dtype == kind}
-            sizes = [int(np.prod(leaf.shape[axes:], dtype=int)) for leaf in own.values()]
-            *starts, end = accumulate(sizes, initial=0)
-            block = np.empty((*batch, end), kind)
-            for (name, leaf), start, size in zip(own.items(), starts, sizes, strict=True):
-                views[name] = block[..., start : start + size].reshape(leaf.shape)
-                views[name][...] = leaf
-            self.blocks.append(block)
-            begins += starts
-        self.starts: IntArray = np.array(begins)  # where each array begins in its block
-        self.state = with_leaves(state, iter([views[name] for name in arrays]))
+            at = end * WORD // kind.itemsize
+            for name, leaf in arrays.items():
+                if leaf.dtype == kind:
+                    size = int(np.prod(leaf.shape[axes:], dtype=int))
+                    places[name] = kind, at, at + size
+                    begins.append(at)
+                    at += size
+            end = -(-at * kind.itemsize // WORD)
+        self.known = end  # numbers that are known; the others are scratch memory
+        _, hypotheses = state.belief.mass.shape[axes:]
+        arms, kinds = state.in_flight.shape[-1], state.belief.mass.shape[-2]
+        self.numbers: Array = np.empty((*batch, end + scratch_size(arms, hypotheses, kinds)))
+        self.numbers.view(np.int64)[..., :HEAD] = (*begins, HEAD, len(constants), end)
+        self.numbers[..., HEAD : HEAD + len(constants)] = constants
+        views = []
+        for name, leaf in arrays.items():
+            kind, start, stop = places[name]
+            views.append(self.numbers.view(kind)[..., start:stop].reshape(leaf.shape))
+            views[-1][...] = leaf
+        self.state = with_leaves(state, iter(views))
 
     def write(self, graph: State, rows: Any = ...) -> None:
-        """Put the graph of some rows of the batch into the blocks."""
+        """Put the graph of some rows of the batch into the block."""
         for view, leaf in zip(leaves(self.state.graph).values(), leaves(graph).values(), strict=True):
             if view is not leaf:
                 view[rows] = leaf
@@ -60,11 +72,9 @@ def with_leaves(state: State, replaced: Any) -> State:
 def play_blocks(policy: "SwitchingSEM", state: State, stretch: Stretch, rng: Rng) -> State | None:
     """Play a stretch of rounds; None if an outcome is not valid."""
     batch, course, flight = state.rounds.shape, stretch.course, stretch.flight
-    held, shape = Blocks(state, len(batch)), course.rewards.shape
+    held, shape = Block(state, len(batch), policy.for_kernels), course.rewards.shape
     given = (
-        *held.blocks,
-        held.starts,
-        policy.for_kernels,
+        held.numbers,
         rng.keys,
         course.total,
         course.rewards,
@@ -90,7 +100,7 @@ def play_blocks(policy: "SwitchingSEM", state: State, stretch: Stretch, rng: Rng
 
 def finish(
     policy: "SwitchingSEM",
-    held: Blocks,
+    held: Block,
     rows: tuple[IntArray, ...],
     stretch: Stretch,
     after: IntArray,
@@ -105,57 +115,112 @@ def finish(
 
 
 class CompactSwitching:
-    """A live learner in blocks. They are copied before every change, so that it can be undone."""
+    """A live learner in a block.
+
+    The block is copied once in a few steps, and the steps since then are remembered: to undo some, those before them
+    are repeated from the copy. A play is recorded with the outcome that follows it, in one call.
+    """
 
     def __init__(self, policy: "SwitchingSEM", state: State) -> None:
-        self.policy, self.held = policy, Blocks(state, 0)
-        self.given = (*self.held.blocks, self.held.starts, policy.for_kernels)
-        self.changed_by_play = (self.held.blocks[1], self.held.state.in_flight)  # whole numbers, and pulls in flight
-        self.like = np.zeros((3, state.in_flight.shape[-1]))  # the shape of a memo, and none
+        self.policy, self.held = policy, Block(state, 0, policy.for_kernels)
+        self.numbers, self.arms = self.held.numbers, state.in_flight.shape[-1]
+        told = self.numbers[self.held.known :]
+        self.report = told[:REPORT].view(np.int64).data  # whose items are read faster than those of an array
+        self.recorded = self.held.state.rounds.reshape(1).data
+        self.expected = told[REPORT : REPORT + self.arms]
+        self.no_memo = np.zeros((3, self.arms))
+        self.last: Play | None = None  # it may not be recorded yet
+        self.copy: tuple[Array, list[Step]] | None = None  # one attribute, so that both change at once; None: no steps
 
     @property
     def state(self) -> State:
+        self.record()
         return self.held.state
 
     def select(self, rng: Rng, round: int) -> Choice:
-        x, memo = kernels.switching_choice(*self.given, rng.keys, self.like)
-        return Choice(x, memo=memo)
+        if self.last is not None:
+            self.record()
+        x, memo = np.empty(self.arms, FLAG), np.empty(self.no_memo.shape)
+        kernels.switching_choice(self.numbers, rng.keys, x, memo)
+        return Choice(x, None, memo)
 
     def played(self, x: BoolArray) -> None:
-        kernels.switching_play(*self.given, x)
+        if self.last is not None:
+            self.record()
+        self.last = self.recorded[0] + 1, x
 
     def observe(self, context: Array) -> None:
         """It ignores the context."""
 
-    def learn(self, feedback: Feedback, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
-        x, z, y, age, _, _, memo = feedback[:7]
-        memo = self.like if memo is None else memo
-        fault, why, expected = kernels.switching_lesson(*self.given, x, z, y, memo, age)
-        if why != kernels.DONE:
-            graph = map_leaves(np.array, self.state.graph)
-            finished = self.policy.graph.finish(graph, z, y, np.asarray(round), expected, why == kernels.ALARM)
-            self.held.write(finished)
-        return bool(fault == kernels.FINE)
+    def learn(self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
+        return self.apply(self.take_lesson, (self.last, choice, z, y, played - round, round))
+
+    def take_lesson(self, lesson: Any) -> bool:
+        """Record the last play, and learn the outcome of a round; False if something is wrong with that."""
+        last, (x, _, memo), z, y, age, round = lesson
+        report, playing = self.report, x
+        report[AGE], report[UNRECORDED] = age, 0
+        if last is not None and last[0] > self.recorded[0]:
+            report[UNRECORDED], playing = last
+        kernels.switching_lesson(self.numbers, playing, x, z, y, self.no_memo if memo is None else memo)
+        self.last = None
+        if report[STOPPED] != kernels.DONE:
+            graph, alarm = map_leaves(np.array, self.held.state.graph), report[STOPPED] == kernels.ALARM
+            self.held.write(self.policy.graph.finish(graph, z, y, np.asarray(round), self.expected, np.array(alarm)))
+        return bool(report[FOUND] == kernels.FINE)
+
+    def record(self) -> None:
+        """Record the last play, unless it is."""
+        last = self.last
+        if last is not None and last[0] > self.recorded[0]:
+            self.apply(self.take_play, last)
+        self.last = None
+
+    def take_play(self, last: Play) -> bool:
+        number, x = last
+        if number > self.recorded[0]:  # otherwise the step was interrupted, and begun again
+            kernels.switching_play(self.numbers, x)
+        return True
 
     def update(self, feedback: Feedback, rng: Rng, round: int) -> None:
-        """By the functions of the policy: of outcomes in parts."""
-        given = rng.at(Purpose.LEARNING, round)
-        state = self.policy.update(map_leaves(np.array, self.state), feedback, given)
-        for view, leaf in zip(leaves(self.state).values(), leaves(state).values(), strict=True):
+        self.record()
+        self.apply(self.take_part, (feedback, rng, round))
+
+    def take_part(self, outcome: Any) -> bool:
+        """Learn by the functions of the policy: outcomes in parts."""
+        feedback, rng, round = outcome
+        state = map_leaves(np.array, self.held.state)
+        state = self.policy.update(state, feedback, rng.at(Purpose.LEARNING, round))
+        for view, leaf in zip(leaves(self.held.state).values(), leaves(state).values(), strict=True):
             view[...] = leaf
+        return True
 
-    def mark(self) -> Any:
+    def apply(self, step: Callable[[Any], bool], argument: Any) -> bool:
+        """Change the block. The step is remembered first: it may be interrupted when it is half done."""
+        if self.copy is None:
+            self.copy = (self.numbers[: self.held.known].copy(), [])
+        self.copy[1].append((step, argument))
+        return step(argument)
+
+    def mark(self) -> tuple[int, Play | None]:
         """The present, for `back_to`."""
-        return [(block, block.copy()) for block in self.held.blocks]
+        steps = 0 if self.copy is None else len(self.copy[1])
+        if steps >= STEPS_BETWEEN_COPIES:
+            self.copy, steps = None, 0
+        return steps, self.last
 
-    def mark_play(self) -> Any:
-        """The present, for `back_to` after a play, which changes few of the numbers."""
-        return [(part, part.copy()) for part in self.changed_by_play]
+    mark_play = mark  # after a play, too
 
-    def back_to(self, mark: Any) -> None:
+    def back_to(self, mark: tuple[int, Play | None]) -> None:
         """Undo all changes since a mark; it can be repeated if it is interrupted itself."""
-        for part, before in mark:
-            part[:] = before
+        steps, last = mark
+        if self.copy is not None and len(self.copy[1]) > steps:
+            before, done = self.copy
+            self.numbers[: self.held.known] = before
+            for step, argument in done[:steps]:
+                step(argument)
+            del done[steps:]  # last: until then it can be repeated
+        self.last = last
 
     def branch(self) -> "CompactSwitching":
         """The same learner, which goes on by itself."""
