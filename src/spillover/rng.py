@@ -138,7 +138,9 @@ class Rng:
 
     def beta(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
         """Beta draws, `(*batch, n)` for parameters `(n,)` or `(*batch, n)`, all positive."""
-        return np.asarray(kernels.beta(*self.address(), np.asarray(a, float), np.asarray(b, float)))
+        # compiled code divides before it knows whether it needs to, on some processors
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(kernels.beta(*self.address(), np.asarray(a, float), np.asarray(b, float)))
 
     def permutation(self, n: int) -> NDArray[np.int64]:
         """A uniformly random order of 0..n-1 for each replication, `(*batch, n)`."""
