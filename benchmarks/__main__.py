@@ -5,6 +5,7 @@ import sys
 from benchmarks import (
     beyond,
     causes,
+    cold_start,
     decision_cost,
     engines,
     graph_learners,
@@ -35,6 +36,7 @@ BENCHMARKS = {
     "decision-cost": decision_cost.main,
     "paper-order": paper_order.main,
     "next": next.main,
+    "cold-start": cold_start.main,
     "study": study.main,
     "oracle": oracle.main,
     "engines": engines.main,

@@ -12,6 +12,7 @@ from numba import guvectorize
 
 from spillover.kernels.announce import Counter, announced
 from spillover.kernels.cache import cache_folder, compile_lock, mark_used, numba_asks_us
+from spillover.kernels.quick_compiling import quick_compiling
 
 
 class Kernel(NamedTuple):
@@ -22,7 +23,9 @@ class Kernel(NamedTuple):
 
 
 KERNELS: dict[str, Kernel] = {}
-LOADING = threading.RLock()  # one thread at a time: where Numba caches is a setting of the whole process
+LOADING = (
+    threading.RLock()
+)  # one thread at a time: where Numba caches, and how it compiles, are settings of the whole process
 
 
 def gufunc(signature: tuple[Any, ...], layout: str, writes: tuple[str, ...] = ()) -> Callable[..., Any]:
@@ -48,8 +51,9 @@ def build(name: str) -> np.ufunc:
     """A kernel, compiled or from the cache."""
     kernel, folder = KERNELS[name], cache_folder()
     if folder is None:
-        return kernel.make(False)
-    with LOADING, compile_lock(folder, kernel.file), numba_asks_us():
+        with LOADING, quick_compiling():
+            return kernel.make(False)
+    with LOADING, compile_lock(folder, kernel.file), numba_asks_us(), quick_compiling():
         ufunc = kernel.make(True)
         mark_used(folder, kernel.file)
     return ufunc

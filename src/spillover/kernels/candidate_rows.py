@@ -75,7 +75,7 @@ def step_on_support(gram, residual, row, penalty, bound, support, factor, step):
         if row[p] > 0.0:
             support[size], step[size] = p, residual[p] - penalty[p]
             size += 1
-    if size == 0 or extend_cholesky(gram, support, 0, size, factor, False):
+    if size == 0 or extend_cholesky(gram, support, 0, size, factor, 0.0):
         return False
     cholesky_solve(factor, size, step)
     for q in range(size):

@@ -8,6 +8,7 @@ from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.factor import factorise, forward
+from spillover.kernels.inner import inside
 
 FEWEST_FREE: Final = 5.0  # with fewer degrees of freedom doubts are not tested
 CONFOUNDING: Final = 0.25  # squared prior correlation of hidden common causes, where they are tested for
@@ -16,7 +17,7 @@ SETTLED: Final = 1e-9  # a smaller share of a sum of squares is rounding
 LEAST_NOISE: Final = 1e-7  # least variance of an error, in squared units
 
 
-@njit
+@njit(inline="always")
 def given_z(moments, n, root, pivots, half, rest):
     """What expectations q and outcomes y have beyond (z, 1).
 
@@ -49,7 +50,7 @@ def given_z(moments, n, root, pivots, half, rest):
                 rest[j, i] = 0.0
 
 
-@njit
+@inside
 def average_of_logs(logs):
     """The logarithm of the average of numbers, from their logarithms."""
     most, total = -math.inf, 0.0
@@ -60,7 +61,7 @@ def average_of_logs(logs):
     return most + math.log(total / logs.shape[0])
 
 
-@njit
+@inside
 def test_doubts(moments, n, unit):
     """Log Bayes factors, averaged over the outcomes: that expectations tell more than z does, and of a constant."""
     rounds = moments[3 * n, 3 * n]
@@ -105,6 +106,9 @@ def test_doubts(moments, n, unit):
     return average_of_logs(hidden), average_of_logs(constant)
 
 
+test_here = njit(inline="always")(test_doubts.py_func)  # what is called is compiled by itself, then with its caller
+
+
 @gufunc(
     (float64[:, ::1], boolean[:], float64, boolean, float64[::1], float64[::1], boolean[:]),
     "(m,m),(n),(),(),(o),(o)->()",
@@ -118,4 +122,4 @@ def doubts(moments, arms, unit, due, confounded, baseline, tested):
     """
     tested[0] = due
     if due:
-        confounded[0], baseline[0] = test_doubts(moments, arms.shape[0], unit)
+        confounded[0], baseline[0] = test_here(moments, arms.shape[0], unit)

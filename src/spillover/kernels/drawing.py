@@ -12,6 +12,7 @@ from numba import boolean, float64, int64, njit, uint64
 from numba.extending import intrinsic
 
 from spillover.kernels.build import gufunc
+from spillover.kernels.elementary import bits_of, double_of
 from spillover.kernels.inner import bare
 
 MULTIPLIER_0: Final = np.uint64(0xD2E7470EE14C6C93)
@@ -128,7 +129,8 @@ def ranked(bits, rank):
     count = np.empty(256, np.int64)
     for byte in range(7, -1, -1):
         shift = uint64(8 * byte)
-        count[:] = 0
+        for digit in range(256):
+            count[digit] = 0
         for p in range(size):
             count[(bits[p] >> shift) & uint64(255)] += 1
         digit = 255
@@ -148,14 +150,14 @@ def ranked(bits, rank):
 
 @njit
 def above(scores, least, room):
-    """The scores above `least`, in order; `room` of them at most."""
-    found = np.empty(room)
+    """The bits of the scores above `least`, in order; of `room` of them at most."""
+    found = np.empty(room, np.uint64)
     size = 0
     for i in range(scores.shape[0]):
         if scores[i] > least:
             if size == room:
                 return found[:0]
-            found[size] = scores[i]
+            found[size] = bits_of(scores[i])
             size += 1
     return found[:size]
 
@@ -171,17 +173,14 @@ def selected_border(scores, budget):
         sample = above(scores[: n // SAMPLED * SAMPLED : SAMPLED], 0.0, n // SAMPLED)
         rank = int64(1.3 * budget / SAMPLED) + 4
         if sample.shape[0] > rank:
-            sample.view(np.uint64)[0] = ranked(sample.view(np.uint64), rank)
-            few = above(scores, sample[0], 4 * budget + 256)
+            few = above(scores, double_of(ranked(sample, rank)), 4 * budget + 256)
             if few.shape[0] >= budget:
-                few.view(np.uint64)[0] = ranked(few.view(np.uint64), budget)
-                return few[0], budget
+                return double_of(ranked(few, budget)), budget
     positive = above(scores, 0.0, n)
     held = min(positive.shape[0], budget)
     if held == 0:
         return 0.0, 0
-    positive.view(np.uint64)[0] = ranked(positive.view(np.uint64), held)
-    return positive[0], held
+    return double_of(ranked(positive, held)), held
 
 
 @njit(inline="always")

@@ -9,10 +9,12 @@ from typing import Final
 import numpy as np
 from numba import njit
 
+from spillover.kernels.inner import inside
+
 PIVOT: Final = 1e-10  # a column with less than this share of its square left depends on those before it
 
 
-@njit
+@inside
 def factorise(matrix, size, root, pivots):
     """The root L of a symmetric matrix; a column that depends on those before it is left out (a diagonal of 0).
 
@@ -40,7 +42,7 @@ def factorise(matrix, size, root, pivots):
                 row[k] -= own * column[k]
 
 
-@njit
+@inside
 def forward(root, size, right):
     """L^-1 times the columns of `right`, in place; 0 in the rows of columns that are left out."""
     columns = right.shape[1]
@@ -61,7 +63,7 @@ def forward(root, size, right):
             target[c] *= inverse
 
 
-@njit
+@inside
 def inverse_root(root, size, result):
     """L^-1, lower triangular; 0 in the rows and columns that are left out."""
     for i in range(size):
@@ -82,7 +84,7 @@ def inverse_root(root, size, result):
         target[i] = inverse
 
 
-@njit
+@inside
 def add_squares(matrix, rows, size, result):
     """Add M'M to the lower triangle of `result`, for so many rows and columns of M."""
     for k in range(rows):
@@ -95,7 +97,7 @@ def add_squares(matrix, rows, size, result):
                     target[c] += factor * source[c]
 
 
-@njit
+@njit(inline="always")
 def mirror(matrix, size):
     """Copy the lower triangle to the upper one."""
     for i in range(size):

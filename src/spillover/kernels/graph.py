@@ -55,7 +55,7 @@ def cyclic_weights(adjacency, weights, matrix):
         weights[k] /= positive(matrix[k, k])
 
 
-@bare
+@njit(inline="always")
 def update_weights(adjacency, weights, acyclic, matrix):
     """matrix: room for (n, n) numbers."""
     if acyclic:

@@ -2,18 +2,25 @@
 
 from typing import Any, Final
 
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
+# For functions that only compiled code calls: without what lets Python call them, which takes time to compile. A call
+# from Python would end the process.
+inside = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # For functions that work on short rows: without the counting of references, an atomic operation for each view of an
 # array, so they must not allocate any; and dividing by 0 gives an infinity, without a check before each division.
-bare = njit(_nrt=False, error_model="numpy")
+bare = njit(_nrt=False, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # The same, compiled into its callers: a call passes seven numbers for each array.
-within = njit(_nrt=False, error_model="numpy", forceinline=True)
+within = njit(_nrt=False, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
+# Where counting starts. Numba would compile the functions that a count is passed to twice if it started at a plain 0:
+# first for this number, then for any other.
+NONE_YET: Final[Any] = np.int64(0)
 
 EIGHT: Final = 8
 

@@ -7,12 +7,13 @@ import numpy as np
 from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
+from spillover.kernels.inner import inside
 
 # Below this, relative to the largest entry, a pivot is rounding.
 NO_PIVOT: Final = 1e-12
 
 
-@njit
+@inside
 def invert(matrix, inverse):
     """Gauss-Jordan elimination with row pivots; False if the matrix is numerically singular. Rewrites the matrix."""
     n = matrix.shape[0]
@@ -45,7 +46,7 @@ def invert(matrix, inverse):
     return True
 
 
-@njit
+@njit(inline="always")
 def spread_of_inverse(root, inverse):
     """M = H' P H for H = inverse, P = root root': the standard errors of the graph follow from it."""
     n = root.shape[0]
@@ -62,7 +63,7 @@ def spread_of_inverse(root, inverse):
     return spread
 
 
-@njit
+@njit(inline="always")
 def structural_variance(row, i, scatter, freedom, floor, inner):
     """Noise variance of structural equation i with coefficients `row`, from the residual covariance of y given z.
 
@@ -80,7 +81,7 @@ def structural_variance(row, i, scatter, freedom, floor, inner):
     return max(total / max(freedom, 1.0), floor)
 
 
-@njit
+@njit(inline="always")
 def is_unknown(root, least):
     """Whether some arm's effects are: more than this of their variance is left."""
     for i in range(root.shape[0]):
@@ -92,7 +93,7 @@ def is_unknown(root, least):
     return False
 
 
-@njit
+@njit(inline="always")
 def implied_graph(effects, root, scatter, freedom, bars, gain_bars, floor, signed, adjacency, gain, weights):
     """The graph that total effects B = (I - A)^-1 F imply: A = I - F H, F = 1 / diag(H), H = B^-1.
 

@@ -12,6 +12,7 @@ from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.factor import add_squares, factorise, forward, inverse_root, mirror
+from spillover.kernels.inner import NONE_YET, inside
 
 EDGE_SCALE: Final = 0.5  # an edge that exists is half normal with this scale (normal if signed)
 EDGE_ODDS: Final = 1.0 / 9.0  # prior odds that an edge exists
@@ -50,13 +51,13 @@ def absorb_moments(moments, y, z, q, weight, absorbed):
                 moments[a, b] += scaled * v[b]
 
 
-@njit
+@njit(inline="always")
 def moment(moments, a, b, n):
     """The sum of v_a v_b."""
     return moments[a, b] if a >= n or b < n else moments[b, a]
 
 
-@njit
+@inside
 def projected_moments(moments, first, n, result):
     """Moments of the projections of (y, 1, z) on the instruments v[first : first + n] and 1; (2n + 1, 2n + 1)."""
     size, wide = n + 1, 2 * n + 1
@@ -77,7 +78,7 @@ def projected_moments(moments, first, n, result):
     mirror(result, wide)
 
 
-@njit
+@njit(inline="always")
 def column_of(place, n):
     """The position in v of a position in (y, 1, z)."""
     if place < n:
@@ -85,7 +86,7 @@ def column_of(place, n):
     return 3 * n if place == n else place - 1
 
 
-@njit
+@njit(inline="always")
 def all_moments(moments, n, result):
     """Moments of (y, 1, z), (2n + 1, 2n + 1)."""
     wide = 2 * n + 1
@@ -94,7 +95,7 @@ def all_moments(moments, n, result):
             result[c, d] = moment(moments, column_of(c, n), column_of(d, n), n)
 
 
-@njit
+@njit(inline="always")
 def edge_posterior(precision, pull, signed, required):
     """Probability, mean and variance of an edge with likelihood exp(pull a - precision a^2 / 2).
 
@@ -120,7 +121,7 @@ def edge_posterior(precision, pull, signed, required):
     return probability, mean, variance
 
 
-@njit
+@njit(inline="always")
 def shared_error(strong, pull_strong, rest, pull_rest, edges, rounds, noise, unit):
     """The share of a row's error that its causes share with it: do instruments predict what the rest of y says?
 
@@ -165,7 +166,7 @@ def shared_error(strong, pull_strong, rest, pull_rest, edges, rounds, noise, uni
     return min((excess + SHARE_ROUNDS * SHARE_PRIOR) / (rounds * max(freedom, 0.0) + SHARE_ROUNDS), 1.0)
 
 
-@njit
+@njit(inline="always")
 def back_solved(root, size, right):
     """L'^-1 times a vector; 0 for columns that are left out."""
     found = right.copy()
@@ -176,7 +177,7 @@ def back_solved(root, size, right):
     return found
 
 
-@njit
+@njit(inline="always")
 def explained_freedom(inverse, rest, edges):
     """The trace of K rest K' for a lower triangular K."""
     line, total = np.empty(edges), 0.0
@@ -192,7 +193,7 @@ def explained_freedom(inverse, rest, edges):
     return total
 
 
-@njit
+@njit(inline="always")
 def fit_edges(gram, pull, edges, noise, unit, signed, required, mean, variance, probability):
     """Spike and slab, edge by edge; the baseline, last, is eliminated exactly. Returns its mean and variance."""
     level = gram[edges, edges] / noise + 1.0 / (BASELINE_SCALE**2 * unit)
@@ -218,7 +219,7 @@ def fit_edges(gram, pull, edges, noise, unit, signed, required, mean, variance, 
     return baseline, doubt
 
 
-@njit
+@njit(inline="always")
 def dot(row, values, size):
     """The sum of products, in four partial sums, which the processor can add in parallel."""
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
@@ -233,7 +234,7 @@ def dot(row, values, size):
     return (first + second) + (third + fourth)
 
 
-@njit
+@njit(inline="always")
 def widen_variances(gram, edges, noise, unit, required, mean, variance, probability):
     """Variances that allow for the errors of the other edges, as far as they may exist, and of the baseline."""
     size = edges + 1
@@ -257,7 +258,7 @@ def widen_variances(gram, edges, noise, unit, required, mean, variance, probabil
         variance[a] = max(variance[a], cover[a])
 
 
-@njit
+@njit(inline="always")
 def squared_residuals(whole, pull, energy, edges, mean, baseline):
     """The sum of squares of y_i - z_i - a'y - baseline over the rounds."""
     t = energy
@@ -317,12 +318,14 @@ def k_class(
     projected_moments(moments, 2 * n, n, strong)
     all_moments(moments, n, plain)
     if ordered:
-        whole[:, :] = plain
+        for c in range(wide):  # an assignment of the whole array takes seconds to compile
+            for d in range(wide):
+                whole[c, d] = plain[c, d]
     else:
         projected_moments(moments, n, n, whole)
     for i in range(n):
         places, needed = np.empty(n + 1, np.int64), np.zeros(n, np.bool_)
-        edges = 0
+        edges = NONE_YET
         for j in range(n):
             variance[i, j], probability[i, j] = 0.0, 0.0
             if possible[i, j]:

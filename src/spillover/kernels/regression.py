@@ -7,6 +7,7 @@ import numpy as np
 from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
+from spillover.kernels.inner import inside
 
 # Alternatives of the test for a change: factors by which the variance of a residual may have grown.
 GROWTHS: Final = (2.0, 10.0, 1e4)
@@ -18,7 +19,7 @@ SHIFT: Final = 0.5
 LARGEST_LOG: Final = 100.0
 
 
-@njit
+@inside
 def prediction(row, y):
     """row . y in four partial sums, which the processor can add in parallel."""
     n = row.shape[0]
@@ -34,7 +35,7 @@ def prediction(row, y):
     return (first + second) + (third + fourth)
 
 
-@njit
+@inside
 def projected(root, z, phi):
     """phi = root' z, and 1 / (1 + z' P z) for P = root root'."""
     n = z.shape[0]
@@ -47,7 +48,7 @@ def projected(root, z, phi):
     return 1.0 / (1.0 + prediction(phi, phi))
 
 
-@njit
+@inside
 def find_residuals(effects, z, y, held, residuals):
     """y - effects z. If few of many arms were chosen, only their columns are read; held: room for their numbers."""
     n = z.shape[0]
@@ -66,7 +67,7 @@ def find_residuals(effects, z, y, held, residuals):
         residuals[i] = y[i] - predicted
 
 
-@njit
+@inside
 def learn_effects(root, effects, scatter, phi, residuals, weight, step, recursive):
     """Recursive least squares; phi = root' z. Returns how much of the outcome the past could have predicted.
 
@@ -97,7 +98,7 @@ def learn_effects(root, effects, scatter, phi, residuals, weight, step, recursiv
     return share
 
 
-@njit
+@inside
 def learn_outcome(root, effects, scatter, z, y, weight, room, held):
     """Learn from a round; returns how much of it the past could have predicted. room, held: scratch memory."""
     n, m = z.shape[0], y.shape[0]
@@ -121,7 +122,7 @@ def regress(root, effects, scatter, z, y, weight, certainty):
         certainty[0] = learn_outcome(root, effects, scatter, z, y, weight, room, held)
 
 
-@njit
+@njit(inline="always")
 def evidence_of_growth(ratio, freedom):
     """Likelihood ratio of a residual if the variance grew, averaged over GROWTHS; ratio: squared residual / variance.
 
@@ -135,7 +136,7 @@ def evidence_of_growth(ratio, freedom):
     return total / 3.0
 
 
-@njit
+@njit(inline="always")
 def shift_effects(risen, fallen, z, unit, standing, limit):
     """Whether a statistic for a shift in one effect, up or down, reaches the limit after these standardised residuals.
 
@@ -152,7 +153,7 @@ def shift_effects(risen, fallen, z, unit, standing, limit):
     return reached > 0
 
 
-@njit
+@inside
 def is_surprising(scatter, suspicion, risen, fallen, freedom, z, residuals, share, floor, size, limit, standing):
     """Test residuals against the noise learned so far.
 
@@ -178,7 +179,7 @@ def is_surprising(scatter, suspicion, risen, fallen, freedom, z, residuals, shar
     return alarm
 
 
-@njit
+@inside
 def test_and_learn(
     root, effects, scatter, freedom, suspicion, risen, fallen, z, y, floor, size, limit, weight, room, held
 ):  # fmt: skip
@@ -198,6 +199,9 @@ def test_and_learn(
     certainty = learn_effects(root, effects, scatter, phi, residuals, weight, room[2, :n], room[3, :m])
     freedom[0] += certainty
     return False, certainty
+
+
+test_here = njit(inline="always")(test_and_learn.py_func)  # what is called is compiled by itself, then with its caller
 
 
 @gufunc(
@@ -249,7 +253,7 @@ def tested_regress(
         return
     n = z.shape[0]
     room, held = np.empty((5, max(n, y.shape[0]))), np.empty(n, np.int64)
-    alarm[0], certainty[0] = test_and_learn(
+    alarm[0], certainty[0] = test_here(
         root, effects, scatter, freedom, suspicion, risen, fallen, z, y, floor, size, limit, weight, room, held
     )  # fmt: skip
     halted[0] = alarm[0]

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from spillover.kernels.inner import bare, within
+from spillover.kernels.inner import NONE_YET, bare, inside, within
 from spillover.kernels.lanes import (
     LANES,
     above,
@@ -66,18 +66,18 @@ def positive(divisor):
     return divisor if divisor > 0.0 else 1.0
 
 
-@njit
+@inside
 def room_for_solving(n):
     """Memory for `solve_row`: support, refused entries, the Cholesky factor, and two vectors on the support."""
     return np.empty(n, np.int64), np.empty(n, np.bool_), np.empty((n, n)), np.empty(n), np.empty(n)
 
 
 @within
-def extend_cholesky(gram, support, done, size, factor, frozen):
+def extend_cholesky(gram, support, done, size, factor, pivot):
     """Columns done..size-1 of the Cholesky factor of G on the support; returns whether one of them is dependent.
 
     A dependent column gets a tiny pivot, a ridge far below the tolerance: the step along the null direction is then so
-    long that a constraint a >= 0 stops it. With `frozen` the pivot is huge, so that there is no step at all.
+    long that a constraint a >= 0 stops it. `pivot`, if not 0, takes its place: with FROZEN there is no step at all.
     """
     dependent = False
     for p in range(done, size):
@@ -93,7 +93,7 @@ def extend_cholesky(gram, support, done, size, factor, frozen):
         least = DEPENDENT * gram[column, column]
         if rest < least:
             dependent = True
-            rest = FROZEN if frozen else least
+            rest = pivot if pivot > 0.0 else least
         factor[p, p] = math.sqrt(rest)
     return dependent
 
@@ -163,7 +163,7 @@ def first_wall(support, size, row, step):
     return length, wall
 
 
-@within
+@njit(inline="always")
 def runs_away(gram, support, size, step, largest):
     """Whether a step changes an arm's part in the prediction by far more than there is to predict."""
     far = 0
@@ -172,7 +172,7 @@ def runs_away(gram, support, size, step, largest):
     return far > 0
 
 
-@within
+@njit(inline="always")
 def is_polished(gram, support, size, residual, penalty, pressure):
     """Whether the optimality conditions on the support hold far more accurately than required."""
     off = 0
@@ -191,14 +191,14 @@ def solve_row(gram, residual, row, penalty, bound, room):
     """
     n = row.shape[0]
     support, refused, factor, step, ones = room
-    size, largest = 0, 0.0
+    size, largest = NONE_YET, 0.0
     for j in range(n):
         refused[j] = False
         largest = max(largest, gram[j, j])
         if row[j] > 0.0:
             support[size] = j
             size += 1
-    done = 0
+    done = NONE_YET
     pressure = 0.0
     entered = -1
     dependent = False
@@ -206,19 +206,19 @@ def solve_row(gram, residual, row, penalty, bound, room):
     for _ in range(10 * n + 50):
         # 1. the minimiser on the support, or the first wall on the way to it
         while size > 0:
-            dependent = extend_cholesky(gram, support, done, size, factor, False) or (dependent and done > 0)
+            dependent = extend_cholesky(gram, support, done, size, factor, 0.0) or (dependent and done > 0)
             done = size
             pressure = newton_step(factor, support, size, residual, row, penalty, bound, pressure, step, ones)
             length, wall = first_wall(support, size, row, step)
             if dependent and wall < 0 and pressure == 0.0 and runs_away(gram, support, size, step, largest):
                 # no constraint stops the step along a null direction: it would gain nothing but rounding error
-                done = 0
+                done = NONE_YET
                 last = factor[size - 1, size - 1] ** 2
                 if support[size - 1] == entered and last < 2.0 * DEPENDENT * gram[entered, entered]:
                     refused[entered] = True
                     size -= 1
                     continue
-                extend_cholesky(gram, support, 0, size, factor, True)
+                extend_cholesky(gram, support, done, size, factor, FROZEN)
                 pressure = newton_step(factor, support, size, residual, row, penalty, bound, 0.0, step, ones)
                 length, wall = first_wall(support, size, row, step)
             for p in range(size):

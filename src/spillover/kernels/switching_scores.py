@@ -109,13 +109,15 @@ def expected_miss(ones, zeros, weight, level, side, gaps, deviations, parts):
 
 @njit(error_model="numpy", _nrt=True)  # it allocates memory, unlike those who call it
 def selected_thresholds(scores, budget):
-    """`thresholds` for large budgets."""
-    n = scores.shape[0]
-    if n > MANY_ARMS:  # in O(n)
-        (last, held), (following, more) = selected_border(scores, budget), selected_border(scores, budget + 1)
-        return last if held == budget else 0.0, following if more == budget + 1 else 0.0
-    ordered = np.sort(scores)
-    return max(ordered[n - budget], 0.0), max(ordered[n - budget - 1], 0.0) if budget < n else 0.0
+    """`thresholds` for large budgets, in O(n). Numba's sort takes longer to compile than all the rest of the index."""
+    last, held = selected_border(scores, budget)
+    if held < budget:
+        return 0.0, 0.0
+    reached, following = 0, 0.0
+    for i in range(scores.shape[0]):
+        reached += scores[i] >= last
+        following = max(following, scores[i] if scores[i] < last else 0.0)
+    return last, last if reached > budget else following
 
 
 @njit(inline="always", error_model="numpy")
