@@ -89,7 +89,8 @@ class Learner(Shown):
     @property
     def state(self) -> State:
         """The state of the policy."""
-        return self.running.state
+        with self.lock:  # the last play may have to be recorded first
+            return self.running.state
 
     @state.setter
     def state(self, state: State) -> None:

@@ -100,3 +100,17 @@ def test_a_file_that_is_saved_meanwhile_is_whole(tmp_path):
     in_threads(work)
     learner.save(tmp_path / "learner.json")
     assert content(sp.Learner.load(tmp_path / "learner.json", sp.NDCSEM(), PROBLEM)) == content(learner)
+
+
+def test_the_state_is_read_under_the_lock():
+    """To read it may record the last play, which another thread must not do meanwhile."""
+    learner = sp.Learner(sp.SwitchingSEM(), sp.Problem(n_arms=4, budget=2), seed=1)
+    learner.play()
+    found = []
+    reader = threading.Thread(target=lambda: found.append(int(learner.state.rounds)))
+    with learner.lock:
+        reader.start()
+        reader.join(0.05)
+        assert found == []  # whoever has the lock comes first
+    reader.join()
+    assert found == [1]

@@ -12,6 +12,7 @@ from scipy import stats
 
 import spillover as sp
 from spillover import kernels
+from spillover.types import Checked
 from tests.properties import examples
 from tests.reference import graph_reference
 from tests.reference.ndcsem_reference import SlowNDCSEM, choose, initialisation_faults
@@ -417,3 +418,12 @@ def test_tables_of_powers_hold_what_a_round_would_compute():
         log_discount = math.log(discount)
         assert powers[row].tolist() == [math.exp(lag * log_discount) for lag in range(1500)]
         assert growths[row].tolist() == [math.exp(min(-0.5 * lag * log_discount, 700.0)) for lag in range(1500)]
+
+
+def test_what_is_said_to_be_checked_is_refused_all_the_same_if_it_cannot_be() -> None:
+    policy, problem, rng = sp.NDCSEM(), sp.Problem(n_arms=2, budget=1), sp.Rng(0)
+    state = policy.played(policy.init(problem, rng), np.array([True, False]))
+    z = np.array([5.0, 0.0])
+    outcome = Checked(np.array([True, False]), z, z, np.array(0), np.array(True))
+    with pytest.raises(ValueError, match="reward_range"):
+        policy.update(state, outcome, rng)

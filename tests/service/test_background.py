@@ -2,7 +2,7 @@
 
 import pytest
 
-from spillover.service import Service, background
+from spillover.service import Service, SqliteLog, background
 from spillover.service.background import LONGEST, MOST, PAUSE, REST, Background
 from tests.service.memory_log import MemoryLog
 from tests.waiting import HANG
@@ -74,7 +74,7 @@ def test_work_that_fails_is_no_end_and_too_much_work_is_dropped(clock, caplog) -
     assert "broken" not in ahead.waiting
     ahead.add("broken", fail, first=True)
     assert ahead.idle(HANG)
-    assert done == list(range(MOST - 1))
+    assert done == list(range(1, MOST))
     assert "broken: it cannot be done" in caplog.text
     ahead.close()
 
@@ -111,4 +111,28 @@ def test_reasons_that_are_asked_for_are_kept_then(clock) -> None:
     answer = service.explain("shop", 1)
     assert [entry.event.kind for entry in service.events("shop")][2:] == ["reasons-kept"]
     assert service.explain("shop", 1) == answer
+    service.close()
+
+
+def test_of_too_much_work_the_oldest_is_dropped(clock) -> None:
+    ahead = Background()
+    for k in range(MOST):
+        ahead.add(f"reasons {k}", lambda: None)
+    ahead.add("learn", lambda: None, first=True)
+    assert list(ahead.waiting) == ["learn", *(f"reasons {k}" for k in range(1, MOST))]
+    ahead.close()
+
+
+def test_reasons_that_were_not_kept_are_kept_when_they_are_asked_for(tmp_path, clock) -> None:
+    service = Service(SqliteLog(tmp_path / "decisions.db"))
+    service.create_stream("shop", {"arms": ["radio", "video"], "budget": 1})
+    service.decide("shop", 1)
+    service.close()  # before the reasons are kept
+    service = Service(SqliteLog(tmp_path / "decisions.db"))
+    assert service.overview("shop")["bands"]["radio"][0]["interval"] is None
+    asked = service.explain("shop", 1)
+    assert service.background is not None
+    assert service.background.idle(HANG)
+    assert service.overview("shop")["bands"]["radio"][0]["interval"] is not None
+    assert service.explain("shop", 1) == asked
     service.close()

@@ -29,12 +29,15 @@ def quick_compiling() -> Iterator[None]:
     though it needs their names only. With many inlined functions this takes as long as all the rest together. And it
     makes so many objects that Python looks for garbage again and again, where there is next to none.
     """
-    collects = gc.isenabled()
+    collects, before = gc.isenabled(), vars(ir.Scope).get("__deepcopy__")
     gc.disable()
     ir.Scope.__deepcopy__ = copied_scope
     try:
         yield
     finally:
-        del ir.Scope.__deepcopy__
+        if before is None:
+            del ir.Scope.__deepcopy__
+        else:
+            ir.Scope.__deepcopy__ = before
         if collects:
             gc.enable()

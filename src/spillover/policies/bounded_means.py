@@ -115,7 +115,7 @@ class BoundedMeans(MeansOnGraph):
             *state.averages, *parts[1:4], *outcome, age, arrived, now, ranges, self.discount, self.rules
         )
         if faults.any():
-            validate.feedback(feedback, shape, ranges, now)
+            validate.feedback(Feedback(*feedback), shape, ranges, now)  # whoever says that it was checked
         return state
 
     def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:

@@ -42,7 +42,7 @@ class Background:
             if first:
                 self.waiting.move_to_end(name, last=False)
             while len(self.waiting) > MOST:
-                self.waiting.popitem(last=first)
+                del self.waiting[next(other for other in self.waiting if other != name)]
             self.changed.notify_all()
 
     def step_aside(self) -> None:

@@ -300,8 +300,8 @@ class Service:
     def explain(self, stream: str, round: str | int) -> dict[str, Any]:
         """The answer to a round with all reasons: what `spillover next --json` printed then.
 
-        It is kept a moment after the decision, or when it is first asked for. If the server stopped before that, it is
-        computed again from the entries before the decision.
+        It is kept a moment after the decision, or when it is first asked for. Where it was not kept, as the server
+        stopped or had too much to do, it is computed again from the entries before the decision, and kept then.
         """
         event = self.decision(stream, round).event
         if self.background is not None:
@@ -311,7 +311,9 @@ class Service:
         if kept is not None:
             return unpacked(self.log.read(stream, kept - 1, 1)[0].attachment)
         coming = Coming(event.round, event.context, event.unavailable)
-        return whole_answer(self.desk.ledger_at(stream, event.made_from["seq"]), coming)
+        found = whole_answer(self.desk.ledger_at(stream, event.made_from["seq"]), coming)
+        self.soon(reasons_name(stream, event.round), lambda: self.keep_reasons(stream, event.round, lambda: found))
+        return found
 
     def events(self, stream: str, after: int = 0, limit: int = AT_ONCE) -> list[Entry]:
         """Entries of a stream in order, those with numbers above `after`."""
