@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import httpx
@@ -30,6 +30,7 @@ from spillover.service.ledger import Ledger
 
 PARTS = ("outcomes", "decide", "streams")
 CLIENTS = 4
+USUAL, PACED = 100_000, 12  # outcomes a minute of a busy service, and batches of each client at that rate
 BATCH = 1_000
 DECISIONS = 100  # measured, after WARM that are not
 WARM = 10
@@ -86,9 +87,12 @@ def outcomes(options: argparse.Namespace) -> None:
             for k in range(1, arms + 1)
         ]
         batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
+        calm = batches[: min(PACED, len(batches) // 2)]
         lone = [[{"round": rounds + t, "arm": "arm 1", "y": 0.5}] for t in range(1, singles + 1)]
         with serving(folder) as served:
-            for title, bodies in (("in batches of 1,000", batches), ("singly", lone)):
+            _, latencies = report_all(served, calm, every=CLIENTS * BATCH * 60 / USUAL)
+            print(f"outcomes in batches of 1,000, {USUAL:,} a minute: {percentiles(latencies)}", flush=True)
+            for title, bodies in (("in batches of 1,000", batches[len(calm) :]), ("singly", lone)):
                 took, latencies = report_all(served, bodies)
                 count = CLIENTS * sum(map(len, bodies))
                 print(f"outcomes {title}: {count / took * 60:,.0f} a minute; {percentiles(latencies)}", flush=True)
@@ -98,8 +102,13 @@ def outcomes(options: argparse.Namespace) -> None:
         print(f"bare fold: {60 / bare:,.0f} a minute; in batches the service takes {batched / bare:.1f} times as long")
 
 
-def report_all(served: Served, bodies: Sequence[Sequence[dict[str, Any]]]) -> tuple[float, list[float]]:
-    """Seconds in all, and of each request, with several clients at a time, each with a stream of its own."""
+def report_all(
+    served: Served, bodies: Sequence[Sequence[dict[str, Any]]], every: float = 0.0
+) -> tuple[float, list[float]]:
+    """Seconds in all, and of each request, with several clients at a time, each with a stream of its own.
+
+    every: seconds from one request of a client to its next one, at least.
+    """
 
     def report(k: int) -> list[float]:
         found = []
@@ -108,6 +117,7 @@ def report_all(served: Served, bodies: Sequence[Sequence[dict[str, Any]]]) -> tu
                 start = perf_counter()
                 answer = http.post(f"/v1/streams/stream {k}/outcomes", json={"outcomes": body})
                 found.append(perf_counter() - start)
+                sleep(max(every - found[-1], 0.0))
                 assert answer.status_code == 200, answer.text
                 assert answer.json()["statuses"][0]["status"] == "recorded", answer.text
         return found
