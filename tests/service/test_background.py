@@ -1,5 +1,7 @@
 """Work ahead begins in a pause between requests, and does not wait for one for ever."""
 
+import threading
+
 import pytest
 
 from spillover.service import Service, SqliteLog, background
@@ -136,3 +138,16 @@ def test_reasons_that_were_not_kept_are_kept_when_they_are_asked_for(tmp_path, c
     assert service.overview("shop")["bands"]["radio"][0]["interval"] is not None
     assert service.explain("shop", 1) == asked
     service.close()
+
+
+def test_work_that_is_hurried_counts_as_busy(clock) -> None:
+    ahead, begun, goes_on = Background(), threading.Event(), threading.Event()
+    ahead.add("reasons", lambda: (begun.set(), goes_on.wait(HANG)))
+    asking = threading.Thread(target=ahead.hurry, args=("reasons",))
+    asking.start()
+    assert begun.wait(HANG)
+    assert not ahead.idle(0.0)
+    goes_on.set()
+    assert ahead.idle(HANG)
+    asking.join()
+    ahead.close()

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 LONGEST_STOP = 10  # seconds that running requests have to end
 BACKLOG = 2048
-GENERATIONS = (100_000, 20, 100)  # thresholds of the garbage collector, instead of (700, 10, 10)
+GENERATIONS = (100_000, 20, 100)  # thresholds of the garbage collector, far above Python's own
 
 
 def collect_rarely() -> None:

@@ -23,9 +23,8 @@ class Kernel(NamedTuple):
 
 
 KERNELS: dict[str, Kernel] = {}
-LOADING = (
-    threading.RLock()
-)  # one thread at a time: where Numba caches, and how it compiles, are settings of the whole process
+# One thread at a time: where Numba caches, and how it compiles, are settings of the whole process.
+LOADING = threading.RLock()
 
 
 def gufunc(signature: tuple[Any, ...], layout: str, writes: tuple[str, ...] = ()) -> Callable[..., Any]:

@@ -28,6 +28,7 @@ class Background:
         self.waiting: OrderedDict[str, Work] = OrderedDict()
         self.changed = threading.Condition()
         self.busy = self.closed = False
+        self.elsewhere = 0  # pieces of work that others do, see `hurry`
         self.hurried = 0  # callers that wait for it to finish
         self.last_request = self.rested = 0.0
         self.thread = threading.Thread(target=self.run, name="spillover-ahead", daemon=True)
@@ -72,9 +73,16 @@ class Background:
         """Do a piece of work now and here, if it waits: somebody asks for what it brings."""
         with self.changed:
             work = self.waiting.pop(name, None)
+            if work is None:
+                return
+            self.elsewhere += 1
             self.changed.notify_all()
-        if work is not None:
+        try:
             done(name, work)
+        finally:
+            with self.changed:
+                self.elsewhere -= 1
+                self.changed.notify_all()
 
     def pause(self) -> float:
         """Seconds until the next piece of work may begin."""
@@ -89,20 +97,21 @@ class Background:
             self.hurried += 1
             self.changed.notify_all()
             try:
-                return self.changed.wait_for(lambda: not self.waiting and not self.busy, timeout)
+                return self.changed.wait_for(lambda: not (self.waiting or self.busy or self.elsewhere), timeout)
             finally:
                 self.hurried -= 1
 
     def close(self) -> None:
-        """Finish the current piece of work, and stop."""
+        """Finish the pieces of work that are being done, and stop."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()
+            self.changed.wait_for(lambda: not self.elsewhere)
         self.thread.join()
 
 
 def done(name: str, work: Work) -> None:
-    """Do a piece of work; if it fails nothing is lost, as it would only have saved time."""
+    """Do a piece of work; if it fails nothing is lost, as whoever needs its result can compute it again."""
     try:
         work.do()
     except Exception as error:

@@ -83,7 +83,7 @@ class Learning:
             version=material.version, history=material.history, learned=found, explanation=explanation
         )
         self.seconds = time.perf_counter() - started
-        self.keeps_checkpoints |= self.worth_preparing  # from one on it takes no time, without them it would again
+        self.keeps_checkpoints |= self.worth_preparing  # for good: to go on from one takes no time
         return self.prepared
 
 

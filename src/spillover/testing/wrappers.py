@@ -15,7 +15,7 @@ from spillover.state import copy_state, leaves, load_state, save_state, unflatte
 from spillover.testing.shared import Arrays, demand, demand_equal, random_sets, snapshot, type_name
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, Problem, State
 
-OUTLINED = ("mean", "count", "clock", "index", "gain", "weights", "score")
+OUTLINED = ("mean", "count", "clock", "index", "adjacency", "gain", "weights", "score", "pending", "baseline")
 SHOWN = ("mean", "count", "clock", "index", "adjacency", "gain", "weights", "score", "chosen", "planned")
 
 
