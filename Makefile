@@ -52,10 +52,11 @@ lint: $(READY)
 	  out=$$($(BIN)/lint-imports 2>&1) || { wait $$mypy; echo "$$out" >&2; exit 1; }; \
 	  wait $$mypy
 
-# The checks use one core only, so the tests start beside them.
+# The checks use one core only, so the tests start beside them. What the checks say comes last, where it is seen.
 test: $(READY)
-	@$(MAKE) --no-print-directory lint & lint=$$!; echo "== pytest"; \
-	  $(PYTEST) -m "not long" $(ARGS); tests=$$?; wait $$lint && exit $$tests
+	@said=$$(mktemp); trap 'rm -f "$$said"' EXIT; $(MAKE) --no-print-directory lint >"$$said" 2>&1 & lint=$$!; \
+	  echo "== pytest"; $(PYTEST) -m "not long" $(ARGS); tests=$$?; wait $$lint; checks=$$?; \
+	  cat "$$said"; test $$tests = 0 && test $$checks = 0
 
 # A property that fails prints what to repeat it with: make explore SEED=..., and an example to keep in the test.
 # These tests may take longer than the time after which stacks are dumped, and a dump beside running threads can crash.

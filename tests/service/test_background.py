@@ -142,7 +142,12 @@ def test_reasons_that_were_not_kept_are_kept_when_they_are_asked_for(tmp_path, c
 
 def test_work_that_is_hurried_counts_as_busy(clock) -> None:
     ahead, begun, goes_on = Background(), threading.Event(), threading.Event()
-    ahead.add("reasons", lambda: (begun.set(), goes_on.wait(HANG)))
+
+    def keep() -> None:
+        begun.set()
+        goes_on.wait(HANG)
+
+    ahead.add("reasons", keep)
     asking = threading.Thread(target=ahead.hurry, args=("reasons",))
     asking.start()
     assert begun.wait(HANG)
