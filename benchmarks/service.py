@@ -72,18 +72,17 @@ def processor(times: Sequence[Took]) -> float:
 def decide(folder: Path, n: int, rounds: int) -> None:
     service = Service(SqliteLog(folder / f"{n}-{rounds}.db"))
     filled(service, "s", n, rounds)
-    assert service.background is not None
     count, rng, label = DECISIONS[n], np.random.default_rng(1), rounds
     found: dict[str, list[Took]] = {"ready": [], "at once": []}
     for kind, waits in found.items():
         for _ in range(WARM + count):
             label += 1
             waits.append(timed(partial(service.decide, "s", label)))
-            service.background.idle()
+            service.ahead.idle()
             service.execute("s", label)
             service.report("s", items_of(rng, service, "s", label))
             if kind == "ready":
-                service.background.idle()
+                service.ahead.idle()
         del waits[:WARM]
     bare = bare_rounds(service, count)
     for kind, waits in found.items():

@@ -30,8 +30,7 @@ def recorded(tmp_path_factory):
         service.report("shop", [Outcome(round=label, arm=arm, y=0.5) for arm in "abc"], author="né")
     service.correct("shop", 1, "a", {"y": 0.7}, revision=2)
     service.expire("shop", 3)
-    assert service.background is not None
-    service.background.idle(60)
+    assert service.ahead.idle(60)
     assert service.audit("shop").passed
     service.close()
     return path.read_bytes()
@@ -124,8 +123,7 @@ def test_intervals_that_do_not_follow_are_found_and_older_ones_are_left_alone() 
     honest = Service(MemoryLog())
     honest.create_stream("shop", SHOP)
     honest.decide("shop", 1)
-    assert honest.background is not None
-    assert honest.background.idle(HANG)
+    assert honest.ahead.idle(HANG)
     entries = honest.events("shop")
     honest.close()
     older, forged = MemoryLog(), MemoryLog()

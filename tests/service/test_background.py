@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from spillover.service import Service, SqliteLog, background
-from spillover.service.background import LONGEST, MOST, PAUSE, REST, Background
+from spillover.service.background import LONGEST, MOST, MOST_BYTES, PAUSE, REST, Background
 from tests.service.memory_log import MemoryLog
 from tests.waiting import HANG
 
@@ -125,6 +125,16 @@ def test_of_too_much_work_the_oldest_is_dropped(clock) -> None:
     ahead.close()
 
 
+def test_work_that_holds_much_memory_does_not_pile_up(clock) -> None:
+    ahead = Background()
+    for k in range(4):
+        ahead.add(f"reasons {k}", lambda: None, size=MOST_BYTES // 3)
+    assert list(ahead.waiting) == ["reasons 1", "reasons 2", "reasons 3"]
+    ahead.add("reasons of much", lambda: None, size=2 * MOST_BYTES)
+    assert list(ahead.waiting) == ["reasons of much"]
+    ahead.close()
+
+
 def test_reasons_that_were_not_kept_are_kept_when_they_are_asked_for(tmp_path, clock) -> None:
     service = Service(SqliteLog(tmp_path / "decisions.db"))
     service.create_stream("shop", {"arms": ["radio", "video"], "budget": 1})
@@ -133,8 +143,7 @@ def test_reasons_that_were_not_kept_are_kept_when_they_are_asked_for(tmp_path, c
     service = Service(SqliteLog(tmp_path / "decisions.db"))
     assert service.overview("shop")["bands"]["radio"][0]["interval"] is None
     asked = service.explain("shop", 1)
-    assert service.background is not None
-    assert service.background.idle(HANG)
+    assert service.ahead.idle(HANG)
     assert service.overview("shop")["bands"]["radio"][0]["interval"] is not None
     assert service.explain("shop", 1) == asked
     service.close()

@@ -41,8 +41,7 @@ def story_is_told_alike(folder, seed: int, rounds: int, checks: int) -> None:
         if seed % 4:  # otherwise short streams are learned from scratch each time
             patch.setattr(learning, "NOTICEABLE", -1.0)
         story.live(rounds)
-        if service.background is not None:
-            service.background.idle()
+        service.ahead.idle()
     for k, label in enumerate(story.rng.choice(story.decided, checks, replace=False)):
         same_as_next(folder, service, "shop", str(label), "csv" if k % 2 == 0 else "parquet")
     same_as_next(folder, service, "shop", story.decided[-1], "csv")

@@ -272,8 +272,7 @@ def test_reasons_are_kept_as_they_were_then() -> None:
     service.create_stream("shop", SHOP)
     played(service, 1, 2, 3)
     decision = service.decide("shop", 4)
-    assert service.background is not None
-    assert service.background.idle(60)
+    assert service.ahead.idle(60)
     events = [entry.event for entry in service.events("shop")]
     assert [event.round for event in events if isinstance(event, ReasonsKept)] == ["4"]
     answer = service.explain("shop", 4)

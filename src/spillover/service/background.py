@@ -7,7 +7,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import NamedTuple
 
-MOST = 32  # pieces of work that wait, as each may hold a whole history; of more, the oldest are dropped
+MOST = 32  # pieces of work that wait; of more, the oldest are dropped
+MOST_BYTES = 256 << 20  # likewise, as each may hold a whole history
 PAUSE = 0.25  # seconds without a request before it begins: requests come in a row, and would wait for it
 LONGEST = 5.0  # seconds that a piece of work waits for such a pause
 REST = 4.0  # times what the last piece took, before the next one begins without a pause
@@ -15,10 +16,11 @@ logger = logging.getLogger(__name__)
 
 
 class Work(NamedTuple):
-    """A piece of work, and when it was first asked for."""
+    """A piece of work, when it was first asked for, and how many bytes of memory it holds until it is done."""
 
     do: Callable[[], None]
     since: float
+    size: int
 
 
 class Background:
@@ -34,17 +36,21 @@ class Background:
         self.thread = threading.Thread(target=self.run, name="spillover-ahead", daemon=True)
         self.thread.start()
 
-    def add(self, name: str, work: Callable[[], None], *, first: bool = False) -> None:
-        """Do something soon. first: before what waits already."""
+    def add(self, name: str, work: Callable[[], None], *, first: bool = False, size: int = 0) -> None:
+        """Do something soon. first: before what waits already. size: see `Work`."""
         with self.changed:
             self.last_request = monotonic()
             before = self.waiting.get(name)
-            self.waiting[name] = Work(work, self.last_request if before is None else before.since)
+            self.waiting[name] = Work(work, self.last_request if before is None else before.since, size)
             if first:
                 self.waiting.move_to_end(name, last=False)
-            while len(self.waiting) > MOST:
+            while self.too_much_waits():
                 del self.waiting[next(other for other in self.waiting if other != name)]
             self.changed.notify_all()
+
+    def too_much_waits(self) -> bool:
+        held = sum(work.size for work in self.waiting.values())
+        return len(self.waiting) > MOST or (len(self.waiting) > 1 and held > MOST_BYTES)
 
     def step_aside(self) -> None:
         """A request came that should not share the processor."""

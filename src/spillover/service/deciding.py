@@ -21,7 +21,7 @@ from spillover.service.canonical import canonical_json, digest
 from spillover.service.errors import naming
 from spillover.service.events import DecisionIssued
 from spillover.service.histories import history_of, with_calendar
-from spillover.service.learning import Learning, can_prepare, material_of
+from spillover.service.learning import Learning, bytes_of, can_prepare
 from spillover.service.ledger import Issued, Ledger
 from spillover.service.one_thread import one_thread
 from spillover.service.settings import Settings
@@ -39,10 +39,11 @@ def question_of(settings: Settings, coming: Coming) -> Question:
 
 
 class Made(NamedTuple):
-    """A decision, and how to compute its whole answer."""
+    """A decision, how to compute its whole answer, and how many bytes of memory are held for that."""
 
     event: DecisionIssued
     answer: Callable[[], dict[str, Any]]
+    size: int
 
 
 def whole_answer(ledger: Ledger, coming: Coming) -> dict[str, Any]:
@@ -64,7 +65,7 @@ def decided(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
     with naming(), one_thread():
         if can_prepare(ledger):
             current = learning.prepared if learning.is_current(ledger) else None
-            ready = current or learning.prepare(material_of(ledger, learning.known))
+            ready = current or learning.prepare(learning.material(ledger))
             history, learnt = ready.history, ready.learned
             found = chosen(learnt, history, asked, ready.explanation)
         else:
@@ -72,7 +73,11 @@ def decided(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
             learnt = learned(history, asked)
             found = chosen(learnt, history, asked, learnt.learner.outline())
         event = issued(ledger, coming, found, history)
-    return Made(event, lambda: answer_from(with_calendar(history) if plain else history, asked, completed(found)))
+
+    def answer() -> dict[str, Any]:
+        return answer_from(with_calendar(history) if plain else history, asked, completed(found))
+
+    return Made(event, answer, bytes_of(history))
 
 
 def completed(found: Chosen) -> Chosen:

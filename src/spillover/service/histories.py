@@ -11,6 +11,7 @@ from spillover.history.baseline import shows_baseline
 from spillover.history.calendar import calendar
 from spillover.history.check import outcomes
 from spillover.service.ledger import Ledger
+from spillover.service.shared_rows import SharedRows
 from spillover.service.table import Coming, columns_option, is_plain, learned_rounds, table_of
 
 
@@ -29,11 +30,17 @@ def history_of(ledger: Ledger, coming: Coming | None = None) -> History:
     )
 
 
-def plain_history(ledger: Ledger, labels: Sequence[str], known: History | None = None, unchanged: int = 0) -> History:
+def plain_history(
+    ledger: Ledger,
+    labels: Sequence[str],
+    known: History | None = None,
+    unchanged: int = 0,
+    memory: SharedRows | None = None,
+) -> History:
     """The history of a stream with own rewards as far as a policy learns from it; see `with_calendar`.
 
     The cells become a history by the functions that read them from a file, without the detour. known: an earlier
-    history of the stream, of which so many rounds are unchanged.
+    history of the stream, of which so many rounds are unchanged. memory: what both can share.
     """
     settings = ledger.settings
     start = 0 if known is None else all_arrived(known, unchanged)
@@ -43,7 +50,7 @@ def plain_history(ledger: Ledger, labels: Sequence[str], known: History | None =
     parts: list[Any] = [ledger.x[rows], *(-part if settings.minimise else part for part in (new.z, new.y)), new.arrived]
     if known is not None and start > 0:
         before = (known.x, known.z, known.y, known.arrived)
-        parts = [np.concatenate([old[:start], part]) for old, part in zip(before, parts, strict=True)]
+        parts = (memory or SharedRows()).joined(before, start, parts)
     x, z, y, arrived = parts
     return History(
         arms=settings.arms,

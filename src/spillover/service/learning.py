@@ -12,6 +12,7 @@ from spillover.recommendation.question import Question, learned
 from spillover.service.histories import history_of, plain_history
 from spillover.service.ledger import Ledger
 from spillover.service.one_thread import one_thread
+from spillover.service.shared_rows import SharedRows
 from spillover.service.table import is_plain, learned_rounds
 from spillover.types import Explanation
 
@@ -44,6 +45,7 @@ class Learning:
     """What one stream has learned. It only saves time: without it, everything is learned again."""
 
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    memory: SharedRows = field(default_factory=SharedRows)  # of the histories
     prepared: Prepared | None = None
     seconds: float = 0.0  # that the last preparation took
     keeps_checkpoints: bool = False  # where all is learned in no time, none are kept
@@ -58,9 +60,7 @@ class Learning:
         """About how much memory it takes."""
         if self.prepared is None:
             return self.checkpoints.bytes
-        history = self.prepared.history
-        arrays = (history.x, history.z, history.y)
-        return self.checkpoints.bytes + PYTHON + 2 * sum(0 if part is None else part.nbytes for part in arrays)
+        return self.checkpoints.bytes + PYTHON + 2 * bytes_of(self.prepared.history)
 
     @property
     def known(self) -> History | None:
@@ -69,6 +69,16 @@ class Learning:
 
     def is_current(self, ledger: Ledger) -> bool:
         return self.prepared is not None and self.prepared.version == ledger.version
+
+    def material(self, ledger: Ledger) -> Material:
+        """What there is to learn of a stream."""
+        labels = learned_rounds(ledger)
+        unchanged = unchanged_rounds(ledger, labels)
+        plain = is_plain(ledger.settings) and bool(labels)
+        history = plain_history(ledger, labels, self.known, unchanged, self.memory) if plain else history_of(ledger)
+        ledger.take_changed()  # only now that nothing can fail
+        question = ledger.settings.question
+        return Material(version=ledger.version, history=history, question=question, first_changed=unchanged)
 
     def prepare(self, material: Material) -> Prepared:
         """Learn what is new."""
@@ -87,19 +97,14 @@ class Learning:
         return self.prepared
 
 
+def bytes_of(history: History) -> int:
+    """About how much memory a history takes."""
+    return sum(0 if part is None else part.nbytes for part in (history.x, history.z, history.y))
+
+
 def can_prepare(ledger: Ledger) -> bool:
     """Whether a stream can be learned before the round to decide is known: not if that has context."""
     return not ledger.settings.context and bool(ledger.values)
-
-
-def material_of(ledger: Ledger, known: History | None = None) -> Material:
-    """What there is to learn of a stream. known: the history of the call before this one."""
-    labels = learned_rounds(ledger)
-    unchanged = unchanged_rounds(ledger, labels)
-    plain = is_plain(ledger.settings) and bool(labels)
-    history = plain_history(ledger, labels, known, unchanged) if plain else history_of(ledger)
-    ledger.take_changed()  # only now that nothing can fail
-    return Material(version=ledger.version, history=history, question=ledger.settings.question, first_changed=unchanged)
 
 
 def unchanged_rounds(ledger: Ledger, labels: Sequence[str]) -> int:

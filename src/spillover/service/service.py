@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spillover.service.ahead import Ahead
 from spillover.service.audit import Audit, audited
-from spillover.service.background import Background
 from spillover.service.canonical import canonical_json
 from spillover.service.course import POINTS, course_of
-from spillover.service.deciding import VERSION, decided, intervals_of, packed, same_request, unpacked, whole_answer
+from spillover.service.deciding import decided, same_request, unpacked, whole_answer
 from spillover.service.desk import OPEN, Desk, Receipt, given_key, utc_now
 from spillover.service.entry import Entry
 from spillover.service.errors import Conflict, NotFound, naming, require
@@ -17,14 +17,12 @@ from spillover.service.events import (
     DecisionIssued,
     OutcomeCorrected,
     OutcomeExpired,
-    ReasonsKept,
     SettingsChanged,
     StreamCreated,
 )
 from spillover.service.export import Export, exported
 from spillover.service.histories import history_of
 from spillover.service.importing import import_events, read_file, settings_from
-from spillover.service.learning import can_prepare, material_of
 from spillover.service.ledger import Ledger
 from spillover.service.log import AT_ONCE, EventLog
 from spillover.service.one_thread import one_thread
@@ -98,12 +96,11 @@ class Service:
     ) -> None:
         self.log = log
         self.desk = Desk(log, clock, keep)
-        self.background = Background() if ahead else None
+        self.ahead = Ahead(self.desk, thread=ahead)
 
     def close(self) -> None:
         """Stop the thread, and close the log."""
-        if self.background is not None:
-            self.background.close()
+        self.ahead.close()
         self.log.close()
 
     # --- streams -----------------------------------------------------------------------------------------------------
@@ -161,8 +158,7 @@ class Service:
         key = given_key(key)
         label = round_key(round).label
         sheet = self.desk.sheet(stream)
-        if self.background is not None:
-            self.background.step_aside()
+        self.ahead.step_aside()
         with sheet.learning_lock, self.desk.writing(stream) as ledger:
             coming = coming_round(ledger, label, unavailable, context or {})
             request = {"decide": label, "unavailable": list(coming.unavailable), "context": dict(coming.context)}
@@ -175,7 +171,7 @@ class Service:
             made = decided(ledger, coming, sheet.learning)
             self.desk.note_learned(stream, sheet)
             entry = self.desk.record(ledger, made.event, key or f"decide:{label}", request, author).entry
-        self.soon(reasons_name(stream, label), lambda: self.keep_reasons(stream, label, made.answer))
+        self.ahead.keep_reasons_soon(stream, label, made.answer, made.size)
         return Decision(entry=entry, again=False, explain=lambda: self.explain(stream, label))
 
     def execute(
@@ -209,7 +205,7 @@ class Service:
                 return Receipt(entry=before, again=True)
             event = execution(ledger, label, chosen, amounts, cancelled, context)
             receipt = self.desk.record(ledger, event, own, request, author)
-        self.learn_soon(stream)
+        self.ahead.learn_soon(stream)
         return receipt
 
     def report(self, stream: str, outcomes: Sequence[Outcome], *, key: str | None = None, author: str = "") -> Report:
@@ -225,7 +221,7 @@ class Service:
                 return Report(entry=None, statuses=statuses, again=False)
             own = key or f"report:{ledger.head.seq + 1}"
             entry = self.desk.record(ledger, event, own, request, author).entry
-        self.learn_soon(stream)
+        self.ahead.learn_soon(stream)
         return Report(entry=entry, statuses=statuses, again=False)
 
     def correct(
@@ -258,7 +254,7 @@ class Service:
             )
             own = key or f"correct:{label}:{arm or ''}:{revision}"
             receipt = self.desk.record(ledger, event, own, request, author)
-        self.learn_soon(stream)
+        self.ahead.learn_soon(stream)
         return receipt
 
     def expire(
@@ -273,7 +269,7 @@ class Service:
             if (before := self.desk.earlier(stream, own, request)) is not None:
                 return Receipt(entry=before, again=True)
             receipt = self.desk.record(ledger, OutcomeExpired(round=label, reason=reason), own, request, author)
-        self.learn_soon(stream)
+        self.ahead.learn_soon(stream)
         return receipt
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -304,15 +300,14 @@ class Service:
         stopped or had too much to do, it is computed again from the entries before the decision, and kept then.
         """
         event = self.decision(stream, round).event
-        if self.background is not None:
-            self.background.hurry(reasons_name(stream, event.round))
+        self.ahead.keep_reasons_now(stream, event.round)
         with self.desk.writing(stream) as ledger:
             kept = ledger.reasons_at.get(event.round)
         if kept is not None:
             return unpacked(self.log.read(stream, kept - 1, 1)[0].attachment)
         coming = Coming(event.round, event.context, event.unavailable)
         found = whole_answer(self.desk.ledger_at(stream, event.made_from["seq"]), coming)
-        self.soon(reasons_name(stream, event.round), lambda: self.keep_reasons(stream, event.round, lambda: found))
+        self.ahead.keep_reasons_soon(stream, event.round, lambda: found)
         return found
 
     def events(self, stream: str, after: int = 0, limit: int = AT_ONCE) -> list[Entry]:
@@ -409,42 +404,6 @@ class Service:
     def require_stream(self, stream: str) -> None:
         if not self.log.head(stream).seq:
             raise NotFound(f"stream = {stream!r}: must be the name of a stream")
-
-    # --- in the background -------------------------------------------------------------------------------------------
-
-    def soon(self, name: str, work: Callable[[], None], *, first: bool = False) -> None:
-        if self.background is not None:
-            self.background.add(name, work, first=first)
-
-    def learn_soon(self, stream: str) -> None:
-        """Learn what is new, if that takes long enough to be worth it."""
-        if self.desk.sheet(stream).learning.worth_preparing:
-            self.soon(f"learn {stream}", lambda: self.prepare(stream), first=True)
-
-    def prepare(self, stream: str) -> None:
-        """Learn what is new in a stream; others may write to it meanwhile."""
-        sheet = self.desk.sheet(stream)
-        with sheet.learning_lock:
-            with self.desk.writing(stream) as ledger, one_thread():
-                needed = can_prepare(ledger) and not sheet.learning.is_current(ledger)
-                material = material_of(ledger, sheet.learning.known) if needed else None
-            if material is not None:
-                sheet.learning.prepare(material)
-                self.desk.note_learned(stream, sheet)
-
-    def keep_reasons(self, stream: str, label: str, answer: Callable[[], dict[str, Any]]) -> None:
-        """Record the whole answer to a round."""
-        whole = answer()
-        found, intervals = packed(whole), intervals_of(whole)
-        with self.desk.writing(stream) as ledger:
-            if label not in ledger.reasons_at:
-                kept = ReasonsKept(round=label, version=VERSION, intervals=intervals)
-                self.desk.record(ledger, kept, f"reasons:{label}", {"reasons": label}, "service", found)
-
-
-def reasons_name(stream: str, label: str) -> str:
-    """The name of the work that keeps the reasons of a round."""
-    return f"reasons of {label} in {stream}"
 
 
 def check_name(name: str) -> None:

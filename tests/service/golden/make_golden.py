@@ -31,8 +31,7 @@ def fill(service: Service) -> None:
     service.decide("shop", "2026-01-05")
     service.execute("shop", "2026-01-05", cancelled=True)
     service.change_settings("shop", {"budget": 1})
-    assert service.background is not None
-    service.background.idle()
+    service.ahead.idle()
 
 
 def main() -> None:
