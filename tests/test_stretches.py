@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover import policies, simulation, stretches
+from spillover import policies, stretches
 from spillover.constraints import Exclusive
 from spillover.delays import ArmDelays, BadNewsDelay, ConversionDelay, ParetoDelay
 from spillover.environments import SEMWorld
@@ -217,7 +217,7 @@ def test_invalid_outcomes_are_reported_as_by_the_four_functions():
 
 @pytest.mark.parametrize("policy", [sp.NDCSEM(graph="none"), GRID])
 def test_results_do_not_depend_on_the_number_of_threads(policy, monkeypatch):
-    monkeypatch.setattr(simulation, "FEWEST_DECISIONS", 0)
+    monkeypatch.setattr("spillover.simulation.replications.FEWEST_DECISIONS", 0)
     runs = [
         sp.simulate(policy, world(noise=0.1), BadNewsDelay(2, 9), replications=9, first=4, threads=threads)
         for threads in (1, 2, 4, 20, None)

@@ -11,7 +11,7 @@ from spillover.policies import GraphPolicy
 from spillover.policies.ftrl import leaders
 from spillover.policies.instrumental_state import edge_prior
 from spillover.rng import Purpose
-from spillover.simulation import problem_for
+from spillover.simulation.protocol import problem_for
 from spillover.testing.policies import check_explanation
 from spillover.testing.trial import Trial
 from tests.support import explained

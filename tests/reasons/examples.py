@@ -7,7 +7,7 @@ import numpy as np
 
 import spillover as sp
 from spillover.rng import Purpose
-from spillover.simulation import problem_for
+from spillover.simulation.protocol import problem_for
 from tests.support import explained
 
 

@@ -17,7 +17,7 @@ from spillover.delays import ConstantDelay
 from spillover.environments.sizes import world_size
 from spillover.hyperparameters import spread_grid
 from spillover.rng import Purpose, Rng
-from spillover.simulation import play_rounds, problem_for
+from spillover.simulation.protocol import play_rounds, problem_for
 from spillover.stretches import Unforeseen, fuses, play_stretches
 from spillover.types import Batch
 

@@ -10,7 +10,7 @@ from spillover.delays import as_delay
 from spillover.hyperparameters import spread_grid
 from spillover.measuring import scorer
 from spillover.rng import Purpose, Rng
-from spillover.simulation import from_parts
+from spillover.simulation.replications import from_parts
 from spillover.stretches import Part
 from spillover.types import Array
 

@@ -22,7 +22,7 @@ from spillover.hyperparameters import value_of
 from spillover.policies import POLICIES
 from spillover.printable import printable
 from spillover.rng import Purpose, Rng
-from spillover.simulation import problem_for
+from spillover.simulation.protocol import problem_for
 from spillover.toml_text import Excessive, parse_toml, read_toml_text
 
 TOP = ("name", "title", "seed", "replications", "block", "record", "worlds", "delays", "policies", "studies")

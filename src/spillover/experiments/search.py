@@ -15,7 +15,7 @@ from spillover.experiments.size import Footprint, Part, Size, footprint, size_of
 from spillover.experiments.specification import Entry
 from spillover.hyperparameters import with_values
 from spillover.rng import Purpose, Rng
-from spillover.simulation import problem_for
+from spillover.simulation.protocol import problem_for
 from spillover.types import Array
 
 BATCH_SIZE = 500  # large enough to spread the overhead of a round, small enough for the processor's cache

@@ -25,7 +25,8 @@ from spillover.interop.exchange import (
 from spillover.mailbox import FeedbackQueue
 from spillover.measuring import scorer
 from spillover.rng import Purpose, Rng
-from spillover.simulation import known_context, require_environment, require_scored
+from spillover.simulation.protocol import known_context, require_scored
+from spillover.simulation.replications import require_environment
 from spillover.stretches import Foreseen
 from spillover.types import BoolArray, Choice, Outcome, Problem
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from spillover.contracts import Policy, World
 from spillover.delays import ConstantDelay
 from spillover.rng import Purpose, Rng
-from spillover.simulation import problem_for, rounds
+from spillover.simulation import rounds
+from spillover.simulation.protocol import problem_for
 from spillover.testing.shared import demand, random_sets, rows_of, snapshot
 from spillover.testing.trial import Trial, start_trial
 from spillover.testing.wrappers import Overridden

@@ -12,7 +12,8 @@ from spillover.environments import FixedSEM, SyntheticSEM
 from spillover.hyperparameters import value_of, with_values
 from spillover.policies import Uniform
 from spillover.rng import Purpose
-from spillover.simulation import problem_for, rounds
+from spillover.simulation import rounds
+from spillover.simulation.protocol import problem_for
 from spillover.testing.order import check_catch_up, check_order
 from spillover.testing.shared import demand, demand_equal, demand_frozen, rows_of, run_checks, snapshot
 from spillover.testing.stretches import check_stretches

@@ -10,7 +10,8 @@ from spillover.contracts import Delay
 from spillover.delays import ArmDelays, ConstantDelay, GeometricDelay, UniformDelay
 from spillover.foresight import ForeseeableWorld, drawn, score_each
 from spillover.rng import Purpose, Rng
-from spillover.simulation import problem_for, rounds
+from spillover.simulation import rounds
+from spillover.simulation.protocol import problem_for
 from spillover.stretches import fuses, play_stretches
 from spillover.testing.shared import Arrays, demand_equal, random_sets, rows_of, snapshot
 from spillover.testing.trial import SCATTERED, Trial, start_trial

@@ -9,7 +9,8 @@ import pytest
 import spillover as sp
 from spillover.contracts import ScoredWorld, World
 from spillover.rng import Purpose
-from spillover.simulation import problem_for, rounds
+from spillover.simulation import rounds
+from spillover.simulation.protocol import problem_for
 from spillover.studies.covid import worlds as covid
 from spillover.studies.covid.outbreak import simulated_outbreak
 from spillover.studies.covid.record import DENSITY_WINDOW, STUDY_WINDOW, covid_italy

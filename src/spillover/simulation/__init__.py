@@ -1,0 +1,8 @@
+"""The game: single rounds, thousands of replications at once, and recorded logs."""
+
+from spillover.simulation.protocol import Round, rounds
+from spillover.simulation.recorded import replay
+from spillover.simulation.replications import simulate
+from spillover.simulation.run import Run
+
+__all__ = ["Round", "Run", "replay", "rounds", "simulate"]

@@ -1,0 +1,94 @@
+"""The protocol of the game, round by round: decide, play, learn what arrived."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover import validate
+from spillover.contracts import AnyPolicy, Delay, Policy, ScoredWorld, World, require_context, suited
+from spillover.delays import as_delay
+from spillover.mailbox import FeedbackQueue
+from spillover.rng import Purpose, Rng
+from spillover.stretches import Foreseen
+from spillover.types import Array, Batch, BoolArray, Outcome, Problem, State
+
+
+class Round(NamedTuple):
+    """A round that has been played; the policy has learned everything that arrived at its end.
+
+    >>> import spillover as sp
+    >>> world = sp.FixedSEM(adjacency=[[0, 0.5], [0, 0]], means=[0.5, 0.4], budget=1, horizon=3).draw(sp.Rng(0))
+    >>> for played in rounds(sp.SwitchingSEM(), world, sp.ConstantDelay(1), sp.Rng(0), ()):
+    ...     print(played.t, played.x.astype(int), played.outcome.y)
+    1 [0 1] [0. 0.]
+    2 [0 1] [0. 0.]
+    3 [1 0] [0. 0.]
+    """
+
+    t: int  # from 1
+    x: BoolArray
+    outcome: Outcome
+    state: State  # the next round rewrites it: copy it to keep it
+
+
+def rounds(policy: AnyPolicy, world: World, delay: Any, rng: Rng, batch: Batch) -> Iterator[Round]:
+    """Play a policy in a world to its horizon; `rng` has the world's batch, and `batch` ends with the same axes.
+
+    >>> import spillover as sp
+    >>> world = sp.FixedSEM(adjacency=[[0, 0.5], [0, 0]], means=[0.5, 0.4], budget=1, horizon=50).draw(sp.Rng(0))
+    >>> payoffs = [played.outcome.y.sum() for played in rounds(sp.NDCSEM(), world, sp.ConstantDelay(1), sp.Rng(0), ())]
+    >>> len(payoffs)
+    50
+    """
+    delay = as_delay(delay)
+    delay.check_reach(world.horizon, int(rng.keys[..., 1].max(initial=0)) + 1)
+    return play_rounds(suited(policy, world.problem), world, delay, rng, batch)
+
+
+def play_rounds(policy: Policy, world: World, delay: Delay, rng: Rng, batch: Batch) -> Iterator[Round]:
+    own, problem = rng.spread(batch), problem_for(policy, world)
+    queue = FeedbackQueue(delay, world.horizon, own, batch, takes_parts(policy, problem))
+    context_of, foreseen = known_context(world, batch), Foreseen(world, rng)
+    state = policy.init(problem, own.at(Purpose.START), batch)
+    for t in range(1, world.horizon + 1):
+        if (context := context_of(t)) is not None:
+            state = policy.observe(state, context)
+        choice = policy.select(state, own.at(Purpose.CHOICE, t))
+        state = policy.played(state, choice.x)
+        outcome = foreseen.play(t, choice.x)
+        if context is not None:
+            outcome = outcome._replace(context=context)
+        for feedback, played_at in queue.exchange(t, choice, outcome):
+            state = policy.update(state, feedback, own.at(Purpose.LEARNING, played_at))
+        yield Round(t, choice.x, outcome, state)
+
+
+def takes_parts(policy: Policy, problem: Problem) -> bool:
+    """Whether the policy learns each arm's outcome when it arrives; a payoff is known when all have arrived."""
+    return policy.accepts_missing and problem.observes != "payoff"
+
+
+def known_context(world: World, batch: Batch) -> Callable[[int], Array | None]:
+    """The context of a round, (*batch, k), as a function of the round; None without context."""
+    columns = world.problem.context
+    if not columns:
+        return lambda t: None
+    shape, source = (*batch, columns), require_context(world)
+    return lambda t: np.broadcast_to(np.asarray(source.context(t), float), shape)
+
+
+def problem_for(policy: Policy, world: World) -> Problem:
+    """The problem as the policy may know it: with the true weights only if the policy knows the graph."""
+    if not policy.knows_graph:
+        return world.problem
+    accepted = "none for a policy that knows the graph"
+    validate.require(not world.graph_changes, "graph_changes", world.graph_changes, accepted)
+    return world.problem._replace(weights=require_scored(world).weights(1))
+
+
+def require_scored(world: World) -> ScoredWorld:
+    """Raise a TypeError for a world that does not know expected payoffs."""
+    if not isinstance(world, ScoredWorld):
+        raise TypeError(f"world = {type(world).__name__}: must be a ScoredWorld, in which regret is defined")
+    return world

@@ -1,0 +1,177 @@
+"""A policy in newly drawn worlds: all replications at once, divided among threads."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from spillover import validate
+from spillover.contracts import AnyPolicy, Delay, Environment, Policy, ScoredWorld, World, as_policy, suited
+from spillover.delays import as_delay
+from spillover.foresight import SparseWorld
+from spillover.hyperparameters import spread_grid
+from spillover.measuring import measure
+from spillover.rng import Purpose, Rng
+from spillover.simulation.protocol import play_rounds, problem_for, require_scored
+from spillover.simulation.run import Run
+from spillover.stretches import Part, Unforeseen, fuses, in_parts, play_stretches
+from spillover.threads import cores, shares, side_by_side
+from spillover.types import Batch, IntArray, State
+
+Result = TypeVar("Result")
+BY_REPLICATION = ("regret", "payoff", "optimality_ratio", "graph_error")
+FEWEST_LEARNERS, FEWEST_DECISIONS = 8, 100_000  # in a simulation that is worth several threads
+
+
+def simulate(
+    policy: AnyPolicy,
+    environment: Environment,
+    delay: Any = 0,
+    *,
+    replications: int = 1,
+    seed: int = 0,
+    record: int | Sequence[int] = 50,
+    first: int = 0,
+    progress: bool = False,
+    threads: int | None = None,
+) -> Run:
+    """Play a policy in newly drawn worlds, all replications at once.
+
+    Replication k draws from its own streams, so it has the same world, rewards and delays for every policy, and for
+    every `first` (the number of the first replication) and `replications`. Hyperparameters that are arrays make a
+    grid, all of whose cells meet the same replications. record: measure the graph every so many rounds, or at the end
+    of the listed rounds. threads: among how many the replications are divided, if the policy is compiled as a whole; by
+    default as many as there are cores, or fewer if there is little to do. Results do not depend on it.
+
+    >>> import spillover as sp
+    >>> run = sp.simulate(sp.NDCSEM(), sp.SyntheticSEM(horizon=200, changes=()), sp.ConstantDelay(5), replications=3)
+    >>> run.regret.shape, run.optimality_ratio.shape, run.graph_error.shape
+    ((3, 200), (3, 1), (3, 4))
+    """
+    require_environment(environment)
+    validate.whole("replications", replications, 1)
+    validate.whole("first", first, 0)
+    if threads is not None:
+        validate.whole("threads", threads, 1)
+    given = Given(policy, environment, as_delay(delay), seed, record)
+    _, grid = spread_grid(as_policy(policy))
+    learners = replications * int(np.prod(grid, dtype=int))
+    if threads == 1 or not worth_threads(given, learners):
+        return simulate_replications(given, first, replications, progress)
+    return in_threads(
+        lambda start, count: simulate_replications(given, start, count, progress and start == first),
+        shares(first, replications, cores() if threads is None else threads),
+    )
+
+
+class Given(NamedTuple):
+    """What is simulated."""
+
+    policy: AnyPolicy
+    environment: Environment
+    delay: Delay
+    seed: int
+    record: int | Sequence[int]
+
+
+def worth_threads(given: Given, learners: int) -> bool:
+    """Whether there is enough to do, in compiled code: other code of several threads would run in turns."""
+    policy = as_policy(given.policy)
+    if not policy.fuses or not given.delay.foreseeable or learners < FEWEST_LEARNERS:
+        return False
+    world = given.environment.draw(Rng(given.seed).at(Purpose.WORLD))
+    compiled = fuses(world, suited(policy.with_world(world), world.problem), given.delay)
+    return compiled and learners * world.horizon >= FEWEST_DECISIONS
+
+
+def simulate_replications(given: Given, first: int, replications: int, progress: bool) -> Run:
+    """Simulate some replications, in one thread."""
+    policy, environment, delay, seed, record = given
+    player, grid = spread_grid(as_policy(policy))
+    rng = Rng(seed, np.arange(first, first + replications))
+    world = require_scored(environment.draw(rng.at(Purpose.WORLD), (replications,)))
+    player = suited(player.with_world(world), world.problem)
+    horizon = world.horizon
+    recorded = rounds_to_record(record, horizon)
+    batch = (*grid, replications)
+
+    delay.check_reach(horizon, first + replications)
+    measured = from_parts(
+        lambda parts: measure(world, batch, recorded, parts, progress), player, world, delay, rng, batch, recorded
+    )
+    edges = [0, *(c - 1 for c in world.changes)]
+    chosen_well = np.add.reduceat(measured.matches, edges, axis=-1)
+    best_possible = np.add.reduceat(measured.possible, edges, axis=-1)
+    return Run(
+        policy=policy,
+        environment=environment,
+        delay=delay,
+        seed=seed,
+        first=first,
+        changes=world.changes,
+        regret=np.cumsum(measured.regret, axis=-1),
+        payoff=measured.payoff,
+        # if the best set is empty (all means are 0), every decision is optimal
+        optimality_ratio=np.where(best_possible > 0, chosen_well / np.maximum(best_possible, 1), 1.0),
+        graph_error=measured.error,
+        recorded=recorded,
+        adjacency=estimate(player, measured.state, world) if player.learns_graph else None,
+    )
+
+
+def from_parts(
+    use: Callable[[Iterator[Part]], Result],
+    policy: Policy,
+    world: ScoredWorld,
+    delay: Delay,
+    rng: Rng,
+    batch: Batch,
+    recorded: IntArray,
+) -> Result:
+    """What `use` makes of all rounds, which are played by the compiled form of the policy if it has one.
+
+    It may be called twice: rounds are played again one after another if the compiled form cannot go on.
+    """
+    if fuses(world, policy, delay):
+        with suppress(Unforeseen):
+            return use(play_stretches(policy, problem_for(policy, world), world, delay, rng, batch, recorded))
+    played = play_rounds(policy, world, delay, rng, batch)
+    return use(in_parts(played, policy, recorded, isinstance(world, SparseWorld)))
+
+
+def estimate(policy: Policy, state: State, world: World) -> Any:
+    """The estimated graph, sparse if that of the world is."""
+    return policy.edges(state) if isinstance(world, SparseWorld) else policy.adjacency(state)
+
+
+def in_threads(play: Callable[[int, int], Run], parts: Sequence[tuple[int, int]]) -> Run:
+    """A run whose replications are simulated side by side."""
+    runs = side_by_side(play, parts)
+    if len(runs) == 1:
+        return runs[0]
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(run, name) for run in runs], axis=-2) for name in BY_REPLICATION
+    }
+    graphs = [run.adjacency for run in runs if run.adjacency is not None]
+    return replace(runs[0], **joined, adjacency=np.concatenate(graphs, axis=-3) if graphs else None)
+
+
+def require_environment(given: object) -> None:
+    """Raise a TypeError for an object without a `draw`, and for a class instead of an object."""
+    if isinstance(given, type) or not isinstance(given, Environment):
+        raise TypeError(f"environment = {given!r}: must be an environment, such as SyntheticSEM()")
+
+
+def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
+    """The rounds that `record` describes."""
+    accepted = f"a whole number of rounds, or a list of rounds from 1 to {horizon}"
+    given = validate.numbers("record", record, accepted)
+    valid = np.isfinite(given) & (given == np.floor(given)) & (given >= 1)
+    good = bool(valid.all()) and given.ndim <= 1
+    validate.require(good and not isinstance(record, str | bool | None), "record", record, accepted)
+    if given.ndim == 0:
+        return np.arange(int(given), horizon + 1, int(given))
+    validate.require(bool((given <= horizon).all()), "record", record, accepted)
+    return np.unique(given.astype(np.int64))
