@@ -7,7 +7,7 @@ import numpy as np
 from spillover import kernels
 from spillover.contracts import ScoredWorld
 from spillover.rng import Rng
-from spillover.types import BoolArray, Course, Scored
+from spillover.types import BoolArray, Course, IntArray, Scored
 
 
 @runtime_checkable
@@ -22,6 +22,9 @@ class ForeseeableWorld(ScoredWorld, Protocol):
 
     def score_rounds(self, first: int, x: BoolArray) -> Scored:
         """Measure the decisions x, (*batch, rounds, n), of rounds first, first + 1, ..., as `score_each` does."""
+
+    def best_of_rounds(self, rounds: IntArray) -> BoolArray:
+        """Optimal decisions of some rounds, (*batch, rounds, n), as `best_of_each` finds them."""
 
 
 @runtime_checkable
@@ -54,3 +57,8 @@ def score_each(world: ScoredWorld, first: int, x: BoolArray) -> Scored:
         matches.append(world.matches(t, decision))
         possible.append(best.sum(axis=-1))
     return Scored(*(np.stack(each, axis=-1) for each in (regret, matches, possible)))
+
+
+def best_of_each(world: ScoredWorld, rounds: IntArray) -> BoolArray:
+    """Optimal decisions of some rounds, (*batch, rounds, n), one after another."""
+    return np.stack([world.best(int(t)) for t in rounds], axis=-2)

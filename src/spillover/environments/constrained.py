@@ -8,7 +8,7 @@ import numpy as np
 
 from spillover.constraints import check_constraints
 from spillover.contracts import ScoredContextualWorld, ScoredWorld, require_contextual
-from spillover.foresight import ForeseeableWorld, SparseWorld, score_each
+from spillover.foresight import ForeseeableWorld, SparseWorld, best_of_each, score_each
 from spillover.rng import Rng
 from spillover.set_search import best_set, check_feasible
 from spillover.types import Array, Batch, BoolArray, Course, IntArray, Outcome, Problem, Scored
@@ -76,6 +76,9 @@ class ConstrainedWorld:
 
     def score_rounds(self, first: int, x: BoolArray) -> Scored:
         return score_each(self, first, x)
+
+    def best_of_rounds(self, rounds: IntArray) -> BoolArray:
+        return best_of_each(self, rounds)
 
     def adjacency(self, t: int) -> Array:
         return self.world.adjacency(t)

@@ -24,7 +24,8 @@ class ManyArmsWorld(SEMWorld):
 
     edges_of_graphs: tuple[EdgeLists, ...]  # one of each graph period
 
-    score_rounds = SEMWorld.score_rounds  # what it overrides is the same for an array of rounds
+    # what it overrides is the same for an array of rounds
+    score_rounds, best_of_rounds = SEMWorld.score_rounds, SEMWorld.best_of_rounds
 
     def repeated(self, batch: Batch) -> "ManyArmsWorld":
         lists = tuple(each.broadcast(batch) for each in self.edges_of_graphs)

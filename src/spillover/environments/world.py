@@ -8,7 +8,7 @@ import numpy as np
 
 from spillover import kernels
 from spillover.environments.surroundings import LARGEST_CAUSE, Surroundings, for_rounds
-from spillover.foresight import score_each
+from spillover.foresight import best_of_each, score_each
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Course, IntArray, Outcome, Problem, Scored
 
@@ -71,7 +71,7 @@ class SEMWorld:
         """A class with its own `rewards` or the like draws round by round, unless it says `course = SEMWorld.course`.
 
         What one with its own `play` brings cannot be told in advance. One with its own `best` or the like is measured
-        round by round, unless it says `score_rounds = SEMWorld.score_rounds`.
+        round by round, unless it says `score_rounds = SEMWorld.score_rounds`; likewise `best_of_rounds`.
         """
         super().__init_subclass__()
         own = cls.__dict__.keys()
@@ -82,6 +82,8 @@ class SEMWorld:
             cls.course = SEMWorld.course_by_rounds  # type: ignore[method-assign]
         if "score_rounds" not in own and (DRAWN | SCORED) & own:
             cls.score_rounds = score_each  # type: ignore[method-assign, assignment]
+        if "best_of_rounds" not in own and (DRAWN | SCORED) & own:
+            cls.best_of_rounds = best_of_each  # type: ignore[method-assign, assignment]
 
     def repeated(self, batch: Batch) -> "SEMWorld":
         """The same world for every replication of a batch."""
@@ -229,6 +231,12 @@ class SEMWorld:
 
     def best(self, t: int) -> BoolArray:
         return self.optimum(t).best
+
+    def best_of_rounds(self, rounds: IntArray) -> BoolArray:
+        """`best` of some rounds in one go, if each differs."""
+        if not self.every_round_differs:
+            return best_of_each(self, rounds)
+        return self.best_set(self.scores(rounds, rounds))
 
     def matches(self, t: int, x: BoolArray) -> IntArray:
         return matches_with(self.optimum(t), x)

@@ -124,6 +124,9 @@ class LoggedWorld:
     def best(self, t: int) -> BoolArray:
         return self.best_of(self.scores(np.array([t]))[..., 0, :])
 
+    def best_of_rounds(self, rounds: IntArray) -> BoolArray:
+        return self.best_of(self.scores(rounds))
+
     def expected(self, t: int, x: BoolArray) -> Array:
         return np.asarray(np.vecdot(self.scores(np.array([t]))[..., 0, :], x))
 

@@ -79,7 +79,7 @@ class DelayedOracle(Counting):
         world = require_world(self.world, self)
 
         def decide(rounds: IntArray, newest: IntArray) -> BoolArray:
-            x = best_sets(world, np.maximum(newest, 1), state)
+            x = best_sets(world, np.maximum(newest, 1))
             blind = (newest == 0).any(axis=tuple(range(newest.ndim - 1)))
             guessed = random_set(state, rng.over(Purpose.CHOICE, rounds[blind]))
             x[..., blind, :] = np.where(newest[..., blind, None] == 0, guessed, x[..., blind, :])

@@ -8,6 +8,7 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import Policy, ScoredWorld
+from spillover.foresight import ForeseeableWorld, best_of_each
 from spillover.policies.explanations import graph_free_explanation
 from spillover.rng import Purpose, Rng
 from spillover.types import (
@@ -93,12 +94,12 @@ def play_all(
     return state._replace(rounds=state.rounds + len(rounds), latest=np.broadcast_to(latest, state.latest.shape).copy())
 
 
-def best_sets(world: ScoredWorld, rounds: IntArray, state: CountState) -> BoolArray:
+def best_sets(world: ScoredWorld, rounds: IntArray) -> BoolArray:
     """The best sets of some rounds of each replication, (*batch, rounds, n) for (*batch, rounds)."""
     different, which = np.unique(rounds, return_inverse=True)
-    shape = (*rounds.shape[:-1], int(state.shape.flat[0]))
-    best = [np.broadcast_to(world.best(int(t)), shape) for t in different]
-    return np.take_along_axis(np.stack(best, axis=-2), which.reshape(rounds.shape)[..., None], axis=-2)
+    found = world.best_of_rounds(different) if isinstance(world, ForeseeableWorld) else best_of_each(world, different)
+    best = np.broadcast_to(found, (*rounds.shape[:-1], *found.shape[-2:]))
+    return np.take_along_axis(best, which.reshape(rounds.shape)[..., None], axis=-2)
 
 
 def random_order(state: CountState, rng: Rng) -> IntArray:
@@ -173,9 +174,7 @@ class Oracle(Counting):
 
     def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
         world = require_world(self.world, self)
-        return play_all(
-            lambda rounds, newest: best_sets(world, np.broadcast_to(rounds, newest.shape), state), state, stretch
-        )
+        return play_all(lambda rounds, newest: best_sets(world, np.broadcast_to(rounds, newest.shape)), state, stretch)
 
     def explain(self, state: CountState, rng: Rng) -> Explanation:
         """The true means, graph and weights of the next round; no exploration bonus."""

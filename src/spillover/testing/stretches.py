@@ -8,7 +8,7 @@ import numpy as np
 from spillover import kernels
 from spillover.contracts import Delay
 from spillover.delays import ArmDelays, ConstantDelay, GeometricDelay, UniformDelay
-from spillover.foresight import ForeseeableWorld, drawn, score_each
+from spillover.foresight import ForeseeableWorld, best_of_each, drawn, score_each
 from spillover.rng import Purpose, Rng
 from spillover.simulation import rounds
 from spillover.simulation.protocol import problem_for
@@ -75,6 +75,10 @@ def check_course(environment: Any, seed: int, draws: int) -> None:
     together, each = world.score_rounds(1, x), score_each(world, 1, x)
     remedy = "let score_rounds be foresight.score_each"
     demand_equal(together._asdict(), each._asdict(), "score_rounds differs from expected, best and matches", remedy)
+    rounds = np.arange(1, last + 1, 3)
+    remedy = "let best_of_rounds be foresight.best_of_each"
+    found, wanted = world.best_of_rounds(rounds), best_of_each(world, rounds)
+    demand_equal({"best": found}, {"best": wanted}, "best_of_rounds differs from best", remedy)
     remedy = "draw from the rng of each round as play does, or return None"
     for first, end in pairwise([1, *world.graph_changes, last + 1]):
         course = world.course(first, end - 1, rng)

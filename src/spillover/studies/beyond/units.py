@@ -40,7 +40,8 @@ class WorldInUnits(SEMWorld):
 
     unit: float
 
-    course, score_rounds = SEMWorld.course, SEMWorld.score_rounds  # for arrays of rounds too
+    # for arrays of rounds too
+    course, score_rounds, best_of_rounds = SEMWorld.course, SEMWorld.score_rounds, SEMWorld.best_of_rounds
 
     @cached_property
     def problem(self) -> Problem:
