@@ -90,18 +90,23 @@ def png_data(figure: Figure, *, dpi: int = 150) -> str:
     >>> png_data(figure_of(new_axes(1, 1)), dpi=10)[:22]
     'data:image/png;base64,'
     """
-    return "data:image/png;base64," + base64.b64encode(figure_bytes(figure, "png", dpi=dpi)).decode()
+    return png_address(figure_bytes(figure, "png", dpi=dpi))
 
 
-def html_image(figure: Figure, alt: str, *, dpi: int = 150) -> str:
-    """An <img> that carries the figure; `alt` says in words what it shows.
+def png_address(png: bytes) -> str:
+    return "data:image/png;base64," + base64.b64encode(png).decode()
+
+
+def html_image(figure: Figure, alt: str, *, dpi: int = 150, png: bytes | None = None) -> str:
+    """An <img> that carries the figure; `alt` says in words what it shows. png: the picture, if it is drawn already.
 
     >>> from spillover.figures import figure_of, new_axes
     >>> html_image(figure_of(new_axes(1, 1)), alt="an empty figure", dpi=10)[:26]
     '<img src="data:image/png;b'
     """
     width = round(figure.get_figwidth() * 96)  # CSS has 96 pixels to the inch
-    return f'<img src="{png_data(figure, dpi=dpi)}" width="{width}" alt="{escape(alt)}">'
+    source = png_data(figure, dpi=dpi) if png is None else png_address(png)
+    return f'<img src="{source}" width="{width}" alt="{escape(alt)}">'
 
 
 def html_svg(figure: Figure, alt: str, *, name: str) -> str:

@@ -31,6 +31,7 @@ from spillover.studies.covid.results import FORMAT, cell_name
 from spillover.studies.covid.scores import (
     absolute_error,
     forced_choices,
+    has_finite_spread,
     last_values,
     predict_from_all,
     predict_from_specific,
@@ -39,7 +40,7 @@ from spillover.studies.covid.scores import (
     weights_of,
 )
 from spillover.studies.covid.tuning import ONE_RUN, best_cell
-from spillover.studies.covid.worlds import literal_world, shifted
+from spillover.studies.covid.worlds import literal_world, shifted, spectral_radius
 from tests.record import NEEDS_RECORD
 from tests.support import sparse
 
@@ -124,6 +125,13 @@ def test_no_weights_where_the_spill_over_does_not_die_out() -> None:
     np.testing.assert_allclose(weights[0], [1, 1.5, 1])
     assert np.isnan(weights[1:]).all()
     assert np.isnan(predict_from_specific(bad, np.ones(3))).all()
+
+
+def test_whether_the_spill_over_dies_out_is_told_by_the_eigenvalues() -> None:
+    graphs = np.random.default_rng(0).uniform(-0.6, 0.6, (200, 8, 8))
+    finite = spectral_radius(graphs) < 1
+    assert 0.2 < finite.mean() < 0.8
+    np.testing.assert_array_equal(has_finite_spread(graphs), finite)
 
 
 def test_predictions_by_hand() -> None:

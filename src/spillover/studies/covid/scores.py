@@ -37,11 +37,19 @@ def weights_of(adjacency: Array) -> Array:
     n = adjacency.shape[-1]
     known = np.asarray(np.isfinite(adjacency).all(axis=(-2, -1)))
     safe = np.where(known[..., None, None], adjacency, 0.0)
-    good = np.asarray(known & (spectral_radius(safe) < 1))
+    good = known & has_finite_spread(safe)
     safe = np.where(good[..., None, None], safe, 0.0)
     transposed = np.swapaxes(np.eye(n) - safe, -1, -2)
     weights = np.linalg.solve(transposed, np.ones((*safe.shape[:-1], 1)))[..., 0]
     return np.where(good[..., None], weights, np.nan)
+
+
+def has_finite_spread(adjacency: Array) -> BoolArray:
+    """Whether the spectral radius is below 1, (*batch,). No norm is below it, so most need no eigenvalues."""
+    sizes = np.abs(adjacency)
+    found = np.asarray(np.minimum(sizes.sum(axis=-1).max(axis=-1), sizes.sum(axis=-2).max(axis=-1)) < 1)
+    found[~found] = spectral_radius(adjacency[~found]) < 1
+    return found
 
 
 class Rulers(NamedTuple):
