@@ -23,9 +23,9 @@ LAST_STEP: Final = 1e-7
 LONGEST: Final = 1.0
 # Steps that Newton's method for arms and multiplier together may take. It needs 3 to 5, with 1,000 arms up to 8.
 ATTEMPTS: Final = 16
-# Differences of losses are clipped to this: marginals of 1e-281 and 1.
+# Differences of losses are clipped to this: marginals of 2.5e-281 and 1.
 FARTHEST: Final = 1e140
-# -log(4 v) is at most this: such an arm lacks nothing that counts beside a marginal of 1e-281, and v does not underflow.
+# -log(4 v) is at most this: such an arm lacks nothing that counts beside such a marginal.
 DEEPEST: Final = 690.0
 LEAST_EXCESS: Final = 0.25 * math.exp(-DEEPEST)
 # The rows of the scratch memory, which have a number for each arm.
@@ -107,12 +107,12 @@ def arm_at(v, height, mixture):
 
     The step is followed by dt/dh, and half the second derivative of h relative to the first.
     """
-    both = 1.0 / ((1.0 + v) * (0.5 + v))
-    a, b = both * (0.5 + v), both * (1.0 + v)  # 1 / (1 + v), 1 / (1/2 + v)
+    a = 1.0 / ((1.0 + v) * (0.5 + v))
+    b = a * (1.0 + v)  # 1 / (1/2 + v)
     x, rest = 0.25 * b * b, (v * b) * ((1.0 + v) * b)
-    slope = 1.0 / (v + mixture + mixture * v * (a - 2.0 * b))
+    slope = 1.0 / (v + 0.5 * mixture * a)
     step = (height - (0.5 + v + mixture * log_of(rest))) * slope
-    bend = 0.5 * v * (1.0 + mixture * (a - b) * (a + b)) * slope
+    bend = 0.5 * v * (1.0 - mixture * (0.75 + v) * a * a) * slope
     return x, rest, 2.0 * v * b * x, step, slope, bend
 
 
