@@ -1,9 +1,9 @@
 """FTRL: the marginals of its hybrid regulariser.
 
-At the optimum h(x_i) = rate loss_i - multiplier for every arm, with h(x) = 1 / (2 sqrt(x)) + mixture log(1 - x). We solve
-for the *excess* v = 1 / (2 sqrt(x)) - 1 / 2 of each arm, in relative terms: x = 1 / (1 + 2 v)^2 and 1 - x = 4 v (1 + v) x
-are precise however close x is to 0 or 1, and h = 1 / 2 + v + mixture log(1 - x) needs a logarithm only. It is nearly
-linear in v where v is large, and in log(v) where v is small.
+At the optimum h(x) = rate loss - multiplier for every arm, with h(x) = 1 / (2 sqrt(x)) + mixture log(1 - x). We solve
+for the *excess* v = 1 / (2 sqrt(x)) - 1 / 2 of each arm, in relative terms. So x = 1 / (1 + 2 v)^2 and
+1 - x = 4 v (1 + v) x are precise however close x is to 0 or 1, and h = 1 / 2 + v + mixture log(1 - x) takes a logarithm
+only. It is nearly linear in v where v is large, and in log(v) where v is small.
 """
 
 import math
@@ -21,7 +21,7 @@ from spillover.kernels.inner import EIGHT, bare, eight_doubles
 LAST_STEP: Final = 1e-7
 # Longest step in the logarithm of an excess. If the multiplier changes by more than this, the arms start anew.
 LONGEST: Final = 1.0
-# Steps that Newton's method for arms and multiplier together may take. It needs 3 to 5, with 1,000 arms up to 8.
+# Steps that Newton's method for arms and multiplier together may take. It needs 3 or 4, seldom up to 8.
 ATTEMPTS: Final = 16
 # Differences of losses are clipped to this: marginals of 2.5e-281 and 1.
 FARTHEST: Final = 1e140
@@ -34,19 +34,22 @@ GAP, INSIDE, OUTSIDE, EXCESS, STEP, SLOPE, BEND, ROWS = range(8)
 
 @bare
 def moved_ahead(values, first, end, pivot, ties):
-    """Move the values below a pivot (with ties: up to it) ahead of the others; returns where the others start."""
+    """Move the values below a pivot (with ties: all that are not above it) ahead; returns where the others start."""
     border = first
     for i in range(first, end):
         value = values[i]
-        values[i], values[border] = values[border], value  # without a branch, which would be guessed wrong half the time
-        border += (value < pivot) | (ties & (value == pivot))
+        values[i], values[border] = (
+            values[border],
+            value,
+        )  # without a branch, which would be guessed wrong half the time
+        border += (not value > pivot) if ties else value < pivot
     return border
 
 
 @bare
-def ranked(values, count, rank):
-    """The value at a position among the first `count` in sorted order, and how many are below it; reorders them."""
-    first, end = 0, count
+def ranked(values, rank):
+    """The value at position `rank` in sorted order, and how many are below it: quickselect, which reorders them."""
+    first, end = 0, values.shape[0]
     while end - first > 1:
         pivot = values[(first + end) // 2]
         border = moved_ahead(values, first, end, pivot, False)
@@ -62,27 +65,29 @@ def ranked(values, count, rank):
 
 
 @bare
-def set_out(losses, rate, budget, marginals, room):
+def fill_gaps(losses, rate, budget, marginals, room):
     """Fill in the gaps, and mark the `budget` arms with the smallest losses, ties by position, as inside.
 
     A gap is rate times the loss, relative to that of the last arm inside: so what matters and the multiplier are small,
-    and no precision is lost. Returns the smallest gap of an arm outside.
+    and no precision is lost. Returns the smallest gap of an arm outside. `marginals` is scratch memory here.
     """
     n = losses.shape[0]
     for i in range(n):
         marginals[i] = losses[i]
-    border, below = ranked(marginals, n, budget - 1)
+    last, below = ranked(marginals, budget - 1)
     places, nearest = budget - below, FARTHEST
     for i in range(n):
-        loss = losses[i]
-        tied = (loss == border) & (places > 0)
+        block, j = i // EIGHT, i % EIGHT
+        tied = (losses[i] == last) & (places > 0)
         places -= tied
-        inside = 1.0 if (loss < border) | tied else 0.0
-        gap = min(max(rate * (loss - border), -FARTHEST), FARTHEST)
-        room[i // EIGHT, GAP, i % EIGHT], room[i // EIGHT, INSIDE, i % EIGHT], room[i // EIGHT, OUTSIDE, i % EIGHT] = gap, inside, 1.0 - inside
-        nearest = min(nearest, FARTHEST if inside > 0.0 else gap)
-    for i in range(n, EIGHT * room.shape[0]):  # counted neither inside nor outside
-        room[i // EIGHT, GAP, i % EIGHT], room[i // EIGHT, INSIDE, i % EIGHT], room[i // EIGHT, OUTSIDE, i % EIGHT] = 0.0, 0.0, 0.0
+        inside = (losses[i] < last) | tied
+        gap = min(max(rate * (losses[i] - last), -FARTHEST), FARTHEST)
+        nearest = min(nearest, FARTHEST if inside else gap)
+        room[block, GAP, j] = gap
+        room[block, INSIDE, j], room[block, OUTSIDE, j] = (1.0, 0.0) if inside else (0.0, 1.0)
+    for i in range(n, EIGHT * room.shape[0]):  # the rest of the last block counts for nothing
+        block, j = i // EIGHT, i % EIGHT
+        room[block, GAP, j], room[block, INSIDE, j], room[block, OUTSIDE, j] = 0.0, 0.0, 0.0
     return nearest
 
 
@@ -159,7 +164,7 @@ def total(eight):
 
 @bare
 def move(room, change):
-    """Take the steps of all arms for a multiplier that changes too, with Chebyshev's correction; returns the largest."""
+    """Take the steps of all arms, with Chebyshev's correction, for a multiplier that changes; returns the largest."""
     excess, largest = eight_doubles(), eight_doubles()
     for j in range(EIGHT):
         largest[j] = 0.0
@@ -213,8 +218,8 @@ def bracket(n, nearest, budget, mixture):
 def solve_in_turn(room, low, high, mixture):
     """Newton's method for the multiplier, safeguarded by a bracket: at each multiplier the arms are solved first.
 
-    It is several times slower. For the mixtures of FTRL it is not needed as far as we know; with some below 0.1,
-    Newton's method for all at once goes round in circles.
+    It is several times slower. There are two methods because the one for all at once has no safeguard: with mixtures
+    below 0.03 arms can start too far off, and it goes round in circles. FTRL's mixtures are above 0.25.
     """
     multiplier = 0.5 * (low + high)
     for _ in range(200):
@@ -242,7 +247,7 @@ def marginals_into(losses, rate, budget, mixture, marginals, room):
         for i in range(n):
             marginals[i], room[i // EIGHT, EXCESS, i % EIGHT] = 1.0, 0.0
         return
-    nearest = set_out(losses, rate, budget, marginals, room)
+    nearest = fill_gaps(losses, rate, budget, marginals, room)
     if not solve_together(room, nearest, mixture):
         solve_in_turn(room, *bracket(n, nearest, budget, mixture), mixture)
     for i in range(n):
