@@ -12,6 +12,7 @@ from numba import njit
 import spillover as sp
 from spillover import kernels
 from spillover.kernels import ftrl
+from spillover.kernels.inner import EIGHT
 from spillover.policies.ftrl import FTRL, FTRLState, entropy_weight
 from spillover.rng import Purpose, Rng
 from spillover.state import leaves
@@ -126,7 +127,7 @@ def test_marginals_and_logits_agree(scale):
 def test_other_kernels_get_the_same_marginals():
     @njit
     def within_a_kernel(losses, rate, budget, mixture, marginals):
-        room = np.empty((ftrl.blocks(losses.shape[1]), ftrl.ROWS, ftrl.EIGHT))
+        room = np.empty((ftrl.blocks(losses.shape[1]), ftrl.ROWS, EIGHT))
         for k in range(losses.shape[0]):
             ftrl.marginals_into(losses[k], rate, budget, mixture, marginals[k], room)
 
