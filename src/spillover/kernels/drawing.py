@@ -13,12 +13,14 @@ from numba.extending import intrinsic
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.elementary import bits_of, double_of
-from spillover.kernels.inner import bare
+from spillover.kernels.inner import bare, within
 
 MULTIPLIER_0: Final = np.uint64(0xD2E7470EE14C6C93)
 MULTIPLIER_1: Final = np.uint64(0xCA5A826395121157)
 WEYL_0: Final = np.uint64(0x9E3779B97F4A7C15)
 WEYL_1: Final = np.uint64(0xBB67AE8584CAA73B)
+HALF_BITS: Final = np.uint64(32)
+LOW_HALF: Final = np.uint64(0xFFFFFFFF)
 MANTISSA_SHIFT: Final = np.uint64(11)
 TO_UNIT: Final = 1.0 / 9007199254740992.0  # 2^-53
 SAMPLED: Final = 32  # one in so many scores tells where the highest ones are
@@ -43,6 +45,28 @@ def philox(c0, c1, c2, c3, k0, k1):
     for _ in range(10):
         high_0, low_0 = high_word(MULTIPLIER_0, c0), MULTIPLIER_0 * c0
         high_1, low_1 = high_word(MULTIPLIER_1, c2), MULTIPLIER_1 * c2
+        c0, c1, c2, c3 = high_1 ^ c1 ^ k0, low_1, high_0 ^ c3 ^ k1, low_0
+        k0 += WEYL_0
+        k1 += WEYL_1
+    return c0, c1, c2, c3
+
+
+@within
+def both_words(a, b):
+    """The upper and the lower 64 bits of the 128-bit product, from products of halves."""
+    low_a, high_a, low_b, high_b = a & LOW_HALF, a >> HALF_BITS, b & LOW_HALF, b >> HALF_BITS
+    lowest = low_a * low_b
+    middle = low_a * high_b + (lowest >> HALF_BITS)
+    other = high_a * low_b + (middle & LOW_HALF)
+    return high_a * high_b + (middle >> HALF_BITS) + (other >> HALF_BITS), (other << HALF_BITS) | (lowest & LOW_HALF)
+
+
+@within
+def philox_in_lanes(c0, c1, c2, c3, k0, k1):
+    """`philox` for a loop over eight counters: processors multiply halves of words for several of them at once."""
+    for _ in range(10):
+        high_0, low_0 = both_words(MULTIPLIER_0, c0)
+        high_1, low_1 = both_words(MULTIPLIER_1, c2)
         c0, c1, c2, c3 = high_1 ^ c1 ^ k0, low_1, high_0 ^ c3 ^ k1, low_0
         k0 += WEYL_0
         k1 += WEYL_1
