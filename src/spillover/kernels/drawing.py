@@ -4,6 +4,7 @@ The generator is Philox4x64-10 (Salmon et al. 2011), the one behind numpy.random
 call, round and purpose.
 """
 
+import math
 from typing import Final
 
 import numpy as np
@@ -233,20 +234,36 @@ def take_top(scores, budget, key, call, at_round, purpose, best, x):
             tied -= 1
 
 
+@njit(inline="always")
+def still_top(scores, budget, before, x):
+    """Whether the arms chosen before have the highest scores again; if so, they are x."""
+    lowest, highest, size = math.inf, 0.0, 0
+    for i in range(scores.shape[0]):
+        x[i] = before[i]
+        size += before[i]
+        if before[i]:
+            lowest = min(lowest, scores[i])
+        else:
+            highest = max(highest, scores[i])
+    return size == budget and lowest > highest
+
+
 @gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
 def top_arms(scores, budget, key, call, at_round, purpose, x):
     """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random."""
     take_top(scores, budget, key, call, at_round, purpose, np.empty(min(budget, SMALL_BUDGET)), x)
 
 
-@gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
-def systematic_sample(marginals, budget, key, call, at_round, purpose, x):
+@njit(inline="always")
+def take_sample(marginals, budget, key, call, at_round, purpose, order, x):
     """Exactly `budget` arms, each with its marginal probability: Madow's systematic sampling in a random order.
 
     The marginals are laid end to end on a line; an arm is taken if it covers one of the points u, u + 1, u + 2, ...
+    order: room for n positions.
     """
     n = marginals.shape[0]
-    order = np.arange(n)
+    for i in range(n):
+        order[i] = i
     words = philox(uint64(0), call, at_round, purpose, key[0], key[1])
     point = to_unit(words[0])
     covered, taken = 0.0, 0
@@ -269,3 +286,9 @@ def systematic_sample(marginals, budget, key, call, at_round, purpose, x):
                 likeliest = i
         x[likeliest] = True
         taken += 1
+
+
+@gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
+def systematic_sample(marginals, budget, key, call, at_round, purpose, x):
+    """Exactly `budget` arms, each with its marginal probability."""
+    take_sample(marginals, budget, key, call, at_round, purpose, np.empty(x.shape[0], np.int64), x)

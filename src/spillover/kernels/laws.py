@@ -92,7 +92,7 @@ def log_gammas(shapes, elements, call, at_round, purpose, k0, k1, logs):
                 test[j], boost[j] = 1.0 - to_unit(w2), 1.0 - to_unit(w3)
     for j in range(EIGHT):
         drawn = log_of(d[j]) + 3.0 * log_v[j]
-        logs[j] = drawn if (0.0 < shapes[j]) & (shapes[j] < math.inf) else math.nan
+        logs[j] = drawn if (shapes[j] > 0.0) & (shapes[j] < math.inf) else math.nan
     if boosted:
         for j in range(EIGHT):
             logs[j] += log_of(boost[j]) / shapes[j] if shapes[j] < 1.0 else 0.0
