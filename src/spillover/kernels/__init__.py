@@ -24,6 +24,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     evidence,
     factor,
     ftrl,
+    ftrl_rounds,
     gram,
     graph,
     instrumental,
@@ -59,6 +60,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
 from spillover.kernels.ahead import compiled_ahead
 from spillover.kernels.announce import silence
 from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
+from spillover.kernels.ftrl_rounds import LEAST_PROBABILITY
 from spillover.kernels.rewards import BERNOULLI, BETA, DRAWN
 from spillover.kernels.rounds import NO_GRAPH, SIGNED, UNSIGNED
 from spillover.kernels.sets import SUM_ROUNDING
@@ -84,6 +86,7 @@ __all__ = [
     "FINE",
     "IMPOSSIBLE_AGE",
     "LARGEST_OUTCOME",
+    "LEAST_PROBABILITY",
     "NARROWEST_RANGE",
     "NOT_FINITE",
     "NOT_PLAYED",

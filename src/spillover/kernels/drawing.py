@@ -24,6 +24,8 @@ HALF_BITS: Final = np.uint64(32)
 LOW_HALF: Final = np.uint64(0xFFFFFFFF)
 MANTISSA_SHIFT: Final = np.uint64(11)
 TO_UNIT: Final = 1.0 / 9007199254740992.0  # 2^-53
+FIRST: Final = np.uint64(0)  # the first call of a round for random numbers of a purpose, and the second one
+SECOND: Final = np.uint64(1)
 SAMPLED: Final = 32  # one in so many scores tells where the highest ones are
 SMALL_BUDGET: Final = 16  # up to this the highest scores are found fastest by keeping them sorted
 

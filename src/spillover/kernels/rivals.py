@@ -13,7 +13,7 @@ from numba import float64, int64, njit, uint64
 
 from spillover.kernels.averages import add_rewards, upper_bounds
 from spillover.kernels.build import gufunc
-from spillover.kernels.drawing import SMALL_BUDGET, philox, still_top, take_top, to_unit
+from spillover.kernels.drawing import FIRST, SECOND, SMALL_BUDGET, philox, still_top, take_top, to_unit
 from spillover.kernels.inner import bare, eight_doubles, eight_integers
 from spillover.kernels.lanes import LANES, least, splat, store
 from spillover.kernels.laws import ARMS_AT_ONCE, draw_betas
@@ -25,8 +25,6 @@ from spillover.kernels.scores import upper_four
 from spillover.kernels.world import FINE, fault_of
 
 LEARNING: Final = np.uint64(4)  # the purpose of the streams of CTS's Bernoulli draws, see `rng.Purpose`
-FIRST: Final = np.uint64(0)  # the first draw of a round from a stream, and the second one
-SECOND: Final = np.uint64(1)
 CAP: Final = 1.0  # of CUCB's index
 
 
