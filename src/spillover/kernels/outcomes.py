@@ -6,7 +6,7 @@ import numpy as np
 from numba import boolean, float64, int64, njit, uint64
 
 from spillover.kernels.arrivals import delay_of, post
-from spillover.kernels.inner import inside
+from spillover.kernels.inner import bare, inside
 from spillover.kernels.multiples import add_multiple
 from spillover.kernels.rewards import draw_chosen
 
@@ -46,7 +46,7 @@ def add_spillover(columns, x, z, y):
             add_multiple(y, z[j], columns[j])
 
 
-@njit(inline="always")
+@bare
 def bring_outcome(
     r, t, key, course, concentration, columns, rewards, shocks, baseline, delays, slowest, silent, horizon, x, z, y,
     first, last, following,
