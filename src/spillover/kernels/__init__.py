@@ -16,6 +16,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     candidates,
     compact,
     confounding,
+    decided,
     detection,
     discounts,
     drawing,

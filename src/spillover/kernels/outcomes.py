@@ -46,20 +46,26 @@ def add_spillover(columns, x, z, y):
             add_multiple(y, z[j], columns[j])
 
 
-@bare
-def bring_outcome(
-    r, t, key, course, concentration, columns, rewards, shocks, baseline, delays, slowest, silent, horizon, x, z, y,
-    first, last, following,
-):  # fmt: skip
-    """Fill in z and y of round t, the r-th of the stretch, for the decision x; post it for the round of its arrival.
-
-    Returns the first round of play whose outcome arrives now; 0: none.
-    """
+@njit(inline="always")
+def fill_outcome(r, t, key, course, concentration, columns, rewards, shocks, baseline, x, z, y):
+    """Fill in z and y of round t, the r-th of the stretch, for the decision x."""
     draw_chosen(course[LAW], rewards[r], concentration, key, uint64(t), x, z)
     add_spillover(columns, x, z, y)
     if course[ADDED]:
         for i in range(x.shape[0]):
             y[i] = y[i] + shocks[r, i] + baseline[r, i]
+
+
+@bare
+def bring_outcome(
+    r, t, key, course, concentration, columns, rewards, shocks, baseline, delays, slowest, silent, horizon, x, z, y,
+    first, last, following,
+):  # fmt: skip
+    """`fill_outcome`; then post it for the round of its arrival.
+
+    Returns the first round of play whose outcome arrives now; 0: none.
+    """
+    fill_outcome(r, t, key, course, concentration, columns, rewards, shocks, baseline, x, z, y)
     post(t, delay_of(x, z, delays[r], slowest[r], silent[r]), horizon, first, last, following)
     slot = t & (first.shape[0] - 1)
     played = first[slot]

@@ -11,15 +11,18 @@ LAGS = np.empty(2048)  # as many powers of a discount are stored in a table
 
 def course_for_kernels(stretch: Stretch) -> tuple[Any, ...]:
     """The arguments in the order of `kernels.outcomes.COURSE_SIGNATURE`."""
-    course, late, flight = stretch.course, stretch.lateness, stretch.flight
-    rounds, n = late.delays.shape[-1], flight.x.shape[-1]
+    return *outcomes_for_kernels(stretch), *stretch.lateness, stretch.horizon, *stretch.flight[:-1]
+
+
+def outcomes_for_kernels(stretch: Stretch) -> tuple[Any, ...]:
+    """The first of them: what makes the outcome of a decision."""
+    course = stretch.course
+    rounds, n = len(stretch.recorded), stretch.flight.x.shape[-1]
     added = course.noise.ndim > 1 or course.baseline.ndim > 1
     rewards, noise, baseline = (
         np.broadcast_to(part, (*part.shape[:-2], rounds, n)) for part in (course.rewards, course.noise, course.baseline)
     )
-    rules = np.array([course.law, added])
-    outcomes = rules, course.concentration, course.total, rewards, noise, baseline
-    return *outcomes, *late, stretch.horizon, *flight[:-1]
+    return np.array([course.law, added]), course.concentration, course.total, rewards, noise, baseline
 
 
 def played_by(kernel: np.ufunc, *arguments: Any) -> tuple[Array, ...] | None:
