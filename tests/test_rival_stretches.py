@@ -1,4 +1,4 @@
-"""CUCB, CTS and FTRL: stretches of rounds in one kernel equal the four functions, bit for bit."""
+"""CUCB, CTS, FTRL and reference points: stretches of rounds in one kernel equal the four functions, bit for bit."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.environments import SEMWorld
-from spillover.policies import CTS, CUCB, FTRL, DiscountedCUCB
+from spillover import kernels
+from spillover.policies import CTS, CUCB, FTRL, DelayedOracle, DiscountedCUCB, Oracle
 from spillover.testing.stretches import demand_same_stretches, in_stretches
 from spillover.testing.trial import Trial
 from tests.sampling import every
-from tests.test_stretches import DELAYS, HORIZON, WORLDS, world
+from tests.test_stretches import DELAYS, HORIZON, WORLDS, Broken, world
 
 POLICIES: dict[str, Any] = {
     "cucb": CUCB(),
@@ -32,18 +32,6 @@ class Undeclared(sp.SyntheticSEM):
         drawn = super().draw(rng, batch)
         vars(drawn)["problem"] = drawn.problem._replace(overall_range=None)
         return drawn
-
-
-class TooMuch(SEMWorld):
-    """A world whose rewards leave their range in round 40."""
-
-    def rewards(self, t, rng):
-        return super().rewards(t, rng) * (3.0 if t == 40 else 1.0)
-
-
-class Broken(sp.SyntheticSEM):
-    def draw(self, rng, batch=()):
-        return TooMuch(**vars(super().draw(rng, batch)))
 
 
 def playable(policy, environment):
@@ -129,3 +117,18 @@ def test_results_do_not_depend_on_the_number_of_threads(policy, monkeypatch):
     for run in runs[1:]:
         for measure in ("regret", "payoff", "optimality_ratio"):
             np.testing.assert_array_equal(getattr(run, measure), getattr(runs[0], measure))
+
+
+@pytest.mark.parametrize("delay", [name for name in DELAYS if not DELAYS[name].per_arm])
+def test_reference_points(delay):
+    for policy in (sp.Uniform(), Oracle(), DelayedOracle()):
+        if policy.draws_rewards or not DELAYS[delay].depends_on_rewards:
+            demand_same_stretches(policy, Trial(world(noise=0.1, law="beta"), 4), DELAYS[delay], (2, 3), 8)
+
+
+def test_random_sets_are_the_first_places_of_random_orders():
+    rng = sp.Rng(1, np.arange(20)).over(sp.rng.Purpose.CHOICE, np.arange(1, 8))
+    for n in (1, 2, 3, 4, 5, 10, 33):
+        for budget in {1, (n + 1) // 2, n}:
+            found = kernels.random_set(*rng.restarted().address(), budget, np.empty(n))
+            np.testing.assert_array_equal(found, rng.restarted().permutation(n) < budget)

@@ -8,8 +8,8 @@ from numba import float64, int64, njit, uint64
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import FIRST, take_sample
-from spillover.kernels.ftrl import EIGHT, ROWS, blocks, marginals_into
-from spillover.kernels.inner import bare
+from spillover.kernels.ftrl import ROWS, blocks, marginals_into
+from spillover.kernels.inner import EIGHT, bare
 from spillover.kernels.outcomes import COURSE_LAYOUT, COURSE_SIGNATURE, RINGS, bring_outcome, columns_of
 from spillover.kernels.rounds import CHOICE
 from spillover.kernels.scaled import SCALE_LAYOUT, SCALE_SIGNATURE, amounts_above_low, unit_or_one

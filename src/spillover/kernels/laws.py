@@ -117,9 +117,9 @@ def draw_betas(a, b, arms, size, call, at_round, purpose, k0, k1, found):
         found[j] = drawn if gap == gap else math.nan
 
 
-@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:], float64[:]), "(k),(),(),(),(n),(n)->(n)")
-def beta(key, call, at_round, purpose, a, b, out):
-    """Beta(a, b) draws."""
+@njit(inline="always")
+def fill_betas(a, b, key, call, at_round, purpose, out):
+    """A Beta(a, b) draw for each arm."""
     ones, zeros = eight_doubles(), eight_doubles()
     found, arms = eight_doubles(), eight_integers()
     for start in range(0, out.shape[0], ARMS_AT_ONCE):
@@ -129,6 +129,12 @@ def beta(key, call, at_round, purpose, a, b, out):
         draw_betas(ones, zeros, arms, size, call, at_round, purpose, key[0], key[1], found)
         for j in range(size):
             out[start + j] = found[j]
+
+
+@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:], float64[:]), "(k),(),(),(),(n),(n)->(n)")
+def beta(key, call, at_round, purpose, a, b, out):
+    """Beta(a, b) draws."""
+    fill_betas(a, b, key, call, at_round, purpose, out)
 
 
 @gufunc(

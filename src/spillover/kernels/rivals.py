@@ -14,9 +14,9 @@ from numba import float64, int64, njit, uint64
 from spillover.kernels.averages import add_rewards, upper_bounds
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import FIRST, SECOND, SMALL_BUDGET, philox, still_top, take_top, to_unit
-from spillover.kernels.inner import bare, eight_doubles, eight_integers
+from spillover.kernels.inner import bare
 from spillover.kernels.lanes import LANES, least, splat, store
-from spillover.kernels.laws import ARMS_AT_ONCE, draw_betas
+from spillover.kernels.laws import fill_betas
 from spillover.kernels.outcomes import COURSE_LAYOUT, COURSE_SIGNATURE, RINGS, bring_outcome, columns_of
 from spillover.kernels.rewards import BLOCK
 from spillover.kernels.rounds import CHOICE
@@ -103,20 +103,6 @@ def play_cucb(
 
 
 @njit(inline="always")
-def draw_posteriors(successes, failures, key, at_round, drawn):
-    """A beta draw for each arm, as `beta` makes them."""
-    ones, zeros = eight_doubles(), eight_doubles()
-    found, arms = eight_doubles(), eight_integers()
-    for start in range(0, drawn.shape[0], ARMS_AT_ONCE):
-        size = min(drawn.shape[0] - start, ARMS_AT_ONCE)
-        for j in range(size):
-            ones[j], zeros[j], arms[j] = successes[start + j], failures[start + j], start + j
-        draw_betas(ones, zeros, arms, size, FIRST, at_round, CHOICE, key[0], key[1], found)
-        for j in range(size):
-            drawn[start + j] = found[j]
-
-
-@njit(inline="always")
 def count_draws(successes, failures, amounts, unit, x, key, played):
     """A Bernoulli draw for each arm of a round, whose mean is its reward."""
     for start in range(0, x.shape[0], BLOCK):
@@ -146,7 +132,7 @@ def play_cts_learner(
         t = now + r + 1
         slot = t & mask
         x = ring_x[slot]
-        draw_posteriors(successes, failures, key, uint64(t), scores)
+        fill_betas(successes, failures, key, FIRST, uint64(t), CHOICE, scores)
         rank(weights, low, unit, knows_graph, scores)
         take_top(scores, budget, key, SECOND, uint64(t), CHOICE, best, x)
         played = bring_outcome(
