@@ -1,5 +1,6 @@
 """Counter-based random numbers: the generator bit for bit, its distributions, and its independence of the batch."""
 
+import math
 from collections import Counter
 from itertools import permutations
 
@@ -83,6 +84,35 @@ def test_beta_passes_kolmogorov_smirnov(a, b):
     draws = Rng(3, np.arange(100)).beta(np.full(50, a), np.full(50, b)).ravel()
     assert ((draws >= 0) & (draws <= 1)).all()
     assert stats.kstest(draws, stats.beta(a, b).cdf).pvalue > UNLIKELY
+
+
+def slow_log_gamma(shape, key, element, at_round, purpose):
+    """The logarithm of a draw by Marsaglia and Tsang's method, from the words at the documented address."""
+    d = shape + (shape < 1.0) - 1.0 / 3.0
+    attempt = 0
+    while True:
+        block = numpy_block(key, (element + (attempt << 32), 0, at_round, purpose))
+        first, turn, test, boost = ((block >> np.uint64(11)) * 2.0**-53).tolist()
+        x = math.sqrt(-2.0 * math.log(1.0 - first)) * math.cos(2.0 * math.pi * turn)
+        v = 1.0 + x / math.sqrt(9.0 * d)
+        if v > 0.0 and math.log(1.0 - test) < 0.5 * x * x + d * (1.0 - v**3 + 3.0 * math.log(v)):
+            return math.log(d * v**3) + (math.log(1.0 - boost) / shape if shape < 1.0 else 0.0)
+        attempt += 1
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 6, 9])
+def test_beta_draws_equal_a_slow_twin(n):
+    rng, shapes = Rng(6, [2, 9]).at(Purpose.CHOICE, 17), np.random.default_rng(n)
+    for largest in (0.5, 3.0, 1e4):
+        a, b = shapes.uniform(0.01, largest, (2, n)), shapes.uniform(0.01, largest, (2, n))
+        draws = rng.restarted().beta(a, b)
+        for row, replication in enumerate((2, 9)):
+            for i in range(n):
+                where = (17, Purpose.CHOICE)
+                ours = slow_log_gamma(a[row, i], (6, replication), 2 * i, *where)
+                theirs = slow_log_gamma(b[row, i], (6, replication), 2 * i + 1, *where)
+                expected = 1.0 / (1.0 + math.exp(min(theirs - ours, 700.0)))
+                assert draws[row, i] == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
 def test_beta_at_vanishing_shapes_is_a_coin():

@@ -28,6 +28,18 @@ def world(**options: Any) -> sp.SyntheticSEM:
     return replace(sp.SyntheticSEM(n_arms=6, budget=3, horizon=HORIZON, changes=(20, 45)), **options)
 
 
+class TooMuch(SEMWorld):
+    """A world whose rewards leave their range in round 40."""
+
+    def rewards(self, t, rng):
+        return super().rewards(t, rng) * (3.0 if t == 40 else 1.0)
+
+
+class Broken(sp.SyntheticSEM):
+    def draw(self, rng, batch=()):
+        return TooMuch(**vars(super().draw(rng, batch)))
+
+
 WORLDS: dict[str, Any] = {
     "bernoulli": world(),
     "beta": world(law="beta"),
@@ -203,14 +215,6 @@ def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_b
 
 
 def test_invalid_outcomes_are_reported_as_by_the_four_functions():
-    class TooMuch(SEMWorld):
-        def rewards(self, t, rng):
-            return super().rewards(t, rng) * (3.0 if t == 40 else 1.0)
-
-    class Broken(sp.SyntheticSEM):
-        def draw(self, rng, batch=()):
-            return TooMuch(**vars(super().draw(rng, batch)))
-
     with pytest.raises(ValueError, match=r"^z of row \d = .*: must be inside the problem's reward_range \[0, 1\]"):
         sp.simulate(sp.NDCSEM(), Broken(horizon=HORIZON, changes=()), 2, replications=3)
 

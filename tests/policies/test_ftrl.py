@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 
 import spillover as sp
 from spillover import kernels
+from spillover.kernels import ftrl
+from spillover.kernels.inner import EIGHT
 from spillover.policies.ftrl import FTRL, FTRLState, entropy_weight
 from spillover.rng import Purpose, Rng
 from spillover.state import leaves
@@ -102,6 +105,36 @@ def test_against_bisection(seed):
     mixture = entropy_weight(n, budget)
     expected = reference.marginals(losses, rate, budget, mixture)
     np.testing.assert_allclose(solve(losses, rate, budget)[0], expected, rtol=1e-8, atol=1e-14)
+
+
+@pytest.mark.parametrize("mixture", [0.002, 0.02, 0.1])
+@pytest.mark.parametrize("losses", [[0.0, 1.0], [0.0, 1.0, 10.0, 1000.0], np.arange(12.0), [1.0, 1e8 + 1.0]])
+def test_mixtures_for_which_arms_and_multiplier_are_solved_in_turn(losses, mixture):
+    """Below about 0.03; FTRL's own are larger."""
+    for budget in range(1, len(losses)):
+        x, logits = solve(losses, 1.0, budget, mixture)
+        assert abs(x.sum() - budget) <= 1e-14 * len(losses)
+        assert violations(np.asarray(losses), 1.0, budget, mixture, logits).max() <= 1e-12
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 1e4])
+def test_marginals_and_logits_agree(scale):
+    x, logits = solve(np.random.default_rng(5).exponential(scale, (200, 9)), 1.0, 4)
+    np.testing.assert_allclose(x, 1.0 / (1.0 + np.exp(-logits)), rtol=1e-13)
+
+
+@pytest.mark.long
+def test_other_kernels_get_the_same_marginals():
+    @njit
+    def within_a_kernel(losses, rate, budget, mixture, marginals):
+        room = np.empty((ftrl.blocks(losses.shape[1]), ftrl.ROWS, EIGHT))
+        for k in range(losses.shape[0]):
+            ftrl.marginals_into(losses[k], rate, budget, mixture, marginals[k], room)
+
+    losses = np.random.default_rng(7).exponential(10.0, (1000, 10))
+    marginals = np.empty(losses.shape)
+    within_a_kernel(losses, 0.5, 4, 1.0, marginals)
+    np.testing.assert_array_equal(marginals, solve(losses, 0.5, 4)[0])
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -16,6 +16,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     candidates,
     compact,
     confounding,
+    decided,
     detection,
     discounts,
     drawing,
@@ -24,6 +25,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     evidence,
     factor,
     ftrl,
+    ftrl_rounds,
     gram,
     graph,
     instrumental,
@@ -39,6 +41,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     pulls,
     regression,
     rewards,
+    rivals,
     rounds,
     sets,
     shocks,
@@ -56,6 +59,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
 from spillover.kernels.ahead import compiled_ahead
 from spillover.kernels.announce import silence
 from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
+from spillover.kernels.ftrl_rounds import LEAST_PROBABILITY
 from spillover.kernels.rewards import BERNOULLI, BETA, DRAWN
 from spillover.kernels.rounds import NO_GRAPH, SIGNED, UNSIGNED
 from spillover.kernels.sets import SUM_ROUNDING
@@ -81,6 +85,7 @@ __all__ = [
     "FINE",
     "IMPOSSIBLE_AGE",
     "LARGEST_OUTCOME",
+    "LEAST_PROBABILITY",
     "NARROWEST_RANGE",
     "NOT_FINITE",
     "NOT_PLAYED",

@@ -59,27 +59,3 @@ def post(t, late, horizon, first, last, following):
         else:
             following[last[slot] & mask] = t
         last[slot] = t
-
-
-@gufunc(
-    (int64, int64, int64[:], int64, int64[::1], int64[::1], int64[::1], int64[:], int64[:]),
-    "(),(),(t),(),(c),(c),(c)->(t),()",
-    writes=("first", "last", "following"),
-)
-def newest_arrivals(now, known, delays, horizon, first, last, following, newest, after):
-    """The latest round whose outcome has arrived before each of the rounds now + 1, ...; `known` before the first.
-
-    after: the same after the last of them. The lists are those of `post`.
-    """
-    mask = first.shape[0] - 1
-    for r in range(delays.shape[0]):
-        t = now + r + 1
-        slot = t & mask
-        newest[r] = known
-        post(t, delays[r], horizon, first, last, following)
-        played = first[slot]
-        first[slot] = 0
-        while played != 0:
-            known = max(known, played)
-            played = following[played & mask]
-    after[0] = known

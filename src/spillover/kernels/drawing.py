@@ -4,6 +4,7 @@ The generator is Philox4x64-10 (Salmon et al. 2011), the one behind numpy.random
 call, round and purpose.
 """
 
+import math
 from typing import Final
 
 import numpy as np
@@ -13,14 +14,18 @@ from numba.extending import intrinsic
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.elementary import bits_of, double_of
-from spillover.kernels.inner import bare
+from spillover.kernels.inner import bare, within
 
 MULTIPLIER_0: Final = np.uint64(0xD2E7470EE14C6C93)
 MULTIPLIER_1: Final = np.uint64(0xCA5A826395121157)
 WEYL_0: Final = np.uint64(0x9E3779B97F4A7C15)
 WEYL_1: Final = np.uint64(0xBB67AE8584CAA73B)
+HALF_BITS: Final = np.uint64(32)
+LOW_HALF: Final = np.uint64(0xFFFFFFFF)
 MANTISSA_SHIFT: Final = np.uint64(11)
 TO_UNIT: Final = 1.0 / 9007199254740992.0  # 2^-53
+FIRST: Final = np.uint64(0)  # the first call of a round for random numbers of a purpose, and the second one
+SECOND: Final = np.uint64(1)
 SAMPLED: Final = 32  # one in so many scores tells where the highest ones are
 SMALL_BUDGET: Final = 16  # up to this the highest scores are found fastest by keeping them sorted
 
@@ -43,6 +48,28 @@ def philox(c0, c1, c2, c3, k0, k1):
     for _ in range(10):
         high_0, low_0 = high_word(MULTIPLIER_0, c0), MULTIPLIER_0 * c0
         high_1, low_1 = high_word(MULTIPLIER_1, c2), MULTIPLIER_1 * c2
+        c0, c1, c2, c3 = high_1 ^ c1 ^ k0, low_1, high_0 ^ c3 ^ k1, low_0
+        k0 += WEYL_0
+        k1 += WEYL_1
+    return c0, c1, c2, c3
+
+
+@within
+def both_words(a, b):
+    """The upper and the lower 64 bits of the 128-bit product, from products of halves."""
+    low_a, high_a, low_b, high_b = a & LOW_HALF, a >> HALF_BITS, b & LOW_HALF, b >> HALF_BITS
+    lowest = low_a * low_b
+    middle = low_a * high_b + (lowest >> HALF_BITS)
+    other = high_a * low_b + (middle & LOW_HALF)
+    return high_a * high_b + (middle >> HALF_BITS) + (other >> HALF_BITS), (other << HALF_BITS) | (lowest & LOW_HALF)
+
+
+@within
+def philox_in_lanes(c0, c1, c2, c3, k0, k1):
+    """`philox` for a loop over eight counters: processors multiply halves of words for several of them at once."""
+    for _ in range(10):
+        high_0, low_0 = both_words(MULTIPLIER_0, c0)
+        high_1, low_1 = both_words(MULTIPLIER_1, c2)
         c0, c1, c2, c3 = high_1 ^ c1 ^ k0, low_1, high_0 ^ c3 ^ k1, low_0
         k0 += WEYL_0
         k1 += WEYL_1
@@ -209,20 +236,36 @@ def take_top(scores, budget, key, call, at_round, purpose, best, x):
             tied -= 1
 
 
+@njit(inline="always")
+def still_top(scores, budget, before, x):
+    """Whether the arms chosen before have the highest scores again; if so, they are x."""
+    lowest, highest, size = math.inf, 0.0, 0
+    for i in range(scores.shape[0]):
+        x[i] = before[i]
+        size += before[i]
+        if before[i]:
+            lowest = min(lowest, scores[i])
+        else:
+            highest = max(highest, scores[i])
+    return size == budget and lowest > highest
+
+
 @gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
 def top_arms(scores, budget, key, call, at_round, purpose, x):
     """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random."""
     take_top(scores, budget, key, call, at_round, purpose, np.empty(min(budget, SMALL_BUDGET)), x)
 
 
-@gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
-def systematic_sample(marginals, budget, key, call, at_round, purpose, x):
+@njit(inline="always")
+def take_sample(marginals, budget, key, call, at_round, purpose, order, x):
     """Exactly `budget` arms, each with its marginal probability: Madow's systematic sampling in a random order.
 
     The marginals are laid end to end on a line; an arm is taken if it covers one of the points u, u + 1, u + 2, ...
+    order: room for n positions.
     """
     n = marginals.shape[0]
-    order = np.arange(n)
+    for i in range(n):
+        order[i] = i
     words = philox(uint64(0), call, at_round, purpose, key[0], key[1])
     point = to_unit(words[0])
     covered, taken = 0.0, 0
@@ -245,3 +288,9 @@ def systematic_sample(marginals, budget, key, call, at_round, purpose, x):
                 likeliest = i
         x[likeliest] = True
         taken += 1
+
+
+@gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
+def systematic_sample(marginals, budget, key, call, at_round, purpose, x):
+    """Exactly `budget` arms, each with its marginal probability."""
+    take_sample(marginals, budget, key, call, at_round, purpose, np.empty(x.shape[0], np.int64), x)

@@ -1,4 +1,10 @@
-"""FTRL: the marginals of its hybrid regulariser."""
+"""FTRL: the marginals of its hybrid regulariser.
+
+At the optimum h(x) = rate loss - multiplier for every arm, with h(x) = 1 / (2 sqrt(x)) + mixture log(1 - x). We solve
+for the *excess* v = 1 / (2 sqrt(x)) - 1 / 2 of each arm, in relative terms. So x = 1 / (1 + 2 v)^2 and
+1 - x = 4 v (1 + v) x are precise however close x is to 0 or 1, and h = 1 / 2 + v + mixture log(1 - x) takes a logarithm
+only. It is nearly linear in v where v is large, and in log(v) where v is small.
+"""
 
 import math
 from typing import Final
@@ -7,169 +13,252 @@ import numpy as np
 from numba import float64, int64, njit
 
 from spillover.kernels.build import gufunc
+from spillover.kernels.elementary import exp_of, log_of
+from spillover.kernels.inner import EIGHT, bare, eight_doubles
 
-# The multiplier is found once the two sides that it balances differ by less than this, relative to each other: the last
-# Newton step, taken to first order, leaves an error of about the square.
-BALANCED: Final = 1e-7
-# Likewise for a step in a logit, whose error is of the third order.
-LAST_STEP: Final = 1e-5
-# A step in a logit that is smaller than this, relative to the logit, is rounding.
-ROUNDING: Final = 1e-14
-# Differences of losses are clipped to this: marginals of 1e-301 and 1.
-FARTHEST: Final = 1e150
-
-
-@njit(inline="always")
-def hybrid_slope(logit, mixture):
-    """(x, 1 - x, h, -h', h'') at a logit, for h = 1 / (2 sqrt(x)) + mixture log(1 - x), which falls in x."""
-    small = math.exp(-abs(logit))
-    major = 1.0 / (1.0 + small)
-    minor = small * major
-    x, rest = (major, minor) if logit >= 0.0 else (minor, major)
-    root = 0.5 / math.sqrt(x)
-    height = root - mixture * (max(logit, 0.0) + math.log(1.0 + small))  # absolute precision is enough; log1p is slow
-    half = 0.5 * root * rest
-    return x, rest, height, half + mixture * x, half * (x + 0.5 * rest) - mixture * x * rest
+# Newton's method ends with a step that changes no excess by more than this, relative to it. What is then left is about
+# a third of its square.
+LAST_STEP: Final = 1e-7
+# Longest step in the logarithm of an excess. If the multiplier changes by more than this, the arms start anew.
+LONGEST: Final = 1.0
+# Steps that Newton's method for arms and multiplier together may take. It needs 3 or 4, seldom up to 8.
+ATTEMPTS: Final = 16
+# Differences of losses are clipped to this: marginals of 2.5e-281 and 1.
+FARTHEST: Final = 1e140
+# -log(4 v) is at most this: such an arm lacks nothing that counts beside such a marginal.
+DEEPEST: Final = 690.0
+LEAST_EXCESS: Final = 0.25 * math.exp(-DEEPEST)
+# The rows of the scratch memory, which have a number for each arm.
+GAP, INSIDE, OUTSIDE, EXCESS, STEP, SLOPE, BEND, ROWS = range(8)
 
 
-@njit(inline="always")
-def rough_logit(height, mixture):
-    """A logit at which h has about a given height, by its asymptotes: never off by more than about 2."""
-    at_zero = math.sqrt(0.5) - mixture * math.log(2.0)
-    if height < at_zero:
-        return (at_zero - height) / mixture
-    return -2.0 * math.log(2.0 * (height + mixture * math.log(2.0)))
-
-
-@njit(inline="always")
-def hybrid_logit(height, mixture, guess):
-    """The logit at which h takes a given height, with x, 1 - x and -h' there.
-
-    Newton steps with Halley's correction; once the solution is bracketed, steps stay inside the bracket.
-    """
-    low, high, logit = -math.inf, math.inf, guess
-    for _ in range(100):
-        x, rest, found, fall, curvature = hybrid_slope(logit, mixture)
-        if found > height:
-            low = logit
-        else:
-            high = logit
-        step = (found - height) / fall
-        step /= max(1.0 - 0.5 * step * curvature / fall, 0.5)
-        if not low <= logit + step <= high:
-            step = 0.5 * (low + high) - logit
-        logit += step
-        if abs(step) <= LAST_STEP + ROUNDING * abs(logit):
-            break
-    step += 0.5 * step * step * (rest - x)  # x and 1 - x follow the last step to second order
-    return logit, x + x * rest * step, rest - x * rest * step, fall
-
-
-@njit
-def ranked(values, rank):
-    """The value at position `rank` in sorted order: Hoare's selection, which reorders the values."""
-    first, last = 0, values.shape[0] - 1
-    while first < last:
-        pivot = values[(first + last) // 2]
-        left, right = first, last
-        while left <= right:
-            while values[left] < pivot:
-                left += 1
-            while values[right] > pivot:
-                right -= 1
-            if left <= right:
-                values[left], values[right] = values[right], values[left]
-                left += 1
-                right -= 1
-        if rank <= right:
-            last = right
-        elif rank >= left:
-            first = left
-        else:
-            break
-    return values[rank]
-
-
-@njit
-def mark_cheapest(losses, budget, cheapest):
-    """Mark the `budget` arms with the smallest losses, ties by position; returns the largest loss among them."""
-    border = ranked(losses.copy(), budget - 1)
-    places = budget
-    for i in range(losses.shape[0]):
-        cheapest[i] = losses[i] < border
-        places -= cheapest[i]
-    for i in range(losses.shape[0]):
-        if places > 0 and losses[i] == border:
-            cheapest[i] = True
-            places -= 1
+@bare
+def moved_ahead(values, first, end, pivot, ties):
+    """Move the values below a pivot (with ties: all that are not above it) ahead; returns where the others start."""
+    border = first
+    for i in range(first, end):
+        value = values[i]
+        values[i], values[border] = (
+            values[border],
+            value,
+        )  # without a branch, which would be guessed wrong half the time
+        border += (not value > pivot) if ties else value < pivot
     return border
 
 
-@njit
-def balance(gaps, cheapest, mixture, multiplier, moved, logits, slopes):
-    """Solve for the logits at a multiplier; returns missing mass inside, mass outside, and their derivatives."""
-    missing, outside, falls, rises = 0.0, 0.0, 0.0, 0.0
-    for i in range(gaps.shape[0]):
-        height = min(max(gaps[i] - multiplier, -FARTHEST), FARTHEST)
-        change = moved * slopes[i]
-        guess = logits[i] + change if abs(change) < 1.0 else rough_logit(height, mixture)
-        logits[i], x, rest, fall = hybrid_logit(height, mixture, guess)
-        slopes[i] = 1.0 / fall
-        if cheapest[i]:
-            missing += rest
-            falls += x * rest / fall
-        else:
-            outside += x
-            rises += x * rest / fall
-    return missing, outside, falls, rises
+@bare
+def ranked(values, rank):
+    """The value at position `rank` in sorted order, and how many are below it: quickselect, which reorders them."""
+    first, end = 0, values.shape[0]
+    while end - first > 1:
+        pivot = values[(first + end) // 2]
+        border = moved_ahead(values, first, end, pivot, False)
+        if rank < border:
+            end = border
+            continue
+        first = border
+        border = moved_ahead(values, first, end, pivot, True)
+        if rank < border:
+            return pivot, first
+        first = border
+    return values[first], first
 
 
-@njit
-def multiplier_bracket(gaps, cheapest, budget, mixture):
+@bare
+def fill_gaps(losses, rate, budget, marginals, room):
+    """Fill in the gaps, and mark the `budget` arms with the smallest losses, ties by position, as inside.
+
+    A gap is rate times the loss, relative to that of the last arm inside: so what matters and the multiplier are small,
+    and no precision is lost. Returns the smallest gap of an arm outside. `marginals` is scratch memory here.
+    """
+    n = losses.shape[0]
+    for i in range(n):
+        marginals[i] = losses[i]
+    last, below = ranked(marginals, budget - 1)
+    places, nearest = budget - below, FARTHEST
+    for i in range(n):
+        block, j = i // EIGHT, i % EIGHT
+        tied = (losses[i] == last) & (places > 0)
+        places -= tied
+        inside = (losses[i] < last) | tied
+        gap = min(max(rate * (losses[i] - last), -FARTHEST), FARTHEST)
+        nearest = min(nearest, FARTHEST if inside else gap)
+        room[block, GAP, j] = gap
+        room[block, INSIDE, j], room[block, OUTSIDE, j] = (1.0, 0.0) if inside else (0.0, 1.0)
+    for i in range(n, EIGHT * room.shape[0]):  # the rest of the last block counts for nothing
+        block, j = i // EIGHT, i % EIGHT
+        room[block, GAP, j], room[block, INSIDE, j], room[block, OUTSIDE, j] = 0.0, 0.0, 0.0
+    return nearest
+
+
+@bare
+def start_arms(room, multiplier, mixture):
+    """Excesses by the asymptotes of h, off by at most 7% for a mixture of 1 and 17% down to 0.25."""
+    excess = eight_doubles()
+    second = max(3.0 - 1.0 / mixture, -1.0)  # of the series of a small excess
+    for block in range(room.shape[0]):
+        for j in range(EIGHT):
+            height = room[block, GAP, j] - multiplier - 0.5
+            large = max(height, 0.0)
+            small = 0.25 * exp_of(max(min(height / mixture, 0.0), -DEEPEST))
+            excess[j] = large + small * (1.0 + second * small) / ((1.0 + large) * (1.0 + large))
+        for j in range(EIGHT):
+            room[block, EXCESS, j] = excess[j]
+
+
+@njit(inline="always", error_model="numpy")
+def arm_at(v, height, mixture):
+    """For an arm with excess v: (x, 1 - x, -dx/dt), and Newton's step to h = height; all in t = log(v).
+
+    The step is followed by dt/dh, and half the second derivative of h relative to the first.
+    """
+    a = 1.0 / ((1.0 + v) * (0.5 + v))
+    b = a * (1.0 + v)  # 1 / (1/2 + v)
+    x, rest = 0.25 * b * b, (v * b) * ((1.0 + v) * b)
+    slope = 1.0 / (v + 0.5 * mixture * a)
+    step = (height - (0.5 + v + mixture * log_of(rest))) * slope
+    bend = 0.5 * v * (1.0 - mixture * (0.75 + v) * a * a) * slope
+    return x, rest, 2.0 * v * b * x, step, slope, bend
+
+
+@bare
+def look(room, multiplier, mixture):
+    """Newton's step of each arm for this multiplier, and what a step of the multiplier depends on.
+
+    Returns log(mass outside / mass missing inside), how the steps of the arms change it, and its derivative by the
+    multiplier. Where all arms are far from the border both masses are tiny, but their logarithms are nearly linear.
+    """
+    step, slope, bend = eight_doubles(), eight_doubles(), eight_doubles()
+    mass, mass_step, mass_slope = eight_doubles(), eight_doubles(), eight_doubles()
+    lack, lack_step, lack_slope = eight_doubles(), eight_doubles(), eight_doubles()
+    for j in range(EIGHT):
+        mass[j], mass_step[j], mass_slope[j], lack[j], lack_step[j], lack_slope[j] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    deepest = 0.5 - DEEPEST * mixture
+    for block in range(room.shape[0]):
+        for j in range(EIGHT):
+            height = max(room[block, GAP, j] - multiplier, deepest)
+            x, rest, fall, step[j], slope[j], bend[j] = arm_at(room[block, EXCESS, j], height, mixture)
+            outside, inside = room[block, OUTSIDE, j], room[block, INSIDE, j]
+            mass[j] += outside * x
+            mass_step[j] -= outside * fall * step[j]
+            mass_slope[j] += outside * fall * slope[j]
+            lack[j] += inside * rest
+            lack_step[j] += inside * fall * step[j]
+            lack_slope[j] -= inside * fall * slope[j]
+        for j in range(EIGHT):  # one row at a time, so that eight numbers are stored at once
+            room[block, STEP, j] = step[j]
+        for j in range(EIGHT):
+            room[block, SLOPE, j] = slope[j]
+        for j in range(EIGHT):
+            room[block, BEND, j] = bend[j]
+    out, lacking = total(mass), total(lack)
+    drift = total(mass_step) / out - total(lack_step) / lacking
+    return log_of(out / lacking), drift, total(mass_slope) / out - total(lack_slope) / lacking
+
+
+@bare
+def total(eight):
+    """The sum of eight numbers, by halves."""
+    return ((eight[0] + eight[4]) + (eight[2] + eight[6])) + ((eight[1] + eight[5]) + (eight[3] + eight[7]))
+
+
+@bare
+def move(room, change):
+    """Take the steps of all arms, with Chebyshev's correction, for a multiplier that changes; returns the largest."""
+    excess, largest = eight_doubles(), eight_doubles()
+    for j in range(EIGHT):
+        largest[j] = 0.0
+    for block in range(room.shape[0]):
+        for j in range(EIGHT):
+            newton = room[block, STEP, j] - change * room[block, SLOPE, j]
+            largest[j] = max(largest[j], abs(newton))
+            step = newton - newton * min(max(room[block, BEND, j] * newton, -0.5), 0.5)
+            excess[j] = max(room[block, EXCESS, j] * exp_of(min(max(step, -LONGEST), LONGEST)), LEAST_EXCESS)
+        for j in range(EIGHT):
+            room[block, EXCESS, j] = excess[j]
+    most = largest[0]
+    for j in range(1, EIGHT):
+        most = max(most, largest[j])
+    return most
+
+
+@bare
+def solve_together(room, nearest, mixture):
+    """Newton's method for the arms and the multiplier at once; returns whether it came to an end.
+
+    It starts as if the two arms at the border shared one place and all others were far from it.
+    """
+    multiplier = mixture * math.log(2.0) - math.sqrt(0.5) + 0.5 * min(nearest, DEEPEST * mixture)
+    start_arms(room, multiplier, mixture)
+    for _ in range(ATTEMPTS):
+        imbalance, drift, slope = look(room, multiplier, mixture)
+        change = -(imbalance + drift) / slope
+        multiplier += change
+        if abs(change) > LONGEST:
+            start_arms(room, multiplier, mixture)
+        elif move(room, change) <= LAST_STEP:
+            return True
+    return False
+
+
+@bare
+def bracket(n, nearest, budget, mixture):
     """Two multipliers between which the marginals sum to the budget.
 
-    The last arm inside has a marginal of at least 1 / (n - s + 1), the first one outside at most s / (s + 1).
+    The last arm inside has a marginal of at least 1 / (n - s + 1), the first one outside at most s / (s + 1) and at
+    least 1 / (2 FARTHEST)^2.
     """
-    least, most = 1.0 / (gaps.shape[0] - budget + 1.0), budget / (budget + 1.0)
-    nearest = FARTHEST
-    for i in range(gaps.shape[0]):
-        if not cheapest[i]:
-            nearest = min(nearest, gaps[i])
-    low = -0.5 / math.sqrt(least) - mixture * math.log(1.0 - least)
-    high = nearest - 0.5 / math.sqrt(most) - mixture * math.log(1.0 - most)
-    return low, min(high, 2.0 * math.log(2.0 * FARTHEST))
+    least, most = 1.0 / (n - budget + 1.0), budget / (budget + 1.0)
+    low = -0.5 / math.sqrt(least) - mixture * log_of(1.0 - least)
+    high = nearest - 0.5 / math.sqrt(most) - mixture * log_of(1.0 - most)
+    return low, min(high, mixture * log_of(budget * 4.0 * FARTHEST * FARTHEST))
 
 
-@njit
-def solve_multiplier(gaps, cheapest, budget, mixture, logits):
-    """Find the multiplier of sum(x) = budget: the mass of the arms outside equals the mass that those inside lack.
+@bare
+def solve_in_turn(room, low, high, mixture):
+    """Newton's method for the multiplier, safeguarded by a bracket: at each multiplier the arms are solved first.
 
-    Newton's method on the logarithm of the ratio of the two, which is nearly linear even if both are tiny; a bracket
-    safeguards it.
+    It is several times slower. There are two methods because the one for all at once has no safeguard: with mixtures
+    below 0.03 arms can start too far off, and it goes round in circles. FTRL's mixtures are above 0.25.
     """
-    n = gaps.shape[0]
-    slopes = np.full(n, math.inf)  # no logits to start from yet
-    low, high = multiplier_bracket(gaps, cheapest, budget, mixture)
-    share = budget / n
-    multiplier = min(max(-0.5 / math.sqrt(share) - mixture * math.log(1.0 - share), low), high)
-    step = 1.0
+    multiplier = 0.5 * (low + high)
     for _ in range(200):
-        missing, outside, falls, rises = balance(gaps, cheapest, mixture, multiplier, step, logits, slopes)
-        if outside < missing:
+        start_arms(room, multiplier, mixture)
+        for _ in range(100):
+            look(room, multiplier, mixture)
+            if move(room, 0.0) <= LAST_STEP:
+                break
+        imbalance, _, slope = look(room, multiplier, mixture)
+        if imbalance < 0.0:
             low = multiplier
         else:
             high = multiplier
-        step = 0.5 * (low + high) - multiplier
-        if missing > 0.0:
-            newton = math.log(missing / outside) / (rises / outside + falls / missing)
-            if abs(outside - missing) <= BALANCED * outside:
-                step = newton
-                break
-            if low <= multiplier + newton <= high:
-                step = newton
-        multiplier += step
+        ahead = multiplier - imbalance / slope
+        if move(room, ahead - multiplier) <= LAST_STEP:
+            break
+        multiplier = ahead if low <= ahead <= high else 0.5 * (low + high)
+
+
+@bare
+def marginals_into(losses, rate, budget, mixture, marginals, room):
+    """`hybrid_marginals` within other kernels; `room` is scratch memory of shape (blocks(n), ROWS, EIGHT)."""
+    n = losses.shape[0]
+    if budget == n:
+        for i in range(n):
+            marginals[i], room[i // EIGHT, EXCESS, i % EIGHT] = 1.0, 0.0
+        return
+    nearest = fill_gaps(losses, rate, budget, marginals, room)
+    if not solve_together(room, nearest, mixture):
+        solve_in_turn(room, *bracket(n, nearest, budget, mixture), mixture)
     for i in range(n):
-        logits[i] += step * slopes[i]
+        root = 1.0 + 2.0 * room[i // EIGHT, EXCESS, i % EIGHT]
+        marginals[i] = 1.0 / (root * root)
+
+
+@njit(inline="always")
+def blocks(n):
+    """Blocks of eight for n arms."""
+    return (n + EIGHT - 1) // EIGHT
 
 
 @gufunc((float64[:], float64, int64, float64, float64[:], float64[:]), "(n),(),(),()->(n),(n)")
@@ -179,16 +268,8 @@ def hybrid_marginals(losses, rate, budget, mixture, marginals, logits):
     Also returns the logits of x, which give 1 - x where x rounds to 1.
     """
     n = losses.shape[0]
-    if budget == n:
-        marginals[:] = 1.0
-        logits[:] = math.inf
-        return
-    gaps = np.empty(n)
-    cheapest = np.empty(n, np.bool_)
-    # Relative to the last arm inside, the losses that matter and the multiplier are small: no precision is lost.
-    border = mark_cheapest(losses, budget, cheapest)
+    room = np.empty((blocks(n), ROWS, EIGHT))
+    marginals_into(losses, rate, budget, mixture, marginals, room)
     for i in range(n):
-        gaps[i] = rate * (losses[i] - border)
-    solve_multiplier(gaps, cheapest, budget, mixture, logits)
-    for i in range(n):
-        marginals[i] = hybrid_slope(logits[i], mixture)[0]
+        v = room[i // EIGHT, EXCESS, i % EIGHT]
+        logits[i] = -log_of(4.0 * v * (1.0 + v)) if v > 0.0 else math.inf

@@ -45,4 +45,4 @@ def on_stack(kind: Any) -> Any:
     return intrinsic(room)
 
 
-eight_doubles, eight_integers = on_stack(types.float64), on_stack(types.int64)
+eight_doubles, eight_integers, eight_words = on_stack(types.float64), on_stack(types.int64), on_stack(types.uint64)

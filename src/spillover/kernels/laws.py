@@ -7,15 +7,13 @@ is the same whatever is drawn beside it.
 import math
 from typing import Final
 
-import numpy as np
 from numba import float64, int64, njit, uint64
 
 from spillover.kernels.build import gufunc
-from spillover.kernels.drawing import philox, to_unit
+from spillover.kernels.drawing import HALF_BITS, philox, philox_in_lanes, to_unit
 from spillover.kernels.elementary import cos_of_turns, exp_of, log_of
-from spillover.kernels.inner import EIGHT, bare, eight_doubles, eight_integers
+from spillover.kernels.inner import EIGHT, bare, eight_doubles, eight_integers, eight_words, within
 
-HALF_BITS: Final = np.uint64(32)
 ARMS_AT_ONCE: Final = EIGHT // 2  # beta draws, each from two gamma draws
 SURE: Final = 0.0331  # of Marsaglia and Tsang's test that needs no logarithm
 
@@ -49,50 +47,55 @@ def normal(key, call, at_round, purpose, size, out):
         fill_normals(start, key, call, at_round, purpose, out)
 
 
-@bare
-def accepts(v, x, d, uniform):
-    """Whether a draw of Marsaglia and Tsang's method is kept."""
-    if v <= 0.0:
-        return False
-    if uniform < 1.0 - SURE * x * x * x * x:
-        return True
-    return log_of(uniform) < 0.5 * x * x + d * (1.0 - v * v * v + 3.0 * log_of(v))
+@njit(inline="always", error_model="numpy")
+def accepts(v, log_v, x, d, uniform):
+    """Whether a draw of Marsaglia and Tsang's method is kept; their first test, without logarithms, mostly says so."""
+    sure = uniform < 1.0 - SURE * x * x * x * x
+    return (v > 0.0) & (sure | (log_of(uniform) < 0.5 * x * x + d * (1.0 - v * v * v + 3.0 * log_v)))
 
 
-@bare
-def log_gammas(shapes, elements, size, call, at_round, purpose, k0, k1, logs):
-    """Logarithms of Gamma(shape, 1) draws, at most 8: Marsaglia and Tsang 2000, with their boost below shape 1.
+@within
+def log_gammas(shapes, elements, call, at_round, purpose, k0, k1, logs):
+    """Logarithms of eight Gamma(shape, 1) draws: Marsaglia and Tsang 2000, with their boost below shape 1.
 
     In logarithms, because draws with a small shape underflow and their ratio would be 0 / 0. For a shape that is not
-    positive and finite NaN: no draw would ever be accepted. All arrays are of eight.
+    positive and finite NaN: no draw would ever be accepted. All arrays are of eight, on the stack of the caller: only
+    then loops vectorise.
     """
     first, second, test, boost = eight_doubles(), eight_doubles(), eight_doubles(), eight_doubles()
     x, v, d, c = eight_doubles(), eight_doubles(), eight_doubles(), eight_doubles()
-    shape, drawn = eight_doubles(), eight_doubles()  # of our own: only then loops vectorise
+    log_v, refused = eight_doubles(), eight_doubles()
     for j in range(EIGHT):
-        first[j], second[j], test[j], boost[j], shape[j] = 1.0, 0.0, 1.0, 1.0, shapes[j]
-    for j in range(size):
-        w0, w1, w2, w3 = philox(uint64(elements[j]), call, at_round, purpose, k0, k1)
+        w0, w1, w2, w3 = philox_in_lanes(elements[j], call, at_round, purpose, k0, k1)
         first[j], second[j], test[j], boost[j] = 1.0 - to_unit(w0), to_unit(w1), 1.0 - to_unit(w2), 1.0 - to_unit(w3)
     for j in range(EIGHT):
-        d[j] = shape[j] + (0.0 if shape[j] >= 1.0 else 1.0) - 1.0 / 3.0
+        d[j] = shapes[j] + (0.0 if shapes[j] >= 1.0 else 1.0) - 1.0 / 3.0
         c[j] = 1.0 / math.sqrt(9.0 * d[j])
         x[j] = normal_of(first[j], second[j])
         v[j] = 1.0 + c[j] * x[j]
-    for j in range(size):
-        attempt = uint64(0)
-        while 0.0 < shape[j] < math.inf and not accepts(v[j], x[j], d[j], test[j]):
-            attempt += uint64(1)
-            block = uint64(elements[j]) | (attempt << HALF_BITS)
-            w0, w1, w2, w3 = philox(block, call, at_round, purpose, k0, k1)
-            x[j] = normal_of(1.0 - to_unit(w0), to_unit(w1))
-            v[j] = 1.0 + c[j] * x[j]
-            test[j], boost[j] = 1.0 - to_unit(w2), 1.0 - to_unit(w3)
+        log_v[j] = log_of(v[j])
+        refused[j] = 0.0 if accepts(v[j], log_v[j], x[j], d[j], test[j]) else 1.0
+    again, boosted = 0.0, False
     for j in range(EIGHT):
-        boosted = log_of(boost[j]) / shape[j]
-        drawn[j] = log_of(d[j]) + 3.0 * log_of(v[j]) + (boosted if shape[j] < 1.0 else 0.0)
-    for j in range(size):
-        logs[j] = drawn[j] if 0.0 < shape[j] < math.inf else math.nan
+        again += refused[j]
+        boosted |= shapes[j] < 1.0
+    if again > 0.0:
+        for j in range(EIGHT):
+            attempt = uint64(0)
+            while 0.0 < shapes[j] < math.inf and not accepts(v[j], log_v[j], x[j], d[j], test[j]):
+                attempt += uint64(1)
+                block = elements[j] | (attempt << HALF_BITS)
+                w0, w1, w2, w3 = philox(block, call, at_round, purpose, k0, k1)
+                x[j] = normal_of(1.0 - to_unit(w0), to_unit(w1))
+                v[j] = 1.0 + c[j] * x[j]
+                log_v[j] = log_of(v[j])
+                test[j], boost[j] = 1.0 - to_unit(w2), 1.0 - to_unit(w3)
+    for j in range(EIGHT):
+        drawn = log_of(d[j]) + 3.0 * log_v[j]
+        logs[j] = drawn if (shapes[j] > 0.0) & (shapes[j] < math.inf) else math.nan
+    if boosted:
+        for j in range(EIGHT):
+            logs[j] += log_of(boost[j]) / shapes[j] if shapes[j] < 1.0 else 0.0
 
 
 @bare
@@ -101,27 +104,22 @@ def draw_betas(a, b, arms, size, call, at_round, purpose, k0, k1, found):
 
     Each arm has counter blocks of its own for rejection sampling.
     """
-    shapes, logs, elements = eight_doubles(), eight_doubles(), eight_integers()
-    for j in range(EIGHT):
-        shapes[j] = 1.0
-    for j in range(size):
-        shapes[2 * j], shapes[2 * j + 1] = a[j], b[j]
-        elements[2 * j], elements[2 * j + 1] = 2 * arms[j], 2 * arms[j] + 1
-    log_gammas(shapes, elements, 2 * size, call, at_round, purpose, k0, k1, logs)
-    gap, drawn = eight_doubles(), eight_doubles()
-    for j in range(EIGHT):
-        gap[j] = 0.0
-    for j in range(size):
-        gap[j] = logs[2 * j + 1] - logs[2 * j]
-    for j in range(EIGHT):
-        drawn[j] = 1.0 / (1.0 + exp_of(gap[j]))
-    for j in range(size):
-        found[j] = drawn[j] if gap[j] == gap[j] else math.nan
+    shapes, logs, elements = eight_doubles(), eight_doubles(), eight_words()
+    for j in range(ARMS_AT_ONCE):
+        here = j < size
+        shapes[j], shapes[ARMS_AT_ONCE + j] = a[j] if here else 1.0, b[j] if here else 1.0
+        element = uint64(2 * arms[j] if here else 0)
+        elements[j], elements[ARMS_AT_ONCE + j] = element, element + uint64(1)
+    log_gammas(shapes, elements, call, at_round, purpose, k0, k1, logs)
+    for j in range(ARMS_AT_ONCE):
+        gap = logs[ARMS_AT_ONCE + j] - logs[j]
+        drawn = 1.0 / (1.0 + exp_of(gap))
+        found[j] = drawn if gap == gap else math.nan
 
 
-@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:], float64[:]), "(k),(),(),(),(n),(n)->(n)")
-def beta(key, call, at_round, purpose, a, b, out):
-    """Beta(a, b) draws."""
+@njit(inline="always")
+def fill_betas(a, b, key, call, at_round, purpose, out):
+    """A Beta(a, b) draw for each arm."""
     ones, zeros = eight_doubles(), eight_doubles()
     found, arms = eight_doubles(), eight_integers()
     for start in range(0, out.shape[0], ARMS_AT_ONCE):
@@ -131,6 +129,12 @@ def beta(key, call, at_round, purpose, a, b, out):
         draw_betas(ones, zeros, arms, size, call, at_round, purpose, key[0], key[1], found)
         for j in range(size):
             out[start + j] = found[j]
+
+
+@gufunc((uint64[:], uint64, uint64, uint64, float64[:], float64[:], float64[:]), "(k),(),(),(),(n),(n)->(n)")
+def beta(key, call, at_round, purpose, a, b, out):
+    """Beta(a, b) draws."""
+    fill_betas(a, b, key, call, at_round, purpose, out)
 
 
 @gufunc(

@@ -6,7 +6,7 @@ import numpy as np
 from numba import boolean, float64, int64, njit, uint64
 
 from spillover.kernels.build import gufunc
-from spillover.kernels.drawing import philox, to_unit
+from spillover.kernels.drawing import FIRST, philox, to_unit
 from spillover.kernels.inner import bare, eight_doubles, eight_integers
 from spillover.kernels.laws import ARMS_AT_ONCE, draw_betas
 
@@ -17,7 +17,6 @@ BETA: Final = 2  # it is their mean; a + b is the concentration
 LEAST_PARAMETER: Final = 1e-9  # of a beta law
 
 WORLD: Final = np.uint64(0)  # the purpose of their streams, see `rng.Purpose`; they are the first draw of a round
-FIRST: Final = np.uint64(0)
 BLOCK: Final = 4
 
 

@@ -10,10 +10,9 @@ from typing import Final
 import numpy as np
 from numba import boolean, float64, int64, njit, uint64
 
-from spillover.kernels.arrivals import delay_of, post
 from spillover.kernels.averages import add_pulls, add_rewards
 from spillover.kernels.build import gufunc
-from spillover.kernels.drawing import SMALL_BUDGET, take_top
+from spillover.kernels.drawing import SMALL_BUDGET, still_top, take_top
 from spillover.kernels.gram import absorb_outcome
 from spillover.kernels.graph import (
     set_tolerances,
@@ -24,8 +23,7 @@ from spillover.kernels.graph import (
 )
 from spillover.kernels.inner import bare, within
 from spillover.kernels.lanes import LANES
-from spillover.kernels.multiples import add_multiple
-from spillover.kernels.rewards import draw_chosen
+from spillover.kernels.outcomes import COURSE_LAYOUT, COURSE_SIGNATURE, RINGS, bring_outcome, columns_of
 from spillover.kernels.rounds import (
     BONUS_LAYOUT,
     CHOICE,
@@ -42,35 +40,8 @@ from spillover.kernels.row_solver import room_for_solving, row_margin
 from spillover.kernels.scores import score_arms
 from spillover.kernels.world import fault_of
 
-# positions in `course`
-LAW: Final = 0  # how rewards are drawn, see `kernels/rewards.py`
-ADDED: Final = 1  # whether anything is added to y
 MOST_OF_MARGIN: Final = 0.99  # how far a row may move before it is looked at again
 ROUNDING: Final = 1e-15  # of a residual in an update, relative to what it is made of, with some to spare
-
-
-@njit(inline="always")
-def still_top(scores, budget, before, x):
-    """Whether the arms chosen before have the highest scores again; if so, they are x."""
-    lowest, highest, size = math.inf, 0.0, 0
-    for i in range(scores.shape[0]):
-        x[i] = before[i]
-        size += before[i]
-        if before[i]:
-            lowest = min(lowest, scores[i])
-        else:
-            highest = max(highest, scores[i])
-    return size == budget and lowest > highest
-
-
-@njit(inline="always")
-def add_spillover(columns, x, z, y):
-    """y = total z, from the columns of `total`; as `spread_rewards`, where adding zeros changes nothing."""
-    for i in range(x.shape[0]):
-        y[i] = 0.0
-    for j in range(x.shape[0]):
-        if x[j]:
-            add_multiple(y, z[j], columns[j])
 
 
 @njit(inline="always")
@@ -143,7 +114,7 @@ def play_learner(
     for r in range(delays.shape[0]):
         t = now + r + 1
         slot = t & mask
-        x, z, y = ring_x[slot], ring_z[slot], ring_y[slot]
+        x = ring_x[slot]
         if t <= n:
             for i in range(n):
                 x[i] = plan[t - 1, i]
@@ -165,14 +136,10 @@ def play_learner(
         clock = discount * clock + 1.0
         if rules[PENDING]:
             add_pulls(pulls, latest, x, t, log_discount, powers)
-        draw_chosen(course[LAW], rewards[r], concentration, key, uint64(t), x, z)
-        add_spillover(columns, x, z, y)
-        if course[ADDED]:
-            for i in range(n):
-                y[i] = y[i] + shocks[r, i] + baseline[r, i]
-        post(t, delay_of(x, z, delays[r], slowest[r], silent[r]), horizon, first, last, following)
-        played = first[slot]
-        first[slot] = 0
+        played = bring_outcome(
+            r, t, key, course, concentration, columns, rewards, shocks, baseline, delays, slowest, silent, horizon,
+            x, ring_z[slot], ring_y[slot], first, last, following,
+        )  # fmt: skip
         while played != 0:
             home = played & mask
             x, z, y = ring_x[home], ring_z[home], ring_y[home]
@@ -202,18 +169,14 @@ def play_learner(
         *(float64[::1], boolean[:, ::1], uint64[::1]),
         *(float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[:, ::1], float64, boolean),
         *(float64[::1], float64[::1]),
-        *(int64[::1], float64, float64[:, :], float64[:, :], float64[:, :], float64[:, :]),
-        *(int64[:], int64[:], boolean[:, :], int64),
-        *(boolean[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64[::1]),
+        *COURSE_SIGNATURE,
         *(int64[::1], float64[:, :, ::1]),
         *(float64[:], int64[:]),
     ),
-    f"{BONUS_LAYOUT},(n),(n,n),(k),(n,n),(n,n),(n,n),(n),(n,n),(),(),(l),(l),"
-    "(q),(),(n,n),(t,n),(t,n),(t,n),(t),(t),(t,m),(),"
-    "(c,n),(c,n),(c,n),(c),(c),(c),(t),(s,n,n)->(),(t)",
+    f"{BONUS_LAYOUT},(n),(n,n),(k),(n,n),(n,n),(n,n),(n),(n,n),(),(),(l),(l),{COURSE_LAYOUT},(t),(s,n,n)->(),(t)",
     writes=(
         *("sums", "counts", "stamps", "pulls", "latest", "weights", "gram", "residual", "adjacency", "pressure"),
-        *("ring_x", "ring_z", "ring_y", "first", "last", "following", "snapshots"),
+        *(*RINGS, "snapshots"),
     ),
 )
 def play_rounds(
@@ -228,16 +191,12 @@ def play_rounds(
     There is a fault for each round because NumPy lets other threads run only beside kernels that return 500 numbers.
     """
     n = sums.shape[0]
-    columns = np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            columns[j, i] = total[i, j]
     clock_after[0], fault = play_learner(
         sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, discount, width, unit, rules,
         weights, plan, key, gram, residual, adjacency, pressure, penalty, bound, acyclic, powers, growths,
         course, concentration, rewards, shocks, baseline, delays, slowest, silent, horizon,
         ring_x, ring_z, ring_y, first, last, following, recorded, snapshots,
-        np.empty((7, n)), columns, np.empty(min(budget, SMALL_BUDGET)), room_for_solving(n), np.empty((n, n)),
+        np.empty((7, n)), columns_of(total), np.empty(min(budget, SMALL_BUDGET)), room_for_solving(n), np.empty((n, n)),
     )  # fmt: skip
     for r in range(faults.shape[0]):
         faults[r] = fault

@@ -12,13 +12,13 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.policies.compact import MOST_ARMS, CompactMeans
+from spillover.policies.compiled_rounds import LAGS, course_for_kernels, played_by
 from spillover.policies.graph_policy import MeansOnGraph, MeansState, advance_round
 from spillover.policies.initialisation import follow_plan, is_sweep
 from spillover.policies.pending import count_pulls, empty_pulls, in_flight
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
 
-LAGS = np.empty(2048)  # as many powers of a discount are stored in a table
 INDEX = {"index", "reward_unit"}
 
 
@@ -133,37 +133,22 @@ class BoundedMeans(MeansOnGraph):
     def play_stretch(self, state: MeansState, stretch: Stretch, rng: Rng) -> MeansState | None:
         if is_sweep(state.plan, state.rounds):
             return None
-        parts, course, late = self.graph.parts(state.graph), stretch.course, stretch.lateness
-        rounds, n = late.delays.shape[-1], state.averages.sums.shape[-1]
-        added = course.noise.ndim > 1 or course.baseline.ndim > 1
-        rewards, noise, baseline = (
-            np.broadcast_to(part, (*part.shape[:-2], rounds, n))
-            for part in (course.rewards, course.noise, course.baseline)
+        parts = self.graph.parts(state.graph)
+        played = played_by(
+            kernels.play_rounds,
+            *self.for_kernels(state),
+            parts.weights,
+            state.plan,
+            rng.keys,
+            *parts[1:],
+            *kernels.discount_tables(self.discount, LAGS),
+            *course_for_kernels(stretch),
+            stretch.recorded,
+            stretch.snapshots,
         )
-        # compiled code divides before it knows whether it needs to
-        with np.errstate(divide="ignore", invalid="ignore"):
-            clock, faults = kernels.play_rounds(
-                *self.for_kernels(state),
-                parts.weights,
-                state.plan,
-                rng.keys,
-                *parts[1:],
-                *kernels.discount_tables(self.discount, LAGS),
-                np.array([course.law, added]),
-                course.concentration,
-                course.total,
-                rewards,
-                noise,
-                baseline,
-                *late,
-                stretch.horizon,
-                *stretch.flight[:-1],  # it has no memo
-                stretch.recorded,
-                stretch.snapshots,
-            )
-        if faults.any():
+        if played is None:
             return None
-        return state._replace(rounds=state.rounds + rounds, clock=np.asarray(clock))
+        return state._replace(rounds=state.rounds + len(stretch.recorded), clock=played[0])
 
     def compact(self, state: MeansState) -> CompactMeans | None:
         small = state.averages.sums.shape[-1] <= MOST_ARMS and not is_sweep(state.plan, state.rounds)

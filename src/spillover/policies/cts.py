@@ -5,7 +5,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from spillover import validate
+from spillover import kernels, validate
+from spillover.policies.compiled_rounds import course_for_kernels, played_by
 from spillover.policies.explanations import scaled_explanation
 from spillover.policies.scale import (
     Scale,
@@ -14,6 +15,7 @@ from spillover.policies.scale import (
     initial_scale,
     ranking,
     ranking_weights,
+    scale_for_kernels,
     unit_or_one,
 )
 from spillover.rng import Rng
@@ -29,6 +31,7 @@ from spillover.types import (
     IntArray,
     Problem,
     Rounds,
+    Stretch,
     Within,
 )
 
@@ -101,6 +104,18 @@ class CTS(ScaledPolicy):
         return state._replace(
             successes=state.successes + success, failures=state.failures + (seen & ~success), scale=scale
         )
+
+    fuses = True
+    draws_rewards = True
+
+    def play_stretch(self, state: CTSState, stretch: Stretch, rng: Rng) -> CTSState | None:
+        scale = scale_for_kernels(state, state.weights, self.knows_graph, rng)
+        counts = state.successes, state.failures
+        played = played_by(kernels.play_cts, *counts, *scale, *course_for_kernels(stretch))
+        if played is None:
+            return None
+        rounds = state.rounds + len(stretch.recorded)
+        return state._replace(rounds=rounds, scale=state.scale._replace(unit=played[0]))
 
     def explain(self, state: CTSState, rng: Rng) -> Explanation:
         """The index is the draw."""

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import validate
+from spillover import kernels, validate
 from spillover.hyperparameters import check_grid
 from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means, upper_index
+from spillover.policies.compiled_rounds import LAGS, course_for_kernels, played_by
 from spillover.policies.explanations import scaled_explanation
 from spillover.policies.scale import (
     Scale,
@@ -16,6 +17,7 @@ from spillover.policies.scale import (
     initial_scale,
     ranking,
     ranking_weights,
+    scale_for_kernels,
     unit_or_one,
 )
 from spillover.rng import Rng
@@ -32,6 +34,7 @@ from spillover.types import (
     IntArray,
     Problem,
     Rounds,
+    Stretch,
 )
 
 WIDTH = 1.5  # of sqrt(3 ln t / (2 T_i))
@@ -123,6 +126,23 @@ class CUCB(ScaledPolicy):
             feedback, state.weights.shape, state.reward_range, state.rounds, rewards=self.needs_rewards
         )
         return learn_cucb(state, feedback, self.discount, self.knows_graph)
+
+    fuses = True
+    draws_rewards = True
+
+    def play_stretch(self, state: CUCBState, stretch: Stretch, rng: Rng) -> CUCBState | None:
+        played = played_by(
+            kernels.play_cucb,
+            *(*state.averages, state.clock, self.discount, WIDTH),
+            *kernels.discount_tables(self.discount, LAGS),
+            *scale_for_kernels(state, state.weights, self.knows_graph, rng),
+            *course_for_kernels(stretch),
+        )
+        if played is None:
+            return None
+        clock, unit = played
+        rounds = state.rounds + len(stretch.recorded)
+        return state._replace(rounds=rounds, clock=clock, scale=state.scale._replace(unit=unit))
 
     def explain(self, state: CUCBState, rng: Rng) -> Explanation:
         return explain_cucb(state, self.index(state), self.knows_graph, discount=self.discount)

@@ -12,11 +12,13 @@ from spillover.policies.reference import (
     Counting,
     CountState,
     best_sets,
+    bring_outcomes,
+    next_rounds,
     payoffs,
-    play_all,
     random_explanation,
     random_set,
     require_world,
+    take_arrivals,
     true_explanation,
 )
 from spillover.rng import Purpose, Rng
@@ -78,15 +80,12 @@ class DelayedOracle(Counting):
 
     def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
         world = require_world(self.world, self)
-
-        def decide(rounds: IntArray, newest: IntArray) -> BoolArray:
-            x = best_sets(world, np.maximum(newest, 1))
-            blind = (newest == 0).any(axis=tuple(range(newest.ndim - 1)))
-            guessed = random_set(state, rng.over(Purpose.CHOICE, rounds[blind]))
-            x[..., blind, :] = np.where(newest[..., blind, None] == 0, guessed, x[..., blind, :])
-            return x
-
-        return play_all(decide, state, stretch)
+        newest, after = take_arrivals(state, stretch)
+        x = best_sets(world, np.maximum(newest, 1))
+        blind = (newest == 0).any(axis=tuple(range(newest.ndim - 1)))
+        guessed = random_set(state, rng.over(Purpose.CHOICE, next_rounds(state, stretch)[blind]))
+        x[..., blind, :] = np.where(newest[..., blind, None] == 0, guessed, x[..., blind, :])
+        return after if bring_outcomes(x, state, stretch, rng) else None
 
     def recalls_a_round(self, world: ScoredWorld, state: CountState) -> bool:
         """Whether all arms are known as of the same round, without any context: then its best set is played."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.policies.compiled_rounds import course_for_kernels, played_by
 from spillover.policies.explanations import graph_free_explanation
 from spillover.policies.scale import (
     Scale,
@@ -14,6 +15,7 @@ from spillover.policies.scale import (
     amounts_above_low,
     initial_scale,
     ranking_weights,
+    scale_for_kernels,
     unit_or_one,
 )
 from spillover.rng import Rng
@@ -30,10 +32,8 @@ from spillover.types import (
     IntArray,
     Problem,
     Rounds,
+    Stretch,
 )
-
-# Lower bound on probabilities: sums of their inverses must stay finite, even for decisions made by someone else.
-LEAST_PROBABILITY = 1e-100
 
 
 class FTRLState(NamedTuple):
@@ -128,6 +128,22 @@ class FTRL(ScaledPolicy):
         losses = kept * state.losses + (1.0 - kept) * state.inverse + weight * (1.0 - reward)
         return state._replace(losses=losses, inverse=state.inverse + weight, scale=scale)
 
+    fuses = True
+    draws_rewards = True
+    memos = 1  # the probabilities
+
+    def play_stretch(self, state: FTRLState, stretch: Stretch, rng: Rng) -> FTRLState | None:
+        played = played_by(
+            kernels.play_ftrl,
+            *(state.losses, state.inverse, state.mixture, stretch.flight.memo),
+            *scale_for_kernels(state, state.share, self.knows_graph, rng),
+            *course_for_kernels(stretch),
+        )
+        if played is None:
+            return None
+        rounds = state.rounds + len(stretch.recorded)
+        return state._replace(rounds=rounds, scale=state.scale._replace(unit=played[0]))
+
     def explain(self, state: FTRLState, rng: Rng) -> Explanation:
         """Index and score are the probabilities of being drawn.
 
@@ -173,4 +189,4 @@ def probabilities(given: Any, seen: BoolArray) -> Array:
     validate.require(np.shape(given) == seen.shape, "probability", given, f"{accepted}, of shape {seen.shape}")
     p = np.where(seen, given, 1.0)
     validate.require(bool(((p > 0) & (p <= 1)).all()), "probability", given, accepted)
-    return np.maximum(p, LEAST_PROBABILITY)
+    return np.maximum(p, kernels.LEAST_PROBABILITY)

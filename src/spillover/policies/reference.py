@@ -1,6 +1,5 @@
 """Reference points: the uniform random policy and the oracle; see also `delayed_oracle`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -9,6 +8,7 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.contracts import Policy, ScoredWorld
 from spillover.foresight import ForeseeableWorld, best_of_each
+from spillover.policies.compiled_rounds import outcomes_for_kernels, played_by
 from spillover.policies.explanations import graph_free_explanation
 from spillover.rng import Purpose, Rng
 from spillover.types import (
@@ -25,6 +25,8 @@ from spillover.types import (
     Rounds,
     Stretch,
 )
+
+FEW_ARMS = 128  # whose ranks are counted faster than arms are sorted
 
 
 class CountState(NamedTuple):
@@ -68,30 +70,37 @@ class Counting(Policy):
         return {"learns": False}
 
 
-def play_all(
-    decide: Callable[[IntArray, IntArray], BoolArray], state: CountState, stretch: Stretch
-) -> CountState | None:
-    """`play_stretch` of a reference point; None if an outcome is not valid.
+def next_rounds(state: CountState, stretch: Stretch) -> IntArray:
+    """The rounds of a stretch."""
+    return int(state.rounds.flat[0]) + 1 + np.arange(len(stretch.recorded))
 
-    decide: the decisions, (*batch, rounds, n), from the rounds, and from the latest rounds whose outcomes have arrived
-    before each of them, (*batch, rounds); 0 before the first.
+
+def play_decided(x: BoolArray, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
+    """`play_stretch` of a reference point that learns nothing; None if an outcome is not valid.
+
+    x: its decisions, (*batch, rounds, n).
     """
-    course, flight, late = stretch.course, stretch.flight, stretch.lateness
+    brought = bring_outcomes(x, state, stretch, rng)
+    return take_arrivals(state, stretch)[1] if brought else None
+
+
+def bring_outcomes(x: BoolArray, state: CountState, stretch: Stretch, rng: Rng) -> bool:
+    """Write decisions and what they bring into the rings; returns whether the outcomes are valid."""
+    flight = stretch.flight
+    start = next_rounds(state, stretch)[0] % flight.x.shape[-2]
+    flight.x[..., start : start + x.shape[-2], :] = x
+    outcomes = outcomes_for_kernels(stretch)
+    return played_by(kernels.decided_rounds, state.rounds, rng.keys, *outcomes, *flight[:3]) is not None
+
+
+def take_arrivals(state: CountState, stretch: Stretch) -> tuple[IntArray, CountState]:
+    """The latest rounds whose outcomes have arrived before each round of a stretch, and the state after it."""
+    x, z, _, *lists, _ = stretch.flight
     by_arm = state.latest.ndim > state.rounds.ndim
-    newest, latest = kernels.newest_arrivals(
-        state.rounds, state.latest[..., 0] if by_arm else state.latest, late.delays, stretch.horizon, *flight[3:6]
-    )
-    rounds = int(state.rounds.flat[0]) + 1 + np.arange(newest.shape[-1])
-    x = decide(rounds, newest)
-    z, y = kernels.play(course.total[..., None, :, :], course.rewards, x)
-    y = y + course.noise + course.baseline
-    if not (np.abs(y) <= kernels.LARGEST_OUTCOME).all():
-        return None
-    slots = rounds % flight.x.shape[-2]  # next to each other
-    for ring, rows in ((flight.x, x), (flight.z, z), (flight.y, y)):
-        ring[..., slots[0] : slots[-1] + 1, :] = rows
-    latest = np.asarray(latest[..., None] if by_arm else latest)
-    return state._replace(rounds=state.rounds + len(rounds), latest=np.broadcast_to(latest, state.latest.shape).copy())
+    known = state.latest[..., 0] if by_arm else state.latest
+    newest, latest = kernels.newest_arrivals(state.rounds, known, *stretch.lateness, stretch.horizon, x, z, *lists)
+    latest = np.broadcast_to(latest[..., None] if by_arm else latest, state.latest.shape).copy()
+    return newest, state._replace(rounds=state.rounds + len(stretch.recorded), latest=latest)
 
 
 def best_sets(world: ScoredWorld, rounds: IntArray) -> BoolArray:
@@ -109,7 +118,10 @@ def random_order(state: CountState, rng: Rng) -> IntArray:
 
 def random_set(state: CountState, rng: Rng) -> BoolArray:
     """A uniformly random set of exactly `budget` arms: those with the first ranks."""
-    return np.asarray(random_order(state, rng) < int(state.shape.flat[1]))
+    n, budget = state.shape.flat[:2].tolist()
+    if n <= FEW_ARMS:
+        return np.asarray(kernels.random_set(*rng.address(), budget, np.empty(n)))
+    return np.asarray(random_order(state, rng) < budget)
 
 
 def random_explanation(state: CountState, rng: Rng) -> Explanation:
@@ -139,9 +151,11 @@ class Uniform(Counting):
         return Choice(random_set(state, rng))
 
     fuses = True
+    draws_rewards = True
 
     def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
-        return play_all(lambda rounds, newest: random_set(state, rng.over(Purpose.CHOICE, rounds)), state, stretch)
+        x = random_set(state, rng.over(Purpose.CHOICE, next_rounds(state, stretch)))
+        return play_decided(x, state, stretch, rng)
 
     def explain(self, state: CountState, rng: Rng) -> Explanation:
         """The scores are random ranks."""
@@ -171,10 +185,12 @@ class Oracle(Counting):
         return Choice(np.broadcast_to(best, (*state.rounds.shape, best.shape[-1])).copy())
 
     fuses = True
+    draws_rewards = True
 
     def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
         world = require_world(self.world, self)
-        return play_all(lambda rounds, newest: best_sets(world, np.broadcast_to(rounds, newest.shape)), state, stretch)
+        rounds = np.broadcast_to(next_rounds(state, stretch), (*state.rounds.shape, len(stretch.recorded)))
+        return play_decided(best_sets(world, rounds), state, stretch, rng)
 
     def explain(self, state: CountState, rng: Rng) -> Explanation:
         """The true means, graph and weights of the next round; no exploration bonus."""

@@ -5,18 +5,21 @@ instead and rank arms by weight times index, which separates the contribution of
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
 from spillover.contracts import EXPECTED_EFFECT, Policy
+from spillover.rng import Rng
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Feedback, Finite, Problem
+
+INDEX = {"index", "marginals"}  # what `select` of these policies is made of
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScaledPolicy(Policy):
-    """A policy that learns from rewards on one scale.
+    """A policy that learns from rewards on one scale. A subclass with its own index is not compiled.
 
     knows_graph: rank by the true weights (`Problem.weights`), which only a simulation knows.
     """
@@ -24,6 +27,11 @@ class ScaledPolicy(Policy):
     knows_graph: bool = False
 
     explains = True
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if INDEX & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
+            cls.fuses = False  # type: ignore[method-assign, assignment]
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.knows_graph, bool), "knows_graph", self.knows_graph, "True or False")
@@ -68,6 +76,11 @@ def amounts_above_low(scale: Scale, feedback: Feedback, knows_graph: bool) -> tu
     largest = np.where(feedback.arrived, above.max(axis=-1), 0.0)
     unit = np.where(scale.declared, scale.unit, np.maximum(scale.unit, largest))
     return scale._replace(unit=unit), np.minimum(above, unit[..., None])
+
+
+def scale_for_kernels(state: Any, weights: Array, knows_graph: bool, rng: Rng) -> tuple[Any, ...]:
+    """The arguments in the order of `kernels.scaled.SCALE_SIGNATURE`, from the state of a policy."""
+    return weights, *state.scale, knows_graph, state.rounds, state.budget, state.reward_range, rng.keys
 
 
 def ranking(weights: Array, scale: Scale, index: Array, knows_graph: bool) -> Array:

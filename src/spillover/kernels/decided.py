@@ -1,0 +1,105 @@
+"""Rounds whose decisions do not depend on outcomes: random sets, and what many decided rounds bring."""
+
+import numpy as np
+from numba import boolean, float64, int64, uint64
+
+from spillover.kernels.arrivals import delay_of, post
+from spillover.kernels.build import gufunc
+from spillover.kernels.drawing import philox, to_unit
+from spillover.kernels.inner import bare
+from spillover.kernels.outcomes import columns_of, fill_outcome
+from spillover.kernels.rewards import BLOCK
+from spillover.kernels.world import FINE, LARGEST_OUTCOME, NOT_FINITE
+
+
+@gufunc((uint64[:], uint64, uint64, uint64, int64, float64[:], boolean[:]), "(k),(),(),(),(),(n)->(n)")
+def random_set(key, call, at_round, purpose, budget, size, x):
+    """A uniformly random set of `budget` arms, as many as the length of `size`: `argsort(uniform draws) < budget`.
+
+    So the arms of the set are the ranks of the first draws; they are counted, which is fast for few arms.
+    """
+    n = x.shape[0]
+    draws = np.empty(n)
+    for start in range(0, n, BLOCK):
+        words = philox(uint64(start), call, at_round, purpose, key[0], key[1])
+        for i in range(start, min(start + BLOCK, n)):
+            draws[i] = to_unit(words[i - start])
+            x[i] = False
+    for j in range(budget):
+        rank = 0
+        for i in range(n):
+            rank += (draws[i] < draws[j]) | ((draws[i] == draws[j]) & (i < j))
+        x[rank] = True
+
+
+@bare
+def fill_rounds(
+    now, key, course, concentration, columns, rewards, shocks, baseline, ring_x, ring_z, ring_y
+):  # fmt: skip
+    """`decided_rounds` of one learner; returns the fault."""
+    mask = ring_x.shape[0] - 1
+    fault = FINE
+    for r in range(rewards.shape[0]):
+        slot = (now + r + 1) & mask
+        y = ring_y[slot]
+        fill_outcome(
+            r, now + r + 1, key, course, concentration, columns, rewards, shocks, baseline,
+            ring_x[slot], ring_z[slot], y,
+        )  # fmt: skip
+        for i in range(y.shape[0]):
+            if not abs(y[i]) <= LARGEST_OUTCOME:
+                fault = NOT_FINITE
+    return fault
+
+
+@gufunc(
+    (
+        *(int64, uint64[:], int64[::1], float64, float64[:, :], float64[:, :], float64[:, :], float64[:, :]),
+        *(boolean[:, ::1], float64[:, ::1], float64[:, ::1], int64[:]),
+    ),
+    "(),(k),(q),(),(n,n),(t,n),(t,n),(t,n),(c,n),(c,n),(c,n)->(t)",
+    writes=("ring_z", "ring_y"),
+)
+def decided_rounds(
+    now, key, course, concentration, total, rewards, shocks, baseline, ring_x, ring_z, ring_y, faults
+):  # fmt: skip
+    """The outcomes of the rounds now + 1, ..., for the decisions in the rings; all `faults` are what is wrong with one.
+
+    There is a fault for each round because NumPy lets other threads run only beside kernels that return 500 numbers.
+    """
+    fault = fill_rounds(
+        now, key, course, concentration, columns_of(total), rewards, shocks, baseline, ring_x, ring_z, ring_y
+    )  # fmt: skip
+    for r in range(faults.shape[0]):
+        faults[r] = fault
+
+
+@gufunc(
+    (
+        *(int64, int64, int64[:], int64[:], boolean[:, :], int64),
+        *(boolean[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:], int64[:]),
+    ),
+    "(),(),(t),(t),(t,m),(),(c,n),(c,n),(c),(c),(c)->(t),()",
+    writes=("first", "last", "following"),
+)
+def newest_arrivals(
+    now, known, delays, slowest, silent, horizon, ring_x, ring_z, first, last, following, newest, after
+):  # fmt: skip
+    """The latest round whose outcome has arrived before each of the rounds now + 1, ...; `known` before the first.
+
+    after: the same after the last of them. The lists are those of `post`; rewards in the rings matter only if delays
+    depend on them.
+    """
+    mask = first.shape[0] - 1
+    for r in range(delays.shape[0]):
+        t = now + r + 1
+        slot = t & mask
+        newest[r] = known
+        late = delay_of(ring_x[slot], ring_z[slot], delays[r], slowest[r], silent[r])
+        post(t, late, horizon, first, last, following)
+        played = first[slot]
+        first[slot] = 0
+        while played != 0:
+            known = max(known, played)
+            played = following[played & mask]
+    after[0] = known
