@@ -235,3 +235,15 @@ def test_noise_is_the_same_alone_and_in_a_batch():
     for k in range(40):
         alone = environment.draw(Rng(0, k).at(Purpose.WORLD)).play(2, x[k], Rng(0, k).at(Purpose.WORLD, 2))
         assert (alone.y == whole.y[k]).all()
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 10])
+def test_noise_is_spread_over_the_graph(n):
+    graphs = np.triu(np.random.default_rng(n).uniform(0.0, 0.5, (2, n, n)), 1)
+    world = world_of(np.zeros((n, n)), np.full(n, 0.5), arms=tuple(map(str, range(n))), graphs=graphs, noise=0.3)
+    rounds, rng = np.arange(3, 20), Rng(5)
+    together = world.shocks(1, rng.over(Purpose.WORLD, rounds))
+    for row, t in enumerate(rounds.tolist()):
+        own = 0.3 * rng.at(Purpose.WORLD, t).normal(n)
+        assert_allclose(together[row], np.linalg.solve(np.eye(n) - graphs[1], own), rtol=1e-13, atol=1e-15)
+        np.testing.assert_array_equal(world.shocks(1, rng.at(Purpose.WORLD, t)), together[row])

@@ -286,6 +286,19 @@ def test_non_negative_least_squares_agrees(n):
                     assert_close(graph.adjacency[i, columns], expected, Y, allowed)
 
 
+@pytest.mark.parametrize("n", [3, 4, 7, 20])
+@pytest.mark.parametrize("acyclic", [True, False])
+def test_rows_with_many_or_few_causes_are_solved_exactly_in_every_round(n, acyclic):
+    Z, Y = random_rounds(n, n, 150, max(1, n // 2), "beta", acyclic, noise=0.4)
+    problem, allowed = sp.Problem(n, 1, acyclic), reference.allowed_edges(n, acyclic)
+    bound, causes = np.inf if acyclic else BOUND, set()
+    for t, graph in enumerate(learn(SparseGraph(sparsity=1e-3), problem, Z, Y), 1):
+        causes |= set((graph.adjacency > 0).sum(axis=-1).tolist())
+        check_graph(graph, Z[:t], Y[:t], reference.penalties(n, 1e-3), allowed, bound)
+    assert {0, 1, 2} <= causes or not acyclic
+    assert max(causes) > 8 or n < 20
+
+
 def test_coordinate_descent_agrees_at_thirty_arms():
     n, sparsity = 30, 0.5
     Z, Y = random_rounds(8, n, 120, 8, "beta", True)

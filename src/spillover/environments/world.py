@@ -97,6 +97,11 @@ class SEMWorld:
         return np.asarray(np.linalg.inv(np.eye(self.graphs.shape[-1]) - self.graphs), float)
 
     @cached_property
+    def columns(self) -> Array:
+        """The columns of `spread`, next to each other in memory."""
+        return np.ascontiguousarray(self.spread.swapaxes(-1, -2))
+
+    @cached_property
     def total(self) -> Array:
         """(I - A)^-1 F of every graph period."""
         return self.spread * self.gain[..., None, None, :]
@@ -188,7 +193,8 @@ class SEMWorld:
         k = self.period(t)
         if not self.smooth:
             same = np.ndim(t) > 0 and k[0] == k[-1]  # rounds of one period: they share its level
-            return self.levels[..., k[:1] if same else k, :]
+            # not by an index, which would put the rounds before the batch in memory, and kernels go through the batch
+            return np.asarray(self.levels.take(k[:1] if same else k, axis=-2))
         part = (t - self.ends[k]) / (self.ends[k + 1] - self.ends[k])
         share = np.asarray((1.0 - np.cos(np.pi * part)) / 2.0)[..., None]
         return np.asarray((1.0 - share) * self.levels[..., k, :] + share * self.levels[..., k + 1, :])
@@ -285,15 +291,21 @@ class SEMWorld:
 
     def added(self, t: Any, k: int, rng: Rng, hidden: Any) -> tuple[Array, Array]:
         """Noise and baseline of round t, spread over the graph of period k; hidden: what its hidden cause adds."""
-        around, spread = self.surroundings, for_rounds(t, self.spread[..., k, :, :], 2)
-        noise, baseline = NOTHING, NOTHING
+        around, noise, baseline = self.surroundings, NOTHING, NOTHING
         if self.noise > 0:
-            shocks = self.noise * rng.normal(self.gain.shape[-1])
-            noise = np.matmul(spread, shocks[..., None])[..., 0]
+            noise = self.shocks(k, rng)
         if around is not None:
-            own = around.without_decision(t) + hidden
-            baseline = np.matmul(spread, own[..., None])[..., 0]
+            columns = for_rounds(t, self.columns[..., k, :, :], 2)
+            baseline = np.asarray(kernels.spread_over(columns, around.without_decision(t) + hidden))
         return noise, baseline
+
+    def shocks(self, k: int, rng: Rng) -> Array:
+        """The noise of the round or the rounds of the streams, spread over the graph of period k."""
+        keys, call, rounds, purpose = rng.address()
+        columns = self.columns[..., k, :, :]
+        if rounds.ndim == 0:
+            return np.asarray(kernels.spread_normals(keys, call, rounds[None], purpose, columns, self.noise))[..., 0, :]
+        return np.asarray(kernels.spread_normals(keys[..., 0, :], call, rounds, purpose, columns, self.noise))
 
     def play(self, t: int, x: BoolArray, rng: Rng) -> Outcome:
         total, rewards, noise, baseline = self.exogenous(t, self.graph_period(t), rng)[:4]

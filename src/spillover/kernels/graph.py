@@ -7,7 +7,8 @@ import numpy as np
 from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
-from spillover.kernels.inner import bare
+from spillover.kernels.inner import NONE_YET, bare
+from spillover.kernels.row_group import room_for_group, solve_due
 from spillover.kernels.row_solver import (
     ENTER,
     FAINTEST,
@@ -16,7 +17,6 @@ from spillover.kernels.row_solver import (
     room_for_solving,
     row_margin,
     solve_row,
-    step_on_small_support,
 )
 
 
@@ -24,11 +24,12 @@ from spillover.kernels.row_solver import (
 def acyclic_weights(adjacency, weights):
     """w = 1' (I - A)^-1 for a strictly upper triangular A."""
     n = weights.shape[0]
-    for j in range(n):
-        weights[j] = 1.0
-    for i in range(n):  # w_i is final once all rows above it have been added
-        for j in range(i + 1, n):
-            weights[j] += adjacency[i, j] * weights[i]
+    weights[0] = 1.0
+    for j in range(1, n):
+        total = 1.0
+        for i in range(j):
+            total += adjacency[i, j] * weights[i]
+        weights[j] = total
 
 
 @bare
@@ -80,29 +81,22 @@ def set_tolerances(gram, allowed, entering):
         allowed[j], entering[j] = RESOLVE_TOLERANCE * gram[j, j], ENTER * gram[j, j]
 
 
-@njit(inline="always")
-def solve_again(gram, residual, adjacency, penalty, bound, entering, room, i):
-    """Solve row i, whose optimality conditions no longer hold; returns the bound's multiplier."""
-    stepped = step_on_small_support(gram, residual[i], adjacency[i], penalty[i], bound)
-    if stepped and row_margin(entering, residual, adjacency, penalty, 0.0, i) >= 0.0:
-        return 0.0
-    return solve_row(gram, residual[i], adjacency[i], penalty[i], bound, room)
-
-
 @gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
 def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
     """Solve the rows whose optimality conditions no longer hold, and update the weights."""
-    changed[0] = False
-    n = weights.shape[0]
-    tolerances = np.empty((2, n))
+    n, count = weights.shape[0], NONE_YET
+    tolerances, due = np.empty((2, n)), np.empty(n, np.int64)
     allowed, entering = tolerances[0], tolerances[1]
     set_tolerances(gram, allowed, entering)
-    room = room_for_solving(n)
     for i in range(n):
-        if row_margin(allowed, residual, adjacency, penalty, pressure[i], i) < 0.0:
-            changed[0] = True
-            pressure[i] = solve_again(gram, residual, adjacency, penalty, bound, entering, room, i)
-    if changed[0]:
+        due[count] = i
+        count += row_margin(allowed, residual, adjacency, penalty, pressure[i], i) < 0.0
+    changed[0] = count > 0
+    if count > 0:
+        room = room_for_solving(n)
+        solve_due(
+            gram, residual, adjacency, pressure, penalty, bound, entering, due, count, room, room_for_group(n)
+        )  # fmt: skip
         update_weights(adjacency, weights, acyclic, room[2])
 
 

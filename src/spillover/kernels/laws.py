@@ -7,12 +7,14 @@ is the same whatever is drawn beside it.
 import math
 from typing import Final
 
+import numpy as np
 from numba import float64, int64, njit, uint64
 
 from spillover.kernels.build import gufunc
-from spillover.kernels.drawing import HALF_BITS, philox, philox_in_lanes, to_unit
+from spillover.kernels.drawing import HALF_BITS, philox, philox_in_lanes, philox_inside, to_unit
 from spillover.kernels.elementary import cos_of_turns, exp_of, log_of
 from spillover.kernels.inner import EIGHT, bare, eight_doubles, eight_integers, eight_words, within
+from spillover.kernels.multiples import add_columns
 
 ARMS_AT_ONCE: Final = EIGHT // 2  # beta draws, each from two gamma draws
 SURE: Final = 0.0331  # of Marsaglia and Tsang's test that needs no logarithm
@@ -32,7 +34,7 @@ def fill_normals(start, key, call, at_round, purpose, out):
     for j in range(EIGHT):
         first[j], second[j] = 1.0, 0.0
     for j in range(size):
-        a, b, _, _ = philox(uint64(start + j), call, at_round, purpose, key[0], key[1])
+        a, b, _, _ = philox_inside(uint64(start + j), call, at_round, purpose, key[0], key[1])
         first[j], second[j] = 1.0 - to_unit(a), to_unit(b)
     for j in range(EIGHT):
         drawn[j] = normal_of(first[j], second[j])
@@ -45,6 +47,39 @@ def normal(key, call, at_round, purpose, size, out):
     """Standard normals, as many as the length of `size`."""
     for start in range(0, out.shape[0], EIGHT):
         fill_normals(start, key, call, at_round, purpose, out)
+
+
+@bare
+def normals_of_rounds(n, key, call, rounds, purpose, deviation, first, second):
+    """first: n normals with this deviation for each round, one round after another; second: as much room.
+
+    The uniform numbers of all rounds come first, so that the rest is one long loop, many numbers at a time.
+    """
+    for t in range(rounds.shape[0]):
+        for i in range(n):
+            a, b, _, _ = philox_inside(uint64(i), call, rounds[t], purpose, key[0], key[1])
+            first[t * n + i], second[t * n + i] = 1.0 - to_unit(a), to_unit(b)
+    for j in range(first.shape[0]):
+        first[j] = deviation * normal_of(first[j], second[j])
+
+
+@gufunc(
+    (uint64[:], uint64, uint64[:], uint64, float64[:, ::1], float64, float64[:, ::1]),
+    "(k),(),(t),(),(n,n),()->(t,n)",
+)
+def spread_normals(key, call, rounds, purpose, columns, deviation, out):
+    """Normals of some rounds, spread over a graph as by `spread_over`."""
+    n = out.shape[1]
+    drawn, room = np.empty(out.size), np.empty(out.size)
+    normals_of_rounds(n, key, call, rounds, purpose, deviation, drawn, room)
+    for t in range(out.shape[0]):
+        add_columns(columns, drawn[t * n : (t + 1) * n], out[t])
+
+
+@gufunc((float64[:, ::1], float64[:], float64[::1]), "(n,n),(n)->(n)")
+def spread_over(columns, own, out):
+    """What arms have of their own, spread over a graph: the product with the matrix of these columns."""
+    add_columns(columns, own, out)
 
 
 @njit(inline="always", error_model="numpy")

@@ -37,3 +37,22 @@ def add_multiple(row, factor, y):
     for j in range(0, last, LANES):
         store(row, j, plus(load(row, j), times(factors, load(y, j))))
     store(row, last, end)
+
+
+@njit(inline="always")
+def add_columns(columns, factors, out):
+    """out = the sum of factors[j] * columns[j], which are added in order."""
+    n = out.shape[0]
+    if n < LANES:
+        for i in range(n):
+            out[i] = 0.0
+            for j in range(n):
+                out[i] += factors[j] * columns[j, i]
+        return
+    last = n - LANES
+    for k in range(0, n, LANES):
+        i = min(k, last)  # the last four overlap with those before them
+        sums = splat(0.0)
+        for j in range(n):
+            sums = plus(sums, times(splat(factors[j]), load(columns[j], i)))
+        store(out, i, sums)

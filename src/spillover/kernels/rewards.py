@@ -6,7 +6,7 @@ import numpy as np
 from numba import boolean, float64, int64, njit, uint64
 
 from spillover.kernels.build import gufunc
-from spillover.kernels.drawing import FIRST, philox, to_unit
+from spillover.kernels.drawing import FIRST, philox_inside, to_unit
 from spillover.kernels.inner import bare, eight_doubles, eight_integers
 from spillover.kernels.laws import ARMS_AT_ONCE, draw_betas
 
@@ -21,19 +21,29 @@ BLOCK: Final = 4
 
 
 @njit(inline="always")
+def bernoulli_of(word, mean, chosen):
+    """1 or 0, without a branch: nobody can tell which way it would go."""
+    return float64(chosen & (to_unit(word) < mean))
+
+
+@njit(inline="always")
 def draw_bernoulli(means, key, at_round, x, z):
     """Whether `uniform` draws are below the means; blocks of the generator that no chosen arm needs are skipped."""
     n = x.shape[0]
     for start in range(0, n, BLOCK):
-        end = min(start + BLOCK, n)
         wanted = False
-        for i in range(start, end):
+        for i in range(start, min(start + BLOCK, n)):
             z[i] = 0.0
             wanted |= x[i]
         if wanted:
-            words = philox(uint64(start), FIRST, at_round, WORLD, key[0], key[1])
-            for i in range(start, end):
-                z[i] = 1.0 if x[i] and to_unit(words[i - start]) < means[i] else 0.0
+            a, b, c, d = philox_inside(uint64(start), FIRST, at_round, WORLD, key[0], key[1])
+            z[start] = bernoulli_of(a, means[start], x[start])
+            if start + 1 < n:
+                z[start + 1] = bernoulli_of(b, means[start + 1], x[start + 1])
+            if start + 2 < n:
+                z[start + 2] = bernoulli_of(c, means[start + 2], x[start + 2])
+            if start + 3 < n:
+                z[start + 3] = bernoulli_of(d, means[start + 3], x[start + 3])
 
 
 @bare

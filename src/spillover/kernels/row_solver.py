@@ -15,10 +15,7 @@ from spillover.kernels.lanes import (
     load,
     magnitude,
     minus,
-    plus,
     splat,
-    store,
-    times,
     where,
 )
 from spillover.kernels.multiples import add_multiple
@@ -46,18 +43,32 @@ def row_margin(allowed, residual, adjacency, penalty, pressure, i):
     take longer than what it does.
     """
     n = allowed.shape[0]
-    whole = n - n % LANES
-    held, nothing = splat(pressure), splat(0.0)
-    margins = splat(math.inf)
-    for j in range(0, whole, LANES):
-        slack, most = minus(minus(load(residual[i], j), load(penalty[i], j)), held), load(allowed, j)
-        used = above(load(adjacency[i], j), nothing)
-        margins = least(margins, minus(most, where(used, magnitude(slack), slack)))
-    margin = min(min(lane(margins, 0), lane(margins, 1)), min(lane(margins, 2), lane(margins, 3)))
-    for j in range(whole, n):
-        slack_j = residual[i, j] - penalty[i, j] - pressure
-        margin = min(margin, allowed[j] - (abs(slack_j) if adjacency[i, j] > 0.0 else slack_j))
-    return margin
+    margin = math.inf
+    if n < LANES:
+        for j in range(n):
+            slack = residual[i, j] - penalty[i, j] - pressure
+            margin = min(margin, allowed[j] - (abs(slack) if adjacency[i, j] > 0.0 else slack))
+        return margin
+    margins, last = splat(math.inf), n - LANES
+    for k in range(0, n, LANES):
+        j = min(k, last)  # the last four overlap with those before them
+        margins = least(
+            margins, margins_at(load(residual[i], j), load(adjacency[i], j), load(penalty[i], j), pressure, allowed, j)
+        )
+    return least_lane(margins)
+
+
+@njit(inline="always")
+def margins_at(residual, row, penalty, pressure, allowed, j):
+    """How far four entries, from the j-th on, are from a violation."""
+    slack = minus(minus(residual, penalty), splat(pressure))
+    return minus(load(allowed, j), where(above(row, splat(0.0)), magnitude(slack), slack))
+
+
+@njit(inline="always")
+def least_lane(values):
+    """The lowest of four numbers."""
+    return min(min(lane(values, 0), lane(values, 1)), min(lane(values, 2), lane(values, 3)))
 
 
 @njit(inline="always")
@@ -260,55 +271,3 @@ def solve_row(gram, residual, row, penalty, bound, room):
         support[size] = entered
         size += 1
     return pressure
-
-
-@njit(inline="always")
-def subtract_two(row, a, of_a, b, of_b):
-    """row -= of_a * a + of_b * b."""
-    n = row.shape[0]
-    whole = n - n % LANES
-    for j in range(0, whole, LANES):
-        added = plus(times(load(a, j), splat(of_a)), times(load(b, j), splat(of_b)))
-        store(row, j, minus(load(row, j), added))
-    for j in range(whole, n):
-        row[j] -= a[j] * of_a + b[j] * of_b
-
-
-@njit(inline="always")
-def step_on_small_support(gram, residual, row, penalty, bound):
-    """The closed-form minimiser for one or two causes, which most rows have; False if it does not apply.
-
-    Nothing changes unless the step ends inside a >= 0 and below the bound.
-    """
-    n = row.shape[0]
-    first, second = -1, -1
-    for j in range(n):
-        if row[j] > 0.0:
-            if first < 0:
-                first = j
-            elif second < 0:
-                second = j
-            else:
-                return False
-    if first < 0:
-        return False
-    slack = residual[first] - penalty[first]
-    if second < 0:
-        step, other = slack / positive(gram[first, first]), 0.0
-        second = first
-    else:
-        g11, g12, g22 = gram[first, first], gram[first, second], gram[second, second]
-        determinant = g11 * g22 - g12 * g12
-        if determinant <= DEPENDENT * g11 * g22:
-            return False
-        rest = residual[second] - penalty[second]
-        step = (g22 * slack - g12 * rest) / positive(determinant)
-        other = (g11 * rest - g12 * slack) / positive(determinant)
-        if row[second] + other <= 0.0 or row[first] + step + row[second] + other > bound:
-            return False
-    if row[first] + step <= 0.0 or row[first] + step > bound:
-        return False
-    row[first] += step
-    row[second] += other
-    subtract_two(residual, gram[first], step, gram[second], other)
-    return True

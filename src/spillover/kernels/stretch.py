@@ -17,11 +17,10 @@ from spillover.kernels.gram import absorb_outcome
 from spillover.kernels.graph import (
     set_tolerances,
     signed_row_margin,
-    solve_again,
     solve_signed_row,
     update_weights,
 )
-from spillover.kernels.inner import bare, within
+from spillover.kernels.inner import NONE_YET, bare, within
 from spillover.kernels.lanes import LANES
 from spillover.kernels.outcomes import COURSE_LAYOUT, COURSE_SIGNATURE, RINGS, bring_outcome, columns_of
 from spillover.kernels.rounds import (
@@ -36,6 +35,7 @@ from spillover.kernels.rounds import (
     bounds_of_means,
     weigh,
 )
+from spillover.kernels.row_group import room_for_group, solve_due
 from spillover.kernels.row_solver import room_for_solving, row_margin
 from spillover.kernels.scores import score_arms
 from spillover.kernels.world import fault_of
@@ -59,14 +59,14 @@ def note_moves(y, errors, left, charge):
 @within
 def fit_spent(
     gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, signed, left, charge, allowed, entering,
-    room, signs, turned,
+    due, room, group, signs, turned,
 ):  # fmt: skip
     """`fit`, without the rows that have something left: they were optimal, and cannot have moved far enough since.
 
     What is left to a row is most of its distance from a violation when it was last looked at. Tolerances only grow
     with G, and the rest is far more than all rounding.
     """
-    n, changed = weights.shape[0], False
+    n, count = weights.shape[0], NONE_YET
     set_tolerances(gram, allowed, entering)
     for i in range(n):
         if left[i] > 0.0:
@@ -83,14 +83,17 @@ def fit_spent(
                     scale = max(scale, penalty[i, j] + pressure[i])
             left[i], charge[i] = MOST_OF_MARGIN * margin, ROUNDING * scale
             continue
-        changed = True
-        if signed:
+        due[count] = i
+        count += 1
+    if signed:
+        for d in range(count):
+            i = due[d]
             pressure[i] = solve_signed_row(
                 gram, residual[i], adjacency[i], penalty[i], bound, room, signs, turned
             )  # fmt: skip
-        else:
-            pressure[i] = solve_again(gram, residual, adjacency, penalty, bound, entering, room, i)
-    if changed:
+    else:
+        solve_due(gram, residual, adjacency, pressure, penalty, bound, entering, due, count, room, group)
+    if count > 0:
         update_weights(adjacency, weights, acyclic, turned)
 
 
@@ -100,7 +103,7 @@ def play_learner(
     weights, plan, key, gram, residual, adjacency, pressure, penalty, bound, acyclic, powers, growths,
     course, concentration, rewards, shocks, baseline, delays, slowest, silent, horizon,
     ring_x, ring_z, ring_y, first, last, following, recorded, snapshots,
-    lines, columns, best, room, turned,
+    lines, columns, best, due, room, group, turned,
 ):  # fmt: skip
     """`play_rounds` of one learner, in memory that it is given; returns the clock and the fault."""
     n, mask = sums.shape[0], ring_x.shape[0] - 1
@@ -152,7 +155,7 @@ def play_learner(
                 if note_moves(y, errors, left, charge):
                     fit_spent(
                         gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, rules[GRAPH] == SIGNED,
-                        left, charge, allowed, entering, room, signs, turned,
+                        left, charge, allowed, entering, due, room, group, signs, turned,
                     )  # fmt: skip
             played = following[home]
         if recorded[r] >= 0:
@@ -196,7 +199,8 @@ def play_rounds(
         weights, plan, key, gram, residual, adjacency, pressure, penalty, bound, acyclic, powers, growths,
         course, concentration, rewards, shocks, baseline, delays, slowest, silent, horizon,
         ring_x, ring_z, ring_y, first, last, following, recorded, snapshots,
-        np.empty((7, n)), columns_of(total), np.empty(min(budget, SMALL_BUDGET)), room_for_solving(n), np.empty((n, n)),
+        np.empty((7, n)), columns_of(total), np.empty(min(budget, SMALL_BUDGET)), np.empty(n, np.int64),
+        room_for_solving(n), room_for_group(n), np.empty((n, n)),
     )  # fmt: skip
     for r in range(faults.shape[0]):
         faults[r] = fault
