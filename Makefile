@@ -54,7 +54,8 @@ lint: $(READY)
 
 # The checks use one core only, so the tests start beside them. What the checks say comes last, where it is seen.
 test: $(READY)
-	@said=$$(mktemp); trap 'rm -f "$$said"' EXIT; $(MAKE) --no-print-directory lint >"$$said" 2>&1 & lint=$$!; \
+	@said=$$(mktemp); trap 'rm -f "$$said"' EXIT; trap 'kill $$lint; exit 130' INT TERM; \
+	  $(MAKE) --no-print-directory lint >"$$said" 2>&1 & lint=$$!; \
 	  echo "== pytest"; $(PYTEST) -m "not long" $(ARGS); tests=$$?; wait $$lint; checks=$$?; \
 	  cat "$$said"; test $$tests = 0 && test $$checks = 0
 

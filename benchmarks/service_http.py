@@ -54,7 +54,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(list(arguments))
     if options.quick:
         options.arms, options.rounds, options.streams = (10,), (100,), 50
-        options.outcomes = 8_000
+        options.outcomes = 16_000
     return options
 
 
@@ -87,7 +87,7 @@ def outcomes(options: argparse.Namespace) -> None:
             for k in range(1, arms + 1)
         ]
         batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
-        calm = batches[: min(PACED, len(batches) // 2)]
+        calm = batches[: max(2, min(PACED, len(batches) // 2))]
         lone = [[{"round": rounds + t, "arm": "arm 1", "y": 0.5}] for t in range(1, singles + 1)]
         with serving(folder) as served:
             _, latencies = report_all(served, calm, every=CLIENTS * BATCH * 60 / USUAL)

@@ -24,7 +24,7 @@ class ForeseeableWorld(ScoredWorld, Protocol):
         """Measure the decisions x, (*batch, rounds, n), of rounds first, first + 1, ..., as `score_each` does."""
 
     def best_of_rounds(self, rounds: IntArray) -> BoolArray:
-        """Optimal decisions of some rounds, (*batch, rounds, n), as `best_of_each` finds them."""
+        """Optimal decisions of one or more rounds, (*batch, rounds, n), as `best_of_each` finds them."""
 
 
 @runtime_checkable

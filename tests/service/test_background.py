@@ -135,6 +135,17 @@ def test_work_that_holds_much_memory_does_not_pile_up(clock) -> None:
     ahead.close()
 
 
+def test_what_is_dropped_is_the_oldest_that_holds_memory(clock) -> None:
+    ahead = Background()
+    for k in range(3):
+        ahead.add(f"reasons {k}", lambda: None, size=MOST_BYTES // 3)
+    for k in range(5):
+        ahead.add(f"learn {k}", lambda: None, first=True)
+    ahead.add("reasons 3", lambda: None, size=MOST_BYTES // 3)
+    assert set(ahead.waiting) == {*(f"learn {k}" for k in range(5)), "reasons 1", "reasons 2", "reasons 3"}
+    ahead.close()
+
+
 def test_reasons_that_were_not_kept_are_kept_when_they_are_asked_for(tmp_path, clock) -> None:
     service = Service(SqliteLog(tmp_path / "decisions.db"))
     service.create_stream("shop", {"arms": ["radio", "video"], "budget": 1})

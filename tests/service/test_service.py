@@ -10,6 +10,7 @@ from spillover.history.example import example_file
 from spillover.recommendation import next_decision
 from spillover.service import Conflict, Invalid, NotFound, Outcome, Service
 from spillover.service.deciding import intervals_of
+from spillover.service.desk import Sheet
 from spillover.service.events import DecisionExecuted, OutcomeCorrected, ReasonsKept
 from spillover.service.histories import history_of
 from spillover.service.overview import bands_of
@@ -46,6 +47,30 @@ def test_a_round_is_decided_once(service) -> None:
     assert first.event.chosen == ("radio", "social") or first.event.chosen == ("social", "radio")
     with pytest.raises(Conflict, match="round = '1': was decided with other unavailable arms"):
         service.decide("shop", 1)
+
+
+def test_a_stream_that_is_let_go_of_while_a_decision_waits_misses_nothing(monkeypatch) -> None:
+    service = Service(MemoryLog(), keep=1, ahead=False)
+    for name in ("shop", "other"):
+        service.create_stream(name, SHOP)
+    played(service, *range(1, 8))
+    service.decide("shop", 8)
+    sheet, interrupted = service.desk.sheet, list[bool]()
+
+    def sheet_then_others(stream: str) -> Sheet:
+        """What other threads may do before this one has the stream."""
+        found = sheet(stream)
+        if not interrupted:
+            interrupted.append(True)
+            service.overview("other")
+            service.correct("shop", 2, "radio", {"z": 1.0, "y": 0.0}, revision=2)
+            service.decide("shop", 9)
+        return found
+
+    monkeypatch.setattr(service.desk, "sheet", sheet_then_others)
+    service.decide("shop", 10)
+    assert interrupted
+    assert service.audit("shop").passed
 
 
 def test_a_key_gives_the_first_answer_again_and_is_refused_for_another_request(service) -> None:

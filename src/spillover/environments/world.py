@@ -192,7 +192,7 @@ class SEMWorld:
         """beta_t: constant in a period, or along half a cosine from one level to the next; without context."""
         k = self.period(t)
         if not self.smooth:
-            same = np.ndim(t) > 0 and k[0] == k[-1]  # rounds of one period: they share its level
+            same = np.ndim(t) > 0 and bool((k == k[0]).all())  # rounds of one period: they share its level
             # not by an index, which would put the rounds before the batch in memory, and kernels go through the batch
             return np.asarray(self.levels.take(k[:1] if same else k, axis=-2))
         part = (t - self.ends[k]) / (self.ends[k + 1] - self.ends[k])

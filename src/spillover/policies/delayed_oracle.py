@@ -1,6 +1,5 @@
 """An oracle whose knowledge is delayed like feedback."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -116,20 +115,18 @@ def recalled(world: ScoredWorld, state: CountState, rng: Rng) -> tuple[Array, Ar
     weights = np.broadcast_to(world.weights(1), shape)
     for s in np.unique(newest[newest > 0]):
         weights = np.where((newest == s)[..., None], world.weights(int(s)), weights)
-    scores_of = scores(world, t, shape)
     for s in np.unique(state.latest[state.latest > 0]):
-        then, now = world.weights(int(s)), scores_of(int(s))
+        then, now = world.weights(int(s)), scores(world, t, int(s), shape)
         known = np.divide(now, then, out=np.zeros(shape), where=np.broadcast_to(then != 0, shape))
         means = np.where(state.latest == s, known, means)
     return weights, means
 
 
-def scores(world: ScoredWorld, t: int, shape: Batch) -> Callable[[int], Array]:
-    """The expected payoff of each arm in the context of round t, as of another round, which the function is given."""
-    if world.problem.context or isinstance(world, ScoredContextualWorld):  # it tells all arms at once
-        whole = require_contextual(world)
-        return lambda as_of: np.broadcast_to(whole.scores(t, as_of), shape)
-    return lambda as_of: payoffs(world, as_of, shape)
+def scores(world: ScoredWorld, t: int, as_of: int, shape: Batch) -> Array:
+    """The expected payoff of each arm in the context of round t, as of another round."""
+    if world.problem.context:
+        return np.broadcast_to(require_contextual(world).scores(t, as_of), shape)
+    return payoffs(world, as_of, shape)
 
 
 def best_set(world: ScoredWorld, scores: Array) -> BoolArray:

@@ -40,9 +40,7 @@ class Illustrator:
 
     def __call__(self, name: str, ax: Axes, caption: str) -> str:
         figure = figure_of(ax)
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # the same places in all three files, found once
-        png = save_figures(figure, self.folder / f"{file_stem(name)}.png")[0].read_bytes()  # drawing takes long
+        png = save_figures(figure, self.folder / f"{file_stem(name)}.png", keep_layout=True)[0].read_bytes()
         image = html_image(figure, caption, png=png)
         return f"<figure>{image}<figcaption>{escape(caption)}</figcaption></figure>"
 

@@ -42,7 +42,8 @@ class Ahead:
         sheet = self.desk.sheet(stream)
         with sheet.learning_lock:
             with self.desk.writing(stream) as ledger, one_thread():
-                needed = can_prepare(ledger) and not sheet.learning.is_current(ledger)
+                kept = sheet.ledger is ledger  # otherwise the stream was let go of while this thread waited
+                needed = kept and can_prepare(ledger) and not sheet.learning.is_current(ledger)
                 material = sheet.learning.material(ledger) if needed else None
             if material is not None:
                 sheet.learning.prepare(material)

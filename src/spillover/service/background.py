@@ -44,13 +44,18 @@ class Background:
             self.waiting[name] = Work(work, self.last_request if before is None else before.since, size)
             if first:
                 self.waiting.move_to_end(name, last=False)
-            while self.too_much_waits():
-                del self.waiting[next(other for other in self.waiting if other != name)]
+            self.drop_too_much(name)
             self.changed.notify_all()
 
-    def too_much_waits(self) -> bool:
+    def drop_too_much(self, newest: str) -> None:
+        """Drop the oldest pieces of work, if there are too many, and the oldest that hold memory, if it is too much."""
+        others = sorted((name for name in self.waiting if name != newest), key=lambda name: self.waiting[name].since)
+        for name in others[: max(len(self.waiting) - MOST, 0)]:
+            del self.waiting[name]
         held = sum(work.size for work in self.waiting.values())
-        return len(self.waiting) > MOST or (len(self.waiting) > 1 and held > MOST_BYTES)
+        for name in others:
+            if held > MOST_BYTES and name in self.waiting and self.waiting[name].size:
+                held -= self.waiting.pop(name).size
 
     def step_aside(self) -> None:
         """A request came that should not share the processor."""

@@ -74,10 +74,10 @@ def decided(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
             found = chosen(learnt, history, asked, learnt.learner.outline())
         event = issued(ledger, coming, found, history)
 
-    def answer() -> dict[str, Any]:
+    def whole() -> dict[str, Any]:
         return answer_from(with_calendar(history) if plain else history, asked, completed(found))
 
-    return Made(event, answer, bytes_of(history))
+    return Made(event, whole, bytes_of(history))
 
 
 def completed(found: Chosen) -> Chosen:

@@ -109,6 +109,16 @@ class Desk:
                 if not sheet.ledger.exists:
                     self.forget(stream)
 
+    @contextmanager
+    def learning(self, stream: str) -> Iterator[Sheet]:
+        """A stream whose ledger is as of its last entry, while nobody else can learn from it or append to it."""
+        while True:
+            sheet = self.sheet(stream)
+            with sheet.learning_lock, self.writing(stream) as ledger:
+                if sheet.ledger is ledger:  # otherwise the stream was let go of while this thread waited
+                    yield sheet
+                    return
+
     def catch_up(self, ledger: Ledger) -> None:
         """Take in what is new."""
         before, start = ledger.head.seq, perf_counter()

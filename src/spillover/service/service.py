@@ -157,9 +157,9 @@ class Service:
         """The decision of a round: made once; whoever asks again gets the same one."""
         key = given_key(key)
         label = round_key(round).label
-        sheet = self.desk.sheet(stream)
         self.ahead.step_aside()
-        with sheet.learning_lock, self.desk.writing(stream) as ledger:
+        with self.desk.learning(stream) as sheet:
+            ledger = sheet.ledger
             coming = coming_round(ledger, label, unavailable, context or {})
             request = {"decide": label, "unavailable": list(coming.unavailable), "context": dict(coming.context)}
             self.desk.earlier(stream, key, request)

@@ -44,10 +44,14 @@ def weights_of(adjacency: Array) -> Array:
     return np.where(good[..., None], weights, np.nan)
 
 
+ROUNDING = 1e-9  # far more than that of a sum
+
+
 def has_finite_spread(adjacency: Array) -> BoolArray:
     """Whether the spectral radius is below 1, (*batch,). No norm is below it, so most need no eigenvalues."""
     sizes = np.abs(adjacency)
-    found = np.asarray(np.minimum(sizes.sum(axis=-1).max(axis=-1), sizes.sum(axis=-2).max(axis=-1)) < 1)
+    norm = np.minimum(sizes.sum(axis=-1).max(axis=-1), sizes.sum(axis=-2).max(axis=-1))
+    found = np.asarray(norm < 1 - ROUNDING)
     found[~found] = spectral_radius(adjacency[~found]) < 1
     return found
 
