@@ -141,7 +141,7 @@ def listening(host: str, port: int) -> "Iterator[socket]":
 
 def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
     """Serve until told to stop."""
-    from spillover.http.serving import collect_rarely, server_of, take_short_turns
+    from spillover.http.serving import collect_rarely, server_of
     from spillover.service import Service
     from spillover.service.opening import open_log
 
@@ -152,7 +152,6 @@ def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
         if announce:
             announce_address(plan, socket)
         collect_rarely()
-        take_short_turns()
         server.run([socket])
     finally:
         service.close()

@@ -2,7 +2,6 @@
 
 import gc
 import socket
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,18 +11,12 @@ from fastapi import FastAPI
 LONGEST_STOP = 10  # seconds that running requests have to end
 BACKLOG = 2048
 GENERATIONS = (100_000, 20, 100)  # thresholds of the garbage collector, far above Python's own
-TURN = 0.0005  # seconds for which a thread may keep the interpreter from others, a tenth of Python's own
 
 
 def collect_rarely() -> None:
     """Look for garbage rarely: a look at all objects stops every thread for 0.1 s, and answers leave few cycles."""
     gc.freeze()
     gc.set_threshold(*GENERATIONS)
-
-
-def take_short_turns() -> None:
-    """Let threads take turns more often: an answer waits for its turn several times while the service works ahead."""
-    sys.setswitchinterval(TURN)
 
 
 class Server(uvicorn.Server):

@@ -3,11 +3,8 @@
 import asyncio
 import gc
 import socket
-import sys
 
-import pytest
-
-from spillover.http.serving import GENERATIONS, TURN, collect_rarely, listening_socket, take_short_turns
+from spillover.http.serving import GENERATIONS, collect_rarely, listening_socket
 from tests.waiting import HANG
 
 
@@ -33,15 +30,6 @@ def test_answers_are_not_held_back_by_nagles_algorithm() -> None:
         return option
 
     assert asyncio.run(connected()) != 0
-
-
-def test_threads_take_short_turns() -> None:
-    before = sys.getswitchinterval()
-    try:
-        take_short_turns()
-        assert sys.getswitchinterval() == pytest.approx(TURN, rel=0.01)
-    finally:
-        sys.setswitchinterval(before)
 
 
 def test_garbage_is_looked_for_rarely_and_cycles_are_still_found() -> None:
