@@ -2,24 +2,43 @@
 
 from contextlib import ExitStack
 
-from threadpoolctl import threadpool_limits
+import pytest
 
-from spillover.service.one_thread import controller, one_thread
-
-
-def threads() -> list[int]:
-    return [library["num_threads"] for library in controller().info()]
+from spillover.service import one_thread
 
 
-def test_the_limit_ends_with_the_last_of_those_that_asked_for_it() -> None:
-    with threadpool_limits(2):
-        before = threads()
-        assert before
-        assert set(before) == {2}
-        first, second = ExitStack(), ExitStack()
-        first.enter_context(one_thread())
-        second.enter_context(one_thread())
-        first.close()  # before the second one, as threads may
-        assert set(threads()) == {1}
-        second.close()
-        assert threads() == before
+class Threads:
+    """Stands for the libraries of linear algebra, and for a limit that is set on them."""
+
+    number = 2
+
+    def limit(self, *, limits: int) -> "Threads":
+        self.before, self.number = self.number, limits
+        return self
+
+    def restore_original_limits(self) -> None:
+        self.number = self.before
+
+
+@pytest.fixture
+def threads(monkeypatch) -> Threads:
+    found = Threads()
+    monkeypatch.setattr(one_thread, "controller", lambda: found)
+    return found
+
+
+def test_the_limit_ends_with_the_last_of_those_that_asked_for_it(threads) -> None:
+    first, second = ExitStack(), ExitStack()
+    first.enter_context(one_thread.one_thread())
+    second.enter_context(one_thread.one_thread())
+    first.close()  # before the second one, as threads may
+    assert threads.number == 1
+    second.close()
+    assert threads.number == 2
+
+
+def test_the_limit_ends_with_an_error(threads) -> None:
+    with pytest.raises(ZeroDivisionError), one_thread.one_thread():
+        assert threads.number == 1
+        raise ZeroDivisionError
+    assert threads.number == 2
