@@ -1,0 +1,127 @@
+"""The graph whose sparsity is chosen by rounds that are held out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import spillover as sp
+from spillover.graph import AUTO_GRID, HELD_OUT_EVERY, HELD_OUT_PHASE, SelfTunedGraph, largest_near_best
+from tests.graph.random_rounds import BOUND, random_rounds
+from tests.properties import examples
+from tests.reference import graph_reference as reference
+
+
+def is_held_out(played_at):
+    return played_at % HELD_OUT_EVERY == HELD_OUT_PHASE
+
+
+def learn_tuned(Z, Y, order, acyclic=True, arrived=None):
+    """Absorb the rounds in the given order, each under its own round of play (from 1); solve at the end."""
+    n = Y.shape[1]
+    learner = SelfTunedGraph()
+    graph = learner.init(sp.Problem(n, 2, acyclic))
+    for k in order:
+        weight = 1.0 if arrived is None else float(arrived[k])
+        graph = learner.absorb(graph, Z[k], Y[k], np.array(weight), np.array(k + 1))
+        graph = learner.solve(graph)
+    return graph
+
+
+def split(Z, Y, seen):
+    held = np.array([is_held_out(k + 1) for k in range(len(Z))])
+    return Z[seen & ~held], Y[seen & ~held], Z[seen & held], Y[seen & held]
+
+
+def test_one_round_in_ten_is_held_out():
+    assert sum(is_held_out(t) for t in range(1, 101)) == 10
+    assert all(sum(is_held_out(t) for t in range(start, start + 10)) == 1 for start in range(1, 60))
+
+
+@pytest.mark.parametrize("acyclic", [True, False])
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_auto_fits_and_errors_from_the_history(acyclic, noise):
+    n, rounds = 5, 70
+    Z, Y = random_rounds(21, n, rounds, 2, "beta", acyclic, noise)
+    order = np.random.default_rng(0).permutation(rounds)[:50]  # the others never arrive
+    seen = np.zeros(rounds, bool)
+    seen[order] = True
+    graph = learn_tuned(Z, Y, order, acyclic)
+    Z_fit, Y_fit, Z_held, Y_held = split(Z, Y, seen)
+    assert 0 < len(Z_held) < len(Z_fit)
+    assert graph.held_rounds == len(Z_held)
+    np.testing.assert_allclose(graph.fits.gram, np.broadcast_to(Y_fit.T @ Y_fit, graph.fits.gram.shape), rtol=1e-12)
+    allowed, bound = reference.allowed_edges(n, acyclic), np.inf if acyclic else BOUND
+    errors = []
+    for k, sparsity in enumerate(AUTO_GRID):
+        A = graph.fits.adjacency[k]
+        penalty = reference.penalties(n, sparsity)
+        violation, infeasible = reference.worst_conditions(Z_fit, Y_fit, A, penalty, allowed, bound)
+        assert violation <= 1e-8
+        assert infeasible <= 1e-9
+        errors.append(reference.held_out_error(Z_held, Y_held, A))
+    assert graph.choice == reference.choose_sparsity(errors)
+    np.testing.assert_array_equal(graph.adjacency, graph.fits.adjacency[graph.choice])
+    np.testing.assert_allclose(graph.weights, reference.total_effects(graph.adjacency), rtol=1e-9)
+
+
+def test_auto_takes_the_smallest_while_nothing_held_out_has_arrived():
+    Z, Y = random_rounds(22, 5, 40, 2, "beta")
+    fitted = [k for k in range(40) if not is_held_out(k + 1)]
+    graph = learn_tuned(Z, Y, fitted)
+    assert graph.choice == 0
+    assert graph.held_rounds == 0
+    np.testing.assert_array_equal(graph.adjacency, graph.fits.adjacency[0])
+
+
+def test_auto_ignores_what_has_not_arrived():
+    Z, Y = random_rounds(23, 5, 40, 2, "beta")
+    arrived = np.random.default_rng(1).uniform(size=40) < 0.6
+    some = learn_tuned(Z, Y, np.arange(40), arrived=arrived)
+    only = learn_tuned(Z, Y, np.flatnonzero(arrived))
+    for name, left, right in zip(some._fields[1:], some[1:], only[1:], strict=True):
+        np.testing.assert_array_equal(left, right, err_msg=name)
+
+
+@given(seed=st.integers(0, 2**32 - 1), noise=st.sampled_from([0.0, 0.2]))
+@examples(5)
+def test_auto_does_not_depend_on_the_order_of_arrival(seed, noise):
+    Z, Y = random_rounds(seed, 5, 60, 2, "beta", noise=noise)
+    straight = learn_tuned(Z, Y, np.arange(60))
+    shuffled = learn_tuned(Z, Y, np.random.default_rng(seed).permutation(60))
+    np.testing.assert_allclose(straight.fits.gram, shuffled.fits.gram, rtol=1e-12)
+    for name in ("held_gram", "held_cross", "held_energy"):
+        np.testing.assert_allclose(getattr(straight, name), getattr(shuffled, name), rtol=1e-12, atol=1e-12)
+    assert straight.held_rounds == shuffled.held_rounds
+    held = np.array([is_held_out(k + 1) for k in range(60)])
+    errors = [reference.held_out_error(Z[held], Y[held], A) for A in straight.fits.adjacency]
+    border = np.abs(np.array(errors) - 1.01 * min(errors)).min()
+    if noise and border > 1e-6 * min(errors):
+        assert straight.choice == shuffled.choice
+
+
+def test_auto_recovers_an_error_free_graph_and_prunes_a_noisy_one():
+    Z, Y = random_rounds(24, 5, 200, 3, "beta")
+    graph = learn_tuned(Z, Y, np.arange(200))
+    held = np.array([is_held_out(k + 1) for k in range(200)])
+    assert reference.held_out_error(Z[held], Y[held], graph.adjacency) < 1e-6
+    Z, Y = random_rounds(25, 5, 200, 3, "beta", noise=0.5, edges=1)
+    graph = learn_tuned(Z, Y, np.arange(200))
+    assert 1e-5 < AUTO_GRID[graph.choice] < 1e6
+    assert (graph.adjacency > 0).sum() < (graph.fits.adjacency[0] > 0).sum()
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=2, max_size=15))
+def test_rule_of_choice(errors):
+    assert largest_near_best(np.array(errors), np.array(0.0)) == reference.choose_sparsity(errors)
+
+
+def test_rule_of_choice_by_hand():
+    assert largest_near_best(np.array([2.0, 1.0, 1.009, 1.011, 5.0]), np.array(0.0)) == 2
+    assert largest_near_best(np.array([1.0, 2.0, 3.0]), np.array(0.0)) == 0
+    assert largest_near_best(np.array([3.0, 2.0, 1.0]), np.array(0.0)) == 2
+    assert largest_near_best(np.array([1.0, 1.001, 1.002]), np.array(0.0)) == 0  # nothing tells them apart
+    assert largest_near_best(np.zeros(4), np.array(0.0)) == 0
+    # an exact fit: what rounding leaves may be below 0, and says nothing
+    assert largest_near_best(np.array([-1e-11, 1e-11, 5.0]), np.array(1e3)) == 1
+    assert (largest_near_best(np.array([[2.0, 1.0], [1.0, 2.0]]), np.zeros(2)) == [1, 0]).all()
