@@ -138,6 +138,9 @@ class PolicyWrapper(Policy):
     def solve(self, state: State) -> State:
         return self.inner.solve(state)
 
+    def solve_briefly(self, state: State) -> State:
+        return self.inner.solve_briefly(state)
+
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
         return self.inner.catch_up(state, rounds, first, rng)
 

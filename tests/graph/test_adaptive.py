@@ -267,3 +267,33 @@ def test_baselines_are_known_without_the_errors(baseline) -> None:
     assert (graph.used == K_CLASS) == baseline
     np.testing.assert_array_equal(learner.baseline(graph), learner.errors(graph).baseline)
     assert learner.baseline(graph).any() == baseline
+
+
+def test_a_brief_solution_keeps_a_k_class_estimate_that_is_due() -> None:
+    """It is only made where there was none; a learner with its own `solve` is solved by that in any case."""
+
+    def outcome(t: int) -> tuple[Any, Any]:
+        z = np.where(np.arange(4) % 2 == t % 2, np.cos(np.arange(4) * t) ** 2, 0.0)
+        return z, z + 0.3 * np.roll(z, 1) + 1.0
+
+    learner = AdaptiveGraph()
+    graph = learner.init(sp.Problem(n_arms=4, budget=2, acyclic=False, baseline=True))
+    for t in range(1, 41):
+        graph = learner.absorb(graph, *outcome(t), np.array(1.0), np.array(t))
+    first = learner.solve_briefly(copy_state(graph))
+    assert first.k_class.solved == 40.0
+    for old, new in zip(learner.solve(copy_state(graph)).k_class, first.k_class, strict=True):
+        np.testing.assert_array_equal(new, old)
+    later = learner.absorb(copy_state(first), *outcome(41), np.array(1.0), np.array(41))
+    later = learner.absorb(later, *outcome(42), np.array(1.0), np.array(42))
+    brief, full = learner.solve_briefly(copy_state(later)), learner.solve(copy_state(later))
+    assert (brief.k_class.solved, full.k_class.solved) == (40.0, 42.0)
+    np.testing.assert_array_equal(brief.k_class.adjacency, first.k_class.adjacency)
+    np.testing.assert_array_equal(learner.baseline(brief), learner.errors(brief).baseline)
+    assert (full.k_class.adjacency != first.k_class.adjacency).any()
+
+    class Own(AdaptiveGraph):
+        def solve(self, graph: Any) -> Any:
+            return "solved"
+
+    assert Own().solve_briefly(later) == "solved"

@@ -207,6 +207,10 @@ class Policy(ABC):
         """Derive what decisions need, such as the graph, from the outcomes learned so far."""
         return state
 
+    def solve_briefly(self, state: State) -> State:
+        """`solve` for a state that is decided from, but not learned on: costly estimates may stay as they were."""
+        return self.solve(state)
+
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
         """Learn many rounds of one history in one call, as if each outcome had arrived in its own round.
 

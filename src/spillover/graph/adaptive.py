@@ -332,6 +332,13 @@ class AdaptiveGraph(GraphLearner):
         )
 
     def solve(self, graph: AdaptiveState) -> AdaptiveState:
+        return self.solved(graph, np.ones_like(graph.k_class.ordered))
+
+    def solve_briefly(self, graph: AdaptiveState) -> AdaptiveState:
+        return self.solved(graph, graph.k_class.solved == 0.0)
+
+    def solved(self, graph: AdaptiveState, repeated: BoolArray) -> AdaptiveState:
+        """repeated: rows in which the k-class estimate, which costs more than all the rest, may be made again."""
         graph = graph._replace(
             sparse=self.sparse.solve(graph.sparse),
             instrument=self.instrument.solve(graph.instrument),
@@ -340,8 +347,8 @@ class AdaptiveGraph(GraphLearner):
         )
         doubts, instrument = raise_doubts(graph.doubts, graph.k_class), graph.instrument
         doubts = note_noise(doubts, graph.k_class, instrument.regression, instrument.gain)
-        # the k-class estimate costs more than all the rest, so it is only made where it may be used
-        graph = graph._replace(k_class=self.k_class.estimate(graph.k_class, z_misleads(doubts) | doubts.noisy))
+        may_be_used = z_misleads(doubts) | doubts.noisy
+        graph = graph._replace(k_class=self.k_class.estimate(graph.k_class, may_be_used & repeated))
         used, k_class = best_candidate(graph.evidence), prefers_k_class(doubts)
         weights = self.trusting_weights(graph, used)
         if k_class.any():
@@ -361,13 +368,17 @@ class AdaptiveGraph(GraphLearner):
         return pick(graph.used, [ones, graph.instrument.gain, ones, ones, ones])
 
     def errors(self, graph: AdaptiveState) -> GraphErrors:
-        """Those of the k-class estimate; there is no baseline where the candidate in use fits none."""
-        found = self.k_class.errors(self.k_class.solve(copy_state(graph.k_class)))
-        return found._replace(baseline=np.where((graph.used == K_CLASS)[..., None], found.baseline, 0.0))
+        """Those of the k-class estimate, made for them where it is not in use."""
+        tested = self.k_class.test_if_due(copy_state(graph.k_class))
+        found = self.k_class.errors(self.k_class.estimate(tested, graph.used != K_CLASS))
+        return found._replace(baseline=self.baseline(graph))
 
     def baseline(self, graph: AdaptiveState) -> Array:
-        """Without the errors, whose estimate takes longer than a decision, where no candidate in use fits one."""
-        return self.errors(graph).baseline if (graph.used == K_CLASS).any() else np.zeros_like(graph.weights)
+        """That of the k-class estimate where it is in use; the other candidates fit none."""
+        in_use = graph.used == K_CLASS
+        if not in_use.any():
+            return np.zeros_like(graph.weights)
+        return np.where(in_use[..., None], self.k_class.baseline(graph.k_class), 0.0)
 
     def signals(self, graph: AdaptiveState) -> dict[str, Any]:
         """A baseline is a signal where nobody declared it; where z misleads, a regression on z contradicts nothing."""

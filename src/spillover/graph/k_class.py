@@ -204,14 +204,17 @@ class KClassGraph(GraphLearner):
         return np.where(graph.ordered, BY_EVIDENCE, np.where(graph.confounded > SUSPICION, 0.0, 1.0))
 
     def errors(self, graph: KClassState) -> GraphErrors:
-        n = graph.weights.shape[-1]
-        baseline = np.linalg.solve(np.eye(n) - graph.adjacency, graph.own_baseline[..., None])[..., 0]
         return GraphErrors(
-            baseline=np.asarray(baseline, np.float64),
+            baseline=self.baseline(graph),
             weights_variance=graph.weights_variance.copy(),
             edge_variance=graph.variance.copy(),
             edge_probability=graph.probability.copy(),
         )
+
+    def baseline(self, graph: KClassState) -> Array:
+        n = graph.weights.shape[-1]
+        found = np.linalg.solve(np.eye(n) - graph.adjacency, graph.own_baseline[..., None])
+        return np.asarray(found[..., 0], np.float64)
 
     def signals(self, graph: KClassState) -> dict[str, Any]:
         return {"confounded": graph.confounded > ALARM, "baseline": clear_baseline(graph)}

@@ -68,6 +68,8 @@ class GraphLearner(ABC):
             cls.fuses = False  # type: ignore[method-assign, assignment]
         if LEARNING & cls.__dict__.keys() and "finish" not in cls.__dict__:
             cls.fuses_comparison = False  # type: ignore[method-assign, assignment]
+        if "solve" in cls.__dict__ and "solve_briefly" not in cls.__dict__:
+            cls.solve_briefly = GraphLearner.solve_briefly  # type: ignore[method-assign]
 
     @abstractmethod
     def init(self, problem: Problem, batch: Batch = ()) -> Any:
@@ -150,6 +152,10 @@ class GraphLearner(ABC):
     def parts(self, graph: Any) -> GraphParts:
         """The arrays for `kernels.play_rounds`; only called if the learner `fuses`."""
         raise NotImplementedError(f"graph = {self!r}: must implement parts(graph) if it fuses")
+
+    def solve_briefly(self, graph: Any) -> Any:
+        """`solve` for a graph that is decided from, but not learned on: costly estimates may stay as they were."""
+        return self.solve(graph)
 
     def for_problem(self, problem: Problem) -> "GraphLearner":
         """The learner specialised to a problem, before `init`; by default itself."""

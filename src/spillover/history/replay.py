@@ -69,12 +69,12 @@ def replay_history(
         wanted = checkpoints.wanted(schedule, done)
     first, accepts = done, player.accepts_missing
     rounds = checked_rounds(history, problem, context, arrived, first, accepts_missing=accepts)
-    for stop, judged, solved in schedule.batches(done):
+    for stop, judged, solved, brief in schedule.batches(done):
         memo = player.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
         batch = between(rounds, done - first, stop - first, memo)
         state = player.catch_up(state, batch, done + 1, rng)
-        anything = batch.arrived.any() or stop == schedule.unjudged
-        state = player.solve(state) if solved and anything else state
+        if solved and (batch.arrived.any() or stop == schedule.unjudged):
+            state = player.solve_briefly(state) if brief else player.solve(state)
         for row in np.flatnonzero(~batch.arrived):
             learner.waiting[done + 1 + int(row)] = Choice(batch.x[row], memo=memo)
             if batch.context is not None or batch.dose is not None:

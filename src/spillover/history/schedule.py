@@ -23,6 +23,7 @@ class RoundBatch(NamedTuple):
     stop: int
     judged: bool  # whether the policy gets the memo that it had before the first of them
     solved: bool  # whether the policy solves for the graph after them
+    brief: bool = False  # whether costly estimates may stay as they were: there are more rounds to come in this batch
 
 
 class Schedule(NamedTuple):
@@ -42,7 +43,8 @@ class Schedule(NamedTuple):
         if done < self.unjudged:
             yield RoundBatch(self.unjudged, False, True)
         for start in range(max(done, self.unjudged), self.learned, self.pace):
-            yield RoundBatch(min(start + self.pace, self.learned), self.has_memo, True)
+            stop = start + self.pace
+            yield RoundBatch(min(stop, self.learned), self.has_memo, True, brief=stop > self.learned)
         for start in range(max(done, self.learned), self.rounds, self.after):
             yield RoundBatch(min(start + self.after, self.rounds), self.has_memo, False)
 

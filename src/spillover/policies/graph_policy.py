@@ -59,6 +59,8 @@ class GraphPolicy(Policy):
         super().__init_subclass__()
         if cls.update is not GraphPolicy.update:
             raise TypeError(f"{cls.__name__}.update: must not be overridden, as a history calls `learn`: override that")
+        if "solve" in cls.__dict__ and "solve_briefly" not in cls.__dict__:
+            cls.solve_briefly = Policy.solve_briefly  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", as_graph_learner(self.graph))
@@ -85,6 +87,9 @@ class GraphPolicy(Policy):
 
     def solve(self, state: State) -> State:
         return state._replace(graph=self.graph.solve(state.graph))
+
+    def solve_briefly(self, state: State) -> State:
+        return state._replace(graph=self.graph.solve_briefly(state.graph))
 
     def adjacency(self, state: State) -> Array:
         return np.array(state.graph.adjacency)
