@@ -129,7 +129,7 @@ def solve_and_push(rows, cause, edge, gram, residual, pressure, weights, penalty
     """`solve_rows`, with memory for one row."""
     before, room, signs, turned = small
     moved, change, queued = scratch
-    solved = 0
+    solved, waiting = 0, 0
     for q in range(rows.shape[0]):
         i = rows[q]
         if is_settled(i, cause, edge, gram, residual, penalty, pressure[i], signed, RESOLVE_TOLERANCE):
@@ -138,14 +138,14 @@ def solve_and_push(rows, cause, edge, gram, residual, pressure, weights, penalty
             before[p] = edge[i, p]
         resolve(i, cause, edge, gram, residual, pressure, penalty, bound, signed, room, signs, turned)
         solved += 1
-        count = 0
         for p in range(cause.shape[1]):
             j = cause[i, p]
             if edge[i, p] != before[p] and j >= 0:
-                moved[count], queued[j] = j, True
-                change[j] = (edge[i, p] - before[p]) * weights[i]
-                count += 1
-        push(weights, cause, edge, moved, change, queued, count)
+                change[j] += (edge[i, p] - before[p]) * weights[i]
+                if not queued[j]:
+                    moved[waiting], queued[j] = j, True
+                    waiting += 1
+    push(weights, cause, edge, moved, change, queued, waiting)  # of all rows at once: where there are cycles it goes far
     return solved
 
 
