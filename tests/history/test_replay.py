@@ -198,6 +198,24 @@ def test_going_on_from_checkpoints_gives_the_same_learner(name, rounds) -> None:
     assert len(whole.x) == rounds
 
 
+def test_between_full_batches_the_k_class_estimate_stays() -> None:
+    """However a round in the middle of a batch was reached, and it is made again at the next full one."""
+    whole = replace(played(rounds=420), has_baseline=True)
+    noise = np.random.default_rng(1).normal(0.0, 0.05, whole.y.shape)
+    whole = replace(whole, y=whole.y + 0.5 + noise)
+    checkpoints, solved = Checkpoints(), []
+    for stop in (*range(401, 416), 420):
+        history = cut(whole, stop)
+        found = replay_history(sp.SwitchingSEM(), history, budget=2, checkpoints=checkpoints)
+        afresh = replay_history(sp.SwitchingSEM(), history, budget=2)
+        expected = leaves(afresh.state)
+        for field, leaf in leaves(found.state).items():
+            np.testing.assert_array_equal(leaf, expected[field], err_msg=field)
+        solved.append(int(found.state.graph.k_class.solved))
+    assert all(stop % 4 == 0 for stop in solved)  # with more than 400 rounds a batch has 8; before, 4
+    assert len(set(solved)) > 1
+
+
 def cut(history, stop):
     """The first rounds of a history."""
     rows = {name: getattr(history, name)[:stop] for name in ("rounds", "x", "z", "y", "arrived")}

@@ -145,7 +145,8 @@ def solve_and_push(rows, cause, edge, gram, residual, pressure, weights, penalty
                 if not queued[j]:
                     moved[waiting], queued[j] = j, True
                     waiting += 1
-    push(weights, cause, edge, moved, change, queued, waiting)  # of all rows at once: where there are cycles it goes far
+    # once for all rows: where edges form cycles, every change goes through most of the graph
+    push(weights, cause, edge, moved, change, queued, waiting)
     return solved
 
 
