@@ -25,18 +25,20 @@ def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool
     if count <= len(used) + 1 or not len(used):
         return False
     design = np.column_stack([np.ones(count), z[np.ix_(known, used)]])
-    scale = np.sqrt((design**2).sum(axis=0))
-    gram = (design / scale).T @ (design / scale)
+    design /= np.sqrt((design**2).sum(axis=0))
+    gram = design.T @ design
     try:
         root = np.linalg.cholesky(gram)
     except np.linalg.LinAlgError:
         return False
     if root.diagonal().min() < SINGULAR:  # such as rewards of constant sum: the intercept cannot be told
         return False
-    products = design.T @ y[known] / scale[:, None]
-    solved = np.linalg.solve(gram, np.column_stack([np.eye(len(gram))[:, 0], products]))
-    variance, weights = solved[0, 0] / count, solved[:, 1:] / scale[:, None]
-    residual = y[known] - design @ weights
-    error = np.sqrt(variance * (residual**2).sum(axis=0) / max(count - len(used) - 1, 1))
-    size = np.abs(y[known]).max(axis=0, initial=0.0)
-    return bool((np.abs(weights[0]) > np.maximum(SURE * error, EXACT * size)).any())
+    from scipy.linalg import cho_solve  # imported here, because live decisions do not need SciPy
+
+    factors = cho_solve((root, True), np.eye(len(gram), 1)[:, 0])
+    intercepts = np.abs(design @ factors @ y[known]) / np.sqrt(count)
+    doubtful = np.flatnonzero(intercepts > EXACT * np.abs(y[known]).max(axis=0, initial=0.0))
+    outcomes = y[np.ix_(known, doubtful)]
+    residual = outcomes - design @ cho_solve((root, True), design.T @ outcomes)
+    variance = (residual**2).sum(axis=0) / max(count - len(used) - 1, 1)
+    return bool((intercepts[doubtful] > SURE * np.sqrt(factors[0] / count * variance)).any())
