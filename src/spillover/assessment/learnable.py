@@ -11,7 +11,7 @@ from spillover.assessment.groups import Groups
 from spillover.assessment.reduced_form import ReducedForm, basis_of
 from spillover.assessment.season import Season, follows, seasons
 from spillover.reasons.intervals import short_number
-from spillover.types import Array, BoolArray
+from spillover.types import BoolArray
 
 ENOUGH = 3  # rounds for each unknown, below which estimates are said to be rough
 RARE = 5  # fewer rounds with (or without) an arm than this say little of it
@@ -151,8 +151,7 @@ def timing_findings(data: Data) -> Iterator[Finding]:
                 "time, or from a trend."
             )
             yield Finding("switched-once", WARNING, sentence, arms)
-    clock = np.arange(len(data.x), dtype=float)
-    trend = np.array([correlation(column.astype(float), clock) ** 2 for column in data.x.T]) > STRONG
+    trend = follows_trend(data.x)
     if (trend & varying & ~once).any() and len(data.x) > len(data.arms):
         arms = data.names(trend & varying & ~once)
         sentence = (
@@ -174,11 +173,11 @@ def as_context(season: Season) -> str:
     return f"the {word} as context" + (f" (--context {word})" if word in ("month", "weekday") else "")
 
 
-def correlation(first: Array, second: Array) -> float:
-    """0 where one of the two does not vary."""
-    first, second = first - first.mean(), second - second.mean()
-    size = float(np.sqrt((first @ first) * (second @ second)))
-    return float(first @ second) / size if size > 0 else 0.0
+def follows_trend(x: BoolArray) -> BoolArray:
+    """Arms whose choices have a strong squared correlation with time; none that were always or never chosen."""
+    clock = np.arange(len(x)) - (len(x) - 1) / 2
+    times = x.sum(axis=0)
+    return np.asarray((clock @ x) ** 2 * len(x) > STRONG * times * (len(x) - times) * (clock @ clock))
 
 
 def outcome_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:

@@ -38,6 +38,8 @@ def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool
     factors = cho_solve((root, True), np.eye(len(gram), 1)[:, 0])
     intercepts = np.abs(design @ factors @ y[known]) / np.sqrt(count)
     doubtful = np.flatnonzero(intercepts > EXACT * np.abs(y[known]).max(axis=0, initial=0.0))
+    if not len(doubtful):
+        return False
     outcomes = y[np.ix_(known, doubtful)]
     residual = outcomes - design @ cho_solve((root, True), design.T @ outcomes)
     variance = (residual**2).sum(axis=0) / max(count - len(used) - 1, 1)
