@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from spillover import kernels
-from spillover.contracts import Delay, Policy, World
+from spillover.contracts import Delay, Policy, World, same_for_all
 from spillover.foresight import ForeseeableWorld, drawn
 from spillover.rng import Purpose, Rng
 from spillover.types import (
@@ -49,8 +49,14 @@ def fuses(world: World, policy: Policy, delay: Delay) -> TypeGuard[ForeseeableWo
     """Whether rounds can be played by the compiled form of the policy."""
     if delay.depends_on_rewards and not (policy.draws_rewards and delay.foreseeable):
         return False
-    partial = delay.per_arm and policy.accepts_missing
-    return policy.fuses and isinstance(world, ForeseeableWorld) and not partial
+    if delay.per_arm and takes_parts(policy, world.problem) and not policy.plays_parts:
+        return False
+    return policy.fuses and isinstance(world, ForeseeableWorld)
+
+
+def takes_parts(policy: Policy, problem: Problem) -> bool:
+    """Whether the policy learns each arm's outcome when it arrives; a payoff is known when all have arrived."""
+    return policy.accepts_missing and problem.observes != "payoff"
 
 
 def rounds_at_once(n_arms: int, batch: Batch, graphs: float) -> int:
@@ -78,7 +84,8 @@ def play_stretches(
     n, horizon, own = problem.n_arms, world.horizon, rng.spread(batch)
     most = min(most, rounds_at_once(n, batch, len(recorded) / horizon))
     state = policy.init(problem, own.at(Purpose.START), batch)
-    flight = empty_flight(n, batch, most, policy.memos)
+    in_parts = delay.per_arm and takes_parts(policy, problem)
+    flight = empty_flight(n, batch, most, policy.memos, in_parts=in_parts)
     first = 1
     while first <= horizon:
         ends = [(first // most + 1) * most, horizon + 1, *(t for t in world.graph_changes if t > first)]
@@ -86,12 +93,11 @@ def play_stretches(
         last = int(rounds[-1])
         course = world.course(first, last, rng)
         late = lateness(delay, rounds, own, batch, n)
-        if course is None or late.delays.min(initial=0) < 0:
+        if course is None or not is_possible(late, n):
             raise Unforeseen
         if not policy.draws_rewards:
             course = drawn(course, first, last, rng)
-        longest = int(np.max(late.slowest, where=late.slowest <= horizon - rounds, initial=0))
-        flight = grown(flight, longest, first)
+        flight = grown(flight, longest_wait(late, horizon - rounds), first)
         measured = recorded[(recorded >= first) & (recorded <= last)]
         which = np.full(len(rounds), -1)
         which[measured - first] = np.arange(len(measured))
@@ -137,19 +143,33 @@ class Foreseen:
 
 
 def lateness(delay: Delay, rounds: IntArray, rng: Rng, batch: Batch, n: int) -> Lateness:
-    """When the outcomes of some rounds arrive; those of the slowest arms if arms have their own delays."""
+    """When the outcomes of some rounds arrive."""
     if delay.constant is None:
         return delay.foresee(rounds, rng, batch, n)
     shape = (*batch, len(rounds))
     late = np.broadcast_to(np.int64(delay.constant), shape)
-    return Lateness(late, late, np.broadcast_to(np.True_, (*shape, 0)))
+    return same_for_all(late, late)
 
 
-def empty_flight(n: int, batch: Batch, slots: int, memos: int = 0) -> Flight:
+def is_possible(late: Lateness, n: int) -> bool:
+    """Whether delays are at least 0, and those of arms, if they differ, are as many as the arms."""
+    late_arms = late.by_arm.shape[-1] in (0, n) and late.by_arm.min(initial=0) >= 0
+    return bool(late_arms and late.delays.min(initial=0) >= 0)
+
+
+def longest_wait(late: Lateness, left: IntArray) -> int:
+    """The longest delay of what arrives before the end, if so many rounds are left after each round."""
+    whole, arms = late.slowest, late.by_arm
+    longest = np.max(whole, where=whole <= left, initial=0)
+    return int(np.max(arms, where=arms <= left[:, None], initial=longest))
+
+
+def empty_flight(n: int, batch: Batch, slots: int, memos: int = 0, *, in_parts: bool = False) -> Flight:
     lines, ring = (*batch, slots, n), (*batch, slots)
-    first, last, following = (np.zeros(ring, np.int64) for _ in range(3))
     outcomes = (np.zeros(lines, np.bool_), np.zeros(lines), np.zeros(lines))
-    return Flight(*outcomes, first, last, following, np.zeros((*ring, memos, n)))
+    first, last, following = (np.zeros(shape, np.int64) for shape in (ring, ring, (*ring, n if in_parts else 1)))
+    arrival = np.zeros((*ring, n if in_parts else 0), np.int64)
+    return Flight(*outcomes, first, last, following, np.zeros((*ring, memos, n)), arrival)
 
 
 def grown(flight: Flight, longest: int, first: int) -> Flight:
@@ -157,12 +177,12 @@ def grown(flight: Flight, longest: int, first: int) -> Flight:
     *batch, slots, n = flight.x.shape
     if longest < slots:
         return flight
-    larger = empty_flight(n, tuple(batch), 1 << longest.bit_length(), flight.memo.shape[-2])
-    for new, old in zip(larger[:3], flight[:3], strict=True):
-        copy_rounds(new, old, first - slots, -2)
-    for new, old, start in zip(larger[3:6], flight[3:6], (first, first, first - slots), strict=True):
-        copy_rounds(new, old, start, -1)
-    copy_rounds(larger.memo, flight.memo, first - slots, -3)
+    in_parts = flight.arrival.shape[-1] > 0
+    larger = empty_flight(n, tuple(batch), 1 << longest.bit_length(), flight.memo.shape[-2], in_parts=in_parts)
+    past = first - slots
+    starts = (past, past, past, first, first, past, past, past)  # `first` and `last` are of rounds to come
+    for new, old, start in zip(larger, flight, starts, strict=True):
+        copy_rounds(new, old, start, len(batch))
     return larger
 
 

@@ -152,18 +152,34 @@ class Lateness(NamedTuple):
     delays: IntArray  # (*batch, rounds): if these rewards are 1
     slowest: IntArray  # (*batch, rounds): if they are 0; in between the delay is linear in their average
     silent: BoolArray  # (*batch, rounds, n): arms that never report a reward of 0; (*batch, rounds, 0): none
+    by_arm: IntArray  # (*batch, rounds, n): of each arm, the longest of them being above; (*batch, rounds, 0): the same
+
+    @property
+    def of_rounds(self) -> tuple[IntArray, IntArray, BoolArray]:
+        """What there is to know if a round arrives as a whole, with the last of its arms."""
+        return self.delays, self.slowest, self.silent
 
 
 class Flight(NamedTuple):
-    """Rings of rounds: their decisions and outcomes, and which outcomes arrive when; see `stretches.py`."""
+    """Rings of rounds: their decisions and outcomes, and which outcomes arrive when; see `stretches.py`.
+
+    A round of play arrives as a whole, or in parts: those of its arms that report at the same time. A part is known by
+    the number of its round times the number of parts, plus the first of its arms; a whole round by its number.
+    """
 
     x: BoolArray  # (*batch, slots, n)
     z: Array  # (*batch, slots, n)
     y: Array  # (*batch, slots, n)
-    first: IntArray  # (*batch, slots): the first round of play whose outcome arrives in a round; 0: none
+    first: IntArray  # (*batch, slots): the first part of a round of play that arrives in a round; 0: none
     last: IntArray  # (*batch, slots): the last one
-    following: IntArray  # (*batch, slots): after a round of play, the next one whose outcome arrives with it; 0: none
+    following: IntArray  # (*batch, slots, 1 or n): after each part, the next one that arrives with it; 0: none
     memo: Array  # (*batch, slots, lines, n): of the decisions, if the policy has any (`Policy.memos`)
+    arrival: IntArray  # (*batch, slots, n): when the outcome of each arm arrives; (*batch, slots, 0): with its round
+
+    @property
+    def of_rounds(self) -> tuple[BoolArray, Array, Array, IntArray, IntArray, IntArray]:
+        """The rings of rounds that arrive as a whole; without memos."""
+        return *self[:5], self.following[..., 0]
 
 
 class Stretch(NamedTuple):

@@ -46,13 +46,13 @@ class Delay(ABC):
         return not self.depends_on_rewards
 
     def foresee(self, rounds: IntArray, rng: Rng, batch: Batch, n_arms: int, calls: int = 0) -> Lateness:
-        """When the outcomes of many rounds arrive, each with the last of its arms.
+        """When the outcomes of many rounds arrive, those of each arm and of whole rounds, with the last of their arms.
 
         calls: how many draws have been made from the stream of each round before.
         """
         found = self.draw_rounds(rounds, rng, batch)
         late = found.max(axis=-1) if self.per_arm else found
-        return Lateness(late, late, np.zeros((*late.shape, 0), np.bool_))
+        return same_for_all(late, late)._replace(by_arm=found) if self.per_arm else same_for_all(late, late)
 
     @property
     def stationary(self) -> bool:
@@ -81,3 +81,9 @@ class Delay(ABC):
 
     def check_reach(self, horizon: int, replications: int) -> None:  # noqa: B027 (optional: nothing to refuse)
         """Raise a ValueError if it has no delays for so many rounds or replications."""
+
+
+def same_for_all(delays: IntArray, slowest: IntArray) -> Lateness:
+    """The delays of rounds, (*batch, rounds), whose arms all report together: of rewards of 1, and of 0."""
+    none = (*delays.shape, 0)
+    return Lateness(delays, slowest, np.zeros(none, np.bool_), np.zeros(none, np.int64))

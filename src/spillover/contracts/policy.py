@@ -47,6 +47,8 @@ class Policy(ABC):
             cls.fuses = False  # type: ignore[method-assign, assignment]
         if "play_stretch" in cls.__dict__ and "draws_rewards" not in cls.__dict__:
             cls.draws_rewards = False  # type: ignore[method-assign, assignment]
+        if "play_stretch" in cls.__dict__ and "plays_parts" not in cls.__dict__:
+            cls.plays_parts = False  # type: ignore[method-assign, assignment]
 
     @abstractmethod
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
@@ -182,6 +184,14 @@ class Policy(ABC):
         """Whether `play_stretch` draws the rewards of the chosen arms, and delays that depend on them, itself.
 
         Otherwise it gets the rewards of all arms, and only delays that do not depend on rewards.
+        """
+        return False
+
+    @property
+    def plays_parts(self) -> bool:
+        """Whether `play_stretch` learns rounds in parts, too, if arms report at different times; see `types.Flight`.
+
+        Otherwise such rounds are played by the four functions, if the policy `accepts_missing` outcomes.
         """
         return False
 

@@ -29,18 +29,22 @@ def bad_news_delay(x, z, good, bad, late):
 
 
 @njit(inline="always")
+def common_delay(x, z, late, slowest):
+    """The delay of the arms that report, which is the same for all; see `delay_of`."""
+    return late if late == NEVER or slowest == late else slow_bad_news(x, z, late, slowest)
+
+
+@njit(inline="always")
 def delay_of(x, z, late, slowest, silent):
     """The delay of a round that brought the rewards z.
 
     late: the delay if all rewards are 1; slowest: if all are 0, the same if it does not depend on them; silent: the
     arms that never report a reward of 0, (0,) if there are none.
     """
-    if late == NEVER:
-        return late
     for i in range(silent.shape[0]):
         if silent[i] and x[i] and z[i] == 0.0:
             return NEVER
-    return late if slowest == late else slow_bad_news(x, z, late, slowest)
+    return common_delay(x, z, late, slowest)
 
 
 @njit(inline="always")
@@ -59,3 +63,34 @@ def post(t, late, horizon, first, last, following):
         else:
             following[last[slot] & mask] = t
         last[slot] = t
+
+
+@njit(inline="always")
+def post_part(t, part, late, horizon, first, last, following):
+    """`post` of a part of round t, the first of its arms, unless another arm is in that list; see `types.Flight`."""
+    if late <= horizon - t:
+        mask, parts = first.shape[0] - 1, following.shape[1]
+        slot, entry = (t + late) & mask, t * parts + part
+        following[t & mask, part] = 0
+        if first[slot] == 0:
+            first[slot] = last[slot] = entry
+        elif last[slot] // parts != t:
+            following[(last[slot] // parts) & mask, last[slot] % parts] = entry
+            last[slot] = entry
+
+
+@njit(inline="always")
+def post_arms(t, x, z, late, slowest, silent, by_arm, horizon, first, last, following, arrival):
+    """Post the outcomes of the arms of round t, each for its own round of arrival, which goes into the ring `arrival`.
+
+    by_arm: the delay of each arm, (0,) if they report together, unless they are `silent`.
+    """
+    home, common = t & (first.shape[0] - 1), common_delay(x, z, late, slowest)
+    for i in range(x.shape[0]):
+        own = common
+        if by_arm.shape[0] > 0:
+            own = by_arm[i]
+        elif silent.shape[0] > 0 and silent[i] and x[i] and z[i] == 0.0:
+            own = NEVER
+        arrival[home, i] = t + own if own <= NEVER - t else NEVER
+        post_part(t, i, own, horizon, first, last, following)

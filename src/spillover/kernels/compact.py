@@ -11,7 +11,7 @@ from spillover.kernels.averages import count_pulls, discounted_arrival
 from spillover.kernels.build import gufunc
 from spillover.kernels.gram import absorb
 from spillover.kernels.graph import fit, fit_signed
-from spillover.kernels.rounds import CHOICE, FROM_ARRIVAL, GRAPH, NO_GRAPH, PENDING, SIGNED, choose_by_means
+from spillover.kernels.rounds import ASSUMED_DELAY, CHOICE, GRAPH, NO_GRAPH, PENDING, SIGNED, choose_by_means, date_of
 from spillover.kernels.world import feedback_fault
 
 choose_by_means, discounted_arrival, count_pulls = njit(choose_by_means), njit(discounted_arrival), njit(count_pulls)
@@ -76,7 +76,7 @@ def compact_lesson(reals, whole, x, z, y, age, fault):
     if fault[0] != 0:
         return
     done = np.empty(1, np.bool_)
-    played_at = counts[0] if counts[3 + FROM_ARRIVAL] else counts[0] - age
+    played_at = date_of(counts[0] - age, counts[0], counts[3 + ASSUMED_DELAY])
     sums, seen, stamps = line(reals, 0, n), line(reals, 1, n), line(whole, 0, n)
     discounted_arrival(sums, seen, stamps, x, z, played_at, rest[4], True, done)
     if counts[3 + GRAPH] == NO_GRAPH:

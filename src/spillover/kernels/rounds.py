@@ -15,7 +15,7 @@ from spillover.kernels.world import fault_of
 # positions in `rules`
 PENDING: Final = 0  # the bonus counts pulls in flight
 IN_RANGE: Final = 1  # arms are forgotten by the width of the reward range; otherwise by that of a range of 1
-FROM_ARRIVAL: Final = 2  # rewards are discounted from their arrival, not from the round of their action
+ASSUMED_DELAY: Final = 2  # that of all outcomes; -1: they are discounted from the round of their action
 GRAPH: Final = 3  # one of the following
 NO_GRAPH: Final = 0
 UNSIGNED: Final = 1
@@ -97,6 +97,12 @@ def choose_by_means(
     take_top(scores, budget, key, call, at_round, purpose, best, x)
 
 
+@njit(inline="always")
+def date_of(played, now, assumed):
+    """The round in which an outcome is taken to have been played."""
+    return played if assumed < 0 else max(now - assumed, 1)
+
+
 @gufunc(
     (
         *(float64[::1], float64[::1], int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1]),
@@ -114,7 +120,7 @@ def learn_by_means(
         return
     fault[0] = fault_of(x, z, y, reward_range, age, now)
     if fault[0] == 0:
-        played_at = now if rules[FROM_ARRIVAL] else now - age
+        played_at = date_of(now - age, now, rules[ASSUMED_DELAY])
         add_rewards(sums, counts, stamps, x, z, played_at, math.log(discount), sums[:0])
         if rules[GRAPH] != NO_GRAPH:
             absorb_outcome(gram, residual, adjacency, z, y, 1.0, False, np.empty(y.shape[0]))

@@ -24,15 +24,16 @@ from spillover.kernels.inner import NONE_YET, bare, within
 from spillover.kernels.lanes import LANES
 from spillover.kernels.outcomes import COURSE_LAYOUT, COURSE_SIGNATURE, RINGS, bring_outcome, columns_of
 from spillover.kernels.rounds import (
+    ASSUMED_DELAY,
     BONUS_LAYOUT,
     CHOICE,
-    FROM_ARRIVAL,
     GRAPH,
     IN_RANGE,
     NO_GRAPH,
     PENDING,
     SIGNED,
     bounds_of_means,
+    date_of,
     weigh,
 )
 from spillover.kernels.row_group import room_for_group, solve_due
@@ -149,7 +150,9 @@ def play_learner(
             fault = fault_of(x, z, y, reward_range, t - played, t)
             if fault != 0:
                 return clock, fault
-            add_rewards(sums, counts, stamps, x, z, t if rules[FROM_ARRIVAL] else played, log_discount, powers)
+            add_rewards(
+                sums, counts, stamps, x, z, date_of(played, t, rules[ASSUMED_DELAY]), log_discount, powers
+            )  # fmt: skip
             if rules[GRAPH] != NO_GRAPH:
                 absorb_outcome(gram, residual, adjacency, z, y, 1.0, acyclic, errors)
                 if note_moves(y, errors, left, charge):

@@ -46,7 +46,7 @@ REALS: Final = sum(len(part._fields) for part in OF_REALS)
 WHOLES: Final = len(Whole._fields)
 FLAGS: Final = len(Flags._fields)
 WHOLE, FLAG = REALS, REALS + WHOLES  # where the places of whole numbers and of flags begin
-POLICY_SETTINGS: Final = 25  # of the policy: `switching_steps.SETTINGS` has their names
+POLICY_SETTINGS: Final = 26  # of the policy: `switching_steps.SETTINGS` has their names
 HAZARDS: Final = 2
 # The head of a block: where each array begins, where the constants do and how many they are, and where the rest begins:
 # the report of one call, whole numbers, and scratch memory.
@@ -54,15 +54,16 @@ CONSTANTS: Final = REALS + WHOLES + FLAGS
 HEAD: Final = CONSTANTS + 3
 AGE, UNRECORDED, FOUND, STOPPED = range(4)  # positions in the report
 REPORT: Final = 4
-Scratch = namedtuple("Scratch", "laws index lines expected squares held payoff done one")
+Scratch = namedtuple("Scratch", "laws index lines expected squares held payoff done one marks")
 LINES: Final = 10
 SQUARES: Final = 5
+MARKS: Final = 2  # lines of flags, eight of which take the place of a real
 
 
 def scratch_size(arms: int, hypotheses: int, kinds: int) -> int:
     """Numbers of the scratch memory of a learner, the report included."""
     laws, index = (4 + kinds) * 2 * hypotheses, 8 * max(2 * hypotheses, arms + 1)
-    return REPORT + laws + index + (LINES + 1 + SQUARES + 1) * arms + 3
+    return REPORT + laws + index + (LINES + 1 + SQUARES + 1) * arms + 3 + (MARKS * arms + 7) // 8
 
 
 def array_at(block, kind, shape):
@@ -158,6 +159,7 @@ def scratch_of(learner):
         view(block, rest, (1,)),
         view_flags(block, 8 * (rest + 1), (1,)),
         view(block, rest + 2, (1,)),
+        view_flags(block, 8 * (rest + 3), (MARKS, n)),
     )
 
 

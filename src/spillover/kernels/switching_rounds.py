@@ -6,8 +6,9 @@ where, and goes on from there in the next call.
 
 from numba import boolean, float64, int64, uint64
 
-from spillover.kernels.arrivals import post
+from spillover.kernels.arrivals import delay_of, post_arms, post_part
 from spillover.kernels.build import gufunc
+from spillover.kernels.outcomes import columns_of, fill_outcome
 from spillover.kernels.switching_block import (
     AGE,
     FOUND,
@@ -29,16 +30,16 @@ from spillover.kernels.switching_steps import (
     record_play,
     remember,
 )
-from spillover.kernels.world import fault_of, spread_rewards
+from spillover.kernels.world import fault_of
 
 
 @compiled
 def play_on(
-    learner, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following,
-    memos, recorded, snapshots, start, after, expected,
+    learner, key, course, concentration, columns, rewards, shocks, baseline, delays, slowest, silent, by_arm, horizon,
+    ring_x, ring_z, ring_y, first, last, following, memos, arrivals, recorded, snapshots, start, after,
 ):  # fmt: skip
     """Play rounds of one learner from the `start`-th on; returns in which it stopped, after which arrival, and why."""
-    n, mask, rounds = learner.arms, ring_x.shape[0] - 1, rewards.shape[0]
+    mask, rounds, parts = ring_x.shape[0] - 1, rewards.shape[0], following.shape[1]
     counter, reward_range = whole_of(learner).rounds, own_of(learner).reward_range
     for r in range(start, rounds):
         if after == 0:
@@ -47,25 +48,30 @@ def play_on(
             decide(learner, key, x)
             remember(learner, memos[slot])
             now = record_play(learner, x)
-            spread_rewards(chain, rewards[r], x, z, y)
-            for i in range(n):
-                y[i] = y[i] + shocks[r, i] + baseline[r, i]
-            post(now, delays[r], horizon, first, last, following)
-            played = first[slot]
+            fill_outcome(r, now, key, course, concentration, columns, rewards, shocks, baseline, x, z, y)
+            if arrivals.shape[1] > 0:
+                post_arms(
+                    now, x, z, delays[r], slowest[r], silent[r], by_arm[r], horizon, first, last, following, arrivals
+                )  # fmt: skip
+            else:
+                late = delay_of(x, z, delays[r], slowest[r], silent[r])
+                post_part(now, 0, late, horizon, first, last, following)
+            part = first[slot]
             first[slot] = 0
         else:
-            played = following[after & mask]
+            part = following[(after // parts) & mask, after % parts]
             after = 0
         now = counter[0]
-        while played != 0:
+        while part != 0:
+            played = part // parts
             home = played & mask
             x, z, y = ring_x[home], ring_z[home], ring_y[home]
             if fault_of(x, z, y, reward_range, now - played, now) != 0:
-                return r, played, FAULT
-            why = learn_round(learner, x, z, y, memos[home], played, expected)
+                return r, part, FAULT
+            why = learn_round(learner, x, z, y, memos[home], arrivals[home], played, scratch_of(learner).expected)
             if why != DONE:
-                return r, played, why
-            played = following[home]
+                return r, part, why
+            part = following[home, part % parts]
         if recorded[r] >= 0:
             copy_graph(learner, snapshots[recorded[r]])
     return rounds, 0, DONE
@@ -73,30 +79,36 @@ def play_on(
 
 @gufunc(
     (
-        *(float64[::1], uint64[::1], float64[:, :], float64[:, :], float64[:, :], float64[:, :], int64[:], int64),
-        *(boolean[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64[::1], float64[:, :, ::1]),
-        *(int64[::1], float64[:, :, ::1], int64, int64),
+        *(float64[::1], uint64[::1], int64[::1], float64, float64[:, :], float64[:, :], float64[:, :], float64[:, :]),
+        *(int64[:], int64[:], boolean[:, :], int64[:, :], int64),
+        *(boolean[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64[:, ::1]),
+        *(float64[:, :, ::1], int64[:, ::1], int64[::1], float64[:, :, ::1], int64, int64),
         *(int64[:], int64[:], int64[:], float64[:]),
     ),
-    "(f),(k),(n,n),(t,n),(t,n),(t,n),(t),(),(c,n),(c,n),(c,n),(c),(c),(c),(c,m,n),(t),(v,n,n),(),()->(),(),(),(n)",
-    writes=("block", "ring_x", "ring_z", "ring_y", "first", "last", "following", "memos", "snapshots"),
+    "(f),(k),(q),(),(n,n),(t,n),(t,n),(t,n),(t),(t),(t,a),(t,b),(),(c,n),(c,n),(c,n),(c),(c),(c,p),(c,m,n),(c,d),(t),"
+    "(v,n,n),(),()->(),(),(),(n)",
+    writes=("block", "ring_x", "ring_z", "ring_y", "first", "last", "following", "memos", "arrivals", "snapshots"),
 )
 def play_switching(
-    block, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last, following,
-    memos, recorded, snapshots, start, after, reached, arrival, why, expected,
+    block, key, course, concentration, total, rewards, shocks, baseline, delays, slowest, silent, by_arm, horizon,
+    ring_x, ring_z, ring_y, first, last, following, memos, arrivals, recorded, snapshots, start, after,
+    reached, arrival, why, expected,
 ):  # fmt: skip
-    """Play rounds of one learner from the `start`-th on; where and why it stopped.
+    """Play rounds of one learner from the `start`-th on; where and why it stopped, and what it expected of z then.
 
-    after: the round of play whose outcome was learned when it stopped last; 0: it did not, or begins a round. Decisions
-    and outcomes go into the rings. In rounds with `recorded` >= 0 the graph is copied to that snapshot.
+    after: what had arrived when it stopped last, as in `types.Flight`; 0: it did not, or begins a round. Decisions and
+    outcomes go into the rings. In rounds with `recorded` >= 0 the graph is copied to that snapshot.
     """
     reached[0], arrival[0], why[0] = rewards.shape[0], 0, DONE
     if start < rewards.shape[0]:
-        learner = Learner(block, chain.shape[0])
+        learner = Learner(block, total.shape[0])
         reached[0], arrival[0], why[0] = play_on(
-            learner, key, chain, rewards, shocks, baseline, delays, horizon, ring_x, ring_z, ring_y, first, last,
-            following, memos, recorded, snapshots, start, after, expected,
+            learner, key, course, concentration, columns_of(total), rewards, shocks, baseline, delays, slowest, silent,
+            by_arm, horizon, ring_x, ring_z, ring_y, first, last, following, memos, arrivals, recorded, snapshots,
+            start, after,
         )  # fmt: skip
+        for i in range(expected.shape[0]):
+            expected[i] = scratch_of(learner).expected[i]
 
 
 @gufunc((float64[::1], uint64[::1], boolean[::1], float64[:, ::1]), "(f),(k),(n),(m,n)", writes=("block", "x", "memo"))
@@ -135,4 +147,6 @@ def switching_lesson(block, played, x, z, y, memo):
     now = whole_of(learner).rounds[0]
     report[STOPPED], report[FOUND] = DONE, fault_of(x, z, y, own_of(learner).reward_range, report[AGE], now)
     if report[FOUND] == 0:
-        report[STOPPED] = learn_round(learner, x, z, y, memo, now - report[AGE], scratch_of(learner).expected)
+        at_once = report[:0]
+        played = now - report[AGE]
+        report[STOPPED] = learn_round(learner, x, z, y, memo, at_once, played, scratch_of(learner).expected)

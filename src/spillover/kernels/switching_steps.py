@@ -8,6 +8,7 @@ import math
 
 from numba import njit, uint64
 
+from spillover.kernels.arrivals import NEVER
 from spillover.kernels.confounding import test_doubts
 from spillover.kernels.drawing import take_top
 from spillover.kernels.drifting import drifting_arrival, drifting_forecast
@@ -60,13 +61,13 @@ SETTINGS = (
     *("hypotheses", "idle_hazard", "other_world", "drift_scale", "drift_variance", "drift_prior", "horizon"),
     *("horizon_of_delay", "recent", "typical", "soon", "patience"),
     *("signed", "quiet", "floor", "ridge", "enough_information", "unknown", "least_weight", "prior_variance"),
-    *("more_rounds", "rounds_for_arms", "alarm", "suspicion", "noisy"),
+    *("more_rounds", "rounds_for_arms", "alarm", "suspicion", "noisy", "assumed_delay"),
 )
 (
     HYPOTHESES, IDLE_HAZARD, OTHER_WORLD, DRIFT_SCALE, DRIFT_VARIANCE, DRIFT_PRIOR, HORIZON,
     HORIZON_OF_DELAY, RECENT, TYPICAL, SOON, PATIENCE,
     SIGNED, QUIET, FLOOR, RIDGE, ENOUGH_INFORMATION, UNKNOWN, LEAST_WEIGHT, PRIOR_VARIANCE,
-    MORE_ROUNDS, ROUNDS_FOR_ARMS, RAISED, SUSPICION, NOISY,
+    MORE_ROUNDS, ROUNDS_FOR_ARMS, RAISED, SUSPICION, NOISY, ASSUMED_DELAY,
 ) = range(len(SETTINGS))  # fmt: skip
 
 
@@ -118,33 +119,96 @@ def record_play(learner, x):
 
 
 @compiled
-def learn_means(learner, x, z, played_at, expected):
-    """Learn the rewards of a round; `expected`: what was expected of z."""
+def date_of(learner, played):
+    """The round in which an outcome is taken to have been played; see `SwitchingSEM.assumed_delay`."""
+    assumed = int(constants_of(learner).settings[ASSUMED_DELAY])
+    return played if assumed < 0 else max(whole_of(learner).rounds[0] - assumed, 1)
+
+
+@compiled
+def learn_arms(learner, x, z, weight, played_at, expected):
+    """Learn rewards of some arms of a round; `expected`: what was expected of them, in units of the range."""
     own, belief, drift, whole = own_of(learner), belief_of(learner), drift_of(learner), whole_of(learner)
     constants, room = constants_of(learner), scratch_of(learner)
     settings, reward, counted, likely = constants.settings, room.lines[0], room.lines[1], room.lines[2]
-    age, low, high = whole.rounds[0] - played_at, own.reward_range[0], own.reward_range[1]
     take_rewards(
-        own.in_flight, own.rewards_seen, x, z, own.reward_range, age, own.longest_delay[0], whole.latest[0] > 0,
-        settings[SOON], settings[PATIENCE], True, own.in_flight, own.rewards_seen, reward,
+        own.in_flight, own.rewards_seen, x, z, own.reward_range, whole.rounds[0] - played_at, own.longest_delay[0],
+        whole.latest[0] > 0, settings[SOON], settings[PATIENCE], True, own.in_flight, own.rewards_seen, reward,
     )  # fmt: skip
     precision = learn_rewards(
         whole.change_round, belief.mass, belief.untried, belief.counts, belief.ratio, belief.idle_prior,
         belief.changed, belief.mean, belief.square, whole.seen, whole.latest, whole.detected, belief.spread,
-        belief.changes, belief.redrawn, x, reward, 1.0, played_at, constants.shares, constants.share_prior,
+        belief.changes, belief.redrawn, x, reward, weight, played_at, constants.shares, constants.share_prior,
         constants.hazards, settings[IDLE_HAZARD], room.laws, expected, counted, likely,
     )  # fmt: skip
     drifting_arrival(
-        drift.track, drift.drifts, whole.drift_latest, x, reward, counted, likely, precision, 1.0, played_at,
+        drift.track, drift.drifts, whole.drift_latest, x, reward, counted, likely, precision, weight, played_at,
         settings[DRIFT_SCALE], settings[DRIFT_VARIANCE], settings[DRIFT_PRIOR], settings[OTHER_WORLD], True, room.one,
     )  # fmt: skip
-    ordinary = min(float(age), 2.0 * own.typical_delay[0] + settings[SOON])
-    own.longest_delay[0] = max(settings[RECENT] * own.longest_delay[0], float(age))
+
+
+@compiled
+def note_delay(learner, played_at):
+    """Take in how late an outcome arrived."""
+    own, settings = own_of(learner), constants_of(learner).settings
+    age = float(whole_of(learner).rounds[0] - played_at)
+    ordinary = min(age, 2.0 * own.typical_delay[0] + settings[SOON])
+    own.longest_delay[0] = max(settings[RECENT] * own.longest_delay[0], age)
     own.typical_delay[0] += settings[TYPICAL] * (ordinary - own.typical_delay[0])
-    silence = silence_of(learner)
-    weigh_silence(silence.answers, silence.odds, x, x, z, own.reward_range, True, room.one)
+
+
+@compiled
+def note_answers(learner, x, known, z):
+    """Learn which arms of a complete round have reported; the probability that silence means no reward."""
+    silence, room = silence_of(learner), scratch_of(learner)
+    weigh_silence(silence.answers, silence.odds, x, known, z, own_of(learner).reward_range, True, room.one)
+    return room.one[0]
+
+
+@compiled
+def rescale(learner, x, share, expected):
+    """Rewards of the chosen arms from their position in the range."""
+    low, high = own_of(learner).reward_range[0], own_of(learner).reward_range[1]
     for i in range(x.shape[0]):
-        expected[i] = low + (high - low) * expected[i] if x[i] else 0.0
+        expected[i] = low + (high - low) * share[i] if x[i] else 0.0
+
+
+@compiled
+def learn_means(learner, x, z, played_at, expected):
+    """Learn the rewards of a round; `expected`: what was expected of z."""
+    learn_arms(learner, x, z, 1.0, played_at, expected)
+    note_delay(learner, played_at)
+    note_answers(learner, x, x, z)
+    rescale(learner, x, expected, expected)
+
+
+@compiled
+def learn_news(learner, x, z, arrival, played_at, expected):
+    """Learn the rewards of the arms of a round that have just reported; True if all of its arms have by now.
+
+    If no more will come, arms that have not reported never will. arrival: the round in which each arm reports.
+    """
+    now, own, room = whole_of(learner).rounds[0], own_of(learner), scratch_of(learner)
+    known, some, unused, nothing = room.marks[0], room.marks[1], room.lines[5], room.lines[6]
+    rescale(learner, x, belief_of(learner).mean, expected)
+    news, lacking, complete = False, False, True
+    for i in range(x.shape[0]):
+        known[i], some[i] = arrival[i] <= now, x[i] and arrival[i] == now
+        news |= some[i]
+        lacking |= not known[i]
+        complete &= known[i] or arrival[i] == NEVER
+    if news:
+        learn_arms(learner, some, z, 1.0, played_at, unused)
+        note_delay(learner, played_at)
+    if complete:
+        weight = note_answers(learner, x, known, z)
+        silent = False
+        for i in range(x.shape[0]):
+            some[i], nothing[i] = x[i] and not known[i], min(max(0.0, own.reward_range[0]), own.reward_range[1])
+            silent |= some[i]
+        if silent:
+            learn_arms(learner, some, nothing, weight, played_at, unused)
+    return not lacking
 
 
 @compiled
@@ -276,9 +340,8 @@ def use_best(learner):
 
 
 @compiled
-def learn_round(learner, x, z, y, memo, played_at, expected):
-    """Learn the outcome of a round and solve for the graph; returns whether, and why, Python must do the rest."""
-    learn_means(learner, x, z, played_at, expected)
+def learn_graph(learner, z, y, memo, played_at, expected):
+    """Learn the graph from the outcome of a round, and solve for it; returns what `learn_round` does."""
     if learn_outcomes(learner, z, y, memo, played_at, expected):
         return ALARM
     solve_graphs(learner)
@@ -286,6 +349,20 @@ def learn_round(learner, x, z, y, memo, played_at, expected):
         return ESTIMATE
     use_best(learner)
     return DONE
+
+
+@compiled
+def learn_round(learner, x, z, y, memo, arrival, played, expected):
+    """Learn the outcome of a round, or what is new of it; returns whether, and why, Python must do the rest.
+
+    arrival: the round in which each arm reports; (0,) if they do so together. The graph needs whole rounds.
+    """
+    played_at = date_of(learner, played)
+    if arrival.shape[0] == 0:
+        learn_means(learner, x, z, played_at, expected)
+    elif not learn_news(learner, x, z, arrival, played_at, expected):
+        return DONE
+    return learn_graph(learner, z, y, memo, played_at, expected)
 
 
 @compiled

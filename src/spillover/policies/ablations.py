@@ -46,8 +46,8 @@ class AblatedNDCSEM(NDCSEM):
         return self.delay_aware and self.graph.order_free
 
     @property
-    def from_arrival(self) -> bool:
-        return not self.delay_aware
+    def assumed_delay(self) -> int | None:
+        return None if self.delay_aware else 0
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
         state = super().init(problem, rng, batch)

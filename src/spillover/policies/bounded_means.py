@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts import Policy
 from spillover.policies.compact import MOST_ARMS, CompactMeans
 from spillover.policies.compiled_rounds import LAGS, course_for_kernels, played_by
+from spillover.policies.dates import dated
+from spillover.policies.dates import for_kernels as delay_for_kernels
 from spillover.policies.graph_policy import MeansOnGraph, MeansState, advance_round
 from spillover.policies.initialisation import follow_plan, is_sweep
 from spillover.policies.pending import count_pulls, empty_pulls, in_flight
@@ -41,6 +44,8 @@ class BoundedMeans(MeansOnGraph):
         super().__init_subclass__()
         if INDEX & cls.__dict__.keys() and "select" not in cls.__dict__:
             cls.select = MeansOnGraph.select  # type: ignore[method-assign]
+        if "assumed_delay" in cls.__dict__ and "catch_up" not in cls.__dict__:
+            cls.catch_up = Policy.catch_up  # type: ignore[method-assign]
         if (INDEX | {"absorb"}) & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
             cls.fuses = False  # type: ignore[method-assign, assignment]
 
@@ -50,9 +55,9 @@ class BoundedMeans(MeansOnGraph):
         """The exploration bonus."""
 
     @property
-    def from_arrival(self) -> bool:
-        """Whether rewards are discounted from their arrival instead of the round of their action."""
-        return False
+    def assumed_delay(self) -> int | None:
+        """The delay that all outcomes are taken to have; None: each counts from its own round."""
+        return None
 
     @property
     def fuses(self) -> bool:
@@ -66,7 +71,7 @@ class BoundedMeans(MeansOnGraph):
     def rules(self) -> IntArray:
         """The settings of the kernels in `kernels/rounds.py`, in their order there."""
         graph = kernels.NO_GRAPH if not self.graph.learns else kernels.SIGNED if self.graph.signed else kernels.UNSIGNED
-        return np.array([self.bonus.pending, self.bonus.in_range, self.from_arrival, graph])
+        return np.array([self.bonus.pending, self.bonus.in_range, delay_for_kernels(self.assumed_delay), graph])
 
     @cached_property
     def growths(self) -> Array:
@@ -104,7 +109,7 @@ class BoundedMeans(MeansOnGraph):
 
     def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
         if not self.fuses:
-            return super().learn(state, feedback, rng)
+            return super().learn(state, dated(feedback, self.assumed_delay, state.rounds), rng)
         shape, ranges, now = state.averages.sums.shape, state.reward_range, state.rounds
         if len(shape) > 1 or not validate.is_canonical(feedback, shape):
             # a batch is checked first, so that an error leaves all of it as it was

@@ -11,7 +11,8 @@ LAGS = np.empty(2048)  # as many powers of a discount are stored in a table
 
 def course_for_kernels(stretch: Stretch) -> tuple[Any, ...]:
     """The arguments in the order of `kernels.outcomes.COURSE_SIGNATURE`."""
-    return *outcomes_for_kernels(stretch), *stretch.lateness, stretch.horizon, *stretch.flight[:-1]
+    late, flight = stretch.lateness, stretch.flight
+    return *outcomes_for_kernels(stretch), *late.of_rounds, stretch.horizon, *flight.of_rounds
 
 
 def outcomes_for_kernels(stretch: Stretch) -> tuple[Any, ...]:

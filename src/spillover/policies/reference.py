@@ -95,10 +95,10 @@ def bring_outcomes(x: BoolArray, state: CountState, stretch: Stretch, rng: Rng) 
 
 def take_arrivals(state: CountState, stretch: Stretch) -> tuple[IntArray, CountState]:
     """The latest rounds whose outcomes have arrived before each round of a stretch, and the state after it."""
-    x, z, _, *lists, _ = stretch.flight
+    x, z, _, *lists = stretch.flight.of_rounds
     by_arm = state.latest.ndim > state.rounds.ndim
     known = state.latest[..., 0] if by_arm else state.latest
-    newest, latest = kernels.newest_arrivals(state.rounds, known, *stretch.lateness, stretch.horizon, x, z, *lists)
+    newest, latest = kernels.newest_arrivals(state.rounds, known, *stretch.lateness.of_rounds, stretch.horizon, x, z, *lists)
     latest = np.broadcast_to(latest[..., None] if by_arm else latest, state.latest.shape).copy()
     return newest, state._replace(rounds=state.rounds + len(stretch.recorded), latest=latest)
 

@@ -16,6 +16,8 @@ from spillover.graph.learner import MANY_ARMS, GraphErrors
 from spillover.graph.payoff import LEAST_WEIGHT, PRIOR_VARIANCE
 from spillover.graph.regression import FLOOR, RIDGE
 from spillover.hyperparameters import check_grid
+from spillover.policies.dates import dated
+from spillover.policies.dates import for_kernels as delay_for_kernels
 from spillover.policies.graph_policy import GraphPolicy, scores
 from spillover.policies.intervals import intervals
 from spillover.policies.signals import gram_signal
@@ -53,6 +55,7 @@ PATIENCE = 2.0  # a pull is dropped after about so many times the longest delay 
 
 # what a round consists of
 ROUND = {
+    "assumed_delay",
     "means_and_index",
     "index",
     "select",
@@ -96,6 +99,8 @@ class SwitchingSEM(GraphPolicy):
         super().__init_subclass__()
         if ROUND & cls.__dict__.keys():
             cls.may_share = False
+        if "assumed_delay" in cls.__dict__ and "catch_up" not in cls.__dict__:
+            cls.catch_up = Policy.catch_up  # type: ignore[method-assign]
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
         validate.problem(problem)
@@ -144,6 +149,11 @@ class SwitchingSEM(GraphPolicy):
         )
 
     @property
+    def assumed_delay(self) -> int | None:
+        """The delay that all outcomes are taken to have; None: each counts from its own round."""
+        return None
+
+    @property
     def fuses(self) -> bool:
         return bool(self.graph.fuses_comparison)
 
@@ -176,8 +186,12 @@ class SwitchingSEM(GraphPolicy):
             "alarm": ALARM,
             "suspicion": SUSPICION,
             "noisy": NOISY,
+            "assumed_delay": delay_for_kernels(self.assumed_delay),
         }
         return np.concatenate([[float(settings[name]) for name in kernels.SETTINGS], HAZARDS, SHARES, SHARE_PRIOR])
+
+    draws_rewards = True
+    plays_parts = True
 
     def play_stretch(self, state: SwitchingState, stretch: Stretch, rng: Rng) -> SwitchingState | None:
         return play_blocks(self, state, stretch, rng)
@@ -233,6 +247,7 @@ class SwitchingSEM(GraphPolicy):
         return mean, deviation
 
     def learn(self, state: SwitchingState, feedback: Feedback, rng: Rng) -> SwitchingState:
+        feedback = dated(feedback, self.assumed_delay, state.rounds)
         if feedback.fresh is not None or not is_whole(feedback):
             return self.learn_part(state, feedback)
         feedback = validate.feedback(feedback, state.in_flight.shape, state.reward_range, state.rounds)

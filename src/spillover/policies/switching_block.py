@@ -11,6 +11,8 @@ import numpy as np
 
 from spillover import kernels
 from spillover.kernels.switching_block import AGE, FOUND, HEAD, REPORT, STOPPED, UNRECORDED, scratch_size
+from spillover.policies.compiled_rounds import outcomes_for_kernels
+from spillover.policies.dates import date_of
 from spillover.rng import Purpose, Rng
 from spillover.state import leaves, map_leaves
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, State, Stretch
@@ -71,21 +73,9 @@ def with_leaves(state: State, replaced: Any) -> State:
 
 def play_blocks(policy: "SwitchingSEM", state: State, stretch: Stretch, rng: Rng) -> State | None:
     """Play a stretch of rounds; None if an outcome is not valid."""
-    batch, course, flight = state.rounds.shape, stretch.course, stretch.flight
-    held, shape = Block(state, len(batch), policy.for_kernels), course.rewards.shape
-    given = (
-        held.numbers,
-        rng.keys,
-        course.total,
-        course.rewards,
-        np.broadcast_to(course.noise, shape),
-        np.broadcast_to(course.baseline, shape),
-        stretch.lateness.delays,
-        stretch.horizon,
-        *flight,
-        stretch.recorded,
-        stretch.snapshots,
-    )
+    batch, held = state.rounds.shape, Block(state, len(state.rounds.shape), policy.for_kernels)
+    course = (*outcomes_for_kernels(stretch), *stretch.lateness, stretch.horizon)
+    given = (held.numbers, rng.keys, *course, *stretch.flight, stretch.recorded, stretch.snapshots)
     start = after = np.zeros(batch, np.int64)
     while True:
         start, after, why, expected = kernels.play_switching(*given, start, after)
@@ -107,11 +97,12 @@ def finish(
     alarm: BoolArray,
     expected: Array,
 ) -> None:
-    """Do what the kernel left to Python, in the rows in which it stopped."""
-    played = np.asarray(after)[rows]
+    """Do what the kernel left to Python, in the rows in which it stopped; after: what had arrived, see `Flight`."""
+    played = np.asarray(after)[rows] // stretch.flight.following.shape[-1]
     z, y = (ring[(*rows, played & (ring.shape[-2] - 1))] for ring in (stretch.flight.z, stretch.flight.y))
     graph = map_leaves(lambda leaf: np.array(leaf[rows]), held.state.graph)
-    held.write(policy.graph.finish(graph, z, y, played, expected[rows], np.asarray(alarm)[rows]), rows)
+    played_at = date_of(played, policy.assumed_delay, held.state.rounds[rows])
+    held.write(policy.graph.finish(graph, z, y, played_at, expected[rows], np.asarray(alarm)[rows]), rows)
 
 
 class CompactSwitching:
@@ -166,7 +157,8 @@ class CompactSwitching:
         self.last = None
         if report[STOPPED] != kernels.DONE:
             graph, alarm = map_leaves(np.array, self.held.state.graph), report[STOPPED] == kernels.ALARM
-            self.held.write(self.policy.graph.finish(graph, z, y, np.asarray(round), self.expected, np.array(alarm)))
+            played_at = date_of(np.asarray(round), self.policy.assumed_delay, self.held.state.rounds)
+            self.held.write(self.policy.graph.finish(graph, z, y, played_at, self.expected, np.array(alarm)))
         return bool(report[FOUND] == kernels.FINE)
 
     def record(self) -> None:

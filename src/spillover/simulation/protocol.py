@@ -10,7 +10,7 @@ from spillover.contracts import AnyPolicy, Delay, Policy, ScoredWorld, World, re
 from spillover.delays import as_delay
 from spillover.mailbox import FeedbackQueue
 from spillover.rng import Purpose, Rng
-from spillover.stretches import Foreseen
+from spillover.stretches import Foreseen, takes_parts
 from spillover.types import Array, Batch, BoolArray, Outcome, Problem, State
 
 
@@ -62,11 +62,6 @@ def play_rounds(policy: Policy, world: World, delay: Delay, rng: Rng, batch: Bat
         for feedback, played_at in queue.exchange(t, choice, outcome):
             state = policy.update(state, feedback, own.at(Purpose.LEARNING, played_at))
         yield Round(t, choice.x, outcome, state)
-
-
-def takes_parts(policy: Policy, problem: Problem) -> bool:
-    """Whether the policy learns each arm's outcome when it arrives; a payoff is known when all have arrived."""
-    return policy.accepts_missing and problem.observes != "payoff"
 
 
 def known_context(world: World, batch: Batch) -> Callable[[int], Array | None]:

@@ -10,7 +10,7 @@ from spillover.contracts import AnyPolicy, Delay, Policy, require_explains, suit
 from spillover.delays import as_delay
 from spillover.mailbox import FeedbackQueue
 from spillover.rng import Purpose, Rng
-from spillover.simulation.protocol import takes_parts
+from spillover.stretches import takes_parts
 from spillover.tabular import in_columns, shared_names
 from spillover.types import BoolArray, Explanation, Feedback, Outcome, Problem
 

@@ -7,15 +7,9 @@ no date.
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from spillover import validate
-from spillover.policies.graph_policy import MeansState
 from spillover.policies.ndcsem import NDCSEM
 from spillover.policies.switching import SwitchingSEM
-from spillover.policies.switching_state import SwitchingState
-from spillover.rng import Rng
-from spillover.types import Feedback, IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +22,9 @@ class MisdatedNDCSEM(NDCSEM):
         super().__post_init__()
         validate.whole("assumed", self.assumed, 0)
 
-    def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
-        return super().learn(state, feedback._replace(age=assumed_age(self.assumed, state.rounds)), rng)
+    @property
+    def assumed_delay(self) -> int:
+        return self.assumed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +37,6 @@ class MisdatedSwitchingSEM(SwitchingSEM):
         super().__post_init__()
         validate.whole("assumed", self.assumed, 0)
 
-    def learn(self, state: SwitchingState, feedback: Feedback, rng: Rng) -> SwitchingState:
-        return super().learn(state, feedback._replace(age=assumed_age(self.assumed, state.rounds)), rng)
-
-
-def assumed_age(assumed: int, rounds: IntArray) -> IntArray:
-    """The age that outcomes are taken to have: nothing is older than the first round."""
-    return np.minimum(assumed, rounds - 1)
+    @property
+    def assumed_delay(self) -> int:
+        return self.assumed
