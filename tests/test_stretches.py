@@ -130,9 +130,7 @@ def test_switching(name):
 @pytest.mark.parametrize("delay", every(3, DELAYS))
 def test_switching_with_each_delay(delay):
     noisy = replace(world(noise=0.1, graph_changes=(30,)), horizon=HORIZON)
-    given = DELAYS[delay]  # a policy that learns rounds in parts, or draws no rewards, is not compiled with some
-    if not given.per_arm and not given.depends_on_rewards:
-        demand_same_stretches(sp.SwitchingSEM(), Trial(noisy, 4), DELAYS[delay], (2, 3), 8)
+    demand_same_stretches(sp.SwitchingSEM(), Trial(noisy, 4), DELAYS[delay], (2, 3), 8)
 
 
 def test_one_learner_of_switching():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import Delay, same_for_all
+from spillover.contracts import Delay
 from spillover.registry import Registry
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, IntArray, Lateness
@@ -323,7 +323,7 @@ class ConversionDelay(Delay):
             each = [self.delay.draw(int(t), own, batch) for t, own in zip(rounds, streams, strict=True)]
             arrives = np.stack(each, axis=-1)
             drawn = np.stack([own.uniform(n_arms) for own in streams], axis=-2)
-        return same_for_all(arrives, arrives)._replace(silent=drawn < self.silence)
+        return Lateness.of_all_arms(arrives, arrives)._replace(silent=drawn < self.silence)
 
     def check_reach(self, horizon: int, replications: int) -> None:
         self.delay.check_reach(horizon, replications)
@@ -358,7 +358,7 @@ class BadNewsDelay(Delay):
     def foresee(self, rounds: IntArray, rng: Rng, batch: Batch, n_arms: int, calls: int = 0) -> Lateness:
         shape = (*batch, len(rounds))
         good, bad = (np.broadcast_to(np.int64(each), shape) for each in (self.good, self.bad))
-        return same_for_all(good, bad)
+        return Lateness.of_all_arms(good, bad)
 
     @property
     def largest(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from spillover import kernels
-from spillover.contracts import Delay, Policy, World, same_for_all
+from spillover.contracts import Delay, Policy, World
 from spillover.foresight import ForeseeableWorld, drawn
 from spillover.rng import Purpose, Rng
 from spillover.types import (
@@ -148,7 +148,7 @@ def lateness(delay: Delay, rounds: IntArray, rng: Rng, batch: Batch, n: int) -> 
         return delay.foresee(rounds, rng, batch, n)
     shape = (*batch, len(rounds))
     late = np.broadcast_to(np.int64(delay.constant), shape)
-    return same_for_all(late, late)
+    return Lateness.of_all_arms(late, late)
 
 
 def is_possible(late: Lateness, n: int) -> bool:

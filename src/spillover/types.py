@@ -154,6 +154,12 @@ class Lateness(NamedTuple):
     silent: BoolArray  # (*batch, rounds, n): arms that never report a reward of 0; (*batch, rounds, 0): none
     by_arm: IntArray  # (*batch, rounds, n): of each arm, the longest of them being above; (*batch, rounds, 0): the same
 
+    @classmethod
+    def of_all_arms(cls, delays: IntArray, slowest: IntArray) -> "Lateness":
+        """Of rounds whose arms all report together."""
+        none = (*delays.shape, 0)
+        return cls(delays, slowest, np.zeros(none, np.bool_), np.zeros(none, np.int64))
+
     @property
     def of_rounds(self) -> tuple[IntArray, IntArray, BoolArray]:
         """What there is to know if a round arrives as a whole, with the last of its arms."""

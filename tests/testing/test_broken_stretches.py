@@ -56,6 +56,24 @@ def test_stretches_that_differ_from_the_four_functions_are_caught(policy):
         check_stretches(policy(), Trial(SMALL, 0))
 
 
+@dataclass(frozen=True, kw_only=True)
+class HearsTooMuch(sp.SwitchingSEM):
+    """A round is learned as a whole with the first of its arms."""
+
+    plays_parts, draws_rewards = True, True
+
+    def play_stretch(self, state, stretch, rng):
+        late = stretch.lateness
+        if late.by_arm.shape[-1] > 0:
+            late = late._replace(by_arm=np.broadcast_to(late.by_arm.min(axis=-1, keepdims=True), late.by_arm.shape))
+        return super().play_stretch(state, stretch._replace(lateness=late), rng)
+
+
+def test_stretches_that_differ_only_where_arms_report_at_different_times_are_caught():
+    with pytest.raises(AssertionError, match=r"and ArmDelays.* differ from the four functions"):
+        check_stretches(HearsTooMuch(), Trial(SMALL, 0))
+
+
 def test_sound_stretches_are_accepted():
     check_stretches(sp.NDCSEM(), Trial(SMALL, 0))
 

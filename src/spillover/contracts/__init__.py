@@ -9,7 +9,7 @@ from spillover.contracts.any_policy import (
     require_suits,
     suited,
 )
-from spillover.contracts.delay import Delay, same_for_all
+from spillover.contracts.delay import Delay
 from spillover.contracts.policy import EXPECTED_EFFECT, Policy, round_of
 from spillover.contracts.world import (
     ContextualWorld,

@@ -52,7 +52,8 @@ class Delay(ABC):
         """
         found = self.draw_rounds(rounds, rng, batch)
         late = found.max(axis=-1) if self.per_arm else found
-        return same_for_all(late, late)._replace(by_arm=found) if self.per_arm else same_for_all(late, late)
+        together = Lateness.of_all_arms(late, late)
+        return together._replace(by_arm=found) if self.per_arm else together
 
     @property
     def stationary(self) -> bool:
@@ -81,9 +82,3 @@ class Delay(ABC):
 
     def check_reach(self, horizon: int, replications: int) -> None:  # noqa: B027 (optional: nothing to refuse)
         """Raise a ValueError if it has no delays for so many rounds or replications."""
-
-
-def same_for_all(delays: IntArray, slowest: IntArray) -> Lateness:
-    """The delays of rounds, (*batch, rounds), whose arms all report together: of rewards of 1, and of 0."""
-    none = (*delays.shape, 0)
-    return Lateness(delays, slowest, np.zeros(none, np.bool_), np.zeros(none, np.int64))

@@ -98,7 +98,8 @@ def take_arrivals(state: CountState, stretch: Stretch) -> tuple[IntArray, CountS
     x, z, _, *lists = stretch.flight.of_rounds
     by_arm = state.latest.ndim > state.rounds.ndim
     known = state.latest[..., 0] if by_arm else state.latest
-    newest, latest = kernels.newest_arrivals(state.rounds, known, *stretch.lateness.of_rounds, stretch.horizon, x, z, *lists)
+    late, horizon = stretch.lateness.of_rounds, stretch.horizon
+    newest, latest = kernels.newest_arrivals(state.rounds, known, *late, horizon, x, z, *lists)
     latest = np.broadcast_to(latest[..., None] if by_arm else latest, state.latest.shape).copy()
     return newest, state._replace(rounds=state.rounds + len(stretch.recorded), latest=latest)
 

@@ -7,7 +7,15 @@ import numpy as np
 
 from spillover import kernels
 from spillover.contracts import Delay
-from spillover.delays import ArmDelays, ConstantDelay, GeometricDelay, UniformDelay
+from spillover.delays import (
+    ArmDelays,
+    BadNewsDelay,
+    ConstantDelay,
+    ConversionDelay,
+    GeometricDelay,
+    LossyDelay,
+    UniformDelay,
+)
 from spillover.foresight import ForeseeableWorld, best_of_each, drawn, score_each
 from spillover.rng import Purpose, Rng
 from spillover.simulation import rounds
@@ -19,13 +27,15 @@ from spillover.types import Batch
 
 SHORT = 4  # rounds of a stretch in the checks: so that rings end and grow within a short horizon
 DELAYS = (ConstantDelay(0), ConstantDelay(7), UniformDelay(0, 6), GeometricDelay(5.0), SCATTERED)
+BY_REWARDS = (BadNewsDelay(1, 9), LossyDelay(ConversionDelay(UniformDelay(0, 5)), 0.1))
 
 
 def check_stretches(policy: Any, trial: Trial) -> None:
     """Rounds played by `play_stretch` have the decisions, outcomes, graphs and states of the four functions."""
     player, world, rng = start_trial(policy, trial, 0)
-    per_arm = ArmDelays(tuple(UniformDelay(0, 1 + arm % 4) for arm in range(world.problem.n_arms)))
-    for delay in (*DELAYS, per_arm):
+    late = tuple(UniformDelay(0, 1 + arm % 4) for arm in range(world.problem.n_arms))
+    in_parts = ArmDelays((*late[1:], LossyDelay(late[0], 0.3))), LossyDelay(ArmDelays(late), 0.1)
+    for delay in (*DELAYS, *BY_REWARDS, *in_parts):
         for batch in ((), (3,), (2, 3)):
             if fuses(world, player, delay) and world.course(1, 1, rng) is not None:
                 demand_same_stretches(policy, trial, delay, batch)
