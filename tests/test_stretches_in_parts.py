@@ -12,6 +12,7 @@ from spillover.delays import NEVER, ArmDelays, ConversionDelay
 from spillover.graph import AdaptiveGraph
 from spillover.rng import Purpose
 from spillover.studies.beyond.misdated import MisdatedNDCSEM, MisdatedSwitchingSEM
+from spillover.testing import check_policy
 from spillover.testing.shared import snapshot
 from spillover.testing.stretches import demand_same_stretches
 from spillover.testing.trial import Trial
@@ -41,7 +42,7 @@ def spread_over(n: int) -> ArmDelays:
     return ArmDelays(tuple(sp.LossyDelay(sp.UniformDelay(0, 1 + 2 * (arm % 5)), 0.05) for arm in range(n)))
 
 
-@pytest.mark.parametrize("delay", IN_PARTS)
+@pytest.mark.parametrize("delay", every(2, IN_PARTS))
 def test_each_delay(delay):
     changing = world(noise=0.05, graph_changes=(40,))
     demand_same_stretches(sp.SwitchingSEM(), Trial(changing, 4), IN_PARTS[delay], (2, 3), 8)
@@ -78,6 +79,12 @@ CASES = {"uniform": DELAYS["uniform"], "bad news": DELAYS["bad news"], "parts": 
 @pytest.mark.parametrize("name", MISDATED)
 def test_assumed_delays(name, delay):
     demand_same_stretches(MISDATED[name], Trial(world(graph_changes=(30,)), 5), CASES[delay], (2, 3), 8)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MISDATED)
+def test_the_contract_with_an_assumed_delay(name):
+    check_policy(MISDATED[name])
 
 
 def with_true_dates(policy: Any, feedback: sp.Feedback, rounds: Any) -> sp.Feedback:
@@ -139,10 +146,10 @@ class Unsuited(Delay):
 def test_impossible_delays_are_reported_as_by_the_four_functions(policy):
     with pytest.raises(ValueError, match=r"^shape of delays = \(1, 2\): must be \(1, 6\)"):
         sp.simulate(policy, world(), Unsuited(np.array([1, 2])))
-    with pytest.raises(ValueError, match="^delay of round 1 = .*: must be 0 or more rounds"):
+    with pytest.raises(ValueError, match=r"^delay of round 1 = .*: must be 0 or more rounds"):
         sp.simulate(policy, world(), Unsuited(np.full(6, -3)))
     if policy.accepts_missing:  # otherwise a round has the delay of its last arm
-        with pytest.raises(ValueError, match="^delay of round 1 = .*: must be 0 or more rounds"):
+        with pytest.raises(ValueError, match=r"^delay of round 1 = .*: must be 0 or more rounds"):
             sp.simulate(policy, world(), Unsuited(np.array([1, 2, -3, 4, 5, 6])))
 
 

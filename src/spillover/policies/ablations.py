@@ -42,10 +42,6 @@ class AblatedNDCSEM(NDCSEM):
         validate.number("discount", self.discount, number, low=np.finfo(float).tiny, high=1)
 
     @property
-    def order_free(self) -> bool:
-        return self.delay_aware and self.graph.order_free
-
-    @property
     def assumed_delay(self) -> int | None:
         return None if self.delay_aware else 0
 

@@ -60,6 +60,10 @@ class BoundedMeans(MeansOnGraph):
         return None
 
     @property
+    def order_free(self) -> bool:
+        return self.assumed_delay is None and super().order_free
+
+    @property
     def fuses(self) -> bool:
         return bool(self.graph.fuses)
 

@@ -27,6 +27,7 @@ from spillover.types import Batch
 
 SHORT = 4  # rounds of a stretch in the checks: so that rings end and grow within a short horizon
 DELAYS = (ConstantDelay(0), ConstantDelay(7), UniformDelay(0, 6), GeometricDelay(5.0), SCATTERED)
+BATCHES: tuple[Batch, ...] = ((), (3,), (2, 3))
 BY_REWARDS = (BadNewsDelay(1, 9), LossyDelay(ConversionDelay(UniformDelay(0, 5)), 0.1))
 
 
@@ -35,10 +36,11 @@ def check_stretches(policy: Any, trial: Trial) -> None:
     player, world, rng = start_trial(policy, trial, 0)
     late = tuple(UniformDelay(0, 1 + arm % 4) for arm in range(world.problem.n_arms))
     in_parts = ArmDelays((*late[1:], LossyDelay(late[0], 0.3))), LossyDelay(ArmDelays(late), 0.1)
-    for delay in (*DELAYS, *BY_REWARDS, *in_parts):
-        for batch in ((), (3,), (2, 3)):
-            if fuses(world, player, delay) and world.course(1, 1, rng) is not None:
-                demand_same_stretches(policy, trial, delay, batch)
+    cases = [(delay, batch) for delay in DELAYS for batch in BATCHES]
+    cases += [(delay, BATCHES[-1]) for delay in (*BY_REWARDS, *in_parts)]
+    for delay, batch in cases:
+        if fuses(world, player, delay) and world.course(1, 1, rng) is not None:
+            demand_same_stretches(policy, trial, delay, batch)
 
 
 def demand_same_stretches(policy: Any, trial: Trial, delay: Delay, batch: Batch, most: int = SHORT) -> None:
