@@ -158,7 +158,17 @@ def test_only_policies_that_learn_parts_in_their_compiled_form_are_played_by_it(
         def play_stretch(self, state, stretch, rng):
             return super().play_stretch(state, stretch, rng)
 
+    class OtherParts(sp.SwitchingSEM):
+        def learn_part(self, state, feedback):
+            return super().learn_part(state, feedback)
+
+    class OtherMeans(sp.SwitchingSEM):
+        def means_and_index(self, state):
+            return super().means_and_index(state)
+
     drawn, late = world().draw(sp.Rng(0).at(Purpose.WORLD)), IN_PARTS["random"]
+    assert not OtherParts().fuses
+    assert not OtherMeans().fuses
     assert stretches.fuses(drawn, sp.SwitchingSEM(), late)
     assert stretches.fuses(drawn, WholeRounds(), sp.ConstantDelay(3))
     assert not stretches.fuses(drawn, WholeRounds(), late)

@@ -55,16 +55,8 @@ PATIENCE = 2.0  # a pull is dropped after about so many times the longest delay 
 
 # what a round consists of
 ROUND = {
-    "assumed_delay",
-    "means_and_index",
-    "index",
-    "select",
-    "played",
-    "learn",
-    "learn_rewards",
-    "learn_means",
-    "learn_part",
-    "catch_up",
+    *("means_and_index", "index", "forecast", "believed", "select", "played"),
+    *("learn", "learn_rewards", "learn_means", "learn_part", "absorb"),
 }
 
 
@@ -95,10 +87,15 @@ class SwitchingSEM(GraphPolicy):
     may_share: ClassVar[bool] = True  # with many arms, those without rewards may share what is known of them
 
     def __init_subclass__(cls) -> None:
-        """A class that decides or learns in its own way does so for any number of arms."""
+        """A class that decides or learns in its own way does so for any number of arms, and round by round.
+
+        Unless it has its own `play_stretch`. One with a delay of its own (`assumed_delay`) learns a history by `learn`.
+        """
         super().__init_subclass__()
-        if ROUND & cls.__dict__.keys():
+        if (ROUND | {"catch_up", "assumed_delay"}) & cls.__dict__.keys():
             cls.may_share = False
+        if ROUND & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
+            cls.fuses = False  # type: ignore[method-assign, assignment]
         if "assumed_delay" in cls.__dict__ and "catch_up" not in cls.__dict__:
             cls.catch_up = Policy.catch_up  # type: ignore[method-assign]
 
