@@ -36,7 +36,7 @@ def check_stretches(policy: Any, trial: Trial) -> None:
     player, world, rng = start_trial(policy, trial, 0)
     late = tuple(UniformDelay(0, 1 + arm % 4) for arm in range(world.problem.n_arms))
     in_parts = ArmDelays((*late[1:], LossyDelay(late[0], 0.3))), LossyDelay(ArmDelays(late), 0.1)
-    cases = [(delay, batch) for delay in DELAYS for batch in BATCHES]
+    cases: list[tuple[Delay, Batch]] = [(delay, batch) for delay in DELAYS for batch in BATCHES]
     cases += [(delay, BATCHES[-1]) for delay in (*BY_REWARDS, *in_parts)]
     for delay, batch in cases:
         if fuses(world, player, delay) and world.course(1, 1, rng) is not None:
