@@ -152,7 +152,7 @@ class Lateness(NamedTuple):
     delays: IntArray  # (*batch, rounds): if these rewards are 1
     slowest: IntArray  # (*batch, rounds): if they are 0; in between the delay is linear in their average
     silent: BoolArray  # (*batch, rounds, n): arms that never report a reward of 0; (*batch, rounds, 0): none
-    by_arm: IntArray  # (*batch, rounds, n): of each arm, the longest of them being above; (*batch, rounds, 0): the same
+    by_arm: IntArray  # (*batch, rounds, n): of each arm, `delays` being the longest; (*batch, rounds, 0): the same
 
     @classmethod
     def of_all_arms(cls, delays: IntArray, slowest: IntArray) -> "Lateness":
@@ -169,8 +169,8 @@ class Lateness(NamedTuple):
 class Flight(NamedTuple):
     """Rings of rounds: their decisions and outcomes, and which outcomes arrive when; see `stretches.py`.
 
-    A round of play arrives as a whole, or in parts: those of its arms that report at the same time. A part is known by
-    the number of its round times the number of parts, plus the first of its arms; a whole round by its number.
+    A round of play arrives as a whole, or in parts: the arms that report at the same time. In the lists of what arrives,
+    a part is its round times n plus the first of its arms, and a whole round is its number.
     """
 
     x: BoolArray  # (*batch, slots, n)
