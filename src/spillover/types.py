@@ -169,8 +169,8 @@ class Lateness(NamedTuple):
 class Flight(NamedTuple):
     """Rings of rounds: their decisions and outcomes, and which outcomes arrive when; see `stretches.py`.
 
-    A round of play arrives as a whole, or in parts: the arms that report at the same time. In the lists of what arrives,
-    a part is its round times n plus the first of its arms, and a whole round is its number.
+    A round of play arrives as a whole, or in parts: the arms that report at the same time. In lists of what arrives, a
+    part is its round times n plus the first of its arms, and a whole round is its number.
     """
 
     x: BoolArray  # (*batch, slots, n)
