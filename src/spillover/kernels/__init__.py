@@ -18,6 +18,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     confounding,
     decided,
     detection,
+    discounted_rounds,
     discounts,
     drawing,
     drifting,

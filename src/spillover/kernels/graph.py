@@ -150,6 +150,27 @@ def solve_signed_row(gram, residual, row, penalty, bound, room, signs, turned):
     return pressure
 
 
+@njit(inline="always")
+def refit(
+    gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, signed, allowed, entering, due, room, group,
+    signs, turned,
+):  # fmt: skip
+    """`fit`, or `fit_signed`, in memory that it is given: for kernels that play rounds."""
+    count = NONE_YET
+    set_tolerances(gram, allowed, entering)
+    for i in range(weights.shape[0]):
+        due[count] = i
+        if not signed:
+            count += row_margin(allowed, residual, adjacency, penalty, pressure[i], i) < 0.0
+        elif signed_row_margin(allowed, residual, adjacency, penalty, pressure[i], i) < 0.0:
+            pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound, room, signs, turned)
+            count += 1
+    if not signed:
+        solve_due(gram, residual, adjacency, pressure, penalty, bound, entering, due, count, room, group)
+    if count > 0:
+        update_weights(adjacency, weights, acyclic, turned)
+
+
 @gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
 def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
     """`fit` for entries of either sign."""

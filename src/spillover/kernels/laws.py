@@ -8,7 +8,7 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import float64, int64, njit, uint64
+from numba import float64, njit, uint64
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import HALF_BITS, philox, philox_in_lanes, philox_inside, to_unit
@@ -170,48 +170,3 @@ def fill_betas(a, b, key, call, at_round, purpose, out):
 def beta(key, call, at_round, purpose, a, b, out):
     """Beta(a, b) draws."""
     fill_betas(a, b, key, call, at_round, purpose, out)
-
-
-@gufunc(
-    (
-        *(float64[:, :], float64[:, :], int64[:], float64[:, :], int64[:], float64[:], float64[:]),
-        *(int64, int64, uint64[:], uint64, uint64, uint64),
-        *(float64[:], float64[:], float64[:], float64[:], int64[:]),
-    ),
-    "(d,n),(d,n),(n),(d,n),(n),(d),(d),(),(),(k),(),(),()->(n),(n),(n),(n),()",
-)
-def side_by_side_draw(
-    sums, counts, stamps, pulls, latest, evidence, discounts, now, latest_observed, key, call, at_round, purpose,
-    draw, mean, count, flying, leader,
-):  # fmt: skip
-    """Draw a discount in proportion to exp(evidence), and each arm's mean from its posterior under that discount.
-
-    The posterior is as of `latest_observed`, the latest round whose outcome has arrived: rounds without outcomes carry
-    no information. Its deviation shrinks as if the outcomes of the pulls in flight had already arrived.
-    """
-    n = draw.shape[0]
-    ones, zeros = eight_doubles(), eight_doubles()
-    found, arms = eight_doubles(), eight_integers()
-    best = evidence[0]
-    for k in range(evidence.shape[0]):
-        best = max(best, evidence[k])
-    total = 0.0
-    for k in range(evidence.shape[0]):
-        total += math.exp(evidence[k] - best)
-    point = total * to_unit(philox(uint64(2 * n), call, at_round, purpose, key[0], key[1])[0])
-    lead = 0
-    while lead < evidence.shape[0] - 1 and point >= math.exp(evidence[lead] - best):
-        point -= math.exp(evidence[lead] - best)
-        lead += 1
-    leader[0] = lead
-    log_discount = math.log(discounts[lead])
-    for i in range(n):
-        decay = math.exp((latest_observed - stamps[i]) * log_discount)
-        good, seen = sums[lead, i] * decay, counts[lead, i] * decay
-        played = pulls[lead, i] * math.exp((now - latest[i]) * log_discount)
-        flying[i] = max(played - counts[lead, i] * math.exp((now - stamps[i]) * log_discount), 0.0)
-        count[i] = seen
-        mean[i] = (good + 1.0) / (seen + 2.0)
-        ones[0], zeros[0], arms[0] = good + 1.0, seen - good + 1.0, i
-        draw_betas(ones, zeros, arms, 1, call, at_round, purpose, key[0], key[1], found)
-        draw[i] = mean[i] + (found[0] - mean[i]) * math.sqrt((seen + 2.0) / (seen + 2.0 + flying[i]))

@@ -13,7 +13,7 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.contracts import Policy
 from spillover.policies.compact import MOST_ARMS, CompactMeans
-from spillover.policies.compiled_rounds import LAGS, course_for_kernels, played_by
+from spillover.policies.compiled_rounds import LAGS, course_for_kernels, kind_of_graph, played_by
 from spillover.policies.dates import dated
 from spillover.policies.dates import for_kernels as delay_for_kernels
 from spillover.policies.graph_policy import MeansOnGraph, MeansState, advance_round
@@ -74,8 +74,8 @@ class BoundedMeans(MeansOnGraph):
     @cached_property
     def rules(self) -> IntArray:
         """The settings of the kernels in `kernels/rounds.py`, in their order there."""
-        graph = kernels.NO_GRAPH if not self.graph.learns else kernels.SIGNED if self.graph.signed else kernels.UNSIGNED
-        return np.array([self.bonus.pending, self.bonus.in_range, delay_for_kernels(self.assumed_delay), graph])
+        bonus, delay = self.bonus, delay_for_kernels(self.assumed_delay)
+        return np.array([bonus.pending, bonus.in_range, delay, kind_of_graph(self.graph)])
 
     @cached_property
     def growths(self) -> Array:

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from spillover import kernels
+from spillover.graph import GraphLearner
 from spillover.types import Array, Stretch
 
 LAGS = np.empty(2048)  # as many powers of a discount are stored in a table
@@ -24,6 +26,13 @@ def outcomes_for_kernels(stretch: Stretch) -> tuple[Any, ...]:
         np.broadcast_to(part, (*part.shape[:-2], rounds, n)) for part in (course.rewards, course.noise, course.baseline)
     )
     return np.array([course.law, added]), course.concentration, course.total, rewards, noise, baseline
+
+
+def kind_of_graph(learner: GraphLearner) -> int:
+    """What kernels that play rounds on a graph have to solve."""
+    if not learner.learns:
+        return kernels.NO_GRAPH
+    return kernels.SIGNED if learner.signed else kernels.UNSIGNED
 
 
 def played_by(kernel: np.ufunc, *arguments: Any) -> tuple[Array, ...] | None:

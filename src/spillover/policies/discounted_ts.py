@@ -7,6 +7,7 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.hyperparameters import check_grid
+from spillover.policies.compiled_rounds import LAGS, course_for_kernels, kind_of_graph, played_by
 from spillover.policies.graph_policy import (
     GraphPolicy,
     MeansState,
@@ -15,6 +16,7 @@ from spillover.policies.graph_policy import (
     explanation,
     initial_state,
 )
+from spillover.policies.initialisation import is_sweep
 from spillover.policies.pending import Pulls
 from spillover.rng import Rng
 from spillover.types import (
@@ -29,6 +31,7 @@ from spillover.types import (
     IntArray,
     Problem,
     Round,
+    Stretch,
 )
 
 DISCOUNTS = 1.0 - 0.5 ** np.arange(6, 13)  # memories of 64, 128, ..., 4,096 rounds
@@ -93,6 +96,11 @@ class DiscountedTS(GraphPolicy):
 
     order_free = False
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if {"draw_means", "absorb"} & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
+            cls.fuses = False  # type: ignore[method-assign, assignment]
+
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> DiscountedTSState:
         check_grid(self, batch)
         base = initial_state(self.graph, problem, rng, batch)
@@ -147,6 +155,33 @@ class DiscountedTS(GraphPolicy):
 
     def edges(self, state: DiscountedTSState) -> Any:
         return super().edges(state.base)
+
+    @property
+    def fuses(self) -> bool:
+        return bool(self.graph.fuses)
+
+    draws_rewards = True
+
+    def play_stretch(self, state: DiscountedTSState, stretch: Stretch, rng: Rng) -> DiscountedTSState | None:
+        base, (*candidates, latest), length = state.base, state.candidates, len(stretch.recorded)
+        if is_sweep(base.plan, base.rounds):
+            return None
+        played = played_by(
+            kernels.play_discounted,
+            *(*candidates, latest, *state.pulls, DISCOUNTS, EVIDENCE_DISCOUNT),
+            kernels.discount_tables(DISCOUNTS, LAGS)[0],
+            *(base.rounds, base.budget, base.reward_range, base.plan, rng.keys, kind_of_graph(self.graph)),
+            *self.graph.parts(base.graph),
+            *course_for_kernels(stretch),
+            stretch.recorded,
+            stretch.snapshots,
+        )
+        if played is None:
+            return None
+        return state._replace(
+            base=base._replace(rounds=base.rounds + length, clock=base.clock + length),
+            candidates=state.candidates._replace(latest=played[0]),
+        )
 
     def explain(self, state: DiscountedTSState, rng: Rng) -> Explanation:
         """The index is the draw."""
