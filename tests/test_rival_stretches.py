@@ -1,4 +1,4 @@
-"""CUCB, CTS, FTRL and reference points: stretches of rounds in one kernel equal the four functions, bit for bit."""
+"""CUCB, CTS, FTRL, DiscountedTS and reference points: stretches of rounds in one kernel equal the four functions, bit for bit."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 
 import spillover as sp
 from spillover import kernels
-from spillover.policies import CTS, CUCB, FTRL, DelayedOracle, DiscountedCUCB, Oracle
+from spillover.policies import CTS, CUCB, FTRL, DelayedOracle, DiscountedCUCB, DiscountedTS, Oracle
 from spillover.testing.stretches import demand_same_stretches, in_stretches
 from spillover.testing.trial import Trial
 from tests.sampling import every
@@ -21,6 +21,9 @@ POLICIES: dict[str, Any] = {
     "cts, known graph": CTS(knows_graph=True),
     "ftrl": FTRL(),
     "ftrl, known graph": FTRL(knows_graph=True),
+    "discounted ts": DiscountedTS(),
+    "discounted ts, signed graph": DiscountedTS(graph=sp.SparseGraph(sparsity=0.01, signed=True)),
+    "discounted ts, no graph": DiscountedTS(graph="none"),
 }
 GRID = DiscountedCUCB(discount=np.array([0.9, 0.999])[:, None])
 
@@ -81,10 +84,11 @@ def test_each_policy_with_each_delay_in_each_world(policy, name, delay):
 def test_long_gaps_reach_beyond_the_table_of_powers():
     """Few arms are played again and again, so that others are last observed more rounds ago than the table has."""
     environment = sp.FixedSEM(adjacency=np.zeros((4, 4)), means=[0.99, 0.01, 0.01, 0.01], budget=1, horizon=2500)
-    demand_same_stretches(DiscountedCUCB(discount=0.9999), Trial(environment, 1), sp.ConstantDelay(2), (), 512)
+    for policy in (DiscountedCUCB(discount=0.9999), DiscountedTS()):
+        demand_same_stretches(policy, Trial(environment, 1), sp.ConstantDelay(2), (), 512)
 
 
-@pytest.mark.parametrize("policy", [CUCB(), CTS(), FTRL()])
+@pytest.mark.parametrize("policy", [CUCB(), CTS(), FTRL(), DiscountedTS()])
 def test_invalid_outcomes_are_reported_as_by_the_four_functions(policy):
     with pytest.raises(ValueError, match=r"^z of row \d = .*: must be inside the problem's reward_range \[0, 1\]"):
         sp.simulate(policy, Broken(horizon=HORIZON, changes=()), 2, replications=3)
@@ -103,8 +107,12 @@ def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_b
         def update(self, state, feedback, rng):
             return super().update(state, feedback, rng)
 
+    class OtherDraw(DiscountedTS):
+        def draw_means(self, state, rng):
+            return super().draw_means(state, rng)
+
     assert all(policy.fuses for policy in POLICIES.values())
-    assert not any(policy.fuses for policy in (OtherIndex(), OtherMarginals(), OtherUpdate()))
+    assert not any(policy.fuses for policy in (OtherIndex(), OtherMarginals(), OtherUpdate(), OtherDraw()))
 
 
 @pytest.mark.parametrize("policy", [GRID, CTS(), FTRL()])
