@@ -1,4 +1,4 @@
-"""CUCB, CTS, FTRL, DiscountedTS and reference points: stretches of rounds in one kernel equal the four functions, bit for bit."""
+"""CUCB, CTS, FTRL, DiscountedTS, reference points: stretches of rounds equal the four functions, bit for bit."""
 
 from typing import Any
 
@@ -40,6 +40,12 @@ class Undeclared(sp.SyntheticSEM):
 def playable(policy, environment):
     """Whether a policy can be played there: one that knows the graph needs one that stays as it is."""
     return not (policy.knows_graph and environment.draw(sp.Rng(0)).graph_changes)
+
+
+def recalled_in(environment):
+    """Whether the delayed oracle has a compiled form there, with as many arms as there are delays for each."""
+    problem = environment.draw(sp.Rng(0)).problem
+    return problem.n_arms == 6 and not problem.context
 
 
 PAIRS = [(policy, name) for policy in POLICIES for name in WORLDS if playable(POLICIES[policy], WORLDS[name])]
@@ -127,11 +133,16 @@ def test_results_do_not_depend_on_the_number_of_threads(policy, monkeypatch):
             np.testing.assert_array_equal(getattr(run, measure), getattr(runs[0], measure))
 
 
-@pytest.mark.parametrize("delay", [name for name in DELAYS if not DELAYS[name].per_arm])
+@pytest.mark.parametrize("delay", DELAYS)
 def test_reference_points(delay):
     for policy in (sp.Uniform(), Oracle(), DelayedOracle()):
-        if policy.draws_rewards or not DELAYS[delay].depends_on_rewards:
-            demand_same_stretches(policy, Trial(world(noise=0.1, law="beta"), 4), DELAYS[delay], (2, 3), 8)
+        demand_same_stretches(policy, Trial(world(noise=0.1, law="beta"), 4), DELAYS[delay], (2, 3), 8)
+
+
+@pytest.mark.parametrize("delay", ["each arm", "lost conversions"])
+@pytest.mark.parametrize("name", every(3, [name for name in WORLDS if recalled_in(WORLDS[name])]))
+def test_delayed_knowledge_of_each_arm(name, delay):
+    demand_same_stretches(DelayedOracle(), Trial(WORLDS[name], 3), DELAYS[delay], (3,), 16)
 
 
 def test_random_sets_are_the_first_places_of_random_orders():

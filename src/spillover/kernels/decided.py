@@ -3,7 +3,7 @@
 import numpy as np
 from numba import boolean, float64, int64, uint64
 
-from spillover.kernels.arrivals import delay_of, post
+from spillover.kernels.arrivals import delay_of, post, post_arms
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import philox, to_unit
 from spillover.kernels.inner import bare
@@ -76,30 +76,45 @@ def decided_rounds(
 
 @gufunc(
     (
-        *(int64, int64, int64[:], int64[:], boolean[:, :], int64),
-        *(boolean[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:], int64[:]),
+        *(int64, int64[:], int64[:], int64[:], boolean[:, :], int64[:, :], int64, boolean),
+        *(boolean[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1]),
+        *(int64[:, :], int64[:]),
     ),
-    "(),(),(t),(t),(t,m),(),(c,n),(c,n),(c),(c),(c)->(t),()",
-    writes=("first", "last", "following"),
+    "(),(m),(t),(t),(t,s),(t,b),(),(),(c,n),(c,n),(c),(c),(c,p),(c,a)->(t,m),(m)",
+    writes=("first", "last", "following", "arrival"),
 )
 def newest_arrivals(
-    now, known, delays, slowest, silent, horizon, ring_x, ring_z, first, last, following, newest, after
+    now, known, delays, slowest, silent, by_arm, horizon, ahead, ring_x, ring_z, first, last, following, arrival,
+    newest, after,
 ):  # fmt: skip
-    """The latest round whose outcome has arrived before each of the rounds now + 1, ...; `known` before the first.
+    """The latest round that has arrived before each of the rounds now + 1, ...; `known` before the first.
 
-    after: the same after the last of them. The lists are those of `post`; rewards in the rings matter only if delays
-    depend on them.
+    That is one number for all arms, or one for each. after: the same after the last of them. The lists are those of
+    `post`, or of `post_arms` if arms report at different times; rewards in the rings matter only if delays depend on
+    them. ahead: leave the lists as they are, and see only what is in them already.
     """
-    mask = first.shape[0] - 1
+    mask, parts, apart = first.shape[0] - 1, following.shape[1], arrival.shape[1] > 0
+    each = apart and after.shape[0] == arrival.shape[1]
+    for i in range(after.shape[0]):
+        after[i] = known[i]
     for r in range(delays.shape[0]):
         t = now + r + 1
         slot = t & mask
-        newest[r] = known
-        late = delay_of(ring_x[slot], ring_z[slot], delays[r], slowest[r], silent[r])
-        post(t, late, horizon, first, last, following)
-        played = first[slot]
-        first[slot] = 0
-        while played != 0:
-            known = max(known, played)
-            played = following[played & mask]
-    after[0] = known
+        x, z = ring_x[slot], ring_z[slot]
+        for i in range(after.shape[0]):
+            newest[r, i] = after[i]
+        if apart and not ahead:
+            post_arms(
+                t, x, z, delays[r], slowest[r], silent[r], by_arm[r], horizon, first, last, following, arrival
+            )  # fmt: skip
+        elif not ahead:
+            post(t, delay_of(x, z, delays[r], slowest[r], silent[r]), horizon, first, last, following[:, 0])
+        part = first[slot]
+        if not ahead:
+            first[slot] = 0
+        while part != 0:
+            played, home = part // parts, (part // parts) & mask
+            for i in range(after.shape[0]):
+                if not each or arrival[home, i] == t:
+                    after[i] = max(after[i], played)
+            part = following[home, part % parts]

@@ -1,23 +1,28 @@
 """An oracle whose knowledge is delayed like feedback."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
 from spillover.contracts import Policy, ScoredContextualWorld, ScoredWorld, require_contextual
-from spillover.policies.reference import (
-    Counting,
+from spillover.policies.decided_rounds import (
     CountState,
-    best_sets,
     bring_outcomes,
     next_rounds,
+    pieces,
+    take_arrivals,
+    waits_for_rewards,
+)
+from spillover.policies.reference import (
+    Counting,
+    best_sets,
     payoffs,
     random_explanation,
     random_set,
     require_world,
-    take_arrivals,
     true_explanation,
 )
 from spillover.rng import Purpose, Rng
@@ -62,71 +67,112 @@ class DelayedOracle(Counting):
         return state._replace(latest=np.maximum(state.latest, np.where(reported, played_at, 0)))
 
     def select(self, state: CountState, rng: Rng) -> Choice:
-        world = require_world(self.world, self)
-        x = random_set(state, rng)
-        newest = newest_round(state)
-        if self.recalls_a_round(world, state):
-            for t in np.unique(newest[newest > 0]):
-                known = np.broadcast_to(world.best(int(t)), x.shape)
-                x = np.where((newest == t)[..., None], known, x)
-            return Choice(x)
-        weights, means = recalled(world, state, rng)
-        return Choice(np.where((newest > 0)[..., None], best_set(world, weights * means), x))
+        world, t = require_world(self.world, self), int(state.rounds.flat[0]) + 1
+        guess = Guess(random_set(state, rng)[..., None, :], rng.uniform(state.latest.shape[-1])[..., None, :])
+        return Choice(recall(world, t, state.latest[..., None, :], guess)[..., 0, :])
 
     @property
     def fuses(self) -> bool:
         return self.world is None or not self.world.problem.context
 
-    def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
-        world = require_world(self.world, self)
-        newest, after = take_arrivals(state, stretch)
-        x = best_sets(world, np.maximum(newest, 1))
-        blind = (newest == 0).any(axis=tuple(range(newest.ndim - 1)))
-        guessed = random_set(state, rng.over(Purpose.CHOICE, next_rounds(state, stretch)[blind]))
-        x[..., blind, :] = np.where(newest[..., blind, None] == 0, guessed, x[..., blind, :])
-        return after if bring_outcomes(x, state, stretch, rng) else None
+    draws_rewards = True
+    plays_parts = True
 
-    def recalls_a_round(self, world: ScoredWorld, state: CountState) -> bool:
-        """Whether all arms are known as of the same round, without any context: then its best set is played."""
-        return not world.problem.context and bool((state.latest == newest_round(state)[..., None]).all())
+    def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
+        """As many rounds at a time as can be decided before it matters which rewards they bring."""
+        if not waits_for_rewards(stretch):
+            latest, after = take_arrivals(state, stretch)
+            return after if self.bring(latest, state, stretch, rng) else None
+        for piece in pieces(stretch):
+            latest, _ = take_arrivals(state, piece, ahead=True)
+            if not self.bring(latest, state, piece, rng):
+                return None
+            state = take_arrivals(state, piece)[1]
+        return state
+
+    def bring(self, latest: IntArray, state: CountState, stretch: Stretch, rng: Rng) -> bool:
+        """Decide the rounds of a stretch, (*batch, rounds, 1 or n) being known then; whether outcomes are valid."""
+        rounds, n = next_rounds(state, stretch), int(state.shape.flat[0])
+        shape = (*latest.shape[:-1], n)
+        guess = Guess(np.zeros(shape, np.bool_), np.zeros(shape))
+        blind = (latest == 0).any(axis=(*range(latest.ndim - 2), -1))
+        if blind.any():
+            streams = rng.over(Purpose.CHOICE, rounds[blind])
+            guess.x[..., blind, :] = random_set(state, streams)
+            guess.means[..., blind, :] = streams.uniform(n)
+        x = recall(require_world(self.world, self), int(rounds[0]), latest, guess)
+        return bring_outcomes(x, state, stretch, rng)
 
     def explain(self, state: CountState, rng: Rng) -> Explanation:
         """The true values of the latest round whose outcome has arrived; random ranks before the first."""
         world, found = require_world(self.world, self), random_explanation(state, rng)
-        newest = newest_round(state)
-        for t in np.unique(newest[newest > 0]):
-            found = where_rows(newest == t, true_explanation(world, int(t), state), found)
-        if self.recalls_a_round(world, state):
+        t, latest, newest = int(state.rounds.flat[0]) + 1, state.latest, newest_round(state.latest)
+        for s in np.unique(newest[newest > 0]):
+            found = where_rows(newest == s, true_explanation(world, int(s), state), found)
+        here = (newest > 0) & differs(world, latest)
+        if not here.any():
             return found
-        weights, means = recalled(world, state, rng)
+        told = recalled(world, t, latest[..., None, :], rng.uniform(latest.shape[-1])[..., None, :])
+        weights, means = (each[..., 0, :] for each in told)
         estimates = replace(found, mean=means, index=means, weights=weights, score=weights * means)
-        return where_rows(newest > 0, estimates, found)
+        return where_rows(here, estimates, found)
 
 
-def newest_round(state: CountState) -> IntArray:
-    """(*batch,): the latest round of which any outcome has arrived; 0 before the first."""
-    return np.asarray(state.latest.max(axis=-1))
+class Guess(NamedTuple):
+    """What stands for knowledge before the first report."""
+
+    x: BoolArray  # (*batch, rounds, n): a random set
+    means: Array  # (*batch, rounds, n): random mean rewards
 
 
-def recalled(world: ScoredWorld, state: CountState, rng: Rng) -> tuple[Array, Array]:
-    """Weights and mean rewards in the context of the coming round, each arm as of its latest report."""
-    t, shape, newest = int(state.rounds.flat[0]) + 1, state.latest.shape, newest_round(state)
-    means = np.broadcast_to(rng.uniform(shape[-1]), shape)
-    weights = np.broadcast_to(world.weights(1), shape)
-    for s in np.unique(newest[newest > 0]):
-        weights = np.where((newest == s)[..., None], world.weights(int(s)), weights)
-    for s in np.unique(state.latest[state.latest > 0]):
-        then, now = world.weights(int(s)), scores(world, t, int(s), shape)
-        known = np.divide(now, then, out=np.zeros(shape), where=np.broadcast_to(then != 0, shape))
-        means = np.where(state.latest == s, known, means)
-    return weights, means
+def newest_round(latest: IntArray) -> IntArray:
+    """The latest round of which any outcome has arrived; 0 before the first."""
+    return np.asarray(latest.max(axis=-1))
 
 
-def scores(world: ScoredWorld, t: int, as_of: int, shape: Batch) -> Array:
-    """The expected payoff of each arm in the context of round t, as of another round."""
+def differs(world: ScoredWorld, latest: IntArray) -> BoolArray:
+    """Whether arms are known as of different rounds, or in another context: then no round's best set is the answer."""
     if world.problem.context:
-        return np.broadcast_to(require_contextual(world).scores(t, as_of), shape)
-    return payoffs(world, as_of, shape)
+        return np.ones(latest.shape[:-1], np.bool_)
+    return np.asarray((latest != newest_round(latest)[..., None]).any(axis=-1))
+
+
+def recall(world: ScoredWorld, t: int, latest: IntArray, guess: Guess) -> BoolArray:
+    """The decisions of some rounds, t being the first, from the latest reports before each of them.
+
+    latest: (*batch, rounds, n) of each arm, or (*batch, rounds, 1) of all arms together.
+    """
+    x, newest, apart = guess.x, newest_round(latest), differs(world, latest)
+    if not apart.all():
+        x = np.where((newest > 0)[..., None], best_sets(world, np.maximum(newest, 1)), x)
+    if apart.any():
+        weights, means = recalled(world, t, np.broadcast_to(latest, x.shape), guess.means)
+        x = np.where((apart & (newest > 0))[..., None], best_set(world, weights * means), x)
+    return x
+
+
+def recalled(world: ScoredWorld, t: int, latest: IntArray, drawn: Array) -> tuple[Array, Array]:
+    """Weights and mean rewards in the context of round t, each arm as of its latest report, (*batch, rounds, n).
+
+    drawn: the mean rewards of arms without a report.
+    """
+    reported = np.maximum(latest, 1)
+    different, shape = np.unique(reported), (*latest.shape[:-2], latest.shape[-1])
+    tell = scores_in(world, t, shape)
+    then = np.stack([np.broadcast_to(world.weights(int(s)), shape) for s in different], axis=-2)
+    now = np.stack([np.broadcast_to(tell(int(s)), shape) for s in different], axis=-2)
+    known = np.divide(now, then, out=np.zeros(then.shape), where=then != 0)
+    at = np.searchsorted(different, reported)
+    means = np.where(latest > 0, np.take_along_axis(known, at, axis=-2), drawn)
+    return np.take_along_axis(then, at.max(axis=-1, keepdims=True), axis=-2), means
+
+
+def scores_in(world: ScoredWorld, t: int, shape: Batch) -> Callable[[int], Array]:
+    """The expected payoff of each arm in the context of round t, as a function of the round that it is known as of."""
+    if world.problem.context or isinstance(world, ScoredContextualWorld):
+        told = require_contextual(world)
+        return lambda as_of: told.scores(t, as_of)
+    return lambda as_of: payoffs(world, as_of, shape)
 
 
 def best_set(world: ScoredWorld, scores: Array) -> BoolArray:

@@ -180,7 +180,7 @@ class DiscountedTS(GraphPolicy):
             return None
         return state._replace(
             base=base._replace(rounds=base.rounds + length, clock=base.clock + length),
-            candidates=state.candidates._replace(latest=played[0]),
+            candidates=state.candidates._replace(latest=played[0].astype(np.int64)),
         )
 
     def explain(self, state: DiscountedTSState, rng: Rng) -> Explanation:

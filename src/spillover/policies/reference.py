@@ -1,14 +1,14 @@
 """Reference points: the uniform random policy and the oracle; see also `delayed_oracle`."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import Policy, ScoredWorld
 from spillover.foresight import ForeseeableWorld, best_of_each
-from spillover.policies.compiled_rounds import outcomes_for_kernels, played_by
+from spillover.policies.decided_rounds import CountState, next_rounds, play_decided
 from spillover.policies.explanations import graph_free_explanation
 from spillover.rng import Purpose, Rng
 from spillover.types import (
@@ -16,29 +16,14 @@ from spillover.types import (
     Batch,
     BoolArray,
     Choice,
-    Constant,
     Explanation,
     Feedback,
     IntArray,
     Problem,
-    Round,
-    Rounds,
     Stretch,
 )
 
 FEW_ARMS = 128  # whose ranks are counted faster than arms are sorted
-
-
-class CountState(NamedTuple):
-    """The number of rounds played, and the latest round whose outcome has arrived."""
-
-    rounds: Rounds  # (*batch,)
-    latest: Round  # (*batch,), or (*batch, n) for each arm: 0 while nothing has arrived
-    shape: Constant[IntArray]  # (*batch, 2): number of arms, budget
-
-    @property
-    def budget(self) -> IntArray:
-        return self.shape[..., 1]
 
 
 class Counting(Policy):
@@ -68,40 +53,6 @@ class Counting(Policy):
     def signals(self, state: CountState) -> dict[str, Any]:
         """It learns nothing, so there is nothing to check."""
         return {"learns": False}
-
-
-def next_rounds(state: CountState, stretch: Stretch) -> IntArray:
-    """The rounds of a stretch."""
-    return int(state.rounds.flat[0]) + 1 + np.arange(len(stretch.recorded))
-
-
-def play_decided(x: BoolArray, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
-    """`play_stretch` of a reference point that learns nothing; None if an outcome is not valid.
-
-    x: its decisions, (*batch, rounds, n).
-    """
-    brought = bring_outcomes(x, state, stretch, rng)
-    return take_arrivals(state, stretch)[1] if brought else None
-
-
-def bring_outcomes(x: BoolArray, state: CountState, stretch: Stretch, rng: Rng) -> bool:
-    """Write decisions and what they bring into the rings; returns whether the outcomes are valid."""
-    flight = stretch.flight
-    start = next_rounds(state, stretch)[0] % flight.x.shape[-2]
-    flight.x[..., start : start + x.shape[-2], :] = x
-    outcomes = outcomes_for_kernels(stretch)
-    return played_by(kernels.decided_rounds, state.rounds, rng.keys, *outcomes, *flight[:3]) is not None
-
-
-def take_arrivals(state: CountState, stretch: Stretch) -> tuple[IntArray, CountState]:
-    """The latest rounds whose outcomes have arrived before each round of a stretch, and the state after it."""
-    x, z, _, *lists = stretch.flight.of_rounds
-    by_arm = state.latest.ndim > state.rounds.ndim
-    known = state.latest[..., 0] if by_arm else state.latest
-    late, horizon = stretch.lateness.of_rounds, stretch.horizon
-    newest, latest = kernels.newest_arrivals(state.rounds, known, *late, horizon, x, z, *lists)
-    latest = np.broadcast_to(latest[..., None] if by_arm else latest, state.latest.shape).copy()
-    return newest, state._replace(rounds=state.rounds + len(stretch.recorded), latest=latest)
 
 
 def best_sets(world: ScoredWorld, rounds: IntArray) -> BoolArray:
@@ -153,6 +104,7 @@ class Uniform(Counting):
 
     fuses = True
     draws_rewards = True
+    plays_parts = True
 
     def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
         x = random_set(state, rng.over(Purpose.CHOICE, next_rounds(state, stretch)))
@@ -187,6 +139,7 @@ class Oracle(Counting):
 
     fuses = True
     draws_rewards = True
+    plays_parts = True
 
     def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
         world = require_world(self.world, self)
