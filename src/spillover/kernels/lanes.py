@@ -91,6 +91,17 @@ def splat(typingctx, value):
 
 
 @intrinsic
+def splat_at(typingctx, array, at):
+    """array[at] four times."""
+
+    def build(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return packed(builder, [builder.load(builder.gep(data, [arguments[1]]))] * LANES)
+
+    return four(array, at), build
+
+
+@intrinsic
 def lane(typingctx, values, k):
     """One of the four numbers; k must be a constant."""
 
