@@ -10,6 +10,7 @@ from spillover.kernels.lanes import LANES
 from spillover.kernels.multiples import add_multiple, prediction
 
 SHORT_ROW: Final = 64
+FEW_ARMS: Final = 16
 
 
 @njit(inline="always")
@@ -21,7 +22,7 @@ def absorb_outcome(gram, residual, adjacency, z, y, weight, acyclic, errors):
     n = y.shape[0]
     short = n < SHORT_ROW
     for i in range(n):
-        start = (i + 1) // LANES * LANES if acyclic else 0
+        start = (i + 1) // LANES * LANES if acyclic and n > FEW_ARMS else 0
         errors[i] = weight * (y[i] - z[i] - prediction(adjacency[i], y, start))
         if short:  # adding zeros is cheaper than an unpredictable branch
             add_multiple(residual[i], errors[i], y)

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
-from spillover.kernels.lanes import DOUBLES, LANES, packed
+from spillover.kernels.lanes import DOUBLES, LANES, each, four, packed
 from spillover.kernels.row_solver import DEPENDENT
 
 INTEGER: Final = ir.IntType(64)
@@ -158,4 +159,71 @@ def newton_steps(most: int) -> Any:
     return intrinsic(steps_of)
 
 
-steps_of_2, steps_of_3, steps_of_4, steps_of_5, steps_of_6, steps_of_8 = (newton_steps(m) for m in (2, 3, 4, 5, 6, 8))
+class Step:
+    """A step of one row at so many causes, in code that is being written."""
+
+    def __init__(self, context: Any, builder: Any, kinds: Any, arguments: Any, most: int) -> None:
+        self.builder = builder
+        arrays = [context.make_array(kind)(context, builder, array) for kind, array in zip(kinds[:7], arguments[:7], strict=True)]
+        gram, *lines, causes, numbers = arrays
+        self.residual, self.row, self.penalty, self.entering = (line.data for line in lines)
+        self.size, at = builder.extract_value(lines[0].shape, 0), arguments[7]
+        self.causes = [builder.load(builder.gep(causes.data, [INTEGER(p)])) for p in range(most)]
+        self.columns = [builder.gep(gram.data, [builder.mul(cause, self.size)]) for cause in self.causes]
+        places = [builder.add(at, INTEGER(p * LANES)) for p in range(most)]
+        self.steps = [builder.load(builder.gep(numbers.data, [place])) for place in places]
+        self.factors = [packed(builder, [step] * LANES) for step in self.steps]
+
+    def four(self, data: Any, j: Any) -> Any:
+        return self.builder.load(self.place(data, j), align=8)
+
+    def place(self, data: Any, j: Any) -> Any:
+        return self.builder.bitcast(self.builder.gep(data, [j]), DOUBLES.as_pointer())
+
+    def block(self, j: Any) -> tuple[Any, Any]:
+        """Four numbers of the residual after the step, from the j-th on, and their margins; see `margins_at`."""
+        builder, after = self.builder, self.four(self.residual, j)
+        for column, factor in zip(self.columns, self.factors, strict=True):
+            after = builder.fsub(after, builder.fmul(self.four(column, j), factor))
+        slack = builder.fsub(after, self.four(self.penalty, j))
+        given = builder.fcmp_ordered(">", self.four(self.row, j), NOTHING)
+        off = builder.select(given, each(builder, "fabs", [slack]), slack)
+        return after, builder.fsub(self.four(self.entering, j), off)
+
+    def take(self) -> Any:
+        """Rewrite the residual, and then the row; returns the margins."""
+        builder = self.builder
+        last = builder.sub(self.size, INTEGER(LANES))
+        end, margins = self.block(last)
+        lowest = cgutils.alloca_once_value(builder, margins)
+        with cgutils.for_range_slice(builder, INTEGER(0), last, INTEGER(LANES), INTEGER) as (j, _):
+            after, margins = self.block(j)
+            before = builder.load(lowest)
+            builder.store(builder.select(builder.fcmp_ordered(">", before, margins), margins, before), lowest)
+            builder.store(after, self.place(self.residual, j), align=8)
+        builder.store(end, self.place(self.residual, last), align=8)
+        for cause, step in zip(self.causes, self.steps, strict=True):
+            entry = builder.gep(self.row, [cause])
+            builder.store(builder.fadd(builder.load(entry), step), entry)
+        return builder.load(lowest)
+
+
+def row_step(most: int) -> Any:
+    """Take a step at so many causes of a row; returns four margins, of which the lowest is that of `row_margin`.
+
+    The last four numbers overlap with those before them, so they are computed first and stored last. A step that is
+    good keeps what is above 0, so the row is read before it is changed: the processor would wait for the change.
+    """
+
+    def step_of(typingctx, gram, residual, row, penalty, entering, causes, numbers, at):
+        def build(context, builder, signature, arguments):
+            return Step(context, builder, signature.args, arguments, most).take()
+
+        return four(gram, residual, row, penalty, entering, causes, numbers, at), build
+
+    return intrinsic(step_of)
+
+
+SIZES: Final = (2, 3, 4, 5, 6, 8)  # a group with 7 causes does the same as one with 8
+steps_of_2, steps_of_3, steps_of_4, steps_of_5, steps_of_6, steps_of_8 = (newton_steps(most) for most in SIZES)
+step_at_2, step_at_3, step_at_4, step_at_5, step_at_6, step_at_8 = (row_step(most) for most in SIZES)

@@ -25,6 +25,20 @@ NONE_YET: Final[Any] = np.int64(0)
 EIGHT: Final = 8
 
 
+@intrinsic
+def one_by_one(typingctx, word):
+    """The same word; a loop that asks for it is not vectorised.
+
+    It is the result of no instructions at all, of which the compiler knows nothing.
+    """
+
+    def build(context, builder, signature, arguments):
+        kind = ir.IntType(64)
+        return builder.asm(ir.FunctionType(kind, [kind]), "", "=r,0", arguments, False)
+
+    return types.uint64(types.uint64), build
+
+
 def on_stack(kind: Any) -> Any:
     """Room for eight numbers in the memory of the function that asks for it, which it must not outlive.
 

@@ -13,7 +13,7 @@ from numba import float64, int64, njit, uint64
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import HALF_BITS, philox, philox_in_lanes, philox_inside, to_unit
 from spillover.kernels.elementary import cos_of_turns, exp_of, log_of
-from spillover.kernels.inner import EIGHT, bare, eight_doubles, eight_integers, eight_words, within
+from spillover.kernels.inner import EIGHT, bare, eight_doubles, eight_integers, eight_words, one_by_one, within
 from spillover.kernels.multiples import add_columns
 
 ARMS_AT_ONCE: Final = EIGHT // 2  # beta draws, each from two gamma draws
@@ -53,11 +53,12 @@ def normal(key, call, at_round, purpose, size, out):
 def normals_of_rounds(n, key, call, rounds, purpose, deviation, first, second):
     """first: n normals with this deviation for each round, one round after another; second: as much room.
 
-    The uniform numbers of all rounds come first, so that the rest is one long loop, many numbers at a time.
+    The uniform numbers of all rounds come first, so that the rest is one long loop, many numbers at a time. The words
+    that they are made of are faster one by one: processors have no long product for several numbers.
     """
     for t in range(rounds.shape[0]):
         for i in range(n):
-            a, b, _, _ = philox_inside(uint64(i), call, rounds[t], purpose, key[0], key[1])
+            a, b, _, _ = philox_inside(one_by_one(uint64(i)), call, rounds[t], purpose, key[0], key[1])
             first[t * n + i], second[t * n + i] = 1.0 - to_unit(a), to_unit(b)
     for j in range(first.shape[0]):
         first[j] = deviation * normal_of(first[j], second[j])

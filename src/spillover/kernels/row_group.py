@@ -10,16 +10,28 @@ from typing import Final
 import numpy as np
 from numba import njit, uint64
 
-from spillover.kernels.group_steps import steps_of_2, steps_of_3, steps_of_4, steps_of_5, steps_of_6, steps_of_8
-from spillover.kernels.inner import NONE_YET, bare, inside, within
-from spillover.kernels.lanes import LANES, lane, least, load, minus, splat_at, store, times
-from spillover.kernels.row_solver import least_lane, margins_at, solve_row
+from spillover.kernels.group_steps import (
+    step_at_2,
+    step_at_3,
+    step_at_4,
+    step_at_5,
+    step_at_6,
+    step_at_8,
+    steps_of_2,
+    steps_of_3,
+    steps_of_4,
+    steps_of_5,
+    steps_of_6,
+    steps_of_8,
+)
+from spillover.kernels.inner import NONE_YET, bare, inside
+from spillover.kernels.lanes import LANES, lane, splat_at
+from spillover.kernels.row_solver import least_lane, solve_row
 
 UNKNOWN: Final = -1  # instead of how many causes a row has
 MOST: Final = 8  # causes of a row that is solved beside others
 STEPS: Final = LANES  # where the steps of a group start, after what is positive where they can be taken
 GROUP: Final = STEPS + MOST * LANES  # numbers of a group
-TWO, THREE, FOUR, FIVE, SIX, EIGHT = (np.int64(most) for most in (2, 3, 4, 5, 6, 8))
 
 
 @inside
@@ -59,64 +71,34 @@ def most_of(sizes, rows):
 def find_steps(gram, residual, penalty, adjacency, causes, sizes, rows, bound, numbers, at):
     """The steps to the minimisers of four rows, and whether they are good."""
     most = most_of(sizes, rows)
-    if most <= TWO:
+    if most <= 2:
         steps_of_2(gram, residual, penalty, adjacency, causes, sizes, rows, bound, numbers, at)
-    elif most == THREE:
+    elif most == 3:
         steps_of_3(gram, residual, penalty, adjacency, causes, sizes, rows, bound, numbers, at)
-    elif most == FOUR:
+    elif most == 4:
         steps_of_4(gram, residual, penalty, adjacency, causes, sizes, rows, bound, numbers, at)
-    elif most == FIVE:
+    elif most == 5:
         steps_of_5(gram, residual, penalty, adjacency, causes, sizes, rows, bound, numbers, at)
-    elif most == SIX:
+    elif most == 6:
         steps_of_6(gram, residual, penalty, adjacency, causes, sizes, rows, bound, numbers, at)
     else:
         steps_of_8(gram, residual, penalty, adjacency, causes, sizes, rows, bound, numbers, at)
 
 
 @njit(inline="always")
-def after_step(gram, residual, causes, most, numbers, at, j):
-    """Four numbers of a residual, from the j-th on, after the step of its row."""
-    four = load(residual, j)
-    for p in range(most):
-        four = minus(four, times(load(gram[causes[p]], j), splat_at(numbers, at + p * LANES)))
-    return four
-
-
-@within
 def take_step(gram, residual, row, penalty, entering, causes, most, numbers, at):
-    """Take a step at the first `most` causes of a row; returns its margin, as `row_margin`.
-
-    `most` is a constant where this is called, so that its loops are unrolled. The last four numbers overlap with those
-    before them, so they are computed first and stored last. A step that is good keeps what is above 0, so the row is
-    read before it is changed: the processor would have to wait for the change.
-    """
-    last = residual.shape[0] - LANES
-    end = after_step(gram, residual, causes, most, numbers, at, last)
-    margins = margins_at(end, load(row, last), load(penalty, last), 0.0, entering, last)
-    for j in range(0, last, LANES):
-        four = after_step(gram, residual, causes, most, numbers, at, j)
-        margins = least(margins, margins_at(four, load(row, j), load(penalty, j), 0.0, entering, j))
-        store(residual, j, four)
-    store(residual, last, end)
-    for p in range(most):
-        row[causes[p]] += lane(splat_at(numbers, at + p * LANES), 0)
-    return least_lane(margins)
-
-
-@njit(inline="always")
-def take_listed(gram, residual, row, penalty, entering, causes, most, numbers, at):
-    """`take_step` at as many causes as the rows of its group have at most."""
-    if most <= TWO:
-        return take_step(gram, residual, row, penalty, entering, causes, TWO, numbers, at)
-    if most == THREE:
-        return take_step(gram, residual, row, penalty, entering, causes, THREE, numbers, at)
-    if most == FOUR:
-        return take_step(gram, residual, row, penalty, entering, causes, FOUR, numbers, at)
-    if most == FIVE:
-        return take_step(gram, residual, row, penalty, entering, causes, FIVE, numbers, at)
-    if most == SIX:
-        return take_step(gram, residual, row, penalty, entering, causes, SIX, numbers, at)
-    return take_step(gram, residual, row, penalty, entering, causes, EIGHT, numbers, at)
+    """Take the step of a row whose group has so many causes at most; returns its margins."""
+    if most <= 2:
+        return step_at_2(gram, residual, row, penalty, entering, causes, numbers, at)
+    if most == 3:
+        return step_at_3(gram, residual, row, penalty, entering, causes, numbers, at)
+    if most == 4:
+        return step_at_4(gram, residual, row, penalty, entering, causes, numbers, at)
+    if most == 5:
+        return step_at_5(gram, residual, row, penalty, entering, causes, numbers, at)
+    if most == 6:
+        return step_at_6(gram, residual, row, penalty, entering, causes, numbers, at)
+    return step_at_8(gram, residual, row, penalty, entering, causes, numbers, at)
 
 
 @bare
@@ -143,18 +125,20 @@ def solve_due(gram, residual, adjacency, pressure, penalty, bound, entering, due
         rows = rows_of(order, start, waiting - 1)
         at = start // LANES * GROUP
         find_steps(gram, residual, penalty, adjacency, causes, sizes, rows, bound, numbers, at)
-    for place in range(waiting):
-        i, at = order[place], place // LANES * GROUP + place % LANES
-        most = most_of(sizes, rows_of(order, place // LANES * LANES, waiting - 1))
-        pressure[i] = 0.0
-        if not (
-            lane(splat_at(numbers, at), 0) > 0.0
-            and take_listed(
-                gram, residual[i], adjacency[i], penalty[i], entering, causes[i], most, numbers, at + STEPS
-            ) >= 0.0
-        ):
-            due[left] = i
-            left += 1
+    for start in range(0, waiting, LANES):
+        most = most_of(sizes, rows_of(order, start, waiting - 1))
+        for place in range(start, min(start + LANES, waiting)):
+            i, at = order[place], start // LANES * GROUP + place - start
+            good = lane(splat_at(numbers, at), 0) > 0.0
+            if good:
+                margins = take_step(
+                    gram, residual[i], adjacency[i], penalty[i], entering, causes[i], most, numbers, at + STEPS
+                )
+                good = least_lane(margins) >= 0.0
+            pressure[i] = 0.0
+            if not good:
+                due[left] = i
+                left += 1
     for d in range(left):
         i = due[d]
         pressure[i] = solve_row(gram, residual[i], adjacency[i], penalty[i], bound, room)

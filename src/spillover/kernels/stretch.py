@@ -57,6 +57,16 @@ def note_moves(y, errors, left, charge):
     return spent
 
 
+@njit(inline="always")
+def is_off(residual, penalty, pressure, allowed, causes, size):
+    """Whether a row violates the condition of its first cause, if that is known: then its margin is negative.
+
+    With noise in outcomes nearly every row does, in every round.
+    """
+    j = causes[0]
+    return size > 0 and abs(residual[j] - penalty[j] - pressure) > allowed[j]
+
+
 @within
 def fit_spent(
     gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, signed, left, charge, allowed, entering,
@@ -67,10 +77,14 @@ def fit_spent(
     What is left to a row is most of its distance from a violation when it was last looked at. Tolerances only grow
     with G, and the rest is far more than all rounding.
     """
-    n, count = weights.shape[0], NONE_YET
+    n, count, causes, sizes = weights.shape[0], NONE_YET, group[1], group[2]
     set_tolerances(gram, allowed, entering)
     for i in range(n):
         if left[i] > 0.0:
+            continue
+        if is_off(residual[i], penalty[i], pressure[i], allowed, causes[i], sizes[i]):
+            due[count] = i
+            count += 1
             continue
         if signed:
             margin = signed_row_margin(allowed, residual, adjacency, penalty, pressure[i], i)
