@@ -8,9 +8,9 @@ from numba import boolean, float64, njit
 from spillover.kernels.build import gufunc
 from spillover.kernels.lanes import LANES
 from spillover.kernels.multiples import add_multiple, prediction
+from spillover.kernels.short_rows import absorb_1, absorb_2, absorb_3, absorb_4
 
 SHORT_ROW: Final = 64
-FEW_ARMS: Final = 16
 
 
 @njit(inline="always")
@@ -20,9 +20,21 @@ def absorb_outcome(gram, residual, adjacency, z, y, weight, acyclic, errors):
     If acyclic, A is 0 below its diagonal.
     """
     n = y.shape[0]
+    if n // LANES == 1:
+        absorb_1(gram, residual, adjacency, z, y, weight, errors)
+        return
+    if n // LANES == 2:
+        absorb_2(gram, residual, adjacency, z, y, weight, errors)
+        return
+    if n // LANES == 3:
+        absorb_3(gram, residual, adjacency, z, y, weight, errors)
+        return
+    if n // LANES == 4:
+        absorb_4(gram, residual, adjacency, z, y, weight, errors)
+        return
     short = n < SHORT_ROW
     for i in range(n):
-        start = (i + 1) // LANES * LANES if acyclic and n > FEW_ARMS else 0
+        start = (i + 1) // LANES * LANES if acyclic else 0
         errors[i] = weight * (y[i] - z[i] - prediction(adjacency[i], y, start))
         if short:  # adding zeros is cheaper than an unpredictable branch
             add_multiple(residual[i], errors[i], y)

@@ -1,0 +1,85 @@
+"""The rank-one updates of an outcome for a few arms, as straight-line code for each row.
+
+A loop over two or three times four numbers takes longer to begin and to end than what it does. Here the outcome is in
+registers, and a row of each matrix is read and written once. The numbers are those of `prediction` and `add_multiple`.
+"""
+
+from typing import Any, Final
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from spillover.kernels.lanes import DOUBLES, LANES, packed
+
+INTEGER: Final = ir.IntType(64)
+NOTHING: Final = ir.Constant(DOUBLES, [0.0] * LANES)
+MOST_FOURS: Final = 4  # whole fours of a row; at most three numbers come after them
+
+
+class Outcome:
+    """The y of all arms in fours, in code that is being written; the last four overlap with those before them."""
+
+    def __init__(self, builder: Any, y: Any, fours: int) -> None:
+        self.builder, self.y = builder, y.data
+        self.size = builder.extract_value(y.shape, 0)
+        self.starts = [*(INTEGER(LANES * k) for k in range(fours)), builder.sub(self.size, INTEGER(LANES))]
+        self.values = [self.four(self.y, start) for start in self.starts]
+        rest = builder.sub(self.size, INTEGER(LANES * fours))  # so many of the last four are in no other four
+        later = [builder.icmp_signed(">", builder.add(rest, INTEGER(k)), INTEGER(LANES - 1)) for k in range(LANES)]
+        end = [builder.extract_element(self.values[-1], ir.IntType(32)(k)) for k in range(LANES)]
+        zero = ir.Constant(ir.DoubleType(), 0.0)
+        self.rest = packed(builder, [builder.select(*given) for given in zip(later, end, [zero] * LANES, strict=True)])
+
+    def place(self, data: Any, j: Any) -> Any:
+        return self.builder.bitcast(self.builder.gep(data, [j]), DOUBLES.as_pointer())
+
+    def four(self, data: Any, j: Any) -> Any:
+        return self.builder.load(self.place(data, j), align=8)
+
+    def prediction(self, row: Any) -> Any:
+        """row . y, added up as by `prediction`: zeros change nothing."""
+        builder, sums = self.builder, NOTHING
+        for start, values in zip(self.starts[:-1], self.values[:-1], strict=True):
+            sums = builder.fadd(sums, builder.fmul(self.four(row, start), values))
+        rest = builder.fmul(self.four(row, self.starts[-1]), self.rest)
+        first, *others = (builder.extract_element(sums, ir.IntType(32)(k)) for k in range(LANES))
+        for k in range(1, LANES):
+            first = builder.fadd(first, builder.extract_element(rest, ir.IntType(32)(k)))
+        return builder.fadd(builder.fadd(first, others[0]), builder.fadd(others[1], others[2]))
+
+    def add_to(self, row: Any, factor: Any) -> None:
+        """row += factor * y."""
+        builder, factors = self.builder, packed(self.builder, [factor] * LANES)
+        pairs = zip(self.starts, self.values, strict=True)
+        found = [builder.fadd(self.four(row, start), builder.fmul(factors, values)) for start, values in pairs]
+        for start, values in zip(self.starts, found, strict=True):
+            builder.store(values, self.place(row, start), align=8)
+
+
+def absorb_by(fours: int) -> Any:
+    """`absorb_outcome` for rows of so many whole fours, and up to three numbers more."""
+
+    def absorb_rows(typingctx, gram, residual, adjacency, z, y, weight, errors):
+        def build(context, builder, signature, arguments):
+            kinds = signature.args
+            arrays = [context.make_array(kinds[k])(context, builder, arguments[k]) for k in (0, 1, 2, 3, 4, 6)]
+            gram, residual, adjacency, z, y, errors = arrays
+            weight, outcome = arguments[5], Outcome(builder, y, fours)
+            with cgutils.for_range(builder, outcome.size) as row:
+                start = builder.mul(row.index, outcome.size)
+                own, direct = (builder.load(builder.gep(line.data, [row.index])) for line in (y, z))
+                explained = outcome.prediction(builder.gep(adjacency.data, [start]))
+                error = builder.fmul(weight, builder.fsub(builder.fsub(own, direct), explained))
+                builder.store(error, builder.gep(errors.data, [row.index]))
+                outcome.add_to(builder.gep(residual.data, [start]), error)
+                outcome.add_to(builder.gep(gram.data, [start]), builder.fmul(own, weight))
+            return context.get_dummy_value()
+
+        return types.void(gram, residual, adjacency, z, y, weight, errors), build
+
+    return intrinsic(absorb_rows)
+
+
+absorb_1, absorb_2, absorb_3, absorb_4 = (absorb_by(fours) for fours in range(1, MOST_FOURS + 1))
