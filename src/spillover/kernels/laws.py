@@ -17,6 +17,7 @@ from spillover.kernels.inner import EIGHT, bare, eight_doubles, eight_integers, 
 from spillover.kernels.multiples import add_columns
 
 ARMS_AT_ONCE: Final = EIGHT // 2  # beta draws, each from two gamma draws
+NORMALS_AT_ONCE: Final = 1024  # of several rounds: few enough to stay in the processor's cache
 SURE: Final = 0.0331  # of Marsaglia and Tsang's test that needs no logarithm
 
 
@@ -71,10 +72,14 @@ def normals_of_rounds(n, key, call, rounds, purpose, deviation, first, second):
 def spread_normals(key, call, rounds, purpose, columns, deviation, out):
     """Normals of some rounds, spread over a graph as by `spread_over`."""
     n = out.shape[1]
-    drawn, room = np.empty(out.size), np.empty(out.size)
-    normals_of_rounds(n, key, call, rounds, purpose, deviation, drawn, room)
-    for t in range(out.shape[0]):
-        add_columns(columns, drawn[t * n : (t + 1) * n], out[t])
+    together = max(NORMALS_AT_ONCE // n, 1)
+    drawn, room = np.empty(together * n), np.empty(together * n)
+    for start in range(0, out.shape[0], together):
+        some = rounds[start : start + together]
+        size = some.shape[0] * n
+        normals_of_rounds(n, key, call, some, purpose, deviation, drawn[:size], room[:size])
+        for t in range(some.shape[0]):
+            add_columns(columns, drawn[t * n : (t + 1) * n], out[start + t])
 
 
 @gufunc((float64[:, ::1], float64[:], float64[::1]), "(n,n),(n)->(n)")
