@@ -8,7 +8,7 @@ from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.inner import NONE_YET, bare
-from spillover.kernels.lanes import LANES, lane, load, plus, splat, splat_at, store, times
+from spillover.kernels.lanes import LANES
 from spillover.kernels.row_group import room_for_group, solve_due
 from spillover.kernels.row_solver import (
     ENTER,
@@ -19,31 +19,24 @@ from spillover.kernels.row_solver import (
     row_margin,
     solve_row,
 )
-
-FEW_ARMS: Final = 16  # up to this, adding zeros is faster than loops that leave them out
-
-
-@njit(inline="always")
-def weights_by_four(adjacency, weights):
-    """`acyclic_weights`, four at a time: adding what is 0 on and below the diagonal changes nothing."""
-    last = weights.shape[0] - LANES
-    for k in range(0, last + LANES, LANES):
-        j = min(k, last)  # the last four overlap with those before them
-        total = splat(1.0)
-        for i in range(j):
-            total = plus(total, times(load(adjacency[i], j), splat_at(weights, i)))
-        total = plus(total, times(load(adjacency[j], j), splat(lane(total, 0))))
-        total = plus(total, times(load(adjacency[j + 1], j), splat(lane(total, 1))))
-        total = plus(total, times(load(adjacency[j + 2], j), splat(lane(total, 2))))
-        store(weights, j, total)
+from spillover.kernels.short_rows import weights_1, weights_2, weights_3, weights_4
 
 
 @njit(inline="always")
 def acyclic_weights(adjacency, weights):
     """w = 1' (I - A)^-1 for a strictly upper triangular A."""
     n = weights.shape[0]
-    if LANES <= n <= FEW_ARMS:
-        weights_by_four(adjacency, weights)
+    if n // LANES == 1:
+        weights_1(adjacency, weights)
+        return
+    if n // LANES == 2:
+        weights_2(adjacency, weights)
+        return
+    if n // LANES == 3:
+        weights_3(adjacency, weights)
+        return
+    if n // LANES == 4:
+        weights_4(adjacency, weights)
         return
     weights[0] = 1.0
     for j in range(1, n):

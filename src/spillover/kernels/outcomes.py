@@ -6,7 +6,7 @@ import numpy as np
 from numba import boolean, float64, int64, njit, uint64
 
 from spillover.kernels.arrivals import delay_of, post
-from spillover.kernels.inner import bare, inside
+from spillover.kernels.inner import inside, within
 from spillover.kernels.multiples import add_columns, add_multiple
 from spillover.kernels.rewards import draw_chosen
 
@@ -61,7 +61,7 @@ def fill_outcome(r, t, key, course, concentration, columns, rewards, shocks, bas
             y[i] = y[i] + shocks[r, i] + baseline[r, i]
 
 
-@bare
+@within
 def bring_outcome(
     r, t, key, course, concentration, columns, rewards, shocks, baseline, delays, slowest, silent, horizon, x, z, y,
     first, last, following,

@@ -1,4 +1,4 @@
-"""The rank-one updates of an outcome for a few arms, as straight-line code for each row.
+"""The rank-one updates of an outcome and the weights of a graph for a few arms, as straight-line code.
 
 A loop over two or three times four numbers takes longer to begin and to end than what it does. Here the outcome is in
 registers, and a row of each matrix is read and written once. The numbers are those of `prediction` and `add_multiple`.
@@ -82,4 +82,68 @@ def absorb_by(fours: int) -> Any:
     return intrinsic(absorb_rows)
 
 
+def weights_by(fours: int) -> Any:
+    """`acyclic_weights` for rows of so many whole fours, and up to three numbers more.
+
+    What is added on and below the diagonal is 0, and changes nothing.
+    """
+
+    def add_rows(typingctx, adjacency, weights):
+        def build(context, builder, signature, arguments):
+            arrays = zip(signature.args, arguments, strict=True)
+            adjacency, weights = (context.make_array(kind)(context, builder, array) for kind, array in arrays)
+            Weights(builder, adjacency.data, weights, fours).write()
+            return context.get_dummy_value()
+
+        return types.void(adjacency, weights), build
+
+    return intrinsic(add_rows)
+
+
+class Weights:
+    """The weights of all arms, in code that is being written."""
+
+    def __init__(self, builder: Any, adjacency: Any, weights: Any, fours: int) -> None:
+        self.builder, self.adjacency, self.weights, self.fours = builder, adjacency, weights.data, fours
+        self.size = builder.extract_value(weights.shape, 0)
+        self.known: list[Any] = []
+
+    def place(self, data: Any, j: Any) -> Any:
+        return self.builder.bitcast(self.builder.gep(data, [j]), DOUBLES.as_pointer())
+
+    def with_row(self, total: Any, i: Any, start: Any, weight: Any) -> Any:
+        """Add four entries of row i times its weight."""
+        builder = self.builder
+        place = builder.add(builder.mul(i, self.size), start)
+        entries = builder.load(self.place(self.adjacency, place), align=8)
+        return builder.fadd(total, builder.fmul(entries, packed(builder, [weight] * LANES)))
+
+    def from_known(self, start: Any) -> Any:
+        """Four totals of 1 and of all rows whose weights are known."""
+        total = ir.Constant(DOUBLES, [1.0] * LANES)
+        for i, weight in enumerate(self.known):
+            total = self.with_row(total, INTEGER(i), start, weight)
+        return total
+
+    def lane(self, values: Any, k: int) -> Any:
+        return self.builder.extract_element(values, ir.IntType(32)(k))
+
+    def write(self) -> None:
+        builder, zero = self.builder, ir.Constant(ir.DoubleType(), 0.0)
+        for first in range(0, LANES * self.fours, LANES):
+            total = self.from_known(INTEGER(first))
+            for k in range(LANES - 1):
+                total = self.with_row(total, INTEGER(first + k), INTEGER(first), self.lane(total, k))
+            self.known += [self.lane(total, k) for k in range(LANES)]
+            builder.store(total, self.place(self.weights, INTEGER(first)), align=8)
+        last = builder.sub(self.size, INTEGER(LANES))  # the last four overlap with those before them
+        total = self.from_known(last)
+        for k in range(LANES - 1):
+            row = builder.add(last, INTEGER(k))
+            later = builder.icmp_signed(">=", row, INTEGER(LANES * self.fours))  # its weight is not known yet
+            total = self.with_row(total, row, last, builder.select(later, self.lane(total, k), zero))
+        builder.store(total, self.place(self.weights, last), align=8)
+
+
 absorb_1, absorb_2, absorb_3, absorb_4 = (absorb_by(fours) for fours in range(1, MOST_FOURS + 1))
+weights_1, weights_2, weights_3, weights_4 = (weights_by(fours) for fours in range(1, MOST_FOURS + 1))
