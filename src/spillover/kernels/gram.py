@@ -8,7 +8,7 @@ from numba import boolean, float64, njit
 from spillover.kernels.build import gufunc
 from spillover.kernels.lanes import LANES
 from spillover.kernels.multiples import add_multiple, prediction
-from spillover.kernels.short_rows import absorb_1, absorb_2, absorb_3, absorb_4
+from spillover.kernels.short_rows import absorb_few, are_few
 
 SHORT_ROW: Final = 64
 
@@ -20,17 +20,8 @@ def absorb_outcome(gram, residual, adjacency, z, y, weight, acyclic, errors):
     If acyclic, A is 0 below its diagonal.
     """
     n = y.shape[0]
-    if n // LANES == 1:
-        absorb_1(gram, residual, adjacency, z, y, weight, errors)
-        return
-    if n // LANES == 2:
-        absorb_2(gram, residual, adjacency, z, y, weight, errors)
-        return
-    if n // LANES == 3:
-        absorb_3(gram, residual, adjacency, z, y, weight, errors)
-        return
-    if n // LANES == 4:
-        absorb_4(gram, residual, adjacency, z, y, weight, errors)
+    if are_few(n):
+        absorb_few(gram, residual, adjacency, z, y, weight, errors)
         return
     short = n < SHORT_ROW
     for i in range(n):

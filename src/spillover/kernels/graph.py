@@ -8,7 +8,6 @@ from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.inner import NONE_YET, bare
-from spillover.kernels.lanes import LANES
 from spillover.kernels.row_group import room_for_group, solve_due
 from spillover.kernels.row_solver import (
     ENTER,
@@ -19,24 +18,15 @@ from spillover.kernels.row_solver import (
     row_margin,
     solve_row,
 )
-from spillover.kernels.short_rows import weights_1, weights_2, weights_3, weights_4
+from spillover.kernels.short_rows import are_few, weights_of_few
 
 
 @njit(inline="always")
 def acyclic_weights(adjacency, weights):
     """w = 1' (I - A)^-1 for a strictly upper triangular A."""
     n = weights.shape[0]
-    if n // LANES == 1:
-        weights_1(adjacency, weights)
-        return
-    if n // LANES == 2:
-        weights_2(adjacency, weights)
-        return
-    if n // LANES == 3:
-        weights_3(adjacency, weights)
-        return
-    if n // LANES == 4:
-        weights_4(adjacency, weights)
+    if are_few(n):
+        weights_of_few(adjacency, weights)
         return
     weights[0] = 1.0
     for j in range(1, n):

@@ -11,18 +11,14 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from spillover.kernels.lanes import DOUBLES, LANES, each, four, packed
+from spillover.kernels.lanes import LANES, constant, data_of, each, four, packed, read, write
 from spillover.kernels.row_solver import DEPENDENT
 
 INTEGER: Final = ir.IntType(64)
 INTEGERS: Final = ir.VectorType(INTEGER, LANES)
 
 
-def splat(value: float) -> ir.Constant:
-    return ir.Constant(DOUBLES, [value] * LANES)
-
-
-NOTHING, ONE = splat(0.0), splat(1.0)
+NOTHING, ONE = constant(0.0), constant(1.0)
 
 
 class Rows:
@@ -37,9 +33,7 @@ class Rows:
         causes, sizes, rows = arguments[4:7]
         self.rows = [builder.extract_value(rows, lane) for lane in range(LANES)]
         listed = context.make_array(kinds[4])(context, builder, causes)
-        self.causes = [
-            [builder.load(self.place(listed, row, INTEGER(p))) for row in self.rows] for p in range(most)
-        ]
+        self.causes = [[builder.load(self.place(listed, row, INTEGER(p))) for row in self.rows] for p in range(most)]
         numbers = context.make_array(kinds[5])(context, builder, sizes)
         self.sizes = ir.Constant(INTEGERS, ir.Undefined)
         for lane, row in enumerate(self.rows):
@@ -94,12 +88,12 @@ def steps_of_few(rows: Rows) -> tuple[list[Any], Any]:
     first = rows.less_product(builder.fmul(g22, slack), g12, other)
     second = rows.less_product(builder.fmul(g11, other), g12, slack)
     steps = [builder.fmul(step, inverse) for step in (first, second)]
-    return steps, rows.less_product(determinant, product, splat(DEPENDENT))
+    return steps, rows.less_product(determinant, product, constant(DEPENDENT))
 
 
 def steps_of_more(rows: Rows, most: int) -> tuple[list[Any], Any]:
     """By L D L' without pivoting. A row with fewer causes than others has rows of the identity instead."""
-    builder, lowest = rows.builder, splat(float("inf"))
+    builder, lowest = rows.builder, constant(float("inf"))
     factor: list[list[Any]] = []
     inverse: list[Any] = []
     steps: list[Any] = []
@@ -118,7 +112,7 @@ def steps_of_more(rows: Rows, most: int) -> tuple[list[Any], Any]:
             factor[p].append(scaled)
             pivot = rows.less_product(pivot, value, scaled)
             rest = rows.less_product(rest, scaled, steps[q])
-        lowest = rows.least(lowest, rows.less_product(pivot, own, splat(DEPENDENT)))
+        lowest = rows.least(lowest, rows.less_product(pivot, own, constant(DEPENDENT)))
         inverse.append(builder.fdiv(ONE, rows.where(rows.above(pivot, NOTHING), pivot, ONE)))
         steps.append(rest)
     for p in range(most - 1, -1, -1):
@@ -147,10 +141,9 @@ def newton_steps(most: int) -> Any:
             group = Rows(context, builder, signature.args, arguments, most)
             steps, good = steps_of_few(group) if most == 2 else steps_of_more(group, most)
             good = checked(group, steps, good, arguments[7])
-            data = context.make_array(signature.args[8])(context, builder, arguments[8]).data
+            data = data_of(context, builder, signature.args[8], arguments[8])
             for p, values in enumerate([good, *steps]):
-                place = builder.gep(data, [builder.add(arguments[9], INTEGER(p * LANES))])
-                builder.store(values, builder.bitcast(place, DOUBLES.as_pointer()), align=8)
+                write(builder, data, builder.add(arguments[9], INTEGER(p * LANES)), values)
             return context.get_dummy_value()
 
         given = (gram, residual, penalty, adjacency, causes, sizes, rows, bound, numbers, at)
@@ -164,7 +157,10 @@ class Step:
 
     def __init__(self, context: Any, builder: Any, kinds: Any, arguments: Any, most: int) -> None:
         self.builder = builder
-        arrays = [context.make_array(kind)(context, builder, array) for kind, array in zip(kinds[:7], arguments[:7], strict=True)]
+        arrays = [
+            context.make_array(kind)(context, builder, array)
+            for kind, array in zip(kinds[:7], arguments[:7], strict=True)
+        ]
         gram, *lines, causes, numbers = arrays
         self.residual, self.row, self.penalty, self.entering = (line.data for line in lines)
         self.size, at = builder.extract_value(lines[0].shape, 0), arguments[7]
@@ -174,21 +170,16 @@ class Step:
         self.steps = [builder.load(builder.gep(numbers.data, [place])) for place in places]
         self.factors = [packed(builder, [step] * LANES) for step in self.steps]
 
-    def four(self, data: Any, j: Any) -> Any:
-        return self.builder.load(self.place(data, j), align=8)
-
-    def place(self, data: Any, j: Any) -> Any:
-        return self.builder.bitcast(self.builder.gep(data, [j]), DOUBLES.as_pointer())
-
     def block(self, j: Any) -> tuple[Any, Any]:
         """Four numbers of the residual after the step, from the j-th on, and their margins; see `margins_at`."""
-        builder, after = self.builder, self.four(self.residual, j)
+        builder = self.builder
+        after = read(builder, self.residual, j)
         for column, factor in zip(self.columns, self.factors, strict=True):
-            after = builder.fsub(after, builder.fmul(self.four(column, j), factor))
-        slack = builder.fsub(after, self.four(self.penalty, j))
-        given = builder.fcmp_ordered(">", self.four(self.row, j), NOTHING)
+            after = builder.fsub(after, builder.fmul(read(builder, column, j), factor))
+        slack = builder.fsub(after, read(builder, self.penalty, j))
+        given = builder.fcmp_ordered(">", read(builder, self.row, j), NOTHING)
         off = builder.select(given, each(builder, "fabs", [slack]), slack)
-        return after, builder.fsub(self.four(self.entering, j), off)
+        return after, builder.fsub(read(builder, self.entering, j), off)
 
     def take(self) -> Any:
         """Rewrite the residual, and then the row; returns the margins."""
@@ -200,8 +191,8 @@ class Step:
             after, margins = self.block(j)
             before = builder.load(lowest)
             builder.store(builder.select(builder.fcmp_ordered(">", before, margins), margins, before), lowest)
-            builder.store(after, self.place(self.residual, j), align=8)
-        builder.store(end, self.place(self.residual, last), align=8)
+            write(builder, self.residual, j, after)
+        write(builder, self.residual, last, end)
         for cause, step in zip(self.causes, self.steps, strict=True):
             entry = builder.gep(self.row, [cause])
             builder.store(builder.fadd(builder.load(entry), step), entry)

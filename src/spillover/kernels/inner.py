@@ -13,7 +13,8 @@ from numba.np.arrayobj import make_array, populate_array
 # from Python would end the process.
 inside = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # For functions that work on short rows: without the counting of references, an atomic operation for each view of an
-# array, so they must not allocate any; and dividing by 0 gives an infinity, without a check before each division.
+# array, so they must not allocate any; and dividing by 0 gives an infinity, without a check before each division. They
+# are not compiled into a caller because that is: Numba hands the setting down, to the first caller that it meets.
 bare = njit(_nrt=False, error_model="numpy", forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # The same, compiled into its callers: a call passes seven numbers for each array.
 within = njit(_nrt=False, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)

@@ -14,7 +14,7 @@ from spillover.kernels.rewards import draw_chosen
 LAW: Final = 0  # how rewards are drawn, see `kernels/rewards.py`
 ADDED: Final = 1  # whether anything is added to y
 
-FEW_ARMS: Final = 16
+FEW_ARMS: Final = 16  # up to this, adding what was not chosen is faster than leaving it out
 
 # What such a kernel gets: course, concentration, total, rewards, shocks, baseline, delays, slowest, silent, horizon,
 # and the rings x, z, y, first, last, following; see `types.Stretch`.

@@ -7,14 +7,14 @@ registers, and a row of each matrix is read and written once. The numbers are th
 from typing import Any, Final
 
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from spillover.kernels.lanes import DOUBLES, LANES, packed
+from spillover.kernels.lanes import LANES, at_lane, constant, packed, read, write
 
 INTEGER: Final = ir.IntType(64)
-NOTHING: Final = ir.Constant(DOUBLES, [0.0] * LANES)
+NOTHING: Final = constant(0.0)
 MOST_FOURS: Final = 4  # whole fours of a row; at most three numbers come after them
 
 
@@ -22,40 +22,34 @@ class Outcome:
     """The y of all arms in fours, in code that is being written; the last four overlap with those before them."""
 
     def __init__(self, builder: Any, y: Any, fours: int) -> None:
-        self.builder, self.y = builder, y.data
+        self.builder = builder
         self.size = builder.extract_value(y.shape, 0)
         self.starts = [*(INTEGER(LANES * k) for k in range(fours)), builder.sub(self.size, INTEGER(LANES))]
-        self.values = [self.four(self.y, start) for start in self.starts]
+        self.values = [read(builder, y.data, start) for start in self.starts]
         rest = builder.sub(self.size, INTEGER(LANES * fours))  # so many of the last four are in no other four
         later = [builder.icmp_signed(">", builder.add(rest, INTEGER(k)), INTEGER(LANES - 1)) for k in range(LANES)]
-        end = [builder.extract_element(self.values[-1], ir.IntType(32)(k)) for k in range(LANES)]
+        end = [at_lane(builder, self.values[-1], k) for k in range(LANES)]
         zero = ir.Constant(ir.DoubleType(), 0.0)
         self.rest = packed(builder, [builder.select(*given) for given in zip(later, end, [zero] * LANES, strict=True)])
-
-    def place(self, data: Any, j: Any) -> Any:
-        return self.builder.bitcast(self.builder.gep(data, [j]), DOUBLES.as_pointer())
-
-    def four(self, data: Any, j: Any) -> Any:
-        return self.builder.load(self.place(data, j), align=8)
 
     def prediction(self, row: Any) -> Any:
         """row . y, added up as by `prediction`: zeros change nothing."""
         builder, sums = self.builder, NOTHING
         for start, values in zip(self.starts[:-1], self.values[:-1], strict=True):
-            sums = builder.fadd(sums, builder.fmul(self.four(row, start), values))
-        rest = builder.fmul(self.four(row, self.starts[-1]), self.rest)
-        first, *others = (builder.extract_element(sums, ir.IntType(32)(k)) for k in range(LANES))
+            sums = builder.fadd(sums, builder.fmul(read(builder, row, start), values))
+        rest = builder.fmul(read(builder, row, self.starts[-1]), self.rest)
+        first, *others = (at_lane(builder, sums, k) for k in range(LANES))
         for k in range(1, LANES):
-            first = builder.fadd(first, builder.extract_element(rest, ir.IntType(32)(k)))
+            first = builder.fadd(first, at_lane(builder, rest, k))
         return builder.fadd(builder.fadd(first, others[0]), builder.fadd(others[1], others[2]))
 
     def add_to(self, row: Any, factor: Any) -> None:
         """row += factor * y."""
         builder, factors = self.builder, packed(self.builder, [factor] * LANES)
         pairs = zip(self.starts, self.values, strict=True)
-        found = [builder.fadd(self.four(row, start), builder.fmul(factors, values)) for start, values in pairs]
+        found = [builder.fadd(read(builder, row, start), builder.fmul(factors, values)) for start, values in pairs]
         for start, values in zip(self.starts, found, strict=True):
-            builder.store(values, self.place(row, start), align=8)
+            write(builder, row, start, values)
 
 
 def absorb_by(fours: int) -> Any:
@@ -108,42 +102,70 @@ class Weights:
         self.size = builder.extract_value(weights.shape, 0)
         self.known: list[Any] = []
 
-    def place(self, data: Any, j: Any) -> Any:
-        return self.builder.bitcast(self.builder.gep(data, [j]), DOUBLES.as_pointer())
-
     def with_row(self, total: Any, i: Any, start: Any, weight: Any) -> Any:
         """Add four entries of row i times its weight."""
         builder = self.builder
         place = builder.add(builder.mul(i, self.size), start)
-        entries = builder.load(self.place(self.adjacency, place), align=8)
+        entries = read(builder, self.adjacency, place)
         return builder.fadd(total, builder.fmul(entries, packed(builder, [weight] * LANES)))
 
     def from_known(self, start: Any) -> Any:
         """Four totals of 1 and of all rows whose weights are known."""
-        total = ir.Constant(DOUBLES, [1.0] * LANES)
+        total = constant(1.0)
         for i, weight in enumerate(self.known):
             total = self.with_row(total, INTEGER(i), start, weight)
         return total
-
-    def lane(self, values: Any, k: int) -> Any:
-        return self.builder.extract_element(values, ir.IntType(32)(k))
 
     def write(self) -> None:
         builder, zero = self.builder, ir.Constant(ir.DoubleType(), 0.0)
         for first in range(0, LANES * self.fours, LANES):
             total = self.from_known(INTEGER(first))
             for k in range(LANES - 1):
-                total = self.with_row(total, INTEGER(first + k), INTEGER(first), self.lane(total, k))
-            self.known += [self.lane(total, k) for k in range(LANES)]
-            builder.store(total, self.place(self.weights, INTEGER(first)), align=8)
+                total = self.with_row(total, INTEGER(first + k), INTEGER(first), at_lane(builder, total, k))
+            self.known += [at_lane(builder, total, k) for k in range(LANES)]
+            write(builder, self.weights, INTEGER(first), total)
         last = builder.sub(self.size, INTEGER(LANES))  # the last four overlap with those before them
         total = self.from_known(last)
         for k in range(LANES - 1):
             row = builder.add(last, INTEGER(k))
             later = builder.icmp_signed(">=", row, INTEGER(LANES * self.fours))  # its weight is not known yet
-            total = self.with_row(total, row, last, builder.select(later, self.lane(total, k), zero))
-        builder.store(total, self.place(self.weights, last), align=8)
+            total = self.with_row(total, row, last, builder.select(later, at_lane(builder, total, k), zero))
+        write(builder, self.weights, last, total)
 
 
 absorb_1, absorb_2, absorb_3, absorb_4 = (absorb_by(fours) for fours in range(1, MOST_FOURS + 1))
 weights_1, weights_2, weights_3, weights_4 = (weights_by(fours) for fours in range(1, MOST_FOURS + 1))
+
+
+@njit(inline="always")
+def are_few(n):
+    """Whether there is code for so many arms."""
+    return 1 <= n // LANES <= MOST_FOURS
+
+
+@njit(inline="always")
+def absorb_few(gram, residual, adjacency, z, y, weight, errors):
+    """`absorb_outcome` for a few arms."""
+    fours = y.shape[0] // LANES
+    if fours == 1:
+        absorb_1(gram, residual, adjacency, z, y, weight, errors)
+    elif fours == 2:
+        absorb_2(gram, residual, adjacency, z, y, weight, errors)
+    elif fours == 3:
+        absorb_3(gram, residual, adjacency, z, y, weight, errors)
+    else:
+        absorb_4(gram, residual, adjacency, z, y, weight, errors)
+
+
+@njit(inline="always")
+def weights_of_few(adjacency, weights):
+    """`acyclic_weights` for a few arms."""
+    fours = weights.shape[0] // LANES
+    if fours == 1:
+        weights_1(adjacency, weights)
+    elif fours == 2:
+        weights_2(adjacency, weights)
+    elif fours == 3:
+        weights_3(adjacency, weights)
+    else:
+        weights_4(adjacency, weights)
