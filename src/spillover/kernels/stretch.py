@@ -39,7 +39,7 @@ from spillover.kernels.rounds import (
 from spillover.kernels.row_group import room_for_group, solve_due
 from spillover.kernels.row_solver import room_for_solving, row_margin
 from spillover.kernels.scores import score_arms
-from spillover.kernels.world import fault_of
+from spillover.kernels.world import fault_of, is_fine
 
 MOST_OF_MARGIN: Final = 0.99  # how far a row may move before it is looked at again
 ROUNDING: Final = 1e-15  # of a residual in an update, relative to what it is made of, with some to spare
@@ -161,9 +161,8 @@ def play_learner(
         while played != 0:
             home = played & mask
             x, z, y = ring_x[home], ring_z[home], ring_y[home]
-            fault = fault_of(x, z, y, reward_range, t - played, t)
-            if fault != 0:
-                return clock, fault
+            if not is_fine(x, z, y, low, high):
+                return clock, fault_of(x, z, y, reward_range, t - played, t)
             add_rewards(
                 sums, counts, stamps, x, z, date_of(played, t, rules[ASSUMED_DELAY]), log_discount, powers
             )  # fmt: skip
