@@ -8,6 +8,7 @@ from numba import boolean, float64, njit
 from spillover.kernels.build import gufunc
 from spillover.kernels.lanes import LANES
 from spillover.kernels.multiples import add_multiple, prediction
+from spillover.kernels.short_rows import absorb_few, are_few
 
 SHORT_ROW: Final = 64
 
@@ -19,6 +20,9 @@ def absorb_outcome(gram, residual, adjacency, z, y, weight, acyclic, errors):
     If acyclic, A is 0 below its diagonal.
     """
     n = y.shape[0]
+    if are_few(n):
+        absorb_few(gram, residual, adjacency, z, y, weight, errors)
+        return
     short = n < SHORT_ROW
     for i in range(n):
         start = (i + 1) // LANES * LANES if acyclic else 0

@@ -18,12 +18,16 @@ from spillover.kernels.row_solver import (
     row_margin,
     solve_row,
 )
+from spillover.kernels.short_rows import are_few, weights_of_few
 
 
 @njit(inline="always")
 def acyclic_weights(adjacency, weights):
     """w = 1' (I - A)^-1 for a strictly upper triangular A."""
     n = weights.shape[0]
+    if are_few(n):
+        weights_of_few(adjacency, weights)
+        return
     weights[0] = 1.0
     for j in range(1, n):
         total = 1.0

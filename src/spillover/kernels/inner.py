@@ -13,8 +13,9 @@ from numba.np.arrayobj import make_array, populate_array
 # from Python would end the process.
 inside = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # For functions that work on short rows: without the counting of references, an atomic operation for each view of an
-# array, so they must not allocate any; and dividing by 0 gives an infinity, without a check before each division.
-bare = njit(_nrt=False, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# array, so they must not allocate any; and dividing by 0 gives an infinity, without a check before each division. They
+# are not compiled into a caller because that is: Numba hands the setting down, to the first caller that it meets.
+bare = njit(_nrt=False, error_model="numpy", forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # The same, compiled into its callers: a call passes seven numbers for each array.
 within = njit(_nrt=False, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
@@ -23,6 +24,20 @@ within = njit(_nrt=False, error_model="numpy", forceinline=True, no_cpython_wrap
 NONE_YET: Final[Any] = np.int64(0)
 
 EIGHT: Final = 8
+
+
+@intrinsic
+def one_by_one(typingctx, word):
+    """The same word; a loop that asks for it is not vectorised.
+
+    It is the result of no instructions at all, of which the compiler knows nothing.
+    """
+
+    def build(context, builder, signature, arguments):
+        kind = ir.IntType(64)
+        return builder.asm(ir.FunctionType(kind, [kind]), "", "=r,0", arguments, False)
+
+    return types.uint64(types.uint64), build
 
 
 def on_stack(kind: Any) -> Any:

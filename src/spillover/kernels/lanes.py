@@ -36,10 +36,39 @@ class FourModel(models.PrimitiveModel):  # type: ignore[misc]
 four, flags = Four("four", DOUBLES), Four("flags", FLAGS)
 
 
-def place(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    """The address of four neighbours in a contiguous array."""
-    data = context.make_array(kind)(context, builder, array).data
+# The next ones write code, for intrinsics here and in other files.
+def address(builder: Any, data: Any, at: Any) -> Any:
+    """The address of four neighbours among doubles."""
     return builder.bitcast(builder.gep(data, [at]), DOUBLES.as_pointer())
+
+
+def read(builder: Any, data: Any, at: Any) -> Any:
+    return builder.load(address(builder, data, at), align=8)
+
+
+def write(builder: Any, data: Any, at: Any, values: Any) -> None:
+    builder.store(values, address(builder, data, at), align=8)
+
+
+def packed(builder: Any, values: Any) -> Any:
+    vector = ir.Constant(DOUBLES, ir.Undefined)
+    for lane, value in enumerate(values):
+        vector = builder.insert_element(vector, value, cgutils.int32_t(lane))
+    return vector
+
+
+def at_lane(builder: Any, values: Any, k: int) -> Any:
+    return builder.extract_element(values, cgutils.int32_t(k))
+
+
+def data_of(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """Where the numbers of a contiguous array start."""
+    return context.make_array(kind)(context, builder, array).data
+
+
+def constant(value: float) -> ir.Constant:
+    """The same number four times."""
+    return ir.Constant(DOUBLES, [value] * LANES)
 
 
 @intrinsic
@@ -47,7 +76,8 @@ def load(typingctx, array, at):
     """array[at : at + 4]."""
 
     def build(context, builder, signature, arguments):
-        return builder.load(place(context, builder, signature.args[0], *arguments), align=8)
+        array, at = arguments
+        return read(builder, data_of(context, builder, signature.args[0], array), at)
 
     return four(array, at), build
 
@@ -57,17 +87,11 @@ def store(typingctx, array, at, values):
     """array[at : at + 4] = values."""
 
     def build(context, builder, signature, arguments):
-        builder.store(arguments[2], place(context, builder, signature.args[0], *arguments[:2]), align=8)
+        array, at, values = arguments
+        write(builder, data_of(context, builder, signature.args[0], array), at, values)
         return context.get_dummy_value()
 
     return types.void(array, at, values), build
-
-
-def packed(builder: Any, values: Any) -> Any:
-    vector = ir.Constant(DOUBLES, ir.Undefined)
-    for lane, value in enumerate(values):
-        vector = builder.insert_element(vector, value, cgutils.int32_t(lane))
-    return vector
 
 
 @intrinsic
@@ -88,6 +112,18 @@ def splat(typingctx, value):
         return packed(builder, [arguments[0]] * LANES)
 
     return four(float64), build
+
+
+@intrinsic
+def splat_at(typingctx, array, at):
+    """array[at] four times."""
+
+    def build(context, builder, signature, arguments):
+        array, at = arguments
+        data = data_of(context, builder, signature.args[0], array)
+        return packed(builder, [builder.load(builder.gep(data, [at]))] * LANES)
+
+    return four(array, at), build
 
 
 @intrinsic

@@ -13,10 +13,11 @@ from numba import float64, njit, uint64
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import HALF_BITS, philox, philox_in_lanes, philox_inside, to_unit
 from spillover.kernels.elementary import cos_of_turns, exp_of, log_of
-from spillover.kernels.inner import EIGHT, bare, eight_doubles, eight_integers, eight_words, within
+from spillover.kernels.inner import EIGHT, bare, eight_doubles, eight_integers, eight_words, one_by_one, within
 from spillover.kernels.multiples import add_columns
 
 ARMS_AT_ONCE: Final = EIGHT // 2  # beta draws, each from two gamma draws
+NORMALS_AT_ONCE: Final = 1024  # of several rounds: few enough to stay in the processor's cache
 SURE: Final = 0.0331  # of Marsaglia and Tsang's test that needs no logarithm
 
 
@@ -50,17 +51,19 @@ def normal(key, call, at_round, purpose, size, out):
 
 
 @bare
-def normals_of_rounds(n, key, call, rounds, purpose, deviation, first, second):
-    """first: n normals with this deviation for each round, one round after another; second: as much room.
+def normals_of_rounds(n, k0, k1, call, rounds, purpose, deviation, words, out):
+    """n normals with this deviation for each round, one round after another; words: room for two for each of them.
 
-    The uniform numbers of all rounds come first, so that the rest is one long loop, many numbers at a time.
+    The words of all rounds come first, so that the rest is one long loop, many numbers at a time. Words are faster one
+    by one: processors have no long product for several numbers.
     """
     for t in range(rounds.shape[0]):
+        at_round = rounds[t]
         for i in range(n):
-            a, b, _, _ = philox_inside(uint64(i), call, rounds[t], purpose, key[0], key[1])
-            first[t * n + i], second[t * n + i] = 1.0 - to_unit(a), to_unit(b)
-    for j in range(first.shape[0]):
-        first[j] = deviation * normal_of(first[j], second[j])
+            a, b, _, _ = philox_inside(one_by_one(uint64(i)), call, at_round, purpose, k0, k1)
+            words[0, t * n + i], words[1, t * n + i] = a, b
+    for j in range(rounds.shape[0] * n):
+        out[j] = deviation * normal_of(1.0 - to_unit(words[0, j]), to_unit(words[1, j]))
 
 
 @gufunc(
@@ -70,10 +73,13 @@ def normals_of_rounds(n, key, call, rounds, purpose, deviation, first, second):
 def spread_normals(key, call, rounds, purpose, columns, deviation, out):
     """Normals of some rounds, spread over a graph as by `spread_over`."""
     n = out.shape[1]
-    drawn, room = np.empty(out.size), np.empty(out.size)
-    normals_of_rounds(n, key, call, rounds, purpose, deviation, drawn, room)
-    for t in range(out.shape[0]):
-        add_columns(columns, drawn[t * n : (t + 1) * n], out[t])
+    together = max(NORMALS_AT_ONCE // n, 1)
+    drawn, words = np.empty(together * n), np.empty((2, together * n), np.uint64)
+    for start in range(0, out.shape[0], together):
+        some = rounds[start : start + together]
+        normals_of_rounds(n, key[0], key[1], call, some, purpose, deviation, words, drawn)
+        for t in range(some.shape[0]):
+            add_columns(columns, drawn[t * n : (t + 1) * n], out[start + t])
 
 
 @gufunc((float64[:, ::1], float64[:], float64[::1]), "(n,n),(n)->(n)")

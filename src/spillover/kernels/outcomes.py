@@ -6,13 +6,15 @@ import numpy as np
 from numba import boolean, float64, int64, njit, uint64
 
 from spillover.kernels.arrivals import delay_of, post
-from spillover.kernels.inner import bare, inside
-from spillover.kernels.multiples import add_multiple
+from spillover.kernels.inner import inside, within
+from spillover.kernels.multiples import add_columns, add_multiple
 from spillover.kernels.rewards import draw_chosen
 
 # positions in `course`
 LAW: Final = 0  # how rewards are drawn, see `kernels/rewards.py`
 ADDED: Final = 1  # whether anything is added to y
+
+FEW_ARMS: Final = 16  # up to this, adding what was not chosen is faster than leaving it out
 
 # What such a kernel gets: course, concentration, total, rewards, shocks, baseline, delays, slowest, silent, horizon,
 # and the rings x, z, y, first, last, following; see `types.Stretch`.
@@ -39,6 +41,9 @@ def columns_of(total):
 @njit(inline="always")
 def add_spillover(columns, x, z, y):
     """y = total z, from the columns of `total`; as `spread_rewards`, where adding zeros changes nothing."""
+    if x.shape[0] <= FEW_ARMS:  # also those not chosen: no branch, and y is written once
+        add_columns(columns, z, y)
+        return
     for i in range(x.shape[0]):
         y[i] = 0.0
     for j in range(x.shape[0]):
@@ -56,7 +61,7 @@ def fill_outcome(r, t, key, course, concentration, columns, rewards, shocks, bas
             y[i] = y[i] + shocks[r, i] + baseline[r, i]
 
 
-@bare
+@within
 def bring_outcome(
     r, t, key, course, concentration, columns, rewards, shocks, baseline, delays, slowest, silent, horizon, x, z, y,
     first, last, following,

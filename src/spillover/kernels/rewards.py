@@ -29,14 +29,14 @@ def bernoulli_of(word, mean, chosen):
 @njit(inline="always")
 def draw_bernoulli(means, key, at_round, x, z):
     """Whether `uniform` draws are below the means; blocks of the generator that no chosen arm needs are skipped."""
-    n = x.shape[0]
+    n, k0, k1 = x.shape[0], key[0], key[1]
     for start in range(0, n, BLOCK):
         wanted = False
         for i in range(start, min(start + BLOCK, n)):
             z[i] = 0.0
             wanted |= x[i]
         if wanted:
-            a, b, c, d = philox_inside(uint64(start), FIRST, at_round, WORLD, key[0], key[1])
+            a, b, c, d = philox_inside(uint64(start), FIRST, at_round, WORLD, k0, k1)
             z[start] = bernoulli_of(a, means[start], x[start])
             if start + 1 < n:
                 z[start + 1] = bernoulli_of(b, means[start + 1], x[start + 1])
