@@ -8,7 +8,7 @@ import pytest
 import spillover as sp
 from spillover import stretches
 from spillover.contracts import Delay, suited
-from spillover.delays import NEVER, ArmDelays, ConversionDelay
+from spillover.delays import NEVER, ArmDelays, BadNewsDelay, ConversionDelay
 from spillover.graph import AdaptiveGraph
 from spillover.rng import Purpose
 from spillover.studies.beyond.misdated import MisdatedNDCSEM, MisdatedSwitchingSEM
@@ -175,6 +175,12 @@ def test_only_policies_that_learn_parts_in_their_compiled_form_are_played_by_it(
     assert stretches.fuses(drawn, sp.NDCSEM(), late)  # it learns whole rounds
 
 
+@pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM()])
+def test_news_whose_worst_would_come_after_the_end(policy):
+    """The rings hold the rest of it, which arrives."""
+    demand_same_stretches(policy, Trial(world(law="beta"), 5), BadNewsDelay(0, HORIZON + 5), (3,), 8)
+
+
 def test_the_rings_hold_what_arrives_before_the_end():
     """A delay beyond the end does not make them grow; that of one arm does."""
     late = IN_PARTS["after the end"].foresee(np.arange(1, 11), sp.Rng(0), (), 6)
@@ -183,5 +189,9 @@ def test_the_rings_hold_what_arrives_before_the_end():
     lost = LOST.foresee(np.arange(1, 11), sp.Rng(0), (), 6)
     assert (lost.delays == NEVER).all()
     assert stretches.longest_wait(lost, HORIZON - np.arange(1, 11)) == 0
+    bad_news = sp.LossyDelay(BadNewsDelay(2, 30), 0.5).foresee(np.arange(1, 11), sp.Rng(0), (), 6)
+    assert stretches.longest_wait(bad_news, np.arange(20, 10, -1)) == 20 - int(np.argmax(bad_news.delays < NEVER))
+    assert stretches.longest_wait(bad_news, np.arange(40, 30, -1)) == 30
+    assert stretches.longest_wait(bad_news, np.ones(10, np.int64)) == 0
     flight = stretches.grown(stretches.empty_flight(2, (3,), 8, 1, in_parts=True), 8, 9)
     assert (flight.arrival.shape, flight.following.shape, flight.memo.shape) == ((3, 16, 2), (3, 16, 2), (3, 16, 1, 2))

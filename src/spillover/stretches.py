@@ -159,8 +159,9 @@ def is_possible(late: Lateness, n: int) -> bool:
 
 def longest_wait(late: Lateness, left: IntArray) -> int:
     """The longest delay of what arrives before the end, if so many rounds are left after each round."""
-    whole, arms = late.slowest, late.by_arm
-    longest = np.max(whole, where=whole <= left, initial=0)
+    arms = late.by_arm
+    # the slowest may be too late, and others that depend on the rewards just in time
+    longest = np.max(np.minimum(late.slowest, left), where=late.delays <= left, initial=0)
     return int(np.max(arms, where=arms <= left[:, None], initial=longest))
 
 
