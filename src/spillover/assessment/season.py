@@ -6,7 +6,6 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import fdtrc
 
 from spillover.types import Array, IntArray
 
@@ -80,6 +79,8 @@ def follows(values: Array, season: Season) -> SeasonTest:
     The values are averaged in each phase of each cycle, and phases are compared with how much the same phase differs
     from cycle to cycle. Drifts and changes that last are no season: they differ between cycles.
     """
+    from scipy.special import fdtrc  # imported here, because simulations do not need SciPy
+
     known = np.isfinite(values)
     phases = int(season.phase.max()) + 1
     key, cell = np.unique(season.cycle[known] * phases + season.phase[known], return_inverse=True)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from spillover.assessment import Assessment
 from spillover.assessment.finding import NOTE, WARNING, Finding
@@ -103,6 +102,8 @@ def impossible(reasons: Reasons, y: Array, sign: float) -> Iterator[Finding]:
 
 def contradictions(reasons: Reasons, assessment: Assessment, y: Array, sign: float) -> Iterator[Finding]:
     """Effects whose sign the reference regression contradicts, by more than chance among all comparisons."""
+    from scipy.special import ndtri  # imported here, because simulations do not need SciPy
+
     claims = [*claims_of_sums(reasons, assessment, y, sign), *claims_of_pairs(reasons, assessment, y, sign)]
     comparisons = len(reasons.arms) * (len(reasons.arms) + 1)
     limit = max(ERRORS, float(ndtri(1.0 - FALSE_ALARMS / (2 * comparisons))))

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import ndtr
 
 from spillover.assessment import Assessment
 from spillover.assessment.finding import count_of, join_names
@@ -88,6 +87,8 @@ def probability_of_better(reasons: Reasons, best: BoolArray, rivals: BoolArray |
     By the credible intervals of the total effects, taken as independent; 1 where the policy has none. Where there are
     no others, the best are compared with choosing nothing. rivals: the others; None: all that are not among the best.
     """
+    from scipy.special import ndtr  # imported here, because simulations do not need SciPy
+
     intervals = [arm.total_interval for arm in reasons.arms]
     have = np.array([interval is not None and arm.known for interval, arm in zip(intervals, reasons.arms, strict=True)])
     inside, outside = best & have, (~best if rivals is None else rivals) & have
