@@ -81,10 +81,10 @@ def against_dense() -> None:
 
 
 def many_arms() -> None:
-    """Milliseconds a round, memory, and regret of a learner at N = 10,000 and 100,000."""
+    """Milliseconds a round, memory, and regret of a learner at N = 1,000, 10,000 and 100,000."""
     print("| N | s | policy | rounds | ms a round, learner | ms, world | state MB | process MB | regret / no graph |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for n, s, rounds in ((10_000, 100, 900), (100_000, 100, 1_500)):
+    for n, s, rounds in ((1_000, 100, 900), (10_000, 100, 900), (100_000, 100, 1_500)):
         alone = sum(played.regret for played in session(sp.NDCSEM(graph="none"), world_of(n, s, rounds), FRESH))
         for name, policy in (("ndc-sem", sp.NDCSEM()), ("switching-sem", sp.SwitchingSEM())):
             regret, learner, world = 0.0, [], []

@@ -21,8 +21,8 @@ def fading(longest_delay, any_arrived, soon, patience):
 
 @gufunc(
     (
-        *(int64[:], float64[:], boolean[:], int64, float64, boolean, float64, float64),
-        *(int64[:], float64[:]),
+        *(int64[::1], float64[::1], boolean[:], int64, float64, boolean, float64, float64),
+        *(int64[::1], float64[::1]),
     ),
     "(n),(n),(n),(),(),(),(),()->(n),(n)",
 )
@@ -30,49 +30,32 @@ def start_pulls(last_pull, in_flight, x, now, longest_delay, any_arrived, soon, 
     """The last pull of each arm and its pulls in flight, after round `now` was played."""
     fade = fading(longest_delay, any_arrived, soon, patience)
     for i in range(x.shape[0]):
-        pulled[i] = now if x[i] else last_pull[i]
-        flying[i] = in_flight[i] * fade + (1.0 if x[i] else 0.0)
+        pulled[i] = last_pull[i]
+        flying[i] = in_flight[i] * fade
+    for i in range(x.shape[0]):
+        if x[i]:
+            pulled[i] = now
+            flying[i] += 1.0
 
 
 @gufunc(
     (
-        *(
-            float64[:],
-            float64[:],
-            boolean[:],
-            float64[:],
-            float64[:],
-            int64,
-            float64,
-            boolean,
-            float64,
-            float64,
-            boolean,
-        ),
-        *(float64[:], float64[:], float64[:]),
+        *(float64[::1], float64[::1], boolean[:], float64[:], float64[:], int64, float64, boolean, float64, float64),
+        *(boolean, float64[::1], float64[::1], float64[::1]),
     ),
     "(n),(n),(n),(n),(t),(),(),(),(),(),()->(n),(n),(n)",
 )
 def take_rewards(
-    in_flight,
-    rewards_seen,
-    x,
-    z,
-    reward_range,
-    age,
-    longest_delay,
-    any_arrived,
-    soon,
-    patience,
-    arrived,
-    left,
-    seen,
+    in_flight, rewards_seen, x, z, reward_range, age, longest_delay, any_arrived, soon, patience, arrived, left, seen,
     reward,
-):
+):  # fmt: skip
     """Rewards of the chosen arms in units of the range, their sum so far, and the pulls in flight without theirs."""
     low, width = reward_range[0], reward_range[1] - reward_range[0]
     remains = fading(longest_delay, any_arrived, soon, patience) ** age if arrived else 0.0
+    for i in range(x.shape[0]):  # of most arms nothing changes: a loop without branches
+        reward[i], left[i], seen[i] = 0.0, in_flight[i], rewards_seen[i]
     for i in range(x.shape[0]):
-        reward[i] = min(max((z[i] - low) / width, 0.0), 1.0) if x[i] else 0.0
-        left[i] = max(in_flight[i] - remains, 0.0) if x[i] else in_flight[i]
-        seen[i] = rewards_seen[i] + (reward[i] if arrived else 0.0)
+        if x[i]:
+            reward[i] = min(max((z[i] - low) / width, 0.0), 1.0)
+            left[i] = max(in_flight[i] - remains, 0.0)
+            seen[i] += reward[i] if arrived else 0.0

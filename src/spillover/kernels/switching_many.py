@@ -45,15 +45,20 @@ UNSETTLED: Final = 0.2  # if so much probability moves between hypotheses in a r
 @njit
 def listed(marks):
     """The positions that are marked, in order."""
-    count = 0
-    for i in range(marks.shape[0]):
-        count += marks[i] > 0
-    found = np.empty(count, np.int64)
-    count = 0
+    found, count = np.empty(marks.shape[0], np.int64), 0  # memory that is not touched costs nothing
     for i in range(marks.shape[0]):
         if marks[i] > 0:
             found[count] = i
             count += 1
+    return found[:count]
+
+
+@njit
+def taken_from(line, arms):
+    """What a line has at these arms."""
+    found = np.empty(arms.shape[0], line.dtype)
+    for q in range(arms.shape[0]):
+        found[q] = line[arms[q]]
     return found
 
 
@@ -112,7 +117,7 @@ def learn_crowd(
         spread[1] += weight * reward[i] * (1.0 - reward[i])
     if played_at > latest[0] > 0:  # the hypothesis of a change just before, instead of the least probable one
         slot, changes_seen = weakest(totals), expected_changes(mass, totals, changes)
-        redraw_range(mean, seen, latest[0], redrawn)
+        redraw_range(taken_from(mean, tried), taken_from(seen, tried), latest[0], redrawn)
         fresh, total_idle = redrawn[0] + redrawn[1], 0.0
         for i in chosen:
             if played_at > seen[i]:
@@ -226,6 +231,17 @@ def crowd_arrival(
 
 
 @njit
+def pulled_or_seen(last_pull, seen):
+    """The arms that differ from those that were never pulled, in order."""
+    found, count = np.empty(seen.shape[0], np.int64), 0
+    for i in range(seen.shape[0]):
+        if last_pull[i] != 0 or seen[i] != 0:
+            found[count] = i
+            count += 1
+    return found[:count]
+
+
+@njit
 def drift_start(drift_settings):
     """The track of an arm without rewards, as a row of its own."""
     variance, scale = drift_settings[1], drift_settings[0]
@@ -254,9 +270,9 @@ def redrawn_miss(redrawn, level, inside):
 @gufunc(
     (
         *(float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], float64[::1], float64[:]),
-        *(float64[::1], int64[::1], int64, float64[:], float64[:, :], float64, int64, float64[:], float64[:]),
-        *(float64[:], float64[:], int64[:], float64[:], int64, int64, float64[:], float64[:], float64[:], float64[:]),
-        *(float64, float64, float64[:], float64[:], float64[:]),
+        *(float64[::1], int64[::1], int64, float64[:], float64[:, ::1], float64, int64, float64[:], float64[::1]),
+        *(float64[::1], float64[::1], int64[::1], float64[::1], int64, int64, float64[:], float64[:], float64[:]),
+        *(float64[:], float64, float64, float64[::1], float64[::1], float64[::1]),
     ),
     "(g,k),(t,l),(n,t,l),(n,g,k),(k),(t),(n),(n),(),(t),(n,c),(),(),(d),(n),(n),(n),(n),(n),(),(),(t),(t),(g),(g),(),()"
     "->(n),(n),(n)",
@@ -287,18 +303,20 @@ def crowd_index(
     new_mean = shared[0] + new_idle * (middle - shared[0])
     new_mean += drifts * (new_drift - new_mean)
     new_worth, new_reward = new_mean + offset, low + width * new_mean
-    for i in range(n):  # of most arms little is written: memory takes longer than arithmetic
-        if last_pull[i] == 0 and seen[i] == 0:
-            weights[i] = learned[i] + (prior[i] - learned[i])
-            scores[i] = weights[i] * new_worth
-        else:
-            weights[i] = learned[i] + (prior[i] - learned[i]) / (1.0 + rewards_seen[i]) ** 2
-            idle[i] = 1.0 - stays * (1.0 - idle_hazard) ** (now - last_pull[i])
-            level = believed[i] if seen[i] > 0 else shared[0]
-            mean[i] = level + idle[i] * (middle - level)
-            drifting = drift_of_arm(track, i, moves)[0] if seen[i] > 0 else new_drift
-            mean[i] += drifts * (drifting - mean[i])
-            scores[i] = weights[i] * (mean[i] + offset)
+    for i in range(n):  # as if none had been pulled: without branches, so that processors do several at once
+        weights[i] = learned[i] + (prior[i] - learned[i])
+        scores[i] = weights[i] * new_worth
+        mean[i] = index[i] = new_reward
+    active = pulled_or_seen(last_pull, seen)
+    for i in active:
+        weights[i] = learned[i] + (prior[i] - learned[i]) / (1.0 + rewards_seen[i]) ** 2
+        idle[i] = 1.0 - stays * (1.0 - idle_hazard) ** (now - last_pull[i])
+        level = believed[i] if seen[i] > 0 else shared[0]
+        mean[i] = level + idle[i] * (middle - level)
+        drifting = drift_of_arm(track, i, moves)[0] if seen[i] > 0 else new_drift
+        mean[i] += drifts * (drifting - mean[i])
+        scores[i] = weights[i] * (mean[i] + offset)
+        mean[i] = index[i] = low + width * mean[i]
     threshold, runner_up = thresholds(scores, budget, np.empty(min(budget, MOST_SORTED) + 1))
     weigh_untried(mass, totals, shares, weight)
     new_laws = weight.copy()
@@ -307,10 +325,9 @@ def crowd_index(
     for i in range(n):
         inside = scores[i] >= threshold and scores[i] > 0.0
         rival = runner_up if inside else threshold
-        new = last_pull[i] == 0 and seen[i] == 0
-        index[i] = mean[i] = new_reward if new else low + width * mean[i]
         if weights[i] <= 0.0 or weights[i] * (1.0 + offset) <= rival:
             continue  # out of reach even with the best mean
+        new = last_pull[i] == 0 and seen[i] == 0
         if new and inside == held_inside and abs(weights[i] - held_weight) * rival <= about * weights[i] * held_weight:
             index[i] += held_bonus
             continue
