@@ -142,8 +142,12 @@ def test_only_what_the_kernel_stands_for_is_compiled():
         def solve(self, graph):
             return super().solve(graph)
 
+    class OtherWeights(AdaptiveGraph):
+        def trusting_weights(self, graph, used):
+            return super().trusting_weights(graph, used)
+
     assert sp.SwitchingSEM().fuses
-    for graph in (OtherGraph(), AdaptiveGraph(sparsity="auto"), "sparse", "none"):
+    for graph in (OtherGraph(), OtherWeights(), AdaptiveGraph(sparsity="auto"), "sparse", "none"):
         assert not sp.SwitchingSEM(graph=graph).fuses
 
 

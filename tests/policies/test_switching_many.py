@@ -68,8 +68,17 @@ class Own(sp.SwitchingSEM):
         return super().select(state, rng)
 
 
-def test_a_class_that_decides_in_its_own_way_is_left_alone():
-    assert isinstance(suited(Own(), sp.Problem(n_arms=501, budget=5)), Own)
+@dataclass(frozen=True, kw_only=True)
+class OwnPrior(sp.SwitchingSEM):
+    """A policy that begins in its own way."""
+
+    def prior_weights(self, problem):
+        return super().prior_weights(problem)
+
+
+@pytest.mark.parametrize("own", [Own, OwnPrior])
+def test_a_class_that_does_something_in_its_own_way_is_left_alone(own):
+    assert isinstance(suited(own(), sp.Problem(n_arms=501, budget=5)), own)
 
 
 @pytest.mark.parametrize("turns", [0, -1, 1.5, "8"])

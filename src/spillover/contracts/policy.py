@@ -38,11 +38,14 @@ class Policy(ABC):
         """A class with its own `played` or `learn` learns a history by them, unless it has its own `catch_up` too.
 
         Likewise, one with its own `select`, `update` and so on is simulated by them, unless it has its own
-        `play_stretch` too.
+        `play_stretch` too, and one with its own `solve` is always solved by that, unless it has its own
+        `solve_briefly` too.
         """
         super().__init_subclass__()
         if ("played" in cls.__dict__ or "learn" in cls.__dict__) and "catch_up" not in cls.__dict__:
             cls.catch_up = Policy.catch_up  # type: ignore[method-assign]
+        if "solve" in cls.__dict__ and "solve_briefly" not in cls.__dict__:
+            cls.solve_briefly = Policy.solve_briefly  # type: ignore[method-assign]
         if ROUND & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
             cls.fuses = False  # type: ignore[method-assign, assignment]
         if "play_stretch" in cls.__dict__ and "draws_rewards" not in cls.__dict__:

@@ -42,6 +42,7 @@ from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem, 
 CANDIDATES = ("sparse", "instrument", "full-history", "none", "k-class")
 K_CLASS = CANDIDATES.index("k-class")
 TRUSTING = CANDIDATES[:K_CLASS]  # they take z for what an arm does by itself
+STEPS = {"compare", "absorb_tested", "explain_alarm", "restart", "solved", "trusting_weights"}  # compiled as well
 COMPARED = 300  # the last rounds of a history, from which predictions given x are compared
 
 
@@ -141,6 +142,12 @@ class AdaptiveGraph(GraphLearner):
     judges = True
     fits_baseline = True
     grids = ("sparsity",)
+
+    def __init_subclass__(cls) -> None:
+        """A class with its own form of a step is played by it, unless it has its own `finish` too."""
+        super().__init_subclass__()
+        if STEPS & cls.__dict__.keys() and "finish" not in cls.__dict__:
+            cls.fuses_comparison = False  # type: ignore[method-assign, assignment]
 
     @property
     def kernels(self) -> tuple[str, ...]:

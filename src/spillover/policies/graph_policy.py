@@ -59,8 +59,6 @@ class GraphPolicy(Policy):
         super().__init_subclass__()
         if cls.update is not GraphPolicy.update:
             raise TypeError(f"{cls.__name__}.update: must not be overridden, as a history calls `learn`: override that")
-        if "solve" in cls.__dict__ and "solve_briefly" not in cls.__dict__:
-            cls.solve_briefly = Policy.solve_briefly  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", as_graph_learner(self.graph))

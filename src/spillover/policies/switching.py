@@ -58,6 +58,8 @@ ROUND = {
     *("means_and_index", "index", "forecast", "believed", "select", "played"),
     *("learn", "learn_rewards", "learn_means", "learn_part", "absorb"),
 }
+# what else a policy for many arms would do in its own way
+AROUND = {"init", "prior_weights", "observe", "solve", "catch_up", "absorb_rounds", "assumed_delay"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +94,7 @@ class SwitchingSEM(GraphPolicy):
         Unless it has its own `play_stretch`. One with a delay of its own (`assumed_delay`) learns a history by `learn`.
         """
         super().__init_subclass__()
-        if (ROUND | {"catch_up", "assumed_delay"}) & cls.__dict__.keys():
+        if (ROUND | AROUND) & cls.__dict__.keys():
             cls.may_share = False
         if ROUND & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
             cls.fuses = False  # type: ignore[method-assign, assignment]
