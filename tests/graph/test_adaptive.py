@@ -270,7 +270,7 @@ def test_baselines_are_known_without_the_errors(baseline) -> None:
 
 
 def test_a_brief_solution_keeps_a_k_class_estimate_that_is_due() -> None:
-    """It is only made where there was none; a learner with its own `solve` is solved by that in any case."""
+    """It is only made where there was none, or an old one; a learner with its own `solve` is always solved by that."""
 
     def outcome(t: int) -> tuple[Any, Any]:
         z = np.where(np.arange(4) % 2 == t % 2, np.cos(np.arange(4) * t) ** 2, 0.0)
@@ -291,6 +291,9 @@ def test_a_brief_solution_keeps_a_k_class_estimate_that_is_due() -> None:
     np.testing.assert_array_equal(brief.k_class.adjacency, first.k_class.adjacency)
     np.testing.assert_array_equal(learner.baseline(brief), learner.errors(brief).baseline)
     assert (full.k_class.adjacency != first.k_class.adjacency).any()
+    for t in (43, 44, 45):
+        later = learner.absorb(later, *outcome(t), np.array(1.0), np.array(t))
+    assert learner.solve_briefly(copy_state(later)).k_class.solved == 45.0
 
     class Own(AdaptiveGraph):
         def solve(self, graph: Any) -> Any:

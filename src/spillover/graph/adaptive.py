@@ -43,6 +43,7 @@ CANDIDATES = ("sparse", "instrument", "full-history", "none", "k-class")
 K_CLASS = CANDIDATES.index("k-class")
 TRUSTING = CANDIDATES[:K_CLASS]  # they take z for what an arm does by itself
 STEPS = {"compare", "absorb_tested", "explain_alarm", "restart", "solved", "trusting_weights"}  # compiled as well
+OLD = 1.1  # times the rounds of a k-class estimate, after which a brief solution makes it again
 COMPARED = 300  # the last rounds of a history, from which predictions given x are compared
 
 
@@ -342,7 +343,9 @@ class AdaptiveGraph(GraphLearner):
         return self.solved(graph, np.ones_like(graph.k_class.ordered))
 
     def solve_briefly(self, graph: AdaptiveState) -> AdaptiveState:
-        return self.solved(graph, graph.k_class.solved == 0.0)
+        """The k-class estimate is made again only where it is old: for a while it was not needed."""
+        held = graph.k_class
+        return self.solved(graph, held.moments[..., -1, -1] > OLD * held.solved)
 
     def solved(self, graph: AdaptiveState, repeated: BoolArray) -> AdaptiveState:
         """repeated: rows in which the k-class estimate, which costs more than all the rest, may be made again."""
