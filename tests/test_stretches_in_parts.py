@@ -87,7 +87,7 @@ def test_the_contract_with_an_assumed_delay(name):
     check_policy(MISDATED[name])
 
 
-def with_true_dates(policy: Any, feedback: sp.Feedback, rounds: Any) -> sp.Feedback:
+def with_assumed_dates(policy: Any, feedback: sp.Feedback, rounds: Any) -> sp.Feedback:
     """Feedback as of the round that the policy assumes."""
     return feedback._replace(age=np.minimum(policy.assumed, rounds - 1))
 
@@ -105,7 +105,7 @@ def test_an_assumed_delay_is_the_age_of_all_feedback(misdated, plain, graph):
         z = np.where(x, rng.random(3), 0.0)
         outcome = sp.Feedback(x, z, z + 0.1 * z[::-1], np.array(t % 3 if t > 2 else 0), np.array(True))
         mine = ours.update(mine, outcome, sp.Rng(0))
-        theirs = usual.update(theirs, with_true_dates(ours, outcome, np.array(t)), sp.Rng(0))
+        theirs = usual.update(theirs, with_assumed_dates(ours, outcome, np.array(t)), sp.Rng(0))
     found, wanted = snapshot(mine, "state."), snapshot(theirs, "state.")
     assert found.keys() == wanted.keys()
     for name, value in wanted.items():
