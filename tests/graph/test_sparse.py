@@ -349,3 +349,12 @@ def test_optimal_on_many_random_problems(acyclic):
         )
         scale = 10.0 ** rng.integers(-3, 4)
         learn_and_check(scale * Z, scale * Y, acyclic, float(rng.choice(LAMBDAS)))
+
+
+def test_a_live_learner_solves_columns_that_are_the_same_without_a_warning() -> None:
+    """The compiled form of a learner divides only by numbers above 0; warnings are errors here."""
+    learner = sp.Learner(sp.NDCSEM(graph=SparseGraph(sparsity=0.0)), sp.Problem(4, 2, acyclic=False))
+    for t in range(6):
+        x = np.arange(4) % 2 == t % 2
+        learner.report(learner.play(x), x * 1.0, np.full(4, 1.0 + t % 2))
+    assert np.isfinite(learner.state.graph.adjacency).all()

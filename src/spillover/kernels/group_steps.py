@@ -4,6 +4,7 @@ A loop over a few causes ends where the processor does not expect it, and its nu
 them are in registers, and the divisions of one group go on while those of the next one start.
 """
 
+import sys
 from typing import Any, Final
 
 from llvmlite import ir
@@ -18,7 +19,7 @@ INTEGER: Final = ir.IntType(64)
 INTEGERS: Final = ir.VectorType(INTEGER, LANES)
 
 
-NOTHING, ONE = constant(0.0), constant(1.0)
+NOTHING, ONE, SMALLEST = constant(0.0), constant(1.0), constant(sys.float_info.min)
 
 
 class Rows:
@@ -72,6 +73,14 @@ class Rows:
         """a - b c."""
         return self.builder.fsub(a, self.builder.fmul(b, c))
 
+    def inverse(self, values: Any) -> Any:
+        """1 / values; 1 where they are not above 0.
+
+        The compiler would divide all of them and select afterwards, and NumPy would warn of a division by 0.
+        """
+        divided = self.builder.fdiv(ONE, each(self.builder, "maxnum", [values, SMALLEST]))
+        return self.where(self.above(values, NOTHING), divided, ONE)
+
     def slack(self, p: int) -> Any:
         return self.builder.fsub(self.at_cause("residual", p), self.at_cause("penalty", p))
 
@@ -84,7 +93,7 @@ def steps_of_few(rows: Rows) -> tuple[list[Any], Any]:
     g12 = rows.where(two, rows.pairs(0, 1), NOTHING)
     product = builder.fmul(g11, g22)
     determinant = rows.less_product(product, g12, g12)
-    inverse = builder.fdiv(ONE, rows.where(rows.above(determinant, NOTHING), determinant, ONE))
+    inverse = rows.inverse(determinant)
     first = rows.less_product(builder.fmul(g22, slack), g12, other)
     second = rows.less_product(builder.fmul(g11, other), g12, slack)
     steps = [builder.fmul(step, inverse) for step in (first, second)]
@@ -113,7 +122,7 @@ def steps_of_more(rows: Rows, most: int) -> tuple[list[Any], Any]:
             pivot = rows.less_product(pivot, value, scaled)
             rest = rows.less_product(rest, scaled, steps[q])
         lowest = rows.least(lowest, rows.less_product(pivot, own, constant(DEPENDENT)))
-        inverse.append(builder.fdiv(ONE, rows.where(rows.above(pivot, NOTHING), pivot, ONE)))
+        inverse.append(rows.inverse(pivot))
         steps.append(rest)
     for p in range(most - 1, -1, -1):
         steps[p] = builder.fmul(steps[p], inverse[p])

@@ -153,7 +153,7 @@ plus, minus, times, over = (arithmetic(name) for name in ("fadd", "fsub", "fmul"
 
 def each(builder: Any, name: str, values: Any) -> Any:
     """A function of the processor for each lane."""
-    kind = ir.FunctionType(DOUBLES, [DOUBLES])
+    kind = ir.FunctionType(DOUBLES, [DOUBLES] * len(values))
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{LANES}f64"), values)
 
 
