@@ -4,7 +4,6 @@ A loop over a few causes ends where the processor does not expect it, and its nu
 them are in registers, and the divisions of one group go on while those of the next one start.
 """
 
-import sys
 from typing import Any, Final
 
 from llvmlite import ir
@@ -19,7 +18,7 @@ INTEGER: Final = ir.IntType(64)
 INTEGERS: Final = ir.VectorType(INTEGER, LANES)
 
 
-NOTHING, ONE, SMALLEST = constant(0.0), constant(1.0), constant(sys.float_info.min)
+NOTHING, ONE, SMALLEST = constant(0.0), constant(1.0), constant(2.0**-1022)
 
 
 class Rows:
