@@ -23,7 +23,7 @@ from spillover.environments.world import SEMWorld
 from spillover.foresight import drawn as drawn_course
 from spillover.metrics import mean_interval
 from spillover.policies.delayed_oracle import DelayedOracle
-from spillover.policies.switching import HORIZON, HORIZON_OF_DELAY
+from spillover.policies.switching_model import HORIZON, HORIZON_OF_DELAY
 from spillover.rng import Purpose, Rng
 from spillover.types import Array
 

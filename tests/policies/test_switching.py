@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
 from spillover.graph import GRAPHS, AdaptiveGraph
-from spillover.policies.switching import HAZARD, IDLE_HAZARD, PATIENCE, fading
+from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, PATIENCE
+from spillover.policies.switching_outcomes import fading
 from spillover.state import leaves, take_replication
 from spillover.testing import check_policy
 from tests.policies.delays import DELAYS

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 import spillover as sp
 from spillover import kernels
-from spillover.policies.switching import DRIFT, OTHER_WORLD
+from spillover.policies.switching_model import DRIFT, OTHER_WORLD
 from spillover.policies.switching_state import DRIFT_PRIOR, empty_drift
 
 SCALE, VARIANCE = DRIFT

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from spillover import kernels
-from spillover.policies.switching import HAZARD, HAZARDS, HORIZON, IDLE_HAZARD, SHARE_PRIOR
+from spillover.policies.switching_model import HAZARD, HAZARDS, HORIZON, IDLE_HAZARD, SHARE_PRIOR
 from spillover.policies.switching_state import HYPOTHESES, SHARES, empty_belief
 from tests.properties import examples
 from tests.reference.switching_reference import SlowSwitching, last_changes, one_change

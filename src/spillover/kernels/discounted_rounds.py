@@ -13,7 +13,7 @@ from spillover.kernels.gram import absorb_outcome
 from spillover.kernels.graph import refit
 from spillover.kernels.inner import bare
 from spillover.kernels.outcomes import COURSE_LAYOUT, COURSE_SIGNATURE, RINGS, bring_outcome, columns_of
-from spillover.kernels.rounds import CHOICE, NO_GRAPH, SIGNED, weigh
+from spillover.kernels.rounds import CHOICE, NO_GRAPH, SIGNED, take_snapshot, weigh
 from spillover.kernels.row_group import room_for_group
 from spillover.kernels.row_solver import room_for_solving
 from spillover.kernels.world import FINE, fault_of
@@ -51,7 +51,7 @@ def play_discounted_learner(
     lines, best, due, room, group, turned,
 ):  # fmt: skip
     """`play_discounted` in memory that it is given; returns the latest round observed and the fault."""
-    n, mask = weights.shape[0], ring_x.shape[0] - 1
+    mask = ring_x.shape[0] - 1
     for r in range(delays.shape[0]):
         t = now + r + 1
         slot = t & mask
@@ -83,10 +83,7 @@ def play_discounted_learner(
                     lines[0], lines[1], due, room, group, lines[2], turned,
                 )  # fmt: skip
             played = following[home]
-        if recorded[r] >= 0:
-            for i in range(n):
-                for j in range(n):
-                    snapshots[recorded[r], i, j] = adjacency[i, j]
+        take_snapshot(adjacency, recorded[r], snapshots)
     return latest_observed, FINE
 
 

@@ -103,6 +103,15 @@ def date_of(played, now, assumed):
     return played if assumed < 0 else max(now - assumed, 1)
 
 
+@njit(inline="always")
+def take_snapshot(adjacency, at, snapshots):
+    """Copy the graph to the `at`-th snapshot; to none if it is negative."""
+    if at >= 0:
+        for i in range(adjacency.shape[0]):
+            for j in range(adjacency.shape[1]):
+                snapshots[at, i, j] = adjacency[i, j]
+
+
 @gufunc(
     (
         *(float64[::1], float64[::1], int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1]),

@@ -34,6 +34,7 @@ from spillover.kernels.rounds import (
     SIGNED,
     bounds_of_means,
     date_of,
+    take_snapshot,
     weigh,
 )
 from spillover.kernels.row_group import room_for_group, solve_due
@@ -174,10 +175,7 @@ def play_learner(
                         left, charge, allowed, entering, due, room, group, signs, turned,
                     )  # fmt: skip
             played = following[home]
-        if recorded[r] >= 0:
-            for i in range(n):
-                for j in range(n):
-                    snapshots[recorded[r], i, j] = adjacency[i, j]
+        take_snapshot(adjacency, recorded[r], snapshots)
     return clock, 0
 
 

@@ -19,7 +19,7 @@ from spillover.kernels.inversion import structure
 from spillover.kernels.kclass import absorb_moments
 from spillover.kernels.pulls import start_pulls, take_rewards
 from spillover.kernels.regression import learn_outcome, shrunk_weights, test_and_learn
-from spillover.kernels.rounds import CHOICE
+from spillover.kernels.rounds import CHOICE, date_of
 from spillover.kernels.silences import weigh_silence
 from spillover.kernels.switching import learn_rewards
 from spillover.kernels.switching_block import (
@@ -119,10 +119,9 @@ def record_play(learner, x):
 
 
 @compiled
-def date_of(learner, played):
+def dated(learner, played):
     """The round in which an outcome is taken to have been played; see `SwitchingSEM.assumed_delay`."""
-    assumed = int(constants_of(learner).settings[ASSUMED_DELAY])
-    return played if assumed < 0 else max(whole_of(learner).rounds[0] - assumed, 1)
+    return date_of(played, whole_of(learner).rounds[0], int(constants_of(learner).settings[ASSUMED_DELAY]))
 
 
 @compiled
@@ -357,7 +356,7 @@ def learn_round(learner, x, z, y, memo, arrival, played, expected):
 
     arrival: the round in which each arm reports; (0,) if they do so together. The graph needs whole rounds.
     """
-    played_at = date_of(learner, played)
+    played_at = dated(learner, played)
     if arrival.shape[0] == 0:
         learn_means(learner, x, z, played_at, expected)
     elif not learn_news(learner, x, z, arrival, played_at, expected):

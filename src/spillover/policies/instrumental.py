@@ -35,7 +35,8 @@ from spillover.policies.instrumental_state import (
     repeated,
     rest_precision,
 )
-from spillover.policies.switching import HAZARD, IDLE_HAZARD, RECENT, SHARE_PRIOR, fading
+from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, RECENT, SHARE_PRIOR
+from spillover.policies.switching_outcomes import fading
 from spillover.policies.switching_state import SHARES
 from spillover.rng import Rng
 from spillover.set_search import top_arms

@@ -8,7 +8,8 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.contracts import Policy
 from spillover.policies.intervals import around
-from spillover.policies.switching import HAZARD, IDLE_HAZARD, RECENT, fading
+from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, RECENT
+from spillover.policies.switching_outcomes import fading
 from spillover.rng import Rng
 from spillover.set_search import top_arms
 from spillover.types import (

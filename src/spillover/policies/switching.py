@@ -8,26 +8,35 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import Policy
-from spillover.graph.change_detection import QUIET
-from spillover.graph.doubts import NOISY
-from spillover.graph.instrument import ENOUGH_INFORMATION, UNKNOWN
-from spillover.graph.k_class import ALARM, MORE_ROUNDS, ROUNDS_FOR_ARMS, SUSPICION
 from spillover.graph.learner import MANY_ARMS, GraphErrors
-from spillover.graph.payoff import LEAST_WEIGHT, PRIOR_VARIANCE
-from spillover.graph.regression import FLOOR, RIDGE
 from spillover.hyperparameters import check_grid
 from spillover.policies.dates import dated
-from spillover.policies.dates import for_kernels as delay_for_kernels
 from spillover.policies.graph_policy import GraphPolicy, scores
 from spillover.policies.intervals import intervals
 from spillover.policies.signals import gram_signal
 from spillover.policies.switching_block import MOST_ARMS, CompactSwitching, play_blocks
+from spillover.policies.switching_model import (
+    CHANGE_PRIOR,
+    DRIFT,
+    OTHER_WORLD,
+    RECENT,
+    TYPICAL,
+    settings_for_kernels,
+)
+from spillover.policies.switching_outcomes import (
+    any_arrived,
+    decision_arguments,
+    fades,
+    fading,
+    is_whole,
+    no_reward,
+    rescaled,
+    rewards,
+    weigh_silence,
+    with_delay,
+)
 from spillover.policies.switching_state import (
     DRIFT_PRIOR,
-    DRIFT_SCALE,
-    DRIFT_VARIANCE,
-    HYPOTHESES,
-    SHARES,
     SwitchingState,
     empty_belief,
     empty_drift,
@@ -38,20 +47,6 @@ from spillover.rng import Rng
 from spillover.set_search import top_arms
 from spillover.state import map_leaves, repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
-
-HAZARD = 1e-3  # probability a round of a change that may affect many arms, before anything is observed
-IDLE_HAZARD = 1e-4  # probability a round that an arm that is not played changes unobserved
-SHARE_PRIOR = np.array([0.0, 0.5, 0.5])
-HAZARDS = np.array([1.0, 1.0 / HAZARD])  # the hazard is learned, as if one change in so many rounds had been observed
-CHANGE_PRIOR = (SHARES, SHARE_PRIOR, HAZARDS, IDLE_HAZARD)
-OTHER_WORLD = 1e-3  # probability a round that means that drift begin to switch, or the other way round
-DRIFT = (DRIFT_SCALE, DRIFT_VARIANCE)
-HORIZON = 20.0  # rounds over which a better arm pays off, if outcomes arrive at once
-HORIZON_OF_DELAY = 0.25  # and so much longer for each round of the typical delay
-RECENT = 0.99  # decay of the longest delay with every shorter one
-TYPICAL = 0.02  # weight of a new delay in the typical one
-SOON = 20.0  # delays of up to so many rounds are always expected
-PATIENCE = 2.0  # a pull is dropped after about so many times the longest delay so far
 
 # what a round consists of
 ROUND = {
@@ -159,35 +154,7 @@ class SwitchingSEM(GraphPolicy):
     @cached_property
     def for_kernels(self) -> Array:
         """The constants of the policy, in one array, for the kernels in `kernels/switching_rounds.py`."""
-        settings = {
-            "hypotheses": HYPOTHESES,
-            "idle_hazard": IDLE_HAZARD,
-            "other_world": OTHER_WORLD,
-            "drift_scale": DRIFT_SCALE,
-            "drift_variance": DRIFT_VARIANCE,
-            "drift_prior": DRIFT_PRIOR,
-            "horizon": HORIZON,
-            "horizon_of_delay": HORIZON_OF_DELAY,
-            "recent": RECENT,
-            "typical": TYPICAL,
-            "soon": SOON,
-            "patience": PATIENCE,
-            "signed": self.graph.signed,
-            "quiet": QUIET,
-            "floor": FLOOR,
-            "ridge": RIDGE,
-            "enough_information": ENOUGH_INFORMATION,
-            "unknown": UNKNOWN,
-            "least_weight": LEAST_WEIGHT,
-            "prior_variance": PRIOR_VARIANCE,
-            "more_rounds": MORE_ROUNDS,
-            "rounds_for_arms": ROUNDS_FOR_ARMS,
-            "alarm": ALARM,
-            "suspicion": SUSPICION,
-            "noisy": NOISY,
-            "assumed_delay": delay_for_kernels(self.assumed_delay),
-        }
-        return np.concatenate([[float(settings[name]) for name in kernels.SETTINGS], HAZARDS, SHARES, SHARE_PRIOR])
+        return settings_for_kernels(bool(self.graph.signed), self.assumed_delay)
 
     draws_rewards = True
     plays_parts = True
@@ -415,84 +382,3 @@ class SwitchingSEM(GraphPolicy):
             pending=np.array(state.in_flight),
             baseline=self.graph.baseline(state.graph),
         )
-
-
-def is_whole(feedback: Feedback) -> bool:
-    """Whether no outcome that has arrived is missing, as far as they are numbers: what is not is refused by name."""
-    try:
-        with np.errstate(all="ignore"):
-            if np.isfinite(np.sum(feedback.y) + np.sum(feedback.z)):  # most are: this is faster
-                return True
-        missing = np.isnan(feedback.y) | np.isnan(feedback.z)
-    except (TypeError, ValueError):
-        return True
-    return not missing.any() or not missing[np.asarray(feedback.arrived, np.bool_)].any()
-
-
-def with_delay(state: SwitchingState, age: IntArray, arrived: BoolArray) -> SwitchingState:
-    """Take in how late an outcome arrived; arms that never report have no delay."""
-    ordinary = np.minimum(age, 2.0 * state.typical_delay + SOON)  # so that no straggler counts for much
-    return state._replace(
-        longest_delay=np.where(arrived, np.maximum(RECENT * state.longest_delay, age), state.longest_delay),
-        typical_delay=state.typical_delay + np.where(arrived, TYPICAL * (ordinary - state.typical_delay), 0.0),
-    )
-
-
-def no_reward(reward_range: Array) -> Array:
-    """The reward of an arm without one, (*batch, 1): 0, or the end of the range that is next to it."""
-    return np.asarray(np.clip(0.0, reward_range[..., :1], reward_range[..., 1:]), float)
-
-
-def weigh_silence(state: SwitchingState, feedback: Feedback, known: BoolArray, complete: BoolArray) -> Array:
-    """Learn in place which arms of a complete round reported; the probability that silence means no reward."""
-    answers = (feedback.x, known, feedback.z, state.reward_range, complete)
-    return np.asarray(kernels.weigh_silence(*state.silence, *answers)[..., 0])
-
-
-def rewards(reward_range: Array, x: BoolArray, z: Array) -> Array:
-    """Rewards of the chosen arms, in units of the range."""
-    low, high = reward_range[..., :1], reward_range[..., 1:]
-    return np.where(x, np.clip((z - low) / (high - low), 0.0, 1.0), 0.0)
-
-
-def rescaled(reward_range: Array, x: BoolArray, share: Array) -> Array:
-    """Rewards of the chosen arms from their position in the range."""
-    low, high = reward_range[..., :1], reward_range[..., 1:]
-    found = np.zeros(x.shape)  # of many arms few are chosen, and memory that is not touched costs nothing
-    np.multiply(high - low, share, out=found, where=x)
-    return np.add(low, found, out=found, where=x)
-
-
-def any_arrived(state: SwitchingState) -> BoolArray:
-    """Whether anything has arrived yet."""
-    return np.asarray(state.belief.latest[..., 0] > 0)
-
-
-def fades(state: SwitchingState) -> tuple[Array, BoolArray, float, float]:
-    """What kernels need to know of how fast pulls in flight fade; see `fading`."""
-    return state.longest_delay, any_arrived(state), SOON, PATIENCE
-
-
-def fading(longest_delay: Array, any_arrived: BoolArray) -> Array:
-    """The share of a pull in flight that remains after a round: late pulls fade, faster if delays have been short."""
-    expected = np.maximum(longest_delay, SOON)
-    return np.asarray(np.where(any_arrived, 1.0 - 1.0 / (PATIENCE * (expected + 1.0)), 1.0))
-
-
-def decision_arguments(state: SwitchingState) -> tuple[Any, ...]:
-    """What every kernel of an index takes beside the means: weights, pulls in flight, ranges, the prior of changes."""
-    return (
-        state.graph.weights,
-        state.prior,
-        state.rewards_seen,
-        state.last_pull,
-        state.in_flight,
-        state.rounds,
-        state.budget,
-        state.reward_range,
-        HAZARDS,
-        SHARES,
-        SHARE_PRIOR,
-        IDLE_HAZARD,
-        HORIZON + HORIZON_OF_DELAY * state.typical_delay,
-    )

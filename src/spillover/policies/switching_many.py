@@ -8,12 +8,9 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.contracts import Policy
 from spillover.policies.graph_policy import GraphPolicy
-from spillover.policies.switching import (
-    CHANGE_PRIOR,
-    OTHER_WORLD,
-    SwitchingSEM,
-    decision_arguments,
-)
+from spillover.policies.switching import SwitchingSEM
+from spillover.policies.switching_model import CHANGE_PRIOR, OTHER_WORLD
+from spillover.policies.switching_outcomes import decision_arguments
 from spillover.policies.switching_state import (
     DRIFT_PRIOR,
     DRIFT_SCALE,
