@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
+from spillover.service.apart import Apart
 from spillover.service.background import Background
-from spillover.service.deciding import VERSION, intervals_of, packed
+from spillover.service.deciding import VERSION, Kept, kept
 from spillover.service.desk import Desk
 from spillover.service.events import ReasonsKept
 from spillover.service.learning import can_prepare
 from spillover.service.one_thread import one_thread
+
+LARGE = 1 << 20  # bytes of a history: computing its reasons would keep requests waiting
 
 
 class Ahead:
@@ -17,11 +20,13 @@ class Ahead:
     def __init__(self, desk: Desk, *, thread: bool) -> None:
         self.desk = desk
         self.background = Background() if thread else None
+        self.apart = Apart()
 
     def close(self) -> None:
-        """Finish what is being done, and stop the thread."""
+        """Finish what is being done, and stop the thread and the process."""
         if self.background is not None:
             self.background.close()
+        self.apart.close()
 
     def step_aside(self) -> None:
         """A request came that should not share the processor."""
@@ -50,23 +55,27 @@ class Ahead:
                 self.desk.note_learned(stream, sheet)
 
     def keep_reasons_soon(self, stream: str, label: str, answer: Callable[[], dict[str, Any]], size: int = 0) -> None:
-        """Record the whole answer to a round. size: see `background.Work`."""
+        """Record the whole answer to a round: one from much data in a process of its own. size: see `Work`."""
         if self.background is not None:
-            name = reasons_name(stream, label)
-            self.background.add(name, lambda: self.keep_reasons(stream, label, answer), size=size)
+
+            def now() -> None:
+                self.keep_reasons(stream, label, kept(answer))
+
+            def apart() -> None:
+                self.keep_reasons(stream, label, self.apart.compute(kept, answer))
+
+            self.background.add(reasons_name(stream, label), apart if size > LARGE else now, now=now, size=size)
 
     def keep_reasons_now(self, stream: str, label: str) -> None:
         """Record them at once, if they wait to be recorded: somebody asks for them."""
         if self.background is not None:
             self.background.hurry(reasons_name(stream, label))
 
-    def keep_reasons(self, stream: str, label: str, answer: Callable[[], dict[str, Any]]) -> None:
-        whole = answer()
-        found, intervals = packed(whole), intervals_of(whole)
+    def keep_reasons(self, stream: str, label: str, found: Kept) -> None:
         with self.desk.writing(stream) as ledger:
             if label not in ledger.reasons_at:
-                kept = ReasonsKept(round=label, version=VERSION, intervals=intervals)
-                self.desk.record(ledger, kept, f"reasons:{label}", {"reasons": label}, "service", found)
+                event = ReasonsKept(round=label, version=VERSION, intervals=found.intervals)
+                self.desk.record(ledger, event, f"reasons:{label}", {"reasons": label}, "service", found.attachment)
 
 
 def reasons_name(stream: str, label: str) -> str:

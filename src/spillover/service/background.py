@@ -19,6 +19,7 @@ class Work(NamedTuple):
     """A piece of work, when it was first asked for, and how many bytes of memory it holds until it is done."""
 
     do: Callable[[], None]
+    now: Callable[[], None]  # the same while somebody waits for it
     since: float
     size: int
 
@@ -36,12 +37,21 @@ class Background:
         self.thread = threading.Thread(target=self.run, name="spillover-ahead", daemon=True)
         self.thread.start()
 
-    def add(self, name: str, work: Callable[[], None], *, first: bool = False, size: int = 0) -> None:
-        """Do something soon. first: before what waits already. size: see `Work`."""
+    def add(
+        self,
+        name: str,
+        work: Callable[[], None],
+        *,
+        now: Callable[[], None] | None = None,
+        first: bool = False,
+        size: int = 0,
+    ) -> None:
+        """Do something soon. now, size: see `Work`. first: before what waits already."""
         with self.changed:
             self.last_request = monotonic()
             before = self.waiting.get(name)
-            self.waiting[name] = Work(work, self.last_request if before is None else before.since, size)
+            since = self.last_request if before is None else before.since
+            self.waiting[name] = Work(work, now or work, since, size)
             if first:
                 self.waiting.move_to_end(name, last=False)
             self.drop_too_much(name)
@@ -64,7 +74,7 @@ class Background:
     def run(self) -> None:
         while (found := self.next_work()) is not None:
             began = monotonic()
-            done(*found)
+            done(found[0], found[1].do)
             self.rested = monotonic() + REST * (monotonic() - began)
 
     def next_work(self) -> tuple[str, Work] | None:
@@ -89,7 +99,7 @@ class Background:
             self.elsewhere += 1
             self.changed.notify_all()
         try:
-            done(name, work)
+            done(name, work.now)
         finally:
             with self.changed:
                 self.elsewhere -= 1
@@ -121,9 +131,9 @@ class Background:
         self.thread.join()
 
 
-def done(name: str, work: Work) -> None:
+def done(name: str, work: Callable[[], None]) -> None:
     """Do a piece of work; if it fails nothing is lost, as whoever needs its result can compute it again."""
     try:
-        work.do()
+        work()
     except Exception as error:
         logger.warning("%s: %s", name, error)

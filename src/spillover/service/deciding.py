@@ -5,6 +5,7 @@ import math
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -74,10 +75,13 @@ def decided(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
             found = chosen(learnt, history, asked, learnt.learner.outline())
         event = issued(ledger, coming, found, history)
 
-    def whole() -> dict[str, Any]:
-        return answer_from(with_calendar(history) if plain else history, asked, completed(found))
-
+    whole = partial(answer_later, history, asked, found, plain=plain)
     return Made(event, whole, bytes_of(history))
+
+
+def answer_later(history: History, asked: Question, found: Chosen, *, plain: bool) -> dict[str, Any]:
+    """The whole answer of which a choice is known already. plain: whether its history has no calendar yet."""
+    return answer_from(with_calendar(history) if plain else history, asked, completed(found))
 
 
 def completed(found: Chosen) -> Chosen:
@@ -128,6 +132,18 @@ def scores_of(parts: Reasons) -> dict[str, Any]:
         }
         for arm in parts.arms
     }
+
+
+class Kept(NamedTuple):
+    """What is kept of a whole answer."""
+
+    attachment: bytes
+    intervals: dict[str, Any]
+
+
+def kept(answer: Callable[[], dict[str, Any]]) -> Kept:
+    whole = answer()
+    return Kept(packed(whole), intervals_of(whole))
 
 
 def intervals_of(whole: Mapping[str, Any]) -> dict[str, Any]:
