@@ -84,23 +84,12 @@ class Rows:
         return self.builder.fsub(self.at_cause("residual", p), self.at_cause("penalty", p))
 
 
-def steps_of_few(rows: Rows) -> tuple[list[Any], Any]:
-    """One or two causes: in closed form."""
-    builder, two = rows.builder, rows.used(1)
-    slack, other = rows.slack(0), rows.where(two, rows.slack(1), NOTHING)
-    g11, g22 = rows.pairs(0, 0), rows.where(two, rows.pairs(1, 1), ONE)
-    g12 = rows.where(two, rows.pairs(0, 1), NOTHING)
-    product = builder.fmul(g11, g22)
-    determinant = rows.less_product(product, g12, g12)
-    inverse = rows.inverse(determinant)
-    first = rows.less_product(builder.fmul(g22, slack), g12, other)
-    second = rows.less_product(builder.fmul(g11, other), g12, slack)
-    steps = [builder.fmul(step, inverse) for step in (first, second)]
-    return steps, rows.less_product(determinant, product, constant(DEPENDENT))
+def steps_by_factors(rows: Rows, most: int) -> tuple[list[Any], Any]:
+    """By L D L' without pivoting.
 
-
-def steps_of_more(rows: Rows, most: int) -> tuple[list[Any], Any]:
-    """By L D L' without pivoting. A row with fewer causes than others has rows of the identity instead."""
+    A row with fewer causes than others has rows of the identity instead, which change nothing: its step is the same
+    whichever rows are beside it.
+    """
     builder, lowest = rows.builder, constant(float("inf"))
     factor: list[list[Any]] = []
     inverse: list[Any] = []
@@ -147,7 +136,7 @@ def newton_steps(most: int) -> Any:
     def steps_of(typingctx, gram, residual, penalty, adjacency, causes, sizes, rows, bound, numbers, at):
         def build(context, builder, signature, arguments):
             group = Rows(context, builder, signature.args, arguments, most)
-            steps, good = steps_of_few(group) if most == 2 else steps_of_more(group, most)
+            steps, good = steps_by_factors(group, most)
             good = checked(group, steps, good, arguments[7])
             data = data_of(context, builder, signature.args[8], arguments[8])
             for p, values in enumerate([good, *steps]):

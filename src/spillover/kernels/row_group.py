@@ -36,12 +36,14 @@ GROUP: Final = STEPS + MOST * LANES  # numbers of a group
 
 @inside
 def room_for_group(n):
-    """Memory for `solve_due`: the rows in order, the causes of each and how many there are, and numbers.
+    """Memory for `solve_due`: the rows in order, the causes of each and how many there are, numbers, and a ranking.
 
-    What it says of causes holds as long as nothing else changes rows.
+    What it says of causes holds as long as nothing else changes rows. Those that come by the ranking are in groups with
+    about as many causes each, and a group takes as long as its row with the most causes.
     """
     groups = (n + LANES - 1) // LANES
-    return np.empty(n, np.uint64), np.zeros((n, MOST + 1), np.uint64), np.full(n, UNKNOWN), np.empty(groups * GROUP)
+    causes, sizes = np.zeros((n, MOST + 1), np.uint64), np.full(n, UNKNOWN)
+    return np.empty(n, np.uint64), causes, sizes, np.empty(groups * GROUP), np.arange(n)
 
 
 @njit(inline="always")
@@ -101,6 +103,18 @@ def take_step(gram, residual, row, penalty, entering, causes, most, numbers, at)
     return step_at_8(gram, residual, row, penalty, entering, causes, numbers, at)
 
 
+@njit(inline="always")
+def rank(sizes, ranked):
+    """Sort rows by how many causes they have, the most first; few are out of order."""
+    for place in range(1, ranked.shape[0]):
+        i = ranked[place]
+        size, k = sizes[i], place
+        while k > 0 and sizes[ranked[k - 1]] < size:
+            ranked[k] = ranked[k - 1]
+            k -= 1
+        ranked[k] = i
+
+
 @bare
 def solve_due(gram, residual, adjacency, pressure, penalty, bound, entering, due, count, room, group):
     """Solve the rows due[:count], whose optimality conditions no longer hold.
@@ -108,7 +122,7 @@ def solve_due(gram, residual, adjacency, pressure, penalty, bound, entering, due
     Those of a few causes by a step; where it cannot be taken, or misses the minimiser, `solve_row` does the rest.
     room, group: see `room_for_solving` and `room_for_group`.
     """
-    order, causes, sizes, numbers = group
+    order, causes, sizes, numbers, ranked = group
     together, waiting, left = residual.shape[0] >= LANES, NONE_YET, NONE_YET
     for d in range(count):
         i = due[d]
@@ -142,4 +156,6 @@ def solve_due(gram, residual, adjacency, pressure, penalty, bound, entering, due
     for d in range(left):
         i = due[d]
         pressure[i] = solve_row(gram, residual[i], adjacency[i], penalty[i], bound, room)
-        sizes[i] = UNKNOWN
+        sizes[i] = list_causes(adjacency[i], causes[i])
+    if left > 0:
+        rank(sizes, ranked)

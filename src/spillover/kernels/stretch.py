@@ -78,9 +78,10 @@ def fit_spent(
     What is left to a row is most of its distance from a violation when it was last looked at. Tolerances only grow
     with G, and the rest is far more than all rounding.
     """
-    n, count, causes, sizes = weights.shape[0], NONE_YET, group[1], group[2]
+    n, count, causes, sizes, ranked = weights.shape[0], NONE_YET, group[1], group[2], group[4]
     set_tolerances(gram, allowed, entering)
-    for i in range(n):
+    for place in range(n):
+        i = ranked[place]
         if left[i] > 0.0:
             continue
         if is_off(residual[i], penalty[i], pressure[i], allowed, causes[i], sizes[i]):
