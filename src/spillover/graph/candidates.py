@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from spillover import kernels, validate
 from spillover.graph.edges import ROW_BOUND, SPARSITY, check_lasso, edge_pairs, required_pairs
 from spillover.graph.learner import MANY_ARMS, GraphLearner, largest_reward
+from spillover.scratch import SCRATCH
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Problem, Within
 
 FAINTEST = 1e-6  # y of an active arm is above this; as all of these in units of the largest reward
@@ -193,6 +194,7 @@ class CandidateGraph(GraphLearner):
             *(g.cause, g.edge, g.gram, g.residual, g.pressure, g.weights, g.penalty, g.following, g.previous),
             *history_of(g),
             *(g.rows, g.concerned, g.touched, g.tried, g.required, g.forbidden),
+            *room_to_solve(g.weights.shape),
             *(LEAST_MISS * g.unit, g.half, g.bound, g.acyclic, self.signed, PASSES, SEARCHED),
         )
         return graph
@@ -223,6 +225,15 @@ def history_of(g: CandidateEdges) -> tuple[Any, ...]:
     """What is kept of past outcomes, in the order of the kernels."""
     heard = g.heard_arm, g.heard_y, g.heard_rest, g.heard_start, g.heard_count, g.heard_at, g.written
     return *heard, g.active_at, g.active_y, g.active_rest, g.active_count, g.energy, g.clock, g.border
+
+
+def room_to_solve(shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """Memory that solving and searching needs, one learner of a batch after another."""
+    *batch, n = shape
+    shapes = {"moved": (n,), "where": (n,), "queued": (n,), "change": (n,), "evidence": (n, 2)}
+    kinds = (np.int64, np.int32, np.bool_, float, float)
+    named = zip(shapes, kinds, strict=True)
+    return tuple(SCRATCH.array(name, shapes[name], kind, tuple(batch)) for name, kind in named)
 
 
 def by_row(pairs: IntArray, n: int) -> NDArray[np.int32]:

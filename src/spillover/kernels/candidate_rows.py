@@ -160,14 +160,12 @@ def solve_rows(rows, cause, edge, gram, residual, pressure, weights, penalty, bo
     )  # fmt: skip
 
 
-@njit
-def locate(arms, n):
-    """The place of each arm in a list; anything for arms that are not in it."""
-    where = np.empty(n, np.int32)
+@bare
+def locate(arms, where):
+    """Note the place of each arm in a list; arms that are not in it keep what they had."""
     for q in range(arms.shape[0]):
-        if arms[q] < n:
+        if arms[q] < where.shape[0]:
             where[arms[q]] = q
-    return where
 
 
 @bare
@@ -191,20 +189,21 @@ def missed_now(i, cause, edge, arms, y, rest, where):
         *(int32[::1], float64[::1], float64[::1], int64[::1], int64[::1], int64[::1], int64[::1]),
         *(int64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], float64[::1], int64[::1], float64[::1]),
         *(int32[::1], int64[::1], int8[::1], int32[::1], int32[::1], int64[::1]),
+        *(int64[::1], int32[::1], boolean[::1], float64[::1], float64[:, ::1]),
         *(float64, float64, float64, boolean, boolean, int64, int64, int64[:]),
     ),
     "(n,k),(n,k),(n,k,k),(n,k),(n),(n),(n,k),(n,w),(n,w),(h),(h),(h),(m),(m),(m),(e),(n,l),(n,l),(n,l),(n),(n),(e),(e),"
-    "(n),(e),(n),(n),(n),(f),(),(),(),(),(),(),()->()",
+    "(n),(e),(n),(n),(n),(f),(n),(n),(n),(n),(n,t),(),(),(),(),(),(),()->()",
     writes=(
         *("cause", "edge", "gram", "residual", "pressure", "weights", "penalty", "following", "previous"),
-        *("concerned", "touched", "tried"),
+        *("concerned", "touched", "tried", "moved", "where", "queued", "change", "evidence"),
     ),
 )
 def solve_candidates(
     cause, edge, gram, residual, pressure, weights, penalty, following, previous,
     heard_arm, heard_y, heard_rest, heard_start, heard_count, heard_at, written,
     active_at, active_y, active_rest, active_count, energy, clock, border,
-    rows, concerned, touched, tried, required, forbidden,
+    rows, concerned, touched, tried, required, forbidden, moved, where, queued, change, evidence,
     least, half, bound, acyclic, signed, passes, budget, solved,
 ):  # fmt: skip
     """Solve the rows that the last outcome concerns, and look for causes of what they cannot explain of it.
@@ -212,6 +211,7 @@ def solve_candidates(
     The arm that violates the optimality conditions of a row's lasso most becomes a candidate, and the row is solved
     again; up to `passes` times. The search ends when it has gone through `budget` outcomes of single arms; that of the
     next outcome begins with other rows.
+    moved, where, queued, change, evidence: scratch memory; the last three are zeros, and are left so.
     """
     n = cause.shape[0]
     count = min(concerned[0], n)
@@ -220,7 +220,7 @@ def solve_candidates(
         return
     past = (heard_arm, heard_y, heard_rest, heard_start, heard_count, heard_at, written)
     activity = (active_at, active_y, active_rest, active_count, energy)
-    scratch = (np.empty(n, np.int64), np.zeros(n), np.zeros(n, np.bool_))
+    scratch = (moved, change, queued)
     closer = (np.empty(CLOSER, np.int64), np.empty(CLOSER))
     to_solve = (cause, edge, gram, residual, pressure, weights, penalty, bound, signed, scratch)
     solved[0] = solve_rows(rows[:count], *to_solve)
@@ -231,8 +231,8 @@ def solve_candidates(
         waiting[q] = rows[start + q if start + q < count else start + q - count]
     if now >= 0:
         arms, y, rest = active_in(past, now)
-        where, miss, evidence = locate(arms, n), np.zeros(heard_at.shape[0]), np.zeros((n, 2))
-        size = count
+        locate(arms, where)
+        miss, size = np.zeros(heard_at.shape[0]), count
     worth = max(least, border[0])
     for turn in range(passes):
         kept = 0
@@ -251,7 +251,7 @@ def solve_candidates(
                 tried[i] = min(tried[i] + 1, LONGEST_WAIT)
             j, brings, work = best_new_cause(
                 i, cause, edge, forbidden, past, activity, clock[0], least, half + pressure[i], acyclic, signed, miss,
-                scratch[0], evidence, closer,
+                moved, evidence, closer,
             )  # fmt: skip
             budget -= work
             if j >= 0 and enter_candidate(

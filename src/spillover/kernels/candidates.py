@@ -12,9 +12,13 @@ from numba import boolean, float64, int8, int32, int64, njit
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import ranked
+from spillover.kernels.listing import BLOCK
 
 CONCERNED: Final = 1  # a row that the last outcome reaches
 SURPRISED: Final = 2  # and that did not predict it
+# while an outcome is absorbed, added to these:
+ACTIVE: Final = 4
+REACHED: Final = 8  # by way of a candidate
 
 
 @njit
@@ -57,26 +61,38 @@ def link_candidates(cause, following, previous, linked):
 
 
 @njit
-def active_arms(y, faintest, found):
-    """The arms with |y| above `faintest`, in order: the largest if there are too many; how many, and the border."""
-    n, room = y.shape[0], found.shape[0]
-    count = 0
-    for j in range(n):
-        count += abs(y[j]) > faintest
-    border, tied = faintest, 0
-    if count > room:
-        sizes = np.empty(count)
-        held = 0
-        for j in range(n):
+def louder(y, faintest, found):
+    """List the arms with |y| above `faintest`, in order, as far as there is room; returns how many there are."""
+    n, room, size = y.shape[0], found.shape[0], 0
+    for start in range(0, n, BLOCK):
+        stop, loud = min(start + BLOCK, n), 0
+        if stop == start + BLOCK:  # of most blocks no arm is
+            for k in range(BLOCK):
+                loud += abs(y[start + k]) > faintest
+            if loud == 0:
+                continue
+        for j in range(start, stop):
             if abs(y[j]) > faintest:
-                sizes[held] = abs(y[j])
-                held += 1
-        bits = sizes.view(np.uint64)
-        bits[0] = ranked(bits, room)
-        border, tied = sizes[0], room
-        for j in range(n):
-            tied -= abs(y[j]) > border
-    size = 0
+                if size < room:
+                    found[size] = j
+                size += 1
+    return size
+
+
+@njit
+def loudest(y, faintest, count, found):
+    """List the arms with the largest |y| of the `count` above `faintest`, as many as there is room for, in order."""
+    n, room = y.shape[0], found.shape[0]
+    sizes, held, size = np.empty(count), 0, 0
+    for j in range(n):
+        if abs(y[j]) > faintest:
+            sizes[held] = abs(y[j])
+            held += 1
+    bits = sizes.view(np.uint64)
+    bits[0] = ranked(bits, room)
+    border, tied = sizes[0], room
+    for j in range(n):
+        tied -= abs(y[j]) > border
     for j in range(n):
         take = abs(y[j]) > border
         if not take and tied > 0 and abs(y[j]) == border:  # the first of those at the border
@@ -85,7 +101,16 @@ def active_arms(y, faintest, found):
         if take:
             found[size] = j
             size += 1
-    return size, border
+    return border
+
+
+@njit
+def active_arms(y, faintest, found):
+    """The arms with |y| above `faintest`, in order: the largest if there are too many; how many, and the border."""
+    count = louder(y, faintest, found)
+    if count <= found.shape[0]:
+        return count, faintest
+    return found.shape[0], loudest(y, faintest, count, found)
 
 
 @njit(inline="always")
@@ -150,12 +175,11 @@ def candidate_arrival(
     heard_at[at] = clock[0]
     keep_outcome(heard_arm, heard_y, heard_rest, heard_start, heard_count, heard_at, written, at, active, root, z, y)
     worth = max(least, border[0])
-    is_active, done = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for j in active:
-        is_active[j] = True
         concern(rows, concerned, touched, j)
         if abs(y[j] - z[j]) > worth:
             touched[j] = SURPRISED
+        touched[j] |= ACTIVE
         place = active_count[j] % active_at.shape[1]
         active_at[j, place], active_y[j, place], active_rest[j, place] = clock[0], root * y[j], root * (y[j] - z[j])
         active_count[j] += 1
@@ -168,19 +192,20 @@ def candidate_arrival(
                 break
             i = node // (k + 1)
             node = following[i, node % (k + 1)]
-            if done[i]:
+            if touched[i] & REACHED:
                 continue
-            done[i] = True
             concern(rows, concerned, touched, i)
             error, found = y[i] - z[i], 0
             for p in range(k):
-                if cause[i, p] >= 0 and is_active[cause[i, p]]:
+                if cause[i, p] >= 0 and touched[cause[i, p]] & ACTIVE:
                     value[found], at_slot[found] = y[cause[i, p]], p
                     error -= edge[i, p] * value[found]
                     found += 1
-            touched[i] = SURPRISED if abs(error) > worth else CONCERNED
+            touched[i] = (SURPRISED if abs(error) > worth else CONCERNED) | REACHED | (touched[i] & ACTIVE)
             for a in range(found):
                 p = at_slot[a]
                 residual[i, p] += weight * error * value[a]
                 for b in range(found):
                     gram[i, p, at_slot[b]] += weight * value[a] * value[b]
+    for q in range(concerned[0]):
+        touched[rows[q]] &= ~(ACTIVE | REACHED)

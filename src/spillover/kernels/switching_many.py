@@ -9,10 +9,13 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, int64, njit
+from numba import boolean, float64, int64, njit, uint64
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.drifting import LEAST_MEAN, learn_drift, move_arm, transition
+from spillover.kernels.drawing import SMALL_BUDGET, take_top
+from spillover.kernels.inner import bare
+from spillover.kernels.listing import BLOCK, enter, listed
 from spillover.kernels.switching import (
     MOST_ALONE,
     add_shares,
@@ -40,17 +43,6 @@ from spillover.kernels.switching_scores import (
 )
 
 UNSETTLED: Final = 0.2  # if so much probability moves between hypotheses in a round, all arms are brought up to date
-
-
-@njit
-def listed(marks):
-    """The positions that are marked, in order."""
-    found, count = np.empty(marks.shape[0], np.int64), 0  # memory that is not touched costs nothing
-    for i in range(marks.shape[0]):
-        if marks[i] > 0:
-            found[count] = i
-            count += 1
-    return found[:count]
 
 
 @njit
@@ -195,27 +187,28 @@ def learn_drifting(
         *(int64[::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1]),
         *(float64[:, :, ::1], float64[::1], float64[::1], int64[::1], int64[::1], int64[::1], float64[::1]),
         *(float64[::1], float64[::1], int64[::1], float64[::1], int64[::1], float64[:, ::1], float64[::1], int64[::1]),
-        *(boolean[:], float64[:], float64, int64, float64[:], float64[:], float64[:], float64, float64[:], int64),
-        *(boolean, float64[:]),
+        *(boolean[:], float64[::1], float64, int64, float64[:], float64[:], float64[:], float64, float64[:], int64),
+        *(boolean, boolean[:]),
     ),
     "(k),(g,k),(t,l),(n,t,l),(n,k),(n,k),(n,g,k),(n),(n),(n),(o),(t),(t),(k),(t),(n),(t),(o),(n,c),(o),(o),"
-    "(n),(n),(),(),(g),(g),(t),(),(d),(),()->(n)",
+    "(n),(n),(),(),(g),(g),(t),(),(d),(),()->()",
     writes=(
         *("change_round", "mass", "untried", "counts", "ratio", "idle_prior", "changed", "mean", "square", "seen"),
         *("latest", "detected", "spread", "changes", "redrawn", "checked", "shared", "arrivals", "track", "drifts"),
-        "drift_latest",
+        *("drift_latest", "reward"),
     ),
 )
 def crowd_arrival(
     change_round, mass, untried, counts, ratio, idle_prior, changed, mean, square, seen, latest, detected, spread,
     changes, redrawn, checked, shared, arrivals, track, drifts, drift_latest, x, reward, weight, played_at, shares,
-    prior, hazards, idle_hazard, drift_settings, turns, arrived, expected,
+    prior, hazards, idle_hazard, drift_settings, turns, arrived, learned,
 ):  # fmt: skip
-    """`switching_arrival` and `drifting_arrival`; what was expected of the chosen arms, 0 for the others."""
-    expected[:] = 0.0
+    """`switching_arrival` and `drifting_arrival`; rewards are replaced by what was expected of the chosen arms."""
+    learned[0] = arrived
+    chosen = listed(x)
+    size = chosen.shape[0]
     if arrived:
-        chosen, tried = listed(x), listed(seen)
-        size = chosen.shape[0]
+        tried = listed(seen)
         means, counted, likely = np.empty(size), np.empty(size), np.empty(size)
         precision = learn_crowd(
             change_round, mass, untried, counts, ratio, idle_prior, changed, mean, square, seen, latest, detected,
@@ -227,18 +220,27 @@ def crowd_arrival(
             drift_settings[0], drift_settings[1], drift_settings[2], drift_settings[3],
         )  # fmt: skip
         for q in range(size):
-            expected[chosen[q]] = means[q]
+            reward[chosen[q]] = means[q]
+    else:
+        for i in chosen:
+            reward[i] = 0.0
 
 
 @njit
-def pulled_or_seen(last_pull, seen):
-    """The arms that differ from those that were never pulled, in order."""
-    found, count = np.empty(seen.shape[0], np.int64), 0
-    for i in range(seen.shape[0]):
-        if last_pull[i] != 0 or seen[i] != 0:
-            found[count] = i
-            count += 1
-    return found[:count]
+def pulled_or_seen(last_pull, seen, found):
+    """The arms that differ from those that were never pulled, in order; found: room for all arms."""
+    n, size = seen.shape[0], 0
+    whole = n - n % BLOCK
+    for start in range(0, whole, BLOCK):
+        marks = 0
+        for k in range(BLOCK):
+            marks |= last_pull[start + k] | seen[start + k]
+        if marks != 0:
+            for i in range(start, start + BLOCK):
+                size = enter(found, size, i, (last_pull[i] | seen[i]) != 0)
+    for i in range(whole, n):
+        size = enter(found, size, i, (last_pull[i] | seen[i]) != 0)
+    return found[:size]
 
 
 @njit
@@ -267,27 +269,90 @@ def redrawn_miss(redrawn, level, inside):
     return 0.5 * above**2 / span if below > 0.0 else middle - level
 
 
-@gufunc(
-    (
-        *(float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], float64[::1], float64[:]),
-        *(float64[::1], int64[::1], int64, float64[:], float64[:, ::1], float64, int64, float64[:], float64[::1]),
-        *(float64[::1], float64[::1], int64[::1], float64[::1], int64, int64, float64[:], float64[:], float64[:]),
-        *(float64[:], float64, float64, float64[::1], float64[::1], float64[::1]),
-    ),
-    "(g,k),(t,l),(n,t,l),(n,g,k),(k),(t),(n),(n),(),(t),(n,c),(),(),(d),(n),(n),(n),(n),(n),(),(),(t),(t),(g),(g),(),()"
-    "->(n),(n),(n)",
-)
-def crowd_index(
+@bare
+def value_of_trying(ones, zeros, laws, idle, drifting, deviation, level, inside, pulls, known):
+    """The bonus of an arm: the expected gain from trying it, or the expected loss from keeping it if it is inside."""
+    redrawn, drifts, scale, gaps, deviations, parts = known
+    if inside and level == 0.0:
+        return 0.0  # nothing can be better
+    missed = expected_miss(ones, zeros, laws, level, -1.0 if inside else 1.0, gaps, deviations, parts)
+    missed += idle * (redrawn_miss(redrawn, level, inside) - missed)
+    missed *= 1.0 - drifts
+    if not inside:
+        missed += drifts * normal_excess(drifting - level, deviation)
+    crowd = 1.0 + pulls
+    return scale * missed / (crowd * math.sqrt(crowd))
+
+
+@bare
+def value_active(
+    active, idle, moves, mass, totals, untried, counts, changed, seen, track, in_flight, shares, weight, scores,
+    weights, new, rivals, known, index,
+):  # fmt: skip
+    """Add the bonuses of the arms that were pulled."""
+    threshold, runner_up, offset = rivals
+    for q in range(active.shape[0]):
+        i = active[q]
+        inside = scores[i] >= threshold and scores[i] > 0.0
+        rival = runner_up if inside else threshold
+        if weights[i] <= 0.0 or weights[i] * (1.0 + offset) <= rival:
+            continue  # out of reach even with the best mean
+        level = max(rival / weights[i] - offset, 0.0)
+        if seen[i] > 0:
+            ones, zeros = counts[i, 0], counts[i, 1]
+            weigh_laws(mass, totals, changed[i], weight)
+            drifting, deviation = drift_of_arm(track, i, moves)
+        else:
+            ones, zeros = untried[0], untried[1]
+            weigh_untried(mass, totals, shares, weight)
+            drifting, deviation = new
+        index[i] += value_of_trying(
+            ones, zeros, weight, idle[q], drifting, deviation, level, inside, in_flight[i], known
+        )  # fmt: skip
+
+
+@bare
+def value_new(active, untried, weight, scores, weights, new, rivals, known, index):
+    """Add the bonuses of the arms that were never pulled: all but the active ones."""
+    threshold, runner_up, offset = rivals
+    idle, drifting, deviation = new
+    n = index.shape[0]
+    about = ABOUT if n > MANY_ARMS else 0.0
+    held_weight, held_inside, held_bonus = 0.0, False, 0.0  # of the last one with a bonus of its own
+    first = 0
+    for q in range(active.shape[0] + 1):
+        last = active[q] if q < active.shape[0] else n
+        for i in range(first, last):
+            inside = scores[i] >= threshold and scores[i] > 0.0
+            rival = runner_up if inside else threshold
+            if weights[i] <= 0.0 or weights[i] * (1.0 + offset) <= rival:
+                continue
+            same = abs(weights[i] - held_weight) * rival <= about * weights[i] * held_weight
+            if not same or inside != held_inside:
+                level = max(rival / weights[i] - offset, 0.0)
+                held_weight, held_inside = weights[i], inside
+                held_bonus = value_of_trying(
+                    untried[0], untried[1], weight, idle, drifting, deviation, level, inside, 0.0, known
+                )  # fmt: skip
+            index[i] += held_bonus
+        first = last + 1
+
+
+@njit(error_model="numpy")
+def index_crowd(
     mass, untried, counts, changed, changes, redrawn, believed, seen, latest, shared, track, drifts, drift_latest,
     drift_settings, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares,
-    share_prior, idle_hazard, horizon, weights, mean, index,
+    share_prior, idle_hazard, horizon, places, scores, weights, mean, index,
 ):  # fmt: skip
-    """`switching_index`: arms that were never pulled differ in their weights only, and share what follows from them."""
+    """`value_arms` of switching_scores.py: arms that were never pulled differ in their weights only.
+
+    They share what follows from the rest. places, scores: scratch memory. mean may have no room: then it is left out.
+    """
     kinds, hypotheses = mass.shape
     n = learned.shape[0]
     low, width = reward_range[0], reward_range[1] - reward_range[0]
     offset, middle = low / width, 0.5 * (redrawn[0] + redrawn[1])
-    room, scores, idle = np.empty((5, 2 * hypotheses)), np.empty(n), np.empty(n)
+    room = np.empty((5, 2 * hypotheses))
     totals, weight, parts, gaps, deviations = room[0, :hypotheses], room[1], room[2], room[3], room[4]
     add_shares(mass, totals)
     changes_seen, share = 0.0, 0.0
@@ -306,46 +371,78 @@ def crowd_index(
     for i in range(n):  # as if none had been pulled: without branches, so that processors do several at once
         weights[i] = learned[i] + (prior[i] - learned[i])
         scores[i] = weights[i] * new_worth
-        mean[i] = index[i] = new_reward
-    active = pulled_or_seen(last_pull, seen)
-    for i in active:
+        index[i] = new_reward
+    active = pulled_or_seen(last_pull, seen, places)
+    idle = np.empty(active.shape[0])
+    for q in range(active.shape[0]):
+        i = active[q]
         weights[i] = learned[i] + (prior[i] - learned[i]) / (1.0 + rewards_seen[i]) ** 2
-        idle[i] = 1.0 - stays * (1.0 - idle_hazard) ** (now - last_pull[i])
+        idle[q] = 1.0 - stays * (1.0 - idle_hazard) ** (now - last_pull[i])
         level = believed[i] if seen[i] > 0 else shared[0]
-        mean[i] = level + idle[i] * (middle - level)
+        expected = level + idle[q] * (middle - level)
         drifting = drift_of_arm(track, i, moves)[0] if seen[i] > 0 else new_drift
-        mean[i] += drifts * (drifting - mean[i])
-        scores[i] = weights[i] * (mean[i] + offset)
-        mean[i] = index[i] = low + width * mean[i]
+        expected += drifts * (drifting - expected)
+        scores[i] = weights[i] * (expected + offset)
+        index[i] = low + width * expected
+    for i in range(mean.shape[0]):
+        mean[i] = index[i]
     threshold, runner_up = thresholds(scores, budget, np.empty(min(budget, MOST_SORTED) + 1))
+    known = redrawn, drifts, width * horizon, gaps, deviations, parts
+    rivals = threshold, runner_up, offset
+    value_active(
+        active, idle, moves, mass, totals, untried, counts, changed, seen, track, in_flight, shares, weight, scores,
+        weights, (new_drift, new_deviation), rivals, known, index,
+    )  # fmt: skip
     weigh_untried(mass, totals, shares, weight)
-    new_laws = weight.copy()
-    about = ABOUT if n > MANY_ARMS else 0.0
-    held_weight, held_inside, held_bonus = 0.0, False, 0.0  # of the last arm that was never pulled
-    for i in range(n):
-        inside = scores[i] >= threshold and scores[i] > 0.0
-        rival = runner_up if inside else threshold
-        if weights[i] <= 0.0 or weights[i] * (1.0 + offset) <= rival:
-            continue  # out of reach even with the best mean
-        new = last_pull[i] == 0 and seen[i] == 0
-        if new and inside == held_inside and abs(weights[i] - held_weight) * rival <= about * weights[i] * held_weight:
-            index[i] += held_bonus
-            continue
-        level, bonus = max(rival / weights[i] - offset, 0.0), 0.0
-        if not inside or level > 0.0:  # otherwise nothing can be better
-            side = -1.0 if inside else 1.0
-            ones, zeros, laws, drifting, deviation = untried[0], untried[1], new_laws, new_drift, new_deviation
-            if seen[i] > 0:
-                ones, zeros, laws = counts[i, 0], counts[i, 1], weight
-                weigh_laws(mass, totals, changed[i], weight)
-                drifting, deviation = drift_of_arm(track, i, moves)
-            missed = expected_miss(ones, zeros, laws, level, side, gaps, deviations, parts)
-            missed += (new_idle if new else idle[i]) * (redrawn_miss(redrawn, level, inside) - missed)
-            missed *= 1.0 - drifts
-            if not inside:
-                missed += drifts * normal_excess(drifting - level, deviation)
-            crowd = 1.0 + in_flight[i]
-            bonus = width * horizon * missed / (crowd * math.sqrt(crowd))
-        index[i] += bonus
-        if new:
-            held_weight, held_inside, held_bonus = weights[i], inside, bonus
+    value_new(active, untried, weight, scores, weights, (new_idle, new_drift, new_deviation), rivals, known, index)
+
+
+KNOWN_SIGNATURE: Final = (
+    *(float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], float64[::1], float64[:]),
+    *(float64[::1], int64[::1], int64, float64[:], float64[:, ::1], float64, int64, float64[:], float64[::1]),
+    *(float64[::1], float64[::1], int64[::1], float64[::1], int64, int64, float64[:], float64[:], float64[:]),
+    *(float64[:], float64, float64, int64[::1], float64[::1]),
+)
+KNOWN_LAYOUT: Final = (
+    "(g,k),(t,l),(n,t,l),(n,g,k),(k),(t),(n),(n),(),(t),(n,c),(),(),(d),(n),(n),(n),(n),(n),(),(),(t),(t),(g),(g),(),()"
+    ",(n),(n)"
+)
+
+
+@gufunc(
+    (*KNOWN_SIGNATURE, float64[::1], float64[::1], float64[::1]),
+    f"{KNOWN_LAYOUT}->(n),(n),(n)",
+    writes=("places", "scores"),
+)
+def crowd_index(
+    mass, untried, counts, changed, changes, redrawn, believed, seen, latest, shared, track, drifts, drift_latest,
+    drift_settings, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares,
+    share_prior, idle_hazard, horizon, places, scores, weights, mean, index,
+):  # fmt: skip
+    """`switching_index`; places, scores: scratch memory."""
+    index_crowd(
+        mass, untried, counts, changed, changes, redrawn, believed, seen, latest, shared, track, drifts, drift_latest,
+        drift_settings, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares,
+        share_prior, idle_hazard, horizon, places, scores, weights, mean, index,
+    )  # fmt: skip
+
+
+@gufunc(
+    (*KNOWN_SIGNATURE, float64[::1], float64[::1], uint64[:], uint64, uint64, uint64, boolean[::1]),
+    f"{KNOWN_LAYOUT},(n),(n),(w),(),(),()->(n)",
+    writes=("places", "scores", "weights", "index"),
+)
+def crowd_choice(
+    mass, untried, counts, changed, changes, redrawn, believed, seen, latest, shared, track, drifts, drift_latest,
+    drift_settings, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares,
+    share_prior, idle_hazard, horizon, places, scores, weights, index, key, call, at_round, purpose, x,
+):  # fmt: skip
+    """The arms with the highest weights times index; places, scores, weights, index: scratch memory."""
+    index_crowd(
+        mass, untried, counts, changed, changes, redrawn, believed, seen, latest, shared, track, drifts, drift_latest,
+        drift_settings, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares,
+        share_prior, idle_hazard, horizon, places, scores, weights, index[:0], index,
+    )  # fmt: skip
+    for i in range(x.shape[0]):
+        scores[i] = weights[i] * index[i] if weights[i] != 0.0 else 0.0
+    take_top(scores, budget, key, call, at_round, purpose, np.empty(min(budget, SMALL_BUDGET)), x)

@@ -243,7 +243,10 @@ class SwitchingSEM(GraphPolicy):
     def learn_means(
         self, state: SwitchingState, x: BoolArray, reward: Array, weight: Any, played_at: IntArray, arrived: BoolArray
     ) -> Array:
-        """Update the means, switching or drifting, in place; returns what was expected, in units of the range."""
+        """Update the means, switching or drifting, in place; returns what was expected, in units of the range.
+
+        It may use the memory of the rewards for that.
+        """
         found = kernels.switching_arrival(*state.belief, x, reward, weight, played_at, *CHANGE_PRIOR, arrived)
         expected, counted, likely, precision = found
         evidence = (reward, counted, likely, precision, weight, played_at)
@@ -291,6 +294,7 @@ class SwitchingSEM(GraphPolicy):
         parts = state.belief, state.drift, state.silence, state.crowd
         belief, drift, silence, crowd = (map_leaves(lambda leaf: repeat_in_place(leaf, count), part) for part in parts)
         stacked = state._replace(belief=belief, drift=drift, silence=silence, crowd=crowd)
+        seen_now = np.where(arrived[:, None], reward, 0.0).sum(axis=0)
         expected = self.learn_means(stacked, x, reward, 1.0, played_at, arrived)
         weigh_silence(stacked, rounds, x, arrived)
         graph = self.absorb_rounds(state.graph, rounds, played_at, rescaled(state.reward_range, x, expected))
@@ -303,7 +307,7 @@ class SwitchingSEM(GraphPolicy):
             in_flight=np.asarray(state.in_flight * left[0] + pending),
             longest_delay=np.asarray(state.longest_delay * RECENT ** arrived.sum()),
             typical_delay=np.asarray(state.typical_delay * (1.0 - TYPICAL) ** arrived.sum()),
-            rewards_seen=state.rewards_seen + np.where(arrived[:, None], reward, 0.0).sum(axis=0),
+            rewards_seen=state.rewards_seen + seen_now,
             graph=graph,
         )
 

@@ -20,7 +20,8 @@ from spillover.policies.switching_state import (
     observations,
 )
 from spillover.rng import Rng
-from spillover.types import Array, Batch, BoolArray, IntArray, Problem
+from spillover.scratch import SCRATCH
+from spillover.types import Array, Batch, BoolArray, Choice, IntArray, Problem
 
 TURNS = 8
 DRIFT_SETTINGS = np.array([DRIFT_SCALE, DRIFT_VARIANCE, DRIFT_PRIOR, OTHER_WORLD])
@@ -54,9 +55,10 @@ class SwitchingOfMany(SwitchingSEM):
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
         return super().init(problem, rng, batch)._replace(crowd=empty_crowd(problem.n_arms, batch))
 
-    def means_and_index(self, state: SwitchingState) -> tuple[Array, Array, Array]:
+    def for_kernels_of_index(self, state: SwitchingState) -> tuple[Any, ...]:
+        """What the kernels of an index take, with memory that they work in."""
         belief, drift = state.belief, state.drift
-        weights, mean, index = kernels.crowd_index(
+        return (
             belief.mass,
             belief.untried,
             belief.counts,
@@ -72,15 +74,26 @@ class SwitchingOfMany(SwitchingSEM):
             drift.latest[..., 0],
             DRIFT_SETTINGS,
             *decision_arguments(state),
+            line_for(state, "places", np.int64),
+            line_for(state, "scores"),
         )
+
+    def means_and_index(self, state: SwitchingState) -> tuple[Array, Array, Array]:
+        weights, mean, index = kernels.crowd_index(*self.for_kernels_of_index(state))
         return weights, mean, index
+
+    def select(self, state: SwitchingState, rng: Rng) -> Choice:
+        room = line_for(state, "weights"), line_for(state, "index")
+        x = np.asarray(kernels.crowd_choice(*self.for_kernels_of_index(state), *room, *rng.address()))
+        return Choice(x, memo=self.graph.remember(state.graph))
 
     def learn_means(
         self, state: SwitchingState, x: BoolArray, reward: Array, weight: Any, played_at: IntArray, arrived: BoolArray
     ) -> Array:
         known = *state.belief, *state.crowd, *state.drift
         outcome = x, reward, weight, played_at
-        return np.asarray(kernels.crowd_arrival(*known, *outcome, *CHANGE_PRIOR, DRIFT_SETTINGS, self.turns, arrived))
+        kernels.crowd_arrival(*known, *outcome, *CHANGE_PRIOR, DRIFT_SETTINGS, self.turns, arrived)
+        return reward  # the kernel has put what was expected in its place
 
     def believed(self, state: SwitchingState) -> tuple[Array, Array]:
         seen, shared = state.belief.seen > 0, state.crowd.shared
@@ -95,3 +108,9 @@ class SwitchingOfMany(SwitchingSEM):
         of_arms = {name: state.belief._asdict()[name][seen] for name in ("counts", "changed", "seen")}
         found[seen] = observations(state.belief._replace(**of_arms))
         return found
+
+
+def line_for(state: SwitchingState, name: str, dtype: Any = float) -> Array:
+    """Memory for a number of each arm, which no call leaves anything in for the next one."""
+    *batch, n = state.in_flight.shape
+    return SCRATCH.array(name, (n,), dtype, tuple(batch))
