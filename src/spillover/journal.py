@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from spillover import kernels
+from spillover import kernels, validate
 from spillover.contracts import Policy
 from spillover.rng import Purpose, Rng
 from spillover.types import ARRIVED, Array, BoolArray, Checked, Choice, Feedback, State
@@ -98,7 +98,7 @@ class Journal:
 
     def learn(self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
         (x, probability, memo), age = choice, np.array(played - round)
-        if kernels.feedback_fault(x, z, y, reward_range, ARRIVED, age, played) != kernels.FINE:
+        if validate.faults_of(x, z, y, reward_range, ARRIVED, age, played) != kernels.FINE:
             return False
         self.update(Checked(x, z, y, age, ARRIVED, probability, memo), rng, round)
         return True

@@ -196,13 +196,11 @@ def feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any,
     """
     if given.checked:
         return given
-    if is_canonical(given, shape):
-        faults = kernels.feedback_fault(given.x, given.z, given.y, reward_range, given.arrived, given.age, rounds)
-        if not faults.any():
-            return given
-        if not rewards and bool(np.isnan(given.z[given.arrived]).all()):
-            anything = np.array([-np.inf, np.inf])
-            return feedback(given._replace(z=np.zeros(shape)), shape, anything, rounds)._replace(z=given.z)
+    if is_sound(given, shape, reward_range, rounds):
+        return given
+    if not rewards and is_canonical(given, shape) and bool(np.isnan(given.z[given.arrived]).all()):
+        anything = np.array([-np.inf, np.inf])
+        return feedback(given._replace(z=np.zeros(shape)), shape, anything, rounds)._replace(z=given.z)
     x = decision("x", given.x, shape)
     z, y = numbers("z", given.z, "numbers"), numbers("y", given.y, "numbers")
     for name, value in (("z", z), ("y", y)):
@@ -214,7 +212,7 @@ def feedback(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any,
     for name, value in (("arrived", arrived), ("age", age)):
         if value.shape != shape[:-1]:
             require(False, f"shape of {name}", value.shape, f"{shape[:-1]}, the shape of the batch")
-    faults = kernels.feedback_fault(x, z, y, reward_range, arrived, age, rounds)
+    faults = faults_of(x, z, y, reward_range, arrived, age, rounds)
     if faults.any():
         explain_fault(faults, x, z, y, reward_range, age, rounds)
     return given._replace(x=x, z=z, y=y, arrived=arrived, age=age)
@@ -224,10 +222,8 @@ def partial_feedback(given: Any, shape: tuple[int, ...], reward_range: Any, roun
     """Checked feedback in which z and y may be NaN; with doses, z may also be outside of the range."""
     if given.checked:
         return given
-    if given.dose is None and is_canonical(given, shape):
-        faults = kernels.feedback_fault(given.x, given.z, given.y, reward_range, given.arrived, given.age, rounds)
-        if not faults.any():
-            return given
+    if given.dose is None and is_sound(given, shape, reward_range, rounds):
+        return given
     x = decision("x", given.x, shape)
     z, y = numbers("z", given.z, "numbers"), numbers("y", given.y, "numbers")
     bounds = np.asarray(reward_range, float) if given.dose is None else np.array([-np.inf, np.inf])
@@ -270,6 +266,19 @@ def is_canonical(given: Any, shape: tuple[int, ...]) -> bool:
         and x.dtype == arrived.dtype == np.bool_
         and z.dtype == y.dtype == np.float64
     )
+
+
+def is_sound(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any) -> bool:
+    """Whether feedback consists of such arrays, and nothing is wrong with them: no outcome that arrived is missing."""
+    if not is_canonical(given, shape):
+        return False
+    return not faults_of(given.x, given.z, given.y, reward_range, given.arrived, given.age, rounds).any()
+
+
+def faults_of(x: Any, z: Any, y: Any, reward_range: Any, arrived: Any, age: Any, rounds: Any) -> Any:
+    """What is wrong with each row of feedback, one of the codes of `FAULTS`; 0: nothing."""
+    outcome = (np.ascontiguousarray(part) for part in (x, z, y))  # of these several numbers are checked at once
+    return kernels.feedback_fault(*outcome, reward_range, arrived, age, rounds)
 
 
 def explain_fault(faults: Any, x: Any, z: Any, y: Any, reward_range: Any, age: Any, rounds: Any) -> None:

@@ -44,6 +44,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     rewards,
     rivals,
     rounds,
+    rounds_many,
     sets,
     shocks,
     silences,

@@ -159,10 +159,14 @@ def ranked(bits, rank):
 
     Eight passes at most, each over the numbers that agree with the answer so far.
     """
-    size = bits.shape[0]
+    size, different = bits.shape[0], uint64(0)
     count = np.empty(256, np.int64)
+    for p in range(size):
+        different |= bits[p] ^ bits[0]
     for byte in range(7, -1, -1):
         shift = uint64(8 * byte)
+        if (different >> shift) & uint64(255) == uint64(0):
+            continue  # all agree
         for digit in range(256):
             count[digit] = 0
         for p in range(size):
@@ -217,6 +221,22 @@ def selected_border(scores, budget):
     return double_of(ranked(positive, held)), held
 
 
+@bare
+def break_ties(scores, border, places, tied, call, at_round, purpose, k0, k1, x):
+    """Take as many as there are places of the arms at the border, uniformly at random.
+
+    Each in turn, with probability places left / tied arms left.
+    """
+    for i in range(scores.shape[0]):
+        if scores[i] == border and places > 0:
+            take = places == tied
+            if not take:
+                take = to_unit(philox_inside(uint64(i), call, at_round, purpose, k0, k1)[0]) * tied < places
+            x[i] = take
+            places -= take
+            tied -= 1
+
+
 @njit(inline="always")
 def take_top(scores, budget, key, call, at_round, purpose, best, x):
     """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random.
@@ -228,19 +248,16 @@ def take_top(scores, budget, key, call, at_round, purpose, best, x):
         border, held = sorted_border(scores, budget, best)
     else:
         border, held = selected_border(scores, budget)
-    places, tied = held, 0
+    higher, tied = 0, 0
     for i in range(n):
-        x[i] = held > 0 and scores[i] > border
-        places -= x[i]
+        higher += scores[i] > border
         tied += scores[i] == border
-    for i in range(n):  # each tied arm in turn: taken with probability places left / tied arms left
-        if held > 0 and scores[i] == border:
-            take = places == tied
-            if not take and places > 0:
-                take = to_unit(philox(uint64(i), call, at_round, purpose, key[0], key[1])[0]) * tied < places
-            x[i] = take
-            places -= take
-            tied -= 1
+    places = held - higher
+    everyone = held > 0 and places == tied
+    for i in range(n):
+        x[i] = (scores[i] > border) | (everyone & (scores[i] == border))
+    if places > 0 and not everyone:
+        break_ties(scores, border, places, tied, call, at_round, purpose, key[0], key[1], x)
 
 
 @njit(inline="always")
@@ -257,7 +274,7 @@ def still_top(scores, budget, before, x):
     return size == budget and lowest > highest
 
 
-@gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
+@gufunc((float64[::1], int64, uint64[:], uint64, uint64, uint64, boolean[::1]), "(n),(),(k),(),(),()->(n)")
 def top_arms(scores, budget, key, call, at_round, purpose, x):
     """The at most `budget` arms with the highest positive scores; ties at the border are broken uniformly at random."""
     take_top(scores, budget, key, call, at_round, purpose, np.empty(min(budget, SMALL_BUDGET)), x)

@@ -41,21 +41,21 @@ def start_pulls(last_pull, in_flight, x, now, longest_delay, any_arrived, soon, 
 @gufunc(
     (
         *(float64[::1], float64[::1], boolean[:], float64[:], float64[:], int64, float64, boolean, float64, float64),
-        *(boolean, float64[::1], float64[::1], float64[::1]),
+        *(boolean, float64[::1]),
     ),
-    "(n),(n),(n),(n),(t),(),(),(),(),(),()->(n),(n),(n)",
+    "(n),(n),(n),(n),(t),(),(),(),(),(),()->(n)",
+    writes=("in_flight", "rewards_seen"),
 )
 def take_rewards(
-    in_flight, rewards_seen, x, z, reward_range, age, longest_delay, any_arrived, soon, patience, arrived, left, seen,
-    reward,
+    in_flight, rewards_seen, x, z, reward_range, age, longest_delay, any_arrived, soon, patience, arrived, reward
 ):  # fmt: skip
-    """Rewards of the chosen arms in units of the range, their sum so far, and the pulls in flight without theirs."""
+    """Rewards of the chosen arms in units of the range; they end pulls in flight, and are added to their sum so far."""
     low, width = reward_range[0], reward_range[1] - reward_range[0]
     remains = fading(longest_delay, any_arrived, soon, patience) ** age if arrived else 0.0
-    for i in range(x.shape[0]):  # of most arms nothing changes: a loop without branches
-        reward[i], left[i], seen[i] = 0.0, in_flight[i], rewards_seen[i]
+    for i in range(x.shape[0]):  # of most arms there is none: a loop without branches
+        reward[i] = 0.0
     for i in range(x.shape[0]):
         if x[i]:
             reward[i] = min(max((z[i] - low) / width, 0.0), 1.0)
-            left[i] = max(in_flight[i] - remains, 0.0)
-            seen[i] += reward[i] if arrived else 0.0
+            in_flight[i] = max(in_flight[i] - remains, 0.0)
+            rewards_seen[i] += reward[i] if arrived else 0.0

@@ -30,8 +30,14 @@ def weigh_silence(answers, odds, x, known, z, reward_range, complete, weight):
         zero = min(max(0.0, low), high)
         answered, silent = 0.0, 0.0
         for i in range(x.shape[0]):
-            answered += answers[i, 0] + answers[i, 1]
-            silent += answers[i, 2]
+            heard, lacking = answers[i, 0] + answers[i, 1], answers[i, 2]
+            if heard + lacking == 0.0:
+                continue  # as most of many arms
+            answered += heard
+            silent += lacking
+            if not x[i]:
+                for kind in range(3):
+                    answers[i, kind] *= MEMORY
         lost = (silent + 0.5) / (answered + silent + 1.0)
         for i in range(x.shape[0]):
             if x[i]:
@@ -44,10 +50,8 @@ def weigh_silence(answers, odds, x, known, z, reward_range, complete, weight):
                     odds[0] -= math.log((1.0 - among_answers) * (1.0 - lost))
                 else:
                     odds[0] += math.log((1.0 - among_all) * (1.0 - REPORTED_ZERO)) - math.log(lost)
-        odds[0] = min(max(odds[0], -MOST_EVIDENCE), MOST_EVIDENCE)
-        for i in range(x.shape[0]):
-            for kind in range(3):
-                answers[i, kind] *= MEMORY
-            if x[i]:
+                for kind in range(3):
+                    answers[i, kind] *= MEMORY
                 answers[i, 2 if not known[i] else 1 if min(max(z[i], low), high) == zero else 0] += 1.0
+        odds[0] = min(max(odds[0], -MOST_EVIDENCE), MOST_EVIDENCE)
     weight[0] = 1.0 / (1.0 + math.exp(-odds[0]))

@@ -312,20 +312,24 @@ def value_active(
 
 
 @bare
-def value_new(active, untried, weight, scores, weights, new, rivals, known, index):
-    """Add the bonuses of the arms that were never pulled: all but the active ones."""
+def value_new(last_pull, seen, untried, weight, scores, weights, new, rivals, known, index):
+    """Add the bonuses of the arms that were never pulled."""
     threshold, runner_up, offset = rivals
     idle, drifting, deviation = new
-    n = index.shape[0]
+    n, best = index.shape[0], 1.0 + offset
     about = ABOUT if n > MANY_ARMS else 0.0
     held_weight, held_inside, held_bonus = 0.0, False, 0.0  # of the last one with a bonus of its own
-    first = 0
-    for q in range(active.shape[0] + 1):
-        last = active[q] if q < active.shape[0] else n
-        for i in range(first, last):
+    for start in range(0, n, BLOCK):
+        if start + BLOCK <= n:
+            near = 0
+            for k in range(BLOCK):
+                near += weights[start + k] * best > runner_up
+            if near == 0:
+                continue  # all of them are out of reach
+        for i in range(start, min(start + BLOCK, n)):
             inside = scores[i] >= threshold and scores[i] > 0.0
             rival = runner_up if inside else threshold
-            if weights[i] <= 0.0 or weights[i] * (1.0 + offset) <= rival:
+            if weights[i] <= 0.0 or weights[i] * best <= rival or (last_pull[i] | seen[i]) != 0:
                 continue
             same = abs(weights[i] - held_weight) * rival <= about * weights[i] * held_weight
             if not same or inside != held_inside:
@@ -335,7 +339,6 @@ def value_new(active, untried, weight, scores, weights, new, rivals, known, inde
                     untried[0], untried[1], weight, idle, drifting, deviation, level, inside, 0.0, known
                 )  # fmt: skip
             index[i] += held_bonus
-        first = last + 1
 
 
 @njit(error_model="numpy")
@@ -394,7 +397,8 @@ def index_crowd(
         weights, (new_drift, new_deviation), rivals, known, index,
     )  # fmt: skip
     weigh_untried(mass, totals, shares, weight)
-    value_new(active, untried, weight, scores, weights, (new_idle, new_drift, new_deviation), rivals, known, index)
+    new = new_idle, new_drift, new_deviation
+    value_new(last_pull, seen, untried, weight, scores, weights, new, rivals, known, index)
 
 
 KNOWN_SIGNATURE: Final = (

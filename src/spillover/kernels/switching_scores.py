@@ -4,10 +4,11 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import float64, int64, njit
+from numba import float64, int64, njit, uint64
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import selected_border
+from spillover.kernels.elementary import bits_of, double_of
 
 MOST_SORTED: Final = 32  # as many of the best scores are found by insertion, more by selection from all
 MANY_ARMS: Final = 500  # with more, arms without rewards share what is expected of them at levels that are about equal
@@ -113,11 +114,12 @@ def selected_thresholds(scores, budget):
     last, held = selected_border(scores, budget)
     if held < budget:
         return 0.0, 0.0
-    reached, following = 0, 0.0
+    reached, following = 0, uint64(0)
     for i in range(scores.shape[0]):
         reached += scores[i] >= last
-        following = max(following, scores[i] if scores[i] < last else 0.0)
-    return last, last if reached > budget else following
+        lower = (scores[i] > 0.0) & (scores[i] < last)
+        following = max(following, bits_of(scores[i]) if lower else uint64(0))  # doubles > 0 are ordered like their bits
+    return last, last if reached > budget else double_of(following)
 
 
 @njit(inline="always", error_model="numpy")

@@ -132,7 +132,7 @@ def learn_arms(learner, x, z, weight, played_at, expected):
     settings, reward, counted, likely = constants.settings, room.lines[0], room.lines[1], room.lines[2]
     take_rewards(
         own.in_flight, own.rewards_seen, x, z, own.reward_range, whole.rounds[0] - played_at, own.longest_delay[0],
-        whole.latest[0] > 0, settings[SOON], settings[PATIENCE], True, own.in_flight, own.rewards_seen, reward,
+        whole.latest[0] > 0, settings[SOON], settings[PATIENCE], True, reward,
     )  # fmt: skip
     precision = learn_rewards(
         whole.change_round, belief.mass, belief.untried, belief.counts, belief.ratio, belief.idle_prior,

@@ -20,6 +20,7 @@ from spillover.policies.graph_policy import MeansOnGraph, MeansState, advance_ro
 from spillover.policies.initialisation import follow_plan, is_sweep
 from spillover.policies.pending import count_pulls, empty_pulls, in_flight
 from spillover.rng import Rng
+from spillover.scratch import SCRATCH
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
 
 INDEX = {"index", "reward_unit"}
@@ -96,13 +97,23 @@ class BoundedMeans(MeansOnGraph):
 
     def select(self, state: MeansState, rng: Rng) -> Choice:
         graph, plan = state.graph, state.plan
-        sweeps, n = is_sweep(plan, state.rounds), graph.weights.shape[-1]
-        if sweeps and bool((state.rounds * state.budget < n).all()):
-            return Choice(plan == state.rounds[..., None], memo=self.graph.remember(graph))
-        rows = np.zeros((0, n), np.bool_) if sweeps else plan
+        memo = self.graph.remember(graph)
+        if is_sweep(plan, state.rounds):
+            return Choice(self.select_of_many(state, rng), memo=memo)
+        growths = self.growths if graph.weights.shape[-1] > len(LAGS) else LAGS[:0]
+        x = kernels.choose_by_means(*self.for_kernels(state), graph.weights, plan, growths, *rng.address())
+        return Choice(np.asarray(x), memo=memo)
+
+    def select_of_many(self, state: MeansState, rng: Rng) -> BoolArray:
+        """The decision of the sweep, and after it that of the means."""
+        *batch, n = state.graph.weights.shape
+        swept = state.rounds * state.budget >= n
+        if not swept.any():
+            return np.asarray(state.plan == state.rounds[..., None])
+        scores = SCRATCH.array("scores", (n,), float, tuple(batch))
         growths = self.growths if n > len(LAGS) else LAGS[:0]
-        x = np.asarray(kernels.choose_by_means(*self.for_kernels(state), graph.weights, rows, growths, *rng.address()))
-        return Choice(follow_plan(plan, state.rounds, x) if sweeps else x, memo=self.graph.remember(graph))
+        x = kernels.choose_of_many(*self.for_kernels(state), state.graph.weights, growths, scores, *rng.address())
+        return np.asarray(x if swept.all() else follow_plan(state.plan, state.rounds, x))
 
     def played(self, state: MeansState, x: BoolArray) -> MeansState:
         state = advance_round(state, x, self.discount)

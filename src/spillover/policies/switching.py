@@ -214,20 +214,22 @@ class SwitchingSEM(GraphPolicy):
 
     def learn(self, state: SwitchingState, feedback: Feedback, rng: Rng) -> SwitchingState:
         feedback = dated(feedback, self.assumed_delay, state.rounds)
-        if feedback.fresh is not None or not is_whole(feedback):
-            return self.learn_part(state, feedback)
-        feedback = validate.feedback(feedback, state.in_flight.shape, state.reward_range, state.rounds)
-        state, expected = self.learn_rewards(state, feedback, feedback.x, feedback.arrived)
+        checks = state.in_flight.shape, state.reward_range, state.rounds
+        if feedback.fresh is not None or feedback.checked or not validate.is_sound(feedback, *checks):
+            if feedback.fresh is not None or not is_whole(feedback):
+                return self.learn_part(state, feedback)
+            feedback = validate.feedback(feedback, *checks)
+        expected = self.learn_rewards(state, feedback, feedback.x, feedback.arrived)
         state = with_delay(state, feedback.age, feedback.arrived)
         weigh_silence(state, feedback, feedback.x, feedback.arrived)
-        expected = rescaled(state.reward_range, feedback.x, expected)
+        expected = rescaled(state.reward_range, feedback.x, expected, into=expected)
         return state._replace(graph=self.absorb(state.graph, feedback, state.rounds - feedback.age, expected))
 
     def learn_rewards(
         self, state: SwitchingState, feedback: Feedback, x: BoolArray, arrived: BoolArray, weight: Any = 1.0
-    ) -> tuple[SwitchingState, Array]:
-        """Learn the rewards of some chosen arms; returns what was expected of them too, in units of the range."""
-        in_flight, rewards_seen, reward = kernels.take_rewards(
+    ) -> Array:
+        """Learn the rewards of some chosen arms, in place; returns what was expected of them, in units of the range."""
+        reward = kernels.take_rewards(
             state.in_flight,
             state.rewards_seen,
             x,
@@ -237,8 +239,7 @@ class SwitchingSEM(GraphPolicy):
             *fades(state),  # before the belief is rewritten
             arrived,
         )
-        expected = self.learn_means(state, x, reward, weight, state.rounds - feedback.age, arrived)
-        return state._replace(in_flight=in_flight, rewards_seen=rewards_seen), expected
+        return self.learn_means(state, x, reward, weight, state.rounds - feedback.age, arrived)
 
     def learn_means(
         self, state: SwitchingState, x: BoolArray, reward: Array, weight: Any, played_at: IntArray, arrived: BoolArray
@@ -265,7 +266,7 @@ class SwitchingSEM(GraphPolicy):
         expected = rescaled(state.reward_range, x, self.believed(state)[0])
         fresh: BoolArray = known & x & (True if feedback.fresh is None else feedback.fresh)
         news = np.asarray(fresh.any(axis=-1))
-        state, _ = self.learn_rewards(state, feedback, fresh, news)
+        self.learn_rewards(state, feedback, fresh, news)
         state = with_delay(state, feedback.age, news)
         closed = known.all(axis=-1) if feedback.complete is None else feedback.complete
         complete = np.asarray(arrived & closed)
@@ -273,7 +274,7 @@ class SwitchingSEM(GraphPolicy):
         silent = x & ~known & complete[..., None]
         if silent.any():
             nothing = feedback._replace(z=np.broadcast_to(no_reward(state.reward_range), x.shape))
-            state, _ = self.learn_rewards(state, nothing, silent, np.asarray(silent.any(axis=-1)), weight)
+            self.learn_rewards(state, nothing, silent, np.asarray(silent.any(axis=-1)), weight)
         whole = np.asarray(known.all(axis=-1) & complete)
         z, y = (np.where(whole[..., None], part, 0.0) for part in (feedback.z, feedback.y))
         whole_rounds = feedback._replace(z=z, y=y, arrived=whole)

@@ -58,10 +58,10 @@ def rewards(reward_range: Array, x: BoolArray, z: Array) -> Array:
     return np.where(x, np.clip((z - low) / (high - low), 0.0, 1.0), 0.0)
 
 
-def rescaled(reward_range: Array, x: BoolArray, share: Array) -> Array:
-    """Rewards of the chosen arms from their position in the range."""
+def rescaled(reward_range: Array, x: BoolArray, share: Array, into: Array | None = None) -> Array:
+    """Rewards of the chosen arms from their position in the range; into: an array of 0 for the others, also `share`."""
     low, high = reward_range[..., :1], reward_range[..., 1:]
-    found = np.zeros(x.shape)  # of many arms few are chosen, and memory that is not touched costs nothing
+    found = np.zeros(x.shape) if into is None else into
     np.multiply(high - low, share, out=found, where=x)
     return np.add(low, found, out=found, where=x)
 

@@ -22,7 +22,7 @@ def top_arms(scores: Array, budget: int | IntArray, rng: Rng) -> BoolArray:
     >>> top_arms(np.array([0.1, np.inf, -1.0, 0.3]), 2, Rng(0)).astype(int)
     array([0, 1, 0, 1])
     """
-    return np.asarray(kernels.top_arms(scores, budget, *rng.address()))
+    return np.asarray(kernels.top_arms(np.ascontiguousarray(scores), budget, *rng.address()))
 
 
 def best_set(
