@@ -52,6 +52,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     switching,
     switching_block,
     switching_many,
+    switching_many_scores,
     switching_rounds,
     switching_scores,
     switching_steps,

@@ -118,7 +118,9 @@ def selected_thresholds(scores, budget):
     for i in range(scores.shape[0]):
         reached += scores[i] >= last
         lower = (scores[i] > 0.0) & (scores[i] < last)
-        following = max(following, bits_of(scores[i]) if lower else uint64(0))  # doubles > 0 are ordered like their bits
+        following = max(
+            following, bits_of(scores[i]) if lower else uint64(0)
+        )  # doubles > 0 are ordered like their bits
     return last, last if reached > budget else double_of(following)
 
 

@@ -55,9 +55,9 @@ def is_fine(x, z, y, low, high):
 
 @njit(inline="always")
 def is_plain(x, z, y, low, high):
-    """`is_fine` for kernels whose warnings are heard: the bits of numbers are compared, and rewards once all are finite.
+    """`is_fine` for kernels whose floating-point warnings are heard: it compares no numbers unless all are finite.
 
-    The bits of positive doubles are ordered as they are, and those of NaN come last.
+    But their bits: those of positive doubles are ordered as they are, and those of NaN come last.
     """
     fine = True
     for i in range(x.shape[0]):
