@@ -41,7 +41,9 @@ def test_each_thread_has_its_own():
 def test_decisions_are_those_of_weights_times_index(policy):
     """Of two learners in turn, so that each finds what the other has left."""
     n, rng = 610, sp.Rng(3)
-    world = sp.SyntheticSEM(n_arms=n, budget=40, edge_density=0.8 / n, horizon=40).draw(rng.at(Purpose.WORLD))
+    world = sp.SyntheticSEM(n_arms=n, budget=40, edge_density=0.8 / n, horizon=40, changes=(20,)).draw(
+        rng.at(Purpose.WORLD)
+    )
     player = policy.for_problem(world.problem)
     states = [player.init(world.problem, rng.at(Purpose.START)) for _ in range(2)]
     for t in range(1, 31):

@@ -1,8 +1,8 @@
 """Switching means of many arms: a round takes time for the arms that are active in it, and little for the others.
 
-The functions are those of `switching.py` and `drifting.py`, called for fewer arms; scores are in `switching_many_scores.py`. Arms without
-rewards share what is known of them. Of the arms with rewards, those that have just reported are brought up to date, and
-of the others every `turns`-th: all in turn, or all at once when the hypotheses become much more or less probable.
+The functions are those of `switching.py` and `drifting.py`, called for fewer arms. Arms without rewards share what is
+known of them. Of the arms with rewards, those that have just reported are brought up to date, and of the others every
+`turns`-th: all in turn, or all at once when the hypotheses become much more or less probable.
 """
 
 from typing import Final
