@@ -76,7 +76,7 @@ def test_scores_and_outcomes_need_not_be_contiguous():
 
 
 def test_equal_scores_are_equally_likely():
-    taken = sum(top_arms(np.full(1200, 0.5), 60, sp.Rng(seed)).astype(int) for seed in range(200))
+    taken = np.sum([top_arms(np.full(1200, 0.5), 60, sp.Rng(seed)) for seed in range(200)], axis=0)
     assert taken.sum() == 200 * 60
     first, second = taken[:600].sum(), taken[600:].sum()
     assert abs(first - second) < 500  # five standard deviations
