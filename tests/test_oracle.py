@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import spillover as sp
-from spillover.set_search import top_arms
+from spillover.set_search import best_set, top_arms
 
 
 @given(
@@ -59,6 +59,14 @@ def test_a_budget_for_each_learner():
     x = top_arms(scores, np.array([1, 2, 4]), sp.Rng(0, np.arange(3)))
     np.testing.assert_array_equal(x.sum(axis=1), [1, 2, 4])
     np.testing.assert_array_equal(x[1], [True, True, False, False])
+
+
+def test_a_budget_of_nothing_chooses_nothing():
+    scores = np.array([0.1, 0.5, -1.0])
+    assert not best_set(scores, 0).any()
+    np.testing.assert_array_equal(top_arms(np.tile(scores, (2, 1)), np.array([0, 1]), sp.Rng(0)).sum(axis=1), [0, 1])
+    with pytest.raises(ValueError, match="budget = -1: must be whole numbers >= 0"):
+        best_set(scores, -1)
 
 
 def test_one_learner_chooses_as_its_row_of_a_batch():

@@ -27,7 +27,7 @@ class Scratch(threading.local):
         True
         """
         found = self.held.get(name)
-        if found is None or found.shape != shape:
+        if found is None or found.shape != shape or found.dtype != dtype:
             found = self.held[name] = np.zeros(shape, dtype)
         if not batch:
             return found

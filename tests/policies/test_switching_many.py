@@ -91,3 +91,33 @@ def test_turns_are_whole_numbers(turns):
 @pytest.mark.parametrize("turns", [1, 8])
 def test_contract(turns):
     check_policy(SwitchingOfMany(graph=CandidateGraph(), turns=turns))
+
+
+def test_a_history_stored_by_columns_is_learned_as_one_stored_by_rows():
+    n, rounds, draws = 510, 30, np.random.default_rng(0)
+    x = np.argsort(draws.random((rounds, n)), axis=1) < 6
+    z = np.where(x, draws.random((rounds, n)), 0.0)
+    problem, found = sp.Problem(n_arms=n, budget=6), []
+    policy = suited(sp.SwitchingSEM(), problem)
+    for order in ("C", "F"):
+        choices, rewards, outcomes = (np.array(part, order=order) for part in (x, z, z))
+        history = sp.Feedback(choices, rewards, outcomes, np.zeros(rounds, np.int64), np.ones(rounds, np.bool_))
+        found.append(policy.catch_up(policy.init(problem, Rng(0).at(Purpose.START)), history, 1, Rng(0)))
+    by_rows, by_columns = found
+    for ours, theirs in zip(by_columns.belief, by_rows.belief, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert by_rows.belief.mean.std() > 0.0
+
+
+@pytest.mark.parametrize("reward_range", [(-1.0, 1.0), (-3.0, 1.0)])
+def test_arms_are_tried_where_rewards_may_be_negative(reward_range):
+    problem = sp.Problem(n_arms=510, budget=5, reward_range=reward_range)
+    (low, high), draws = reward_range, np.random.default_rng(1)
+    policy = suited(sp.SwitchingSEM(), problem)
+    state = policy.init(problem, Rng(0).at(Purpose.START))
+    for t in range(1, 9):
+        x = policy.select(state, Rng(0).at(Purpose.CHOICE, t)).x
+        assert x.sum() == 5
+        z = np.where(x, draws.uniform(low, high, 510), 0.0)
+        state = policy.played(state, x)
+        state = policy.update(state, sp.Feedback(x, z, z, np.array(0), np.array(True)), Rng(0))

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -82,17 +83,18 @@ def test_a_killed_process_is_named_and_replaced(apart) -> None:
 
 
 OWNER = """
-import time
+import os, time
 from spillover.service.apart import Apart
-import os
 apart = Apart()
 print(apart.compute(os.getpid), flush=True)
-time.sleep(600)
+{then}
 """
 
 
-def test_it_ends_with_a_process_that_is_killed() -> None:
-    with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True) as owner:
+@pytest.mark.parametrize("then", ["time.sleep(600)", "apart.compute(time.sleep, 600)"])
+def test_it_ends_with_a_process_that_is_killed(then) -> None:
+    command = [sys.executable, "-c", OWNER.format(then=then)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
         child = int(owner.stdout.readline())
         owner.kill()
@@ -101,6 +103,50 @@ def test_it_ends_with_a_process_that_is_killed() -> None:
             return
         time.sleep(0.05)
     pytest.fail("the process outlived its owner")
+
+
+def test_closing_it_ends_what_it_does(apart) -> None:
+    failed: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            apart.compute(time.sleep, 600)
+        except ProcessEnded as error:
+            failed.append(error)
+
+    assert apart.compute(process_of) > 0
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    apart.close()
+    waiting.join(HANG)
+    assert len(failed) == 1
+    with pytest.raises(ProcessEnded):
+        apart.compute(process_of)
+
+
+def test_what_python_prints_at_its_start_is_no_result(apart, tmp_path, monkeypatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import os\nos.write(1, b'hello' * 1000)\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    assert apart.compute(divmod, 7, 2) == (3, 1)
+
+
+def test_it_imports_nothing_from_the_current_directory(apart, tmp_path, monkeypatch) -> None:
+    (tmp_path / "json.py").write_text("raise RuntimeError('this is not json')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
+    assert apart.compute(divmod, 7, 2) == (3, 1)
+
+
+class Broken:
+    def __reduce__(self):
+        return fail, ()
+
+
+def test_what_cannot_be_read_there_is_said(apart) -> None:
+    first = apart.compute(process_of)
+    with pytest.raises(RuntimeError, match="ValueError: budget = 7"):
+        apart.compute(process_of, Broken())
+    assert apart.compute(process_of) == first
 
 
 def ended(process: int) -> bool:

@@ -141,7 +141,7 @@ def sorted_border(scores, budget, best):
     The highest are kept sorted in `best`, which is fastest for a small budget.
     """
     held = 0
-    for i in range(scores.shape[0]):  # best[:held] is kept sorted, highest first
+    for i in range(scores.shape[0] if budget > 0 else 0):  # best[:held] is kept sorted, highest first
         score = scores[i]
         if score > 0.0 and (held < budget or score > best[held - 1]):
             place = held if held < budget else budget - 1
@@ -255,7 +255,7 @@ def take_top(scores, budget, key, call, at_round, purpose, best, x):
     places = held - higher
     everyone = held > 0 and places == tied
     for i in range(n):
-        x[i] = (scores[i] > border) | (everyone & (scores[i] == border))
+        x[i] = (held > 0) & ((scores[i] > border) | (everyone & (scores[i] == border)))
     if places > 0 and not everyone:
         break_ties(scores, border, places, tied, call, at_round, purpose, key[0], key[1], x)
 

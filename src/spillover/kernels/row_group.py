@@ -2,7 +2,7 @@
 
 Between two outcomes the causes of most rows stay the same, and then a row's solution is one Newton step away: a small
 system of equations. Four of them are solved side by side, so that the processor need not wait for each division, and
-rows with fewer causes than others do the same with zeros, because a branch for each row takes longer.
+rows with fewer causes than others do the same with rows of the identity, because a branch for each takes longer.
 """
 
 from typing import Final
@@ -120,9 +120,10 @@ def solve_due(gram, residual, adjacency, pressure, penalty, bound, entering, due
     """Solve the rows due[:count], whose optimality conditions no longer hold.
 
     Those of a few causes by a step; where it cannot be taken, or misses the minimiser, `solve_row` does the rest.
+    Returns how many rows that were: their causes may be others now.
     room, group: see `room_for_solving` and `room_for_group`.
     """
-    order, causes, sizes, numbers, ranked = group
+    order, causes, sizes, numbers, _ = group
     together, waiting, left = residual.shape[0] >= LANES, NONE_YET, NONE_YET
     for d in range(count):
         i = due[d]
@@ -157,5 +158,4 @@ def solve_due(gram, residual, adjacency, pressure, penalty, bound, entering, due
         i = due[d]
         pressure[i] = solve_row(gram, residual[i], adjacency[i], penalty[i], bound, room)
         sizes[i] = list_causes(adjacency[i], causes[i])
-    if left > 0:
-        rank(sizes, ranked)
+    return left

@@ -37,7 +37,7 @@ from spillover.kernels.rounds import (
     take_snapshot,
     weigh,
 )
-from spillover.kernels.row_group import room_for_group, solve_due
+from spillover.kernels.row_group import rank, room_for_group, solve_due
 from spillover.kernels.row_solver import room_for_solving, row_margin
 from spillover.kernels.scores import score_arms
 from spillover.kernels.world import fault_of, is_fine
@@ -108,8 +108,8 @@ def fit_spent(
             pressure[i] = solve_signed_row(
                 gram, residual[i], adjacency[i], penalty[i], bound, room, signs, turned
             )  # fmt: skip
-    else:
-        solve_due(gram, residual, adjacency, pressure, penalty, bound, entering, due, count, room, group)
+    elif solve_due(gram, residual, adjacency, pressure, penalty, bound, entering, due, count, room, group) > 0:
+        rank(sizes, ranked)
     if count > 0:
         update_weights(adjacency, weights, acyclic, turned)
 

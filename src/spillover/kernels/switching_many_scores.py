@@ -133,7 +133,7 @@ def value_new(last_pull, seen, untried, weight, scores, weights, new, rivals, kn
             if weights[i] <= 0.0 or weights[i] * best <= rival or (last_pull[i] | seen[i]) != 0:
                 continue
             same = abs(weights[i] - held_weight) * rival <= about * weights[i] * held_weight
-            if not same or inside != held_inside:
+            if not same or inside != held_inside or held_weight == 0.0:
                 level = max(rival / weights[i] - offset, 0.0)
                 held_weight, held_inside = weights[i], inside
                 held_bonus = value_of_trying(

@@ -55,7 +55,8 @@ def weigh_silence(state: SwitchingState, feedback: Feedback, known: BoolArray, c
 def rewards(reward_range: Array, x: BoolArray, z: Array) -> Array:
     """Rewards of the chosen arms, in units of the range."""
     low, high = reward_range[..., :1], reward_range[..., 1:]
-    return np.where(x, np.clip((z - low) / (high - low), 0.0, 1.0), 0.0)
+    found = np.where(x, np.clip((z - low) / (high - low), 0.0, 1.0), 0.0)
+    return np.ascontiguousarray(found)  # as kernels read it, also from tables that are stored by columns
 
 
 def rescaled(reward_range: Array, x: BoolArray, share: Array, into: Array | None = None) -> Array:

@@ -23,10 +23,9 @@ class Ahead:
         self.apart = Apart()
 
     def close(self) -> None:
-        """Finish what is being done, and stop the thread and the process."""
+        """Finish what is being done here, and stop the thread and the process, whatever that is doing."""
         if self.background is not None:
-            self.background.close()
-        self.apart.close()
+            self.background.close(interrupt=self.apart.close)
 
     def step_aside(self) -> None:
         """A request came that should not share the processor."""

@@ -74,7 +74,7 @@ class Background:
     def run(self) -> None:
         while (found := self.next_work()) is not None:
             began = monotonic()
-            done(found[0], found[1].do)
+            self.finish(found[0], found[1].do)
             self.rested = monotonic() + REST * (monotonic() - began)
 
     def next_work(self) -> tuple[str, Work] | None:
@@ -99,7 +99,7 @@ class Background:
             self.elsewhere += 1
             self.changed.notify_all()
         try:
-            done(name, work.now)
+            self.finish(name, work.now)
         finally:
             with self.changed:
                 self.elsewhere -= 1
@@ -122,18 +122,20 @@ class Background:
             finally:
                 self.hurried -= 1
 
-    def close(self) -> None:
-        """Finish the pieces of work that are being done, and stop."""
+    def finish(self, name: str, work: Callable[[], None]) -> None:
+        """Do a piece of work; if it fails nothing is lost, as whoever needs its result can compute it again."""
+        try:
+            work()
+        except Exception as error:
+            if not self.closed:  # then it was interrupted
+                logger.warning("%s: %s", name, error)
+
+    def close(self, interrupt: Callable[[], None] = lambda: None) -> None:
+        """Finish the pieces of work that are being done, and stop. interrupt: ends what would take too long."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()
+        interrupt()
+        with self.changed:
             self.changed.wait_for(lambda: not self.elsewhere)
         self.thread.join()
-
-
-def done(name: str, work: Callable[[], None]) -> None:
-    """Do a piece of work; if it fails nothing is lost, as whoever needs its result can compute it again."""
-    try:
-        work()
-    except Exception as error:
-        logger.warning("%s: %s", name, error)

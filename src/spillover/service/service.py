@@ -99,7 +99,7 @@ class Service:
         self.ahead = Ahead(self.desk, thread=ahead)
 
     def close(self) -> None:
-        """Stop the thread, and close the log."""
+        """Stop working ahead, and close the log."""
         self.ahead.close()
         self.log.close()
 

@@ -64,6 +64,7 @@ def searched_set(
     It is inf if another set could do better on arms with infinite scores.
     """
     scores, rng = np.asarray(scores, float), rng or Rng(0)
+    validate.require(bool((np.asarray(budget) >= 0).all()), "budget", budget, "whole numbers >= 0")
     given = check_constraints(constraints)
     validate.require(not np.isnan(scores).any(), "scores", scores, "numbers, not NaN: every arm needs a score")
     check_effort(effort)
@@ -128,6 +129,7 @@ def best_answer(
     (array([1, 1, 0]), 1.4, 1.4)
     """
     scores, rng = np.asarray(scores, float), rng or Rng(0)
+    validate.require(bool((np.asarray(budget) >= 0).all()), "budget", budget, "whole numbers >= 0")
     validate.require(scores.ndim == 1, "shape of scores", scores.shape, "(n,): no batch")
     validate.require(not np.isnan(scores).any(), "scores", scores, "numbers, not NaN: every arm needs a score")
     check_effort(effort)
