@@ -40,6 +40,9 @@ def test_worth_and_matches():
     level = scores == lowest[:, None]
     wanted = certain + np.minimum((chosen & level).sum(axis=-1), (best & level).sum(axis=-1))
     assert_array_equal(kernels.matches_of(scores, best, lowest, chosen), wanted)
+    regret, matches = kernels.score_decision(scores, best, lowest, value, chosen)
+    assert_array_equal(regret, value - kernels.set_worth(scores, chosen)[0])
+    assert_array_equal(matches, wanted)
 
 
 def test_what_context_adds():

@@ -262,9 +262,9 @@ class SEMWorld:
             else:
                 optimum = for_all_rounds(self.optimum(start))
             chosen = x[..., start - first : stop - first, :]
-            regret = optimum.value - self.sum_of(optimum.scores, chosen)
+            regret, matches = kernels.score_decision(*optimum, chosen)
             possible = np.broadcast_to(optimum.best.sum(axis=-1), (*self.gain.shape[:-1], len(rounds)))
-            parts.append(Scored(regret, matches_with(optimum, chosen), possible))
+            parts.append(Scored(regret, matches, possible))
         return Scored(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
 
     def rewards(self, t: Any, rng: Rng) -> Array:

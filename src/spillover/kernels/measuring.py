@@ -51,6 +51,21 @@ def matches_of(scores, best, lowest, chosen, matches):
     matches[0] = certain + min(level, possible)
 
 
+@gufunc(
+    (float64[:], boolean[:], float64, float64, boolean[:], float64[:], int64[:]), "(n),(n),(),(),(n)->(),()"
+)
+def score_decision(scores, best, lowest, value, chosen, regret, matches):
+    """The value of the best set less `set_worth` of a decision, and its `matches_of`, in one pass."""
+    worth, certain, level, possible = 0.0, 0, 0, 0
+    for i in range(scores.shape[0]):
+        at_border = scores[i] == lowest
+        worth += scores[i] if chosen[i] else 0.0
+        certain += chosen[i] & (scores[i] > lowest)
+        level += chosen[i] & at_border
+        possible += best[i] & at_border
+    regret[0], matches[0] = value - worth, certain + min(level, possible)
+
+
 @gufunc((float64[:, :], float64[:], float64[:]), "(n,c),(c)->(n)")
 def added_by_context(effects, context, added):
     """The effects of each arm times the context."""
