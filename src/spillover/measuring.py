@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from spillover import kernels
 from spillover.contracts import ScoredWorld
 from spillover.foresight import ForeseeableWorld, SparseWorld, score_each
 from spillover.metrics import graph_mse, sparse_graph_mse
@@ -23,8 +24,9 @@ class Measures:
         # asked once: a protocol of so many members takes longer to check than a stretch to be measured
         self.sparse = world if isinstance(world, SparseWorld) else None
         self.score = scorer(world)
-        self.regret, self.payoff, self.matches = (np.empty((*batch, world.horizon)) for _ in range(3))
-        self.possible = np.empty((batch[-1], world.horizon))
+        self.regret, self.payoff = (np.empty((*batch, world.horizon)) for _ in range(2))
+        self.matches = np.empty((*batch, world.horizon), np.int32)
+        self.possible = np.empty((batch[-1], world.horizon), np.int32)
         self.error = np.full((*batch, len(recorded)), np.nan)
         self.column = {int(t): k for k, t in enumerate(recorded)}
         self.state: State = None
@@ -41,7 +43,7 @@ class Measures:
         now = slice(first - 1, first - 1 + part.x.shape[-2])
         scored = self.score(first, part.x)
         self.regret[..., now], self.matches[..., now], self.possible[..., now] = scored
-        self.payoff[..., now] = np.add.reduce(part.y, axis=-1)
+        kernels.payoff_of(part.y, out=self.payoff[..., now])
         if self.sparse is not None:
             for k, t in enumerate(part.recorded):
                 self.error[..., self.column[t]] = sparse_graph_mse(part.graphs[k], self.sparse.edges(t))

@@ -51,9 +51,7 @@ def matches_of(scores, best, lowest, chosen, matches):
     matches[0] = certain + min(level, possible)
 
 
-@gufunc(
-    (float64[:], boolean[:], float64, float64, boolean[:], float64[:], int64[:]), "(n),(n),(),(),(n)->(),()"
-)
+@gufunc((float64[:], boolean[:], float64, float64, boolean[:], float64[:], int64[:]), "(n),(n),(),(),(n)->(),()")
 def score_decision(scores, best, lowest, value, chosen, regret, matches):
     """The value of the best set less `set_worth` of a decision, and its `matches_of`, in one pass."""
     worth, certain, level, possible = 0.0, 0, 0, 0

@@ -102,8 +102,9 @@ def simulate_replications(given: Given, first: int, replications: int, progress:
         lambda parts: measure(world, batch, recorded, parts, progress), player, world, delay, rng, batch, recorded
     )
     edges = [0, *(c - 1 for c in world.changes)]
-    chosen_well = np.add.reduceat(measured.matches, edges, axis=-1)
-    best_possible = np.add.reduceat(measured.possible, edges, axis=-1)
+    chosen_well, best_possible = (
+        np.add.reduceat(counts, edges, axis=-1, dtype=np.int64) for counts in (measured.matches, measured.possible)
+    )
     return Run(
         policy=policy,
         environment=environment,
