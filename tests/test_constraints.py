@@ -87,16 +87,16 @@ def test_what_is_no_list_of_arms_is_refused_in_the_usual_form(kind, given):
 
 @pytest.mark.parametrize("wrong", [np.array([1, 2]), [1, 1], {}, b"x", np.int64(2)], ids=repr)
 def test_other_fields_of_the_wrong_kind_are_refused_too(wrong):
-    with pytest.raises(ValueError, match="label = .*: must be a text"):
+    with pytest.raises(ValueError, match=r"label = .*: must be a text"):
         Exclusive([0, 1], label=wrong)
-    with pytest.raises(ValueError, match="label = .*: must be a text"):
+    with pytest.raises(ValueError, match=r"label = .*: must be a text"):
         Costs([1, 2], limit=3, label=wrong)
-    with pytest.raises(ValueError, match="enough = .*: must be 'all' or 'any'"):
+    with pytest.raises(ValueError, match=r"enough = .*: must be 'all' or 'any'"):
         Requires(0, needs=[1], enough=wrong)
     if np.ndim(wrong):
-        with pytest.raises(ValueError, match="limit = .*: must be a finite number"):
+        with pytest.raises(ValueError, match=r"limit = .*: must be a finite number"):
             Costs([1, 2], limit=wrong)
-        with pytest.raises(ValueError, match="costs = .*: must be finite numbers"):
+        with pytest.raises(ValueError, match=r"costs = .*: must be finite numbers"):
             Costs({0: wrong}, limit=3)
     with pytest.raises(ValueError, match="at_least = None: must be a whole number"):
         Group([0, 1], at_most=1, at_least=None)

@@ -123,6 +123,10 @@ class Learners(Shown):
             learners, rounds, _ = self.books.waiting.everything()
             return learners, rounds
 
+    def __copy__(self) -> "Learners":
+        """Learners that go on by themselves: updates rewrite arrays, which must not be shared."""
+        return copy.deepcopy(self)
+
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles, which cannot have the lock."""
         with self.lock:

@@ -118,6 +118,10 @@ class Learner(Shown):
         self.details = with_entry(self.details, round, details)
         self.running.back_to(before)
 
+    def __copy__(self) -> "Learner":
+        """A learner that goes on by itself: updates rewrite arrays, which must not be shared."""
+        return copy.deepcopy(self)
+
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles, which cannot have the lock."""
         with self.lock:

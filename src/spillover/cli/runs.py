@@ -203,8 +203,13 @@ def request_from(given: dict[str, Any], announcing: Any = None, **extra: Any) ->
     return Request(progress=shows_progress(quiet), notify=note, announce=announce, **rest, **extra)
 
 
-def announce_plan(plan: str, workers: int | None, loads: Sequence[Load]) -> float | None:
+def announce_plan(plan: str, workers: int | None, loads: Sequence[Load]) -> None:
     """Say what will be computed, and how long that will take if it is worth a trial and the workers are known."""
+    announced_seconds(plan, workers, loads)
+
+
+def announced_seconds(plan: str, workers: int | None, loads: Sequence[Load]) -> float | None:
+    """Announce a plan, and return how long it will take."""
     note(f"plan: {plan}")
     seconds = None if workers is None else expected_seconds(loads, workers)
     if seconds is not None:
@@ -214,7 +219,7 @@ def announce_plan(plan: str, workers: int | None, loads: Sequence[Load]) -> floa
 
 def confirm_plan(plan: str, workers: int | None, loads: Sequence[Load]) -> None:
     """Announce the plan; ask on a terminal whether to run it if it takes long, and refuse it elsewhere."""
-    seconds = announce_plan(plan, workers, loads)
+    seconds = announced_seconds(plan, workers, loads)
     if seconds is None or seconds <= WITHOUT_ASKING:
         return
     if not can_ask():

@@ -289,8 +289,9 @@ class Requires(Constraint):
     def __post_init__(self) -> None:
         object.__setattr__(self, "arm", checked_arm("arm", self.arm))
         set_arms(self, "needs")
-        good = isinstance(self.enough, str) and self.enough in ("all", "any")
-        validate.require(good, "enough", self.enough, "'all' or 'any'")
+        enough: object = self.enough
+        good = isinstance(enough, str) and enough in ("all", "any")
+        validate.require(good, "enough", enough, "'all' or 'any'")
         validate.require(self.arm not in self.needs, "needs", self.needs, f"other arms than {self.arm!r} itself")
 
     def __repr__(self) -> str:
