@@ -8,7 +8,7 @@ import numpy as np
 
 from spillover.assessment.averages import ArmAverages, arm_averages
 from spillover.assessment.data import MOST_ARMS, Data, checked_data
-from spillover.assessment.finding import Finding
+from spillover.assessment.finding import DECISIVE, NOTE, Finding
 from spillover.assessment.groups import Groups, groups_of
 from spillover.assessment.learnable import (
     choice_findings,
@@ -48,6 +48,14 @@ class Assessment:
     @property
     def warnings(self) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.warning)
+
+    def decisive(self, *, sees_rewards: bool) -> tuple[Finding, ...]:
+        """Findings that a decision or an evaluation must not go without, but for notes on outcomes that never vary.
+
+        sees_rewards: whether the table has own rewards: then few rounds are enough.
+        """
+        met = {"too-few-rounds"} if sees_rewards else set()
+        return tuple(one for one in self.findings if one.code in DECISIVE - met and one.severity != NOTE)
 
     def find(self, code: str) -> Finding | None:
         """The first finding of that code."""
