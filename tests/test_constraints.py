@@ -77,7 +77,7 @@ NO_LISTS = (np.array(3), np.array("a"), None, 3, "ab", {1, 2}, [], np.zeros((2, 
 
 
 @pytest.mark.parametrize("kind", [Exclusive, Together, Include, Unavailable, Group, Requires])
-@pytest.mark.parametrize("given", NO_LISTS, ids=repr)
+@pytest.mark.parametrize("given", NO_LISTS, ids=lambda given: type(given).__name__)
 def test_what_is_no_list_of_arms_is_refused_in_the_usual_form(kind, given):
     field = "needs" if kind is Requires else "arms"
     more = {"arm": 0} if kind is Requires else {"at_most": 1} if kind is Group else {}
