@@ -1,6 +1,7 @@
 """Constraints: what they accept, what they say, and how they come from files."""
 
 import json
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -73,7 +74,19 @@ def test_mistakes_name_the_entry_the_key_and_what_is_accepted(entry, message):
         parse([entry], ARMS)
 
 
-NO_LISTS = (np.array(3), np.array("a"), None, 3, "ab", {1, 2}, [], np.zeros((2, 2)), [None], [[1]], iter([1]))
+NO_LISTS: tuple[Any, ...] = (
+    np.array(3),
+    np.array("a"),
+    None,
+    3,
+    "ab",
+    {1, 2},
+    [],
+    np.zeros((2, 2)),
+    [None],
+    [[1]],
+    iter([1]),
+)
 
 
 @pytest.mark.parametrize("kind", [Exclusive, Together, Include, Unavailable, Group, Requires])
@@ -99,11 +112,12 @@ def test_other_fields_of_the_wrong_kind_are_refused_too(wrong):
         with pytest.raises(ValueError, match=r"costs = .*: must be finite numbers"):
             Costs({0: wrong}, limit=3)
     with pytest.raises(ValueError, match="at_least = None: must be a whole number"):
-        Group([0, 1], at_most=1, at_least=None)
+        Group([0, 1], at_most=1, at_least=cast(Any, None))
 
 
 def test_numbers_of_numpy_can_be_saved():
-    one, two = np.int64(1), np.int64(2)
+    one: Any = np.int64(1)
+    two: Any = np.int64(2)
     rules = (Group([one, two], at_most=two, at_least=one), Requires(one, needs=[two]), Costs({"east": two}, limit=two))
     assert parse(json.loads(json.dumps(to_entries(rules))), ARMS) == rules
 

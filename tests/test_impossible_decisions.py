@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.rng import Purpose
 from spillover.types import Choice
 
 WORLD = sp.SyntheticSEM(n_arms=10, budget=4, horizon=20, changes=())
@@ -36,7 +37,7 @@ class PlaysAll(sp.policies.CUCB):
 
 
 def play(policy: Any) -> None:
-    world = WORLD.draw(sp.Rng(0).at(0))
+    world = WORLD.draw(sp.Rng(0).at(Purpose.WORLD))
     list(sp.rounds(policy, world, 0, sp.Rng(0), ()))
 
 

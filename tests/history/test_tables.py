@@ -2,6 +2,7 @@
 
 import io
 import sys
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -345,7 +346,7 @@ def test_one_arm_in_two_ways_of_writing_accents_and_blanks(tmp_path) -> None:
     """NFC and NFD, and no-break spaces, in cells and in column names."""
     one, other = "Caf\u00e9 Nord", "Cafe\u0301\u00a0Nord"
     regions = [one if k % 4 else other for k in range(16) for _ in "x"]
-    table = {
+    table: dict[str, list[Any]] = {
         "date": [f"2026-01-{k // 2 + 1:02d}" for k in range(16)],
         "region": [regions[k] if k % 2 else "south" for k in range(16)],
         "treated": [(k // 2 + k) % 2 for k in range(16)],

@@ -1,6 +1,7 @@
 """One live learner: the same decisions as in a simulation, outcomes in any order, and nothing lost on disk."""
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -173,7 +174,7 @@ def test_a_copy_goes_on_by_itself(many):
     """Also one by copy.copy, as updates rewrite arrays."""
     problem = sp.Problem(n_arms=3, budget=1)
     learner = sp.Learners(sp.NDCSEM(), problem, seeds=[1, 2]) if many else sp.Learner(sp.NDCSEM(), problem, seed=1)
-    other = copy.copy(learner)
+    other: Any = copy.copy(learner)
     before = copy.deepcopy(learner.state)
     for _ in range(5):
         x, one = other.choose(), np.ones((2, 3) if many else 3)

@@ -65,7 +65,7 @@ def maximise(scores: Array, rows: Rows, *, effort: int = EFFORT) -> Answer | Non
         if found is None:
             return None
         part, *totals = found
-        best, above = np.ldexp(totals, exponent)
+        best, above = np.ldexp(totals, exponent).tolist()
         x = free.x.copy()
         x[free.arms] = part
         value = float(scores[x].sum())
