@@ -59,7 +59,7 @@ NO_INTERVALS = ("--policy", "ndc-sem", "--set", "exploration=1e-6")
 
 def test_the_first_number_is_the_score_where_exploration_is_in_it() -> None:
     content = json.loads(printed("--budget", 2, *NO_INTERVALS, "--json"))["reasons"]
-    for options in (("--budget", 2), ("--budget", 2, "--unavailable", "search,radio"), ("--budget", 2, "--greedy")):
+    for options in (("--budget", 2), ("--budget", 2, "--unavailable", "search,radio"), ("--budget", 2, "--explore")):
         words = printed(*options, *NO_INTERVALS)
         explored = "exploration bonus" in words.partition("The first number")[0]
         assert ("The first number is the score: " in words) == explored

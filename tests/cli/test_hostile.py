@@ -40,7 +40,7 @@ def test_equal_content_gives_equal_answers(folder, table) -> None:
 
 
 @examples(12)
-@given(tables(), st.sampled_from([(), ("--explain",), ("--greedy",), ("--minimise",)]))
+@given(tables(), st.sampled_from([(), ("--explain",), ("--explore",), ("--minimise",)]))
 def test_any_table_is_answered_or_refused(folder, table, options) -> None:
     path = folder / "n.csv"
     path.write_bytes(as_csv(table))

@@ -410,7 +410,7 @@ def test_the_printed_numbers_add_up(folder) -> None:
 
 def test_the_start_and_arms_that_were_never_tried(folder) -> None:
     text = "round,arm,chosen,z,y\n1,a,1,0.5,0.5\n1,b,0,,0\n1,c,0,,0\n"
-    plan = ("--budget", 1, "--policy", "ndc-sem")
+    plan = ("--budget", 1, "--policy", "ndc-sem", "--explore")
     planned = call("next", written(folder, text), *plan).stdout
     assert "  at the start every arm is tried, alone and with others; no outcome of it yet\n" in planned
     rounds = "".join(f"{t},a,1,0.5,0.5\n{t},b,0,,0\n{t},c,0,,0\n" for t in range(2, 6))

@@ -66,7 +66,7 @@ def history(seed=0, *, effects=EFFECTS, rounds=120, level=0.0, **more):
     return History(**given | more)
 
 
-def answer(past=None, *, effects=EFFECTS, budget=1, greedy=False, constraints=(), **said):
+def answer(past=None, *, effects=EFFECTS, budget=1, explore=True, constraints=(), **said):
     past = history(effects=effects) if past is None else past
     policy = Says(said=explanation(effects, **said))
-    return decide(past, budget=budget, policy=policy, name="says", greedy=greedy, constraints=constraints)
+    return decide(past, budget=budget, policy=policy, name="says", explore=explore, constraints=constraints)

@@ -30,7 +30,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"minimise": True}, {"greedy": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"minimise": True}, {"explore": True}], ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_there_is_an_answer(name, options) -> None:
     frame, clear = CASES[name]

@@ -27,8 +27,8 @@ def test_what_is_known_alone_is_said_where_exploration_decides() -> None:
     found = answer(index=np.array([1.0, 0.9, 2.0]), score=np.array([1.0, 0.9, 2.0]))
     assert found.choose == ["c"]
     assert found.greedy == ("a",)
-    assert "By what is known alone: a (--greedy)." in lines(found)
-    alone = answer(index=np.array([1.0, 0.9, 2.0]), score=np.array([1.0, 0.9, 2.0]), greedy=True)
+    assert "By what is known alone: a." in lines(found)
+    alone = answer(index=np.array([1.0, 0.9, 2.0]), score=np.array([1.0, 0.9, 2.0]), explore=False)
     assert alone.choose == ["a"]
     assert not any("By what is known alone" in line for line in lines(alone))
     assert all(arm.exploration == 0 for arm in alone.arms)

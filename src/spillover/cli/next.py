@@ -54,7 +54,7 @@ EXAMPLES = (
 @click.option("--unavailable", multiple=True, metavar="ARM,...", help="Arms not available this time; repeatable.")
 @click.option("--round", metavar="NAME", help="Name of the round to decide (default: the next in the calendar).")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of ties and random draws.")
-@click.option("--greedy", is_flag=True, help="Choose by what is known alone, without exploration.")
+@click.option("--explore", is_flag=True, help="Try arms that may turn out better, too.")
 @click.option("--explain", is_flag=True, help="Print all reasons: every arm, paths, swaps, health.")
 @click.option("--plot", type=FILE, help="Draw the decision to a .png, .pdf or .svg file.")
 @click.option(
@@ -126,7 +126,7 @@ def answer_from(
     unavailable: tuple[str, ...],
     round: str | None,
     seed: int,
-    greedy: bool,
+    explore: bool,
     explain: bool,
     plot: Path | None,
     quiet: bool,
@@ -135,7 +135,7 @@ def answer_from(
 ) -> None:
     """Check all options before the file is read, and the whole file before anything is learned."""
     ranges: dict[str, Any] = {"reward_range": reward_range, "overall_range": overall_range}
-    asked = Question(budget=budget, policy=policy or None, settings=settings, seed=seed, greedy=greedy, **ranges)
+    asked = Question(budget=budget, policy=policy or None, settings=settings, seed=seed, explore=explore, **ranges)
     asked.check()
     options = reading_options(reading)
     steps = search_effort(effort, constrained=limits is not None or bool(unavailable))

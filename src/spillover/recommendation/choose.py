@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from spillover import validate
 from spillover.constraints import Constraint
 from spillover.contracts import AnyPolicy, Policy, as_policy
@@ -11,7 +13,7 @@ from spillover.history.checkpoints import Checkpoints
 from spillover.live import Learner
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
 from spillover.recommendation.facts import Facts, facts_of
-from spillover.recommendation.greedy import by_knowledge
+from spillover.recommendation.greedy import by_knowledge, known_arms
 from spillover.set_search import EFFORT, check_feasible
 from spillover.types import Explanation
 
@@ -36,6 +38,7 @@ class Chosen(NamedTuple):
     learner: Learner
     decision: Explanation
     alone: Explanation  # the decision by what is known alone
+    explores: bool  # whether the decision is the policy's own, exploration included
 
 
 def recommended_policy(history: History, facts: Facts | None = None) -> tuple[str, Policy]:
@@ -84,16 +87,22 @@ def choose_from(
     history: History,
     limits: Sequence[Constraint] = (),
     *,
-    greedy: bool = False,
+    explore: bool = False,
     effort: int = EFFORT,
     known: Explanation | None = None,
 ) -> Chosen:
-    """The next decision of a learner. known: its explanation without limits, if there is one already."""
+    """The set that is best by what is known; at the start, or to explore, the policy's own choice.
+
+    known: its explanation without limits, if there is one already.
+    """
     learner, most = learned.learner, learned.budget
     bound = learner.under(limits, arms=history.arms, effort=effort) if limits else learner
     explanation = known if known is not None and not limits else bound.explain(known)
     alone = by_knowledge(explanation, most, limits, arms=history.arms, effort=effort)
-    return Chosen(learned.policy, most, tuple(limits), learner, alone if greedy else explanation, alone)
+    starting = bool(np.any(explanation.planned)) or not known_arms(explanation).any()
+    explores = explore or starting
+    decision = explanation if explores else alone
+    return Chosen(learned.policy, most, tuple(limits), learner, decision, alone, explores)
 
 
 def choose(
@@ -103,7 +112,7 @@ def choose(
     policy: AnyPolicy | None = None,
     name: str = "",
     constraints: Sequence[Constraint] = (),
-    greedy: bool = False,
+    explore: bool = False,
     effort: int = EFFORT,
     seed: int = 0,
     reward_range: tuple[float, float] | None = None,
@@ -124,7 +133,7 @@ def choose(
         progress=progress,
         facts=facts,
     )
-    return choose_from(learned, history, constraints, greedy=greedy, effort=effort)
+    return choose_from(learned, history, constraints, explore=explore, effort=effort)
 
 
 def check_budget(budget: int | None, history: History) -> int:

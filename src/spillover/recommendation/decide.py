@@ -37,7 +37,7 @@ def next_decision(
     overall_range: tuple[float, float] | None = None,
     constraints: Sequence[Constraint] = (),
     unavailable: Sequence[str] = (),
-    greedy: bool = False,
+    explore: bool = False,
     effort: int = EFFORT,
     seed: int = 0,
     **reading: Any,
@@ -48,7 +48,8 @@ def next_decision(
     policy: its name, or the policy itself; by default one that suits the table.
     reward_range, overall_range: of z and y.
     constraints: on this decision. unavailable: arms that cannot be chosen this time.
-    greedy: choose by what is known alone, without exploration. reading: further options of `read_history`.
+    explore: try arms that may turn out better, as the policy does, instead of the best by what is known.
+    reading: further options of `read_history`.
 
     >>> import spillover as sp
     >>> table = {
@@ -71,7 +72,7 @@ def next_decision(
         source=str(table) if isinstance(table, str | Path) else "",
         constraints=constraints,
         unavailable=unavailable,
-        greedy=greedy,
+        explore=explore,
         effort=effort,
         seed=seed,
         reward_range=reward_range,
@@ -88,7 +89,7 @@ def decide(
     source: str = "",
     constraints: Sequence[Constraint] = (),
     unavailable: Sequence[str] = (),
-    greedy: bool = False,
+    explore: bool = False,
     effort: int = EFFORT,
     effort_hint: str | None = None,
     seed: int = 0,
@@ -117,7 +118,7 @@ def decide(
             policy=policy,
             name=name,
             constraints=(*constraints, *((Unavailable(list(unavailable)),) if unavailable else ())),
-            greedy=greedy,
+            explore=explore,
             effort=effort,
             seed=seed,
             reward_range=reward_range,
@@ -147,7 +148,7 @@ def decide(
         assessment=facts.assessment,
         per_arm=facts.per_arm,
         sign=facts.sign,
-        without_exploration=greedy,
+        without_exploration=not found.explores,
         changes=changes_seen(learner),
         taken=tuple(taken_from_data(learner, history, given)),
     )

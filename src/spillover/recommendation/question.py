@@ -30,7 +30,7 @@ class Question:
     constraints: tuple[Constraint, ...] = ()
     effort: int | None = None
     seed: int = 0
-    greedy: bool = False
+    explore: bool = False  # choose as the policy explores, instead of by what is known alone
     round: str | None = None  # the name of the round to decide; None: the one that follows in the calendar
 
     def built_policy(self) -> Policy:
@@ -75,7 +75,7 @@ def answer(
         name=question.policy or RECOMMENDED,
         source=source,
         constraints=question.constraints,
-        greedy=question.greedy,
+        explore=question.explore,
         effort=question.steps,
         effort_hint=effort_hint(question.steps),
         seed=question.seed,
@@ -103,7 +103,7 @@ def learned(history: History, question: Question, checkpoints: Checkpoints | Non
 def chosen(found: Learned, history: History, question: Question, known: Explanation | None = None) -> Chosen:
     """What `answer` chooses, without its reasons. known: see `choose_from`."""
     with_limits = question.constraints
-    return choose_from(found, history, with_limits, greedy=question.greedy, effort=question.steps, known=known)
+    return choose_from(found, history, with_limits, explore=question.explore, effort=question.steps, known=known)
 
 
 def search_effort(effort: int | None, *, constrained: bool) -> int:

@@ -168,7 +168,7 @@ def known_alone(answer: Recommendation) -> Iterator[str]:
     if set(answer.greedy) == set(answer.choose):
         yield "By what is known alone: the same."
     else:
-        yield f"By what is known alone: {join_names(answer.greedy) or 'nothing'} (--greedy)."
+        yield f"By what is known alone: {join_names(answer.greedy) or 'nothing'}."
 
 
 def learned_from(answer: Recommendation) -> str:

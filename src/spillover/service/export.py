@@ -59,7 +59,7 @@ def next_options(settings: Settings, coming: Coming | None = None) -> list[str]:
     found += ["--minimise"] if settings.minimise else []
     found += ["--limits", LIMITS] if settings.limits else []
     found += ["--effort", str(settings.effort)] if settings.effort is not None else []
-    found += ["--greedy"] if settings.greedy else []
+    found += [] if settings.greedy else ["--explore"]
     found += ["--seed", str(settings.seed)]
     if coming is not None:
         for arm in coming.unavailable:

@@ -88,7 +88,7 @@ class Settings:
             constraints=self.constraints,
             effort=self.effort,
             seed=self.seed,
-            greedy=self.greedy,
+            explore=not self.greedy,
         )
 
     @cached_property
