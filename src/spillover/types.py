@@ -283,6 +283,7 @@ class Explanation:
     direct_interval: Any = None  # (*batch, n, 2): of the effect of choosing an arm on its own outcome
     spill_interval: Any = None  # (*batch, n, 2): of its effect on the outcomes of all other arms together
     total_interval: Any = None  # (*batch, n, 2): of its effect on the sum of all outcomes
+    total_covariance: Any = None  # (*batch, n, n): of these effects; None: taken to be independent
     effects: Any = None  # (*batch, n, n): effects[i, j] is the effect of choosing arm j on the outcome of arm i
     effects_interval: Any = None  # (*batch, n, n, 2)
     edge_probability: Any = None  # (*batch, n, n): posterior probability that the edge exists

@@ -18,7 +18,7 @@ class Groups(NamedTuple):
     """
 
     never: tuple[int, ...]
-    always: tuple[int, ...]
+    always: tuple[int, ...]  # in the same amount
     together: tuple[tuple[int, ...], ...]  # always chosen together: only the sum of their effects is known
     opposite: tuple[tuple[int, int], ...]  # one or the other in every round: only the difference is known
     budget: int | None  # how many arms were chosen, if it was the same number in every round and some arms varied
@@ -40,7 +40,7 @@ def groups_of(data: Data, reduced: ReducedForm) -> Groups:
     dependent = lost & ~explained if constant is None else np.zeros_like(lost)
     return Groups(
         never=positions(times == 0),
-        always=positions(times == len(x)) if len(x) else (),
+        always=positions((times == len(x)) & (np.ptp(data.amounts[data.known], axis=0) == 0)) if len(x) else (),
         together=together,
         opposite=opposite if constant is None or len(data.arms) > 2 else (),
         budget=constant,

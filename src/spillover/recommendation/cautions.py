@@ -44,15 +44,17 @@ def cautions(
     sign: float,
     sees_rewards: bool,
     fits_baseline: bool = False,
+    by_regression: bool = False,
 ) -> list[Finding]:
     """All warnings and notes of an answer, the warnings first.
 
     y: (rounds, outcomes), NaN where not known. signals: the policy's. sign: -1 where outcomes are minimised; y and the
     assessment have the sign of the table. fits_baseline: whether the policy estimates a baseline.
+    by_regression: whether the estimates are those of a regression: there is nothing to hold against least squares.
     """
     found = [
         *impossible(reasons, y, sign),
-        *contradictions(reasons, assessment, y, sign),
+        *(() if by_regression else contradictions(reasons, assessment, y, sign)),
         *changes(signals),
         *baseline(reasons, assessment, y, sign, fits_baseline),
         *assessment.decisive(sees_rewards=sees_rewards),

@@ -1,6 +1,7 @@
 """The choice alone: a history is learned, and the next arms are chosen; reasons and warnings come afterwards."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +13,17 @@ from spillover.history import History, replay_history
 from spillover.history.checkpoints import Checkpoints
 from spillover.live import Learner
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
+from spillover.reasons.decision import feasibility
+from spillover.recommendation.estimates import history_effects, is_relative, with_effects
 from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.greedy import by_knowledge, known_arms
+from spillover.recommendation.trial import Trial, best_trial
+from spillover.regression import Effects
 from spillover.set_search import EFFORT, check_feasible
-from spillover.types import Explanation
+from spillover.types import BoolArray, Explanation
 
 RECOMMENDED = "switching-sem"
+REGRESSION = "a regression"  # the name of what tables without own rewards are answered by
 NOISE = 0.1  # of what a payoff is assumed to vary by at first: with 1, intervals of short tables are twice too wide
 
 
@@ -27,6 +33,7 @@ class Learned(NamedTuple):
     policy: str
     budget: int
     learner: Learner
+    effects: Effects | None = None  # by a regression of the whole table; None: the learner's own estimates count
 
 
 class Chosen(NamedTuple):
@@ -38,7 +45,9 @@ class Chosen(NamedTuple):
     learner: Learner
     decision: Explanation
     alone: Explanation  # the decision by what is known alone
-    explores: bool  # whether the decision is the policy's own, exploration included
+    explores: bool  # whether the decision is not the best by what is known, but to learn
+    by_regression: bool = False  # whether its estimates are those of a regression of the whole table
+    trial: Trial | None = None  # an arm that is worth trying; the decision contains it if it explores
 
 
 def recommended_policy(history: History, facts: Facts | None = None) -> tuple[str, Policy]:
@@ -78,6 +87,8 @@ def learn(
     learner = replay_history(
         used, history, budget=most, seed=seed, progress=progress, checkpoints=checkpoints, **ranges
     )
+    if policy is None and (found := history_effects(history) if facts is None else facts.effects) is not None:
+        return Learned(REGRESSION, most, learner, found)
     suited = learner.policy is used.unconstrained
     return Learned(name if suited else f"{name} (as {type(learner.policy).__name__})", most, learner)
 
@@ -98,11 +109,40 @@ def choose_from(
     learner, most = learned.learner, learned.budget
     bound = learner.under(limits, arms=history.arms, effort=effort) if limits else learner
     explanation = known if known is not None and not limits else bound.explain(known)
-    alone = by_knowledge(explanation, most, limits, arms=history.arms, effort=effort)
+    effects = learned.effects
+    if effects is not None:
+        explanation = with_effects(explanation, effects)
+    relative = effects is not None and is_relative(history)
+    alone = by_knowledge(explanation, most, limits, arms=history.arms, effort=effort, relative=relative)
     starting = bool(np.any(explanation.planned)) or not known_arms(explanation).any()
-    explores = explore or starting
-    decision = explanation if explores else alone
-    return Chosen(learned.policy, most, tuple(limits), learner, decision, alone, explores)
+    if effects is None or starting:
+        explores = explore or starting
+        return Chosen(learned.policy, most, tuple(limits), learner, explanation if explores else alone, alone, explores)
+    tried, trial = trial_of(explanation, alone, effects, feasibility(history.arms, most, limits), most, history.arms)
+    explores = explore and trial is not None
+    decision = tried if explores else alone
+    return Chosen(learned.policy, most, tuple(limits), learner, decision, alone, explores, True, trial)
+
+
+def trial_of(
+    known: Explanation,
+    alone: Explanation,
+    effects: Effects,
+    allowed: Callable[[BoolArray], bool],
+    budget: int,
+    arms: Sequence[str],
+) -> tuple[Explanation, Trial | None]:
+    """The decision with the best trial, and the trial; the same decision and None if no trial pays."""
+    found = best_trial(known, np.asarray(alone.chosen), budget, effects.noise, allowed)
+    if found is None:
+        return alone, None
+    into, out, trial = found
+    chosen = np.array(alone.chosen)
+    chosen[into] = True
+    if out >= 0:
+        chosen[out] = False
+    named = trial._replace(arm=arms[into], instead_of=arms[out] if out >= 0 else None)
+    return replace(alone, chosen=chosen, could_gain=None), named
 
 
 def choose(

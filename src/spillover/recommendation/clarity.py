@@ -1,31 +1,40 @@
 """Whether the data can tell yet which arms are best."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from spillover.assessment import Assessment
 from spillover.assessment.finding import count_of, join_names
-from spillover.reasons import ArmReason, Reasons
-from spillover.types import Array, BoolArray
+from spillover.constraints import Constraint
+from spillover.reasons import Reasons
+from spillover.set_search import best_set
+from spillover.types import Array, BoolArray, Explanation
 
-SURE = 0.9  # probability from which on the best arms count as better than the others
+MOST_LOST = 0.25  # of what the best arms would bring: a choice that loses more is wrong
+DOUBT = 0.05  # probability of a wrong choice up to which the answer is clear
+DRAWS = 400  # of the effects
+FEW_DRAWS = 60  # under constraints, where a search is needed for each
+FEW_STEPS = 1_000  # of such a search
+TINY = 1e-9  # a score above 0, so that as many arms are chosen as may be
 MIXED_UP = {"choices-follow-season": "a season", "switched-once": "a trend"}
 IN_AN_INTERVAL = 2 * 1.959964  # standard deviations in a 95% interval
 
 
 def unclear(
     reasons: Reasons,
-    best: BoolArray,
+    alone: Explanation,
     assessment: Assessment,
+    *,
     sees_rewards: bool,
-    possible: BoolArray | None = None,
+    limits: Sequence[Constraint] = (),
 ) -> Iterator[str]:
     """Why the data cannot tell yet; nothing if they can.
 
-    best: the arms that are chosen by what is known alone. sees_rewards: whether each arm's own reward (z) is in the
-    table; then arms can be told apart however they were chosen. possible: the arms that constraints allow; None: all.
+    alone: the decision by what is known alone. sees_rewards: whether each arm's own reward (z) is in the table; then
+    arms can be told apart however they were chosen. limits: on the decision.
     """
+    best = np.asarray(alone.chosen)
     known = np.array([arm.known for arm in reasons.arms])
     if not known.any():  # nothing has arrived, or the policy learns nothing
         if not any(arm.times_known for arm in assessment.averages):
@@ -40,20 +49,8 @@ def unclear(
     if not sees_rewards:
         yield from design_problems(reasons, best, assessment)
         yield from mixed_up(reasons, best, assessment)
-    if idle := [arm.arm for arm in reasons.arms if best[arm.position] and may_do_nothing(arm)]:
-        yield f"the interval of the total effect of {join_names(idle)} includes 0"
-    rivals = ~best if possible is None else ~best & possible
-    sure = probability_of_better(reasons, best, rivals)
-    if sure < SURE:
-        several = int(best.sum()) > 1
-        arms, are = (count_of(int(best.sum()), "arm"), "are") if several else ("arm", "is")
-        others = "the others" if rivals.any() else "choosing nothing"
-        yield f"the best {arms} by what is known alone {are} better than {others} with a probability of only {sure:.2f}"
-
-
-def may_do_nothing(arm: ArmReason) -> bool:
-    """Whether the credible interval of an arm's total effect includes 0."""
-    return arm.total_interval is not None and arm.total_interval[0] <= 0.0 <= arm.total_interval[1]
+    if (wrong := probability_of_wrong(reasons, alone, assessment, limits)) > DOUBT:
+        yield f"with a probability of {wrong:.2f}, another choice would bring at least a third more"
 
 
 def mixed_up(reasons: Reasons, best: BoolArray, assessment: Assessment) -> Iterator[str]:
@@ -81,29 +78,37 @@ def design_problems(reasons: Reasons, best: BoolArray, assessment: Assessment) -
         yield f"{join_names(always)} {'was' if len(always) == 1 else 'were'} chosen in every round"
 
 
-def probability_of_better(reasons: Reasons, best: BoolArray, rivals: BoolArray | None = None) -> float:
-    """How probably the average arm among the best has a larger total effect than the average of the others.
+def probability_of_wrong(
+    reasons: Reasons, alone: Explanation, assessment: Assessment, limits: Sequence[Constraint]
+) -> float:
+    """How probably the decision loses more than a quarter of what the best one would bring.
 
-    By the credible intervals of the total effects, taken as independent; 1 where the policy has none. Where there are
-    no others, the best are compared with choosing nothing. rivals: the others; None: all that are not among the best.
+    By draws of the effects of all arms with data; 0 where the policy has no intervals. Where the same number of arms
+    was always chosen, effects are known only relative to each other: they are compared with those of the average arm.
     """
-    from scipy.special import ndtr  # imported here, because simulations do not need SciPy
+    have = np.array([arm.known and arm.total_interval is not None for arm in reasons.arms])
+    if not have.any():
+        return 0.0
+    chosen, relative = np.asarray(alone.chosen) & have, assessment.groups.budget is not None
+    total = np.array([arm.total if here else 0.0 for arm, here in zip(reasons.arms, have.tolist(), strict=True)])
+    scale = max(float(np.abs(total).max()), np.finfo(float).tiny)
+    draws = np.random.default_rng(0).standard_normal((FEW_DRAWS if limits else DRAWS, len(total)))
+    effects = total / scale + draws @ root_of(reasons, alone, have, scale)
+    if relative:
+        effects -= effects[:, have].mean(axis=1, keepdims=True)
+    least = effects.min(axis=1, keepdims=True) - TINY if relative else 0.0
+    scores = np.where(have, effects - least, -1.0)
+    best = best_set(scores, reasons.budget, limits, arms=reasons.names, effort=FEW_STEPS)
+    most = np.where(best & have, effects, 0.0).sum(axis=1)
+    lost = most - effects[:, chosen].sum(axis=1)
+    return float((lost > MOST_LOST * np.maximum(most, 0.0)).mean())
 
-    intervals = [arm.total_interval for arm in reasons.arms]
-    have = np.array([interval is not None and arm.known for interval, arm in zip(intervals, reasons.arms, strict=True)])
-    inside, outside = best & have, (~best if rivals is None else rivals) & have
-    if not inside.any():
-        return 1.0
-    total = np.array([arm.total for arm in reasons.arms])
-    width = np.array([0.0 if interval is None else interval[1] - interval[0] for interval in intervals])
-    variance = (width / IN_AN_INTERVAL) ** 2
-    gain, spread = average(total, variance, inside)
-    if outside.any():
-        other, more = average(total, variance, outside)
-        gain, spread = gain - other, spread + more
-    return float(ndtr(gain / np.sqrt(spread))) if spread > 0 else float(gain > 0)
 
-
-def average(total: Array, variance: Array, some: BoolArray) -> tuple[float, float]:
-    """The average of some effects, and its variance."""
-    return float(total[some].mean()), float(variance[some].sum() / some.sum() ** 2)
+def root_of(reasons: Reasons, alone: Explanation, have: BoolArray, scale: float) -> Array:
+    """A square root of the effects' covariance, in units of `scale`; without one, they are taken to be independent."""
+    if alone.total_covariance is not None:
+        inside = np.asarray(alone.total_covariance) / scale**2
+        values, vectors = np.linalg.eigh(np.where(np.outer(have, have), inside, 0.0))
+        return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+    intervals = [arm.total_interval if here else None for arm, here in zip(reasons.arms, have.tolist(), strict=True)]
+    return np.diag([0.0 if one is None else (one[1] - one[0]) / IN_AN_INTERVAL / scale for one in intervals])

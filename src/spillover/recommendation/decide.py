@@ -18,8 +18,8 @@ from spillover.recommendation.arms import arm_answers
 from spillover.recommendation.cautions import cautions
 from spillover.recommendation.choose import Chosen, check_budget, choose, recommended_policy
 from spillover.recommendation.clarity import unclear
+from spillover.recommendation.estimates import is_relative
 from spillover.recommendation.facts import Facts, facts_of
-from spillover.recommendation.greedy import possible_arms
 from spillover.recommendation.result import Recommendation
 from spillover.recommendation.units import different_units
 from spillover.set_search import EFFORT
@@ -132,7 +132,6 @@ def decide(
     if history.minimise:
         hint["quantity"] = f"{learner.policy.quantity}, as a reduction"
     reasons = next_reasons(learner, history, limits, effort, explanation=found.decision, **hint)
-    possible = possible_arms(limits, most, history.arms, effort)
     best = [history.arms[j] for j in np.argsort(-alone.score, kind="stable") if alone.chosen[j]]
     return Recommendation(
         source=source,
@@ -142,15 +141,17 @@ def decide(
         constraints=limits,
         reasons=reasons,
         greedy=tuple(best),
-        not_yet=tuple(unclear(reasons, np.asarray(alone.chosen), facts.assessment, facts.sees_rewards, possible)),
+        not_yet=tuple(unclear(reasons, alone, facts.assessment, sees_rewards=facts.sees_rewards, limits=limits)),
         arms=arm_answers(reasons, facts.assessment, set(best), facts.sign, facts.per_arm),
-        cautions=tuple(warned(learner, history, facts, reasons)),
+        cautions=tuple(warned(learner, history, facts, reasons, found.by_regression)),
         assessment=facts.assessment,
         per_arm=facts.per_arm,
         sign=facts.sign,
         without_exploration=not found.explores,
         changes=changes_seen(learner),
-        taken=tuple(taken_from_data(learner, history, given)),
+        taken=tuple(taken_from_data(learner, history, given, found.by_regression)),
+        trial=found.trial,
+        relative=found.by_regression and is_relative(history),
     )
 
 
@@ -160,10 +161,10 @@ def changes_seen(learner: Learner) -> int | None:
     return None if found is None else int(np.max(found))
 
 
-def taken_from_data(learner: Learner, history: History, given: Mapping[str, Any]) -> Iterator[str]:
+def taken_from_data(learner: Learner, history: History, given: Mapping[str, Any], by_regression: bool) -> Iterator[str]:
     """What was taken from the data because it was not given."""
     low, high = np.asarray(learner.problem.reward_range, float)
-    if given["reward_range"] is None and (low, high) != (0.0, 1.0):
+    if given["reward_range"] is None and (low, high) != (0.0, 1.0) and not by_regression:
         between = f"{short_number(low)} and {short_number(high)}"
         yield f"effects are assumed to lie between about {between}, from the data (--range)"
     if history.reference_dose is not None:
@@ -173,14 +174,12 @@ def taken_from_data(learner: Learner, history: History, given: Mapping[str, Any]
             if np.isfinite(dose)
         ]
         more = f" and {len(usual) - LISTED_DOSES} more" if len(usual) > LISTED_DOSES else ""
-        yield (
-            f"effects are those of each arm's average amount ({', '.join(usual[:LISTED_DOSES])}{more}), taken to be "
-            "proportional to it: saturation is not modelled"
-        )
+        shape = "" if by_regression else ", taken to be proportional to it: saturation is not modelled"
+        yield f"effects are those of each arm's average amount ({', '.join(usual[:LISTED_DOSES])}{more}){shape}"
 
 
-def warned(learner: Learner, history: History, facts: Facts, reasons: Any) -> list[Any]:
-    signals = known_signals(learner, history)
+def warned(learner: Learner, history: History, facts: Facts, reasons: Any, by_regression: bool) -> list[Any]:
+    signals = {} if by_regression else known_signals(learner, history)
     found = cautions(
         reasons,
         facts.assessment,
@@ -189,5 +188,6 @@ def warned(learner: Learner, history: History, facts: Facts, reasons: Any) -> li
         sign=facts.sign,
         sees_rewards=facts.sees_rewards,
         fits_baseline=learner.policy.fits_baseline,
+        by_regression=by_regression,
     )
     return [*different_units(history), *found]

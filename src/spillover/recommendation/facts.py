@@ -7,6 +7,8 @@ import numpy as np
 
 from spillover.assessment import Assessment, assess
 from spillover.history import History
+from spillover.recommendation.estimates import effect_findings, history_effects
+from spillover.regression import Effects
 from spillover.types import Array
 
 MOST_ROUNDS = 200_000  # the latest ones, in averages: of more rounds, older ones would cost memory and say little
@@ -26,6 +28,9 @@ class Facts(NamedTuple):
     sees_rewards: bool  # whether the table has each arm's own reward z
     sign: float  # -1 where outcomes are minimised: the policy maximises their negatives
     assessment: Assessment
+    effects: (
+        Effects | None
+    )  # by a regression of the table; None: it has own rewards, or is too small
 
 
 def facts_of(history: History) -> Facts:
@@ -54,11 +59,19 @@ def facts_of(history: History) -> Facts:
     )
     times = history.x.sum(axis=0).tolist()
     averages = tuple(arm._replace(times=count) for arm, count in zip(found.averages, times, strict=True))
-    assessment = replace(found, averages=averages, rounds=len(history.x), known=int(history.arrived.sum()))
+    effects = history_effects(history)
+    assessment = replace(
+        found,
+        averages=averages,
+        rounds=len(history.x),
+        known=int(history.arrived.sum()),
+        findings=(*found.findings, *effect_findings(history, effects)),
+    )
     return Facts(
         y=y,
         per_arm=per_arm,
         sees_rewards=history.observes == "both",
         sign=sign,
         assessment=assessment,
+        effects=effects,
     )

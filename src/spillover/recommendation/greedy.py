@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from spillover.constraints import Constraint
-from spillover.set_search import EFFORT, best_set, searched_set
+from spillover.set_search import EFFORT, searched_set
 from spillover.types import BoolArray, Explanation
 
-MOST_SEARCHED = 200  # arms up to which it is searched whether each can be chosen
+ABOVE_NOTHING = 1e-3  # of the range of effects: what the worst of relative effects counts more than choosing nothing
 
 
 def known_arms(explanation: Explanation) -> BoolArray:
@@ -24,20 +24,15 @@ def by_knowledge(
     *,
     arms: Sequence[str] | None = None,
     effort: int = EFFORT,
+    relative: bool = False,
 ) -> Explanation:
-    """The same estimates with the exploration bonus left out, and the set that is best by them."""
+    """The same estimates with the exploration bonus left out, and the set that is best by them.
+
+    relative: whether effects are known only relative to each other, so that none is a reason to choose fewer arms.
+    """
     mean = np.where(known_arms(explanation), explanation.mean, 0.0)  # an arm without data is worth nothing yet
     effects = explanation.weights * mean
-    chosen, more = searched_set(effects, budget, constraints, arms=arms, effort=effort)
+    lowest = float(effects.min()) - ABOVE_NOTHING * float(np.ptp(effects)) - 1e-300 if relative else 0.0
+    chosen, more = searched_set(effects - lowest, budget, constraints, arms=arms, effort=effort)
     could_gain = more if constraints else None
     return replace(explanation, index=mean, score=effects, chosen=chosen, plan="", could_gain=could_gain)
-
-
-def possible_arms(
-    constraints: Sequence[Constraint], budget: int, arms: Sequence[str], effort: int = EFFORT
-) -> BoolArray | None:
-    """The arms that some feasible set contains; None if that may be all of them, or if there are too many to look."""
-    if not constraints or len(arms) > MOST_SEARCHED:
-        return None
-    alone = best_set(np.eye(len(arms)), budget, constraints, arms=arms, effort=effort)
-    return np.asarray(np.diagonal(alone))

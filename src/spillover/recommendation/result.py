@@ -15,6 +15,7 @@ from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.health import join_rounds
 from spillover.recommendation.arms import ArmAnswer
 from spillover.recommendation.constraints_in_words import describe_constraints
+from spillover.recommendation.trial import Trial
 from spillover.showing import Shown
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class Recommendation(Shown):
     sign: float = 1.0  # -1 where outcomes are minimised
     without_exploration: bool = False  # whether it was decided by what is known alone
     changes: int | None = None  # changes of the world that the policy has noticed; None: it does not look for any
+    trial: Trial | None = None  # an arm that is worth trying, where exploration pays
+    relative: bool = False  # whether effects are differences from the average arm
     taken: tuple[str, ...] = ()  # what was taken from the data because it was not given: ranges, doses
 
     def __str__(self) -> str:
@@ -122,6 +125,7 @@ class Recommendation(Shown):
             "greedy": list(self.greedy),
             "without_exploration": self.without_exploration,
             "not_yet": list(self.not_yet),
+            "trial": None if self.trial is None else self.trial.to_dict(),
             "warnings": self.warnings,
             "arms": [arm.to_dict() for arm in self.arms],
             "limits": self.constraints_in_words,

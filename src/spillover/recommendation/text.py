@@ -37,6 +37,7 @@ def short_text(answer: Recommendation) -> str:
         lines.append(score_sentence(answer))
     if has_bonus(answer):
         lines.append("The bonus is for exploration: it counts in the decision.")
+    lines += trial_lines(answer)
     lines += context_lines(answer)
     if history.pending:
         lines.append(f"Pending: {join_rounds(history.pending)}.")
@@ -127,13 +128,33 @@ def score_sentence(answer: Recommendation) -> str:
     dose = " at its usual amount" if answer.history.dose is not None else ""
     fewer = " Outcomes are minimised: negative numbers are reductions." if answer.sign < 0 else ""
     if any(arm.total_interval is not None for arm in answer.chosen):
-        return f"Numbers are expected effects of choosing the arm{dose}, with 95% credible intervals.{fewer}"
+        than = ", compared with the average arm" if answer.relative else ""
+        return f"Numbers are expected effects of choosing the arm{dose}{than}, with 95% credible intervals.{fewer}"
     quantity = answer.reasons.quantity
     bonuses = [arm.exploration for arm in answer.chosen if arm.known and is_visible(arm.exploration, arm.score)]
     if not bonuses:
         return f"The first number is the {quantity}{dose}.{fewer}"
     sign = "plus" if min(bonuses) > 0 else "plus or minus"
     return f"The first number is the score: the {quantity}{dose}, {sign} an exploration bonus.{fewer}"
+
+
+def trial_lines(answer: Recommendation) -> list[str]:
+    """What a trial would cost and bring."""
+    trial = answer.trial
+    if trial is None:
+        return []
+    place = "beside the others" if trial.instead_of is None else f"instead of {quoted(trial.instead_of)}"
+    rounds = "once" if trial.rounds == 1 else f"for {trial.rounds} rounds"
+    said = (
+        f"Trying {quoted(trial.arm)} {place} {rounds} costs about {rough_number(trial.cost)} and is expected to bring "
+        f"{rough_number(trial.brings)} over the next {trial.horizon} rounds"
+    )
+    return [f"{said}{': this is done.' if not answer.without_exploration else ' (--explore).'}"]
+
+
+def rough_number(value: float) -> str:
+    """A number with two digits."""
+    return short_number(float(f"{value:.2g}"))
 
 
 def context_lines(answer: Recommendation) -> list[str]:
@@ -178,7 +199,8 @@ def learned_from(answer: Recommendation) -> str:
     if history.nothing_chosen:
         where = f"the {arrived:,} of {rounds:,} rounds with outcomes"
         return f"{answer.policy} learned nothing: none of the {arms:,} arms was chosen in {where}."
-    return f"{answer.policy} learned from {arrived:,} of {count_of(rounds, 'round')} with {count_of(arms, 'arm')}."
+    who = answer.policy[:1].upper() + answer.policy[1:] if " " in answer.policy else answer.policy
+    return f"{who} learned from {arrived:,} of {count_of(rounds, 'round')} with {count_of(arms, 'arm')}."
 
 
 def gap_number(gap: float, arm: ArmReason) -> str:

@@ -1,0 +1,152 @@
+"""What a table says of the effects of its arms: estimates for a decision, and findings about them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from spillover.assessment.finding import FINE, WARNING, Finding, count_of, join_names
+from spillover.history import History
+from spillover.history.standard import standard_context
+from spillover.regression import Effects, estimate_effects
+from spillover.types import Array, BoolArray, Explanation
+
+MOST_ARMS = 200  # with more, a regression takes longer than people wait
+MOST_ROUNDS = 20_000  # the latest ones
+FEWEST_ROUNDS = 4
+PROBABLE = 0.5
+SINGULAR = 1e6  # condition number from which on effects have no graph
+CERTAIN = 1e-3  # p-value, divided by the number of tests
+SMALL = 1e-9  # of the largest effect
+
+
+def history_effects(history: History) -> Effects | None:
+    """Estimate the effects of a table without own rewards; None where there is too little or too much of it."""
+    n, arrived = len(history.arms), history.arrived
+    if history.observes == "both" or n > MOST_ARMS or int(arrived.sum()) < FEWEST_ROUNDS or not history.observed.any():
+        return None
+    latest = slice(max(len(history.x) - MOST_ROUNDS, 0), None)
+    y = np.where(arrived[latest, None], history.y[latest, : 1 if history.observes == "payoff" else None], np.nan)
+    known = standard_context(history)
+    context, coming = (np.zeros((len(y), 0)), np.zeros(0)) if known is None else (known.values[latest], known.following)
+    found = estimate_effects(amounts_of(history)[latest], y, context, coming)
+    if is_relative(history):
+        found = found.compared_with_average()
+    return found if np.isfinite(found.covariance).all() and np.isfinite(found.total).all() else None
+
+
+def amounts_of(history: History) -> Array:
+    """What was chosen, (rounds, arms): 1 for the usual amount."""
+    return history.x.astype(float) if history.dose is None else np.where(history.x, history.dose, 0.0)
+
+
+def is_relative(history: History) -> bool:
+    """Whether the same number of arms was always chosen: effects are then known only relative to each other."""
+    total = amounts_of(history)[history.arrived].sum(axis=1)
+    return bool(len(total) and np.ptp(total) <= SMALL * np.abs(total).max())
+
+
+def with_effects(explanation: Explanation, found: Effects) -> Explanation:
+    """The explanation of a learner with other estimates: those of a regression of the whole table."""
+    from scipy.special import stdtrit  # imported here, because simulations do not need SciPy
+
+    known = explanation.count > 0
+    width = float(stdtrit(found.freedom, 0.975)) * np.array([-1.0, 1.0])
+    total = found.total
+    per_arm = len(found.effects) > 1
+    direct, adjacency = graph_of(found.effects) if per_arm else (total, np.full((len(total),) * 2, np.nan))
+    largest = max(float(np.abs(total).max()), np.finfo(float).tiny)
+    direct = np.where(np.abs(direct) > SMALL * largest, direct, SMALL * largest)  # a weight is a share of it
+    own = np.diagonal(found.effects) if per_arm else total
+    own_deviation = np.diagonal(found.deviations) if per_arm else np.sqrt(np.diag(found.covariance))
+    intervals = {
+        "direct_interval": own[:, None] + own_deviation[:, None] * width,
+        "spill_interval": (total - own)[:, None] + found.spill_deviation[:, None] * width,
+        "effects": found.effects,
+        "effects_interval": found.effects[..., None] + found.deviations[..., None] * width,
+        "edge_probability": np.where(np.eye(len(total), dtype=bool), 0.0, found.probability),
+    }
+    nothing = dict.fromkeys(intervals)
+    return replace(
+        explanation,
+        mean=np.where(known, direct, np.nan),
+        index=direct,
+        gain=np.ones_like(total),
+        weights=total / direct,
+        score=total,
+        adjacency=adjacency,
+        baseline=None,
+        context_effect=found.moved if explanation.context_effect is not None else None,
+        total_interval=total[:, None] + np.sqrt(np.diag(found.covariance))[:, None] * width,
+        total_covariance=found.covariance,
+        edge_interval=None,
+        **(intervals if per_arm else nothing),
+    )
+
+
+def graph_of(effects: Array) -> tuple[Array, Array]:
+    """The direct effects and the graph that give effects (n, n); a graph of NaN if there is none."""
+    n = len(effects)
+    scale = max(float(np.abs(effects).max()), np.finfo(float).tiny)
+    if np.linalg.cond(effects / scale) < SINGULAR:
+        inverse = np.linalg.inv(effects / scale)
+        if (np.abs(np.diag(inverse)) > SMALL).all():
+            graph = np.eye(n) - inverse / np.diag(inverse)[:, None]
+            if np.abs(np.linalg.eigvals(graph)).max() < 1.0:
+                return scale / np.diag(inverse), graph
+    return np.diagonal(effects).copy(), np.full((n, n), np.nan)
+
+
+def effect_findings(history: History, found: Effects | None) -> Iterator[Finding]:
+    """What else moves the outcomes, and what was done about it."""
+    if found is None:
+        return
+    if found.probability_of("trend", "level") > PROBABLE:
+        sentence = "Outcomes rise or fall over time whatever is chosen: this is estimated along with the effects."
+        yield Finding("trend", FINE, sentence)
+    if found.later_rounds:
+        sentence = (
+            f"Choices have effects in later rounds, too: effects are sums over the round itself and the "
+            f"{count_of(found.later_rounds, 'round')} after it."
+        )
+        yield Finding("later-effects", FINE, sentence)
+    if found.probability_of("drift", "changes") > PROBABLE:
+        sentence = "Effects have changed over time: later rounds count more than earlier ones."
+        yield Finding("effects-change", FINE, sentence)
+    if history.dose is not None and found.power < 1.0 - PROBABLE / 2:
+        sentence = "Larger amounts bring less than in proportion: effects grow with the square root of the amount."
+        yield Finding("saturation", FINE, sentence)
+    follow = follows_outcomes(history)
+    if follow.any():
+        arms = tuple(arm for arm, here in zip(history.arms, follow.tolist(), strict=True) if here)
+        sentence = (
+            f"Choices that follow earlier outcomes: {join_names(arms)}. If what moved those outcomes also moves the "
+            "next ones, effects contain it: give it as context, or leave some choices to chance."
+        )
+        yield Finding("choices-follow-outcomes", WARNING, sentence, arms)
+
+
+def follows_outcomes(history: History) -> BoolArray:
+    """Arms whose choice is predicted by the outcome of the round before, given the choices of that round."""
+    from scipy.special import stdtr
+
+    n, x, y = len(history.arms), history.x, history.y
+    found = np.zeros(n, np.bool_)
+    before = np.flatnonzero(history.arrived[:-1] & history.arrived[1:])
+    controls = np.column_stack([np.ones(len(before)), x[before]]) if len(before) else np.zeros((0, n + 1))
+    freedom = len(before) - controls.shape[1] - 1
+    if n > MOST_ARMS or freedom < n:
+        return found
+    for j in range(n):
+        outcome = y[before, 0 if history.observes == "payoff" else j]
+        both = np.column_stack([outcome, x[before + 1, j]])
+        if not np.isfinite(both).all() or not np.ptp(both, axis=0).all():
+            continue
+        rest = both - controls @ np.linalg.lstsq(controls, both, rcond=None)[0]
+        size = np.sqrt((rest**2).sum(axis=0))
+        if (size <= SMALL * np.abs(both).max(axis=0) * np.sqrt(len(both))).any():
+            continue
+        r = float(rest[:, 0] @ rest[:, 1] / size.prod())
+        t = r * np.sqrt(freedom / max(1.0 - r**2, np.finfo(float).tiny))
+        found[j] = 2.0 * float(stdtr(freedom, -abs(t))) * n < CERTAIN
+    return found

@@ -1,0 +1,313 @@
+"""What choosing each arm brings: the posterior of total effects, averaged over structures."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover.regression.mixed import MixedModel
+from spillover.regression.sparse import SparseEffects, sparse_effects
+from spillover.regression.structure import Structure, Table
+from spillover.types import Array
+
+POWERS = (1.0, 0.5)  # of amounts that vary: proportional effects, or effects that saturate
+LEAST_WEIGHT = 0.03  # of a structure that is averaged over
+ADJUSTED = 2  # passes in which what outcomes share is taken out
+SHRUNK = 2.0  # rounds, for each outcome, by which correlations between outcomes are shrunk
+ACTIVE = 1e-3  # of the largest: a coefficient with a smaller prior variance is 0
+LEARNED = 2.0  # rounds that each prior variance costs, as it was learned from the same data
+DIRECT = ("own", "total", "cross")  # blocks of effects in the same round
+
+
+class Effects(NamedTuple):
+    """Effects of choosing each arm in the usual amount, in the units of the outcomes, with the coming context."""
+
+    total: Array  # (n,): on the sum of all outcomes, over all rounds in which the choice has effects
+    covariance: Array  # (n, n): of the totals
+    freedom: float  # degrees of freedom of the totals' t distribution
+    noise: float  # variance of the sum of the outcomes in one round, whatever is chosen
+    effects: Array  # (m, n): effects[i, j] of arm j on outcome i, the parts of `total`
+    deviations: Array  # (m, n): their standard deviations
+    spill_deviation: Array  # (n,): of an arm's effect on all outcomes but its own
+    probability: Array  # (m, n): that the effect in the same round is not 0
+    moved: Array  # (n,): the part of the totals that the coming context adds
+    power: float  # effects are proportional to amounts to this power, on average
+    structures: tuple[tuple[float, Structure], ...]  # that were averaged over, with their probabilities
+
+    def probability_of(self, *blocks: str) -> float:
+        """How probable it is that any of these blocks of `Structure` is there."""
+        return sum(weight for weight, one in self.structures if any(getattr(one, block) for block in blocks))
+
+    def compared_with_average(self) -> "Effects":
+        """Totals as differences from the average arm, where the same number of arms was chosen in all rounds."""
+        centre = np.eye(len(self.total)) - 1.0 / len(self.total)
+        return self._replace(total=centre @ self.total, covariance=centre @ self.covariance @ centre)
+
+    @property
+    def later_rounds(self) -> int:
+        """For how many rounds after its own a choice has effects, by the most probable structures."""
+        ways = {one.lags: 0.0 for _, one in self.structures}
+        for weight, one in self.structures:
+            ways[one.lags] += weight
+        return max(ways, key=ways.__getitem__)
+
+
+class Posterior(NamedTuple):
+    """Of one structure; see `Effects`."""
+
+    total: Array
+    covariance: Array
+    effects: Array
+    deviations: Array
+    spill_deviation: Array
+    probability: Array
+    moved: Array
+
+
+def estimate_effects(amounts: Array, outcomes: Array, context: Array, coming: Array) -> Effects:
+    """Regress outcomes on choices, and on whatever else the data show to move them.
+
+    amounts: (rounds, n), 0 where an arm was not chosen, 1 for its usual amount. outcomes: (rounds, m), m being 1, or n
+    with one for each arm; NaN where one is not known. context: (rounds, k), standardised. coming: (k,), that of the
+    round to be decided.
+
+    >>> chosen = np.random.default_rng(0).random((60, 2)) < 0.5
+    >>> outcomes = 5.0 + chosen @ [[2.0], [1.0]] + np.random.default_rng(1).normal(0, 0.1, (60, 1))
+    >>> estimate_effects(chosen.astype(float), outcomes, np.zeros((60, 0)), np.zeros(0)).total.round(1)
+    array([2., 1.])
+    """
+    varied = bool(((amounts != 0) & (amounts != 1)).any())
+    found: list[tuple[float, float, Table, Structure]] = []
+    for power in POWERS if varied else (1.0,):
+        table = Table(np.sign(amounts) * np.abs(amounts) ** power, outcomes, context)
+        structures = table.search()
+        top = table.score(table.best())
+        found += [(top + np.log(weight), power, table, one) for weight, one in structures if weight >= LEAST_WEIGHT]
+    likelihood = np.array([score for score, *_ in found])
+    weights = np.exp(likelihood - likelihood.max())
+    weights /= weights.sum()
+    parts = [posterior(table, one, coming) for _, _, table, one in found]
+    mean = averaged(weights, [part.total for part in parts])
+    spread = [part.covariance + np.outer(part.total - mean, part.total - mean) for part in parts]
+    table, best = found[int(weights.argmax())][2:]
+    rounds = max(averaged(weights, [informative_rounds(table, one) for *_, table, one in found]), 3.0)
+    doubt = 1.0 + LEARNED * table.n * (1 + best.lags) / rounds
+    effects = averaged(weights, [part.effects for part in parts])
+    squares = averaged(weights, [part.deviations**2 + (part.effects - effects) ** 2 for part in parts])
+    return Effects(
+        total=mean,
+        covariance=averaged(weights, spread) * doubt,
+        freedom=float(max(rounds - table.n, 3.0)),
+        noise=noise_of_sum(table, best),
+        effects=effects,
+        deviations=np.sqrt(squares * doubt),
+        spill_deviation=np.sqrt(averaged(weights, [part.spill_deviation**2 for part in parts]) * doubt),
+        probability=averaged(weights, [part.probability for part in parts]),
+        moved=averaged(weights, [part.moved for part in parts]),
+        power=float(weights @ [power for _, power, _, _ in found]),
+        structures=tuple((float(weight), one) for weight, (*_, one) in zip(weights, found, strict=True)),
+    )
+
+
+def averaged(weights: Array, values: Sequence[Array]) -> Array:
+    return np.asarray(np.tensordot(weights, np.stack(values), axes=1))
+
+
+def posterior(table: Table, structure: Structure, coming: Array) -> Posterior:
+    """The posterior of the effects under one structure."""
+    return of_one_outcome(table, structure, coming) if table.m == 1 else of_all_outcomes(table, structure, coming)
+
+
+def of_one_outcome(table: Table, structure: Structure, coming: Array) -> Posterior:
+    """One outcome for all arms: every coefficient is normal, and totals are sums of them."""
+    layout, n, scale = table.layout(structure), table.n, float(table.scale[0])
+    mean, cover, noise = table.model.posterior(layout.places, layout.variance)
+    sums = sums_over_blocks(layout.block, n, coming)
+    moved = sums_over_blocks(layout.block, n, coming, ("moved",))
+    total = scale * sums @ mean[0]
+    covariance = scale**2 * float(noise[0]) * sums @ cover[0] @ sums.T
+    return Posterior(
+        total=total,
+        covariance=covariance,
+        effects=total[None],
+        deviations=np.sqrt(np.diagonal(covariance))[None],
+        spill_deviation=np.zeros(n),
+        probability=np.ones((1, n)),
+        moved=scale * moved @ mean[0],
+    )
+
+
+def sums_over_blocks(
+    block: tuple[str, ...], n: int, coming: Array, wanted: Sequence[str] = ("own", "total", "lag", "lag_mean", "moved")
+) -> Array:
+    """What of each coefficient is part of the total of each arm, (n, columns)."""
+    found, seen = np.zeros((n, len(block))), dict.fromkeys(block, 0)
+    for place, name in enumerate(block):
+        if name in wanted:
+            arm, which = seen[name] % n, seen[name] // n
+            if name in ("total", "lag_mean"):
+                found[:, place] = 1.0
+            else:
+                found[arm, place] = coming[which] if name == "moved" else 1.0
+        seen[name] += 1
+    return found
+
+
+class Reduced(NamedTuple):
+    """What the data say of effects in the same round, of each outcome, the other columns being accounted for."""
+
+    precision: Array  # (m, n, n)
+    moments: Array  # (m, n)
+    noise: Array  # (m,)
+    places: list[Array]  # of the other columns
+    weights: list[Array]  # (others, others): inverse precision of the other columns
+    block: tuple[str, ...]
+
+
+def reduced(table: Table, structure: Structure) -> Reduced:
+    """Account for all columns but those of effects in the same round."""
+    layout, model, arms = table.layout(structure), table.model, table.place["own", 0]
+    _, _, noise = model.posterior(layout.places, layout.variance)
+    other = np.array([name not in DIRECT for name in layout.block])
+    places, weights = layout.places[:, other], []
+    precision = np.repeat(model.gram[np.ix_(arms, arms)][None], table.m, axis=0)
+    moments = model.moments[arms].T.copy()
+    for i in range(table.m if other.any() else 0):
+        at = places[i]
+        inverse = np.linalg.inv(model.gram[np.ix_(at, at)] + np.diag(1.0 / layout.variance[i, other]))
+        cross = model.gram[np.ix_(at, arms)]
+        precision[i] -= cross.T @ inverse @ cross
+        moments[i] -= cross.T @ inverse @ model.moments[at, i]
+        weights.append(inverse)
+    block = tuple(name for name in layout.block if name not in DIRECT)
+    return Reduced(precision, moments, np.maximum(noise, 1e-12), list(places), weights, block)
+
+
+def without_others(table: Table, data: Reduced, values: Array) -> Array:
+    """What the other columns do not explain of values (rounds, m)."""
+    if not data.block:
+        return values
+    rest = values.copy()
+    for i, (at, inverse) in enumerate(zip(data.places, data.weights, strict=True)):
+        columns = table.model.columns[:, at]
+        rest[:, i] -= columns @ (inverse @ (columns.T @ values[:, i]))
+    return rest
+
+
+def of_all_outcomes(table: Table, structure: Structure, coming: Array) -> Posterior:
+    """One outcome for each arm: sparse effects on each other, with noise that outcomes may share."""
+    model, arms, data = table.model, table.place["own", 0], reduced(table, structure)
+    found, joint = sparse_effects(data.precision, data.moments, data.noise), np.diag(1.0 / data.noise)
+    for _ in range(ADJUSTED):
+        rest = without_others(table, data, model.outcomes - model.columns[:, arms] @ found.effects.T)
+        joint = joint_precision(rest, data.noise, model)
+        alone = np.diag(joint)
+        shared = rest @ (np.eye(table.m) - joint / alone[:, None]).T  # of each residual, what the others predict
+        moments = data.moments - (model.columns[:, arms].T @ without_others(table, data, shared)).T
+        found = sparse_effects(data.precision, moments, 1.0 / alone)
+    return summed(table, data, found, joint, coming)
+
+
+def joint_precision(rest: Array, noise: Array, model: MixedModel) -> Array:
+    """The inverse covariance of the outcomes' noise, with correlations that are shrunk towards 0."""
+    size = np.sqrt((rest**2).sum(axis=0))
+    unit = rest / np.where(size > 0, size, 1.0)
+    correlation = unit.T @ unit * model.freedom / (model.freedom + SHRUNK * len(noise))
+    np.fill_diagonal(correlation, 1.0)
+    deviation = np.sqrt(noise)
+    return np.asarray(np.linalg.inv(correlation) / np.outer(deviation, deviation))
+
+
+def summed(table: Table, data: Reduced, found: SparseEffects, joint: Array, coming: Array) -> Posterior:
+    """Totals over outcomes and rounds, with the covariance of all coefficients that may differ from 0."""
+    n, model, scale = table.n, table.model, table.scale
+    arms = table.place["own", 0]
+    outcome, arm = np.nonzero(found.variance > ACTIVE * found.variance.max())
+    prior = found.variance[outcome, arm]
+    known = joint[np.ix_(outcome, outcome)] * data.precision.mean(axis=0)[np.ix_(arm, arm)]
+    cover = np.linalg.inv(known + np.diag(1.0 / prior))
+    sums = np.zeros((n, len(arm)))
+    sums[arm, np.arange(len(arm))] = scale[outcome]
+    effects, moved = found.effects * scale[:, None], np.zeros(n)
+    covariance, variances = np.zeros((n, n)), np.zeros((n, n))
+    variances[outcome, arm] = np.diag(cover) * scale[outcome] ** 2
+    late = {"lag", "lag_mean", "moved"} & set(data.block)
+    for i in range(n if late else 0):  # coefficients of other columns, given the effects in the same round
+        part, context = later_part(data.block, i, n, coming)
+        both = (part + context) @ data.weights[i]
+        cross = model.gram[np.ix_(data.places[i], arms)]
+        left = model.moments[data.places[i], i] - cross @ found.effects[i]
+        effects[i] += scale[i] * both @ left
+        moved += scale[i] * context @ data.weights[i] @ left
+        here = outcome == i
+        sums[:, here] -= scale[i] * (both @ cross)[:, arm[here]]
+        own = scale[i] ** 2 * data.noise[i] * both @ (part + context).T
+        covariance += own
+        variances[i] += np.diag(own)
+    covariance += sums @ cover @ sums.T
+    others = np.where(outcome == arm, 0.0, sums)
+    total = effects.sum(axis=0)
+    factor = disagreement(table, data, total, covariance)
+    return Posterior(
+        total=total,
+        covariance=covariance * factor,
+        effects=effects,
+        deviations=np.sqrt(variances * factor),
+        spill_deviation=np.sqrt(np.diag(others @ cover @ others.T) * factor),
+        probability=found.probability,
+        moved=moved,
+    )
+
+
+def later_part(block: tuple[str, ...], i: int, n: int, coming: Array) -> tuple[Array, Array]:
+    """What of outcome i's other coefficients is part of each arm's total: in later rounds, and by the context."""
+    later, moved, which = np.zeros((n, len(block))), np.zeros((n, len(block))), 0
+    for place, name in enumerate(block):
+        if name == "lag_mean":
+            later[:, place] = 1.0
+        elif name == "lag":
+            later[i, place] = 1.0
+        elif name == "moved":
+            moved[i, place] = coming[which]
+            which += 1
+    return later, moved
+
+
+def disagreement(table: Table, data: Reduced, total: Array, covariance: Array) -> float:
+    """A factor of the covariance: larger than 1 where plain least squares disagrees by more than it allows for.
+
+    Sparse effects are more precise than least squares, and biased where effects are not sparse. The differences between
+    the two should be as large as the difference of their variances says (Hausman's test).
+    """
+    n, model, arms = table.n, table.model, table.place["own", 0]
+    left = model.freedom - n
+    if left < 1:
+        return 1.0
+    inverse = np.linalg.pinv(data.precision, rcond=1e-8, hermitian=True)
+    plain = np.einsum("iab,ib->ia", inverse, data.moments)
+    rest = without_others(table, data, model.outcomes - model.columns[:, arms] @ plain.T) * table.scale
+    wide = float((rest.sum(axis=1) ** 2).sum()) / left * np.diag(inverse.mean(axis=0))
+    apart = total - (plain * table.scale[:, None]).sum(axis=0)
+    if set(data.block) & {"lag", "lag_mean", "moved"}:
+        apart = apart - apart.mean()
+    gap = np.maximum(wide - np.diag(covariance), 0.1 * wide)
+    ratio = float((apart**2 / np.maximum(gap, 1e-300)).mean())
+    return max(1.0, (ratio * n / 2 + 2.0) / (n / 2 + 2.0))
+
+
+def informative_rounds(table: Table, structure: Structure) -> Array:
+    """How many rounds effects were learned from: fewer than all where older ones say less of them."""
+    whole = np.diagonal(table.model.gram)[table.place["own", 0]]
+    used = np.diagonal(reduced(table, structure).precision, axis1=1, axis2=2)
+    varied = whole > 0
+    share = float((used[:, varied] / whole[varied]).mean()) if varied.any() else 1.0
+    return np.asarray(share * table.model.freedom)
+
+
+def noise_of_sum(table: Table, structure: Structure) -> float:
+    """The variance of the sum of the outcomes that nothing explains."""
+    layout, model = table.layout(structure), table.model
+    mean, _, _ = model.posterior(layout.places, layout.variance)
+    fitted = np.stack([model.columns[:, layout.places[i]] @ mean[i] for i in range(table.m)], axis=1)
+    rest = (model.outcomes - fitted) @ table.scale
+    return float(rest @ rest) / model.freedom

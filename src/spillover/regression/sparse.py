@@ -1,0 +1,65 @@
+"""Effects of arms on the outcomes of all arms, most of which are 0: a spike-and-slab regression by mean field."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spillover.types import Array
+
+SWEEPS = 40
+SETTLED = 1e-4  # of the usual effect: sweeps end once nothing moves by more
+SLAB = 0.15  # variance of a cross effect at first, in squares of the usual own effect
+SPREAD = 0.25  # variance of own effects at first, in the same units
+SPREAD_ROUNDS = 3.0  # arms that this counts as
+MOST_EDGES = 0.7  # share of cross effects that are not 0
+
+
+class SparseEffects(NamedTuple):
+    """effects[i, j]: of arm j on outcome i; the probability that it is not 0; and its prior variance."""
+
+    effects: Array  # (n, n)
+    probability: Array  # (n, n)
+    variance: Array  # (n, n)
+
+
+def sparse_effects(precision: Array, moments: Array, noise: Array) -> SparseEffects:
+    """Fit own effects that resemble each other, and cross effects that are 0 or small.
+
+    precision: (n, n, n), X'X of each outcome. moments: (n, n), X'y of each outcome. noise: (n,), variances.
+    The share of cross effects and all prior variances are estimated along the way.
+    """
+    n = len(moments)
+    own, other = np.eye(n, dtype=bool), ~np.eye(n, dtype=bool)
+    squares = np.diagonal(precision, axis1=1, axis2=2)
+    first = np.stack([np.linalg.lstsq(precision[i], moments[i], rcond=1e-10)[0] for i in range(n)])
+    effects = np.where(own, first, 0.0)
+    probability, variance = own.astype(float), np.zeros((n, n))
+    usual = float(np.mean(np.diag(effects) ** 2)) + 1e-12
+    centre, spread = float(np.diag(effects).mean()), float(np.var(np.diag(effects))) + 0.1 * usual
+    slab, share = SLAB * usual, 1.0 / n
+    rest = moments - np.einsum("iab,ib->ia", precision, effects)
+    for _ in range(SWEEPS):
+        before = effects.copy()
+        for j in range(n):
+            known = squares[:, j] / noise
+            pull = (rest[:, j] + squares[:, j] * effects[:, j]) / noise
+            width = 1.0 / (known + 1.0 / slab)
+            mean = width * pull
+            odds = np.log(share / (1.0 - share)) + 0.5 * np.log(width / slab) + 0.5 * mean**2 / width
+            here = 1.0 / (1.0 + np.exp(-np.clip(odds, -40.0, 40.0)))
+            new = here * mean
+            probability[:, j], variance[:, j] = here, here * (width + mean**2) - new**2
+            variance[j, j] = 1.0 / (known[j] + 1.0 / spread)
+            probability[j, j], new[j] = 1.0, variance[j, j] * (pull[j] + centre / spread)
+            rest -= precision[:, :, j] * (new - effects[:, j])[:, None]
+            effects[:, j] = new
+        edges = float(probability[other].sum())
+        share = float(np.clip((edges + 1.0) / (other.sum() + n), 0.1 / n, MOST_EDGES))
+        slab = (float((variance + effects**2)[other].sum()) + SLAB * usual) / (edges + 1.0)
+        direct = np.diag(effects)
+        centre, usual = float(direct.mean()), float(np.mean(direct**2)) + 1e-12
+        around = float(((direct - centre) ** 2 + np.diag(variance)).sum())
+        spread = (around + SPREAD_ROUNDS * SPREAD * usual) / (n + SPREAD_ROUNDS)
+        if np.abs(effects - before).max() < SETTLED * np.sqrt(usual):
+            break
+    return SparseEffects(effects, probability, np.where(own, spread, probability * slab))
