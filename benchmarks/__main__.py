@@ -21,6 +21,7 @@ from benchmarks import (
     scaling,
     service,
     service_http,
+    shops,
     study,
     told,
 )
@@ -50,6 +51,7 @@ WITH_OPTIONS = {
     "reproduce": reproduce.main,
     "service": service.main,
     "service-http": service_http.main,
+    "shops": shops.main,
     "told": told.main,
 }
 

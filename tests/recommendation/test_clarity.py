@@ -1,12 +1,14 @@
 """Whether the data can tell yet which arms are best."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from spillover.assessment import assess
 from spillover.constraints import Unavailable
 from spillover.reasons import reasons
-from spillover.recommendation.clarity import probability_of_better, unclear
+from spillover.recommendation.clarity import probability_of_wrong, unclear
 from tests.assessment.worlds import table
 from tests.recommendation.answers import explanation
 from tests.recommendation.histories import answer, history
@@ -18,8 +20,9 @@ BEST = np.array([True, False, False])
 def why(x=None, y=None, *, sees_rewards=False, best=BEST, **options):
     if x is None:
         x, y, _ = table(0, arms=3, effects=EFFECTS)
-    found = reasons(explanation(EFFECTS, **options), arms=list("abc"))
-    return list(unclear(found, best, assess(x, y, arms="abc"), sees_rewards))
+    known = explanation(EFFECTS, **options)
+    found = reasons(known, arms=list("abc"), budget=int(best.sum()))
+    return list(unclear(found, replace(known, chosen=best), assess(x, y, arms="abc"), sees_rewards=sees_rewards))
 
 
 def test_clear_where_the_best_is_known_to_be_better() -> None:
@@ -27,19 +30,26 @@ def test_clear_where_the_best_is_known_to_be_better() -> None:
 
 
 def test_intervals_that_overlap() -> None:
-    first, reason = why(half_width=2.0)
-    assert first == "the interval of the total effect of a includes 0"
-    assert reason.startswith("the best arm by what is known alone is better than the others with a probability of ")
+    (reason,) = why(half_width=2.0)
+    assert reason.startswith("with a probability of 0.")
+    assert reason.endswith(", another choice would bring at least a third more")
 
 
-def test_the_probability_is_that_of_two_normal_averages() -> None:
-    generator = np.random.default_rng(0)
-    found = reasons(explanation(EFFECTS, half_width=0.8 / np.sqrt(3)))
-    draws = np.diagonal(EFFECTS) + 0.8 / 1.96 * generator.normal(size=(200_000, 3))
-    expected = (draws[:, 0] > draws[:, 1:].mean(axis=1)).mean()
-    assert probability_of_better(found, BEST) == pytest.approx(expected, abs=0.005)
-    everything = (draws.mean(axis=1) > 0).mean()
-    assert probability_of_better(found, np.ones(3, bool)) == pytest.approx(everything, abs=0.005)
+def test_the_probability_is_that_of_losing_a_quarter_of_the_best() -> None:
+    known = explanation(EFFECTS, half_width=0.8 / np.sqrt(3))
+    draws = np.diagonal(EFFECTS) + 0.8 / 1.96 * np.random.default_rng(1).normal(size=(200_000, 3))
+    most = np.maximum(draws.max(axis=1), 0.0)
+    expected = (most - draws[:, 0] > 0.25 * most).mean()
+    found = probability_of_wrong(reasons(known, budget=1), replace(known, chosen=BEST))
+    assert found == pytest.approx(expected, abs=0.06)
+
+
+def test_errors_that_arms_share_do_not_make_the_best_unclear() -> None:
+    known = explanation(EFFECTS, half_width=2.0)
+    shared = replace(known, chosen=BEST, total_covariance=np.ones((3, 3)))
+    assert probability_of_wrong(reasons(known, budget=1), shared, relative=True) == 0.0
+    alone = replace(known, chosen=BEST, total_covariance=np.eye(3))
+    assert probability_of_wrong(reasons(known, budget=1), alone, relative=True) > 0.2
 
 
 def test_too_few_rounds_arms_together_and_constant_outcomes() -> None:

@@ -27,12 +27,14 @@ def unclear(
     assessment: Assessment,
     *,
     sees_rewards: bool,
+    relative: bool = False,
     limits: Sequence[Constraint] = (),
 ) -> Iterator[str]:
     """Why the data cannot tell yet; nothing if they can.
 
     alone: the decision by what is known alone. sees_rewards: whether each arm's own reward (z) is in the table; then
-    arms can be told apart however they were chosen. limits: on the decision.
+    arms can be told apart however they were chosen. relative: whether effects are differences from
+    the average arm. limits: on the decision.
     """
     best = np.asarray(alone.chosen)
     known = np.array([arm.known for arm in reasons.arms])
@@ -49,7 +51,7 @@ def unclear(
     if not sees_rewards:
         yield from design_problems(reasons, best, assessment)
         yield from mixed_up(reasons, best, assessment)
-    if (wrong := probability_of_wrong(reasons, alone, assessment, limits)) > DOUBT:
+    if (wrong := probability_of_wrong(reasons, alone, relative, limits)) > DOUBT:
         yield f"with a probability of {wrong:.2f}, another choice would bring at least a third more"
 
 
@@ -79,23 +81,21 @@ def design_problems(reasons: Reasons, best: BoolArray, assessment: Assessment) -
 
 
 def probability_of_wrong(
-    reasons: Reasons, alone: Explanation, assessment: Assessment, limits: Sequence[Constraint]
+    reasons: Reasons, alone: Explanation, relative: bool = False, limits: Sequence[Constraint] = ()
 ) -> float:
     """How probably the decision loses more than a quarter of what the best one would bring.
 
-    By draws of the effects of all arms with data; 0 where the policy has no intervals. Where the same number of arms
-    was always chosen, effects are known only relative to each other: they are compared with those of the average arm.
+    By draws of the effects of all arms with data; 0 where the policy has no intervals. relative: whether effects are
+    differences from the average arm.
     """
     have = np.array([arm.known and arm.total_interval is not None for arm in reasons.arms])
     if not have.any():
         return 0.0
-    chosen, relative = np.asarray(alone.chosen) & have, assessment.groups.budget is not None
+    chosen = np.asarray(alone.chosen) & have
     total = np.array([arm.total if here else 0.0 for arm, here in zip(reasons.arms, have.tolist(), strict=True)])
     scale = max(float(np.abs(total).max()), np.finfo(float).tiny)
     draws = np.random.default_rng(0).standard_normal((FEW_DRAWS if limits else DRAWS, len(total)))
     effects = total / scale + draws @ root_of(reasons, alone, have, scale)
-    if relative:
-        effects -= effects[:, have].mean(axis=1, keepdims=True)
     least = effects.min(axis=1, keepdims=True) - TINY if relative else 0.0
     scores = np.where(have, effects - least, -1.0)
     best = best_set(scores, reasons.budget, limits, arms=reasons.names, effort=FEW_STEPS)

@@ -132,6 +132,7 @@ def decide(
     if history.minimise:
         hint["quantity"] = f"{learner.policy.quantity}, as a reduction"
     reasons = next_reasons(learner, history, limits, effort, explanation=found.decision, **hint)
+    relative = found.by_regression and is_relative(history)
     best = [history.arms[j] for j in np.argsort(-alone.score, kind="stable") if alone.chosen[j]]
     return Recommendation(
         source=source,
@@ -141,7 +142,16 @@ def decide(
         constraints=limits,
         reasons=reasons,
         greedy=tuple(best),
-        not_yet=tuple(unclear(reasons, alone, facts.assessment, sees_rewards=facts.sees_rewards, limits=limits)),
+        not_yet=tuple(
+            unclear(
+                reasons,
+                alone,
+                facts.assessment,
+                sees_rewards=facts.sees_rewards,
+                relative=relative,
+                limits=limits,
+            )
+        ),
         arms=arm_answers(reasons, facts.assessment, set(best), facts.sign, facts.per_arm),
         cautions=tuple(warned(learner, history, facts, reasons, found.by_regression)),
         assessment=facts.assessment,
@@ -151,7 +161,7 @@ def decide(
         changes=changes_seen(learner),
         taken=tuple(taken_from_data(learner, history, given, found.by_regression)),
         trial=found.trial,
-        relative=found.by_regression and is_relative(history),
+        relative=relative,
     )
 
 

@@ -41,7 +41,12 @@ def amounts_of(history: History) -> Array:
 
 
 def is_relative(history: History) -> bool:
-    """Whether the same number of arms was always chosen: effects are then known only relative to each other."""
+    """Whether effects are known only relative to each other: one outcome, and the same amount chosen in all rounds.
+
+    With an outcome for each arm, rounds without the arm show its level.
+    """
+    if history.observes != "payoff":
+        return False
     total = amounts_of(history)[history.arrived].sum(axis=1)
     return bool(len(total) and np.ptp(total) <= SMALL * np.abs(total).max())
 
@@ -75,7 +80,7 @@ def with_effects(explanation: Explanation, found: Effects) -> Explanation:
         weights=total / direct,
         score=total,
         adjacency=adjacency,
-        baseline=None,
+        baseline=found.baseline if per_arm else None,
         context_effect=found.moved if explanation.context_effect is not None else None,
         total_interval=total[:, None] + np.sqrt(np.diag(found.covariance))[:, None] * width,
         total_covariance=found.covariance,
@@ -112,7 +117,7 @@ def effect_findings(history: History, found: Effects | None) -> Iterator[Finding
         yield Finding("later-effects", FINE, sentence)
     if found.probability_of("drift", "changes") > PROBABLE:
         sentence = "Effects have changed over time: later rounds count more than earlier ones."
-        yield Finding("effects-change", FINE, sentence)
+        yield Finding("changes", WARNING, sentence)
     if history.dose is not None and found.power < 1.0 - PROBABLE / 2:
         sentence = "Larger amounts bring less than in proportion: effects grow with the square root of the amount."
         yield Finding("saturation", FINE, sentence)

@@ -28,9 +28,7 @@ class Facts(NamedTuple):
     sees_rewards: bool  # whether the table has each arm's own reward z
     sign: float  # -1 where outcomes are minimised: the policy maximises their negatives
     assessment: Assessment
-    effects: (
-        Effects | None
-    )  # by a regression of the table; None: it has own rewards, or is too small
+    effects: Effects | None  # by a regression of the table; None: it has own rewards, or is too small
 
 
 def facts_of(history: History) -> Facts:

@@ -15,7 +15,7 @@ LEAST_WEIGHT = 0.03  # of a structure that is averaged over
 ADJUSTED = 2  # passes in which what outcomes share is taken out
 SHRUNK = 2.0  # rounds, for each outcome, by which correlations between outcomes are shrunk
 ACTIVE = 1e-3  # of the largest: a coefficient with a smaller prior variance is 0
-LEARNED = 2.0  # rounds that each prior variance costs, as it was learned from the same data
+LEARNED = 3.0  # rounds that each prior variance costs, as it was learned from the same data
 DIRECT = ("own", "total", "cross")  # blocks of effects in the same round
 
 
@@ -26,6 +26,7 @@ class Effects(NamedTuple):
     covariance: Array  # (n, n): of the totals
     freedom: float  # degrees of freedom of the totals' t distribution
     noise: float  # variance of the sum of the outcomes in one round, whatever is chosen
+    baseline: Array  # (m,): outcomes if nothing is chosen, on average over all rounds
     effects: Array  # (m, n): effects[i, j] of arm j on outcome i, the parts of `total`
     deviations: Array  # (m, n): their standard deviations
     spill_deviation: Array  # (n,): of an arm's effect on all outcomes but its own
@@ -94,11 +95,14 @@ def estimate_effects(amounts: Array, outcomes: Array, context: Array, coming: Ar
     doubt = 1.0 + LEARNED * table.n * (1 + best.lags) / rounds
     effects = averaged(weights, [part.effects for part in parts])
     squares = averaged(weights, [part.deviations**2 + (part.effects - effects) ** 2 for part in parts])
+    known = np.isfinite(outcomes).any(axis=1)
+    usual = averaged(weights, [np.mean(np.abs(amounts[known]) ** power, axis=0) for _, power, _, _ in found])
     return Effects(
         total=mean,
         covariance=averaged(weights, spread) * doubt,
         freedom=float(max(rounds - table.n, 3.0)),
         noise=noise_of_sum(table, best),
+        baseline=np.nanmean(outcomes, axis=0) - effects @ usual,
         effects=effects,
         deviations=np.sqrt(squares * doubt),
         spill_deviation=np.sqrt(averaged(weights, [part.spill_deviation**2 for part in parts]) * doubt),
@@ -286,12 +290,17 @@ def disagreement(table: Table, data: Reduced, total: Array, covariance: Array) -
     inverse = np.linalg.pinv(data.precision, rcond=1e-8, hermitian=True)
     plain = np.einsum("iab,ib->ia", inverse, data.moments)
     rest = without_others(table, data, model.outcomes - model.columns[:, arms] @ plain.T) * table.scale
-    wide = float((rest.sum(axis=1) ** 2).sum()) / left * np.diag(inverse.mean(axis=0))
-    apart = total - (plain * table.scale[:, None]).sum(axis=0)
+    average = inverse.mean(axis=0)
+    wide = float((rest.sum(axis=1) ** 2).sum()) / left * np.diag(average)
+    seen = average @ data.precision.mean(axis=0)  # what of the effects a singular design shows
+    apart = seen @ total - (plain * table.scale[:, None]).sum(axis=0)
     if set(data.block) & {"lag", "lag_mean", "moved"}:
         apart = apart - apart.mean()
-    gap = np.maximum(wide - np.diag(covariance), 0.1 * wide)
-    ratio = float((apart**2 / np.maximum(gap, 1e-300)).mean())
+    varied = wide > 0
+    if not varied.any():
+        return 1.0
+    gap = np.maximum(wide - np.diag(seen @ covariance @ seen.T), 0.1 * wide)[varied]
+    ratio = float((apart[varied] ** 2 / gap).mean())
     return max(1.0, (ratio * n / 2 + 2.0) / (n / 2 + 2.0))
 
 

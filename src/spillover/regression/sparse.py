@@ -31,8 +31,8 @@ def sparse_effects(precision: Array, moments: Array, noise: Array) -> SparseEffe
     n = len(moments)
     own, other = np.eye(n, dtype=bool), ~np.eye(n, dtype=bool)
     squares = np.diagonal(precision, axis1=1, axis2=2)
-    first = np.stack([np.linalg.lstsq(precision[i], moments[i], rcond=1e-10)[0] for i in range(n)])
-    effects = np.where(own, first, 0.0)
+    known = np.diagonal(squares)
+    effects = np.diag(np.diagonal(moments) / np.where(known > 0, known, 1.0))  # sparse from the start
     probability, variance = own.astype(float), np.zeros((n, n))
     usual = float(np.mean(np.diag(effects) ** 2)) + 1e-12
     centre, spread = float(np.diag(effects).mean()), float(np.var(np.diag(effects))) + 0.1 * usual
@@ -41,15 +41,15 @@ def sparse_effects(precision: Array, moments: Array, noise: Array) -> SparseEffe
     for _ in range(SWEEPS):
         before = effects.copy()
         for j in range(n):
-            known = squares[:, j] / noise
+            seen = squares[:, j] / noise
             pull = (rest[:, j] + squares[:, j] * effects[:, j]) / noise
-            width = 1.0 / (known + 1.0 / slab)
+            width = 1.0 / (seen + 1.0 / slab)
             mean = width * pull
             odds = np.log(share / (1.0 - share)) + 0.5 * np.log(width / slab) + 0.5 * mean**2 / width
             here = 1.0 / (1.0 + np.exp(-np.clip(odds, -40.0, 40.0)))
             new = here * mean
             probability[:, j], variance[:, j] = here, here * (width + mean**2) - new**2
-            variance[j, j] = 1.0 / (known[j] + 1.0 / spread)
+            variance[j, j] = 1.0 / (seen[j] + 1.0 / spread)
             probability[j, j], new[j] = 1.0, variance[j, j] * (pull[j] + centre / spread)
             rest -= precision[:, :, j] * (new - effects[:, j])[:, None]
             effects[:, j] = new

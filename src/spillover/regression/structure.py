@@ -47,7 +47,7 @@ MOST_DETAILED = 30  # arms up to which each has its own later effects and change
 REPRESENTATIVES = 12  # outcomes that the structure is chosen by, where there are more
 GRAND_MEAN = 10.0  # variance of the arms' mean effect, in units of that of single effects
 # log prior odds of a block
-PRIOR = {"trend": -2.0, "level": -2.0, "drift": -3.0, "changes": -2.0, "lags": -3.0, "lag_mean": -0.5, "lag": -0.5}
+PRIOR = {"trend": -2.0, "level": -2.0, "drift": -3.0, "changes": -4.0, "lags": -3.0, "lag_mean": -0.5, "lag": -0.5}
 PRIOR["moved"] = -2.0
 WORTH = 4.0  # log evidence by which a structure may be worse than the best one and still counts
 MOST_AVERAGED = 12
