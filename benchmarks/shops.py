@@ -5,8 +5,8 @@
 For each kind of shop: what the recommended set brings as a share of what the best set brings, by the default answer of
 `next`, by the same policy's graph (greedy), by least squares on the choices, by least squares with a trend and three
 lags, and by a discounted linear Thompson sampler; the share of 95% intervals that contain the total effect; how often
-the answer was clear; and how often a clear answer lost more than a quarter. With --follow: what 52 rounds bring in which
-each rule's set is chosen and its outcome added to the table.
+the answer was clear; and how often a clear answer lost more than a quarter. With --follow: what 52 more rounds bring,
+in which each rule's set is chosen and its outcome added to the table.
 """
 
 import argparse
@@ -86,9 +86,9 @@ def table_of(shop: Shop) -> dict[str, object]:
     """The shop as a table that `next` reads."""
     names = arm_names(shop)
     found: dict[str, object] = {"round": np.arange(1, len(shop.x) + 1)}
-    found |= {f"x:{name}": shop.x[:, j].astype(int) for j, name in enumerate(names)}
     if shop.amounts is not None:
-        found |= {f"dose:{name}": shop.amounts[:, j] for j, name in enumerate(names)}
+        return found | {f"spend_{name}": shop.amounts[:, j] for j, name in enumerate(names)} | {"sales": shop.y[:, 0]}
+    found |= {f"x:{name}": shop.x[:, j].astype(int) for j, name in enumerate(names)}
     if shop.y.shape[1] == 1:
         return found | {"payoff": shop.y[:, 0]}
     return found | {f"y:{name}": shop.y[:, j] for j, name in enumerate(names)}
@@ -105,9 +105,10 @@ def answer(kind: str, seed: int, which: int) -> Answer:
     rng = np.random.default_rng([seed, sorted(KINDS).index(kind), which])
     shop = KINDS[kind](rng)
     names = arm_names(shop)
-    found = sp.next_decision(table_of(shop), budget=shop.budget)
+    asked = {"budget": shop.budget, "doses": shop.amounts is not None}
+    found = sp.next_decision(table_of(shop), **asked)
     graph = "payoff-regression" if shop.y.shape[1] == 1 else "instrumental-sem"
-    greedy = sp.next_decision(table_of(shop), budget=shop.budget, policy=graph)
+    greedy = sp.next_decision(table_of(shop), policy=graph, **asked)
     shares = {
         "default": shop.share(positions(found.choose, names)),
         "greedy": shop.share(positions(greedy.choose, names)),
