@@ -40,6 +40,16 @@ def test_a_generous_range_changes_nothing(name) -> None:
     assert decide(name).choose == found[0].choose
 
 
+@pytest.mark.parametrize("minimise", [False, True])
+@pytest.mark.parametrize("shift", [0.0, 0.3])  # without and with a baseline
+@pytest.mark.parametrize("size", [1.0, 0.4])  # rewards up to nearly 1, and smaller ones
+def test_stating_the_default_range_is_the_same_as_omitting_it(minimise, shift, size) -> None:
+    frame = example(shift=shift)
+    frame[["z", "y"]] *= size
+    found, stated = (sp.next_decision(frame, budget=2, minimise=minimise, reward_range=r) for r in (None, (0.0, 1.0)))
+    assert stated.to_dict() == found.to_dict()
+
+
 @each_table
 def test_order_of_rows_and_columns_changes_nothing(name) -> None:
     frame = TABLES[name][0]
