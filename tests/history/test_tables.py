@@ -253,10 +253,33 @@ def test_bad_cells_are_one_line_with_their_count(tmp_path) -> None:
     table = changed(PAYOFF, revenue=["many", 1.0, "few", 2.0, 3.0, 4.0, 5.0, 6.0], tv=["maybe", *PAYOFF["tv"][1:]])
     path = in_format(table, "csv", tmp_path)
     lines = refused(path, columns="chosen=tv;radio,outcome=revenue")
+    two = "(2 like this: lines 2, 4 with revenue = 'few')"
     assert lines == [
         f"{path}:2: tv = 'maybe': must be 1 or 0, yes or no, true or false, Y or N, x or empty",
-        f"{path}:2: revenue = 'many': must be a finite number, or empty until it is known (2 like this: lines 2, 4)",
+        f"{path}:2: revenue = 'many': must be a finite number, or empty until it is known {two}",
     ]
+
+
+@pytest.mark.parametrize("outcomes", [("sales_north", "sales_south"), ("north", "south")])
+@pytest.mark.parametrize("values", [[0, 1] * 4, [0, 1, 2, 3] * 2, [12.5, 3, 8, 9, 20, 30, 5, 7]])
+def test_two_typos_in_the_outcomes_of_one_of_two_arms_are_reported(outcomes, values) -> None:
+    typos = ["12,x", *map(str, values[1:5]), "1o3", *map(str, values[6:])]
+    table = without(WIDE, "sales_north", "sales_south") | {outcomes[0]: values, outcomes[1]: typos}
+    (line,) = refused(table)
+    accepted = "must be a finite number, or empty until it is known"
+    two = f"(2 like this: rows 1, 6 with {outcomes[1]} = '1o3')"
+    assert line == f"table:row 1: {outcomes[1]} = '12,x': {accepted} {two}"
+
+
+def test_an_outcome_with_more_typos_than_numbers_is_reported() -> None:
+    refused(WIDE | {"sales_south": ["12,x"] * 5 + ["1", "2", "3"]}, "table:row 1: sales_south = '12,x': must be a finite")
+
+
+def test_two_typos_in_decisions_or_in_a_long_table_are_reported() -> None:
+    decided = WIDE | {"promo_south": ["maybe", "1", "0", "1", "0", "si?", "1", "1"]}
+    refused(decided, "promo_south = 'maybe': must be 1 or 0", "(2 like this: rows 1, 6 with promo_south = 'si?')")
+    orders = ["12,x", *["0", "1"] * 7, "1o3"]
+    refused(LONG | {"orders": orders, "spend": range(16)}, "orders = '12,x'", "rows 1, 16 with orders = '1o3')")
 
 
 def test_a_row_twice_is_refused() -> None:
