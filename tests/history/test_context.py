@@ -113,3 +113,21 @@ def test_numbers_of_a_calendar_are_categories(name):
     assert found.context.shape == (36, length - 1)
     assert set(found.context.ravel().tolist()) == {0.0, 1.0}
     assert any("taken as categories" in note for note in found.notes)
+
+
+def test_a_column_that_is_given_as_context_is_no_outcome_and_no_decision() -> None:
+    clicks = {"clicks": range(8), "visits": range(1, 9), "active": [1, 0] * 4}
+    refused(PAYOFF | clicks, "the outcome may be revenue, clicks, visits")
+    found = read_history(PAYOFF | clicks, context=["Clicks", "visits", "active"])
+    assert (found.arms, found.outcome_names) == (("radio", "tv"), ("revenue",))
+    assert found.context_names == ("clicks", "visits", "active")
+    per_arm = WIDE | {"clicks_north": range(8), "clicks_south": range(8)}
+    found = read_history(per_arm, context="clicks_*")
+    assert found.outcome_names == ("sales_north", "sales_south")
+    assert found.context_names == ("clicks_north", "clicks_south")
+
+
+def test_a_round_column_may_have_the_name_of_context_that_is_computed_from_it() -> None:
+    table = {("month" if name == "date" else name): values for name, values in LONG.items()}
+    table["month"] = [f"2026-{k:02d}" for k in range(1, 9) for _ in "ns"]
+    assert read_history(table, context="month").context_names[0] == "month=2"

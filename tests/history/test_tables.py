@@ -272,7 +272,9 @@ def test_two_typos_in_the_outcomes_of_one_of_two_arms_are_reported(outcomes, val
 
 
 def test_an_outcome_with_more_typos_than_numbers_is_reported() -> None:
-    refused(WIDE | {"sales_south": ["12,x"] * 5 + ["1", "2", "3"]}, "table:row 1: sales_south = '12,x': must be a finite")
+    refused(
+        WIDE | {"sales_south": ["12,x"] * 5 + ["1", "2", "3"]}, "table:row 1: sales_south = '12,x': must be a finite"
+    )
 
 
 def test_two_typos_in_decisions_or_in_a_long_table_are_reported() -> None:

@@ -36,6 +36,10 @@ class Item(NamedTuple):
     def is_pattern(self) -> bool:
         return STAR in self.name
 
+    def names(self, column: str) -> bool:
+        """Whether it names a column of a table."""
+        return matches(self.name, column) is not None if self.is_pattern else self.name.casefold() == column.casefold()
+
 
 Wanted = dict[str, tuple[Item, ...]]  # role -> columns
 

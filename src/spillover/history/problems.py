@@ -84,7 +84,7 @@ class Problems:
 
 
 def also(places: Sequence[int | None], count: int, word: str, texts: Sequence[str] = ()) -> str:
-    """How many problems of a kind there are, where the first of them are, and what was found in all of them if it differs.
+    """How many problems of a kind there are, where the first are, and what was found there if it differs.
 
     >>> also([2, 3, 4, 5, 6], 50, "")
     ' (50 like this: lines 2, 3, 4, 5, 6, ...)'
