@@ -1,6 +1,7 @@
 """From a table to an evaluation: what it says, what it notes, what it refuses."""
 
 import io
+import re
 
 import numpy as np
 import pandas as pd
@@ -60,6 +61,20 @@ def test_smaller_may_be_better(table):
     assert always.difference > 0
     assert always.verdict == "worse"
     assert "would have done worse" in str(found)
+
+
+def test_what_was_left_is_said_in_the_sign_of_the_table(table):
+    """Costs are the negated outcomes of a table that is maximised: every number of the sentence has the other sign."""
+    costs = table.assign(z=-table["z"], y=-table["y"])
+    options = {"always": [["video", "social"]], "draws": 60, "budget": 2}
+    outcomes = str(sp.evaluate(table, **options, reward_range=(0, 1)))
+    (more,) = (line for line in outcomes.splitlines() if line.startswith("Left on the table: at most "))
+    reduced = str(sp.evaluate(costs, **options, minimise=True, reward_range=(-1, 0)))
+    (less,) = (line for line in reduced.splitlines() if line.startswith("Left on the table: "))
+    numbers = [float(text) for text in re.findall(r"-?\d[\d.]*(?<!\.)", more)]
+    ends = sorted(-number for number in numbers[2:])
+    assert [float(text) for text in re.findall(r"-?\d[\d.]*(?<!\.)", less)] == [-numbers[0], -numbers[1], *ends]
+    assert min(numbers) > 0
 
 
 def test_an_arm_that_was_never_chosen_cannot_be_told():

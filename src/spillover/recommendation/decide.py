@@ -162,7 +162,7 @@ def changes_seen(learner: Learner) -> int | None:
 
 def taken_from_data(learner: Learner, history: History, given: Mapping[str, Any]) -> Iterator[str]:
     """What was taken from the data because it was not given."""
-    low, high = np.asarray(learner.problem.reward_range, float)
+    low, high = np.sort((-1.0 if history.minimise else 1.0) * np.asarray(learner.problem.reward_range, float))
     if given["reward_range"] is None and default_range(history) is None:
         between = f"{short_number(low)} and {short_number(high)}"
         yield f"effects are assumed to lie between about {between}, from the data (--range)"
