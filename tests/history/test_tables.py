@@ -10,7 +10,9 @@ import polars
 import pyarrow as pa
 import pytest
 
+import spillover as sp
 from spillover.history import read_history
+from spillover.recommendation.overview import overview
 from tests.history.tables import LONG, PAYOFF, WIDE, changed, csv_text, in_format, refused, without
 
 
@@ -117,6 +119,33 @@ def test_outcomes_that_are_equally_plausible_are_listed() -> None:
     lines = refused(PAYOFF | {"sales": PAYOFF["revenue"]}, "the outcome may be revenue, sales")
     assert len(lines) == 3
     assert read_history(PAYOFF | {"sales": PAYOFF["revenue"]}, columns="outcome=sales").observes == "payoff"
+
+
+def test_lines_to_paste_stay_short_however_many_decisions_there_are() -> None:
+    table = {"week": PAYOFF["date"]} | {f"item {k}": [k % 2, 1 - k % 2] * 4 for k in range(1_520)}
+    table |= {"clicks": PAYOFF["revenue"], "visits": PAYOFF["revenue"]}
+    lines = refused(table, "the outcome may be clicks, visits")
+    options = [line.split("--columns ")[1].strip("'") for line in lines[1:]]
+    assert options == ["round=week,outcome=clicks", "round=week,outcome=visits"]
+    assert len(read_history(table, columns=options[1]).arms) == 1_520
+    assert len(str(overview(read_history(table, columns=options[1]), "t.csv"))) < 12_000
+
+
+def test_long_options_and_lists_are_shortened_in_messages() -> None:
+    names = [f"item {k}" for k in range(1_520)]
+    table = {"week": PAYOFF["date"]} | {name: [0, 1] * 4 for name in names} | {"revenue": PAYOFF["revenue"]}
+    pasted = f"chosen={';'.join(names)},outcom=revenue"
+    (line,) = refused(table, "columns = 'chosen=item 0;", " … ", "did you mean outcome?", columns=pasted)
+    assert len(line) < 600
+    with pytest.raises(
+        ValueError, match=r"item 0, item 1, item 2, … and 1,517 others; did you mean item 7\?$"
+    ) as caught:
+        sp.next_decision(table, budget=2, unavailable=[*names, "itm 7"])
+    assert len(str(caught.value)) < 200
+    context = {f"c{k}": range(8) for k in range(99)}
+    options = {"columns": "outcome=revenue", "context": list(context), "next_context": {"d": 1}}
+    (line,) = refused(PAYOFF | context, "c0, c1, c2, … and 96 others", **options)
+    assert len(line) < 200
 
 
 def test_what_cannot_be_found_is_asked_for() -> None:

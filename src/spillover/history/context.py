@@ -23,6 +23,7 @@ import numpy as np
 from spillover.history.column import Column
 from spillover.history.number_text import is_empty
 from spillover.types import Array, IntArray
+from spillover.validate import listed, suggestion
 
 MOST_VALUES = 24  # of a column of texts that is used as context
 NO_TEXT = "none"  # the value of an empty cell in a column of texts
@@ -91,7 +92,7 @@ def indicators(name: str, cells: Sequence[str], values: Sequence[object]) -> Par
 
     def encode(text: str) -> list[float]:
         if text not in known:
-            raise ValueError(f"{name} = {text!r}: must be a value that past rounds have: {', '.join(known)}")
+            raise ValueError(f"{name} = {text!r}: must be a value that past rounds have: {listed(known)}")
         return [float(text == value) for value in kept]
 
     table = [[np.nan] * len(kept) if cell == "" else encode(cell) for cell in cells]
@@ -212,13 +213,14 @@ def whole_context(parts: Sequence[Part], played: int, given: Mapping[str, object
             used.add(part.source)
         place += len(part.names)
     if unknown := [name for name in given if name not in used]:
-        accepted = ", ".join(part.source for part in parts) or "none: give columns with context"
+        names = [part.source for part in parts]
+        accepted = f"{listed(names)}{suggestion(unknown[0], names)}" if names else "none: give columns with context"
         raise ValueError(f"next_context: {unknown[0]!r}: must be one of the context columns: {accepted}")
     unsaid = [part.source for part, lacks in zip(parts, lacking(parts, following), strict=True) if lacks]
     if unsaid:
         example = ",".join(f"{name}=..." for name in unsaid[:3])
         notes.append(
-            f"{', '.join(unsaid)}: not known for the coming round, so the average of past rounds is taken: "
+            f"{listed(unsaid)}: not known for the coming round, so the average of past rounds is taken: "
             f"give it with --next-context {example}, or in a row whose decision is empty"
         )
         following = np.where(np.isnan(following), past.mean(axis=0) if played else 0.0, following)

@@ -30,6 +30,7 @@ from spillover.history.reading import GIVEN, Reading, option_line, resolve
 
 UNNAMED_COLUMN = re.compile(r"column \d+")  # as columns without a name are called
 LISTED = 8  # readings in a question
+LONG = 1_000  # characters of an option that nobody wants to paste
 MOST_ASKED = 20  # decisions that are looked at, if that many are equally plausible
 STAR_SHOWN = str.maketrans({"\0": "*"})
 
@@ -150,10 +151,18 @@ def question(frame: Frame, found: Sequence[Reading], further: Sequence[str]) -> 
     one = "only the content of columns suggests how to read this table: confirm it with this option, or name others"
     asked = f"{'; '.join(unclear)}: say which, with one of these options" if unclear else one
     lines = [f"{frame.name}: {asked}"]
-    lines += [f"{frame.name}:   {option_line(r.columns(frame.names), further)}" for r in found[:LISTED]]
+    lines += [f"{frame.name}:   {option_line(to_paste(frame, r, found), further)}" for r in found[:LISTED]]
     if len(found) > LISTED:
         lines.append(f"{frame.name}:   (and {len(found) - LISTED} more, likewise)")
     return HistoryError(frame.name, lines, 1)
+
+
+def to_paste(frame: Frame, reading: Reading, others: Sequence[Reading]) -> str:
+    """The text for `--columns` that settles a reading; without many decisions, if they are found in any case."""
+    whole = reading.columns(frame.names)
+    if len(whole) <= LONG or any(other.chosen != reading.chosen for other in others):
+        return whole
+    return replace(reading, chosen=()).columns(frame.names)
 
 
 def shown(frame: Frame, reading: Reading, role: str) -> str:
