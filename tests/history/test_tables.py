@@ -49,6 +49,13 @@ def test_a_column_that_names_an_arm_is_an_outcome_of_0_and_1() -> None:
     assert taken(found)["choice"] == ("outcome", "by its content: its values are the arms")
 
 
+def test_outcomes_of_arms_whose_names_are_numbers_are_numbers() -> None:
+    table = {"week": WIDE["week"], "law_0": [1, 0] * 4, "law_1": [1, 1, 0, 0] * 2}
+    found = read_history(table | {"cases_0": [0, 1, 1, 0] * 2, "cases_1": [1, 3, 2, 0] * 2})
+    assert found.outcome_names == ("cases_0", "cases_1")
+    assert found.y.tolist() == [[0, 1], [1, 3], [1, 2], [0, 0]] * 2
+
+
 def test_a_log_of_one_decision_and_one_reward() -> None:
     found = read_history({"t": [1, 2, 3, 4], "action": ["a", "b", "a", "c"], "reward": [1, 0, 1, 0.5]})
     assert (found.arms, found.observes) == (("a", "b", "c"), "payoff")
