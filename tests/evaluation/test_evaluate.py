@@ -2,6 +2,7 @@
 
 import io
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,7 +67,7 @@ def test_smaller_may_be_better(table):
 def test_what_was_left_is_said_in_the_sign_of_the_table(table):
     """Costs are the negated outcomes of a table that is maximised: every number of the sentence has the other sign."""
     costs = table.assign(z=-table["z"], y=-table["y"])
-    options = {"always": [["video", "social"]], "draws": 60, "budget": 2}
+    options: Any = {"always": [["video", "social"]], "draws": 60, "budget": 2}
     outcomes = str(sp.evaluate(table, **options, reward_range=(0, 1)))
     (more,) = (line for line in outcomes.splitlines() if line.startswith("Left on the table: at most "))
     reduced = str(sp.evaluate(costs, **options, minimise=True, reward_range=(-1, 0)))
