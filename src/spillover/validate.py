@@ -8,6 +8,8 @@ import numpy as np
 
 from spillover import kernels
 
+LONGEST = 300  # characters of a value that a message repeats
+MOST_LISTED = 30  # names that a message lists
 LARGEST = 1e100  # of a parameter: its square and its products with others are finite
 MOST_WHOLE = 2**62  # of a count: sums and differences of two fit into 64 bits
 
@@ -15,8 +17,23 @@ MOST_WHOLE = 2**62  # of a count: sums and differences of two fit into 64 bits
 def require(ok: bool, name: str, value: object, accepted: str) -> None:
     """Raise a ValueError that says what was given and what is accepted."""
     if not ok:
-        text = shown(value) if isinstance(value, np.ndarray) else repr(value)
+        text = shown(value) if isinstance(value, np.ndarray) else shortened(repr(value))
         raise ValueError(f"{name} = {text}: must be {accepted}")
+
+
+def shortened(text: str) -> str:
+    """A text as it is repeated in a message: without its middle if it is long."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 4 :]}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """The names that are accepted; the first ones and how many others there are, if there are many.
+
+    >>> listed(["web", "radio"]), listed(f"item {k}" for k in range(1_520))
+    ('web, radio', 'item 0, item 1, item 2, … and 1,517 others')
+    """
+    every = list(names)
+    return ", ".join(every) if len(every) <= MOST_LISTED else f"{', '.join(every[:3])}, … and {len(every) - 3:,} others"
 
 
 def shown(value: Any) -> str:

@@ -161,8 +161,17 @@ def test_gaps_more_than_the_budget_and_parts_of_outcomes_are_noted(folder) -> No
     gap, partly, over = found["notes"]
     assert gap.startswith("a gap between the rounds, from 3 to 7, where a step of 1 is usual")
     assert partly == "rounds with missing values count as pending: 7 (1 of 4 values missing)"
-    assert over.startswith("one round chose more arms than the budget of 1 (7, with 2)")
+    assert over.startswith("one round chose more than 1, the most to choose now (7, with 2)")
     assert found["pending"] == ["3", "7"]
+
+
+def test_sentences_say_how_many_to_choose_not_a_budget_which_reads_as_money(folder) -> None:
+    name = written(folder, SMALL + "7,a,1,0.5,\n7,b,1,0.5,0.5\n")
+    (folder / "limits.toml").write_text('[[limits]]\nkind = "include"\narms = ["a", "b"]\n')
+    for arguments in (("next", name, "--budget", 1, "--explain"), ("evaluate", name, "--budget", 1), ("check", name)):
+        assert "budget" not in call(*arguments).stdout.replace("--budget", "")
+    both = call("next", name, "--budget", 1, "--limits", "limits.toml").stderr
+    assert "choose at most 1 of the 2 arms; always a, b" in both
 
 
 def test_without_y_every_arm_counts_for_itself(folder) -> None:
@@ -194,7 +203,13 @@ def test_a_declared_range_is_enforced(folder) -> None:
 
 
 def test_a_budget_is_asked_for_and_checked(folder) -> None:
-    refused(folder, SMALL, "budget is missing", "of the 2 arms", "so far 1 per round", options=())
+    refused(
+        folder,
+        SMALL,
+        "budget is missing: say how many of the 2 arms to choose at most",
+        "so far 1 per round",
+        options=(),
+    )
     refused(folder, SMALL, "budget = 3: must be at most 2", options=("--budget", 3))
     refused(folder, SMALL, "budget = 0: must be a whole number from 1 on", options=("--budget", 0))
 

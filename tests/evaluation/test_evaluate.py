@@ -1,6 +1,8 @@
 """From a table to an evaluation: what it says, what it notes, what it refuses."""
 
 import io
+import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -60,6 +62,20 @@ def test_smaller_may_be_better(table):
     assert always.difference > 0
     assert always.verdict == "worse"
     assert "would have done worse" in str(found)
+
+
+def test_what_was_left_is_said_in_the_sign_of_the_table(table):
+    """Costs are the negated outcomes of a table that is maximised: every number of the sentence has the other sign."""
+    costs = table.assign(z=-table["z"], y=-table["y"])
+    options: Any = {"always": [["video", "social"]], "draws": 60, "budget": 2}
+    outcomes = str(sp.evaluate(table, **options, reward_range=(0, 1)))
+    (more,) = (line for line in outcomes.splitlines() if line.startswith("Left on the table: at most "))
+    reduced = str(sp.evaluate(costs, **options, minimise=True, reward_range=(-1, 0)))
+    (less,) = (line for line in reduced.splitlines() if line.startswith("Left on the table: "))
+    numbers = [float(text) for text in re.findall(r"-?\d[\d.]*(?<!\.)", more)]
+    ends = sorted(-number for number in numbers[2:])
+    assert [float(text) for text in re.findall(r"-?\d[\d.]*(?<!\.)", less)] == [-numbers[0], -numbers[1], *ends]
+    assert min(numbers) > 0
 
 
 def test_an_arm_that_was_never_chosen_cannot_be_told():
@@ -136,3 +152,75 @@ def test_limits_hold_for_policies(table):
     found = sp.evaluate(table, policy="ndc-sem", unavailable=["video"], draws=20)
     assert "video" not in found.answers[0].arms
     assert "video" not in found.fixed.arms
+
+
+def shares(seed=0, rounds=40):
+    """Shares of a market: whatever is chosen, those of a round add up to 1."""
+    rng = np.random.default_rng(seed)
+    x = rng.permuted(np.tile([1, 0, 0], (rounds, 1)), axis=1)
+    sizes = np.exp(0.4 * x + 0.1 * rng.normal(size=x.shape))
+    parts = sizes / sizes.sum(axis=1, keepdims=True)
+    names = ("north", "south", "west")
+    table = {"week": range(rounds)} | {f"promo_{name}": x[:, j] for j, name in enumerate(names)}
+    return table | {f"share_{name}": parts[:, j] for j, name in enumerate(names)}
+
+
+def test_of_shares_nothing_is_left_on_the_table():
+    found = sp.evaluate(shares(), always=[["north"]], draws=60)
+    for answer in (*found.answers, found.fixed, found.bound):
+        assert answer.verdict == "the same"
+        assert (answer.difference, answer.difference_interval) == (0.0, (0.0, 0.0))
+        assert answer.payoff == pytest.approx(40.0)
+    assert "always north would have brought the same: no decision changes the sum of the outcomes." in str(found)
+    assert "Left on the table: nothing, as no decision changes the sum of the outcomes." in str(found)
+    assert any("add up to the same number" in warning for warning in found.warnings)
+
+
+def cases(seed):
+    """Cases, most of which any one of three measures avoids: together, the effects are more than there are cases."""
+    x = np.array([[t % 4 == j for j in range(3)] for t in range(40)])
+    found = np.random.default_rng(seed).poisson(np.where(x.any(axis=1), 3.0, 10.0))
+    return {"week": range(40)} | {f"law_{j}": x[:, j] for j in range(3)} | {"cases": found}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_more_is_left_than_the_whole_total(seed, monkeypatch):
+    def evaluated():
+        return sp.evaluate(cases(seed), minimise=True, budget=3, always=[["0", "1"]], draws=40)
+
+    found = evaluated()
+    assert 0.0 < found.bound.gain[1] <= found.earned
+    assert min(answer.interval[0] for answer in found.rows) >= 0.0
+    assert min(answer.course.low.min() for answer in found.rows) >= 0.0
+    monkeypatch.setattr("spillover.evaluation.log.possible_payoff", lambda *_, **__: (-np.inf, np.inf))
+    free = evaluated()
+    assert free.bound.gain[1] > free.earned  # what the model alone would say
+
+
+def units(rounds=12):
+    """Units that were chosen once, for good, some never."""
+    starts = (4, 5, 6, 7, 99, 99, 99)
+    x = np.array([[int(t >= start) for start in starts] for t in range(rounds)])
+    y = 5.0 + np.arange(7) + np.arange(rounds)[:, None] + 2.0 * x + 0.01 * np.sin(np.arange(rounds * 7)).reshape(-1, 7)
+    return {"week": range(rounds)} | {f"law_{j}": x[:, j] for j in range(7)} | {f"sales_{j}": y[:, j] for j in range(7)}
+
+
+def together(rounds=40):
+    """Two arms that were always chosen together."""
+    x = np.array([[t % 2, t % 2, t // 2 % 2] for t in range(rounds)])
+    y = 1.0 + x + 0.1 * np.sin(np.arange(rounds * 3)).reshape(-1, 3)
+    return {"week": range(rounds)} | {f"law_{j}": x[:, j] for j in range(3)} | {f"sales_{j}": y[:, j] for j in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("table_of", "codes"),
+    [(shares, {"constant-sum"}), (units, {"pooled-effect"}), (together, {"always-together"})],
+)
+def test_decisions_and_evaluations_repeat_the_same_findings_of_the_table(table_of, codes):
+    decision = sp.next_decision(table_of(), budget=1)
+    evaluation = sp.evaluate(table_of(), budget=1, always=[[decision.history.arms[0]]], draws=40)
+    decisive = decision.assessment.decisive(sees_rewards=False)
+    assert codes <= {finding.code for finding in decisive}
+    for finding in decisive:
+        for said in (decision, evaluation):
+            assert finding.sentence in said.warnings if finding.warning else finding.sentence.rstrip(".") in said.notes

@@ -5,7 +5,10 @@ import pytest
 
 from spillover.history import read_history
 from spillover.history.standard import standard_context
+from spillover.recommendation.facts import facts_of
 from tests.history.tables import LONG, PAYOFF, WIDE, changed, refused, without
+
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
 
 def test_numbers_and_texts_become_columns() -> None:
@@ -99,17 +102,84 @@ def test_context_is_standardised_and_constant_columns_are_dropped() -> None:
     assert standard_context(read_history(table, context="fixed")) is None
 
 
-@pytest.mark.parametrize("name", ["month", "sales Month", "day_of_week", "quarter"])
-def test_numbers_of_a_calendar_are_categories(name):
-    length = {"quarter": 4, "day_of_week": 7}.get(name, 12)
-    table = {
-        "week": list(range(1, 37)),
-        "tv": [k % 2 for k in range(36)],
-        "radio": [k % 3 == 0 for k in range(36)],
-        "sales": [1.0 + k % 5 for k in range(36)],
-        name: [k % length + 1 for k in range(36)],
+def with_calendar(name, values):
+    """A table of weeks with a column that repeats these values."""
+    weeks = range(48)
+    return {
+        "week": [f"w{k}" for k in weeks],
+        "tv": [k % 2 for k in weeks],
+        "radio": [k % 3 == 0 for k in weeks],
+        "sales": [1.0 + k % 5 for k in weeks],
+        name: [values[k % len(values)] for k in weeks],
     }
-    found = read_history(table, context=[name], next_context={name: "2"})
-    assert found.context.shape == (36, length - 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        *((name, range(1, 13)) for name in ("month", "sales Month", "saleMonth", "month_no", "Month of year")),
+        *((name, range(7)) for name in ("weekday", "day_of_week", "DayOfWeek", "dow")),
+        ("weekday", range(1, 8)),
+        ("quarter", range(1, 5)),
+        ("hour", range(24)),
+        ("hour of day", range(1, 25)),
+    ],
+)
+def test_numbers_of_a_calendar_are_categories(name, values) -> None:
+    found = read_history(with_calendar(name, values), context=[name], next_context={name: "2"})
+    assert found.context.shape == (48, len(values) - 1)
     assert set(found.context.ravel().tolist()) == {0.0, 1.0}
     assert any("taken as categories" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("month", MONTHS),
+        ("weekday", ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]),
+    ],
+)
+def test_names_of_a_calendar_are_categories(name, values) -> None:
+    found = read_history(with_calendar(name, values), context=[name], next_context={name: values[1]})
+    assert len(found.context_names) == len(values) - 1
+    assert set(found.context_names) < {f"{name}={value}" for value in values}
+
+
+@pytest.mark.parametrize("names", [None, MONTHS])
+def test_no_warning_asks_for_the_season_that_a_column_gives(names) -> None:
+    season = [0, 0, 5, 9, 5, 0, -4, -9, 0, 3, 0, 20]
+    months = range(72)
+    table = {
+        "date": [f"{2018 + k // 12}-{k % 12 + 1:02d}" for k in months],
+        "tv": [int(k % 12 in (2, 3, 11) or k % 11 == 0) for k in months],
+        "radio": [int(k % 5 < 2) for k in months],
+        "sales": [100.0 + season[k % 12] + k % 7 / 7 for k in months],
+        "month": [k % 12 + 1 if names is None else names[k % 12] for k in months],
+    }
+    asked, given = (facts_of(read_history(table, context=context)).assessment for context in (None, "month"))
+    for code in ("choices-follow-season", "season-in-residuals"):
+        assert asked.find(code) is not None
+        assert given.find(code) is None
+
+
+@pytest.mark.parametrize(("name", "values"), [("month", [0, 5, 14]), ("months open", [1, 2, 3]), ("temp", [1, 2, 3])])
+def test_other_numbers_stay_numbers(name, values) -> None:
+    assert read_history(with_calendar(name, values), context=[name]).context_names == (name,)
+
+
+def test_a_column_that_is_given_as_context_is_no_outcome_and_no_decision() -> None:
+    clicks = {"clicks": range(8), "visits": range(1, 9), "active": [1, 0] * 4}
+    refused(PAYOFF | clicks, "the outcome may be revenue, clicks, visits")
+    found = read_history(PAYOFF | clicks, context=["Clicks", "visits", "active"])
+    assert (found.arms, found.outcome_names) == (("radio", "tv"), ("revenue",))
+    assert found.context_names == ("clicks", "visits", "active")
+    per_arm = WIDE | {"clicks_north": range(8), "clicks_south": range(8)}
+    found = read_history(per_arm, context="clicks_*")
+    assert found.outcome_names == ("sales_north", "sales_south")
+    assert found.context_names == ("clicks_north", "clicks_south")
+
+
+def test_a_round_column_may_have_the_name_of_context_that_is_computed_from_it() -> None:
+    table = {("month" if name == "date" else name): values for name, values in LONG.items()}
+    table["month"] = [f"2026-{k:02d}" for k in range(1, 9) for _ in "ns"]
+    assert read_history(table, context="month").context_names[0] == "month=2"

@@ -118,7 +118,7 @@ def test_invalid_values_are_refused_with_their_row() -> None:
     history = played(rounds=2500)
     history.z[1700, history.x[1700]] = 1.5
     with pytest.raises(ValueError, match=r"z of row 1700 = .*1\.5"):
-        replay_history(sp.SwitchingSEM(), history, budget=2)
+        replay_history(sp.SwitchingSEM(), history, budget=2, reward_range=(0.0, 1.0))
 
 
 @pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM(graph="adaptive")])

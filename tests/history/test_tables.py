@@ -10,7 +10,9 @@ import polars
 import pyarrow as pa
 import pytest
 
+import spillover as sp
 from spillover.history import read_history
+from spillover.recommendation.overview import overview
 from tests.history.tables import LONG, PAYOFF, WIDE, changed, csv_text, in_format, refused, without
 
 
@@ -45,6 +47,13 @@ def test_a_column_that_names_an_arm_is_an_outcome_of_0_and_1() -> None:
     assert found.observes == "overall"
     assert found.y.tolist() == [[1.0, 0.0], [0.0, 1.0]] * 4
     assert taken(found)["choice"] == ("outcome", "by its content: its values are the arms")
+
+
+def test_outcomes_of_arms_whose_names_are_numbers_are_numbers() -> None:
+    table = {"week": WIDE["week"], "law_0": [1, 0] * 4, "law_1": [1, 1, 0, 0] * 2}
+    found = read_history(table | {"cases_0": [0, 1, 1, 0] * 2, "cases_1": [1, 3, 2, 0] * 2})
+    assert found.outcome_names == ("cases_0", "cases_1")
+    assert found.y.tolist() == [[0, 1], [1, 3], [1, 2], [0, 0]] * 2
 
 
 def test_a_log_of_one_decision_and_one_reward() -> None:
@@ -117,6 +126,33 @@ def test_outcomes_that_are_equally_plausible_are_listed() -> None:
     lines = refused(PAYOFF | {"sales": PAYOFF["revenue"]}, "the outcome may be revenue, sales")
     assert len(lines) == 3
     assert read_history(PAYOFF | {"sales": PAYOFF["revenue"]}, columns="outcome=sales").observes == "payoff"
+
+
+def test_lines_to_paste_stay_short_however_many_decisions_there_are() -> None:
+    table = {"week": PAYOFF["date"]} | {f"item {k}": [k % 2, 1 - k % 2] * 4 for k in range(1_520)}
+    table |= {"clicks": PAYOFF["revenue"], "visits": PAYOFF["revenue"]}
+    lines = refused(table, "the outcome may be clicks, visits")
+    options = [line.split("--columns ")[1].strip("'") for line in lines[1:]]
+    assert options == ["round=week,outcome=clicks", "round=week,outcome=visits"]
+    assert len(read_history(table, columns=options[1]).arms) == 1_520
+    assert len(str(overview(read_history(table, columns=options[1]), "t.csv"))) < 12_000
+
+
+def test_long_options_and_lists_are_shortened_in_messages() -> None:
+    names = [f"item {k}" for k in range(1_520)]
+    table = {"week": PAYOFF["date"]} | {name: [0, 1] * 4 for name in names} | {"revenue": PAYOFF["revenue"]}
+    pasted = f"chosen={';'.join(names)},outcom=revenue"
+    (line,) = refused(table, "columns = 'chosen=item 0;", " … ", "did you mean outcome?", columns=pasted)
+    assert len(line) < 600
+    with pytest.raises(
+        ValueError, match=r"item 0, item 1, item 2, … and 1,517 others; did you mean item 7\?$"
+    ) as caught:
+        sp.next_decision(table, budget=2, unavailable=[*names, "itm 7"])
+    assert len(str(caught.value)) < 200
+    context = {f"c{k}": range(8) for k in range(99)}
+    options = {"columns": "outcome=revenue", "context": list(context), "next_context": {"d": 1}}
+    (line,) = refused(PAYOFF | context, "c0, c1, c2, … and 96 others", **options)
+    assert len(line) < 200
 
 
 def test_what_cannot_be_found_is_asked_for() -> None:
@@ -253,10 +289,35 @@ def test_bad_cells_are_one_line_with_their_count(tmp_path) -> None:
     table = changed(PAYOFF, revenue=["many", 1.0, "few", 2.0, 3.0, 4.0, 5.0, 6.0], tv=["maybe", *PAYOFF["tv"][1:]])
     path = in_format(table, "csv", tmp_path)
     lines = refused(path, columns="chosen=tv;radio,outcome=revenue")
+    two = "(2 like this: lines 2, 4 with revenue = 'few')"
     assert lines == [
         f"{path}:2: tv = 'maybe': must be 1 or 0, yes or no, true or false, Y or N, x or empty",
-        f"{path}:2: revenue = 'many': must be a finite number, or empty until it is known (2 like this: lines 2, 4)",
+        f"{path}:2: revenue = 'many': must be a finite number, or empty until it is known {two}",
     ]
+
+
+@pytest.mark.parametrize("outcomes", [("sales_north", "sales_south"), ("north", "south")])
+@pytest.mark.parametrize("values", [[0, 1] * 4, [0, 1, 2, 3] * 2, [12.5, 3, 8, 9, 20, 30, 5, 7]])
+def test_two_typos_in_the_outcomes_of_one_of_two_arms_are_reported(outcomes, values) -> None:
+    typos = ["12,x", *map(str, values[1:5]), "1o3", *map(str, values[6:])]
+    table = without(WIDE, "sales_north", "sales_south") | {outcomes[0]: values, outcomes[1]: typos}
+    (line,) = refused(table)
+    accepted = "must be a finite number, or empty until it is known"
+    two = f"(2 like this: rows 1, 6 with {outcomes[1]} = '1o3')"
+    assert line == f"table:row 1: {outcomes[1]} = '12,x': {accepted} {two}"
+
+
+def test_an_outcome_with_more_typos_than_numbers_is_reported() -> None:
+    refused(
+        WIDE | {"sales_south": ["12,x"] * 5 + ["1", "2", "3"]}, "table:row 1: sales_south = '12,x': must be a finite"
+    )
+
+
+def test_two_typos_in_decisions_or_in_a_long_table_are_reported() -> None:
+    decided = WIDE | {"promo_south": ["maybe", "1", "0", "1", "0", "si?", "1", "1"]}
+    refused(decided, "promo_south = 'maybe': must be 1 or 0", "(2 like this: rows 1, 6 with promo_south = 'si?')")
+    orders = ["12,x", *["0", "1"] * 7, "1o3"]
+    refused(LONG | {"orders": orders, "spend": range(16)}, "orders = '12,x'", "rows 1, 16 with orders = '1o3')")
 
 
 def test_a_row_twice_is_refused() -> None:

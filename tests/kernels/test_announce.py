@@ -13,6 +13,8 @@ from spillover.kernels import silence
 from spillover.kernels.announce import ANNOUNCER, Counter, announced
 from spillover.kernels.build import KERNELS
 
+LINE = "spillover: compiling first, which may take about a minute, once only\n"
+
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
@@ -88,15 +90,29 @@ def test_kernels_of_other_processes_are_counted(monkeypatch) -> None:
 
 def test_many_kernels_are_announced_in_one_line_when_piped(monkeypatch) -> None:
     piped = put_in_place(io.StringIO(), monkeypatch)
-    ANNOUNCER.say_once(3)
+    monkeypatch.setattr(ANNOUNCER, "said", False)
     with silence():
-        ANNOUNCER.say_once(25)
+        ANNOUNCER.say_once()
     assert piped.getvalue() == ""
-    ANNOUNCER.say_once(25)
-    assert piped.getvalue() == "spillover: compiling 25 kernels first, about a minute, once only\n"
+    ANNOUNCER.say_once()
+    ANNOUNCER.say_once()
+    assert piped.getvalue() == LINE
     terminal = put_in_place(Terminal(), monkeypatch)
-    ANNOUNCER.say_once(25)  # where each kernel is shown
+    monkeypatch.setattr(ANNOUNCER, "said", False)
+    ANNOUNCER.say_once()  # where each kernel is shown
     assert terminal.getvalue() == ""
+
+
+def test_a_command_that_compiles_says_so_in_one_line_when_piped(monkeypatch) -> None:
+    piped = put_in_place(io.StringIO(), monkeypatch)
+    monkeypatch.setattr(ANNOUNCER, "said", False)
+    with ProgressBar(quiet=True), announced(34):
+        compile_something()
+    assert piped.getvalue() == ""
+    for _ in range(2):
+        with ProgressBar(quiet=False), announced(34):
+            compile_something()
+    assert piped.getvalue() == LINE
 
 
 @pytest.mark.long

@@ -59,7 +59,7 @@ def test_without_constraints_nothing_changes():
 
 def test_what_cannot_be_kept_is_refused_at_once():
     policy = sp.Constrained(policy=sp.NDCSEM(), constraints=(Include([0, 1, 2, 3]),))
-    with pytest.raises(Infeasible, match=r"always arm 0, arm 1, arm 2, arm 3; .*|at most 3 arms \(the budget\)"):
+    with pytest.raises(Infeasible, match=r"always arm 0, arm 1, arm 2, arm 3; .*|choose at most 3 of the"):
         policy.init(PROBLEM, sp.Rng(0))
     with pytest.raises(TypeError, match="must be a policy, such as"):
         sp.Constrained(policy=object())

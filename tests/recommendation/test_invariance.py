@@ -40,6 +40,25 @@ def test_a_generous_range_changes_nothing(name) -> None:
     assert decide(name).choose == found[0].choose
 
 
+@pytest.mark.parametrize("minimise", [False, True])
+@pytest.mark.parametrize("shift", [0.0, 0.3])  # without and with a baseline
+@pytest.mark.parametrize("size", [1.0, 0.4])  # rewards up to nearly 1, and smaller ones
+def test_stating_the_default_range_is_the_same_as_omitting_it(minimise, shift, size) -> None:
+    frame = example(shift=shift)
+    frame[["z", "y"]] *= size
+    found, stated = (sp.next_decision(frame, budget=2, minimise=minimise, reward_range=r) for r in (None, (0.0, 1.0)))
+    assert stated.to_dict() == found.to_dict()
+
+
+def test_the_range_from_the_data_is_said_in_the_sign_of_the_table() -> None:
+    frame = example()
+    frame[["z", "y"]] *= 30
+    columns = "round=round,arm=arm,chosen=chosen,z=z,outcome=y"
+    found = [sp.next_decision(frame, budget=2, minimise=minimise, columns=columns) for minimise in (False, True)]
+    (note,) = {note for one in found for note in one.notes if "assumed to lie between" in note}
+    assert note.startswith("effects are assumed to lie between about 0 and ")
+
+
 @each_table
 def test_order_of_rows_and_columns_changes_nothing(name) -> None:
     frame = TABLES[name][0]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import spillover as sp
 from spillover.recommendation.overview import overview
 from tests.recommendation.histories import EFFECTS, answer, history
 
@@ -58,6 +59,15 @@ def test_minimised_outcomes_are_reported_in_their_own_sign() -> None:
     assert arm.outcome_when_chosen == pytest.approx(-past.y[past.x[:, 0], 0].mean())
     assert arm.least_squares_effect == pytest.approx(-1.0, abs=0.2)
     assert "Outcomes are minimised: below, positive effects are reductions." in found.explain()
+
+
+def test_arms_that_limits_leave_out_have_scores_in_the_sign_of_the_table() -> None:
+    table = {"week": range(12), "law_a": [1, 0, 1, 0] * 3, "law_b": [0, 1, 1, 0] * 3}
+    table |= {"cases_a": [9, 15, 10, 15] * 3, "cases_b": [4, 1, 2, 4] * 3}
+    found = sp.next_decision(table, budget=1, minimise=True, unavailable=["a"])
+    assert found.choose == ["b"]
+    (line,) = (line for line in lines(found) if line.startswith("Left out because of the constraints: a (score "))
+    assert line.split("score ")[1].startswith("-")
 
 
 def test_one_outcome_for_all_arms() -> None:

@@ -129,7 +129,7 @@ def test_a_learner_that_cannot_decide_yet_is_shown_all_the_same() -> None:
     waiting = sp.Learner(sp.InstrumentalSEM(), problem)
     assert "No decision yet: context = None" in waiting._repr_html_()
     silent = sp.Learner(sp.policies.FTRL(), sp.Problem(n_arms=3, budget=2, overall_range=(0, 2)))
-    assert repr(silent) == "Learner(FTRL, 3 arms, budget 2, 0 rounds, 0 pending)"
+    assert repr(silent) == "Learner(FTRL, at most 2 of 3 arms, 0 rounds, 0 pending)"
 
 
 def test_showing_a_learner_changes_nothing() -> None:

@@ -17,6 +17,7 @@ ENOUGH = 3  # rounds for each unknown, below which estimates are said to be roug
 RARE = 5  # fewer rounds with (or without) an arm than this say little of it
 INFLATED = 10.0  # a standard error more than 3 times larger than it would be with independent choices
 STRONG = 0.5  # share of the variance from which on choices follow something
+TOLD = 1e-6  # of a phase that the context tells: what is left is rounding
 CERTAIN = 1e-3  # p-value below which a season is no accident
 LISTED_GROUPS = 4
 LONG = 20  # rounds from which on a single switch is no accident
@@ -123,12 +124,11 @@ def context_findings(data: Data, moved: BoolArray) -> Iterator[Finding]:
 
 def timing_findings(data: Data) -> Iterator[Finding]:
     """Whether choices move with the season or a trend, so that effects cannot be told from it."""
-    found = seasons(data.rounds)
     times = data.x.sum(axis=0)
     varying = (times > 0) & (times < len(data.x))
     fixed = basis_of(data.context)
     rest = data.x - fixed @ (fixed.T @ data.x)  # a season that is in the context does no harm
-    for season in found:
+    for season in unknown_seasons(data):
         tests = [follows(column, season) for column in rest.T]
         mask = np.array([test.share > STRONG and test.p_value < CERTAIN for test in tests]) & varying
         if mask.any():
@@ -165,6 +165,17 @@ def switched(x: BoolArray, often: int) -> BoolArray:
     changes = (x[1:] != x[:-1]).sum(axis=0)
     times = x.sum(axis=0)
     return np.asarray((changes == often) & (np.minimum(times, len(x) - times) >= RARE) & (len(x) >= LONG))
+
+
+def unknown_seasons(data: Data) -> list[Season]:
+    """The seasons of the rounds that the context does not tell already."""
+    fixed = basis_of(data.context)
+    found = []
+    for season in seasons(data.rounds):
+        phases = np.eye(int(season.phase.max()) + 1)[season.phase]
+        if np.abs(phases - fixed @ (fixed.T @ phases)).max() > TOLD:
+            found.append(season)
+    return found
 
 
 def as_context(season: Season) -> str:
@@ -255,7 +266,7 @@ def shock_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
 
 def residual_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
     """Whether what choices and context leave unexplained follows a season."""
-    for season in seasons(data.rounds):
+    for season in unknown_seasons(data):
         tests = [follows(column, season) for column in reduced.residuals.T]
         smallest = min((test.p_value for test in tests), default=1.0)
         if smallest * len(tests) < CERTAIN:

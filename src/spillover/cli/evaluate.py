@@ -40,7 +40,14 @@ EXAMPLES = (
     "--delay", type=click.IntRange(min=0), show_default="as in the file", help="Rounds until an outcome is known."
 )
 @click.option("--draws", type=int, default=DRAWS, show_default=True, help="Worlds that are drawn from the posterior.")
-@click.option("--range", "reward_range", type=float, nargs=2, metavar="LOW HIGH", help="Range of z (default: 0 to 1).")
+@click.option(
+    "--range",
+    "reward_range",
+    type=float,
+    nargs=2,
+    metavar="LOW HIGH",
+    help="Range of z (default: 0 to 1; without z, from the data).",
+)
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="Range of y (default: any).")
 @table_options
 @click.option("--limits", type=FILE, help="TOML file of constraints that policies must satisfy.")

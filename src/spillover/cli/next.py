@@ -45,7 +45,14 @@ EXAMPLES = (
 @click.option("--budget", type=int, help="How many arms may be chosen, at most.")
 @click.option("--policy", show_default=DEFAULT, help="Policy that decides; see `spillover policies`.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the policy; repeatable.")
-@click.option("--range", "reward_range", type=float, nargs=2, metavar="LOW HIGH", help="Range of z (default: 0 to 1).")
+@click.option(
+    "--range",
+    "reward_range",
+    type=float,
+    nargs=2,
+    metavar="LOW HIGH",
+    help="Range of z (default: 0 to 1; without z, from the data).",
+)
 @click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="Range of y (default: any).")
 @table_options
 @next_context_option

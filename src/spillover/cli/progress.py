@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,20 @@ LARGE = 200_000_000  # bytes: reading takes long enough to be announced even whe
 
 
 class ProgressBar:
-    """One bar after the other if stderr is a terminal; without one, large files are announced in a line."""
+    """One bar after the other if stderr is a terminal; without one, a line each for large files and for compiling."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
         self.visible = not quiet and sys.stderr.isatty()
         self.bar: Any = None
-        self.silence = kernels.silence() if quiet else nullcontext()
+        self.compiling = kernels.silence() if quiet else kernels.awaited()
 
     def __enter__(self) -> "ProgressBar":
-        self.silence.__enter__()
+        self.compiling.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.silence.__exit__(None, None, None)
+        self.compiling.__exit__(None, None, None)
         self.close()
 
     def for_reading(self, path: Path) -> Callable[[int], None]:

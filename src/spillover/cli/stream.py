@@ -38,7 +38,7 @@ def stream() -> None:
 )
 @click.option("--policy", help="Policy that decides; see `spillover policies`.")
 @click.option("--set", multiple=True, metavar="NAME=VALUE", help="A parameter of the policy; repeatable.")
-@click.option("--range", "reward_range", **RANGE, help="Range of z (default: 0 to 1).")  # type: ignore[arg-type]
+@click.option("--range", "reward_range", **RANGE, help="Range of z (default: 0 to 1; without z, from the data).")  # type: ignore[arg-type]
 @click.option("--overall-range", **RANGE, help="Range of y (default: any).")  # type: ignore[arg-type]
 @click.option("--context", metavar="NAMES", help="What is known before each decision; also month, weekday ...")
 @click.option("--minimise", is_flag=True, help="Smaller outcomes are better.")

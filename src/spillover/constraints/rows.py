@@ -55,7 +55,7 @@ def finder(n: int, arms: Sequence[str] | None) -> Find:
             if arm not in places:
                 validate.require(arms is not None, field, arm, "a position: the names of the arms are not known here")
                 hint = validate.suggestion(arm, places)
-                validate.require(False, field, arm, f"one of the arms {', '.join(places)}{hint}")
+                validate.require(False, field, arm, f"one of the arms {validate.listed(places)}{hint}")
             return places[arm]
         validate.require(0 <= arm < n, field, arm, f"a position from 0 to {n - 1}")
         return arm

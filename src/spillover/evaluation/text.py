@@ -74,9 +74,10 @@ def left_sentence(found: Evaluation) -> str:
     low, high = found.bound.gain
     if found.bound.verdict == SAME:
         return "Left on the table: nothing, as no decision changes the sum of the outcomes."
-    most = round_to(max(high, 0.0), decimals_for((high - low) / 2))
+    decimals, gain = decimals_for((high - low) / 2), max(high, 0.0)
+    most = f"{round_to(-gain, decimals)} at most" if found.history.minimise else f"at most {round_to(gain, decimals)}"
     return (
-        f"Left on the table: at most {most}, if the best set of every round had been known in advance; "
+        f"Left on the table: {most}, if the best set of every round had been known in advance; "
         f"with one fixed set ({join_names(found.fixed.arms) or 'none'}), "
         f"{format_estimate(found.fixed.difference, found.fixed.difference_interval)}."
     )

@@ -86,22 +86,27 @@ class Column:
 
     @cached_property
     def seems_number(self) -> bool:
-        """Whether most distinct cells are numbers: the others are mistakes, to be reported."""
+        """Whether most cells are numbers, or most different ones: the others are mistakes, to be reported."""
         if self.is_blank or self.is_typed or not self.may_be_number:
             return self.is_typed and not self.is_blank
         found = self.numbers
         if isinstance(found, np.ndarray):
             return True
-        bad = [text for text in found.texts if take_apart(text) is None]
-        return 2 * len(bad) < sum(not is_empty(text) for text in set(self.texts))
+        return self.are_few({text for text in found.texts if take_apart(text) is None})
 
     @cached_property
     def seems_flag(self) -> bool:
-        """Whether most distinct cells are yes or no: the others are mistakes, to be reported."""
+        """Whether most cells are yes or no, or most different ones: the others are mistakes, to be reported."""
         if self.flags is not None or self.is_typed:
             return self.flags is not None
-        filled = {text.casefold() for text in self.texts if not is_empty(text)}
-        return 2 * len(filled - YES - NO) < len(filled)
+        return self.are_few({text for text in self.texts if not is_empty(text) and text.casefold() not in YES | NO})
+
+    def are_few(self, bad: set[str]) -> bool:
+        """Whether texts are less than half of the cells, of which there are two kinds at least, or of their kinds."""
+        good = {text for text in self.texts if not is_empty(text)} - bad
+        wrong = np.array([text in bad for text in self.texts] + [False], np.bool_)[self.encoded[0]]
+        often = len(good) > 1 and 2 * int(wrong.sum()) < int(self.filled.sum())
+        return often or len(bad) < len(good)
 
     @cached_property
     def shows(self) -> set[str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from spillover.history.naming import did_you_mean
+from spillover.validate import shortened
 
 SPECIAL = ',;=:*"'
 ACCEPTED = (
@@ -36,6 +37,10 @@ class Item(NamedTuple):
     def is_pattern(self) -> bool:
         return STAR in self.name
 
+    def names(self, column: str) -> bool:
+        """Whether it names a column of a table."""
+        return matches(self.name, column) is not None if self.is_pattern else self.name.casefold() == column.casefold()
+
 
 Wanted = dict[str, tuple[Item, ...]]  # role -> columns
 
@@ -53,10 +58,10 @@ def read_columns(text: str) -> Wanted:
         before, *after = split(part, "=", most=1)
         role = plain_text(before)
         if not after or role not in ROLES or role in found:
-            raise ValueError(f"columns = {text!r}: must be {ACCEPTED}{did_you_mean(role, ROLES)}")
+            raise ValueError(f"columns = {shortened(repr(text))}: must be {ACCEPTED}{did_you_mean(role, ROLES)}")
         items = read_items(after[0], ";")
         if (not items and role not in MAY_BE_EMPTY) or (role == "arm" and len(items) != 1):
-            raise ValueError(f"columns = {text!r}: must be {ACCEPTED}; {role} has {len(items)} columns")
+            raise ValueError(f"columns = {shortened(repr(text))}: must be {ACCEPTED}; {role} has {len(items)} columns")
         found[role] = items
     check_distinct(found, text)
     return found
@@ -65,7 +70,7 @@ def read_columns(text: str) -> Wanted:
 def check_distinct(found: Wanted, given: object) -> None:
     """Refuse names that give one column two meanings; those of rounds, arms and z may not be those of others."""
     if "y" in found and "outcome" in found:
-        raise ValueError(f"columns = {given!r}: must have y= or outcome=, not both: they mean the same")
+        raise ValueError(f"columns = {shortened(repr(given))}: must have y= or outcome=, not both: they mean the same")
     meanings: dict[str, list[str]] = {}
     for role in (*PLAIN, "outcome"):
         names = [item.name for item in found.get(role, ())]
@@ -82,7 +87,9 @@ def check_distinct(found: Wanted, given: object) -> None:
         if len(several) > 1:
             without = "; y= if there is no y" if "y" in several and "y" not in found else ""
             both = " and ".join(sorted(several, key=order.index))
-            raise ValueError(f"columns = {given!r}: must use each column once, but {name!r} is {both}{without}")
+            raise ValueError(
+                f"columns = {shortened(repr(given))}: must use each column once, but {name!r} is {both}{without}"
+            )
 
 
 def plain_names(wanted: Wanted) -> dict[str, str] | None:
@@ -138,7 +145,7 @@ def tokens(text: str) -> Tokens:
             found.append((sign, quoted))
         place += 1
     if quoted:
-        raise ValueError(f"columns = {text!r}: must close every quote that it opens")
+        raise ValueError(f"columns = {shortened(repr(text))}: must close every quote that it opens")
     return found
 
 
@@ -172,9 +179,8 @@ def as_wanted(given: str | Mapping[str, object] | None) -> Wanted:
     found: Wanted = {}
     for role, value in given.items():
         if role not in ROLES:
-            raise ValueError(
-                f"columns = {dict(given)!r}: must have keys among {', '.join(ROLES)}{did_you_mean(role, ROLES)}"
-            )
+            accepted = f"{', '.join(ROLES)}{did_you_mean(role, ROLES)}"
+            raise ValueError(f"columns = {shortened(repr(dict(given)))}: must have keys among {accepted}")
         found[role] = as_items(value)
     check_distinct(found, dict(given))
     return found
@@ -190,7 +196,9 @@ def as_items(value: object) -> tuple[Item, ...]:
         return tuple(Item(str(name), str(label)) for label, name in value.items())
     if isinstance(value, Iterable):
         return tuple(one if isinstance(one, Item) else Item(str(one).replace("*", STAR)) for one in value)
-    raise ValueError(f"columns = {value!r}: must be a name, a list of names, or a mapping from arms to names")
+    raise ValueError(
+        f"columns = {shortened(repr(value))}: must be a name, a list of names, or a mapping from arms to names"
+    )
 
 
 def matches(pattern: str, name: str) -> str | None:

@@ -1,8 +1,8 @@
 """Context: what is known of a round before the decision, as columns of numbers.
 
-Numbers are taken as they are, but those of months, weekdays and quarters as categories. A column of categories, or of a
-few texts, becomes one column of 0 and 1 for each value but the commonest;
-an empty text is a value too (no event, no holiday).
+Numbers are taken as they are, but those of months, quarters, weekdays and hours as categories. A column of categories,
+or of a few texts, becomes one column of 0 and 1 for each value but the commonest; an empty text is a value too (no
+event, no holiday).
 `month`, `weekday`, `season` and `trend` are computed from the rounds if the table has no such column:
 
     month    0 or 1 for each month but the first one that occurs
@@ -23,13 +23,21 @@ import numpy as np
 from spillover.history.column import Column
 from spillover.history.number_text import is_empty
 from spillover.types import Array, IntArray
+from spillover.validate import listed, suggestion
 
 MOST_VALUES = 24  # of a column of texts that is used as context
 NO_TEXT = "none"  # the value of an empty cell in a column of texts
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAYS = 365.2425
-LENGTHS = {"month": range(1, 13), "quarter": range(1, 5), "weekday": range(8), "day of week": range(8)}
-CALENDAR = re.compile(rf"(?:^|[\W_])({'|'.join(LENGTHS)})$".replace(" ", r"[\W_]"))
+LENGTHS = {
+    "month|monat": range(1, 13),
+    "quarter|qtr|quartal": range(1, 5),
+    "weekday|day ?of ?week|dow|wday|wochentag": range(8),  # from 0 or from 1 on
+    "hour|stunde": range(25),
+}
+NUMBERED = (
+    r"(?: ?of ?(?:the )?(?:year|day))?(?: ?(?:no|nr|num|number|index))?"  # the end of a name: month of year, hour no
+)
 
 
 class Part(NamedTuple):
@@ -84,7 +92,7 @@ def indicators(name: str, cells: Sequence[str], values: Sequence[object]) -> Par
 
     def encode(text: str) -> list[float]:
         if text not in known:
-            raise ValueError(f"{name} = {text!r}: must be a value that past rounds have: {', '.join(known)}")
+            raise ValueError(f"{name} = {text!r}: must be a value that past rounds have: {listed(known)}")
         return [float(text == value) for value in kept]
 
     table = [[np.nan] * len(kept) if cell == "" else encode(cell) for cell in cells]
@@ -129,10 +137,15 @@ def column_parts(column: Column, place: IntArray, count: int, arms: Sequence[tup
 
 
 def is_calendar(name: str, values: Array) -> bool:
-    """Whether these are numbers of months, weekdays or quarters, three of them at least."""
-    found = CALENDAR.search(name.casefold())
+    """Whether these are numbers of months, quarters, weekdays or hours, three of them at least.
+
+    >>> is_calendar("saleMonth", np.array([1.0, 2.0, 12.0])), is_calendar("visits per hour", np.array([1.0, 2.0, 12.0]))
+    (True, False)
+    """
     seen = set(values[~np.isnan(values)].tolist())
-    return found is not None and len(seen) > 2 and seen <= set(map(float, LENGTHS[re.sub(r"[\W_]", " ", found[1])]))
+    spaced = re.sub(r"[\W_]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).strip().casefold()
+    ends = [length for words, length in LENGTHS.items() if re.search(rf"(?<!per )\b(?:{words}){NUMBERED}$", spaced)]
+    return len(seen) > 2 and any(seen <= set(map(float, length)) for length in ends)
 
 
 def per_round(values: Array, rounds: IntArray, count: int) -> Array | None:
@@ -200,13 +213,14 @@ def whole_context(parts: Sequence[Part], played: int, given: Mapping[str, object
             used.add(part.source)
         place += len(part.names)
     if unknown := [name for name in given if name not in used]:
-        accepted = ", ".join(part.source for part in parts) or "none: give columns with context"
+        names = [part.source for part in parts]
+        accepted = f"{listed(names)}{suggestion(unknown[0], names)}" if names else "none: give columns with context"
         raise ValueError(f"next_context: {unknown[0]!r}: must be one of the context columns: {accepted}")
     unsaid = [part.source for part, lacks in zip(parts, lacking(parts, following), strict=True) if lacks]
     if unsaid:
         example = ",".join(f"{name}=..." for name in unsaid[:3])
         notes.append(
-            f"{', '.join(unsaid)}: not known for the coming round, so the average of past rounds is taken: "
+            f"{listed(unsaid)}: not known for the coming round, so the average of past rounds is taken: "
             f"give it with --next-context {example}, or in a row whose decision is empty"
         )
         following = np.where(np.isnan(following), past.mean(axis=0) if played else 0.0, following)

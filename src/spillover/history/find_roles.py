@@ -205,7 +205,8 @@ def outcomes_of(frame: Frame, layout: Layout, decision: Candidate) -> list[Candi
     able = [c for c in frame.columns if c.seems_number or c.name in pending]
     numeric = [c for c in able if c.name not in taken and not is_label(c)]
     grouped = [] if layout.arm else group_outcomes(frame, decision, numeric, taken)
-    found = [] if layout.arm else [*grouped, *factor_outcomes(frame, decision, taken)]
+    own = {name for group in grouped for name in group.columns}
+    found = [] if layout.arm else [*grouped, *factor_outcomes(frame, decision, taken | own)]
     for column in numeric:
         if any(is_sum(frame, column.name, group.items) for group in grouped):
             continue  # the outcomes of the arms tell more than their sum

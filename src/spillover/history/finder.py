@@ -1,9 +1,10 @@
 """How to read a table: what each column means, found by name and by content; several good answers are a question."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from spillover.history import words
 from spillover.history.columns_option import Item, Wanted, write_columns
 from spillover.history.find_roles import (
     FROM_CONTENT,
@@ -14,6 +15,7 @@ from spillover.history.find_roles import (
     is_circumstance,
     is_label,
     is_outcome,
+    level_of,
     long_decisions,
     outcomes_of,
     own_rewards,
@@ -28,14 +30,18 @@ from spillover.history.reading import GIVEN, Reading, option_line, resolve
 
 UNNAMED_COLUMN = re.compile(r"column \d+")  # as columns without a name are called
 LISTED = 8  # readings in a question
+LONG = 1_000  # characters of an option that nobody wants to paste
 MOST_ASKED = 20  # decisions that are looked at, if that many are equally plausible
 STAR_SHOWN = str.maketrans({"\0": "*"})
 
 
-def find_reading(frame: Frame, wanted: Wanted, *, doses: bool = False, further: Sequence[str] = ()) -> Reading:
+def find_reading(
+    frame: Frame, wanted: Wanted, *, doses: bool = False, context: Sequence[Item] = (), further: Sequence[str] = ()
+) -> Reading:
     """The reading of a table; given columns are taken as they are, the others are found.
 
-    doses: columns may hold amounts. further: other options, for the lines to paste.
+    doses: columns may hold amounts. context: columns that are given as such, so that they are no decisions and no
+    outcomes. further: other options, for the lines to paste.
     """
     given = resolve(frame, wanted)
     if "chosen" in given and "dose" in given:
@@ -48,17 +54,31 @@ def find_reading(frame: Frame, wanted: Wanted, *, doses: bool = False, further: 
         layouts = [wide_layout(frame, rounds)]
     else:
         layouts = find_layouts(frame, rounds, arm)
-    found = [
-        reading
-        for layout in layouts
-        for decision in decision_candidates(frame, layout, decided, amounts)[:MOST_ASKED]
-        for reading in readings(frame, layout, decision, given, amounts)
-    ]
+    found = []
+    for layout in layouts:
+        free = without(frame, known_before(frame, layout, context))
+        for decision in decision_candidates(free if decided is None else frame, layout, decided, amounts)[:MOST_ASKED]:
+            found += readings(free, layout, decision, given, amounts)
     if not found:
         raise ValueError(f"{frame.name}: {nothing_found(frame, layouts[0], decided, amounts)}")
     if len(found) > 1 or is_weak(found[0], layouts[0]):
         raise question(frame, found, further)
     return found[0]
+
+
+def known_before(frame: Frame, layout: Layout, context: Sequence[Item]) -> set[str]:
+    """The columns that are given as context; those of some arms only, of a group of outcomes or decisions, are none."""
+    used = (*layout.rounds.names, layout.arm)
+    found = {name for name in frame.names if name not in used and any(item.names(name) for item in context)}
+    for group in find_groups(frame.names) if found else []:
+        is_role = any(level_of(group.key, some) > UNNAMED for some in (words.OUTCOME, words.CHOSEN))
+        found -= set(group.columns) if is_role and not found >= set(group.columns) else set()
+    return found
+
+
+def without(frame: Frame, names: Collection[str]) -> Frame:
+    """The table without some columns."""
+    return replace(frame, columns=tuple(column for column in frame.columns if column.name not in names))
 
 
 def is_weak(reading: Reading, layout: Layout) -> bool:
@@ -101,8 +121,7 @@ def readings(frame: Frame, layout: Layout, decision: Candidate, given: Wanted, a
     if "outcome" in given:
         outcomes = [Candidate(given["outcome"], UNNAMED, GIVEN)]
     else:
-        hidden = replace(frame, columns=tuple(c for c in frame.columns if c.name not in {item.name for item in own}))
-        outcomes = surest(outcomes_of(hidden, layout, decision))
+        outcomes = surest(outcomes_of(without(frame, {item.name for item in own}), layout, decision))
         if not outcomes and own:  # the arms' own rewards alone
             outcomes = [Candidate((), UNNAMED, GIVEN)]
     reasons = {"round": layout.rounds.reason, "arm": layout.reason, "chosen": decision.reason}
@@ -132,10 +151,18 @@ def question(frame: Frame, found: Sequence[Reading], further: Sequence[str]) -> 
     one = "only the content of columns suggests how to read this table: confirm it with this option, or name others"
     asked = f"{'; '.join(unclear)}: say which, with one of these options" if unclear else one
     lines = [f"{frame.name}: {asked}"]
-    lines += [f"{frame.name}:   {option_line(r.columns(frame.names), further)}" for r in found[:LISTED]]
+    lines += [f"{frame.name}:   {option_line(to_paste(frame, r, found), further)}" for r in found[:LISTED]]
     if len(found) > LISTED:
         lines.append(f"{frame.name}:   (and {len(found) - LISTED} more, likewise)")
     return HistoryError(frame.name, lines, 1)
+
+
+def to_paste(frame: Frame, reading: Reading, others: Sequence[Reading]) -> str:
+    """The text for `--columns` that settles a reading; without many decisions, if they are found in any case."""
+    whole = reading.columns(frame.names)
+    if len(whole) <= LONG or any(other.chosen != reading.chosen for other in others):
+        return whole
+    return replace(reading, chosen=()).columns(frame.names)
 
 
 def shown(frame: Frame, reading: Reading, role: str) -> str:

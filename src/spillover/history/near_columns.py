@@ -35,12 +35,12 @@ def near_decisions(frame: Frame, names: Sequence[str], allowed: Sequence[str], a
 
 
 def near_outcomes(frame: Frame, arms: set[str], numeric: Sequence[str], free: Sequence[str]) -> list[str]:
-    """Columns named like the outcomes of arms, if those of most arms are numbers."""
+    """Columns named like the outcomes of arms, if those of some arms are numbers."""
     found = []
     for group in find_groups(free):
         if words.rank(group.key, words.OUTCOME) is None or not arms <= keys(group):
             continue
         own = [n for n, arm in zip(group.columns, group.arms, strict=True) if arm.strip().casefold() in arms]
         lacking = [name for name in own if name not in numeric and not frame[name].is_blank]
-        found += lacking if 2 * len(lacking) < len(own) else []
+        found += lacking if len(lacking) < len(own) else []
     return list(dict.fromkeys(found))

@@ -24,6 +24,7 @@ from spillover.history.table import MOST_ARMS, MOST_ROUNDS
 from spillover.history.words import PARTS, is_a
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.types import Array, BoolArray, IntArray
+from spillover.validate import listed
 
 NO_ARM = "none"  # in a column that names the chosen arm
 
@@ -144,7 +145,7 @@ def long_panel(
 
 def require_one(frame: Frame, items: Sequence[Item]) -> None:
     if len(items) != 1:
-        names = ", ".join(item.name for item in items)
+        names = listed(item.name for item in items)
         raise ValueError(
             f"{frame.name}: outcome = {names}: must be one column in a table with one row for each round and arm"
         )

@@ -78,20 +78,24 @@ class Problems:
         for kind, found in self.found.items():
             places_of_kind = [line if row is None else where[row] for row, _, line in found]
             place, count = places_of_kind[0], self.counts[kind]
-            text = found[0].text + also(places_of_kind, count, word)
+            text = found[0].text + also(places_of_kind, count, word, [problem.text for problem in found])
             lines.append(f"{name}: {text}" if place is None else f"{name}:{word}{place}: {text}")
         return HistoryError(name, lines, self.count, [kind.partition(" ")[0] for kind in self.found])
 
 
-def also(places: Sequence[int | None], count: int, word: str) -> str:
-    """How many problems of a kind there are, and where the first of them are.
+def also(places: Sequence[int | None], count: int, word: str, texts: Sequence[str] = ()) -> str:
+    """How many problems of a kind there are, where the first are, and what was found there if it differs.
 
     >>> also([2, 3, 4, 5, 6], 50, "")
     ' (50 like this: lines 2, 3, 4, 5, 6, ...)'
+    >>> also([2, 9], 2, "", ["y = 'x': must be a number", "y = '1o': must be a number"])
+    " (2 like this: lines 2, 9 with y = '1o')"
     """
     if count == 1:
         return ""
-    some = [str(place) for place in places if place is not None]
+    cells = [text.partition(": must")[0] for text in texts] if count == len(texts) else [""] * len(places)
+    found = zip(places, cells, strict=True)
+    some = [f"{place}{f' with {cell}' if cell != cells[0] else ''}" for place, cell in found if place is not None]
     more = ", ..." if count > len(some) else ""
     where = f": {word.strip() or 'line'}s {', '.join(some)}{more}" if some else ""
     return f" ({count:,} like this{where})"

@@ -226,7 +226,9 @@ def read_any(opened: Opened, options: Options, *, only_blank: bool = False) -> H
         if plain_source(opened, plain_names(options.wanted) or {}, problems) is None:
             raise problems.error(str(opened.path), lambda rows: [])
         raise ValueError(f"{opened.path}: has column names but no rows: must have one row for each round and arm")
-    reading = find_reading(frame, any_form(options.wanted), doses=options.doses, further=options.further)
+    reading = find_reading(
+        frame, any_form(options.wanted), doses=options.doses, context=options.context, further=options.further
+    )
     if only_blank and any(is_empty(text) and text for name in reading.used for text in frame[name].texts):
         raise ValueError("a cell says that a value is missing")
     return assemble(

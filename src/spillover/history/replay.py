@@ -98,14 +98,12 @@ def problem_of(
     overall_range: tuple[float, float] | None,
     context: StandardContext | None,
 ) -> Problem:
-    """The problem that a history is about; a table in the plain form has rewards from 0 to 1 unless declared."""
-    plain = history.observes == "both" and not history.has_baseline and history.context is None and history.dose is None
-    flipped = (-1.0, 0.0) if history.minimise else (0.0, 1.0)
+    """The problem that a history is about."""
     return Problem(
         n_arms=len(history.arms),
         budget=budget,
         acyclic=False,
-        reward_range=flipped if plain and declared is None else ranges.reward_range(history, declared),
+        reward_range=ranges.reward_range(history, declared),
         overall_range=ranges.flipped(overall_range) if history.minimise and overall_range else overall_range,
         observes=history.observes,
         context=0 if context is None else len(context.names),

@@ -60,7 +60,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     world,
 )
 from spillover.kernels.ahead import compiled_ahead
-from spillover.kernels.announce import silence
+from spillover.kernels.announce import awaited, silence
 from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
 from spillover.kernels.ftrl_rounds import LEAST_PROBABILITY
 from spillover.kernels.rewards import BERNOULLI, BETA, DRAWN
@@ -98,6 +98,7 @@ __all__ = [
     "SIGNED",
     "SUM_ROUNDING",
     "UNSIGNED",
+    "awaited",
     "compile_all",
     "compiled_ahead",
     "preload_numba",

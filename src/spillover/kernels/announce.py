@@ -1,6 +1,7 @@
 """A message on the terminal while kernels are compiled, which takes longer than most tasks.
 
-When piped there is one line before many of them are compiled, so that nobody waits for a minute without knowing why.
+When piped there is one line before many of them are compiled, or the first one of a command that somebody waits for:
+nobody should wait for a minute without knowing why.
 """
 
 import sys
@@ -20,17 +21,19 @@ class Announcer:
 
     def __init__(self) -> None:
         self.silent = False
+        self.awaited = False  # whether a command runs whose answer somebody waits for
+        self.said = False  # whether a line was printed although progress is not shown
         self.compiled = 0  # by this process
 
     def is_shown(self) -> bool:
         return not self.silent and sys.stderr is not None and sys.stderr.isatty()
 
-    def say_once(self, missing: int) -> None:
-        """One line where no progress is shown, if many kernels have to be compiled."""
-        if missing >= MANY and not self.silent and sys.stderr is not None and not sys.stderr.isatty():
-            print(
-                f"spillover: compiling {missing} kernels first, about a minute, once only", file=sys.stderr, flush=True
-            )
+    def say_once(self) -> None:
+        """One line where no progress is shown."""
+        if self.said or self.silent or sys.stderr is None or sys.stderr.isatty():
+            return
+        self.said = True
+        print("spillover: compiling first, which may take about a minute, once only", file=sys.stderr, flush=True)
 
     def show(self, number: int, total: int) -> None:
         self.replace_line(f"compiling kernel {number} of {total} (once only)")
@@ -53,6 +56,16 @@ def silence() -> Iterator[None]:
         ANNOUNCER.silent = before
 
 
+@contextmanager
+def awaited() -> Iterator[None]:
+    """Print a line before the first kernel is compiled, also when piped."""
+    before, ANNOUNCER.awaited = ANNOUNCER.awaited, True
+    try:
+        yield
+    finally:
+        ANNOUNCER.awaited = before
+
+
 class FirstPass(event.Listener):  # type: ignore[misc]
     """Detects that Numba compiles."""
 
@@ -63,6 +76,8 @@ class FirstPass(event.Listener):  # type: ignore[misc]
         if not self.seen:
             self.seen = True
             ANNOUNCER.compiled += 1
+            if ANNOUNCER.awaited:
+                ANNOUNCER.say_once()
             ANNOUNCER.show(ANNOUNCER.compiled, self.total)
 
     def on_end(self, event: Any) -> None:

@@ -183,7 +183,7 @@ def check_budget(budget: int | None, history: History) -> int:
     if budget is None:
         so_far = str(sizes.max()) if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
         raise ValueError(
-            f"budget is missing: give the number of the {arms} arms that may be chosen with --budget "
+            f"budget is missing: say how many of the {arms} arms to choose at most, with --budget NUMBER "
             f"(so far {so_far} per round)"
         )
     validate.whole("budget", budget, 1)

@@ -11,6 +11,7 @@ from spillover.constraints import Constraint, Unavailable
 from spillover.contracts import AnyPolicy, as_policy
 from spillover.history import History, read_history
 from spillover.history.decision import known_signals, next_reasons
+from spillover.history.ranges import default_range
 from spillover.live import Learner
 from spillover.policies import find_policy
 from spillover.reasons.intervals import short_number
@@ -173,8 +174,8 @@ def changes_seen(learner: Learner) -> int | None:
 
 def taken_from_data(learner: Learner, history: History, given: Mapping[str, Any], by_regression: bool) -> Iterator[str]:
     """What was taken from the data because it was not given."""
-    low, high = np.asarray(learner.problem.reward_range, float)
-    if given["reward_range"] is None and (low, high) != (0.0, 1.0) and not by_regression:
+    low, high = np.sort((-1.0 if history.minimise else 1.0) * np.asarray(learner.problem.reward_range, float))
+    if given["reward_range"] is None and default_range(history) is None and not by_regression:
         between = f"{short_number(low)} and {short_number(high)}"
         yield f"effects are assumed to lie between about {between}, from the data (--range)"
     if history.reference_dose is not None:

@@ -14,6 +14,8 @@ from spillover.printable import join_lines, printable
 from spillover.recommendation.data_table import SHOWN, data_lines
 from spillover.recommendation.facts import Facts, facts_of
 
+LISTED_COLUMNS = 60
+LONGEST_OPTION = 1_000  # characters that are worth pasting
 HEADINGS = {FINE: "Can be learned:", NOTE: "Good to know:", WARNING: "Cannot be learned, or misleads:"}
 SIGNS = {FINE: "+", NOTE: "-", WARNING: "!"}
 
@@ -85,9 +87,14 @@ def column_lines(history: History) -> list[str]:
     """What each column was taken for, and the option to paste."""
     if not history.taken:
         return []
-    rows = [[taken.column, taken.meaning, taken.reason] for taken in history.taken]
+    rows = [[taken.column, taken.meaning, taken.reason] for taken in history.taken[:LISTED_COLUMNS]]
     lines = ["", "Columns:", *(f"  {line}" for line in align_left(rows))]
-    return [*lines, f"The same reading: {history.columns_option}"] if history.columns_option else lines
+    if len(history.taken) > LISTED_COLUMNS:
+        lines.append(f"  and {len(history.taken) - LISTED_COLUMNS:,} more: see --json")
+    if not history.columns_option:
+        return lines
+    short = len(history.columns_option) <= LONGEST_OPTION
+    return [*lines, f"The same reading: {history.columns_option if short else 'see columns_option of --json'}"]
 
 
 def align_left(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -138,7 +138,7 @@ class Recommendation(Shown):
 
 
 def over_budget(history: History, budget: int) -> Iterator[str]:
-    """Past rounds that chose more arms than the budget allows."""
+    """Past rounds that chose more arms than may be chosen now."""
     sizes = history.x.sum(axis=1)
     over = np.flatnonzero(sizes > budget)
     if len(over):
@@ -146,7 +146,7 @@ def over_budget(history: History, budget: int) -> Iterator[str]:
         if len(over) > 1:
             rounds, first, outcomes = f"{len(over):,} rounds", "first ", "their outcomes are"
         example = f"{first}{history.rounds[over[0]]}, with {sizes[over[0]]}"
-        yield f"{rounds} chose more arms than the budget of {budget} ({example}); {outcomes} used all the same"
+        yield f"{rounds} chose more than {budget}, the most to choose now ({example}); {outcomes} used all the same"
 
 
 def overlooked(history: History) -> Iterator[str]:

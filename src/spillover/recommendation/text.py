@@ -245,6 +245,8 @@ def left_out(answer: Recommendation, chosen: Sequence[ArmReason], others: Sequen
     first = sorted(answer.reasons.arms, key=lambda arm: (-arm.score, not arm.chosen))[: answer.budget]
     better = [arm for arm in others if arm in first and arm.score > least + TIE * abs(least)]
     if better and not by_chance:
-        names = ", ".join(f"{quoted(arm.arm)} (score {gap_number(arm.score, arm)})" for arm in better[:LISTED_ARMS])
+        names = ", ".join(
+            f"{quoted(arm.arm)} (score {gap_number(answer.sign * arm.score, arm)})" for arm in better[:LISTED_ARMS]
+        )
         more = f" and {len(better) - LISTED_ARMS:,} more" if len(better) > LISTED_ARMS else ""
         yield f"Left out because of the constraints: {names}{more}."

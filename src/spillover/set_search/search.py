@@ -207,7 +207,9 @@ def conflict(constraints: tuple[Constraint, ...], n: int, budget: int, arms: Any
         return validate.quoted(arm if isinstance(arm, str) else arms[arm] if arms else f"arm {arm}")
 
     found = conflicting(constraints, n, budget, arms)
-    words = [f"at most {budget} arms (the budget)" if k == BUDGET else constraints[k].words(arm_name) for k in found]
+    words = [
+        f"choose at most {budget} of the {n} arms" if k == BUDGET else constraints[k].words(arm_name) for k in found
+    ]
     if len(words) == 1:
         return f"constraints: no set of arms can keep this one: {words[0]}"
     together = f"no set of arms can keep these together: {'; '.join(words)}"

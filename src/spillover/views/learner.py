@@ -18,9 +18,9 @@ class LearnerView:
 
     def size(self) -> list[str]:
         learner = self.learner
-        arms, rounds = count_of(learner.problem.n_arms, "arm"), count_of(learner.rounds, "round")
+        arms = f"at most {learner.problem.budget:,} of {count_of(learner.problem.n_arms, 'arm')}"
         limits = count_of(len(learner.constraints), "constraint") if learner.constraints else ""
-        return [arms, f"budget {learner.problem.budget:,}", limits, rounds, f"{len(learner.pending):,} pending"]
+        return [arms, limits, count_of(learner.rounds, "round"), f"{len(learner.pending):,} pending"]
 
     def html(self) -> str:
         title = f"{type(self.learner.policy).__name__}: {', '.join(part for part in self.size() if part)}"

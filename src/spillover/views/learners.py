@@ -17,7 +17,7 @@ class LearnersView:
 
     def size(self) -> list[str]:
         problem, (waiting, _) = self.learners.problem, self.learners.pending
-        arms = f"{count_of(problem.n_arms, 'arm')}, budget {problem.budget:,}"
+        arms = f"at most {problem.budget:,} of {count_of(problem.n_arms, 'arm')}"
         return [count_of(len(self.learners), "learner"), arms, self.rounds(), f"{len(waiting):,} pending"]
 
     def rounds(self) -> str:

@@ -20,7 +20,8 @@ class RecommendationView:
         warnings = count_of(len(answer.warnings), "warning") if answer.warnings else ""
         rounds = count_of(len(answer.history.rounds), "round")
         choose = f"choose {join_names(answer.choose) or 'nothing'}"
-        return line("Recommendation", answer.policy, rounds, f"budget {answer.budget}", warnings, choose)
+        most = f"choose at most {answer.budget}"
+        return line("Recommendation", answer.policy, rounds, most, warnings, choose)
 
     def html(self) -> str:
         answer = self.answer
