@@ -17,13 +17,18 @@ class MixedModel:
     """
 
     def __init__(self, fixed: Array, columns: Array, outcomes: Array) -> None:
-        basis = np.linalg.qr(fixed)[0]
-        self.columns = columns - basis @ (basis.T @ columns)
-        self.outcomes = outcomes - basis @ (basis.T @ outcomes)
+        self.basis = np.linalg.qr(fixed)[0]
+        self.columns = columns - self.basis @ (self.basis.T @ columns)
         self.gram = self.columns.T @ self.columns
+        self.freedom = max(len(outcomes) - self.basis.shape[1], 1)
+        self.replace_outcomes(outcomes)
+
+    def replace_outcomes(self, outcomes: Array) -> None:
+        """Regress other outcomes on the same columns from now on."""
+        self.explained = self.basis @ (self.basis.T @ outcomes)  # by the fixed columns alone
+        self.outcomes = outcomes - self.explained
         self.moments = self.columns.T @ self.outcomes
         self.squares = (self.outcomes**2).sum(axis=0)
-        self.freedom = max(len(outcomes) - basis.shape[1], 1)
 
     def scaled(self, places: IntArray, variance: Array) -> tuple[Array, Array]:
         """The posterior precisions (k, d, d) and moments (k, d) of k outcomes, in prior standard deviations."""
@@ -56,3 +61,8 @@ class MixedModel:
         squares = self.squares[: len(places)]
         rest = np.maximum(squares - (mean * raw).sum(axis=-1), EXACT * squares)
         return mean, cover, rest / self.freedom
+
+    def fitted(self, places: IntArray, variance: Array) -> Array:
+        """The expected outcomes, (rounds, m)."""
+        mean = self.posterior(places, variance)[0]
+        return np.stack([self.columns[:, at] @ b for at, b in zip(places, mean, strict=True)], axis=1) + self.explained

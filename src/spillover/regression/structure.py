@@ -16,29 +16,7 @@ from spillover.types import Array, IntArray
 
 LAGS = (1, 2, 4, 8)  # rounds in which choices may still have effects
 # rounds ago at which effects may have changed
-KNOTS = (
-    4,
-    6,
-    8,
-    10,
-    13,
-    16,
-    20,
-    26,
-    32,
-    40,
-    50,
-    65,
-    80,
-    100,
-    130,
-    160,
-    210,
-    260,
-    340,
-    420,
-    550,
-)  # rounds ago at which effects may have changed
+KNOTS = (4, 6, 8, 10, 13, 16, 20, 26, 32, 40, 50, 65, 80, 100, 130, 160, 210, 260, 340, 420, 550)
 MOST_CHANGES = 3
 STEP = 3.2  # between variances that are tried
 LARGEST = 1e6  # variance, in units of the noise
@@ -46,11 +24,23 @@ MOST_WAVES = 24  # cosines of the level
 MOST_DETAILED = 30  # arms up to which each has its own later effects and changes
 REPRESENTATIVES = 12  # outcomes that the structure is chosen by, where there are more
 GRAND_MEAN = 10.0  # variance of the arms' mean effect, in units of that of single effects
-# log prior odds of a block
-PRIOR = {"trend": -2.0, "level": -2.0, "drift": -3.0, "changes": -4.0, "lags": -3.0, "lag_mean": -0.5, "lag": -0.5}
-PRIOR["moved"] = -2.0
+# Log odds of a block; of each change, which may be at any of the knots. While the same arms are chosen, a change of
+# their effects looks like a change of the level: a level is believed only where the data show much of it.
+PRIOR = {
+    "trend": -5.0,
+    "level": -6.0,
+    "drift": -2.0,
+    "changes": -3.0,
+    "lags": -3.0,
+    "lag_mean": -0.5,
+    "lag": -0.5,
+    "moved": -2.0,
+}
 WORTH = 4.0  # log evidence by which a structure may be worse than the best one and still counts
 MOST_AVERAGED = 12
+SEARCHES = 2  # again if outliers were pulled in
+PULLS = 8
+PULLED = 0.1  # standard deviations of an outcome: what is pulled by less changes no structure
 
 
 class Structure(NamedTuple):
@@ -124,10 +114,10 @@ class Table:
         largest = np.maximum(np.abs(filled).max(axis=0), np.finfo(float).tiny)  # squares of large outcomes overflow
         spread = largest * (filled / largest).std(axis=0)
         self.scale = np.where(spread > EXACT * largest, spread, largest)
-        y = without_outliers(filled / self.scale, plain)
-        self.model = MixedModel(fixed, everything, y)
+        self.measured = filled / self.scale
+        self.model = MixedModel(fixed, everything, self.measured)
         self.order = np.argsort(-spread, kind="stable")[:REPRESENTATIVES]
-        self.independent = independent_share(y, plain)
+        self.independent = independent_share(self.measured, plain)
         self.scores: dict[Structure, float] = {}
 
     def layout(self, structure: Structure) -> Layout:
@@ -174,6 +164,8 @@ class Table:
 
     def score(self, s: Structure) -> float:
         """The log evidence of a structure with its prior. Outcomes that move together count as fewer."""
+        if s.lags and not (s.lag_mean or s.lag):
+            return self.score(s._replace(lags=0))
         if s not in self.scores:
             layout = self.layout(s)
             found = self.evidence(layout)
@@ -219,7 +211,29 @@ class Table:
         return best
 
     def search(self) -> list[tuple[float, Structure]]:
-        """The structures that count, with their probabilities, the best first."""
+        """The structures that count, with their probabilities, the best first; outliers are pulled in along the way."""
+        for _ in range(SEARCHES):
+            self.climb_all()
+            if not self.pull_outliers(self.layout(self.best())):
+                break
+            self.scores.clear()
+        else:
+            self.climb_all()
+        top = self.score(self.best())
+        found = sorted((-score, s) for s, score in self.scores.items() if score > top - WORTH)[:MOST_AVERAGED]
+        weight = np.exp([-score - top for score, _ in found])
+        return list(zip((weight / weight.sum()).tolist(), [s for _, s in found], strict=True))
+
+    def pull_outliers(self, layout: Layout) -> bool:
+        """Pull outliers towards what the layout expects; whether that changed any outcome much."""
+        before = self.model.outcomes
+        for _ in range(PULLS):
+            expected = self.model.fitted(layout.places, layout.variance)
+            self.model.replace_outcomes(without_outliers(self.measured, expected))
+        return bool(np.abs(self.model.outcomes - before).max(initial=0.0) > PULLED)
+
+    def climb_all(self) -> None:
+        """Score structures, from simple ones to those with later effects and changes."""
         sizes = ("own",) if self.m == 1 else ("own", "cross")
         always = (*sizes, "trend", "level", *(("moved",) if ("moved", 0) in self.place else ()))
         drift = ("drift",) if self.knots else ()
@@ -240,10 +254,6 @@ class Table:
             self.climb(best._replace(lags=lags, lag_mean=0.1, lag=0.1), ("lag_mean", "lag"), 1)
         best = self.best()
         self.climb(best, (*always, *(("lag_mean", "lag") if best.lags else ())), 1)
-        top = self.score(self.best())
-        found = sorted((-score, s) for s, score in self.scores.items() if score > top - WORTH)[:MOST_AVERAGED]
-        weight = np.exp([-score - top for score, _ in found])
-        return list(zip((weight / weight.sum()).tolist(), [s for _, s in found], strict=True))
 
     def best(self) -> Structure:
         return max(self.scores, key=self.scores.__getitem__)

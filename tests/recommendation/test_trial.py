@@ -1,0 +1,61 @@
+"""Trials: what an arm that looks worse may bring, and what finding out costs."""
+
+import numpy as np
+import pytest
+
+import spillover as sp
+from spillover.recommendation.estimates import graph_of
+from spillover.recommendation.trial import HORIZON, value_of_learning
+
+
+def test_the_value_of_learning_is_what_simulated_trials_bring() -> None:
+    rng = np.random.default_rng(0)
+    mean, covariance = np.array([1.0, 0.8]), np.array([[0.2, 0.05], [0.05, 0.3]])
+    effects = rng.multivariate_normal(mean, covariance, 400_000)
+    noise = 0.4
+    seen = effects[:, 1] + rng.normal(0, np.sqrt(noise), len(effects))
+    gain = covariance[:, 1] / (covariance[1, 1] + noise)
+    later = mean + (seen - mean[1])[:, None] * gain
+    expected = later.max(axis=1).mean() - mean.max()
+    assert value_of_learning(covariance, 1, 0, 0.2, noise) == pytest.approx(expected, abs=0.003)
+
+
+def table(noise: float, seed: int = 1):
+    rng = np.random.default_rng(seed)
+    x = rng.random((14, 3)) < 0.5
+    sales = 20 + x @ [3.0, 2.6, 0.0] + noise * rng.normal(size=14)
+    names = ("bread", "eggs", "fish")
+    return {"week": range(14)} | {f"promo_{name}": x[:, j] for j, name in enumerate(names)} | {"sales": sales}
+
+
+def test_a_trial_is_priced_and_taken_only_when_asked_for() -> None:
+    found = sp.next_decision(table(2.0), budget=1)
+    trial = found.trial
+    assert trial is not None
+    assert found.choose == list(found.greedy)
+    assert trial.instead_of == found.choose[0]
+    assert 0 < trial.cost < trial.brings
+    assert trial.horizon == HORIZON
+    assert f"Trying {trial.arm} instead of {trial.instead_of} " in str(found)
+    assert "(--explore)." in str(found)
+    assert found.to_dict()["trial"]["arm"] == trial.arm
+    explored = sp.next_decision(table(2.0), budget=1, explore=True)
+    assert explored.choose == [trial.arm]
+    assert "to learn m" in str(explored).splitlines()[0]
+
+
+def test_there_is_nothing_to_try_where_effects_are_known() -> None:
+    found = sp.next_decision(table(0.01), budget=1)
+    assert found.trial is None
+    assert sp.next_decision(table(0.01), budget=1, explore=True).choose == found.choose == ["bread"]
+
+
+def test_effects_and_their_graph_say_the_same() -> None:
+    rng = np.random.default_rng(0)
+    effects = np.diag([1.0, 2.0, 0.5]) + 0.2 * rng.normal(size=(3, 3))
+    direct, graph = graph_of(effects)
+    assert np.linalg.inv(np.eye(3) - graph) * direct == pytest.approx(effects)
+    assert np.diagonal(graph) == pytest.approx(np.zeros(3), abs=1e-12)
+    own, none = graph_of(np.ones((3, 3)))
+    assert np.isnan(none).all()
+    assert own == pytest.approx(np.ones(3))
