@@ -20,16 +20,16 @@ def test_the_value_of_learning_is_what_simulated_trials_bring() -> None:
     assert value_of_learning(covariance, 1, 0, 0.2, noise) == pytest.approx(expected, abs=0.003)
 
 
-def table(noise: float, seed: int = 1):
-    rng = np.random.default_rng(seed)
-    x = rng.random((14, 3)) < 0.5
-    sales = 20 + x @ [3.0, 2.6, 0.0] + noise * rng.normal(size=14)
+def table(noise: float):
+    rng = np.random.default_rng(1)
+    x = rng.random((30, 3)) < 0.5
+    sales = 20 + x @ [3.0, 2.6, 0.0] + noise * rng.normal(size=30)
     names = ("bread", "eggs", "fish")
-    return {"week": range(14)} | {f"promo_{name}": x[:, j] for j, name in enumerate(names)} | {"sales": sales}
+    return {"week": range(30)} | {f"promo_{name}": x[:, j] for j, name in enumerate(names)} | {"sales": sales}
 
 
 def test_a_trial_is_priced_and_taken_only_when_asked_for() -> None:
-    found = sp.next_decision(table(2.0), budget=1)
+    found = sp.next_decision(table(3.0), budget=1)
     trial = found.trial
     assert trial is not None
     assert found.choose == list(found.greedy)
@@ -39,7 +39,7 @@ def test_a_trial_is_priced_and_taken_only_when_asked_for() -> None:
     assert f"Trying {trial.arm} instead of {trial.instead_of} " in str(found)
     assert "(--explore)." in str(found)
     assert found.to_dict()["trial"]["arm"] == trial.arm
-    explored = sp.next_decision(table(2.0), budget=1, explore=True)
+    explored = sp.next_decision(table(3.0), budget=1, explore=True)
     assert explored.choose == [trial.arm]
     assert "to learn m" in str(explored).splitlines()[0]
 

@@ -19,6 +19,7 @@ DECISIVE = {  # findings that are repeated next to a decision and an evaluation
     "constant-sum",
     "later-effects",
     "outlier",
+    "pair",
     "pooled-effect",
     "saturation",
     "season-in-residuals",

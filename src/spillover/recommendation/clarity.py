@@ -37,6 +37,7 @@ def unclear(
     the average arm. limits: on the decision.
     """
     best = np.asarray(alone.chosen)
+    good = {name for name, here in zip(reasons.names, best.tolist(), strict=True) if here}
     known = np.array([arm.known for arm in reasons.arms])
     if not known.any():  # nothing has arrived, or the policy learns nothing
         if not any(arm.times_known for arm in assessment.averages):
@@ -50,14 +51,15 @@ def unclear(
         return
     if not sees_rewards:
         yield from design_problems(reasons, best, assessment)
-        yield from mixed_up(reasons, best, assessment)
+        yield from mixed_up(good, assessment)
+        if any(one.code == "pair" and set(one.arms) & good for one in assessment.findings):
+            yield "effects of some pairs of arms do not add up"
     if (wrong := probability_of_wrong(reasons, alone, relative, limits)) > DOUBT:
         yield f"with a probability of {wrong:.2f}, another choice would bring at least a third more"
 
 
-def mixed_up(reasons: Reasons, best: BoolArray, assessment: Assessment) -> Iterator[str]:
+def mixed_up(good: set[str], assessment: Assessment) -> Iterator[str]:
     """Arms among the best whose effect cannot be told from a season or a trend."""
-    good = {name for name, here in zip(reasons.names, best.tolist(), strict=True) if here}
     for code, what in MIXED_UP.items():
         arms = [arm for finding in assessment.findings if finding.code == code for arm in finding.arms if arm in good]
         if arms:

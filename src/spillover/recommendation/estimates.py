@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from spillover.assessment.finding import FINE, WARNING, Finding, count_of, join_names
 from spillover.history import History
 from spillover.history.standard import standard_context
+from spillover.reasons.intervals import short_number
 from spillover.regression import Effects, estimate_effects
 from spillover.types import Array, BoolArray, Explanation
 
@@ -16,6 +18,8 @@ MOST_ROUNDS = 20_000  # the latest ones
 FEWEST_ROUNDS = 4
 PROBABLE = 0.5
 SINGULAR = 1e6  # condition number from which on effects have no graph
+MOST_PAIRED = 30  # arms
+LIKELY = 0.02  # p-value of a pair, divided by the number of pairs
 CERTAIN = 1e-3  # p-value, divided by the number of tests
 SMALL = 1e-9  # of the largest effect
 
@@ -121,6 +125,13 @@ def effect_findings(history: History, found: Effects | None) -> Iterator[Finding
     if history.dose is not None and found.power < 1.0 - PROBABLE / 2:
         sentence = "Larger amounts bring less than in proportion: effects grow with the square root of the amount."
         yield Finding("saturation", FINE, sentence)
+    for pair in pairs_of(history):
+        sentence = (
+            f"Chosen together, {join_names(pair.arms)} bring {'less' if pair.beyond < 0 else 'more'} than the sum of "
+            f"their effects ({short_number(abs(pair.beyond))}, standard error {short_number(pair.error)}): sets are "
+            "chosen as if effects added up."
+        )
+        yield Finding("pair", WARNING, sentence, pair.arms)
     follow = follows_outcomes(history)
     if follow.any():
         arms = tuple(arm for arm, here in zip(history.arms, follow.tolist(), strict=True) if here)
@@ -129,6 +140,42 @@ def effect_findings(history: History, found: Effects | None) -> Iterator[Finding
             "next ones, effects contain it: give it as context, or leave some choices to chance."
         )
         yield Finding("choices-follow-outcomes", WARNING, sentence, arms)
+
+
+class Pair(NamedTuple):
+    """Two arms that bring more, or less, together than the sum of their effects; beyond: by how much."""
+
+    arms: tuple[str, str]
+    beyond: float  # larger is better, also where outcomes are minimised
+    error: float
+
+
+def pairs_of(history: History) -> list[Pair]:
+    """Pairs whose product explains what a regression on choices, context and a trend leaves of the sum of outcomes."""
+    from scipy.special import stdtr
+
+    n = len(history.arms)
+    y = history.y[:, 0] if history.observes == "payoff" else history.y.sum(axis=1)
+    rows = np.flatnonzero(history.arrived & np.isfinite(y))[-MOST_ROUNDS:]
+    known = standard_context(history)
+    context = np.zeros((len(history.x), 0)) if known is None else known.values
+    amounts = amounts_of(history)
+    controls = np.column_stack([np.ones(len(y)), np.arange(len(y)), context, amounts])[rows]
+    freedom = len(rows) - controls.shape[1] - 1
+    if n > MOST_PAIRED or freedom < 2 * n:
+        return []
+    first, second = np.triu_indices(n, 1)
+    both = np.column_stack([y[rows], (amounts[:, first] * amounts[:, second])[rows]])
+    rest = both - controls @ np.linalg.lstsq(controls, both, rcond=None)[0]
+    outcome, products = rest[:, 0], rest[:, 1:]
+    squares = (products**2).sum(axis=0)
+    usable = squares > SMALL * np.maximum((both[:, 1:] ** 2).sum(axis=0), 1.0)
+    slope = np.where(usable, outcome @ products / np.where(usable, squares, 1.0), 0.0)
+    error = np.sqrt(np.maximum(outcome @ outcome - slope**2 * squares, 0.0) / freedom / np.where(usable, squares, 1.0))
+    t = np.divide(slope, error, out=np.zeros_like(slope), where=error > 0)
+    found = np.flatnonzero(usable & (2.0 * stdtr(freedom, -np.abs(t)) * len(t) < LIKELY))
+    arms = history.arms
+    return [Pair((arms[first[k]], arms[second[k]]), float(slope[k]), float(error[k])) for k in found]
 
 
 def follows_outcomes(history: History) -> BoolArray:

@@ -16,6 +16,7 @@ ADJUSTED = 2  # passes in which what outcomes share is taken out
 SHRUNK = 2.0  # rounds, for each outcome, by which correlations between outcomes are shrunk
 ACTIVE = 1e-3  # of the largest: a coefficient with a smaller prior variance is 0
 LEARNED = 3.0  # rounds that each prior variance costs, as it was learned from the same data
+MOVING = 2.0  # more of the variance where effects move: smooth changes are a poor model of sudden ones
 DIRECT = ("own", "total", "cross")  # blocks of effects in the same round
 
 
@@ -92,7 +93,8 @@ def estimate_effects(amounts: Array, outcomes: Array, context: Array, coming: Ar
     spread = [part.covariance + np.outer(part.total - mean, part.total - mean) for part in parts]
     table, best = found[int(weights.argmax())][2:]
     rounds = max(averaged(weights, [informative_rounds(table, one) for *_, table, one in found]), 3.0)
-    doubt = 1.0 + LEARNED * table.n * (1 + best.lags) / rounds
+    moving = float(weights @ [bool(one.drift or one.changes) for *_, one in found])
+    doubt = (1.0 + LEARNED * table.n * (1 + best.lags) / rounds) * (1.0 + MOVING * moving)
     effects = averaged(weights, [part.effects for part in parts])
     squares = averaged(weights, [part.deviations**2 + (part.effects - effects) ** 2 for part in parts])
     known = np.isfinite(outcomes).any(axis=1)
