@@ -1,6 +1,7 @@
 """The graph as an estimator: scikit-learn's own checks, and what its tools do with it."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,7 +91,7 @@ def test_intervals_cover_the_truth():
 def drawn_world(seed, arms, count, noise):
     """Rounds of a random world with cycles, and its total effects: an edge in ten, of sizes as the prior expects."""
     random = np.random.default_rng(seed)
-    adjacency = np.eye(arms)
+    adjacency: Any = np.eye(arms)
     while np.abs(np.linalg.eigvals(adjacency)).max() >= 0.8:
         exists = (random.uniform(size=(arms, arms)) < 0.1) & ~np.eye(arms, dtype=bool)
         adjacency = exists * np.abs(0.5 * random.normal(size=(arms, arms)))
