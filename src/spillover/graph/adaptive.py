@@ -383,9 +383,8 @@ class AdaptiveGraph(GraphLearner):
         The total effects may be those of another candidate, so their variances are the wider ones.
         """
         tested = self.k_class.test_if_due(copy_state(graph.k_class))
-        estimate = self.k_class.estimate(tested, graph.used != K_CLASS)
-        found = self.k_class.errors(estimate)
-        return found._replace(baseline=self.baseline(graph), weights_variance=estimate.weights_variance.copy())
+        found = self.k_class.wide_errors(self.k_class.estimate(tested, graph.used != K_CLASS))
+        return found._replace(baseline=self.baseline(graph))
 
     def baseline(self, graph: AdaptiveState) -> Array:
         """That of the k-class estimate where it is in use; the other candidates fit none."""

@@ -1,5 +1,6 @@
 """The graph by k-class regression: it is right with baselines, noise and hidden common causes."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -210,14 +211,20 @@ class KClassGraph(GraphLearner):
         That is so where nobody expected anything of z, as in a table of rewards and outcomes: then hidden common causes
         cannot be told, and the errors of a row's edges are those of one regression.
         """
-        variance = graph.weights_variance.copy()
+        found = self.wide_errors(graph)
         n = graph.weights.shape[-1]
         expected, own = graph.moments[..., 2 * n : 3 * n, n:], graph.moments[..., n : 2 * n, n:]
         for row in np.argwhere((expected == own).all(axis=(-1, -2)) & (graph.solved > 0)):
-            variance[tuple(row)] = joint_variance(KClassState(*(part[tuple(row)] for part in graph)))
+            with suppress(np.linalg.LinAlgError):  # moments of extreme sizes: the wide ones stay
+                variance = joint_variance(KClassState(*(part[tuple(row)] for part in graph)))
+                found.weights_variance[tuple(row)] = variance
+        return found
+
+    def wide_errors(self, graph: KClassState) -> GraphErrors:
+        """Standard errors that allow for hidden common causes."""
         return GraphErrors(
             baseline=self.baseline(graph),
-            weights_variance=variance,
+            weights_variance=graph.weights_variance.copy(),
             edge_variance=graph.variance.copy(),
             edge_probability=graph.probability.copy(),
         )
