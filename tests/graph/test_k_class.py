@@ -171,6 +171,14 @@ def test_errors_of_total_effects_are_those_of_edges_that_exist_by_chance():
     assert (expected < graph.weights_variance).all()
 
 
+def test_errors_stay_wide_where_moments_are_too_extreme_to_invert():
+    _, _, z, _, y = history(3, 60, noise=0.3, acyclic=False)
+    graph = learn(KClassGraph(), sp.Problem(N, 2), z, z, y)
+    broken = graph._replace(noise=np.full(N, np.inf), unit=np.array(np.inf), required=graph.possible)
+    found = KClassGraph().errors(broken).weights_variance
+    assert np.isfinite(found).all()
+
+
 def test_errors_stay_wide_where_something_was_expected_of_z():
     _, _, z, expected, y = history(3, 60, noise=0.3, acyclic=False)
     graph = learn(KClassGraph(), sp.Problem(N, 2), z, expected, y)

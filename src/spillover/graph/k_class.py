@@ -215,9 +215,10 @@ class KClassGraph(GraphLearner):
         n = graph.weights.shape[-1]
         expected, own = graph.moments[..., 2 * n : 3 * n, n:], graph.moments[..., n : 2 * n, n:]
         for row in np.argwhere((expected == own).all(axis=(-1, -2)) & (graph.solved > 0)):
-            with suppress(np.linalg.LinAlgError):  # moments of extreme sizes: the wide ones stay
+            with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):  # extreme moments: the wide ones stay
                 variance = joint_variance(KClassState(*(part[tuple(row)] for part in graph)))
-                found.weights_variance[tuple(row)] = variance
+                if (variance >= 0.0).all() and np.isfinite(variance).all():
+                    found.weights_variance[tuple(row)] = variance
         return found
 
     def wide_errors(self, graph: KClassState) -> GraphErrors:
