@@ -119,6 +119,13 @@ def test_intervals_of_total_effects_are_neither_too_narrow_nor_too_wide():
     assert 0.8 < wide < 1.4
 
 
+def test_intervals_do_not_depend_on_the_unit():
+    z, y, _ = drawn_world(0, 4, 60, 0.3)
+    found = [SpilloverGraph().fit(unit * z, unit * y).weights_interval_ for unit in (2.0**-40, 1.0, 2.0**40)]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+    np.testing.assert_allclose(found[2], found[1], rtol=1e-6)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("arms", "count", "noise"), [(5, 50, 0.3), (5, 400, 0.3), (10, 200, 0.3), (5, 100, 1.0)])
 def test_intervals_of_total_effects_cover_the_truth(arms, count, noise):

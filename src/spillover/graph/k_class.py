@@ -284,8 +284,10 @@ def joint_variance(graph: KClassState) -> Array:
     moments[:n, n:] = moments[n:, :n].T
     outcomes, instruments = [*range(n), 3 * n], [*range(2 * n, 3 * n), 3 * n]
     reach = np.linalg.inv(np.eye(n) - graph.adjacency)
-    half = moments[np.ix_(instruments, outcomes)]
-    strong = half.T @ np.linalg.pinv(moments[np.ix_(instruments, instruments)], hermitian=True) @ half
+    unit = np.sqrt(np.where(moments.diagonal() > 0, moments.diagonal(), 1.0))[instruments]  # whatever units z has
+    half = moments[np.ix_(instruments, outcomes)] / unit[:, None]
+    within = moments[np.ix_(instruments, instruments)] / np.outer(unit, unit)
+    strong = half.T @ np.linalg.pinv(within, hermitian=True) @ half
     rest = moments[np.ix_(outcomes, outcomes)] - strong if graph.ordered else np.zeros_like(strong)
     variance = np.zeros(n)
     for i in range(n):
