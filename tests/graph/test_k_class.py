@@ -1,5 +1,7 @@
 """The k-class learner: exact without noise, equal to textbook estimators at its ends, right where z is confounded."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -143,3 +145,41 @@ def test_a_baseline_that_nobody_declared_is_fitted_and_said():
 def test_leaves_are_arrays_of_the_batch():
     state = KClassGraph().init(sp.Problem(3, 1), (2, 4))
     assert all(leaf.shape[:2] == (2, 4) for leaf in leaves(state).values())
+
+
+def test_errors_of_total_effects_are_those_of_edges_that_exist_by_chance():
+    """Where z is its own instrument: the covariance of a row's edges, over all sets of edges that may exist."""
+    _, _, z, _, y = history(3, 60, noise=0.3, acyclic=False)
+    graph = learn(KClassGraph(), sp.Problem(N, 2), z, z, y)
+    reach = np.linalg.inv(np.eye(N) - graph.adjacency)
+    design, expected = np.column_stack([y, np.ones(len(y))]), np.zeros(N)
+    instruments = np.column_stack([z, np.ones(len(z))])
+    fitted = instruments @ np.linalg.lstsq(instruments, design, rcond=None)[0]
+    for i in range(N):
+        edges = [j for j in range(N) if j != i]
+        gram = fitted[:, [*edges, N]].T @ fitted[:, [*edges, N]] / graph.noise[i]
+        alone = np.linalg.inv(gram + np.diag([4.0] * (N - 1) + [0.01 / float(graph.unit)]))[:-1, :-1]
+        chance = graph.probability[i, edges]
+        second = alone + np.outer(*[graph.adjacency[i, edges] / chance] * 2)
+        square = np.zeros((N - 1, N - 1))
+        for exists in product((0.0, 1.0), repeat=N - 1):
+            share = np.prod(np.where(exists, chance, 1.0 - chance))
+            square += share * second * np.outer(exists, exists)
+        spread = square - np.outer(graph.adjacency[i, edges], graph.adjacency[i, edges])
+        expected += graph.weights[i] ** 2 * np.einsum("aj,ab,bj->j", reach[edges], spread, reach[edges])
+    np.testing.assert_allclose(KClassGraph().errors(graph).weights_variance, expected, rtol=1e-6)
+    assert (expected < graph.weights_variance).all()
+
+
+def test_errors_stay_wide_where_moments_are_too_extreme_to_invert():
+    _, _, z, _, y = history(3, 60, noise=0.3, acyclic=False)
+    graph = learn(KClassGraph(), sp.Problem(N, 2), z, z, y)
+    broken = graph._replace(noise=np.full(N, np.inf), unit=np.array(np.inf), required=graph.possible)
+    found = KClassGraph().errors(broken).weights_variance
+    assert np.isfinite(found).all()
+
+
+def test_errors_stay_wide_where_something_was_expected_of_z():
+    _, _, z, expected, y = history(3, 60, noise=0.3, acyclic=False)
+    graph = learn(KClassGraph(), sp.Problem(N, 2), z, expected, y)
+    np.testing.assert_array_equal(KClassGraph().errors(graph).weights_variance, graph.weights_variance)

@@ -1,6 +1,7 @@
 """The graph as an estimator: scikit-learn's own checks, and what its tools do with it."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,6 +86,53 @@ def test_intervals_cover_the_truth():
     print("edges", np.mean(inside), "weights", np.mean(of_weights))
     assert np.mean(inside) >= 0.9
     assert np.mean(of_weights) >= 0.9
+
+
+def drawn_world(seed, arms, count, noise):
+    """Rounds of a random world with cycles, and its total effects: an edge in ten, of sizes as the prior expects."""
+    random = np.random.default_rng(seed)
+    adjacency: Any = np.eye(arms)
+    while np.abs(np.linalg.eigvals(adjacency)).max() >= 0.8:
+        exists = (random.uniform(size=(arms, arms)) < 0.1) & ~np.eye(arms, dtype=bool)
+        adjacency = exists * np.abs(0.5 * random.normal(size=(arms, arms)))
+    reach = np.linalg.inv(np.eye(arms) - adjacency)
+    z = random.uniform(size=(count, arms))
+    return z, (z + noise * random.normal(size=z.shape)) @ reach.T, reach.sum(axis=0)
+
+
+def coverage(worlds, arms, count, noise):
+    """The share of total effects in their intervals, and how many times too wide these are for normal errors."""
+    inside, widths, errors = [], [], []
+    for seed in range(worlds):
+        z, y, total = drawn_world(seed, arms, count, noise)
+        model = SpilloverGraph().fit(z, y)
+        low, high = model.weights_interval_.T
+        inside.append((low <= total) & (total <= high))
+        widths.append(high - low)
+        errors.append(model.weights_ - total)
+    return np.mean(inside), np.sqrt(np.mean(np.square(widths)) / np.mean(np.square(errors))) / (2 * 1.96)
+
+
+def test_intervals_of_total_effects_are_neither_too_narrow_nor_too_wide():
+    share, wide = coverage(60, 5, 100, 0.3)
+    assert 0.92 <= share <= 0.985
+    assert 0.8 < wide < 1.4
+
+
+def test_intervals_do_not_depend_on_the_unit():
+    z, y, _ = drawn_world(0, 4, 60, 0.3)
+    found = [SpilloverGraph().fit(unit * z, unit * y).weights_interval_ for unit in (2.0**-40, 1.0, 2.0**40)]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+    np.testing.assert_allclose(found[2], found[1], rtol=1e-6)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("arms", "count", "noise"), [(5, 50, 0.3), (5, 400, 0.3), (10, 200, 0.3), (5, 100, 1.0)])
+def test_intervals_of_total_effects_cover_the_truth(arms, count, noise):
+    share, wide = coverage(300, arms, count, noise)
+    print(arms, count, noise, "coverage", share, "times too wide", wide)
+    assert 0.93 <= share <= 0.98
+    assert wide < 1.4
 
 
 def test_intervals_surround_the_estimates_and_belong_to_the_last_fit():

@@ -169,13 +169,13 @@ def switched(x: BoolArray, often: int) -> BoolArray:
 
 def unknown_seasons(data: Data) -> list[Season]:
     """The seasons of the rounds that the context does not tell already."""
+    found = seasons(data.rounds)
+    if not found or not data.context.shape[1]:
+        return list(found)
     fixed = basis_of(data.context)
-    found = []
-    for season in seasons(data.rounds):
-        phases = np.eye(int(season.phase.max()) + 1)[season.phase]
-        if np.abs(phases - fixed @ (fixed.T @ phases)).max() > TOLD:
-            found.append(season)
-    return found
+    phases = [np.eye(int(season.phase.max()) + 1)[season.phase] for season in found]
+    left = [np.abs(each - fixed @ (fixed.T @ each)).max() for each in phases]
+    return [season for season, most in zip(found, left, strict=True) if most > TOLD]
 
 
 def as_context(season: Season) -> str:

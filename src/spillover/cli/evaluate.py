@@ -13,7 +13,7 @@ from spillover.cli.constraints_option import parse_entries, parse_unavailable, r
 from spillover.cli.next import FILE, check_plot, read_or_report, save_plot
 from spillover.cli.output import json_option, print_json, say
 from spillover.cli.progress import ProgressBar
-from spillover.cli.table_options import reading_options, table_options
+from spillover.cli.table_options import range_options, reading_options, table_options
 from spillover.evaluation.evaluate import DRAWS, Asked, evaluate_history, policies_of
 from spillover.evaluation.logged_propensity import propensities_of
 from spillover.recommendation.question import search_effort
@@ -40,15 +40,7 @@ EXAMPLES = (
     "--delay", type=click.IntRange(min=0), show_default="as in the file", help="Rounds until an outcome is known."
 )
 @click.option("--draws", type=int, default=DRAWS, show_default=True, help="Worlds that are drawn from the posterior.")
-@click.option(
-    "--range",
-    "reward_range",
-    type=float,
-    nargs=2,
-    metavar="LOW HIGH",
-    help="Range of z (default: 0 to 1; without z, from the data).",
-)
-@click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="Range of y (default: any).")
+@range_options
 @table_options
 @click.option("--limits", type=FILE, help="TOML file of constraints that policies must satisfy.")
 @click.option("--effort", type=int, show_default=str(EFFORT), help="Maximal number of search steps under constraints.")

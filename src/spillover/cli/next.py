@@ -19,7 +19,7 @@ from spillover.cli.colour import print_answer
 from spillover.cli.constraints_option import parse_entries, parse_unavailable, read_entries
 from spillover.cli.output import json_option, print_json, say
 from spillover.cli.progress import ProgressBar
-from spillover.cli.table_options import next_context_option, reading_options, table_options
+from spillover.cli.table_options import next_context_option, range_options, reading_options, table_options
 from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file
@@ -45,15 +45,7 @@ EXAMPLES = (
 @click.option("--budget", type=int, help="How many arms may be chosen, at most.")
 @click.option("--policy", show_default=DEFAULT, help="Policy that decides; see `spillover policies`.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the policy; repeatable.")
-@click.option(
-    "--range",
-    "reward_range",
-    type=float,
-    nargs=2,
-    metavar="LOW HIGH",
-    help="Range of z (default: 0 to 1; without z, from the data).",
-)
-@click.option("--overall-range", type=float, nargs=2, metavar="LOW HIGH", help="Range of y (default: any).")
+@range_options
 @table_options
 @next_context_option
 @click.option("--limits", type=FILE, help="TOML file of constraints: costs, groups, exclusions ...")

@@ -9,6 +9,7 @@ from spillover.cli.app import Group
 from spillover.cli.named_values import context_in, given_settings, names_in, numbers_by_name
 from spillover.cli.output import json_option, print_json, print_table, say
 from spillover.cli.service_options import service_client, url_option
+from spillover.cli.table_options import range_options
 
 EXAMPLES = (
     "spillover stream create shop --arms radio,video,social --budget 2",
@@ -19,7 +20,6 @@ EXAMPLES = (
     "spillover stream show shop",
 )
 FILE = click.Path(path_type=Path)
-RANGE = {"type": float, "nargs": 2, "metavar": "LOW HIGH"}
 
 
 @click.group(cls=Group, examples=EXAMPLES, short_help="Use a running service: decide, report, correct ...")
@@ -38,8 +38,7 @@ def stream() -> None:
 )
 @click.option("--policy", help="Policy that decides; see `spillover policies`.")
 @click.option("--set", multiple=True, metavar="NAME=VALUE", help="A parameter of the policy; repeatable.")
-@click.option("--range", "reward_range", **RANGE, help="Range of z (default: 0 to 1; without z, from the data).")  # type: ignore[arg-type]
-@click.option("--overall-range", **RANGE, help="Range of y (default: any).")  # type: ignore[arg-type]
+@range_options
 @click.option("--context", metavar="NAMES", help="What is known before each decision; also month, weekday ...")
 @click.option("--minimise", is_flag=True, help="Smaller outcomes are better.")
 @click.option("--doses", is_flag=True, help="What is executed are amounts (money, hours), not yes or no.")

@@ -32,6 +32,14 @@ next_context_option = click.option(  # of commands that decide
 )
 
 
+def range_options(command: Function) -> Function:
+    """Add the ranges of z and y to a command; it gets them as `reward_range` and `overall_range`."""
+    ends: Any = {"type": float, "nargs": 2, "metavar": "LOW HIGH"}
+    command = click.option("--overall-range", **ends, help="Range of y (default: any).")(command)
+    said = "Range of z (default: 0 to 1; without z, from the data)."
+    return click.option("--range", "reward_range", **ends, help=said)(command)
+
+
 def table_options(command: Function) -> Function:
     """Add the options to a command; it gets them as `columns`, `context` ..., for `reading_options`."""
     for option in reversed(OPTIONS):

@@ -378,9 +378,12 @@ class AdaptiveGraph(GraphLearner):
         return pick(graph.used, [ones, graph.instrument.gain, ones, ones, ones])
 
     def errors(self, graph: AdaptiveState) -> GraphErrors:
-        """Those of the k-class estimate, made for them where it is not in use."""
+        """Those of the k-class estimate, made for them where it is not in use.
+
+        The total effects may be those of another candidate, so their variances are the wider ones.
+        """
         tested = self.k_class.test_if_due(copy_state(graph.k_class))
-        found = self.k_class.errors(self.k_class.estimate(tested, graph.used != K_CLASS))
+        found = self.k_class.wide_errors(self.k_class.estimate(tested, graph.used != K_CLASS))
         return found._replace(baseline=self.baseline(graph))
 
     def baseline(self, graph: AdaptiveState) -> Array:

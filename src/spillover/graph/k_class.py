@@ -1,5 +1,6 @@
 """The graph by k-class regression: it is right with baselines, noise and hidden common causes."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.graph.edges import edge_mask, impossible_edges
 from spillover.graph.learner import GraphErrors, GraphLearner, largest_reward
+from spillover.kernels.kclass import BASELINE_SCALE, EDGE_SCALE, FLAT
 from spillover.state import repeat_in_place
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Probability, Problem
 
@@ -204,6 +206,23 @@ class KClassGraph(GraphLearner):
         return np.where(graph.ordered, BY_EVIDENCE, np.where(graph.confounded > SUSPICION, 0.0, 1.0))
 
     def errors(self, graph: KClassState) -> GraphErrors:
+        """Standard errors; those of the total effects are smaller where z was its own instrument.
+
+        That is so where nobody expected anything of z, as in a table of rewards and outcomes: then hidden common causes
+        cannot be told, and the errors of a row's edges are those of one regression.
+        """
+        found = self.wide_errors(graph)
+        n = graph.weights.shape[-1]
+        expected, own = graph.moments[..., 2 * n : 3 * n, n:], graph.moments[..., n : 2 * n, n:]
+        for row in np.argwhere((expected == own).all(axis=(-1, -2)) & (graph.solved > 0)):
+            with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):  # extreme moments: the wide ones stay
+                variance = joint_variance(KClassState(*(part[tuple(row)] for part in graph)))
+                if (variance >= 0.0).all() and np.isfinite(variance).all():
+                    found.weights_variance[tuple(row)] = variance
+        return found
+
+    def wide_errors(self, graph: KClassState) -> GraphErrors:
+        """Standard errors that allow for hidden common causes."""
         return GraphErrors(
             baseline=self.baseline(graph),
             weights_variance=graph.weights_variance.copy(),
@@ -251,6 +270,38 @@ def damped(adjacency: Array) -> Array:
     """A graph whose spill-over dies out: scaled down where its spectral radius is too large."""
     radius = kernels.spectral_radius(adjacency, LARGEST_RADIUS)
     return np.asarray(adjacency * np.minimum(LARGEST_RADIUS / np.maximum(radius, 1e-12), 1.0)[..., None, None])
+
+
+def joint_variance(graph: KClassState) -> Array:
+    """The variances of the total effects, to first order, if the edges of a row are estimated together; no batch.
+
+    An edge exists with its probability, whatever others do; those that exist have the covariance C of the regression
+    with their prior. So the covariance of two edges is p_a p_b C_ab, and the variance of one p C + p (1 - p) m^2, where
+    m is its mean if it exists.
+    """
+    n = len(graph.weights)
+    moments = np.array(graph.moments)
+    moments[:n, n:] = moments[n:, :n].T
+    outcomes, instruments = [*range(n), 3 * n], [*range(2 * n, 3 * n), 3 * n]
+    reach = np.linalg.inv(np.eye(n) - graph.adjacency)
+    unit = np.sqrt(np.where(moments.diagonal() > 0, moments.diagonal(), 1.0))[instruments]  # whatever units z has
+    half = moments[np.ix_(instruments, outcomes)] / unit[:, None]
+    within = moments[np.ix_(instruments, instruments)] / np.outer(unit, unit)
+    strong = half.T @ np.linalg.pinv(within, hermitian=True) @ half
+    rest = moments[np.ix_(outcomes, outcomes)] - strong if graph.ordered else np.zeros_like(strong)
+    variance = np.zeros(n)
+    for i in range(n):
+        edges = np.flatnonzero(graph.possible[i])
+        regressors = [*edges, n]
+        prior = [*np.where(graph.required[i, edges], FLAT, EDGE_SCALE**-2), 1.0 / (BASELINE_SCALE**2 * graph.unit)]
+        gram = (strong + graph.trust[i] * rest)[np.ix_(regressors, regressors)]
+        covariance = np.linalg.inv(gram / graph.noise[i] + np.diag(prior))[:-1, :-1]
+        chance, mean = graph.probability[i, edges], graph.adjacency[i, edges]
+        size = np.divide(mean, chance, out=np.zeros(len(edges)), where=chance > 0)
+        alone = chance * (1.0 - chance) * (covariance.diagonal() + size**2)
+        both = covariance * np.outer(chance, chance) + np.diag(alone)
+        variance += graph.weights[i] ** 2 * np.einsum("aj,ab,bj->j", reach[edges], both, reach[edges])
+    return variance
 
 
 def total_effects(adjacency: Array, variance: Array) -> tuple[Array, Array]:

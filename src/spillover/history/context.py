@@ -35,9 +35,7 @@ LENGTHS = {
     "weekday|day ?of ?week|dow|wday|wochentag": range(8),  # from 0 or from 1 on
     "hour|stunde": range(25),
 }
-NUMBERED = (
-    r"(?: ?of ?(?:the )?(?:year|day))?(?: ?(?:no|nr|num|number|index))?"  # the end of a name: month of year, hour no
-)
+ENDING = r"(?: ?of ?(?:the )?(?:year|day))?(?: ?(?:no|nr|num|number|index))?"  # month of the year, hour no
 
 
 class Part(NamedTuple):
@@ -144,7 +142,7 @@ def is_calendar(name: str, values: Array) -> bool:
     """
     seen = set(values[~np.isnan(values)].tolist())
     spaced = re.sub(r"[\W_]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).strip().casefold()
-    ends = [length for words, length in LENGTHS.items() if re.search(rf"(?<!per )\b(?:{words}){NUMBERED}$", spaced)]
+    ends = [length for words, length in LENGTHS.items() if re.search(rf"(?<!per )\b(?:{words}){ENDING}$", spaced)]
     return len(seen) > 2 and any(seen <= set(map(float, length)) for length in ends)
 
 
