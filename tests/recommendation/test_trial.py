@@ -29,7 +29,7 @@ def table(noise: float):
 
 
 def test_a_trial_is_priced_and_taken_only_when_asked_for() -> None:
-    found = sp.next_decision(table(3.0), budget=1)
+    found = sp.next_decision(table(1.0), budget=1)
     trial = found.trial
     assert trial is not None
     assert found.choose == list(found.greedy)
@@ -39,7 +39,7 @@ def test_a_trial_is_priced_and_taken_only_when_asked_for() -> None:
     assert f"Trying {trial.arm} instead of {trial.instead_of} " in str(found)
     assert "(--explore)." in str(found)
     assert found.to_dict()["trial"]["arm"] == trial.arm
-    explored = sp.next_decision(table(3.0), budget=1, explore=True)
+    explored = sp.next_decision(table(1.0), budget=1, explore=True)
     assert explored.choose == [trial.arm]
     assert "to learn m" in str(explored).splitlines()[0]
 
