@@ -93,8 +93,8 @@ def promotions(
     error, played = np.zeros(n), 0
 
     def draw(size: int) -> Array:
-        fat = rng.standard_t(tails, size) if np.isfinite(tails) else rng.normal(size=size)
-        return noise * fat / (np.sqrt(tails / (tails - 2)) if 2 < tails < np.inf else 1.0)
+        fat: Array = rng.standard_t(tails, size) if np.isfinite(tails) else rng.normal(size=size)
+        return np.asarray(noise * fat / (np.sqrt(tails / (tails - 2)) if 2 < tails < np.inf else 1.0))
 
     def play(chosen: BoolArray) -> Array:
         nonlocal error, played, effects

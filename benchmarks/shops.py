@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -105,7 +105,7 @@ def answer(kind: str, seed: int, which: int) -> Answer:
     rng = np.random.default_rng([seed, sorted(KINDS).index(kind), which])
     shop = KINDS[kind](rng)
     names = arm_names(shop)
-    asked = {"budget": shop.budget, "doses": shop.amounts is not None}
+    asked: dict[str, Any] = {"budget": shop.budget, "doses": shop.amounts is not None}
     found = sp.next_decision(table_of(shop), **asked)
     graph = "payoff-regression" if shop.y.shape[1] == 1 else "instrumental-sem"
     greedy = sp.next_decision(table_of(shop), policy=graph, **asked)
@@ -116,8 +116,8 @@ def answer(kind: str, seed: int, which: int) -> Answer:
         "with lags": shop.share(chosen_by(with_lags_and_trend(shop), shop)),
         "sampler": shop.share(chosen_by(discounted_sampler(shop, rng), shop)),
     }
-    arms = [arm for arm in found.arms if arm.total_interval is not None]
-    inside = [arm.total_interval[0] <= shop.truth[names.index(arm.arm)] <= arm.total_interval[1] for arm in arms]
+    known = [(shop.truth[names.index(arm.arm)], arm.total_interval) for arm in found.arms]
+    inside = [between[0] <= truth <= between[1] for truth, between in known if between is not None]
     return Answer(shares, float(np.mean(inside)), not found.not_yet)
 
 
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     with ProcessPoolExecutor(given.jobs) as pool:
         kinds = [kind for kind in (FOLLOWED if given.follow else KINDS) if given.kind in kind]
         for place, kind in enumerate(kinds):
-            ask = partial(followed if given.follow else answer, kind, given.seed)
+            ask: Callable[[int], Any] = partial(followed if given.follow else answer, kind, given.seed)
             found = list(pool.map(ask, range(given.shops), chunksize=4))
             print_kind(kind, found, first=place == 0)
 

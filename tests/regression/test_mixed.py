@@ -1,5 +1,7 @@
 """Mixed models from a Gram matrix are those of the textbook."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_t
@@ -31,9 +33,10 @@ def test_the_evidence_is_that_of_outcomes_with_the_noise_integrated_out(data) ->
             # a noise variance with density 1 / variance: t with few degrees of freedom, up to a constant
             expected = -0.5 * np.linalg.slogdet(shape)[1] - 0.5 * len(y) * np.log(y @ np.linalg.solve(shape, y))
             assert found[k] == pytest.approx(expected, rel=1e-10)
-            wide = multivariate_t(shape=shape, df=1e-9).logpdf(y) - multivariate_t(
-                shape=np.eye(len(y)), df=1e-9
-            ).logpdf(y)
+            few: Any = 1e-9  # degrees of freedom
+            wide = multivariate_t(shape=shape, df=few).logpdf(y) - multivariate_t(shape=np.eye(len(y)), df=few).logpdf(
+                y
+            )
             plain = -0.5 * len(y) * np.log(y @ y)
             assert found[k] - plain == pytest.approx(wide, rel=1e-5)
 

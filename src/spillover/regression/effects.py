@@ -184,7 +184,7 @@ def reduced(table: Table, structure: Structure) -> Reduced:
         cross = model.gram[np.ix_(at, arms)]
         precision[i] -= cross.T @ inverse @ cross
         moments[i] -= cross.T @ inverse @ model.moments[at, i]
-        weights.append(inverse)
+        weights.append(np.asarray(inverse, float))
     block = tuple(name for name in layout.block if name not in DIRECT)
     return Reduced(precision, moments, np.maximum(noise, 1e-12), list(places), weights, block)
 
@@ -235,6 +235,7 @@ def summed(table: Table, data: Reduced, found: SparseEffects, joint: Array, comi
     sums = np.zeros((n, len(arm)))
     sums[arm, np.arange(len(arm))] = scale[outcome]
     effects, moved = found.effects * scale[:, None], np.zeros(n)
+    factor = disagreement(table, data, effects.sum(axis=0), sums @ cover @ sums.T)
     covariance, variances = np.zeros((n, n)), np.zeros((n, n))
     variances[outcome, arm] = np.diag(cover) * scale[outcome] ** 2
     late = {"lag", "lag_mean", "moved"} & set(data.block)
@@ -253,7 +254,6 @@ def summed(table: Table, data: Reduced, found: SparseEffects, joint: Array, comi
     covariance += sums @ cover @ sums.T
     others = np.where(outcome == arm, 0.0, sums)
     total = effects.sum(axis=0)
-    factor = disagreement(table, data, total, covariance)
     return Posterior(
         total=total,
         covariance=covariance * factor,
@@ -296,14 +296,12 @@ def disagreement(table: Table, data: Reduced, total: Array, covariance: Array) -
     wide = float((rest.sum(axis=1) ** 2).sum()) / left * np.diag(average)
     seen = average @ data.precision.mean(axis=0)  # what of the effects a singular design shows
     apart = seen @ total - (plain * table.scale[:, None]).sum(axis=0)
-    if set(data.block) & {"lag", "lag_mean", "moved"}:
-        apart = apart - apart.mean()
     varied = wide > 0
     if not varied.any():
         return 1.0
     gap = np.maximum(wide - np.diag(seen @ covariance @ seen.T), 0.1 * wide)[varied]
     ratio = float((apart[varied] ** 2 / gap).mean())
-    return max(1.0, (ratio * n / 2 + 2.0) / (n / 2 + 2.0))
+    return float(max(1.0, (ratio * n / 2 + 2.0) / (n / 2 + 2.0)))
 
 
 def informative_rounds(table: Table, structure: Structure) -> Array:
@@ -318,7 +316,5 @@ def informative_rounds(table: Table, structure: Structure) -> Array:
 def noise_of_sum(table: Table, structure: Structure) -> float:
     """The variance of the sum of the outcomes that nothing explains."""
     layout, model = table.layout(structure), table.model
-    mean, _, _ = model.posterior(layout.places, layout.variance)
-    fitted = np.stack([model.columns[:, layout.places[i]] @ mean[i] for i in range(table.m)], axis=1)
-    rest = (model.outcomes - fitted) @ table.scale
-    return float(rest @ rest) / model.freedom
+    expected = model.fitted(layout.places, layout.variance) - model.explained
+    return float((((model.outcomes - expected) @ table.scale) ** 2).sum()) / float(model.freedom)

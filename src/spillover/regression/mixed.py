@@ -60,7 +60,7 @@ class MixedModel:
         mean = (cover @ raw[..., None])[..., 0]
         squares = self.squares[: len(places)]
         rest = np.maximum(squares - (mean * raw).sum(axis=-1), EXACT * squares)
-        return mean, cover, rest / self.freedom
+        return mean, np.asarray(cover, float), np.asarray(rest / self.freedom)
 
     def fitted(self, places: IntArray, variance: Array) -> Array:
         """The expected outcomes, (rounds, m)."""

@@ -6,7 +6,7 @@ the block out. A search climbs the marginal likelihood, and the answers of all g
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ PRIOR = {
     "trend": -5.0,
     "level": -6.0,
     "drift": -2.0,
-    "changes": -3.0,
+    "changes": -4.0,
     "lags": -3.0,
     "lag_mean": -0.5,
     "lag": -0.5,
@@ -196,15 +196,15 @@ class Table:
     def best_size(self, s: Structure, name: str) -> Structure:
         """The structure with the best variance of one block, by steps up or down; 0 where the block may be left out."""
         size = float(getattr(s, name)) or 0.1
-        options = [s, s._replace(**{name: size})]
+        options = [s, with_size(s, name, size)]
         if name in PRIOR:
-            options.append(s._replace(**{name: 0.0}))
+            options.append(with_size(s, name, 0.0))
         best = max(options, key=self.score)
         if getattr(best, name) == 0:
             return best
         for factor in (STEP, 1.0 / STEP):
             while 1e-4 < (size := float(getattr(best, name)) * factor) < LARGEST:
-                other = best._replace(**{name: size})
+                other = with_size(best, name, size)
                 if self.score(other) <= self.score(best):
                     break
                 best = other
@@ -257,6 +257,12 @@ class Table:
 
     def best(self) -> Structure:
         return max(self.scores, key=self.scores.__getitem__)
+
+
+def with_size(s: Structure, name: str, size: float) -> Structure:
+    """The structure with another variance of one block."""
+    changed: dict[str, Any] = {name: size}
+    return s._replace(**changed)
 
 
 def fill_gaps(outcomes: Array, columns: Array) -> tuple[Array, Array]:
