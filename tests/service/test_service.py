@@ -318,7 +318,7 @@ def test_an_imported_history_is_decided_as_next_decides_its_file(service, tmp_pa
     first = service.import_history("ads", path, {"budget": 2}, key="k")
     again = service.import_history("ads", path, {"budget": 2}, key="k")
     assert (first.again, again.again, again.entry) == (False, True, first.entry)
-    expected = next_decision(path, budget=2)
+    expected = next_decision(path, budget=2, explore=True)
     decision = service.decide("ads", expected.history.following)
     assert list(decision.event.chosen) == expected.choose
     found = decision.answer

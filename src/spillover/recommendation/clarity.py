@@ -95,7 +95,8 @@ def probability_of_wrong(
         return 0.0
     chosen = np.asarray(alone.chosen) & have
     total = np.array([arm.total if here else 0.0 for arm, here in zip(reasons.arms, have.tolist(), strict=True)])
-    scale = max(float(np.abs(total).max()), np.finfo(float).tiny)
+    intervals = [arm.total_interval or (0.0, 0.0) for arm in reasons.arms]
+    scale = max(float(np.abs(total).max()), float(np.ptp(intervals, axis=1).max()), np.finfo(float).tiny)
     draws = np.random.default_rng(0).standard_normal((FEW_DRAWS if limits else DRAWS, len(total)))
     effects = total / scale + draws @ root_of(reasons, alone, have, scale)
     least = effects.min(axis=1, keepdims=True) - TINY if relative else 0.0

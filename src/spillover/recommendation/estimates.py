@@ -31,12 +31,20 @@ def history_effects(history: History) -> Effects | None:
         return None
     latest = slice(max(len(history.x) - MOST_ROUNDS, 0), None)
     y = np.where(arrived[latest, None], history.y[latest, : 1 if history.observes == "payoff" else None], np.nan)
+    if has_constant_sum(y):
+        return None
     known = standard_context(history)
     context, coming = (np.zeros((len(y), 0)), np.zeros(0)) if known is None else (known.values[latest], known.following)
     found = estimate_effects(amounts_of(history)[latest], y, context, coming)
     if is_relative(history):
         found = found.compared_with_average()
     return found if np.isfinite(found.covariance).all() and np.isfinite(found.total).all() else None
+
+
+def has_constant_sum(y: Array) -> bool:
+    """Whether the outcomes of all rounds add up to the same number: effects on them are then not sparse."""
+    total = y.sum(axis=1)[np.isfinite(y).all(axis=1)]
+    return bool(y.shape[1] > 1 and len(total) and np.ptp(total) <= SMALL * np.abs(y[np.isfinite(y)]).max())
 
 
 def amounts_of(history: History) -> Array:
@@ -199,6 +207,6 @@ def follows_outcomes(history: History) -> BoolArray:
         if (size <= SMALL * np.abs(both).max(axis=0) * np.sqrt(len(both))).any():
             continue
         r = float(rest[:, 0] @ rest[:, 1] / size.prod())
-        t = r * np.sqrt(freedom / max(1.0 - r**2, np.finfo(float).tiny))
+        t = r * np.sqrt(freedom / max(1.0 - r**2, SMALL))
         found[j] = 2.0 * float(stdtr(freedom, -abs(t))) * n < CERTAIN
     return found

@@ -7,6 +7,7 @@ import numpy as np
 from spillover.types import Array
 
 SWEEPS = 40
+HEAT, COOLING = 100.0, 0.5  # noise is larger at first, so that the strongest effects enter before others absorb them
 SETTLED = 1e-4  # of the usual effect: sweeps end once nothing moves by more
 SLAB = 0.15  # variance of a cross effect at first, in squares of the usual own effect
 SPREAD = 0.25  # variance of own effects at first, in the same units
@@ -30,7 +31,7 @@ def sparse_effects(precision: Array, moments: Array, noise: Array) -> SparseEffe
     """
     n = len(moments)
     own, other = np.eye(n, dtype=bool), ~np.eye(n, dtype=bool)
-    squares = np.diagonal(precision, axis1=1, axis2=2)
+    squares = np.maximum(np.diagonal(precision, axis1=1, axis2=2), 0.0)
     known = np.diagonal(squares)
     effects = np.diag(np.diagonal(moments) / np.where(known > 0, known, 1.0))  # sparse from the start
     probability, variance = own.astype(float), np.zeros((n, n))
@@ -38,11 +39,12 @@ def sparse_effects(precision: Array, moments: Array, noise: Array) -> SparseEffe
     centre, spread = float(np.diag(effects).mean()), float(np.var(np.diag(effects))) + 0.1 * usual
     slab, share = SLAB * usual, 1.0 / n
     rest = moments - np.einsum("iab,ib->ia", precision, effects)
-    for _ in range(SWEEPS):
-        before = effects.copy()
+    for sweep in range(SWEEPS):
+        before, heat = effects.copy(), max(1.0, HEAT * COOLING**sweep)
+        felt = heat * noise
         for j in range(n):
-            seen = squares[:, j] / noise
-            pull = (rest[:, j] + squares[:, j] * effects[:, j]) / noise
+            seen = squares[:, j] / felt
+            pull = (rest[:, j] + squares[:, j] * effects[:, j]) / felt
             width = 1.0 / (seen + 1.0 / slab)
             mean = width * pull
             odds = np.log(share / (1.0 - share)) + 0.5 * np.log(width / slab) + 0.5 * mean**2 / width
@@ -60,6 +62,6 @@ def sparse_effects(precision: Array, moments: Array, noise: Array) -> SparseEffe
         centre, usual = float(direct.mean()), float(np.mean(direct**2)) + 1e-12
         around = float(((direct - centre) ** 2 + np.diag(variance)).sum())
         spread = (around + SPREAD_ROUNDS * SPREAD * usual) / (n + SPREAD_ROUNDS)
-        if np.abs(effects - before).max() < SETTLED * np.sqrt(usual):
+        if heat == 1.0 and np.abs(effects - before).max() < SETTLED * np.sqrt(usual):
             break
     return SparseEffects(effects, probability, np.where(own, spread, probability * slab))
