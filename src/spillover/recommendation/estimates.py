@@ -14,6 +14,7 @@ from spillover.regression import Effects, estimate_effects
 from spillover.types import Array, BoolArray, Explanation
 
 MOST_ARMS = 200  # with more, a regression takes longer than people wait
+MOST_OUTCOMES = 60  # the same, where each arm has an outcome of its own
 MOST_ROUNDS = 20_000  # the latest ones
 FEWEST_ROUNDS = 4
 PROBABLE = 0.5
@@ -27,7 +28,8 @@ SMALL = 1e-9  # of the largest effect
 def history_effects(history: History) -> Effects | None:
     """Estimate the effects of a table without own rewards; None where there is too little or too much of it."""
     n, arrived = len(history.arms), history.arrived
-    if history.observes == "both" or n > MOST_ARMS or int(arrived.sum()) < FEWEST_ROUNDS or not history.observed.any():
+    most = MOST_ARMS if history.observes == "payoff" else MOST_OUTCOMES
+    if history.observes == "both" or n > most or int(arrived.sum()) < FEWEST_ROUNDS or not history.observed.any():
         return None
     latest = slice(max(len(history.x) - MOST_ROUNDS, 0), None)
     y = np.where(arrived[latest, None], history.y[latest, : 1 if history.observes == "payoff" else None], np.nan)

@@ -14,7 +14,7 @@ POWERS = (1.0, 0.5)  # of amounts that vary: proportional effects, or effects th
 LEAST_WEIGHT = 0.03  # of a structure that is averaged over
 ADJUSTED = 2  # passes in which what outcomes share is taken out
 SHRUNK = 2.0  # rounds, for each outcome, by which correlations between outcomes are shrunk
-ACTIVE = 1e-3  # of the largest: a coefficient with a smaller prior variance is 0
+ACTIVE = 0.02  # of the largest: a coefficient with a smaller prior variance is 0
 LEARNED = 3.0  # rounds that each prior variance costs, as it was learned from the same data
 MOVING = 2.0  # more of the variance where effects move: smooth changes are a poor model of sudden ones
 DIRECT = ("own", "total", "cross")  # blocks of effects in the same round
@@ -97,14 +97,15 @@ def estimate_effects(amounts: Array, outcomes: Array, context: Array, coming: Ar
     doubt = (1.0 + LEARNED * table.n * (1 + best.lags) / rounds) * (1.0 + MOVING * moving)
     effects = averaged(weights, [part.effects for part in parts])
     squares = averaged(weights, [part.deviations**2 + (part.effects - effects) ** 2 for part in parts])
-    known = np.isfinite(outcomes).any(axis=1)
+    seen, known = np.isfinite(outcomes), np.isfinite(outcomes).any(axis=1)
+    average = np.where(seen, outcomes, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     usual = averaged(weights, [np.mean(np.abs(amounts[known]) ** power, axis=0) for _, power, _, _ in found])
     return Effects(
         total=mean,
         covariance=averaged(weights, spread) * doubt,
         freedom=float(max(rounds - table.n, 3.0)),
         noise=noise_of_sum(table, best),
-        baseline=np.nanmean(outcomes, axis=0) - effects @ usual,
+        baseline=average - effects @ usual,
         effects=effects,
         deviations=np.sqrt(squares * doubt),
         spill_deviation=np.sqrt(averaged(weights, [part.spill_deviation**2 for part in parts]) * doubt),
