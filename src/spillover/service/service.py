@@ -7,7 +7,7 @@ from typing import Any
 
 from spillover.service.ahead import Ahead
 from spillover.service.audit import Audit, audited
-from spillover.service.canonical import canonical_json
+from spillover.service.canonical import canonical_json, digest_of
 from spillover.service.course import POINTS, course_of
 from spillover.service.deciding import decided, same_request, unpacked, whole_answer
 from spillover.service.desk import OPEN, Desk, Receipt, given_key, utc_now
@@ -15,6 +15,8 @@ from spillover.service.entry import Entry
 from spillover.service.errors import Conflict, NotFound, naming, require
 from spillover.service.events import (
     DecisionIssued,
+    Event,
+    ExecutionCorrected,
     OutcomeCorrected,
     OutcomeExpired,
     SettingsChanged,
@@ -38,8 +40,8 @@ from spillover.service.reporting import (
     take_items,
 )
 from spillover.service.round_key import round_key
-from spillover.service.rounds import check_reason, coming_round, execution
-from spillover.service.settings import Settings, checked, is_name
+from spillover.service.rounds import check_reason, check_revision, coming_round, execution
+from spillover.service.settings import FIXED, Settings, checked, is_name, is_whole
 from spillover.service.table import Coming
 
 
@@ -119,24 +121,52 @@ class Service:
                 first = self.log.read(name, 0, 1)[0]
                 if canonical_json(first.content["event"]) == canonical_json(event.to_dict()):
                     return Receipt(entry=first, again=True)
-                raise Conflict(
-                    f"name = {name!r}: must be a new one: there is a stream of this name, with other settings"
-                )
+                message = f"name = {name!r}: must be a new one: there is a stream of this name, with other settings"
+                raise Conflict(message, recorded=first.content["event"]["settings"], given=event.settings)
             return self.desk.record(ledger, event, key or "created", event.to_dict(), author)
 
     def change_settings(
-        self, stream: str, changes: Mapping[str, Any], *, key: str | None = None, author: str = ""
+        self,
+        stream: str,
+        changes: Mapping[str, Any],
+        *,
+        read_at: int | None = None,
+        key: str | None = None,
+        author: str = "",
     ) -> Receipt:
-        """Decide differently from now on. Arms, what is observed, context and minimise cannot change."""
+        """Decide differently from now on. Arms, what is observed, context, minimise and doses cannot change.
+
+        read_at: the number of the entry as of which the settings were read that these changes are based on. If somebody
+        has changed them since, that is a Conflict; None: change them whatever they are now.
+        """
         key = given_key(key)
         with self.desk.writing(stream) as ledger:
-            request = {"settings": dict(changes)}
+            request = {"settings": dict(changes)} | ({} if read_at is None else {"read_at": read_at})
             if (before := self.desk.earlier(stream, key, request)) is not None:
                 return Receipt(entry=before, again=True)
             with naming():
                 found = ledger.settings.changed(dict(changes))
+            if found.digest == ledger.settings.digest:
+                return Receipt(entry=self.entry_at(stream, ledger.settings_at), again=True)
+            self.check_read_at(ledger, read_at, changes)
             event = SettingsChanged(settings=found.to_dict())
             return self.desk.record(ledger, event, key or f"settings:{ledger.head.seq + 1}", request, author)
+
+    def check_read_at(self, ledger: Ledger, read_at: int | None, changes: Mapping[str, Any]) -> None:
+        """A Conflict, with both versions, if the settings were changed after an entry."""
+        if read_at is None:
+            return
+        require(
+            is_whole(read_at, 1, ledger.head.seq), "read_at", read_at, f"the number of an entry, 1 to {ledger.head.seq}"
+        )
+        if read_at < ledger.settings_at:
+            entry = self.entry_at(ledger.head.stream, ledger.settings_at)
+            who = f" by {entry.author!r}" if entry.author else ""
+            raise Conflict(
+                f"settings: were changed{who} in entry {entry.seq}, after entry {read_at}, as of which they were read",
+                recorded=recorded(entry, {"settings": changeable(ledger.settings.to_dict())}),
+                given={"settings": dict(changes)},
+            )
 
     def streams(self, after: str = "", limit: int = AT_ONCE) -> list[str]:
         """Names of streams, in order; after: the last name of the page before."""
@@ -164,9 +194,18 @@ class Service:
             request = {"decide": label, "unavailable": list(coming.unavailable), "context": dict(coming.context)}
             self.desk.earlier(stream, key, request)
             if label in ledger.issued:
-                if not same_request(ledger.issued[label], coming):
-                    raise Conflict(f"round = {label!r}: was decided with other unavailable arms or another context")
-                return self.decision_at(stream, ledger.issued[label].seq)
+                issued = ledger.issued[label]
+                if not same_request(issued, coming):
+                    raise Conflict(
+                        f"round = {label!r}: was decided with other unavailable arms or another context",
+                        recorded={
+                            "unavailable": list(issued.unavailable),
+                            "context": issued.context,
+                            "seq": issued.seq,
+                        },
+                        given={"unavailable": list(coming.unavailable), "context": dict(coming.context)},
+                    )
+                return self.decision_at(stream, issued.seq)
             require(label not in ledger.executed, "round", round, "one that was not executed without a decision")
             made = decided(ledger, coming, sheet.learning)
             self.desk.note_learned(stream, sheet)
@@ -183,13 +222,16 @@ class Service:
         amounts: Mapping[str, float] | None = None,
         cancelled: bool = False,
         context: Mapping[str, Any] | None = None,
+        revision: int = 1,
+        reason: str = "",
         key: str | None = None,
         author: str = "",
     ) -> Receipt:
         """Say what was done in a round: the decision as issued (nothing given), other arms (`chosen`), or nothing at
         all because the round did not take place (`cancelled`). A round that was never decided needs `chosen`.
 
-        amounts: by arm, instead of `chosen`, in a stream that has amounts (`doses`).
+        amounts: by arm, instead of `chosen`, in a stream that has amounts (`doses`). revision: one more than the last
+        corrects what was recorded (the first record is 1); reason: why. Context that is not given stays as it was.
         """
         key = given_key(key)
         label = round_key(round).label
@@ -199,11 +241,19 @@ class Service:
             "cancelled": cancelled,
             "context": None if context is None else dict(context),
         } | ({} if amounts is None else {"amounts": dict(amounts)})
+        request |= {} if revision == 1 else {"revision": revision, "reason": reason}
         with self.desk.writing(stream) as ledger:
-            own = key or f"execute:{label}"
-            if (before := self.desk.earlier(stream, own, request)) is not None:
+            if (before := self.desk.earlier(stream, key, request)) is not None:
                 return Receipt(entry=before, again=True)
+            check_revision(ledger, label, revision, reason)
             event = execution(ledger, label, chosen, amounts, cancelled, context)
+            if revision > 1:
+                event = ExecutionCorrected(**vars(event), revision=revision, reason=reason)
+            done = ledger.executions.get(label, [])
+            if revision <= len(done):
+                hint = f"correct it with revision {len(done) + 1}"
+                return self.again(stream, done[revision - 1], event, request, f"round = {label!r}", hint)
+            own = key or (f"execute:{label}" if revision == 1 else f"execute:{label}:{revision}")
             receipt = self.desk.record(ledger, event, own, request, author)
         self.ahead.learn_soon(stream)
         return receipt
@@ -243,7 +293,10 @@ class Service:
         with self.desk.writing(stream) as ledger:
             if (before := self.desk.earlier(stream, key, request)) is not None:
                 return Receipt(entry=before, again=True)
-            label = check_correction(ledger, round, arm, revision, values)
+            label = executed_round(ledger, round)
+            done = ledger.corrections.get((label, arm, revision))
+            if done is None:
+                check_correction(ledger, label, arm, revision, values)
             event = OutcomeCorrected(
                 round=label,
                 arm=arm,
@@ -252,6 +305,8 @@ class Service:
                 learned=not ledger.is_late(label),
                 reason=reason,
             )
+            if done is not None:
+                return self.again(stream, done, event, request, f"revision = {revision}", "read the value again")
             own = key or f"correct:{label}:{arm or ''}:{revision}"
             receipt = self.desk.record(ledger, event, own, request, author)
         self.ahead.learn_soon(stream)
@@ -265,12 +320,28 @@ class Service:
         check_reason(reason)
         with self.desk.writing(stream) as ledger:
             label = executed_round(ledger, round)
-            own, request = key or f"expire:{label}", {"expire": label, "reason": reason}
-            if (before := self.desk.earlier(stream, own, request)) is not None:
+            event, request = OutcomeExpired(round=label, reason=reason), {"expire": label, "reason": reason}
+            if (before := self.desk.earlier(stream, key, request)) is not None:
                 return Receipt(entry=before, again=True)
-            receipt = self.desk.record(ledger, OutcomeExpired(round=label, reason=reason), own, request, author)
+            if label in ledger.expired:
+                hint = "nothing more is expected of it already"
+                return self.again(stream, ledger.expired[label], event, request, f"round = {label!r}", hint)
+            receipt = self.desk.record(ledger, event, key or f"expire:{label}", request, author)
         self.ahead.learn_soon(stream)
         return receipt
+
+    def again(self, stream: str, seq: int, event: Event, request: Mapping[str, Any], what: str, hint: str) -> Receipt:
+        """The receipt of an entry that says the same as an event, whatever its key; a Conflict if it does not."""
+        entry = self.entry_at(stream, seq)
+        found, wanted = recorded(entry), event.to_dict()
+        if entry.request == digest_of(request) or same_content(found["event"], wanted):
+            return Receipt(entry=entry, again=True)
+        who = f" by {entry.author!r}" if entry.author else ""
+        message = f"{what}: must say what entry {seq} says, recorded{who}, or be a new one: {hint}"
+        raise Conflict(message, recorded=found, given={"event": wanted})
+
+    def entry_at(self, stream: str, seq: int) -> Entry:
+        return self.log.read(stream, seq - 1, 1)[0]
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -284,7 +355,7 @@ class Service:
         return self.decision_at(stream, seq)
 
     def decision_at(self, stream: str, seq: int) -> Decision:
-        entry = self.log.read(stream, seq - 1, 1)[0]
+        entry = self.entry_at(stream, seq)
         return Decision(entry=entry, again=True, explain=lambda: self.explain(stream, entry.content["event"]["round"]))
 
     def decisions(self, stream: str, after: int = 0, limit: int = 100) -> list[Decision]:
@@ -304,7 +375,7 @@ class Service:
         with self.desk.writing(stream) as ledger:
             kept = ledger.reasons_at.get(event.round)
         if kept is not None:
-            return unpacked(self.log.read(stream, kept - 1, 1)[0].attachment)
+            return unpacked(self.entry_at(stream, kept).attachment)
         coming = Coming(event.round, event.context, event.unavailable)
         found = whole_answer(self.desk.ledger_at(stream, event.made_from["seq"]), coming)
         self.ahead.keep_reasons_soon(stream, event.round, lambda: found)
@@ -322,7 +393,7 @@ class Service:
             reasons_at = dict(ledger.reasons_at)
         events = [self.decision_at(stream, seq).event for seq in latest]
         kept = [reasons_at[event.round] for event in events if event.round in reasons_at]
-        reasons = [self.log.read(stream, seq - 1, 1)[0].content["event"] for seq in kept]
+        reasons = [self.entry_at(stream, seq).content["event"] for seq in kept]
         intervals = {content["round"]: content.get("intervals", {}) for content in reasons}
         return found | {"bands": bands_of(events, intervals)}
 
@@ -397,6 +468,8 @@ class Service:
         with self.desk.writing(stream, missing_ok=True) as ledger:
             if (before := self.desk.earlier(stream, key, request)) is not None:
                 return Receipt(entry=before, again=True)
+            if ledger.exists and self.entry_at(stream, 1).request == digest_of(request):
+                return Receipt(entry=self.entry_at(stream, len(events)), again=True)
             if ledger.exists:
                 raise Conflict(f"name = {stream!r}: must be a new one: there is a stream of this name")
             return self.desk.record_all(ledger, events, key or "import", request, author)
@@ -404,6 +477,23 @@ class Service:
     def require_stream(self, stream: str) -> None:
         if not self.log.head(stream).seq:
             raise NotFound(f"stream = {stream!r}: must be the name of a stream")
+
+
+def recorded(entry: Entry, content: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What is recorded, for whoever contradicts it: the event, or another content, with its place, time and author."""
+    return {"seq": entry.seq, "time": entry.time, "author": entry.author} | (
+        content or {"event": entry.content["event"]}
+    )
+
+
+def same_content(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two events say the same; whether it is learned depends on when they were recorded."""
+    first, second = ({name: event[name] for name in event if name != "learned"} for event in (one, other))
+    return canonical_json(first) == canonical_json(second)
+
+
+def changeable(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in FIXED}
 
 
 def check_name(name: str) -> None:
