@@ -15,7 +15,6 @@ from spillover.service.entry import Entry
 from spillover.service.errors import Conflict, NotFound, naming, require
 from spillover.service.events import (
     DecisionIssued,
-    Event,
     ExecutionCorrected,
     OutcomeCorrected,
     OutcomeExpired,
@@ -25,7 +24,7 @@ from spillover.service.events import (
 from spillover.service.export import Export, exported
 from spillover.service.histories import history_of
 from spillover.service.importing import import_events, read_file, settings_from
-from spillover.service.ledger import Ledger
+from spillover.service.ledger import Issued, Ledger
 from spillover.service.log import AT_ONCE, EventLog
 from spillover.service.one_thread import one_thread
 from spillover.service.overview import BANDS, bands_of, overview_of, state_of
@@ -41,8 +40,9 @@ from spillover.service.reporting import (
 )
 from spillover.service.round_key import round_key
 from spillover.service.rounds import check_reason, check_revision, coming_round, execution
-from spillover.service.settings import FIXED, Settings, checked, is_name, is_whole
+from spillover.service.settings import Settings, checked, is_name, is_whole
 from spillover.service.table import Coming
+from spillover.service.versions import check_settings_read, other_settings, said_again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +121,7 @@ class Service:
                 first = self.log.read(name, 0, 1)[0]
                 if canonical_json(first.content["event"]) == canonical_json(event.to_dict()):
                     return Receipt(entry=first, again=True)
-                message = f"name = {name!r}: must be a new one: there is a stream of this name, with other settings"
-                raise Conflict(message, recorded=first.content["event"]["settings"], given=event.settings)
+                raise other_settings(name, first.content["event"]["settings"], event.settings)
             return self.desk.record(ledger, event, key or "created", event.to_dict(), author)
 
     def change_settings(
@@ -144,29 +143,18 @@ class Service:
             request = {"settings": dict(changes)} | ({} if read_at is None else {"read_at": read_at})
             if (before := self.desk.earlier(stream, key, request)) is not None:
                 return Receipt(entry=before, again=True)
+            last = ledger.head.seq
+            good = read_at is None or is_whole(read_at, 1, last)
+            require(good, "read_at", read_at, f"the number of an entry, 1 to {last}")
             with naming():
                 found = ledger.settings.changed(dict(changes))
+            entry = self.entry_at(stream, ledger.settings_at)
             if found.digest == ledger.settings.digest:
-                return Receipt(entry=self.entry_at(stream, ledger.settings_at), again=True)
-            self.check_read_at(ledger, read_at, changes)
+                return Receipt(entry=entry, again=True)
+            if read_at is not None:
+                check_settings_read(entry, ledger.settings, changes, read_at)
             event = SettingsChanged(settings=found.to_dict())
             return self.desk.record(ledger, event, key or f"settings:{ledger.head.seq + 1}", request, author)
-
-    def check_read_at(self, ledger: Ledger, read_at: int | None, changes: Mapping[str, Any]) -> None:
-        """A Conflict, with both versions, if the settings were changed after an entry."""
-        if read_at is None:
-            return
-        require(
-            is_whole(read_at, 1, ledger.head.seq), "read_at", read_at, f"the number of an entry, 1 to {ledger.head.seq}"
-        )
-        if read_at < ledger.settings_at:
-            entry = self.entry_at(ledger.head.stream, ledger.settings_at)
-            who = f" by {entry.author!r}" if entry.author else ""
-            raise Conflict(
-                f"settings: were changed{who} in entry {entry.seq}, after entry {read_at}, as of which they were read",
-                recorded=recorded(entry, {"settings": changeable(ledger.settings.to_dict())}),
-                given={"settings": dict(changes)},
-            )
 
     def streams(self, after: str = "", limit: int = AT_ONCE) -> list[str]:
         """Names of streams, in order; after: the last name of the page before."""
@@ -191,19 +179,15 @@ class Service:
         with self.desk.learning(stream) as sheet:
             ledger = sheet.ledger
             coming = coming_round(ledger, label, unavailable, context or {})
-            request = {"decide": label, "unavailable": list(coming.unavailable), "context": dict(coming.context)}
+            request = {"decide": label} | asked(coming)
             self.desk.earlier(stream, key, request)
             if label in ledger.issued:
                 issued = ledger.issued[label]
                 if not same_request(issued, coming):
                     raise Conflict(
                         f"round = {label!r}: was decided with other unavailable arms or another context",
-                        recorded={
-                            "unavailable": list(issued.unavailable),
-                            "context": issued.context,
-                            "seq": issued.seq,
-                        },
-                        given={"unavailable": list(coming.unavailable), "context": dict(coming.context)},
+                        recorded=asked(issued) | {"seq": issued.seq},
+                        given=asked(coming),
                     )
                 return self.decision_at(stream, issued.seq)
             require(label not in ledger.executed, "round", round, "one that was not executed without a decision")
@@ -252,8 +236,9 @@ class Service:
             done = ledger.executions.get(label, [])
             if revision <= len(done):
                 hint = f"correct it with revision {len(done) + 1}"
-                return self.again(stream, done[revision - 1], event, request, f"round = {label!r}", hint)
-            own = key or (f"execute:{label}" if revision == 1 else f"execute:{label}:{revision}")
+                entry = self.entry_at(stream, done[revision - 1])
+                return said_again(entry, event, request, f"round = {label!r}", hint)
+            own = key or (f"execute:{label}" if revision == 1 else f"execution {revision}:{label}")
             receipt = self.desk.record(ledger, event, own, request, author)
         self.ahead.learn_soon(stream)
         return receipt
@@ -306,7 +291,8 @@ class Service:
                 reason=reason,
             )
             if done is not None:
-                return self.again(stream, done, event, request, f"revision = {revision}", "read the value again")
+                hint = "read the value again, and correct that"
+                return said_again(self.entry_at(stream, done), event, request, f"revision = {revision}", hint)
             own = key or f"correct:{label}:{arm or ''}:{revision}"
             receipt = self.desk.record(ledger, event, own, request, author)
         self.ahead.learn_soon(stream)
@@ -318,27 +304,21 @@ class Service:
         """Say that nothing more of a round will arrive. Later outcomes are recorded, but not learned."""
         key = given_key(key)
         check_reason(reason)
+        label = round_key(round).label
+        request = {"expire": label, "reason": reason}
         with self.desk.writing(stream) as ledger:
-            label = executed_round(ledger, round)
-            event, request = OutcomeExpired(round=label, reason=reason), {"expire": label, "reason": reason}
             if (before := self.desk.earlier(stream, key, request)) is not None:
                 return Receipt(entry=before, again=True)
+            executed_round(ledger, label)
+            event = OutcomeExpired(round=label, reason=reason)
             if label in ledger.expired:
                 hint = "nothing more is expected of it already"
-                return self.again(stream, ledger.expired[label], event, request, f"round = {label!r}", hint)
+                return said_again(
+                    self.entry_at(stream, ledger.expired[label]), event, request, f"round = {label!r}", hint
+                )
             receipt = self.desk.record(ledger, event, key or f"expire:{label}", request, author)
         self.ahead.learn_soon(stream)
         return receipt
-
-    def again(self, stream: str, seq: int, event: Event, request: Mapping[str, Any], what: str, hint: str) -> Receipt:
-        """The receipt of an entry that says the same as an event, whatever its key; a Conflict if it does not."""
-        entry = self.entry_at(stream, seq)
-        found, wanted = recorded(entry), event.to_dict()
-        if entry.request == digest_of(request) or same_content(found["event"], wanted):
-            return Receipt(entry=entry, again=True)
-        who = f" by {entry.author!r}" if entry.author else ""
-        message = f"{what}: must say what entry {seq} says, recorded{who}, or be a new one: {hint}"
-        raise Conflict(message, recorded=found, given={"event": wanted})
 
     def entry_at(self, stream: str, seq: int) -> Entry:
         return self.log.read(stream, seq - 1, 1)[0]
@@ -479,21 +459,9 @@ class Service:
             raise NotFound(f"stream = {stream!r}: must be the name of a stream")
 
 
-def recorded(entry: Entry, content: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What is recorded, for whoever contradicts it: the event, or another content, with its place, time and author."""
-    return {"seq": entry.seq, "time": entry.time, "author": entry.author} | (
-        content or {"event": entry.content["event"]}
-    )
-
-
-def same_content(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two events say the same; whether it is learned depends on when they were recorded."""
-    first, second = ({name: event[name] for name in event if name != "learned"} for event in (one, other))
-    return canonical_json(first) == canonical_json(second)
-
-
-def changeable(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name not in FIXED}
+def asked(round: Issued | Coming) -> dict[str, Any]:
+    """What a decision was asked with."""
+    return {"unavailable": list(round.unavailable), "context": dict(round.context)}
 
 
 def check_name(name: str) -> None:

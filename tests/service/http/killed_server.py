@@ -1,4 +1,4 @@
-"""Kill a server under clients that retry, again and again: python -m tests.service.http.killed_server FOLDER KILLS SEED.
+"""Kill a server under clients that retry: python -m tests.service.http.killed_server FOLDER KILLS SEED.
 
 Each client decides, executes and reports round after round; the server is killed with SIGKILL at a random moment and
 started again. Prints how many requests were acknowledged, how many of their entries are lost, and what is there twice.
