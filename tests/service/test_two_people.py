@@ -38,7 +38,9 @@ def reported(service: Service, label: int, **values: tuple[float | None, float])
 def test_settings_that_somebody_else_changed_are_not_changed_unseen(service) -> None:
     read_at = last(service)
     service.change_settings("shop", {"limits": LIMITS}, read_at=read_at, author="ann")
-    with pytest.raises(Conflict, match="read_at = 1: must be at least 2, the entry in which .* changed by 'ann'") as no:
+    with pytest.raises(
+        Conflict, match=r"read_at = 1: must be at least 2, the entry in which .* changed by 'ann'"
+    ) as no:
         service.change_settings("shop", {"budget": 1}, read_at=read_at, author="bob")
     assert no.value.recorded["settings"]["limits"] == LIMITS
     assert (no.value.recorded["seq"], no.value.recorded["author"]) == (2, "ann")
@@ -65,7 +67,7 @@ def test_settings_that_are_so_already_are_not_recorded_again(service) -> None:
 
 @pytest.mark.parametrize("read_at", [0, -1, 2, True, 1.0, "1", 2**70])
 def test_settings_cannot_be_read_at_what_is_no_entry(service, read_at) -> None:
-    with pytest.raises(Invalid, match="read_at = .*: must be the number of an entry, 1 to 1"):
+    with pytest.raises(Invalid, match=r"read_at = .*: must be the number of an entry, 1 to 1"):
         service.change_settings("shop", {"budget": 1}, read_at=read_at)
 
 
@@ -208,7 +210,7 @@ def test_a_correction_that_is_taken_back_brings_the_own_rewards_back(service) ->
 @pytest.mark.parametrize("revision", [0, 3, True, "2", 2.0])
 def test_a_revision_is_the_next_one_or_one_that_is_there(service, revision) -> None:
     service.execute("shop", 1, ["radio"])
-    with pytest.raises(Invalid, match="revision = .*: must be 1 to 2, where 2 corrects the last"):
+    with pytest.raises(Invalid, match=r"revision = .*: must be 1 to 2, where 2 corrects the last"):
         service.execute("shop", 1, ["video"], revision=revision)
     with pytest.raises(Invalid, match="revision = 2: must be 1: nothing is recorded of this round"):
         service.execute("shop", 2, ["video"], revision=2)

@@ -123,8 +123,8 @@ class Stream:
     def change_settings(self, *, read_at: int | None = None, key: str | None = None, **changes: Any) -> dict[str, Any]:
         """Decide differently from now on.
 
-        read_at: the `seq` of the overview or state from which the settings were read; Refused (409) if they were changed
-        since. None: change them whatever they are now.
+        read_at: the `seq` of the overview or state from which the settings were read; Refused (409) if somebody has
+        changed them since. None: change them whatever they are now.
         """
         content = changes if read_at is None else {"read_at": read_at, **changes}
         found: dict[str, Any] = self.transport.write("PATCH", f"{self.path}/settings", key, json=content)
