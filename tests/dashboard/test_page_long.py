@@ -348,7 +348,7 @@ def test_what_was_done_is_corrected(browser, tmp_path, doses) -> None:
             expect(page.locator(".entry", has_text="revision 2")).to_contain_text("Why: a slip")
             expect(page.locator(".pending-arms")).to_contain_text("Done: b")
             page.get_by_role("button", name="Correct what was done in round 1").first.click()
-            dialog.get_by_label("The round did not take place").check()
+            dialog.get_by_label("It did not take place").check()
             save.click()
             expect(page.locator(".pending-card")).to_have_count(0)
         line = service.state("shop")["rounds"][0]
