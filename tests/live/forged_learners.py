@@ -16,8 +16,8 @@ import spillover as sp
 from spillover.array_file import ArrayFile, save_array_file
 from tests.live.learners import LIVE, problem_for
 
-LARGE = (10**9, 2**31 - 1, 2**31, 2**32 + 1, 10**12, 4 * 10**15, 4_500_000_000_000_000 - 1)
-ROUNDS = 4_500_000_000_000_000
+LARGE = (10**9, 2**31 - 1, 2**31, 2**32 + 1, 10**12, 4 * 10**15, 45 * 10**14)
+GIVEN = ("rounds", "budget", "shape")  # they follow from the number of rounds and from the problem
 GRAPHS: dict[str, Any] = {"candidates": sp.CandidateGraph, "sparse": sp.SparseGraph}
 
 
@@ -41,20 +41,26 @@ def go_on(herd: sp.Learners, rounds: int, draws: np.random.Generator) -> None:
             herd.report(who, numbers[who], own, y[who].sum(axis=-1) if observes == "payoff" else y[who])
 
 
+def moved(arrays: dict[str, Any], later: int) -> dict[str, Any]:
+    """The arrays that say in which round learners are, so many rounds later."""
+    names = [name for name in arrays if name == "pending.round" or name.split(".")[-1] == "rounds"]
+    return {name: arrays[name] + later for name in names}
+
+
 def forged(arrays: dict[str, Any], draws: np.random.Generator) -> dict[str, Any]:
     """The arrays with later rounds, and with some whole numbers of the states replaced."""
-    later = ROUNDS - int(arrays["rounds"].max()) if draws.uniform() < 0.8 else 0
-    changed = {"rounds": arrays["rounds"] + later, "pending.round": arrays["pending.round"] + later}
-    whole = [name for name, a in arrays.items() if name.startswith("state.") and a.dtype.kind in "iu" and a.size]
-    played = [name for name in whole if name.split(".")[-1] in ("rounds", "clock")]
-    changed |= {name: arrays[name] + np.asarray(later, arrays[name].dtype) for name in played if later}
-    for name in whole:
-        if draws.uniform() < min(1.0, 2 / len(whole)):
-            changed[name] = changed.get(name, arrays[name]).copy()
+    later = int(draws.choice([0, *LARGE]))
+    changed = moved(arrays, later)
+    last = int(changed["rounds"].max())
+    whole = [name for name, a in arrays.items() if name.startswith("state.") and a.dtype.kind == "i" and a.size]
+    free = [name for name in whole if name.split(".")[-1] not in GIVEN]
+    for name in free:
+        if draws.uniform() < 2 / len(free):
+            changed[name] = arrays[name].copy()
             flat = changed[name].reshape(-1)
             places = slice(None) if draws.uniform() < 0.5 else draws.integers(len(flat), size=1)
-            value = int(draws.choice(LARGE))
-            flat[places] = value if value <= np.iinfo(flat.dtype).max else 7
+            value = int(draws.choice([0, 1, 7, last - 1, last, last + 1, *LARGE]))
+            flat[places] = min(value, np.iinfo(flat.dtype).max)
     return arrays | changed
 
 
@@ -82,8 +88,8 @@ def search(cases: int, seed: int) -> list[str]:
                 except (ValueError, ArithmeticError, np.linalg.LinAlgError):
                     continue  # refused, or an error that says so
                 except Exception as error:
-                    other = [k for k, a in content.items() if not np.array_equal(a, arrays[k], equal_nan=a.dtype.kind == "f")]
-                    problems.append(f"{name}: {type(error).__name__}: {error}: {other}")
+                    given = {key: a.tolist() for key, a in content.items() if a.tobytes() != arrays[key].tobytes()}
+                    problems.append(f"{name}: {type(error).__name__}: {error}: {given}")
             print(f"{name}: {loaded} of {cases} loaded", file=sys.stderr, flush=True)
     return problems
 

@@ -38,9 +38,7 @@ def reported(service: Service, label: int, **values: tuple[float | None, float])
 def test_settings_that_somebody_else_changed_are_not_changed_unseen(service) -> None:
     read_at = last(service)
     service.change_settings("shop", {"limits": LIMITS}, read_at=read_at, author="ann")
-    with pytest.raises(
-        Conflict, match=r"read_at = 1: must be at least 2, .* changed by 'ann'"
-    ) as no:
+    with pytest.raises(Conflict, match=r"read_at = 1: must be at least 2, .* changed by 'ann'") as no:
         service.change_settings("shop", {"budget": 1}, read_at=read_at, author="bob")
     assert no.value.recorded["settings"]["limits"] == LIMITS
     assert (no.value.recorded["seq"], no.value.recorded["author"]) == (2, "ann")
