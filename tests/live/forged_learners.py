@@ -14,6 +14,7 @@ import numpy as np
 
 import spillover as sp
 from spillover.array_file import ArrayFile, save_array_file
+from spillover.validate import shown
 from tests.live.learners import LIVE, problem_for
 
 LARGE = (10**9, 2**31 - 1, 2**31, 2**32 + 1, 10**12, 4 * 10**15, 45 * 10**14)
@@ -88,8 +89,8 @@ def search(cases: int, seed: int) -> list[str]:
                 except (ValueError, ArithmeticError, np.linalg.LinAlgError):
                     continue  # refused, or an error that says so
                 except Exception as error:
-                    given = {key: a.tolist() for key, a in content.items() if a.tobytes() != arrays[key].tobytes()}
-                    problems.append(f"{name}: {type(error).__name__}: {error}: {given}")
+                    other = {key: shown(a) for key, a in content.items() if a.tobytes() != arrays[key].tobytes()}
+                    problems.append(f"{name}: {type(error).__name__}: {error}: {other}")
             print(f"{name}: {loaded} of {cases} loaded", file=sys.stderr, flush=True)
     return problems
 

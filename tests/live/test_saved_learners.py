@@ -108,6 +108,7 @@ def test_values_that_cannot_be_are_refused_though_the_hash_is_right(name, path):
         (sp.policies.DiscountedTS(), {"state.candidates.stamps": 4 * 10**15, "state.pulls.stamps": 4 * 10**15}),
         (sp.NDCSEM(graph=sp.CandidateGraph()), {"state.graph.concerned": 2**60}),
         (sp.NDCSEM(graph=sp.CandidateGraph()), {"state.graph.concerned": 4, "state.graph.written": 2**60}),
+        (sp.NDCSEM(graph=sp.CandidateGraph()), {"state.graph.heard_start": 10**9}),
         (sp.NDCSEM(), {"state.averages.stamps": 0}),
         (sp.SwitchingSEM(), {"state.belief.change_round": 10**9, "state.last_pull": 4 * 10**15}),
         (sp.policies.GLRCUCB(), {}),
