@@ -94,7 +94,8 @@ def test_import_export_and_audit(url, through, here) -> None:
     assert json.loads((here / "out.jsonl").read_text().splitlines()[0])["arm"] == "a"
     audit = json.loads(said("audit", "past", "--json", *where))
     assert (audit["passed"], audit["problems"]) == (True, [])
-    refused(call("import", "past", "past.csv", "--budget", 1, *where), "name = 'past': must be a new one")
+    assert said("import", "past", "past.csv", "--budget", 1, *where) == "imported past.csv as past\n"  # once
+    refused(call("import", "past", "past.csv", "--budget", 2, *where), "name = 'past': must be a new one")
     refused(call("export", "none", *where), "stream = 'none'")
     (here / "bad.csv").write_text("round,arm\n")
     refused(call("import", "bad", "bad.csv", "--budget", 1, *where), "bad.csv: ")

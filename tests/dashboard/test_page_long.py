@@ -299,8 +299,8 @@ def test_two_people_change_the_settings(browser, tmp_path) -> None:
     with new_service(tmp_path) as service, serving(service) as url:
         service.create_stream("shop", {"arms": ["a", "b", "c"], "budget": 2})
         with open_page(browser, f"{url}/streams/shop") as page:
-            sent: list[dict[str, Any]] = []
-            page.on("request", lambda request: request.method == "PATCH" and sent.append(request.post_data_json))
+            sent: list[Any] = []
+            page.on("request", lambda request: sent.extend([request.post_data_json] * (request.method == "PATCH")))
             page.locator("#settings-box > summary").click()
             page.get_by_label("Most arms in a round").fill("1")
             service.change_settings("shop", {"limits": limits, "seed": 5}, author="ann")

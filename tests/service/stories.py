@@ -127,7 +127,7 @@ class Story:
         if not known:
             return
         label = str(self.rng.choice(list(known)))
-        again = {"revision": known[label] + 1, "reason": "a slip"}
+        again: dict[str, Any] = {"revision": known[label] + 1, "reason": "a slip"}
         if self.rng.random() < 0.2:
             self.service.execute(self.name, label, cancelled=True, **again)
             self.waiting = [fact for fact in self.waiting if fact[0] != label]

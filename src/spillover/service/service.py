@@ -219,7 +219,7 @@ class Service:
         """
         key = given_key(key)
         label = round_key(round).label
-        request = {
+        request: dict[str, Any] = {
             "execute": label,
             "chosen": None if chosen is None else sorted(chosen),
             "cancelled": cancelled,

@@ -41,7 +41,7 @@ def check_settings_read(entry: Entry, settings: Settings, changes: Mapping[str, 
 
 def other_settings(name: str, recorded: Mapping[str, Any], given: Mapping[str, Any]) -> Conflict:
     """The Conflict of a stream that is there with other settings; it shows those that differ."""
-    differ = [key for key in (recorded | given) if recorded.get(key) != given.get(key)]
+    differ = [key for key in {**recorded, **given} if recorded.get(key) != given.get(key)]
     return Conflict(
         f"name = {name!r}: must be a new one: there is a stream of this name, with other settings",
         recorded={"settings": {key: recorded.get(key) for key in differ}},
