@@ -142,7 +142,7 @@ class CellStore:
             else:
                 self.held[cell] = lock
                 with suppress(OSError):  # Windows does not let a locked file be written: then nobody is named
-                    path.write_text(f"process {os.getpid()} on {socket.gethostname()}, since {now()}")
+                    path.write_text(f"process {os.getpid()} on {socket.gethostname()}, since {now()}", encoding="utf-8")
                 return True
         return False
 
