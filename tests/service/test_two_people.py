@@ -109,6 +109,15 @@ def test_the_same_outcome_under_any_key_is_recorded_once_also_if_it_is_late(serv
     assert status.reason == "y = 0.6: must be 0.5, which was reported before; correct it with revision 2"
 
 
+def test_a_correction_with_a_value_that_is_none_is_refused_also_where_another_is_recorded(service) -> None:
+    service.execute("shop", 1, ["radio"])
+    reported(service, 1, radio=(0.5, 0.7))
+    service.correct("shop", 1, "radio", {"y": 2}, revision=2)
+    assert service.correct("shop", 1, "radio", {"y": 2.0}, revision=2).again
+    with pytest.raises(Conflict, match="revision = 2: must be as in entry 4; read the value again"):
+        service.correct("shop", 1, "radio", {"y": "many"}, revision=2)
+
+
 def test_as_issued_and_the_issued_arms_are_the_same(service) -> None:
     chosen = service.decide("shop", 1).event.chosen
     first = service.execute("shop", 1, key="ann")

@@ -280,13 +280,15 @@ class Service:
                 return Receipt(entry=before, again=True)
             label = executed_round(ledger, round)
             done = ledger.corrections.get((label, arm, revision))
+            given = dict(values)
             if done is None:
                 check_correction(ledger, label, arm, revision, values)
+                given = {name: None if value is None else float(value) for name, value in values.items()}
             event = OutcomeCorrected(
                 round=label,
                 arm=arm,
                 revision=revision,
-                values={name: None if value is None else float(value) for name, value in values.items()},
+                values=given,
                 learned=not ledger.is_late(label),
                 reason=reason,
             )
