@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from spillover.history.example import example_file
+from spillover.policies.cucb import CUCB
 from spillover.recommendation import next_decision
 from spillover.service import Conflict, Invalid, NotFound, Outcome, Service
 from spillover.service.deciding import intervals_of
@@ -47,6 +48,22 @@ def test_a_round_is_decided_once(service) -> None:
     assert first.event.chosen == ("radio", "social") or first.event.chosen == ("social", "radio")
     with pytest.raises(Conflict, match="round = '1': was decided with other unavailable arms"):
         service.decide("shop", 1)
+
+
+def test_an_impossible_decision_of_a_policy_is_refused_by_name_and_not_recorded(monkeypatch) -> None:
+    service = Service(MemoryLog(), ahead=False)
+    service.create_stream("shop", SHOP | {"policy": "cucb"})
+    service.execute("shop", 1, SHOP["arms"])  # a person may do anything
+    select = CUCB.select
+
+    def all_arms(policy: CUCB, state: Any, rng: Any) -> Any:
+        choice = select(policy, state, rng)
+        return choice._replace(x=np.ones_like(choice.x))
+
+    monkeypatch.setattr(CUCB, "select", all_arms)
+    with pytest.raises(Invalid, match=r"decision of CUCB = \[1 1 1\]: must be at most 2 of the 3 arms"):
+        service.decide("shop", 2)
+    assert service.overview("shop")["seq"] == 2
 
 
 def test_a_stream_that_is_let_go_of_while_a_decision_waits_misses_nothing(monkeypatch) -> None:
@@ -326,9 +343,9 @@ def test_an_imported_history_is_decided_as_next_decides_its_file(service, tmp_pa
     assert found["reasons"]["health"] == wanted["reasons"]["health"]
     assert found["pending"] == wanted["pending"]
     assert service.export("ads").content.decode().count("\n") == 6 * 40 + 1
-    for key, settings in ((None, {"budget": 2}), ("k", {"budget": 1})):
+    for key in (None, "k"):
         with pytest.raises(Conflict, match="must be a new one"):
-            service.import_history("ads", path, settings, key=key)
+            service.import_history("ads", path, {"budget": 1}, key=key)
 
 
 def test_a_stream_that_was_forgotten_goes_on_as_it_was() -> None:
