@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
@@ -31,13 +31,21 @@ class Served:
         return int(found[1]) / 1024 if found else float("nan")
 
 
-@contextmanager
-def serving(folder: Path) -> Iterator[Served]:
+def serving(folder: Path) -> AbstractContextManager[Served]:
     """`spillover serve` on the database of a folder."""
-    output = folder / "output"
-    command = [sys.executable, "-m", "spillover", "serve", "--port", "0", "--database", str(folder / "streams.db")]
+    return started(folder / "output", "spillover", "serve", "--port", "0", "--database", str(folder / "streams.db"))
+
+
+def serving_plain(folder: Path) -> AbstractContextManager[Served]:
+    """The plain endpoint on a database in a folder."""
+    return started(folder / "plain-output", "benchmarks.plain_endpoint", str(folder / "plain.db"))
+
+
+@contextmanager
+def started(output: Path, *command: str) -> Iterator[Served]:
+    """A module of Python that prints the address of its server."""
     with output.open("w") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=file)
+        process = subprocess.Popen([sys.executable, "-m", *command], stdout=file, stderr=file)
     try:
         end = monotonic() + PATIENCE
         while (found := re.search(r"http://127\.0\.0\.1:\d+", output.read_text())) is None:

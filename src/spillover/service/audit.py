@@ -112,7 +112,7 @@ class Again:
         coming = Coming(event.round, event.context, event.unavailable)
         if event.made_from["seq"] != ledger.head.seq:
             return [f"decision of {event.round}: was made from entry {event.made_from['seq']}, not the one before it"]
-        found = decided(ledger, coming, self.learning).event
+        found = decided(ledger, coming, self.learning)
         whole = whole_answer(ledger, coming)
         self.answers[event.round] = digest(packed(whole))
         if canonical_json(found.to_dict()) != canonical_json(without_intervals(event)):

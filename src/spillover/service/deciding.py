@@ -3,9 +3,8 @@
 import json
 import math
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from spillover.service.canonical import canonical_json, digest
 from spillover.service.errors import naming
 from spillover.service.events import DecisionIssued
 from spillover.service.histories import history_of, with_calendar
-from spillover.service.learning import Learning, bytes_of, can_prepare
+from spillover.service.learning import Learning, can_prepare
 from spillover.service.ledger import Issued, Ledger
 from spillover.service.one_thread import one_thread
 from spillover.service.settings import Settings
@@ -39,14 +38,6 @@ def question_of(settings: Settings, coming: Coming) -> Question:
     return replace(question, constraints=(*question.constraints, *limits), round=coming.label)
 
 
-class Made(NamedTuple):
-    """A decision, how to compute its whole answer, and how many bytes of memory are held for that."""
-
-    event: DecisionIssued
-    answer: Callable[[], dict[str, Any]]
-    size: int
-
-
 def whole_answer(ledger: Ledger, coming: Coming) -> dict[str, Any]:
     """What `spillover next --json` answers to the stream's export: the choice with all reasons."""
     with naming(), one_thread():
@@ -60,28 +51,38 @@ def answer_from(history: History, asked: Question, known: Chosen | None = None) 
     return plain
 
 
-def decided(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
+class Made(NamedTuple):
+    """A decision, and what it was made from."""
+
+    history: History
+    question: Question
+    chosen: Chosen
+    plain: bool  # whether the history has no calendar yet
+
+    def answer(self) -> dict[str, Any]:
+        """The same as `whole_answer`, without learning again."""
+        history = with_calendar(self.history) if self.plain else self.history
+        return answer_from(history, self.question, completed(self.chosen))
+
+
+def made(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
     """Decide as `whole_answer` does, but without what only people need."""
-    asked, plain = question_of(ledger.settings, coming), is_plain(ledger.settings)
+    asked = question_of(ledger.settings, coming)
     with naming(), one_thread():
         if can_prepare(ledger):
-            current = learning.prepared if learning.is_current(ledger) else None
-            ready = current or learning.prepare(learning.material(ledger))
-            history, learnt = ready.history, ready.learned
-            found = chosen(learnt, history, asked, ready.explanation)
-        else:
-            history, plain = history_of(ledger, coming), False
-            learnt = learned(history, asked)
-            found = chosen(learnt, history, asked, learnt.learner.outline())
-        event = issued(ledger, coming, found, history)
-
-    whole = partial(answer_later, history, asked, found, plain=plain)
-    return Made(event, whole, bytes_of(history))
+            ready = learning.current(ledger)
+            plain = is_plain(ledger.settings) and bool(ready.history.rounds)
+            return Made(ready.history, asked, chosen(ready.learned, ready.history, asked, ready.explanation), plain)
+        history = history_of(ledger, coming)
+        learnt = learned(history, asked)
+        return Made(history, asked, chosen(learnt, history, asked, learnt.learner.outline()), plain=False)
 
 
-def answer_later(history: History, asked: Question, found: Chosen, *, plain: bool) -> dict[str, Any]:
-    """The whole answer of which a choice is known already. plain: whether its history has no calendar yet."""
-    return answer_from(with_calendar(history) if plain else history, asked, completed(found))
+def decided(ledger: Ledger, coming: Coming, learning: Learning) -> DecisionIssued:
+    """The decision of a round."""
+    found = made(ledger, coming, learning)
+    with naming(), one_thread():
+        return issued(ledger, coming, found.chosen, found.history)
 
 
 def completed(found: Chosen) -> Chosen:
@@ -132,18 +133,6 @@ def scores_of(parts: Reasons) -> dict[str, Any]:
         }
         for arm in parts.arms
     }
-
-
-class Kept(NamedTuple):
-    """What is kept of a whole answer."""
-
-    attachment: bytes
-    intervals: dict[str, Any]
-
-
-def kept(answer: Callable[[], dict[str, Any]]) -> Kept:
-    whole = answer()
-    return Kept(packed(whole), intervals_of(whole))
 
 
 def intervals_of(whole: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,11 +51,10 @@ class Receipt:
 
 @dataclass
 class Sheet:
-    """A stream in memory. Its locks are taken in this order: that of the learning, then that of the log."""
+    """A stream in memory."""
 
     ledger: Ledger
     learning: Learning = field(default_factory=Learning)
-    learning_lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 def utc_now() -> str:
@@ -92,8 +91,8 @@ class Desk:
             return found
 
     @contextmanager
-    def writing(self, stream: str, *, missing_ok: bool = False) -> Iterator[Ledger]:
-        """The ledger of a stream as of its last entry, while nobody else can append to it."""
+    def opened(self, stream: str, *, missing_ok: bool = False) -> Iterator[Sheet]:
+        """A stream as of its last entry, while nobody else can append to it or learn from it."""
         with self.log.exclusive(stream):
             sheet = self.sheet(stream)
             try:
@@ -104,20 +103,16 @@ class Desk:
             try:
                 if not sheet.ledger.exists and not missing_ok:
                     raise NotFound(f"stream = {stream!r}: must be the name of a stream")
-                yield sheet.ledger
+                yield sheet
             finally:
                 if not sheet.ledger.exists:
                     self.forget(stream)
 
     @contextmanager
-    def learning(self, stream: str) -> Iterator[Sheet]:
-        """A stream whose ledger is as of its last entry, while nobody else can learn from it or append to it."""
-        while True:
-            sheet = self.sheet(stream)
-            with sheet.learning_lock, self.writing(stream) as ledger:
-                if sheet.ledger is ledger:  # otherwise the stream was let go of while this thread waited
-                    yield sheet
-                    return
+    def writing(self, stream: str, *, missing_ok: bool = False) -> Iterator[Ledger]:
+        """The ledger of a stream as of its last entry, while nobody else can append to it."""
+        with self.opened(stream, missing_ok=missing_ok) as sheet:
+            yield sheet.ledger
 
     def catch_up(self, ledger: Ledger) -> None:
         """Take in what is new."""
@@ -150,11 +145,14 @@ class Desk:
                 self.learned.pop(stream, None)
 
     def ledger_at(self, stream: str, at: int | None) -> Ledger:
-        """A ledger of its own, as of an entry (by default the last one)."""
-        ledger = folded(stream, lambda after: self.log.read(stream, after, AT_ONCE, at))
-        if not ledger.exists:
-            raise NotFound(f"stream = {stream!r}: must be the name of a stream")
-        return ledger
+        """A ledger of its own, as of an entry (by default the last one): a copy of that in memory if it is the last.
+
+        Only for an earlier one the entries are folded again.
+        """
+        with self.writing(stream) as ledger:
+            if at is None or at >= ledger.head.seq:
+                return ledger.copy()
+        return folded(stream, lambda after: self.log.read(stream, after, AT_ONCE, at))
 
     def earlier(self, stream: str, key: str | None, request: Mapping[str, Any]) -> Entry | None:
         """The entry that an earlier call with this key recorded; a Conflict if that was another request."""

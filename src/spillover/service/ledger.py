@@ -1,5 +1,6 @@
 """The fold of a stream's entries: what is known of every round. It never reads a clock."""
 
+import copy
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatchmethod
@@ -64,6 +65,14 @@ class Ledger:
         self.revision = np.zeros((0, 0), np.int32)  # 0: not reported
         self.version = 0  # the number of the last entry that can change a decision
         self.changed: Any = None  # the earliest round that has changed since `take_changed`, as it is sorted
+
+    def copy(self) -> "Ledger":
+        """The same as of now: it stays as it is when this one goes on, so that it can be read without a lock."""
+        found = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, dict | list | set | np.ndarray):
+                setattr(found, name, value.copy())
+        return found
 
     @property
     def exists(self) -> bool:

@@ -1,29 +1,39 @@
 """The service: many streams of decisions on one log. Every call is checked, recorded, and only then answered."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spillover.service.ahead import Ahead
 from spillover.service.audit import Audit, audited
 from spillover.service.canonical import canonical_json
 from spillover.service.course import POINTS, course_of
-from spillover.service.deciding import decided, same_request, unpacked, whole_answer
+from spillover.service.deciding import (
+    VERSION,
+    decided,
+    intervals_of,
+    made,
+    packed,
+    same_request,
+    unpacked,
+    whole_answer,
+)
 from spillover.service.desk import OPEN, Desk, Receipt, given_key, utc_now
 from spillover.service.entry import Entry
-from spillover.service.errors import Conflict, NotFound, naming, require
+from spillover.service.errors import Conflict, NotFound, StorageError, naming, require
 from spillover.service.events import (
     DecisionIssued,
     OutcomeCorrected,
     OutcomeExpired,
+    ReasonsKept,
     SettingsChanged,
     StreamCreated,
 )
 from spillover.service.export import Export, exported
 from spillover.service.histories import history_of
 from spillover.service.importing import import_events, read_file, settings_from
-from spillover.service.ledger import Ledger
+from spillover.service.learning import can_prepare
 from spillover.service.log import AT_ONCE, EventLog
 from spillover.service.one_thread import one_thread
 from spillover.service.overview import BANDS, bands_of, overview_of, state_of
@@ -78,7 +88,6 @@ class Service:
 
     key: the idempotency key of a call. The same key with the same request gives the answer of the first call and
     records nothing; with another request it is a Conflict. author: who asks, as it is to be recorded.
-    ahead: whether a thread learns what is new before the next decision is asked for, and keeps reasons of decisions.
 
     >>> import tempfile
     >>> from spillover.service import SqliteLog
@@ -91,16 +100,12 @@ class Service:
     1 True
     """
 
-    def __init__(
-        self, log: EventLog, *, clock: Callable[[], str] = utc_now, keep: int = OPEN, ahead: bool = True
-    ) -> None:
+    def __init__(self, log: EventLog, *, clock: Callable[[], str] = utc_now, keep: int = OPEN) -> None:
         self.log = log
         self.desk = Desk(log, clock, keep)
-        self.ahead = Ahead(self.desk, thread=ahead)
 
     def close(self) -> None:
-        """Stop working ahead, and close the log."""
-        self.ahead.close()
+        """Close the log."""
         self.log.close()
 
     # --- streams -----------------------------------------------------------------------------------------------------
@@ -157,8 +162,7 @@ class Service:
         """The decision of a round: made once; whoever asks again gets the same one."""
         key = given_key(key)
         label = round_key(round).label
-        self.ahead.step_aside()
-        with self.desk.learning(stream) as sheet:
+        with self.desk.opened(stream) as sheet:
             ledger = sheet.ledger
             coming = coming_round(ledger, label, unavailable, context or {})
             request = {"decide": label, "unavailable": list(coming.unavailable), "context": dict(coming.context)}
@@ -168,10 +172,9 @@ class Service:
                     raise Conflict(f"round = {label!r}: was decided with other unavailable arms or another context")
                 return self.decision_at(stream, ledger.issued[label].seq)
             require(label not in ledger.executed, "round", round, "one that was not executed without a decision")
-            made = decided(ledger, coming, sheet.learning)
+            event = decided(ledger, coming, sheet.learning)
             self.desk.note_learned(stream, sheet)
-            entry = self.desk.record(ledger, made.event, key or f"decide:{label}", request, author).entry
-        self.ahead.keep_reasons_soon(stream, label, made.answer, made.size)
+            entry = self.desk.record(ledger, event, key or f"decide:{label}", request, author).entry
         return Decision(entry=entry, again=False, explain=lambda: self.explain(stream, label))
 
     def execute(
@@ -204,9 +207,7 @@ class Service:
             if (before := self.desk.earlier(stream, own, request)) is not None:
                 return Receipt(entry=before, again=True)
             event = execution(ledger, label, chosen, amounts, cancelled, context)
-            receipt = self.desk.record(ledger, event, own, request, author)
-        self.ahead.learn_soon(stream)
-        return receipt
+            return self.desk.record(ledger, event, own, request, author)
 
     def report(self, stream: str, outcomes: Sequence[Outcome], *, key: str | None = None, author: str = "") -> Report:
         """Report outcomes, 1,000 at most; each gets a status, and one that is refused does not stop others."""
@@ -221,7 +222,6 @@ class Service:
                 return Report(entry=None, statuses=statuses, again=False)
             own = key or f"report:{ledger.head.seq + 1}"
             entry = self.desk.record(ledger, event, own, request, author).entry
-        self.ahead.learn_soon(stream)
         return Report(entry=entry, statuses=statuses, again=False)
 
     def correct(
@@ -253,9 +253,7 @@ class Service:
                 reason=reason,
             )
             own = key or f"correct:{label}:{arm or ''}:{revision}"
-            receipt = self.desk.record(ledger, event, own, request, author)
-        self.ahead.learn_soon(stream)
-        return receipt
+            return self.desk.record(ledger, event, own, request, author)
 
     def expire(
         self, stream: str, round: str | int, *, reason: str = "", key: str | None = None, author: str = ""
@@ -268,9 +266,7 @@ class Service:
             own, request = key or f"expire:{label}", {"expire": label, "reason": reason}
             if (before := self.desk.earlier(stream, own, request)) is not None:
                 return Receipt(entry=before, again=True)
-            receipt = self.desk.record(ledger, OutcomeExpired(round=label, reason=reason), own, request, author)
-        self.ahead.learn_soon(stream)
-        return receipt
+            return self.desk.record(ledger, OutcomeExpired(round=label, reason=reason), own, request, author)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -296,19 +292,36 @@ class Service:
     def explain(self, stream: str, round: str | int) -> dict[str, Any]:
         """The answer to a round with all reasons: what `spillover next --json` printed then.
 
-        It is kept a moment after the decision, or when it is first asked for. Where it was not kept, as the server
-        stopped or had too much to do, it is computed again from the entries before the decision, and kept then.
+        It is kept when it is first asked for, and computed for that: from what was learned last if nothing was
+        recorded since then that could change it, else from the entries before the decision.
         """
         event = self.decision(stream, round).event
-        self.ahead.keep_reasons_now(stream, event.round)
         with self.desk.writing(stream) as ledger:
             kept = ledger.reasons_at.get(event.round)
         if kept is not None:
             return unpacked(self.log.read(stream, kept - 1, 1)[0].attachment)
         coming = Coming(event.round, event.context, event.unavailable)
-        found = whole_answer(self.desk.ledger_at(stream, event.made_from["seq"]), coming)
-        self.ahead.keep_reasons_soon(stream, event.round, lambda: found)
+        found = self.answer_to(stream, coming, event.made_from["seq"])
+        with suppress(StorageError, Conflict):  # then it is computed again the next time
+            self.keep_reasons(stream, event.round, found)
         return found
+
+    def keep_reasons(self, stream: str, label: str, whole: Mapping[str, Any]) -> None:
+        """Record the whole answer to a round."""
+        with self.desk.writing(stream) as ledger:
+            if label not in ledger.reasons_at:
+                event = ReasonsKept(round=label, version=VERSION, intervals=intervals_of(whole))
+                request = {"reasons": label}
+                self.desk.record(ledger, event, f"reasons:{label}", request, "service", packed(whole))
+
+    def answer_to(self, stream: str, coming: Coming, at: int | None) -> dict[str, Any]:
+        """The whole answer to a round, as of an entry or now."""
+        with self.desk.opened(stream) as sheet:
+            ledger, found = sheet.ledger, None
+            if can_prepare(ledger) and ledger.values and (at is None or ledger.version <= at):
+                found = made(ledger, coming, sheet.learning)
+                self.desk.note_learned(stream, sheet)
+        return whole_answer(self.desk.ledger_at(stream, at), coming) if found is None else found.answer()
 
     def events(self, stream: str, after: int = 0, limit: int = AT_ONCE) -> list[Entry]:
         """Entries of a stream in order, those with numbers above `after`."""
@@ -317,9 +330,9 @@ class Service:
 
     def overview(self, stream: str) -> dict[str, Any]:
         """What a page shows of a stream; see `overview.overview_of`."""
-        with self.desk.writing(stream) as ledger:
-            found, latest = overview_of(ledger), sorted(known.seq for known in ledger.issued.values())[-BANDS:]
-            reasons_at = dict(ledger.reasons_at)
+        ledger = self.desk.ledger_at(stream, None)
+        found, latest = overview_of(ledger), sorted(known.seq for known in ledger.issued.values())[-BANDS:]
+        reasons_at = ledger.reasons_at
         events = [self.decision_at(stream, seq).event for seq in latest]
         kept = [reasons_at[event.round] for event in events if event.round in reasons_at]
         reasons = [self.log.read(stream, seq - 1, 1)[0].content["event"] for seq in kept]
@@ -329,16 +342,10 @@ class Service:
     def state(self, stream: str, at: int | None = None, round: str | int | None = None) -> dict[str, Any]:
         """What is known of a stream's rounds (or of one), as of an entry or now, as plain values."""
         label = None if round is None else round_key(round).label
-
-        def plain(ledger: Ledger) -> dict[str, Any]:
-            if label is not None and label not in ledger.rows:
-                raise NotFound(f"round = {label!r}: must be a round of {stream!r}")
-            return state_of(ledger, None if label is None else [label])
-
-        if at is not None:
-            return plain(self.desk.ledger_at(stream, at))
-        with self.desk.writing(stream) as ledger:
-            return plain(ledger)
+        ledger = self.desk.ledger_at(stream, at)
+        if label is not None and label not in ledger.rows:
+            raise NotFound(f"round = {label!r}: must be a round of {stream!r}")
+        return state_of(ledger, None if label is None else [label])
 
     def course(self, stream: str, points: int = POINTS) -> dict[str, Any]:
         """How the estimates have moved, by what is known today; see `course.course_of`."""
@@ -348,7 +355,7 @@ class Service:
 
     def outlook(self, stream: str, at: int | None = None) -> dict[str, Any]:
         """What would be chosen next, with the estimated graph; as `spillover next --json`. Nothing is recorded."""
-        return whole_answer(self.desk.ledger_at(stream, at), Coming(None, {}))
+        return self.answer_to(stream, Coming(None, {}), at)
 
     def export(
         self, stream: str, form: str = "csv", *, at: int | None = None, round: str | int | None = None
