@@ -73,17 +73,22 @@ def decide(folder: Path, n: int, rounds: int) -> None:
     service = Service(SqliteLog(folder / f"{n}-{rounds}.db"))
     filled(service, "s", n, rounds)
     count, rng, label = DECISIONS[n], np.random.default_rng(1), rounds
-    waits = []
-    for _ in range(WARM + count):
-        label += 1
-        waits.append(timed(partial(service.decide, "s", label)))
-        service.execute("s", label)
-        service.report("s", items_of(rng, service, "s", label))
-    del waits[:WARM]
+    found: dict[str, list[Took]] = {"ready": [], "at once": []}
+    for kind, waits in found.items():
+        for _ in range(WARM + count):
+            label += 1
+            waits.append(timed(partial(service.decide, "s", label)))
+            service.ahead.idle()
+            service.execute("s", label)
+            service.report("s", items_of(rng, service, "s", label))
+            if kind == "ready":
+                service.ahead.idle()
+        del waits[:WARM]
     bare = bare_rounds(service, count)
-    print(f"decide, {n:,} arms, {rounds:,} rounds, {count} times: {in_words(waits)}")
-    ratio = processor(waits) / processor(bare)
-    print(f"    bare learner {in_words(bare)}; the service takes {ratio:.1f} times as long", flush=True)
+    for kind, waits in found.items():
+        print(f"decide, {n:,} arms, {rounds:,} rounds, {count} times, {kind:<7} {in_words(waits)}")
+    ratio = processor(found["at once"]) / processor(bare)
+    print(f"    bare learner {in_words(bare)}; at once the service takes {ratio:.1f} times as long", flush=True)
     service.close()
 
 
@@ -103,7 +108,7 @@ def bare_rounds(service: Service, count: int) -> list[Took]:
 
 
 def relearn(folder: Path) -> None:
-    service = Service(SqliteLog(folder / "relearn.db"))
+    service = Service(SqliteLog(folder / "relearn.db"), ahead=False)
     for kind, context in (("y", {}), ("payoff", {}), ("context", {"price": 0.5})):
         filled(service, kind, 10, 10_000, kind)
         took = []
@@ -121,7 +126,7 @@ def relearn(folder: Path) -> None:
 
 
 def outcomes(folder: Path) -> None:
-    service = Service(SqliteLog(folder / "outcomes.db"))
+    service = Service(SqliteLog(folder / "outcomes.db"), ahead=False)
     n, rng = 100, np.random.default_rng(0)
     service.create_stream("s", {"arms": names(n), "budget": 10})
     for label in range(1, 10 * BATCHES + 1 + SINGLES // n + 1):
@@ -155,7 +160,7 @@ def fold_alone(service: Service, before: int) -> list[Took]:
 
 
 def refold(folder: Path) -> None:
-    service = Service(SqliteLog(folder / "refold.db"))
+    service = Service(SqliteLog(folder / "refold.db"), ahead=False)
     filled(service, "s", 100, 10_000)
     service.desk.forget()
     found: list[Ledger] = []
@@ -177,7 +182,7 @@ def learn_and_choose(ledger: Ledger) -> None:
 
 def streams(folder: Path) -> None:
     path = folder / "many.db"
-    service = Service(SqliteLog(path))
+    service = Service(SqliteLog(path), ahead=False)
     for k in range(STREAMS):
         filled(service, f"s{k:05d}", 10, 20)
     service.close()
@@ -189,7 +194,7 @@ def after_restart(path: str) -> None:
     unit = 1024 if sys.platform != "darwin" else 1
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = perf_counter()
-    service = Service(SqliteLog(path))
+    service = Service(SqliteLog(path), ahead=False)
     service.decide("s00000", 21)
     first = perf_counter() - start
     waits = [timed(partial(service.decide, f"s{k:05d}", 21)) for k in range(1, STREAMS)]

@@ -80,12 +80,9 @@ class Story:
         self.reported: list[tuple[str, str | None, str, int]] = []
         self.decided: list[str] = []
 
-    def live(self, rounds: int, *, explain: bool = False) -> None:
-        """explain: ask for the reasons of each decision at once."""
+    def live(self, rounds: int) -> None:
         for label in labels(self.rng, rounds):
             self.decide(label)
-            if explain:
-                self.service.explain(self.name, label)
             self.execute(label)
             for _ in range(int(self.rng.integers(0, 3))):
                 self.report()

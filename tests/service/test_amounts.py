@@ -14,7 +14,7 @@ ROUNDS: tuple[dict[str, float], ...] = ({"radio": 120.1}, {"video": 80}, {"radio
 
 @pytest.fixture
 def service() -> Service:
-    found = Service(MemoryLog())
+    found = Service(MemoryLog(), ahead=False)
     found.create_stream("spend", SPEND)
     return found
 

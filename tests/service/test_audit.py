@@ -11,6 +11,7 @@ from spillover.service.canonical import canonical_json, digest
 from spillover.service.entry import Draft
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import Story
+from tests.waiting import HANG
 
 SHOP = {"arms": ["a", "b", "c"], "budget": 2}
 COLUMNS = [("entries", column) for column in ("stream", "seq", "key", "text", "digest", "attachment")]
@@ -29,8 +30,7 @@ def recorded(tmp_path_factory):
         service.report("shop", [Outcome(round=label, arm=arm, y=0.5) for arm in "abc"], author="né")
     service.correct("shop", 1, "a", {"y": 0.7}, revision=2)
     service.expire("shop", 3)
-    for label in range(1, 4):
-        service.explain("shop", label)
+    assert service.ahead.idle(60)
     assert service.audit("shop").passed
     service.close()
     return path.read_bytes()
@@ -42,7 +42,7 @@ def found(path) -> bool:
         log = SqliteLog(path)
     except StorageError:
         return True
-    service = Service(log)
+    service = Service(log, ahead=False)
     try:
         return not service.audit("shop", decisions=False).passed
     except (NotFound, StorageError):
@@ -104,7 +104,7 @@ def test_entries_that_were_removed_are_missed(recorded, tmp_path) -> None:
 
 def test_a_decision_that_does_not_follow_is_found_though_all_hashes_are_right() -> None:
     """As if somebody had rewritten the log from there on."""
-    honest = Service(MemoryLog())
+    honest = Service(MemoryLog(), ahead=False)
     honest.create_stream("shop", SHOP)
     honest.decide("shop", 1)
     forged = MemoryLog()
@@ -114,16 +114,16 @@ def test_a_decision_that_does_not_follow_is_found_though_all_hashes_are_right() 
             event = type(event).from_dict(event.to_dict() | {"chosen": ["a"]})
         draft = Draft(event=event, key=entry.key, request=entry.request, time=entry.time, author="")
         forged.append(forged.head("shop"), [draft])
-    audit = Service(forged).audit("shop")
+    audit = Service(forged, ahead=False).audit("shop")
     assert audit.problems == ("entry 2: decision of 1: another one follows from what was known",)
-    assert Service(forged).audit("shop", decisions=False).passed
+    assert Service(forged, ahead=False).audit("shop", decisions=False).passed
 
 
 def test_intervals_that_do_not_follow_are_found_and_older_ones_are_left_alone() -> None:
     honest = Service(MemoryLog())
     honest.create_stream("shop", SHOP)
     honest.decide("shop", 1)
-    honest.explain("shop", 1)
+    assert honest.ahead.idle(HANG)
     entries = honest.events("shop")
     honest.close()
     older, forged = MemoryLog(), MemoryLog()
@@ -136,13 +136,13 @@ def test_intervals_that_do_not_follow_are_found_and_older_ones_are_left_alone() 
             draft = Draft(event=event, key=entry.key, request=entry.request, time=entry.time, author="")
             log.append(log.head("shop"), [replace(draft, attachment=entry.attachment)])
     problem = "entry 3: reasons of 1: their intervals are not those of the answer that is attached"
-    assert Service(forged).audit("shop").problems == (problem,)
-    assert Service(older).audit("shop").passed
+    assert Service(forged, ahead=False).audit("shop").problems == (problem,)
+    assert Service(older, ahead=False).audit("shop").passed
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_audits_of_random_streams_pass(seed) -> None:
-    service = Service(MemoryLog())
+    service = Service(MemoryLog(), ahead=False)
     story = Story(service, "shop", seed)
     story.live(8)
     audit = service.audit("shop")
@@ -154,7 +154,7 @@ def test_audits_of_random_streams_pass(seed) -> None:
 def test_a_log_that_another_server_moved_is_read_again() -> None:
     """Two services share a log without a lock between them: the second is told to ask again, and nothing is lost."""
     log = MemoryLog()
-    first, second = Service(log), Service(log)
+    first, second = Service(log, ahead=False), Service(log, ahead=False)
     first.create_stream("shop", SHOP)
     with first.desk.writing("shop") as ledger:
         log.locks = type(log.locks)()

@@ -22,7 +22,7 @@ SHOP = {"arms": ["a", "b"], "budget": 1}
 def test_a_disk_that_refuses_to_write(error, tmp_path) -> None:
     """Full, read-only or broken: each call is refused while it lasts."""
     disk = Disk(np.random.default_rng(0), 10**9)
-    service = Service(CutLog(tmp_path / "log.db", disk))
+    service = Service(CutLog(tmp_path / "log.db", disk), ahead=False)
     service.create_stream("shop", SHOP)
     service.execute("shop", 1, ["a"])
     before = service.state("shop")
@@ -42,7 +42,7 @@ def test_a_disk_that_refuses_to_write(error, tmp_path) -> None:
 
 def test_a_file_that_has_no_more_room(tmp_path) -> None:
     log = SqliteLog(tmp_path / "log.db")
-    service = Service(log)
+    service = Service(log, ahead=False)
     service.create_stream("shop", SHOP)
     writer = log.writer
     pages = writer.execute("PRAGMA page_count").fetchone()[0]
@@ -67,7 +67,7 @@ def test_a_clock_that_is_set_back_changes_nothing_but_times() -> None:
     heads = []
     for direction in (1, -1):
         times = iter((now + direction * timedelta(hours=k)).isoformat() for k in range(100))
-        service = Service(MemoryLog(), clock=partial(next, times))
+        service = Service(MemoryLog(), clock=partial(next, times), ahead=False)
         service.create_stream("shop", SHOP)
         for label in range(1, 5):
             service.execute("shop", label, ["a"])
@@ -103,8 +103,8 @@ def test_a_file_of_something_else_is_refused(tmp_path) -> None:
 
 
 def test_a_log_that_is_read_only_records_nothing(tmp_path) -> None:
-    Service(SqliteLog(tmp_path / "log.db")).close()
-    service = Service(SqliteLog(tmp_path / "log.db", readonly=True))
+    Service(SqliteLog(tmp_path / "log.db"), ahead=False).close()
+    service = Service(SqliteLog(tmp_path / "log.db", readonly=True), ahead=False)
     with pytest.raises(StorageError, match="was opened for reading only"):
         service.create_stream("shop", SHOP)
     service.close()
@@ -117,7 +117,7 @@ def test_a_database_that_drops_its_connections() -> None:
     address = new_database()
     from spillover.service.postgres_log import PostgresLog
 
-    service = Service(PostgresLog(address))
+    service = Service(PostgresLog(address), ahead=False)
     service.create_stream("shop", SHOP)
     clock = service.desk.clock
 
@@ -141,7 +141,7 @@ def test_a_database_that_is_restarted() -> None:
     address = new_database()
     from spillover.service.postgres_log import PostgresLog
 
-    service = Service(PostgresLog(address))
+    service = Service(PostgresLog(address), ahead=False)
     service.create_stream("shop", SHOP)
     server = postgres_server()
     server.stop()

@@ -32,7 +32,7 @@ def facts_of(rng: np.random.Generator, observes: str, rounds: int) -> tuple[dict
 
 def told(observes: str, chosen: dict[int, list[str]], facts: Facts, rng: np.random.Generator | None) -> dict[str, Any]:
     """The state after all facts: in order, or as the generator shuffles, repeats and corrects them."""
-    service = Service(MemoryLog())
+    service = Service(MemoryLog(), ahead=False)
     service.create_stream("s", {"arms": list(ARMS), "budget": 2, "observes": observes})
     rounds = list(chosen)
     if rng is not None:

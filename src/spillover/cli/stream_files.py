@@ -42,7 +42,7 @@ def opened(database: str | None, *, readonly: bool = False) -> "Iterator[Service
     from spillover.service.opening import open_log
 
     with plainly():
-        service = Service(open_log(database or DATABASE, readonly=readonly))
+        service = Service(open_log(database or DATABASE, readonly=readonly), ahead=False)
         try:
             yield service
         finally:

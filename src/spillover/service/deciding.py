@@ -3,7 +3,7 @@
 import json
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -70,19 +70,13 @@ def made(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
     asked = question_of(ledger.settings, coming)
     with naming(), one_thread():
         if can_prepare(ledger):
-            ready = learning.current(ledger)
+            current = learning.prepared if learning.is_current(ledger) else None
+            ready = current or learning.prepare(learning.material(ledger))
             plain = is_plain(ledger.settings) and bool(ready.history.rounds)
             return Made(ready.history, asked, chosen(ready.learned, ready.history, asked, ready.explanation), plain)
         history = history_of(ledger, coming)
         learnt = learned(history, asked)
         return Made(history, asked, chosen(learnt, history, asked, learnt.learner.outline()), plain=False)
-
-
-def decided(ledger: Ledger, coming: Coming, learning: Learning) -> DecisionIssued:
-    """The decision of a round."""
-    found = made(ledger, coming, learning)
-    with naming(), one_thread():
-        return issued(ledger, coming, found.chosen, found.history)
 
 
 def completed(found: Chosen) -> Chosen:
@@ -92,10 +86,12 @@ def completed(found: Chosen) -> Chosen:
     return found._replace(decision=found.decision.completed(whole), alone=found.alone.completed(whole))
 
 
-def issued(ledger: Ledger, coming: Coming, found: Chosen, history: History) -> DecisionIssued:
+def issued(ledger: Ledger, coming: Coming, made: Made) -> DecisionIssued:
     """What is stored of a decision."""
     assert coming.label is not None
-    parts = reasons(found.decision, arms=history.arms, budget=found.budget, paths=0, swaps=0)
+    history, found = made.history, made.chosen
+    with naming(), one_thread():
+        parts = reasons(found.decision, arms=history.arms, budget=found.budget, paths=0, swaps=0)
     ranked = [arm for arm in parts.ranked() if arm.chosen]
     rest = [arm.score for arm in parts.arms if not arm.chosen]
     gap = min(arm.score for arm in ranked) - max(rest) if ranked and rest else math.nan
@@ -133,6 +129,18 @@ def scores_of(parts: Reasons) -> dict[str, Any]:
         }
         for arm in parts.arms
     }
+
+
+class Kept(NamedTuple):
+    """What is kept of a whole answer."""
+
+    attachment: bytes
+    intervals: dict[str, Any]
+
+
+def kept(answer: Callable[[], dict[str, Any]]) -> Kept:
+    whole = answer()
+    return Kept(packed(whole), intervals_of(whole))
 
 
 def intervals_of(whole: Mapping[str, Any]) -> dict[str, Any]:

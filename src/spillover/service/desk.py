@@ -51,10 +51,11 @@ class Receipt:
 
 @dataclass
 class Sheet:
-    """A stream in memory."""
+    """A stream in memory. Its locks are taken in this order: that of the learning, then that of the log."""
 
     ledger: Ledger
     learning: Learning = field(default_factory=Learning)
+    learning_lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 def utc_now() -> str:
@@ -91,8 +92,8 @@ class Desk:
             return found
 
     @contextmanager
-    def opened(self, stream: str, *, missing_ok: bool = False) -> Iterator[Sheet]:
-        """A stream as of its last entry, while nobody else can append to it or learn from it."""
+    def writing(self, stream: str, *, missing_ok: bool = False) -> Iterator[Ledger]:
+        """The ledger of a stream as of its last entry, while nobody else can append to it."""
         with self.log.exclusive(stream):
             sheet = self.sheet(stream)
             try:
@@ -103,16 +104,20 @@ class Desk:
             try:
                 if not sheet.ledger.exists and not missing_ok:
                     raise NotFound(f"stream = {stream!r}: must be the name of a stream")
-                yield sheet
+                yield sheet.ledger
             finally:
                 if not sheet.ledger.exists:
                     self.forget(stream)
 
     @contextmanager
-    def writing(self, stream: str, *, missing_ok: bool = False) -> Iterator[Ledger]:
-        """The ledger of a stream as of its last entry, while nobody else can append to it."""
-        with self.opened(stream, missing_ok=missing_ok) as sheet:
-            yield sheet.ledger
+    def learning(self, stream: str) -> Iterator[Sheet]:
+        """A stream whose ledger is as of its last entry, while nobody else can learn from it or append to it."""
+        while True:
+            sheet = self.sheet(stream)
+            with sheet.learning_lock, self.writing(stream) as ledger:
+                if sheet.ledger is ledger:  # otherwise the stream was let go of while this thread waited
+                    yield sheet
+                    return
 
     def catch_up(self, ledger: Ledger) -> None:
         """Take in what is new."""
@@ -145,7 +150,7 @@ class Desk:
                 self.learned.pop(stream, None)
 
     def ledger_at(self, stream: str, at: int | None) -> Ledger:
-        """A ledger of its own, as of an entry (by default the last one): a copy of that in memory if it is the last.
+        """A ledger of its own, as of an entry (by default the last one): a copy of the one in memory if it is the last.
 
         Only for an earlier one the entries are folded again.
         """

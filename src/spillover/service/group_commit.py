@@ -27,8 +27,11 @@ class GroupCommit(Generic[Job, Result]):
         while not future.done():
             with self.writing:
                 if not future.done():
-                    self.write([self.waiting.popleft() for _ in range(min(len(self.waiting), MOST))])
+                    self.write_waiting()
         return future.result()
+
+    def write_waiting(self) -> None:
+        self.write([self.waiting.popleft() for _ in range(min(len(self.waiting), MOST))])
 
     def write(self, group: Sequence[tuple[Job, "Future[Result]"]]) -> None:
         try:
@@ -46,6 +49,8 @@ class GroupCommit(Generic[Job, Result]):
                 future.set_result(result)
 
     def close(self) -> None:
-        """Wait for what is being written; nothing is written after that."""
+        """Write what waits; nothing is written after that."""
         with self.writing:
+            while self.waiting:
+                self.write_waiting()
             self.closed = True

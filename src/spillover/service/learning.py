@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from spillover.history import History
 from spillover.history.checkpoints import Checkpoints
 from spillover.recommendation.choose import Learned
-from spillover.recommendation.question import learned
+from spillover.recommendation.question import Question, learned
 from spillover.service.histories import history_of, plain_history
 from spillover.service.ledger import Ledger
 from spillover.service.one_thread import one_thread
@@ -16,8 +16,18 @@ from spillover.service.shared_rows import SharedRows
 from spillover.service.table import is_plain, learned_rounds
 from spillover.types import Explanation
 
-NOTICEABLE = 0.01  # seconds of learning, from which on checkpoints are worth their memory
+NOTICEABLE = 0.01  # seconds
 PYTHON = 100_000  # bytes of a learner and its explanation besides the history
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """What is to be learned: a copy, so that the stream may go on meanwhile."""
+
+    version: int  # of the ledger
+    history: History
+    question: Question
+    first_changed: int  # the first round that has changed since the copy before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +47,13 @@ class Learning:
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     memory: SharedRows = field(default_factory=SharedRows)  # of the histories
     prepared: Prepared | None = None
+    seconds: float = 0.0  # that the last preparation took
     keeps_checkpoints: bool = False  # where all is learned in no time, none are kept
+
+    @property
+    def worth_preparing(self) -> bool:
+        """Whether the next decision would wait noticeably."""
+        return self.seconds > NOTICEABLE
 
     @property
     def bytes(self) -> int:
@@ -51,28 +67,34 @@ class Learning:
         """What was learned last."""
         return None if self.prepared is None else self.prepared.history
 
-    def current(self, ledger: Ledger) -> Prepared:
-        """All that there is to learn of a stream; what is new is learned now."""
-        if self.prepared is None or self.prepared.version != ledger.version:
-            self.prepared = self.prepare(ledger)
-        return self.prepared
+    def is_current(self, ledger: Ledger) -> bool:
+        return self.prepared is not None and self.prepared.version == ledger.version
 
-    def prepare(self, ledger: Ledger) -> Prepared:
+    def material(self, ledger: Ledger) -> Material:
+        """What there is to learn of a stream."""
         labels = learned_rounds(ledger)
         unchanged = unchanged_rounds(ledger, labels)
         plain = is_plain(ledger.settings) and bool(labels)
         history = plain_history(ledger, labels, self.known, unchanged, self.memory) if plain else history_of(ledger)
         ledger.take_changed()  # only now that nothing can fail
-        self.prepared = None
-        self.checkpoints.forget(unchanged)
+        question = ledger.settings.question
+        return Material(version=ledger.version, history=history, question=question, first_changed=unchanged)
+
+    def prepare(self, material: Material) -> Prepared:
+        """Learn what is new."""
         started = time.perf_counter()
+        self.prepared = None
+        self.checkpoints.forget(material.first_changed)
         with one_thread():
             way = self.checkpoints if self.keeps_checkpoints else None
-            found = learned(history, ledger.settings.question, way)
+            found = learned(material.history, material.question, way)
             explanation = found.learner.outline()
-        if time.perf_counter() - started > NOTICEABLE:
-            self.keeps_checkpoints = True  # for good: to go on from one takes no time
-        return Prepared(version=ledger.version, history=history, learned=found, explanation=explanation)
+        self.prepared = Prepared(
+            version=material.version, history=material.history, learned=found, explanation=explanation
+        )
+        self.seconds = time.perf_counter() - started
+        self.keeps_checkpoints |= self.worth_preparing  # for good: to go on from one takes no time
+        return self.prepared
 
 
 def bytes_of(history: History) -> int:

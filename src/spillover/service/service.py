@@ -1,39 +1,29 @@
 """The service: many streams of decisions on one log. Every call is checked, recorded, and only then answered."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spillover.service.ahead import Ahead
 from spillover.service.audit import Audit, audited
 from spillover.service.canonical import canonical_json
 from spillover.service.course import POINTS, course_of
-from spillover.service.deciding import (
-    VERSION,
-    decided,
-    intervals_of,
-    made,
-    packed,
-    same_request,
-    unpacked,
-    whole_answer,
-)
+from spillover.service.deciding import issued, made, same_request, unpacked, whole_answer
 from spillover.service.desk import OPEN, Desk, Receipt, given_key, utc_now
 from spillover.service.entry import Entry
-from spillover.service.errors import Conflict, NotFound, StorageError, naming, require
+from spillover.service.errors import Conflict, NotFound, naming, require
 from spillover.service.events import (
     DecisionIssued,
     OutcomeCorrected,
     OutcomeExpired,
-    ReasonsKept,
     SettingsChanged,
     StreamCreated,
 )
 from spillover.service.export import Export, exported
 from spillover.service.histories import history_of
 from spillover.service.importing import import_events, read_file, settings_from
-from spillover.service.learning import can_prepare
+from spillover.service.learning import bytes_of, can_prepare
 from spillover.service.log import AT_ONCE, EventLog
 from spillover.service.one_thread import one_thread
 from spillover.service.overview import BANDS, bands_of, overview_of, state_of
@@ -88,6 +78,7 @@ class Service:
 
     key: the idempotency key of a call. The same key with the same request gives the answer of the first call and
     records nothing; with another request it is a Conflict. author: who asks, as it is to be recorded.
+    ahead: whether a thread learns what is new before the next decision is asked for, and keeps reasons of decisions.
 
     >>> import tempfile
     >>> from spillover.service import SqliteLog
@@ -100,12 +91,16 @@ class Service:
     1 True
     """
 
-    def __init__(self, log: EventLog, *, clock: Callable[[], str] = utc_now, keep: int = OPEN) -> None:
+    def __init__(
+        self, log: EventLog, *, clock: Callable[[], str] = utc_now, keep: int = OPEN, ahead: bool = True
+    ) -> None:
         self.log = log
         self.desk = Desk(log, clock, keep)
+        self.ahead = Ahead(self.desk, thread=ahead)
 
     def close(self) -> None:
-        """Close the log."""
+        """Stop working ahead, and close the log."""
+        self.ahead.close()
         self.log.close()
 
     # --- streams -----------------------------------------------------------------------------------------------------
@@ -162,7 +157,8 @@ class Service:
         """The decision of a round: made once; whoever asks again gets the same one."""
         key = given_key(key)
         label = round_key(round).label
-        with self.desk.opened(stream) as sheet:
+        self.ahead.step_aside()
+        with self.desk.learning(stream) as sheet:
             ledger = sheet.ledger
             coming = coming_round(ledger, label, unavailable, context or {})
             request = {"decide": label, "unavailable": list(coming.unavailable), "context": dict(coming.context)}
@@ -172,9 +168,11 @@ class Service:
                     raise Conflict(f"round = {label!r}: was decided with other unavailable arms or another context")
                 return self.decision_at(stream, ledger.issued[label].seq)
             require(label not in ledger.executed, "round", round, "one that was not executed without a decision")
-            event = decided(ledger, coming, sheet.learning)
+            found = made(ledger, coming, sheet.learning)
             self.desk.note_learned(stream, sheet)
+            event = issued(ledger, coming, found)
             entry = self.desk.record(ledger, event, key or f"decide:{label}", request, author).entry
+        self.ahead.keep_reasons_soon(stream, label, found.answer, bytes_of(found.history))
         return Decision(entry=entry, again=False, explain=lambda: self.explain(stream, label))
 
     def execute(
@@ -207,7 +205,9 @@ class Service:
             if (before := self.desk.earlier(stream, own, request)) is not None:
                 return Receipt(entry=before, again=True)
             event = execution(ledger, label, chosen, amounts, cancelled, context)
-            return self.desk.record(ledger, event, own, request, author)
+            receipt = self.desk.record(ledger, event, own, request, author)
+        self.ahead.learn_soon(stream)
+        return receipt
 
     def report(self, stream: str, outcomes: Sequence[Outcome], *, key: str | None = None, author: str = "") -> Report:
         """Report outcomes, 1,000 at most; each gets a status, and one that is refused does not stop others."""
@@ -222,6 +222,7 @@ class Service:
                 return Report(entry=None, statuses=statuses, again=False)
             own = key or f"report:{ledger.head.seq + 1}"
             entry = self.desk.record(ledger, event, own, request, author).entry
+        self.ahead.learn_soon(stream)
         return Report(entry=entry, statuses=statuses, again=False)
 
     def correct(
@@ -253,7 +254,9 @@ class Service:
                 reason=reason,
             )
             own = key or f"correct:{label}:{arm or ''}:{revision}"
-            return self.desk.record(ledger, event, own, request, author)
+            receipt = self.desk.record(ledger, event, own, request, author)
+        self.ahead.learn_soon(stream)
+        return receipt
 
     def expire(
         self, stream: str, round: str | int, *, reason: str = "", key: str | None = None, author: str = ""
@@ -266,7 +269,9 @@ class Service:
             own, request = key or f"expire:{label}", {"expire": label, "reason": reason}
             if (before := self.desk.earlier(stream, own, request)) is not None:
                 return Receipt(entry=before, again=True)
-            return self.desk.record(ledger, OutcomeExpired(round=label, reason=reason), own, request, author)
+            receipt = self.desk.record(ledger, OutcomeExpired(round=label, reason=reason), own, request, author)
+        self.ahead.learn_soon(stream)
+        return receipt
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -292,35 +297,26 @@ class Service:
     def explain(self, stream: str, round: str | int) -> dict[str, Any]:
         """The answer to a round with all reasons: what `spillover next --json` printed then.
 
-        It is kept when it is first asked for, and computed for that: from what was learned last if nothing was
-        recorded since then that could change it, else from the entries before the decision.
+        It is kept a moment after the decision, or when it is first asked for. Where it was not kept, as the server
+        stopped or had too much to do, it is computed again from what was known before the decision, and kept then.
         """
         event = self.decision(stream, round).event
+        self.ahead.keep_reasons_now(stream, event.round)
         with self.desk.writing(stream) as ledger:
             kept = ledger.reasons_at.get(event.round)
         if kept is not None:
             return unpacked(self.log.read(stream, kept - 1, 1)[0].attachment)
         coming = Coming(event.round, event.context, event.unavailable)
         found = self.answer_to(stream, coming, event.made_from["seq"])
-        with suppress(StorageError, Conflict):  # then it is computed again the next time
-            self.keep_reasons(stream, event.round, found)
+        self.ahead.keep_reasons_soon(stream, event.round, lambda: found)
         return found
 
-    def keep_reasons(self, stream: str, label: str, whole: Mapping[str, Any]) -> None:
-        """Record the whole answer to a round."""
-        with self.desk.writing(stream) as ledger:
-            if label not in ledger.reasons_at:
-                event = ReasonsKept(round=label, version=VERSION, intervals=intervals_of(whole))
-                request = {"reasons": label}
-                self.desk.record(ledger, event, f"reasons:{label}", request, "service", packed(whole))
-
     def answer_to(self, stream: str, coming: Coming, at: int | None) -> dict[str, Any]:
-        """The whole answer to a round, as of an entry or now."""
-        with self.desk.opened(stream) as sheet:
-            ledger, found = sheet.ledger, None
-            if can_prepare(ledger) and ledger.values and (at is None or ledger.version <= at):
-                found = made(ledger, coming, sheet.learning)
-                self.desk.note_learned(stream, sheet)
+        """The whole answer to a round, as of an entry or now: from what was learned last, if nothing changed since."""
+        with self.desk.learning(stream) as sheet:
+            current = can_prepare(sheet.ledger) and (at is None or sheet.ledger.version <= at)
+            found = made(sheet.ledger, coming, sheet.learning) if current else None
+            self.desk.note_learned(stream, sheet)
         return whole_answer(self.desk.ledger_at(stream, at), coming) if found is None else found.answer()
 
     def events(self, stream: str, after: int = 0, limit: int = AT_ONCE) -> list[Entry]:
