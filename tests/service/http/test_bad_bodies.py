@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from spillover.http.strict_json import BadJson, without_repeats
 from tests.service.http.conftest import ARMS, begin, executed, problem
 
 JSON = {"Content-Type": "application/json"}
@@ -81,6 +82,26 @@ def test_what_is_not_json_is_a_400(http, ready, body) -> None:
 def test_what_is_not_a_report_is_a_422(http, ready, body) -> None:
     found = problem(send(http, f"{ready}/outcomes", body), 422)
     assert found["field"]
+
+
+class Counted(str):
+    """A name that counts how often it is compared with another one."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_a_field_given_twice_among_many_is_found_without_comparing_all_of_them() -> None:
+    names = [Counted(f"field {k}") for k in range(1_000)]
+    Counted.compared = 0
+    with pytest.raises(BadJson, match="field 999: must be given once"):
+        without_repeats([(name, None) for name in [*names, Counted("field 999")]])
+    assert Counted.compared <= 2 * len(names)
 
 
 def test_refused_bodies_record_nothing(http) -> None:
