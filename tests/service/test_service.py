@@ -252,6 +252,39 @@ def test_settings_that_cannot_be_are_refused(changes, message) -> None:
     assert service.streams() == []
 
 
+def many(count: int) -> list[str]:
+    return [f"arm {k}" for k in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("most", "settings"),
+    [
+        (1_000, {}),
+        (1_000, {"observes": "payoff"}),
+        (100, {"observes": "overall"}),
+        (100, {"context": ["price"]}),
+        (100, {"policy": "instrumental-sem"}),
+    ],
+)
+def test_there_are_no_more_arms_than_a_server_can_learn(service, most, settings) -> None:
+    """As many as are accepted can be decided on, also when there is something to learn."""
+    with pytest.raises(Invalid, match=rf"arms = {most + 1}: must be at most {most:,} names"):
+        service.create_stream("large", {"arms": many(most + 1), "budget": 2} | settings)
+    assert service.streams() == ["shop"]
+    service.create_stream("large", {"arms": many(most), "budget": 2} | settings)
+    context = {"price": 1.0} if "context" in settings else {}
+    for round in (1, 2):
+        chosen = service.decide("large", round, context=context).event.chosen
+        service.execute("large", round)
+        whole = [Outcome(round=round, arm=None, y=0.5)]
+        sees_own = settings.get("observes", "both") == "both"
+        parts = [
+            Outcome(round=round, arm=arm, y=0.5, z=0.5 if sees_own and arm in chosen else None) for arm in many(most)
+        ]
+        report = service.report("large", whole if settings.get("observes") == "payoff" else parts)
+        assert {status.status for status in report.statuses} == {"recorded"}
+
+
 def test_settings_change_from_one_decision_to_the_next(service) -> None:
     played(service, 1, 2, 3)
     assert len(service.decide("shop", 4).event.chosen) == 2

@@ -167,6 +167,15 @@ def test_settings_that_no_stream_can_have(http, settings) -> None:
     problem(http.get("/v1/streams/refused"), 404)
 
 
+@pytest.mark.parametrize("count", [1_001, 5_000, 100_000])
+def test_too_many_arms_are_refused_when_a_stream_is_created(http, count) -> None:
+    settings = {"arms": [f"arm {k}" for k in range(count)], "budget": 1}
+    answer = http.post("/v1/streams", json={"name": "large", "settings": settings})
+    found = problem(answer, 422, f"arms = {count}: must be at most 1,000 names")
+    assert (found["field"], found["value"]) == ("arms", count)
+    assert http.get("/v1/streams/large").status_code == 404
+
+
 @pytest.mark.parametrize("name", ["", " ", "a/b", ".", "..", " a", "a\nb", "a\x00", "\x7f", "a" * 201, "\u202e"])
 def test_names_that_no_stream_can_have(http, name) -> None:
     content = {"name": name, "settings": {"arms": ARMS, "budget": 2}}
