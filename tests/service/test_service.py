@@ -13,7 +13,8 @@ from spillover.service.deciding import intervals_of
 from spillover.service.desk import Sheet
 from spillover.service.events import DecisionExecuted, OutcomeCorrected, ReasonsKept
 from spillover.service.histories import history_of
-from spillover.service.overview import bands_of
+from spillover.service.ledger import Ledger
+from spillover.service.overview import bands_of, state_of
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import Story
 
@@ -362,6 +363,32 @@ def test_an_imported_history_is_decided_as_next_decides_its_file(service, tmp_pa
     for key, settings in ((None, {"budget": 2}), ("k", {"budget": 1})):
         with pytest.raises(Conflict, match="must be a new one"):
             service.import_history("ads", path, settings, key=key)
+
+
+def test_what_is_read_of_an_open_stream_folds_no_entry_again(service, monkeypatch) -> None:
+    played(service, *range(1, 8))
+    service.decide("shop", 8)
+    folded = []
+    apply = Ledger.apply
+    monkeypatch.setattr(Ledger, "apply", lambda ledger, entry: (folded.append(entry.seq), apply(ledger, entry)))
+    answer = service.explain("shop", 8)
+    assert service.outlook("shop")["choose"] == answer["choose"]
+    assert service.export("shop").seq == service.state("shop")["seq"] == service.overview("shop")["seq"]
+    assert service.course("shop")["rounds"] == [str(round) for round in range(1, 8)]
+    assert folded == []
+    assert service.state("shop", at=2)["seq"] == 2  # only for what was known earlier entries are folded again
+    assert folded == [1, 2]
+
+
+def test_what_was_read_stays_as_it_was(service) -> None:
+    """A ledger of its own: what is recorded later does not change it."""
+    played(service, 1, 2)
+    ledger = service.desk.ledger_at("shop", None)
+    before = state_of(ledger)
+    played(service, *range(3, 30))
+    service.correct("shop", 1, "radio", {"y": 0.9}, revision=2)
+    service.expire("shop", 2)
+    assert state_of(ledger) == before
 
 
 def test_a_stream_that_was_forgotten_goes_on_as_it_was() -> None:

@@ -60,8 +60,8 @@ def create_app(
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Look for changes by other servers as long as this one runs."""
+    app.state.door.begin()
     listeners = app.state.door.listeners
-    listeners.begin(asyncio.get_running_loop())
     looking = asyncio.create_task(listeners.look())
     try:
         yield

@@ -1,9 +1,11 @@
 """What the routes share: the service behind them, the tokens, those who wait for changes, the metrics."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
 from fastapi import Depends, Header, Path, Request
 
 from spillover.http.access import Caller
@@ -29,7 +31,14 @@ class Door:
         self.needs_token = bool(settings.hosts) or not is_loopback(settings.host)
         self.metrics = Metrics()
         self.listeners = Listeners(service.log, settings, self.metrics)
+        self.readers: CapacityLimiter  # threads for requests that read
+        self.lookouts: CapacityLimiter  # threads for those who ask whether the server works
         service.desk.watcher = DoorWatcher(self)
+
+    def begin(self) -> None:
+        """Prepare what belongs to an event loop, inside it."""
+        self.readers, self.lookouts = CapacityLimiter(self.settings.readers), CapacityLimiter(1)
+        self.listeners.begin(asyncio.get_running_loop())
 
 
 class DoorWatcher(Watcher):

@@ -1,7 +1,7 @@
 """Routes for those who run the server: alive, ready, metrics."""
 
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from spillover.http.access import caller_of, require_scope
 from spillover.http.answer import Json
@@ -21,7 +21,8 @@ async def health() -> Json:
 @router.get("/v1/ready", response_model=HealthModel, responses={503: REFUSALS[503]})
 async def ready(request: Request) -> Json:
     """The log can be written."""
-    await run_in_threadpool(request.app.state.door.service.log.check_ready)
+    door = request.app.state.door
+    await run_sync(door.service.log.check_ready, limiter=door.lookouts)
     return Json({"status": "ok"})
 
 
@@ -39,4 +40,5 @@ async def metrics(request: Request) -> Response:
     door = request.app.state.door
     require_scope(caller_of(request, door.tokens, required=door.needs_token), "read", None)
     door.metrics.open_streams.set(len(door.service.desk.sheets))
-    return Response(await run_in_threadpool(door.metrics.text), headers={"Content-Type": MEDIA_TYPE})
+    text = await run_sync(door.metrics.text, limiter=door.lookouts)
+    return Response(text, headers={"Content-Type": MEDIA_TYPE})
