@@ -8,8 +8,10 @@ from spillover.http.answer import Json
 from spillover.http.guarded_route import REFUSALS
 from spillover.http.metrics import MEDIA_TYPE
 from spillover.http.models import HealthModel
+from spillover.http.problem import Problem
 
 router = APIRouter(tags=["operations"])
+WARMING = "the server is getting ready: on a new machine it compiles for about a minute, and decisions wait until then"
 
 
 @router.get("/v1/health", response_model=HealthModel)
@@ -20,8 +22,10 @@ async def health() -> Json:
 
 @router.get("/v1/ready", response_model=HealthModel, responses={503: REFUSALS[503]})
 async def ready(request: Request) -> Json:
-    """The log can be written."""
+    """Decisions are answered at once: what they need is compiled, and the log can be written."""
     door = request.app.state.door
+    if not door.ready.is_set():
+        raise Problem(503, WARMING, headers={"Retry-After": "1"})
     await run_sync(door.service.log.check_ready, limiter=door.lookouts)
     return Json({"status": "ok"})
 

@@ -6,7 +6,7 @@ import { corrections } from "./correct.js";
 import { renderDecision, warningsOf } from "./decision.js";
 import { byId, h, named, replace, show } from "./dom.js";
 import { redrawGraph, renderGraph } from "./graph.js";
-import { follow } from "./live.js";
+import { follow, untilReady } from "./live.js";
 import { logOf } from "./log.js";
 import { renderPending } from "./pending.js";
 import { renderSettings, settingsForm } from "./settings.js";
@@ -200,6 +200,7 @@ addEventListener("resize", () => {
   timer = setTimeout(redraw, 150);
 });
 
+untilReady();
 const slow = setTimeout(() => show(byId("reading"), overview === null), SLOW);
 await refresh();
 clearTimeout(slow);
