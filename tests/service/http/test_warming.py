@@ -26,7 +26,7 @@ def loaded():
 warm_up(threading.Event())
 before = loaded()
 assert before
-for seed in range(8):
+for seed in range(4):
     service = Service(MemoryLog(), ahead=False)
     story = Story(service, "shop", seed)
     story.live(8)
