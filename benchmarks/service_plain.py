@@ -18,7 +18,7 @@ from spillover.service import Service, SqliteLog
 
 ARMS, BUDGET, PAST = 10, 3, 100
 TURNS = 8  # of each server, one after the other
-WARM = 5  # requests before the first turn
+WARM = 5  # requests before the first turn, which are not counted
 MANY = 500  # streams
 Loop = Callable[[http.client.HTTPConnection, str, range], list[float]]
 
@@ -33,29 +33,37 @@ def compare(quick: bool) -> None:
         with serving(folder) as ours, serving_plain(folder) as plain:
             servers = (ours, plain)
             print_ratio("decide, 1 connection", servers, decisions, ["alone"], count)
-            print_ratio("decide, 1 connection, a stream without rounds", servers, decisions, ["empty"], count)
+            print_ratio("decide, 1 connection, no rounds yet", servers, decisions, ["empty"], count)
             print_ratio("decide, 8 connections", servers, decisions, [f"eight {k}" for k in range(8)], count)
             print_ratio("decide, execute and report, 1 connection", servers, whole_rounds, ["rounds"], count)
-            print_ratio(f"decide, {streams} streams in turn, 1 connection", servers, in_turn(streams), ["many"], count)
+            many, laps = f"decide, {streams} streams in turn, 1 connection", in_turn(streams)
+            print_ratio(f"{many}, again", servers, laps, ["new"], streams // TURNS, before=streams)
+            print_ratio(f"{many}, the first time", servers, laps, ["other"], streams // TURNS, before=0)
+            print_ratio(
+                f"{many}, after a start, learning {PAST} rounds each", servers, laps, ["many"], streams // TURNS
+            )
 
 
 def prepare(folder: Path, streams: int) -> None:
-    """Streams with a short history each, and one without."""
+    """Streams with a short history each, and some without."""
     service = Service(SqliteLog(folder / "streams.db"), ahead=False)
     table = history_file(folder / "past.parquet", ARMS, PAST, budget=BUDGET)
     for name in ("alone", "rounds", *(f"eight {k}" for k in range(8)), *(f"many {k}" for k in range(streams))):
         service.import_history(name, table, {"budget": BUDGET})
-    service.create_stream("empty", {"arms": [f"arm {k}" for k in range(1, ARMS + 1)], "budget": BUDGET})
+    for name in ("empty", *(f"{kind} {k}" for kind in ("new", "other") for k in range(streams))):
+        service.create_stream(name, {"arms": [f"arm {k}" for k in range(1, ARMS + 1)], "budget": BUDGET})
     service.close()
 
 
-def print_ratio(title: str, servers: tuple[Served, Served], loop: Loop, names: list[str], count: int) -> None:
-    """Both serve the same requests in turns, each connection a stream of its own."""
+def print_ratio(
+    title: str, servers: tuple[Served, Served], loop: Loop, names: list[str], count: int, before: int = WARM
+) -> None:
+    """Both serve the same requests in turns, each connection a stream of its own; before: requests not counted."""
     took: list[list[float]] = [[], []]
     wall = [0.0, 0.0]
     start = PAST + 1
     for turn in range(TURNS + 1):
-        rounds = range(start, start + (count if turn else WARM))
+        rounds = range(start, start + (count if turn else before))
         start = rounds.stop
         for place, server in enumerate(servers):
             begun = perf_counter()
@@ -66,8 +74,8 @@ def print_ratio(title: str, servers: tuple[Served, Served], loop: Loop, names: l
     ours, plain = (1e3 * np.median(found) for found in took)
     each = [1e3 * seconds / len(found) for seconds, found in zip(wall, took, strict=True)]
     print(
-        f"{title}: {each[0] / each[1]:.1f} times a plain endpoint (a request every {each[0]:.2f} and {each[1]:.2f} ms; "
-        f"medians {ours:.2f} and {plain:.2f} ms)",
+        f"{title}: {ours / plain:.1f} times a plain endpoint by the median ({ours:.2f} and {plain:.2f} ms), "
+        f"{each[0] / each[1]:.1f} by all requests (one every {each[0]:.2f} and {each[1]:.2f} ms)",
         flush=True,
     )
 
@@ -110,17 +118,17 @@ def decisions(opened: http.client.HTTPConnection, stream: str, rounds: range) ->
 
 
 def whole_rounds(opened: http.client.HTTPConnection, stream: str, rounds: range) -> list[float]:
-    """Decide, execute and report each round: seconds of every request."""
+    """Decide, execute and report each round: seconds of the three requests together."""
     found = []
     for number in rounds:
-        took, decision = post(opened, stream, "decisions", {"round": number})
-        found.append(took)
-        found.append(post(opened, stream, "executions", {"round": number})[0])
+        deciding, decision = post(opened, stream, "decisions", {"round": number})
+        executing, _ = post(opened, stream, "executions", {"round": number})
         items: list[dict[str, Any]] = [
             {"round": number, "arm": f"arm {k}", "y": number * k % 97 / 97} for k in range(1, ARMS + 1)
         ]
         items += [{"round": number, "arm": arm, "z": number % 89 / 89} for arm in decision["chosen"]]
-        found.append(post(opened, stream, "outcomes", {"outcomes": items})[0])
+        reporting, _ = post(opened, stream, "outcomes", {"outcomes": items})
+        found.append(deciding + executing + reporting)
     return found
 
 

@@ -32,7 +32,7 @@ class Server(uvicorn.Server):
 class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     """uvicorn's connection; it ends if the headers of a request do not arrive in time, for which uvicorn would wait."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self.wait_for_headers()
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from spillover.constraints import Unavailable
 from spillover.history import History
-from spillover.reasons import Reasons, reasons
+from spillover.reasons.decision import known_means, split_scores
 from spillover.recommendation.choose import Chosen
 from spillover.recommendation.decide import changes_seen
 from spillover.recommendation.json_types import to_json_types
@@ -26,6 +26,7 @@ from spillover.service.ledger import Issued, Ledger
 from spillover.service.one_thread import one_thread
 from spillover.service.settings import Settings
 from spillover.service.table import Coming, is_plain
+from spillover.types import Explanation
 
 SOURCE = "-"  # the file that `next` reads in `export | next -`
 VERSION = version("spillover")
@@ -90,14 +91,16 @@ def issued(ledger: Ledger, coming: Coming, made: Made) -> DecisionIssued:
     """What is stored of a decision."""
     assert coming.label is not None
     history, found = made.history, made.chosen
-    with naming(), one_thread():
-        parts = reasons(found.decision, arms=history.arms, budget=found.budget, paths=0, swaps=0)
-    ranked = [arm for arm in parts.ranked() if arm.chosen]
-    rest = [arm.score for arm in parts.arms if not arm.chosen]
-    gap = min(arm.score for arm in ranked) - max(rest) if ranked and rest else math.nan
+    explanation, arms = found.decision, history.arms
+    mean, known = known_means(explanation)
+    direct, spilled, exploration = (part.tolist() for part in split_scores(explanation, mean, known))
+    score, total = explanation.score.tolist(), [one + other for one, other in zip(direct, spilled, strict=True)]
+    taken = sorted(np.flatnonzero(explanation.chosen).tolist(), key=lambda k: (-score[k], k))
+    rest = [score[k] for k in np.flatnonzero(~explanation.chosen).tolist()]
+    parts = {"direct": direct, "spilled_over": spilled, "exploration": exploration, "score": score, "total": total}
     return DecisionIssued(
         round=coming.label,
-        chosen=tuple(arm.arm for arm in ranked),
+        chosen=tuple(arms[k] for k in taken),
         unavailable=coming.unavailable,
         context=dict(coming.context),
         made_from={
@@ -109,26 +112,12 @@ def issued(ledger: Ledger, coming: Coming, made: Made) -> DecisionIssued:
             "version": VERSION,
         },
         policy=found.policy,
-        scores=scores_of(parts),
-        gap=finite(gap),
-        predicted=finite(sum(arm.total for arm in ranked) + baseline_of(parts)),
+        scores={arm: {name: finite(part[k]) for name, part in parts.items()} for k, arm in enumerate(arms)},
+        gap=finite(score[taken[-1]] - max(rest)) if taken and rest else None,
+        predicted=finite(sum(total[k] for k in taken) + baseline_of(explanation)),
         changes=changes_seen(found.learner),
-        graph=digest(np.ascontiguousarray(np.nan_to_num(parts.adjacency, nan=-1.0)).tobytes()),
+        graph=digest(np.ascontiguousarray(np.nan_to_num(explanation.adjacency, nan=-1.0)).tobytes()),
     )
-
-
-def scores_of(parts: Reasons) -> dict[str, Any]:
-    """Every arm's score taken apart."""
-    return {
-        arm.arm: {
-            "direct": finite(arm.direct),
-            "spilled_over": finite(arm.spilled_over),
-            "exploration": finite(arm.exploration),
-            "score": finite(arm.score),
-            "total": finite(arm.total),
-        }
-        for arm in parts.arms
-    }
 
 
 class Kept(NamedTuple):
@@ -148,13 +137,14 @@ def intervals_of(whole: Mapping[str, Any]) -> dict[str, Any]:
     return {arm["arm"]: arm["total_interval"] for arm in whole["reasons"]["arms"]}
 
 
-def baseline_of(parts: Reasons) -> float:
+def baseline_of(explanation: Explanation) -> float:
     """What is expected in all if nothing is chosen, where that is estimated."""
-    return sum(arm.baseline for arm in parts.arms if math.isfinite(arm.baseline))
+    values = [] if explanation.baseline is None else explanation.baseline.tolist()
+    return sum(value for value in values if math.isfinite(value))
 
 
 def finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+    return value if math.isfinite(value) else None
 
 
 def packed(whole: Mapping[str, Any]) -> bytes:
