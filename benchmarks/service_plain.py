@@ -37,11 +37,10 @@ def compare(quick: bool) -> None:
             print_ratio("decide, 8 connections", servers, decisions, [f"eight {k}" for k in range(8)], count)
             print_ratio("decide, execute and report, 1 connection", servers, whole_rounds, ["rounds"], count)
             many, laps = f"decide, {streams} streams in turn, 1 connection", in_turn(streams)
-            print_ratio(f"{many}, again", servers, laps, ["new"], streams // TURNS, before=streams)
-            print_ratio(f"{many}, the first time", servers, laps, ["other"], streams // TURNS, before=0)
-            print_ratio(
-                f"{many}, after a start, learning {PAST} rounds each", servers, laps, ["many"], streams // TURNS
-            )
+            count = streams // TURNS
+            print_ratio(f"{many}, again", servers, laps, ["new"], count, before=streams)
+            print_ratio(f"{many}, the first time", servers, laps, ["other"], count, before=0)
+            print_ratio(f"{many}, the first time, to learn {PAST} rounds", servers, laps, ["many"], count, before=0)
 
 
 def prepare(folder: Path, streams: int) -> None:

@@ -11,6 +11,7 @@ from spillover.recommendation import next_decision
 from spillover.service import Conflict, Invalid, NotFound, Outcome, Service
 from spillover.service.deciding import intervals_of
 from spillover.service.desk import Sheet
+from spillover.service.entry import Entry
 from spillover.service.events import DecisionExecuted, OutcomeCorrected, ReasonsKept
 from spillover.service.histories import history_of
 from spillover.service.ledger import Ledger
@@ -368,9 +369,14 @@ def test_an_imported_history_is_decided_as_next_decides_its_file(service, tmp_pa
 def test_what_is_read_of_an_open_stream_folds_no_entry_again(service, monkeypatch) -> None:
     played(service, *range(1, 8))
     service.decide("shop", 8)
-    folded = []
-    apply = Ledger.apply
-    monkeypatch.setattr(Ledger, "apply", lambda ledger, entry: (folded.append(entry.seq), apply(ledger, entry)))
+    folded: list[int] = []
+    take = Ledger.apply
+
+    def apply(ledger: Ledger, entry: Entry) -> None:
+        folded.append(entry.seq)
+        take(ledger, entry)
+
+    monkeypatch.setattr(Ledger, "apply", apply)
     answer = service.explain("shop", 8)
     assert service.outlook("shop")["choose"] == answer["choose"]
     assert service.export("shop").seq == service.state("shop")["seq"] == service.overview("shop")["seq"]

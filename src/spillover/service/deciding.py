@@ -139,7 +139,7 @@ def intervals_of(whole: Mapping[str, Any]) -> dict[str, Any]:
 
 def baseline_of(explanation: Explanation) -> float:
     """What is expected in all if nothing is chosen, where that is estimated."""
-    values = [] if explanation.baseline is None else explanation.baseline.tolist()
+    values: list[float] = [] if explanation.baseline is None else explanation.baseline.tolist()
     return sum(value for value in values if math.isfinite(value))
 
 

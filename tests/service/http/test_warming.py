@@ -44,7 +44,8 @@ def test_no_kernel_is_compiled_or_loaded_after_the_server_is_ready() -> None:
 
 
 def test_a_server_is_not_ready_while_it_compiles(monkeypatch) -> None:
-    compiled, said = threading.Event(), []
+    compiled = threading.Event()
+    said: list[str] = []
 
     def compiling(stopped: threading.Event, say) -> None:
         say("compiling")
