@@ -9,13 +9,17 @@ import pytest
 from spillover.history.example import example_file
 from spillover.recommendation import next_decision
 from spillover.service import Conflict, Invalid, NotFound, Outcome, Service
-from spillover.service.deciding import intervals_of
+from spillover.service.deciding import intervals_of, made, whole_answer
 from spillover.service.desk import Sheet
 from spillover.service.entry import Entry
 from spillover.service.events import DecisionExecuted, OutcomeCorrected, ReasonsKept
 from spillover.service.histories import history_of
+from spillover.service.learning import Learning
 from spillover.service.ledger import Ledger
 from spillover.service.overview import bands_of, state_of
+from spillover.service.round_key import round_key
+from spillover.service.table import Coming
+from spillover.service.unusual import median
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import Story
 
@@ -364,6 +368,25 @@ def test_an_imported_history_is_decided_as_next_decides_its_file(service, tmp_pa
     for key, settings in ((None, {"budget": 2}), ("k", {"budget": 1})):
         with pytest.raises(Conflict, match="must be a new one"):
             service.import_history("ads", path, settings, key=key)
+
+
+@pytest.mark.parametrize("round", [1, "2026-10-12", "2026-10", "2026-W42", "2026Q4", "2026-10-12 08:00"])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"observes": "own", "minimise": True}, {"observes": "overall"}, {"observes": "payoff", "doses": True}],
+)
+def test_what_is_learned_before_the_first_round_is_what_next_says(settings, round) -> None:
+    """It is learned once, before it is known which round is asked for."""
+    service = Service(MemoryLog(), ahead=False)
+    service.create_stream("shop", SHOP | settings)
+    ledger, coming = service.desk.ledger_at("shop", None), Coming(round_key(round).label, {}, ("radio",))
+    assert made(ledger, coming, Learning()).answer() == whole_answer(ledger, coming)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 20, 21])
+def test_the_usual_value_is_the_median(count) -> None:
+    values = np.random.default_rng(count).normal(size=count)
+    assert median(values) == np.median(values)
 
 
 def test_what_is_read_of_an_open_stream_folds_no_entry_again(service, monkeypatch) -> None:
