@@ -57,24 +57,26 @@ def prepare(folder: Path, streams: int) -> None:
 def print_ratio(
     title: str, servers: tuple[Served, Served], loop: Loop, names: list[str], count: int, before: int = WARM
 ) -> None:
-    """Both serve the same requests in turns, each connection a stream of its own; before: requests not counted."""
-    took: list[list[float]] = [[], []]
-    wall = [0.0, 0.0]
-    start = PAST + 1
-    for turn in range(TURNS + 1):
-        rounds = range(start, start + (count if turn else before))
-        start = rounds.stop
+    """Both serve the same requests in turns, each connection a stream of its own; before: requests not counted.
+
+    The ratio is the median over the turns: the disk of a busy machine is now fast, now slow.
+    """
+    at_once(servers[0], loop, names, range(PAST + 1, PAST + 1 + before))
+    at_once(servers[1], loop, names, range(PAST + 1, PAST + 1 + before))
+    took = np.empty((TURNS, 2))  # the median request of each turn
+    wall = np.empty((TURNS, 2))  # seconds for a request, with all that happens at once
+    for turn in range(TURNS):
+        start = PAST + 1 + before + turn * count
         for place, server in enumerate(servers):
             begun = perf_counter()
-            found = at_once(server, loop, names, rounds)
-            if turn:
-                wall[place] += perf_counter() - begun
-                took[place] += found
-    ours, plain = (1e3 * np.median(found) for found in took)
-    each = [1e3 * seconds / len(found) for seconds, found in zip(wall, took, strict=True)]
+            found = at_once(server, loop, names, range(start, start + count))
+            wall[turn, place] = (perf_counter() - begun) / len(found)
+            took[turn, place] = np.median(found)
+    (ours, plain), (ours_each, plain_each) = (1e3 * np.median(part, axis=0) for part in (took, wall))
+    by_median, by_all = (np.median(part[:, 0] / part[:, 1]) for part in (took, wall))
     print(
-        f"{title}: {ours / plain:.1f} times a plain endpoint by the median ({ours:.2f} and {plain:.2f} ms), "
-        f"{each[0] / each[1]:.1f} by all requests (one every {each[0]:.2f} and {each[1]:.2f} ms)",
+        f"{title}: {by_median:.1f} times a plain endpoint by the median ({ours:.2f} and {plain:.2f} ms), "
+        f"{by_all:.1f} by all requests (one every {ours_each:.2f} and {plain_each:.2f} ms)",
         flush=True,
     )
 
