@@ -32,6 +32,8 @@ class Server(uvicorn.Server):
 class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     """uvicorn's connection; it ends if the headers of a request do not arrive in time, for which uvicorn would wait."""
 
+    patience: asyncio.TimerHandle | None = None
+
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self.wait_for_headers()
@@ -46,8 +48,6 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def connection_lost(self, exc: Exception | None) -> None:
         self.stop_waiting()
         super().connection_lost(exc)
-
-    patience: asyncio.TimerHandle | None = None
 
     def wait_for_headers(self) -> None:
         """Start to wait; more of the headers does not prolong it."""
