@@ -1,5 +1,6 @@
 """The fold of a stream's entries: what is known of every round. It never reads a clock."""
 
+import copy
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatchmethod
@@ -55,7 +56,7 @@ class Ledger:
         self.issued: dict[str, Issued] = {}
         self.reasons_at: dict[str, int] = {}  # the number of the entry that keeps the whole answer
         self.executed: dict[str, str] = {}  # how: as-issued, overridden, cancelled or imported
-        self.executions: dict[str, list[int]] = {}  # numbers of the entries that say it: the first, its corrections
+        self.executions: dict[str, tuple[int, ...]] = {}  # numbers of the entries that say it: the first, corrections
         self.context: dict[str, dict[str, Any]] = {}
         self.expired: dict[str, int] = {}  # with the number of the entry that says it
         self.corrections: dict[tuple[str, str | None, int], int] = {}  # of outcomes, by revision; likewise
@@ -70,6 +71,14 @@ class Ledger:
         self.revision = np.zeros((0, 0), np.int32)  # 0: not reported
         self.version = 0  # the number of the last entry that can change a decision
         self.changed: Any = None  # the earliest round that has changed since `take_changed`, as it is sorted
+
+    def copy(self) -> "Ledger":
+        """The same as of now: it stays as it is when this one goes on, so that it can be read without a lock."""
+        found = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, dict | list | set | np.ndarray):
+                setattr(found, name, value.copy())
+        return found
 
     @property
     def exists(self) -> bool:
@@ -187,7 +196,7 @@ class Ledger:
         """A round took place, or was cancelled."""
         row = self.row(label)
         self.executed[label], self.context[label] = how, context
-        self.executions.setdefault(label, []).append(seq)
+        self.executions[label] = (*self.executions.get(label, ()), seq)
         if how != "cancelled":
             columns = [self.columns[arm] for arm in chosen]
             self.x[row, columns] = True

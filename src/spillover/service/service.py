@@ -9,7 +9,7 @@ from spillover.service.ahead import Ahead
 from spillover.service.audit import Audit, audited
 from spillover.service.canonical import canonical_json, digest_of
 from spillover.service.course import POINTS, course_of
-from spillover.service.deciding import decided, same_request, unpacked, whole_answer
+from spillover.service.deciding import issued, made, same_request, unpacked, whole_answer
 from spillover.service.desk import OPEN, Desk, Receipt, given_key, utc_now
 from spillover.service.entry import Entry
 from spillover.service.errors import Conflict, NotFound, naming, require
@@ -24,7 +24,8 @@ from spillover.service.events import (
 from spillover.service.export import Export, exported
 from spillover.service.histories import history_of
 from spillover.service.importing import import_events, read_file, settings_from
-from spillover.service.ledger import Issued, Ledger
+from spillover.service.learning import bytes_of, can_prepare
+from spillover.service.ledger import Issued
 from spillover.service.log import AT_ONCE, EventLog
 from spillover.service.one_thread import one_thread
 from spillover.service.overview import BANDS, bands_of, overview_of, state_of
@@ -182,19 +183,20 @@ class Service:
             request = {"decide": label} | asked(coming)
             self.desk.earlier(stream, key, request)
             if label in ledger.issued:
-                issued = ledger.issued[label]
-                if not same_request(issued, coming):
+                before = ledger.issued[label]
+                if not same_request(before, coming):
                     raise Conflict(
                         f"round = {label!r}: was decided with other unavailable arms or another context",
-                        recorded=asked(issued) | {"seq": issued.seq},
+                        recorded=asked(before) | {"seq": before.seq},
                         given=asked(coming),
                     )
-                return self.decision_at(stream, issued.seq)
+                return self.decision_at(stream, before.seq)
             require(label not in ledger.executed, "round", round, "one that was not executed without a decision")
-            made = decided(ledger, coming, sheet.learning)
+            found = made(ledger, coming, sheet.learning)
             self.desk.note_learned(stream, sheet)
-            entry = self.desk.record(ledger, made.event, key or f"decide:{label}", request, author).entry
-        self.ahead.keep_reasons_soon(stream, label, made.answer, made.size)
+            event = issued(ledger, coming, found)
+            entry = self.desk.record(ledger, event, key or f"decide:{label}", request, author).entry
+        self.ahead.keep_reasons_soon(stream, label, found.answer, bytes_of(found.history))
         return Decision(entry=entry, again=False, explain=lambda: self.explain(stream, label))
 
     def execute(
@@ -233,7 +235,7 @@ class Service:
             event = execution(ledger, label, chosen, amounts, cancelled, context)
             if revision > 1:
                 event = ExecutionCorrected(**vars(event), revision=revision, reason=reason)
-            done = ledger.executions.get(label, [])
+            done = ledger.executions.get(label, ())
             if revision <= len(done):
                 hint = f"correct it with revision {len(done) + 1}"
                 entry = self.entry_at(stream, done[revision - 1])
@@ -350,7 +352,7 @@ class Service:
         """The answer to a round with all reasons: what `spillover next --json` printed then.
 
         It is kept a moment after the decision, or when it is first asked for. Where it was not kept, as the server
-        stopped or had too much to do, it is computed again from the entries before the decision, and kept then.
+        stopped or had too much to do, it is computed again from what was known before the decision, and kept then.
         """
         event = self.decision(stream, round).event
         self.ahead.keep_reasons_now(stream, event.round)
@@ -359,9 +361,17 @@ class Service:
         if kept is not None:
             return unpacked(self.entry_at(stream, kept).attachment)
         coming = Coming(event.round, event.context, event.unavailable)
-        found = whole_answer(self.desk.ledger_at(stream, event.made_from["seq"]), coming)
+        found = self.answer_to(stream, coming, event.made_from["seq"])
         self.ahead.keep_reasons_soon(stream, event.round, lambda: found)
         return found
+
+    def answer_to(self, stream: str, coming: Coming, at: int | None) -> dict[str, Any]:
+        """The whole answer to a round, as of an entry or now: from what was learned last, if nothing changed since."""
+        with self.desk.learning(stream) as sheet:
+            current = can_prepare(sheet.ledger) and (at is None or sheet.ledger.version <= at)
+            found = made(sheet.ledger, coming, sheet.learning) if current else None
+            self.desk.note_learned(stream, sheet)
+        return whole_answer(self.desk.ledger_at(stream, at), coming) if found is None else found.answer()
 
     def events(self, stream: str, after: int = 0, limit: int = AT_ONCE) -> list[Entry]:
         """Entries of a stream in order, those with numbers above `after`."""
@@ -370,9 +380,9 @@ class Service:
 
     def overview(self, stream: str) -> dict[str, Any]:
         """What a page shows of a stream; see `overview.overview_of`."""
-        with self.desk.writing(stream) as ledger:
-            found, latest = overview_of(ledger), sorted(known.seq for known in ledger.issued.values())[-BANDS:]
-            reasons_at = dict(ledger.reasons_at)
+        ledger = self.desk.ledger_at(stream, None)
+        found, latest = overview_of(ledger), sorted(known.seq for known in ledger.issued.values())[-BANDS:]
+        reasons_at = ledger.reasons_at
         events = [self.decision_at(stream, seq).event for seq in latest]
         kept = [reasons_at[event.round] for event in events if event.round in reasons_at]
         reasons = [self.entry_at(stream, seq).content["event"] for seq in kept]
@@ -382,16 +392,10 @@ class Service:
     def state(self, stream: str, at: int | None = None, round: str | int | None = None) -> dict[str, Any]:
         """What is known of a stream's rounds (or of one), as of an entry or now, as plain values."""
         label = None if round is None else round_key(round).label
-
-        def plain(ledger: Ledger) -> dict[str, Any]:
-            if label is not None and label not in ledger.rows:
-                raise NotFound(f"round = {label!r}: must be a round of {stream!r}")
-            return state_of(ledger, None if label is None else [label])
-
-        if at is not None:
-            return plain(self.desk.ledger_at(stream, at))
-        with self.desk.writing(stream) as ledger:
-            return plain(ledger)
+        ledger = self.desk.ledger_at(stream, at)
+        if label is not None and label not in ledger.rows:
+            raise NotFound(f"round = {label!r}: must be a round of {stream!r}")
+        return state_of(ledger, None if label is None else [label])
 
     def course(self, stream: str, points: int = POINTS) -> dict[str, Any]:
         """How the estimates have moved, by what is known today; see `course.course_of`."""
@@ -401,7 +405,7 @@ class Service:
 
     def outlook(self, stream: str, at: int | None = None) -> dict[str, Any]:
         """What would be chosen next, with the estimated graph; as `spillover next --json`. Nothing is recorded."""
-        return whole_answer(self.desk.ledger_at(stream, at), Coming(None, {}))
+        return self.answer_to(stream, Coming(None, {}), at)
 
     def export(
         self, stream: str, form: str = "csv", *, at: int | None = None, round: str | int | None = None

@@ -7,7 +7,7 @@ import { executionCorrections } from "./correct_execution.js";
 import { renderDecision, warningsOf } from "./decision.js";
 import { byId, h, named, replace, show } from "./dom.js";
 import { redrawGraph, renderGraph } from "./graph.js";
-import { follow } from "./live.js";
+import { follow, untilReady } from "./live.js";
 import { logOf } from "./log.js";
 import { renderPending } from "./pending.js";
 import { renderSettings, settingsForm } from "./settings.js";
@@ -203,6 +203,7 @@ addEventListener("resize", () => {
   timer = setTimeout(redraw, 150);
 });
 
+untilReady();
 const slow = setTimeout(() => show(byId("reading"), overview === null), SLOW);
 await refresh();
 clearTimeout(slow);
