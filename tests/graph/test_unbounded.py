@@ -8,6 +8,7 @@ from spillover.graph import AdaptiveGraph, CandidateGraph, PaperTunedGraph, Self
 from tests.graph.random_rounds import random_rounds
 from tests.reference import graph_reference as reference
 
+
 def learned(learner, Z, Y):
     graph = learner.init(sp.Problem(Y.shape[1], 1, acyclic=False))
     for t, (z, y) in enumerate(zip(Z, Y, strict=True), start=1):
