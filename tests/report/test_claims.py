@@ -77,7 +77,8 @@ def test_variants_do_not_count():
 def test_a_claim_about_one_instance_has_a_verdict_on_one():
     claims = [CLAIMS[0]._replace(one=FAILS), CLAIMS[1]]
     assert tally(claims, "over all runs") == (
-        "on one instance, as in the paper, 0 of 1 claim hold, 1 does not; over all runs, 1 of 2 claims holds, 1 does not"
+        "on one instance, as in the paper, 0 of 1 claim hold, 1 does not; over all runs, 1 of 2 claims holds, 1 does "
+        "not"
     )
     table = claims_table(claims)
     head, first, variant, *_, last = re.findall(r"<tr>(.*?)</tr>", table)

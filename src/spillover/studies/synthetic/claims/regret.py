@@ -51,7 +51,8 @@ def outperforms(results: Results) -> Claim:
         "As we see, NDC-SEM outperforms all the other policies",
         "Parameters tuned as the paper does, by regret for each delay, but on other worlds than the reported ones. The "
         f"closest rival: {by_delay(lambda d: closest_text(differences(results, d, TUNED)))}. NDC-SEM has the least "
-        f"regret of all {len(RIVALS) + 1} policies in {listed(wins)} of {worlds} worlds. {in_one_world(results, TUNED)}",
+        f"regret of all {len(RIVALS) + 1} policies in {listed(wins)} of {worlds} worlds. "
+        f"{in_one_world(results, TUNED)}",
         all_beaten(results, TUNED, FRESH),
         "Holds if the intervals of all rivals at all three delays are above 0. The paper compares the curves of one "
         "instance, which is not public; ours is another one.",
