@@ -114,6 +114,45 @@ def test_orders_of_magnitude_do_not_drown_each_other():
     np.testing.assert_array_equal(x, best)
 
 
+SCALES = (1e-9, 1e-3, 1.0, 1e5, 1e6, 2.0**20, 1e9, 1e12)
+
+
+def tied_problem(seed, n=13):
+    """More arms than are searched without a relaxation, some of them tied to others."""
+    generator = np.random.default_rng([13, seed])
+    constraints = []
+    for _ in range(generator.integers(1, 4, endpoint=True)):
+        arms = generator.permutation(n)[: generator.integers(2, 3, endpoint=True)].tolist()
+        enough = str(generator.choice(["all", "any"]))
+        constraints.append(Together(arms) if generator.random() < 0.5 else Requires(arms[0], arms[1:], enough))
+    return generator.normal(0.3, 1.0, n), int(generator.integers(3, 7, endpoint=True)), tuple(constraints)
+
+
+def check_scales(seed):
+    scores, budget, constraints = tied_problem(seed)
+    sets = np.array(feasible_sets(constraints, len(scores), budget))
+    chosen = {}
+    for scale in SCALES:
+        best = (sets @ (scale * scores)).max()
+        answer = best_answer(scale * scores, budget, constraints)
+        assert answer.value == pytest.approx(best, rel=1e-10), (seed, scale)
+        assert answer.bound == answer.value
+        chosen[scale] = answer.x
+    np.testing.assert_array_equal(chosen[1.0], chosen[2.0**20])
+
+
+@pytest.mark.parametrize("seed", [1104, 1129, 1626, 1708])
+def test_the_unit_of_scores_does_not_matter(seed):
+    """In these problems sets that are not the best were once called proved, in some units."""
+    check_scales(seed)
+
+
+@pytest.mark.long
+def test_the_unit_of_scores_does_not_matter_in_many_problems():
+    for seed in range(2_000):
+        check_scales(seed)
+
+
 @pytest.mark.parametrize(
     "constraints", [(Group([0, 1, 2, 3], at_most=2),), (Costs([1, 1, 1, 1, 5], limit=2),)], ids=["greedy", "search"]
 )

@@ -1,6 +1,7 @@
 """Constraints: what they accept, what they say, and how they come from files."""
 
 import json
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -71,6 +72,54 @@ def test_what_is_shown_can_be_typed():
 def test_mistakes_name_the_entry_the_key_and_what_is_accepted(entry, message):
     with pytest.raises(ValueError, match=message):
         parse([entry], ARMS)
+
+
+NO_LISTS: tuple[Any, ...] = (
+    np.array(3),
+    np.array("a"),
+    None,
+    3,
+    "ab",
+    {1, 2},
+    [],
+    np.zeros((2, 2)),
+    [None],
+    [[1]],
+    iter([1]),
+)
+
+
+@pytest.mark.parametrize("kind", [Exclusive, Together, Include, Unavailable, Group, Requires])
+@pytest.mark.parametrize("given", NO_LISTS, ids=lambda given: type(given).__name__)
+def test_what_is_no_list_of_arms_is_refused_in_the_usual_form(kind, given):
+    field = "needs" if kind is Requires else "arms"
+    more = {"arm": 0} if kind is Requires else {"at_most": 1} if kind is Group else {}
+    with pytest.raises(ValueError, match=rf"{field} = .*: must be (a list of arms|arms by position)"):
+        kind(**more, **{field: given})
+
+
+@pytest.mark.parametrize("wrong", [np.array([1, 2]), [1, 1], {}, b"x", np.int64(2)], ids=repr)
+def test_other_fields_of_the_wrong_kind_are_refused_too(wrong):
+    with pytest.raises(ValueError, match=r"label = .*: must be a text"):
+        Exclusive([0, 1], label=wrong)
+    with pytest.raises(ValueError, match=r"label = .*: must be a text"):
+        Costs([1, 2], limit=3, label=wrong)
+    with pytest.raises(ValueError, match=r"enough = .*: must be 'all' or 'any'"):
+        Requires(0, needs=[1], enough=wrong)
+    if np.ndim(wrong):
+        with pytest.raises(ValueError, match=r"limit = .*: must be a finite number"):
+            Costs([1, 2], limit=wrong)
+        with pytest.raises(ValueError, match=r"costs = .*: must be finite numbers"):
+            Costs({0: wrong}, limit=3)
+    with pytest.raises(ValueError, match="at_least = None: must be a whole number"):
+        Group([0, 1], at_most=1, at_least=cast(Any, None))
+
+
+def test_numbers_of_numpy_can_be_saved():
+    one: Any = np.int64(1)
+    two: Any = np.int64(2)
+    rules = (Group([one, two], at_most=two, at_least=one), Requires(one, needs=[two]), Costs({"east": two}, limit=two))
+    assert parse(json.loads(json.dumps(to_entries(rules))), ARMS) == rules
 
 
 def test_names_need_names():

@@ -10,31 +10,35 @@ from pathlib import Path
 
 MACHINE = sha256(platform.node().encode()).hexdigest()[:6]  # in names of temporary files: processes are this machine's
 
+PRIVATE = 0o600  # permissions of a file that only its owner can read
 
-def write_atomically(path: str | Path, *content: bytes | memoryview) -> None:
+
+def write_atomically(path: str | Path, *content: bytes | memoryview, private: bool = False) -> None:
     """Write a file completely or not at all: a temporary one beside it, then an atomic rename.
 
     content: its parts, one after another. A file that exists keeps its permissions, and a symbolic link still points to
-    it. What is not a regular file, such as a device, is refused.
+    it. What is not a regular file, such as a device, is refused. private: only its owner can read it, whatever its
+    permissions were.
     """
     target = Path(os.path.realpath(path))
     # not mkstemp, which makes files that only their owner can read
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{MACHINE}{secrets.token_hex(4)}")
     try:
-        write_beside(temporary, target, *content)
+        write_beside(temporary, target, *content, private=private)
     except OSError as error:  # name the target in the error: the temporary file means nothing to the user
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def write_beside(temporary: Path, target: Path, *content: bytes | memoryview) -> None:
+def write_beside(temporary: Path, target: Path, *content: bytes | memoryview, private: bool) -> None:
     before = existing(target)
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if before is None else 0o600)
+    mode = 0o666 if before is None and not private else PRIVATE
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(handle, "wb") as file:  # "b": no change of line ends on Windows
             if os.name != "nt" and before is not None:
-                make_like(handle, before)
+                make_like(handle, before, private=private)
             for part in content:
                 file.write(part)
             file.flush()
@@ -71,13 +75,13 @@ def read_regular(path: str | Path) -> bytes:
     return Path(path).read_bytes()
 
 
-def make_like(handle: int, before: os.stat_result) -> None:
+def make_like(handle: int, before: os.stat_result, *, private: bool) -> None:
     """Give a file the owner, as far as this user may, and the permissions of the one that it replaces."""
     if (before.st_uid, before.st_gid) != (os.fstat(handle).st_uid, os.fstat(handle).st_gid):
         with suppress(OSError):
             os.fchown(handle, before.st_uid, before.st_gid)
     with suppress(OSError):  # a file system without permissions
-        os.fchmod(handle, stat.S_IMODE(before.st_mode))
+        os.fchmod(handle, PRIVATE if private else stat.S_IMODE(before.st_mode))
 
 
 def remove_leftovers(path: str | Path) -> None:

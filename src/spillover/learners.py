@@ -123,6 +123,10 @@ class Learners(Shown):
             learners, rounds, _ = self.books.waiting.everything()
             return learners, rounds
 
+    def __copy__(self) -> "Learners":
+        """Learners that go on by themselves: updates rewrite arrays, which must not be shared."""
+        return copy.deepcopy(self)
+
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles, which cannot have the lock."""
         with self.lock:
@@ -188,7 +192,9 @@ class Learners(Shown):
             validate.require(False, f"{name}: context", None, accepted)
         rng = self.rng.take(rows.part).at(Purpose.CHOICE, self.books.rounds[rows.part] + 1)
         if not absent.any():
-            return self.player(rows).select(state, rng)
+            choice = self.player(rows).select(state, rng)
+            validate.own_decision(self.policy, choice.x, absent.shape, self.problem.budget)
+            return choice
         patterns, pattern_of = np.unique(absent, axis=0, return_inverse=True)
         groups = [np.flatnonzero(pattern_of.reshape(-1) == k) for k in range(len(patterns))]
         choices: list[Any] = []

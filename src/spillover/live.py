@@ -118,6 +118,10 @@ class Learner(Shown):
         self.details = with_entry(self.details, round, details)
         self.running.back_to(before)
 
+    def __copy__(self) -> "Learner":
+        """A learner that goes on by itself: updates rewrite arrays, which must not be shared."""
+        return copy.deepcopy(self)
+
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles, which cannot have the lock."""
         with self.lock:
@@ -167,9 +171,11 @@ class Learner(Shown):
             self.require_context()
             if self.constraints or self.unavailable:
                 rng = self.rng.at(Purpose.CHOICE, self.rounds + 1)
-                self.decided = self.policy_this_round().select(self.state, rng)
+                decided = self.policy_this_round().select(self.state, rng)
             else:
-                self.decided = self.running.select(self.rng, self.rounds + 1)
+                decided = self.running.select(self.rng, self.rounds + 1)
+            validate.own_decision(self.policy, decided.x, self.line, self.problem.budget)
+            self.decided = decided
         return self.decided
 
     def require_context(self) -> None:
@@ -359,7 +365,9 @@ class Learner(Shown):
             self.require_context()
             policy, rng = self.policy_this_round(), self.rng.at(Purpose.CHOICE, self.rounds + 1)
             more = () if known is None else (known,)
-            return policy.explain_choice(self.state, rng, *more)
+            decision = policy.explain_choice(self.state, rng, *more)
+            validate.own_decision(self.policy, decision.chosen, self.line, self.problem.budget)
+            return decision
 
     def outline(self) -> Explanation:
         """`explain` without fields that take long and decide nothing, such as intervals."""

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from spillover import kernels
+from spillover import kernels, validate
 from spillover.contracts import ScoredWorld
 from spillover.foresight import ForeseeableWorld, SparseWorld, score_each
 from spillover.metrics import graph_mse, sparse_graph_mse
@@ -44,6 +44,11 @@ class Measures:
         scored = self.score(first, part.x)
         self.regret[..., now], self.matches[..., now], self.possible[..., now] = scored
         kernels.payoff_of(part.y, out=self.payoff[..., now])
+        for name, values in (("expected payoff", scored.regret), ("outcome", self.payoff[..., now])):
+            if np.isnan(values.sum()) and np.isnan(values).any():
+                last = first + part.x.shape[-2] - 1
+                where = f"{name} of {type(self.world).__name__} in rounds {first} to {last}"
+                validate.require(False, where, np.nan, "numbers: the world has NaN among its parameters or outcomes")
         if self.sparse is not None:
             for k, t in enumerate(part.recorded):
                 self.error[..., self.column[t]] = sparse_graph_mse(part.graphs[k], self.sparse.edges(t))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from spillover import kernels
+from spillover import kernels, validate
 from spillover.contracts import Delay, Policy, World
 from spillover.foresight import ForeseeableWorld, drawn
 from spillover.rng import Purpose, Rng
@@ -108,6 +108,7 @@ def play_stretches(
         state = played
         start = first % flight.x.shape[-2]
         now = (..., slice(start, start + len(rounds)), slice(None))
+        validate.own_decision(policy, flight.x[now], (*batch, len(rounds), n), problem.budget)
         graphed = measured.tolist() if policy.learns_graph else []
         yield Part(first, flight.x[now], flight.y[now], graphed, graphs, state)
         first = last + 1

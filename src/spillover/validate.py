@@ -181,6 +181,21 @@ def decision(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, n
     return x.astype(np.bool_)
 
 
+def own_decision(policy: object, x: Any, shape: tuple[int, ...], budget: int) -> None:
+    """Check what a policy has decided: booleans, at most `budget` of them True. (A person may play any set.)"""
+    is_mask = type(x) is np.ndarray and x.dtype == np.bool_
+    if is_mask and x.shape == shape:
+        # a sum over many short rows takes three times as long as einsum
+        counts = np.count_nonzero(x) if x.ndim == 1 else np.einsum("...n->...", x.view(np.uint8), dtype=np.int64)
+        if not (counts > budget if x.ndim == 1 else (counts > budget).any()):
+            return
+        x = x[np.unravel_index(np.argmax(counts), counts.shape)] if x.ndim > 1 else x
+        x, accepted = x.astype(int), f"at most {budget} of the {shape[-1]} arms, as the problem's budget says"
+    else:
+        accepted = f"an array of booleans of shape {shape}" + (f", not {x.shape}" if is_mask else "")
+    require(False, f"decision of {repr(policy).partition('(')[0]}", x, accepted)
+
+
 FAULTS = {
     kernels.NOT_FINITE: "finite numbers, at most 1e40: an outcome that is not known yet must not be reported",
     kernels.NOT_PLAYED: "0 for every arm that was not played",

@@ -7,6 +7,7 @@ import sys
 import httpx
 import pytest
 
+from spillover.http.tokens import create_token, revoke_token
 from tests.cli.calls import call, outside, refused
 from tests.sampling import every
 from tests.service.http.processes import ServerProcess
@@ -65,6 +66,62 @@ def test_other_addresses_need_a_token(tmp_path, monkeypatch) -> None:
         refused(
             call("serve", "--host", host, "--port", 0), f"host = {host!r}: must be 127.0.0.1", "spillover token create"
         )
+    for revoked in (False, True):
+        create = ["first run `spillover token create NAME --scope admin`"]
+        refused(call("serve", "--allow-host", "a.example", "--port", 0), "allow-host = 'a.example': must be", *create)
+        if not revoked:
+            assert not list(tmp_path.iterdir())
+            create_token(tmp_path / "spillover.db.tokens", "ann", "admin", None)
+            revoke_token(tmp_path / "spillover.db.tokens", "ann")
+
+
+@POSIX
+def test_a_server_whose_last_token_was_revoked_stays_closed_after_a_restart(tmp_path) -> None:
+    create_token(tmp_path / "spillover.db.tokens", "ann", "admin", None)
+    with ServerProcess(tmp_path) as server:
+        assert "for holders of tokens" in server.output
+        assert httpx.get(f"{server.url}/v1/streams").status_code == 401
+        revoke_token(tmp_path / "spillover.db.tokens", "ann")
+        server.end(signal.SIGTERM)
+        server.start()
+        assert httpx.get(f"{server.url}/v1/streams").status_code == 401
+        assert "nobody is let in until `spillover token create`" in server.output
+    assert (tmp_path / "spillover.db").stat().st_mode & 0o777 == 0o600
+
+
+ADDRESSES = [
+    "postgresql://ann:100%secret@127.0.0.1:1/d",
+    "postgresql://ann:se@cret@127.0.0.1:1/d",
+    "postgresql://ann:se/cret@127.0.0.1:1/d",
+    "postgresql://127.0.0.1:1/d?password=secret",
+    "host=127.0.0.1 port=1 password=secret",
+    "password = secret host=127.0.0.1 port=1",
+    "password='secret",
+    "postgres:ann:secret@127.0.0.1:1/d",
+    "mysql://ann:secret@127.0.0.1/d",
+    "postgresql+psycopg://ann:secret@127.0.0.1:1/d",
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_no_part_of_an_address_of_a_database_is_ever_printed(address, tmp_path, monkeypatch, caplog) -> None:
+    from spillover.service import postgres_log
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(postgres_log, "WAIT", 0.1)
+    monkeypatch.setenv("SPILLOVER_DATABASE", address)
+    for arguments in (
+        ["serve", "--port", 0],
+        ["serve", "--postgres", "embedded"],
+        ["audit", "shop"],
+        ["token", "list"],
+    ):
+        result = call(*arguments)
+        said = result.stdout + result.stderr + caplog.text
+        for part in ("secret", "cret@", "se@", "ann:", "127.0.0.1:1/", "host=", "mysql"):
+            if part not in postgres_log.ACCEPTED:
+                assert part not in said, said
+        assert result.exit_code == (0 if arguments[0] == "token" else 2)
     assert not list(tmp_path.iterdir())
 
 
@@ -72,11 +129,15 @@ def test_other_addresses_need_a_token(tmp_path, monkeypatch) -> None:
     ("options", "part"),
     [
         (["--workers", 2], "workers = 2: must be 1"),
-        (["--postgres", "embedded", "--database", "postgresql://ann:secret@h/d"], "database = 'postgresql://ann@h/d'"),
+        (
+            ["--postgres", "embedded", "--database", "postgresql://ann:secret@h/d"],
+            "database = 'PostgreSQL': must be a folder",
+        ),
         (["--port", 70_000], "70000"),
         (["--database", "no/such/folder/a.db"], "no/such/folder/a.db"),
         (["--postgres", "other"], "embedded"),
         (["--tokens", "damaged"], "damaged: must be a file that"),
+        (["--tokens", "none"], "tokens = 'none': must be a file that `spillover token create` made"),
     ],
 )
 def test_what_it_refuses(options, part, tmp_path, monkeypatch) -> None:

@@ -247,3 +247,31 @@ def test_noise_is_spread_over_the_graph(n):
         own = 0.3 * rng.at(Purpose.WORLD, t).normal(n)
         assert_allclose(together[row], np.linalg.solve(np.eye(n) - graphs[1], own), rtol=1e-13, atol=1e-15)
         np.testing.assert_array_equal(world.shocks(1, rng.at(Purpose.WORLD, t)), together[row])
+
+
+@pytest.mark.parametrize("field", ["play", "expected"])
+def test_a_world_with_nan_is_refused(field):
+    """Its results would be NaN."""
+
+    class Broken(sp.SyntheticSEM):
+        def draw(self, rng, batch=()):
+            return Unknown(super().draw(rng, batch))
+
+    class Unknown:
+        def __init__(self, world):
+            self.world = world
+
+        def __getattr__(self, name):
+            if name in ("course", "score_rounds", "best_of_rounds"):
+                raise AttributeError(name)
+            return getattr(self.world, name)
+
+        def play(self, t, x, rng):
+            found = self.world.play(t, x, rng)
+            return found._replace(y=found.y * np.nan) if field == "play" else found
+
+        def expected(self, t, x):
+            return self.world.expected(t, x) * (np.nan if field == "expected" else 1.0)
+
+    with pytest.raises(ValueError, match=r"(outcome|payoff) of Unknown in rounds 1 to 8 = nan: must be numbers"):
+        sp.simulate(sp.Uniform(), Broken(horizon=8, changes=()), replications=2)

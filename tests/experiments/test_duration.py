@@ -5,8 +5,10 @@ import re
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 
 import spillover as sp
+from spillover.cli import main
 from spillover.experiments import parse_experiment
 from spillover.experiments.duration import (
     HALF,
@@ -97,6 +99,30 @@ def test_the_command_line_tells_the_time(tmp_path, monkeypatch) -> None:
     assert len(lines) == 2, result.stderr
     assert lines[0].startswith("spillover: plan: sized: 1 cell, ")
     assert re.fullmatch(r"spillover: time: about \d+ (s|min|h|days), from a short trial", lines[1])
+
+
+@pytest.mark.parametrize("name", ["run", "tune"])
+def test_what_takes_more_than_ten_minutes_must_be_confirmed(name, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = text_of(replications=2, horizon=20) if name == "run" else grid_of("[0.5, 0.9]")
+    (tmp_path / "sized.toml").write_text(text)
+    asked = [name, "sized.toml", "--engine", "serial", *(["--no-report"] if name == "run" else [])]
+    seconds = [601.0]
+    monkeypatch.setattr("spillover.cli.runs.expected_seconds", lambda loads, workers: seconds[0])
+    result = call(*asked)
+    assert result.exit_code == 2
+    last = "spillover: time = 10 min: must be confirmed where it is more than 10 min: add --yes"
+    assert result.stderr.splitlines()[-1] == last
+    assert call(*asked, "--yes").exit_code == 0
+    monkeypatch.setattr("spillover.cli.runs.can_ask", lambda: True)
+    for answer, code in (("n\n", 2), ("y\n", 0)):
+        result = CliRunner().invoke(main, [*asked, "--output", answer.strip()], input=answer, prog_name="spillover")
+        assert result.exit_code == code, result.output
+        assert "Run it? [y/N]" in result.stderr
+    assert "not run: nothing was computed" not in result.stderr
+    monkeypatch.setattr("spillover.cli.runs.can_ask", lambda: False)
+    seconds[0] = 599.0
+    assert call(*asked, "--output", "short").exit_code == 0
 
 
 def test_times_in_words() -> None:

@@ -97,3 +97,19 @@ def test_context_is_standardised_and_constant_columns_are_dropped() -> None:
     np.testing.assert_allclose([found.values.mean(), found.values.std()], [0, 1], atol=1e-12)
     np.testing.assert_allclose(found.following, 0, atol=1e-12)
     assert standard_context(read_history(table, context="fixed")) is None
+
+
+@pytest.mark.parametrize("name", ["month", "sales Month", "day_of_week", "quarter"])
+def test_numbers_of_a_calendar_are_categories(name):
+    length = {"quarter": 4, "day_of_week": 7}.get(name, 12)
+    table = {
+        "week": list(range(1, 37)),
+        "tv": [k % 2 for k in range(36)],
+        "radio": [k % 3 == 0 for k in range(36)],
+        "sales": [1.0 + k % 5 for k in range(36)],
+        name: [k % length + 1 for k in range(36)],
+    }
+    found = read_history(table, context=[name], next_context={name: "2"})
+    assert found.context.shape == (36, length - 1)
+    assert set(found.context.ravel().tolist()) == {0.0, 1.0}
+    assert any("taken as categories" in note for note in found.notes)

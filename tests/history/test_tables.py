@@ -2,6 +2,7 @@
 
 import io
 import sys
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -339,3 +340,24 @@ def test_arms_are_permuted_with_their_names_and_outcomes_scale() -> None:
     assert (swapped.x == found.x[:, ::-1]).all()
     cents = read_history(changed(LONG, orders=[100 * value for value in LONG["orders"]]))
     assert (cents.y == 100 * found.y).all()
+
+
+def test_one_arm_in_two_ways_of_writing_accents_and_blanks(tmp_path) -> None:
+    """NFC and NFD, and no-break spaces, in cells and in column names."""
+    one, other = "Caf\u00e9 Nord", "Cafe\u0301\u00a0Nord"
+    regions = [one if k % 4 else other for k in range(16) for _ in "x"]
+    table: dict[str, list[Any]] = {
+        "date": [f"2026-01-{k // 2 + 1:02d}" for k in range(16)],
+        "region": [regions[k] if k % 2 else "south" for k in range(16)],
+        "treated": [(k // 2 + k) % 2 for k in range(16)],
+        "sales": [float(k % 5) for k in range(16)],
+    }
+    table["region"] = [name if name == "south" else (one, other)[k // 2 % 2] for k, name in enumerate(table["region"])]
+    assert set(read_history(table).arms) == {one, "south"}
+    wide = {name.replace("north", one if "promo" in name else other): values for name, values in WIDE.items()}
+    assert set(read_history(wide).arms) == {one, "south"}
+
+
+def test_the_message_of_an_error_has_the_problems(tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"1 problem; no decision was made\n.*sales_north = 'many': must be"):
+        read_history(WIDE | {"sales_north": [*map(str, WIDE["sales_north"][:-1]), "many"]})

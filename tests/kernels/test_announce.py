@@ -10,7 +10,7 @@ import pytest
 
 from spillover.cli.progress import ProgressBar
 from spillover.kernels import silence
-from spillover.kernels.announce import Counter, announced
+from spillover.kernels.announce import ANNOUNCER, Counter, announced
 from spillover.kernels.build import KERNELS
 
 
@@ -84,6 +84,19 @@ def test_kernels_of_other_processes_are_counted(monkeypatch) -> None:
         counter.advance(28)
     lines = [line.strip() for line in terminal.getvalue().split("\r") if line.strip()]
     assert lines == ["compiling kernel 1 of 34 (once only)", "compiling kernel 7 of 34 (once only)"]
+
+
+def test_many_kernels_are_announced_in_one_line_when_piped(monkeypatch) -> None:
+    piped = put_in_place(io.StringIO(), monkeypatch)
+    ANNOUNCER.say_once(3)
+    with silence():
+        ANNOUNCER.say_once(25)
+    assert piped.getvalue() == ""
+    ANNOUNCER.say_once(25)
+    assert piped.getvalue() == "spillover: compiling 25 kernels first, about a minute, once only\n"
+    terminal = put_in_place(Terminal(), monkeypatch)
+    ANNOUNCER.say_once(25)  # where each kernel is shown
+    assert terminal.getvalue() == ""
 
 
 @pytest.mark.long

@@ -1,11 +1,15 @@
 """One live learner: the same decisions as in a simulation, outcomes in any order, and nothing lost on disk."""
 
+import copy
+from typing import Any
+
 import numpy as np
 import pytest
 
 import spillover as sp
 from spillover.constraints import Exclusive, Include
 from spillover.rng import Purpose
+from spillover.state import leaves
 
 PROBLEM = sp.Problem(n_arms=6, budget=2, overall_range=(0.0, 6.0))
 WORLD = sp.SyntheticSEM(n_arms=6, budget=2, edge_density=0.2, horizon=60, changes=(30,))
@@ -163,3 +167,23 @@ def test_memos_of_some_pending_rounds_only_are_kept(tmp_path) -> None:
     for played in (2, 3):
         np.testing.assert_array_equal(again.waiting[played].memo, learner.waiting[played].memo)
     again.report(1, np.zeros(PROBLEM.n_arms), np.zeros(PROBLEM.n_arms))
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_copy_goes_on_by_itself(many):
+    """Also one by copy.copy, as updates rewrite arrays."""
+    problem = sp.Problem(n_arms=3, budget=1)
+    learner = sp.Learners(sp.NDCSEM(), problem, seeds=[1, 2]) if many else sp.Learner(sp.NDCSEM(), problem, seed=1)
+    other: Any = copy.copy(learner)
+    before = copy.deepcopy(learner.state)
+    for _ in range(5):
+        x, one = other.choose(), np.ones((2, 3) if many else 3)
+        played = other.play()
+        given = {"z": x * one * 0.5, "y": x * one}
+        if many:
+            other.report(None, played, **given)
+        else:
+            other.report(played, **given)
+    for leaf, same in zip(leaves(learner.state).values(), leaves(before).values(), strict=True):
+        np.testing.assert_array_equal(leaf, same)
+    assert np.sum(learner.rounds) == 0

@@ -164,6 +164,31 @@ def test_forged_values_that_crashed_or_hung_are_named(name, field, value, path):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("policy", "forged"),
+    [
+        (sp.policies.DiscountedTS(), {"state.candidates.stamps": 10**9}),
+        (sp.policies.DiscountedTS(), {"state.candidates.stamps": 4 * 10**15, "state.pulls.stamps": 4 * 10**15}),
+        (sp.NDCSEM(graph=sp.CandidateGraph()), {"state.graph.concerned": 2**60}),
+        (sp.NDCSEM(graph=sp.CandidateGraph()), {"state.graph.concerned": 4, "state.graph.written": 2**60}),
+    ],
+)
+def test_places_that_no_table_has_do_not_crash(policy, forged, path):
+    """Values that are possible one by one, with which a kernel once read or wrote elsewhere."""
+    learner = sp.Learner(policy, problem_for("ndc-sem"), seed=1)
+    live(learner, 11)
+    learner.save(path)
+    saved, rounds = Saved(path), 4 * 10**15 + 1
+    played = [name for name in saved.arrays if name.split(".")[-1] == "rounds"]
+    values = dict.fromkeys(played, rounds) | forged
+    changed = {name: np.full_like(saved.arrays[name], value) for name, value in values.items()}
+    save_arrays(path, saved.arrays | changed, saved.about)
+    again = sp.Learner.load(path, policy, problem_for("ndc-sem"), seed=1)
+    with np.errstate(all="ignore"):
+        live(again, 4)
+    assert again.rounds == rounds + 4
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", LIVE)
 def test_forged_values_that_could_be_neither_crash_nor_hang(name, path):

@@ -62,3 +62,18 @@ if __name__ == "__main__":
             shares = coverage(confounding, acyclic, worlds=300, rounds=300, seed=20261117).values()
             cells = " | ".join(f"{share:.1%}" for share in shares)
             print(f"| {confounding} | {'known' if acyclic else 'unknown'} | {cells} |")
+
+
+def test_a_sparse_graph_has_intervals_of_arms_and_nothing_about_pairs(monkeypatch):
+    """As that of more than 2,000 arms with a baseline has."""
+    monkeypatch.setattr("spillover.graph.learner.MOST_DENSE", 3)
+    learner = sp.Learner(sp.SwitchingSEM(), sp.Problem(n_arms=4, budget=2, baseline=True))
+    for _ in range(6):
+        x = learner.choose()
+        learner.report(learner.play(), z=0.5 * x, y=0.5 * x + 0.3)
+    found = learner.explain()
+    assert not isinstance(found.adjacency, np.ndarray)
+    assert found.total_interval.shape == (4, 2)
+    assert found.effects is None
+    assert found.edge_interval is None
+    assert "arm" in str(learner.reasons())

@@ -180,6 +180,6 @@ def test_reasons_are_computed_on_demand_if_the_process_cannot(monkeypatch, caplo
     service.decide("shop", "1")
     assert service.ahead.idle(HANG)
     monkeypatch.undo()
-    assert "reasons of 1 in shop: the process that computes ended with code -9" in caplog.text
+    assert "work ahead failed: ProcessEnded" in caplog.text
     assert service.explain("shop", "1")["choose"] == list(service.decision("shop", "1").event.chosen)
     service.close()

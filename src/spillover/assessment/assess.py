@@ -8,7 +8,7 @@ import numpy as np
 
 from spillover.assessment.averages import ArmAverages, arm_averages
 from spillover.assessment.data import MOST_ARMS, Data, checked_data
-from spillover.assessment.finding import Finding
+from spillover.assessment.finding import DECISIVE, NOTE, Finding
 from spillover.assessment.groups import Groups, groups_of
 from spillover.assessment.learnable import (
     choice_findings,
@@ -20,6 +20,7 @@ from spillover.assessment.learnable import (
 )
 from spillover.assessment.moved import context_moves
 from spillover.assessment.outliers import outlier_findings, total_findings
+from spillover.assessment.pooled import Pooled, pooled_effect, pooled_findings
 from spillover.assessment.reduced_form import ReducedForm, reduced_form, unknown_form
 from spillover.types import BoolArray
 
@@ -42,10 +43,19 @@ class Assessment:
     groups: Groups
     moved: BoolArray  # (arms,): whether the context moves the arm's effect
     findings: tuple[Finding, ...]
+    pooled: Pooled | None = None  # of units that were chosen once or twice; None: arms are no such units
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.warning)
+
+    def decisive(self, *, sees_rewards: bool) -> tuple[Finding, ...]:
+        """Findings that a decision or an evaluation must not go without, but for notes on outcomes that never vary.
+
+        sees_rewards: whether the table has own rewards: then few rounds are enough.
+        """
+        met = {"too-few-rounds"} if sees_rewards else set()
+        return tuple(one for one in self.findings if one.code in DECISIVE - met and one.severity != NOTE)
 
     def find(self, code: str) -> Finding | None:
         """The first finding of that code."""
@@ -58,6 +68,7 @@ class Assessment:
             "rounds_with_outcomes": self.known,
             "unknowns": self.unknowns,
             "arms": [self.arm_dict(j) for j in range(len(self.arms))],
+            "pooled": None if self.pooled is None else self.pooled.to_dict(),
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
@@ -122,6 +133,7 @@ def assess(
     reduced = reduced_form(used) if len(data.arms) <= MOST_ARMS else unknown_form(used)
     groups = groups_of(used, reduced)
     moved = context_moves(used) if len(data.arms) <= MOST_ARMS else np.zeros(len(data.arms), np.bool_)
+    pooled = pooled_effect(used)
     return Assessment(
         arms=data.arms,
         rounds=len(data.x),
@@ -131,7 +143,12 @@ def assess(
         reduced=reduced,
         groups=groups,
         moved=moved,
-        findings=(*findings_of(data, used, averages, reduced, groups), *context_findings(used, moved)),
+        findings=(
+            *findings_of(data, used, averages, reduced, groups),
+            *context_findings(used, moved),
+            *pooled_findings(pooled),
+        ),
+        pooled=pooled,
     )
 
 

@@ -7,6 +7,22 @@ from spillover.validate import quoted
 
 FINE, NOTE, WARNING = "fine", "note", "warning"
 LISTED_NAMES = 8  # in a sentence
+DECISIVE = {  # findings that are repeated next to a decision and an evaluation
+    "always-chosen",
+    "always-opposite",
+    "always-together",
+    "arms-dependent",
+    "choices-follow-season",
+    "constant-outcomes",
+    "constant-sum",
+    "outlier",
+    "pooled-effect",
+    "season-in-residuals",
+    "switched-once",
+    "too-few-rounds",
+    "total-among-arms",
+    "trends-differ",
+}
 
 
 class Finding(NamedTuple):

@@ -197,4 +197,4 @@ def read_or_report(file: Path, **options: Any) -> History:
     except HistoryError as error:
         for line in error.lines:
             note(line)
-        raise
+        raise ValueError(error.summary) from None

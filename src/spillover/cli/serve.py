@@ -69,17 +69,17 @@ def serve(
     Streams are kept in one file of SQLite, or in PostgreSQL for several workers and machines. Without tokens only this
     machine can ask; see `spillover token` and docs/security.md.
     """
-    from spillover.service.opening import without_password
+    from spillover.service.opening import shown
 
     name = database or ("spillover-postgres" if postgres else DATABASE)
     plan = Plan(
         database=name,
-        place=without_password(name),
+        place=shown(name),
         host=host,
         hosts=hosts,
         tokens=tokens_file(tokens, database),
     )
-    check_access(plan)
+    check_access(plan, named=tokens is not None)
     check_database(plan, embedded=postgres is not None, workers=workers)
     with stoppable(), listening(host, port) as socket, embedded(plan.database) if postgres else nullcontext() as found:
         if found is not None:
@@ -93,26 +93,29 @@ def serve(
     note("stopped")
 
 
-def check_access(plan: Plan) -> None:
-    """Without tokens, no other machine may be let in."""
+def check_access(plan: Plan, *, named: bool) -> None:
+    """Without tokens nobody but this machine may be let in, also not by a proxy. named: whether --tokens was given."""
     from spillover.http.addresses import is_loopback
     from spillover.http.tokens import TokenFile
 
     known = TokenFile(plan.tokens).current()
-    accepted = f"127.0.0.1 as long as there are no tokens in {plan.tokens}: create one with `spillover token create`"
-    require(is_loopback(plan.host) or bool(known), "host", plan.host, accepted)
+    require(known is not None or not named, "tokens", str(plan.tokens), "a file that `spillover token create` made")
+    unless = f"as long as there are no tokens in {plan.tokens}: first run `spillover token create NAME --scope admin`"
+    require(is_loopback(plan.host) or bool(known), "host", plan.host, f"127.0.0.1 {unless}")
+    what = "left out (whoever comes through a proxy would be let in)"
+    require(not plan.hosts or bool(known), "allow-host", ", ".join(plan.hosts), f"{what} {unless}")
+    if known is not None and not known:
+        note(f"no token is left in {plan.tokens}: nobody is let in until `spillover token create` has made one")
 
 
 def check_database(plan: Plan, *, embedded: bool, workers: int) -> None:
-    from spillover.service.opening import is_postgres
+    from spillover.service.opening import is_address
 
-    shared = embedded or is_postgres(plan.database)
-    shown = plan.place
-    require(not (embedded and is_postgres(plan.database)), "database", shown, "a folder, with --postgres embedded")
+    address = is_address(plan.database)
+    require(not (embedded and address), "database", plan.place, "a folder, with --postgres embedded")
     folder = Path(plan.database).parent
-    good = is_postgres(plan.database) or folder.is_dir()
-    require(good, "database", shown, f"in a folder that exists; there is no {folder}")
-    require(shared or workers == 1, "workers", workers, "1 with a file of SQLite: several need PostgreSQL")
+    require(address or folder.is_dir(), "database", plan.place, f"in a folder that exists; there is no {folder}")
+    require(embedded or address or workers == 1, "workers", workers, "1 with a file of SQLite: several need PostgreSQL")
 
 
 @contextmanager
@@ -189,6 +192,7 @@ def announce_address(plan: Plan, socket: "socket") -> None:
     """Say where the page is; the socket listens already, so a first request may come at once."""
     port = socket.getsockname()[1]
     host = f"[{plan.host}]" if ":" in plan.host else plan.host
-    say(f"Spillover serves http://{host}:{port}/ (streams in {plan.place}; Ctrl-C stops)")
+    who = "for holders of tokens" if plan.tokens.exists() else "for everybody on this machine"
+    say(f"Spillover serves http://{host}:{port}/ {who} (streams in {plan.place}; Ctrl-C stops)")
     if sys.stdout is not None:
         sys.stdout.flush()

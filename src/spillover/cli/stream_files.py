@@ -59,8 +59,10 @@ def place(database: str | None, url: str | None) -> tuple[str | None, str | None
 
 def existing(database: str | None) -> str:
     """A database that there is: reading must not create one."""
+    from spillover.service.opening import is_address
+
     name = database or DATABASE
-    require("://" in name or Path(name).is_file(), "database", name, "a file that exists")
+    require(is_address(name) or Path(name).is_file(), "database", name, "a file that exists")
     return name
 
 
@@ -156,9 +158,11 @@ def import_file(
         with service_client(url) as client:
             client.import_file(stream, file, **own | options | {"columns": columns, "context": names})
     else:
-        folder = Path(database or DATABASE).parent
-        good = "://" in (database or "") or folder.is_dir()
-        require(good, "database", database, f"in a folder that exists; there is no {folder}")
+        from spillover.service.opening import is_address
+
+        name = database or DATABASE
+        good = is_address(name) or Path(name).parent.is_dir()
+        require(good, "database", name, f"in a folder that exists; there is no {Path(name).parent}")
         with opened(database) as service:
             service.import_history(stream, file, own, **options, context=names or None)
     say(f"imported {file} as {stream}")

@@ -56,8 +56,10 @@ def show(database: str | None, tokens: Path | None, as_json: bool) -> None:
     elif known:
         rows = [[one.name, one.scope, "all" if one.streams is None else ", ".join(one.streams)] for one in known]
         print_table(["token", "scope", "streams"], rows)
+    elif path.exists():
+        say(f"no tokens in {path}: nobody can use the service")
     else:
-        say(f"no tokens in {path}: only this machine can use the service")
+        say(f"no tokens in {path}: only this machine can use the service, and everybody on it may do everything")
 
 
 @token.command(examples=EXAMPLES[3:], short_help="Revoke a token.")
@@ -65,8 +67,10 @@ def show(database: str | None, tokens: Path | None, as_json: bool) -> None:
 @database_option
 @tokens_option
 def revoke(name: str, database: str | None, tokens: Path | None) -> None:
-    """Revoke the token NAME; a running server stops accepting it at once."""
+    """Revoke the token NAME; a running server stops accepting it at once. Without any token nobody is let in."""
     from spillover.http.tokens import revoke_token
 
-    revoke_token(tokens_file(tokens, database), name)
+    path = tokens_file(tokens, database)
+    if not revoke_token(path, name):
+        note(f"that was the last token in {path}: nobody is let in until `spillover token create` has made another one")
     say(f"revoked {name}")

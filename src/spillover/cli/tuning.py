@@ -10,7 +10,7 @@ import click
 
 from spillover.cli.app import Command
 from spillover.cli.output import print_json, print_table, say
-from spillover.cli.runs import announce_plan, shows_progress, work_options
+from spillover.cli.runs import announce_plan, confirm_plan, shows_progress, work_options, yes_option
 from spillover.experiments.search import Place, Search
 from spillover.experiments.size import check_size, memory_for, plan, workers_here, workers_of
 from spillover.experiments.tune import Tuned, run_search
@@ -27,10 +27,12 @@ EXAMPLES = (
 @click.command(cls=Command, examples=EXAMPLES, short_help="Search a grid of hyperparameters.")
 @click.argument("file")
 @click.option("--force", is_flag=True, help="Allow a seed that is used for reported results.")
+@yes_option
 @work_options
 def tune(
     file: str,
     force: bool,
+    yes: bool,
     output: Path,
     replications: int | None,
     seed: int | None,
@@ -56,7 +58,7 @@ def tune(
 
     start = perf_counter()
     search = load_search(file, replications=replications, seed=seed, force=force, any_size=any_size)
-    announce = say_nothing if quiet else announce_plan
+    announce = say_nothing if quiet else announce_plan if yes else confirm_plan
     begin = partial(announce, plan_of(search, any_size, **engine), workers_here(**engine))
     folder = output / search.name
     try:

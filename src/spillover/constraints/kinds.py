@@ -82,15 +82,18 @@ class Costs(Constraint):
         if labels is not None:
             validate.require(len(by_arm) == len(labels), "labels of costs", labels, "different arms")
         if isinstance(by_arm, dict):
-            frozen: Any = tuple((checked_arm("costs", arm), cost) for arm, cost in by_arm.items())
-            amounts = [cost for _, cost in frozen]
+            arms, amounts = [checked_arm("costs", arm) for arm in by_arm], list(by_arm.values())
         else:
             accepted = "a list of numbers, one for each arm, or a table from arms to numbers"
-            frozen = tuple(validate.numbers("costs", self.costs, accepted).ravel().tolist())
-            amounts = list(frozen)
-        validate.number("costs", amounts or None, "finite numbers >= 0, at least one", low=0, high=np.inf)
+            arms, amounts = [], validate.numbers("costs", self.costs, accepted).ravel().tolist()
+        accepted = "finite numbers >= 0, at least one"
+        validate.number("costs", amounts or None, accepted, low=0, high=np.inf)
+        validate.require(np.ndim(amounts) == 1, "costs", self.costs, accepted)
         validate.number("limit", self.limit, "a finite number >= 0", low=0, high=np.inf)
-        object.__setattr__(self, "costs", frozen)
+        validate.require(np.ndim(self.limit) == 0, "limit", self.limit, "a finite number >= 0")
+        check_label(self)
+        costs = tuple(float(amount) for amount in amounts)
+        object.__setattr__(self, "costs", tuple(zip(arms, costs, strict=True)) if arms else costs)
         object.__setattr__(self, "limit", float(self.limit))
 
     def __repr__(self) -> str:
@@ -139,9 +142,11 @@ class Group(Constraint):
 
     def __post_init__(self) -> None:
         set_arms(self, "arms")
-        if self.at_most is not None:
-            validate.whole("at_most", self.at_most, 0)
-        validate.whole("at_least", self.at_least, 0)
+        for field in ("at_most", "at_least"):
+            count = getattr(self, field)
+            if count is not None or field == "at_least":
+                validate.whole(field, count, 0)
+                object.__setattr__(self, field, int(count))
         some = self.at_most is not None or self.at_least > 0
         validate.require(some, "at_most", self.at_most, "a whole number, when at_least is not given")
         most = len(self.arms) if self.at_most is None else min(self.at_most, len(self.arms))
@@ -282,9 +287,11 @@ class Requires(Constraint):
     label: str = ""
 
     def __post_init__(self) -> None:
-        checked_arm("arm", self.arm)
+        object.__setattr__(self, "arm", checked_arm("arm", self.arm))
         set_arms(self, "needs")
-        validate.require(self.enough in ("all", "any"), "enough", self.enough, "'all' or 'any'")
+        enough: object = self.enough
+        good = isinstance(enough, str) and enough in ("all", "any")
+        validate.require(good, "enough", enough, "'all' or 'any'")
         validate.require(self.arm not in self.needs, "needs", self.needs, f"other arms than {self.arm!r} itself")
 
     def __repr__(self) -> str:
@@ -311,14 +318,20 @@ KINDS: dict[str, type[Any]] = {
 
 
 def set_arms(constraint: Any, field: str) -> None:
-    """Replace the arms of a field by a checked tuple without duplicates."""
+    """Replace the arms of a field by a checked tuple without duplicates; the label is checked too."""
+    check_label(constraint)
     given = getattr(constraint, field)
     accepted = "a list of arms, by position or by name, each once"
     is_list = isinstance(given, Sequence | np.ndarray | range) and not isinstance(given, str | bytes)
+    is_list = is_list and np.ndim(given) > 0
     validate.require(is_list and len(given) > 0, field, given, accepted)
     arms = tuple(checked_arm(field, arm) for arm in given)
     validate.require(len(set(arms)) == len(arms), field, given, accepted)
     object.__setattr__(constraint, field, arms)
+
+
+def check_label(constraint: Any) -> None:
+    validate.require(isinstance(constraint.label, str), "label", constraint.label, "a text")
 
 
 def checked_arm(field: str, arm: Any) -> Arm:

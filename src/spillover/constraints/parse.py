@@ -61,8 +61,6 @@ def parse_entry(number: int, entry: Any, arms: Sequence[str] | int) -> Constrain
     for field in fields(KINDS[kind]):
         if field.default is MISSING and field.name not in given:
             refuse(f"no {field.name} in a constraint of kind {kind}: must be given")
-    if not isinstance(given.get("label", ""), str):
-        refuse(f"label = {given['label']!r}: must be a text")
     try:
         made: Constraint = KINDS[kind](**given)
         names = None if isinstance(arms, int) else arms

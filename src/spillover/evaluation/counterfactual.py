@@ -27,7 +27,8 @@ class Counterfactual(NamedTuple):
 
 def of_decisions(worlds: Worlds, amounts: Array | BoolArray) -> Counterfactual:
     """Of given decisions: (rounds, arms), or (draws, rounds, arms) if they differ between worlds."""
-    course = np.cumsum(worlds.expected(amounts) + worlds.without, axis=-1)
+    expected = np.clip(worlds.expected(amounts) + worlds.without, *worlds.log.possible)
+    course = np.cumsum(expected, axis=-1)
     chosen = (amounts != 0).reshape(-1, amounts.shape[-1]).sum(axis=0)
     return Counterfactual(course[:, -1], course, chosen / max(int(chosen.sum()), 1))
 
@@ -61,8 +62,8 @@ def effect_of_each_arm(worlds: Worlds) -> Array:
     return np.asarray(worlds.worth[:, worlds.log.block, :].mean(axis=(0, 1)))
 
 
-def interval_of(draws: Array) -> tuple[float, float]:
-    """The 95% interval of draws, wider than that of the draws alone by a factor."""
+def interval_of(draws: Array, possible: tuple[float, float] = (-np.inf, np.inf)) -> tuple[float, float]:
+    """The 95% interval of draws, wider than that of the draws alone by a factor, but within what is possible."""
     mean, ends = draws.mean(), np.quantile(draws, TAILS, method="weibull")
-    low, high = mean + WIDER * (ends - mean)
+    low, high = np.clip(mean + WIDER * (ends - mean), *possible)
     return float(low), float(high)

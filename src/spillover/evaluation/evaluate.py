@@ -130,7 +130,9 @@ def evaluate_history(history: History, asked: Asked, source: str = "") -> Evalua
     validate.whole("draws", asked.draws, FEWEST_DRAWS, MOST_DRAWS)
     validate.whole("delay", late, 0)
     check_feasible(asked.constraints, len(history.arms), most, history.arms)
-    log, facts = log_of(history, most, asked.reward_range, asked.overall_range), facts_of(history)
+    facts = facts_of(history)
+    constant = facts.assessment.find("constant-sum") is not None
+    log = log_of(history, most, asked.reward_range, asked.overall_range, constant=constant)
     wanted = candidates_of(history, facts, asked, log)
     worlds = drawn_worlds(log, asked.draws, asked.seed)
     sign = -1.0 if history.minimise else 1.0
@@ -150,7 +152,7 @@ def evaluate_history(history: History, asked: Asked, source: str = "") -> Evalua
         answers=tuple(answers),
         fixed=answer_of(FIXED, of_decisions(worlds, every_round(best, log)), logged, log, sign),
         bound=answer_of(BOUND, of_best_sets(worlds), logged, log, sign),
-        notes=tuple(notes_of(log, late, most)),
+        notes=tuple(notes_of(log, late, most, facts)),
         warnings=tuple(warnings_of(facts, answers)),
     )
 
@@ -234,9 +236,10 @@ def with_weights(
     return replace(answer, weighed=in_sign(found, len(log.x), sign))
 
 
-def notes_of(log: Log, delay: int, budget: int) -> list[str]:
-    """What was assumed."""
-    found = []
+def notes_of(log: Log, delay: int, budget: int, facts: Facts) -> list[str]:
+    """What the table can tell, and what was assumed."""
+    said = facts.assessment.decisive(sees_rewards=facts.sees_rewards)
+    found = [finding.sentence.rstrip(".") for finding in said if not finding.warning]
     if log.left_out:
         found.append(f"{count_of(log.left_out, 'round')} without all outcomes left out")
     when = "at the end of the same round" if not delay else f"{count_of(delay, 'round')} later"
@@ -249,9 +252,8 @@ def notes_of(log: Log, delay: int, budget: int) -> list[str]:
 
 def warnings_of(facts: Facts, answers: Sequence[Answer]) -> list[str]:
     """What makes the answers doubtful."""
-    found = []
-    doubtful = {"too-few-rounds", "always-together", "always-opposite", "arms-dependent", "choices-follow-season"}
-    found += [finding.sentence for finding in facts.assessment.warnings if finding.code in doubtful]
+    said = facts.assessment.decisive(sees_rewards=facts.sees_rewards)
+    found = [finding.sentence for finding in said if finding.warning]
     if bool(facts.assessment.moved.any()):
         found.append("Effects seem to depend on the context, but are taken to be the same in every context here.")
     untried = dict.fromkeys(arm for answer in answers for arm in answer.untried)

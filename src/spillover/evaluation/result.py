@@ -17,7 +17,7 @@ from spillover.types import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BETTER, WORSE, UNCLEAR = "better", "worse", "cannot tell"
+BETTER, WORSE, SAME, UNCLEAR = "better", "worse", "the same", "cannot tell"
 MOST_UNTRIED = 0.1  # share of choices that the log knows nothing about, above which it cannot tell
 POINTS = 200  # of a course, at most
 
@@ -56,7 +56,9 @@ class Answer:
 
     @property
     def verdict(self) -> str:
-        """Whether it would have done better than the log, worse, or nobody can tell."""
+        """Whether it would have done better than the log, worse, the same for sure, or nobody can tell."""
+        if self.gain == (0.0, 0.0):
+            return SAME
         if self.untried_share > MOST_UNTRIED:
             return UNCLEAR
         return BETTER if self.gain[0] > 0 else WORSE if self.gain[1] < 0 else UNCLEAR
@@ -87,19 +89,20 @@ def weighed_dict(found: Weighed) -> dict[str, Any]:
 
 def answer_of(name: str, found: Counterfactual, logged: Counterfactual, log: Log, sign: float) -> Answer:
     """An answer from draws."""
-    gap = found.payoff - logged.payoff
+    gap, count = np.clip(found.payoff - logged.payoff, *log.possible_gain), len(log.x)
+    gain, (least, most) = interval_of(gap, log.possible_gain), log.possible
     tried = np.asarray(log.x.any(axis=0))
     order = [int(j) for j in np.argsort(-found.shares, kind="stable") if found.shares[j] >= 0.01]
     kept = course_rounds(len(log.x))
-    ends = np.array([interval_of(found.course[:, t]) for t in kept]).T
+    ends = np.array([interval_of(found.course[:, t], ((t + 1) * least, (t + 1) * most)) for t in kept]).T
     low, high = np.sort(sign * ends, axis=0)
     return Answer(
         name=name,
         payoff=sign * float(found.payoff.mean()),
-        interval=ordered(interval_of(found.payoff), sign),
+        interval=ordered(interval_of(found.payoff, (count * least, count * most)), sign),
         difference=sign * float(gap.mean()),
-        difference_interval=ordered(interval_of(gap), sign),
-        gain=interval_of(gap),
+        difference_interval=ordered(gain, sign),
+        gain=gain,
         arms=tuple(log.arms[j] for j in order),
         untried=tuple(log.arms[j] for j in order if not tried[j]),
         untried_share=float(found.shares[~tried].sum()),

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from spillover.assessment.finding import count_of, join_names
 from spillover.evaluation.propensity import Estimate
-from spillover.evaluation.result import BETTER, MOST_UNTRIED, UNCLEAR, Answer, Evaluation
+from spillover.evaluation.result import BETTER, MOST_UNTRIED, SAME, UNCLEAR, Answer, Evaluation
 from spillover.history.reader import name_of
 from spillover.printable import join_lines, printable
-from spillover.reasons.intervals import decimals_for, format_estimate, round_to, short_number
+from spillover.reasons.intervals import Interval, decimals_for, format_estimate, round_to, short_number
 
 NAME = 26  # characters of a name, at most
 CELL = 25
@@ -34,9 +34,18 @@ def table_lines(found: Evaluation) -> Iterator[str]:
     width = min(max(len(printable(answer.name)) for answer in found.rows), NAME)
     yield f"{'':{width}}  {'expected payoff (95%)':{CELL}}  difference from the log"
     for answer in found.rows:
-        cells = [cut(answer.name, width), format_estimate(answer.payoff, answer.interval)]
-        gap = "" if answer is found.logged else format_estimate(answer.difference, answer.difference_interval)
+        cells = [cut(answer.name, width), with_interval(answer.payoff, answer.interval)]
+        gap = "" if answer is found.logged else with_interval(answer.difference, answer.difference_interval)
         yield f"{cells[0]:{width}}  {cells[1]:{CELL}}  {gap}".rstrip()
+
+
+def with_interval(value: float, interval: Interval) -> str:
+    """A number with its interval; without it if the number is certain.
+
+    >>> with_interval(60.0, (56.1, 63.8)), with_interval(60.0, (60.0, 60.0))
+    ('60 (56 to 64)', '60.0')
+    """
+    return short_number(value) if interval[0] == interval[1] else format_estimate(value, interval)
 
 
 def cut(name: str, width: int) -> str:
@@ -46,6 +55,8 @@ def cut(name: str, width: int) -> str:
 
 def verdict_sentence(found: Evaluation, answer: Answer) -> str:
     """Whether it would have done better, as far as the log can tell."""
+    if answer.verdict == SAME:
+        return f"{answer.name} would have brought the same: no decision changes the sum of the outcomes."
     if answer.verdict == UNCLEAR:
         why = "the interval of the difference includes 0"
         if answer.untried_share > MOST_UNTRIED:
@@ -61,6 +72,8 @@ def verdict_sentence(found: Evaluation, answer: Answer) -> str:
 def left_sentence(found: Evaluation) -> str:
     """What was left on the table, at most."""
     low, high = found.bound.gain
+    if found.bound.verdict == SAME:
+        return "Left on the table: nothing, as no decision changes the sum of the outcomes."
     most = round_to(max(high, 0.0), decimals_for((high - low) / 2))
     return (
         f"Left on the table: at most {most}, if the best set of every round had been known in advance; "

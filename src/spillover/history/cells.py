@@ -1,6 +1,7 @@
 """The values of cells: names, yes or no, numbers, rounds."""
 
 import re
+import unicodedata
 from datetime import datetime
 from typing import Any
 
@@ -48,6 +49,17 @@ class Names:
         return np.asarray(own[place])
 
 
+def clear_text(text: str) -> str:
+    """A text without blanks around it, in one of the ways in which accents and blanks can be written.
+
+    >>> clear_text("Cafe\u0301\u00a0Nord ") == "Caf\u00e9 Nord"
+    True
+    """
+    if text.isascii():
+        return text.strip()
+    return re.sub("[\u00a0\u2007\u202f]", " ", unicodedata.normalize("NFC", text)).strip()
+
+
 def encoded(column: Any) -> tuple[IntArray, list[str]]:
     """For every cell its position in a list of trimmed texts; -1 where the cell is empty."""
     import pyarrow as pa
@@ -56,7 +68,7 @@ def encoded(column: Any) -> tuple[IntArray, list[str]]:
     values = found.dictionary
     if not pa.types.is_string(values.type):
         values = values.cast(pa.string())
-    texts = [(text or "").strip() for text in values.to_pylist()]
+    texts = [clear_text(text or "") for text in values.to_pylist()]
     place = to_numpy(found.indices, -1)
     return place.astype(np.int64, copy=False), texts
 

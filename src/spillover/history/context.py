@@ -1,6 +1,7 @@
 """Context: what is known of a round before the decision, as columns of numbers.
 
-Numbers are taken as they are. A column of a few texts becomes one column of 0 and 1 for each value but the commonest;
+Numbers are taken as they are, but those of months, weekdays and quarters as categories. A column of categories, or of a
+few texts, becomes one column of 0 and 1 for each value but the commonest;
 an empty text is a value too (no event, no holiday).
 `month`, `weekday`, `season` and `trend` are computed from the rounds if the table has no such column:
 
@@ -10,6 +11,7 @@ an empty text is a value too (no event, no holiday).
     trend    0, 1, 2, ...: the number of rounds before
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -26,6 +28,8 @@ MOST_VALUES = 24  # of a column of texts that is used as context
 NO_TEXT = "none"  # the value of an empty cell in a column of texts
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAYS = 365.2425
+LENGTHS = {"month": range(1, 13), "quarter": range(1, 5), "weekday": range(8), "day of week": range(8)}
+CALENDAR = re.compile(rf"(?:^|[\W_])({'|'.join(LENGTHS)})$".replace(" ", r"[\W_]"))
 
 
 class Part(NamedTuple):
@@ -35,6 +39,7 @@ class Part(NamedTuple):
     names: tuple[str, ...]
     values: Array  # (rounds, columns); NaN where it is missing
     encode: Callable[[str], list[float]]  # a value that the user gives for the next round
+    note: str = ""  # what is to be said of it
 
 
 def built_in(name: str, moments: Sequence[datetime | None]) -> Part:
@@ -109,6 +114,10 @@ def column_parts(column: Column, place: IntArray, count: int, arms: Sequence[tup
     found = column.numbers if column.flags is None else np.where(column.flags < 0, np.nan, column.flags)
     values = np.asarray(found, float)
     together = per_round(values, place, count)
+    if together is not None and is_calendar(column.name, together):
+        cells = ["" if np.isnan(value) else f"{value:.0f}" for value in together]
+        note = f"{column.name}: its numbers are taken as categories, as after the last one the first comes again"
+        return [indicators(column.name, cells, by_frequency(cells))._replace(note=note)]
     if together is not None:
         return [number_part(column.name, together)]
     parts = []
@@ -117,6 +126,13 @@ def column_parts(column: Column, place: IntArray, count: int, arms: Sequence[tup
         own[place[rows]] = values[rows]
         parts.append(number_part(f"{column.name}.{arm}", own))
     return parts
+
+
+def is_calendar(name: str, values: Array) -> bool:
+    """Whether these are numbers of months, weekdays or quarters, three of them at least."""
+    found = CALENDAR.search(name.casefold())
+    seen = set(values[~np.isnan(values)].tolist())
+    return found is not None and len(seen) > 2 and seen <= set(map(float, LENGTHS[re.sub(r"[\W_]", " ", found[1])]))
 
 
 def per_round(values: Array, rounds: IntArray, count: int) -> Array | None:
@@ -142,13 +158,17 @@ def text_part(name: str, texts: Sequence[str], rounds: IntArray, count: int) -> 
                     f"context = {name!r}: must have one text for all rows of a round, but has {cells[t]!r} and {text!r}"
                 )
             cells[t] = text
+    values = by_frequency(cells)
+    if len(values) > MOST_VALUES:
+        accepted = f"numbers, or texts with at most {MOST_VALUES} values"
+        raise ValueError(f"context = {name!r}: must be {accepted}; there are {len(values):,}")
+    return indicators(name, cells, values)
+
+
+def by_frequency(cells: Sequence[str]) -> list[str]:
+    """The values of cells, the commonest first; empty cells have none."""
     often = Counter(cell for cell in cells if cell)
-    if len(often) > MOST_VALUES:
-        raise ValueError(
-            f"context = {name!r}: must be numbers, or texts with at most {MOST_VALUES} values; there are {len(often):,}"
-        )
-    commonest: list[str] = sorted(often, key=lambda value: (-often[value], value))
-    return indicators(name, cells, commonest)
+    return sorted(often, key=lambda value: (-often[value], value))
 
 
 class Context(NamedTuple):
@@ -171,7 +191,7 @@ def whole_context(parts: Sequence[Part], played: int, given: Mapping[str, object
         values[:played].copy(),
         values[played].copy() if len(values) > played else np.full(len(names), np.nan),
     )
-    notes = fill_absent(past, names, absent)
+    notes = [part.note for part in parts if part.note] + fill_absent(past, names, absent)
     refuse_missing(past, parts)
     used, place = set(), 0
     for part in parts:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spillover.history.cells import not_null
+from spillover.history.cells import clear_text, not_null
 from spillover.history.column import Column
 from spillover.history.lines import Layout, lines_of, open_bytes, report_broken
 from spillover.history.parquet_types import is_bytes
@@ -105,7 +105,7 @@ def clear_names(names: Sequence[str], table: Any) -> list[str | None]:
 
     found: list[str | None] = []
     for place, name in enumerate(names):
-        text = joined_levels(str(name)).strip()
+        text = clear_text(joined_levels(str(name)))
         if INDEX.fullmatch(text):
             text = "index" if not pa.types.is_integer(table.schema.field(place).type) else ""
             found.append(text or None)

@@ -11,6 +11,8 @@ from typing import IO, NamedTuple, cast
 from spillover.history.problems import Problems
 
 UNCLOSED = 0  # the number of values in a row of which a quoted one does not end
+MOST_FREELY = 64 << 20  # decompressed bytes that are read from any compressed file
+MOST_EXPANDED = 100  # times the size of a larger one: tables of text shrink to a fifth, and rarely to a fiftieth
 
 
 class Layout(NamedTuple):
@@ -25,6 +27,16 @@ class Layout(NamedTuple):
 def open_bytes(path: Path) -> IO[bytes]:
     """The file, decompressed."""
     return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+
+
+def most_expanded(size: int) -> int:
+    """The most bytes that are read from a compressed file of this size."""
+    return max(MOST_FREELY, MOST_EXPANDED * size)
+
+
+def expands_too_far(name: object) -> ValueError:
+    what = f"expands to more than {MOST_EXPANDED} times its size"
+    return ValueError(f"{name}: {what}, which no table does: must be one, or not compressed")
 
 
 def row_lines(layout: Layout) -> Iterator[tuple[int, int]]:

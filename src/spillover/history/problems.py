@@ -19,7 +19,8 @@ class HistoryError(ValueError):
     """A table with problems; `lines` has one line for each cause, with the number of cells and where the first are."""
 
     def __init__(self, name: str, lines: list[str], count: int, kinds: Sequence[str] = ()) -> None:
-        super().__init__(f"{name}: {count:,} problem{'s' if count > 1 else ''}; no decision was made")
+        self.summary = f"{name}: {count:,} problem{'s' if count > 1 else ''}; no decision was made"
+        super().__init__("\n".join([self.summary, *lines]))
         self.name, self.lines, self.count, self.kinds = name, lines, count, tuple(kinds)
 
     def renamed(self, old: str, new: str) -> "HistoryError":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from spillover.history.header import MEANINGS, Columns, cells_of, match_columns, separator_of
-from spillover.history.lines import Layout, open_bytes, report_broken
+from spillover.history.lines import Layout, expands_too_far, most_expanded, open_bytes, report_broken
 from spillover.history.parquet_types import as_text, check_types
 from spillover.history.problems import Problems
 from spillover.history.sheet import read_sheet
@@ -16,8 +16,6 @@ from spillover.history.sheet import read_sheet
 BLOCK = 4 << 20  # bytes of CSV at a time
 LONGEST_HEADER = 1 << 20  # bytes
 DECOMPRESSED = 1 << 20  # bytes at a time
-MOST_FREELY = 64 << 20  # decompressed bytes that are read from any compressed file
-MOST_EXPANDED = 100  # times the size of a larger one: tables of text shrink to a fifth, and rarely to a fiftieth
 SAMPLED = 20  # lines that tell the separator
 SHEETS = (".xlsx", ".xlsm")
 OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
@@ -92,13 +90,20 @@ def all_end_in(separator: str, width: int, rows: Sequence[str]) -> bool:
 
 def open_sheet(path: Path) -> Opened:
     """The first sheet of an Excel workbook that has cells."""
-    table, title, others = read_sheet(str(path), path.read_bytes())
-    if not others:
-        return Opened(path, table.column_names, table=table, first_row=2)
-    rest = ", ".join(map(repr, others))
-    label = Path(f"{path}, sheet {title!r} (only the first sheet is read; there are also: {rest})")
-    note = f"sheet {title!r} is read, the first one that has cells; not used: {rest}"
-    return Opened(label, table.column_names, table=table, first_row=2, notes=(note,))
+    table, title, others, unknown = read_sheet(str(path), path.read_bytes())
+    told, notes = [], []
+    if others:
+        rest = ", ".join(map(repr, others))
+        told.append(f"only the first sheet is read; there are also: {rest}")
+        notes.append(f"sheet {title!r} is read, the first one that has cells; not used: {rest}")
+    if unknown:
+        told.append(
+            f"cells with a formula whose result is not stored: {unknown:,}; they are read as empty: save the file in a "
+            "spreadsheet program"
+        )
+        notes.append(told[-1])
+    label = Path(f"{path}, sheet {title!r} ({'; '.join(told)})") if told else path
+    return Opened(label, table.column_names, table=table, first_row=2, notes=tuple(notes))
 
 
 def plain_source(opened: Opened, renamed: Mapping[str, str], problems: Problems) -> Source | None:
@@ -148,7 +153,7 @@ def check_file_name(path: Path) -> None:
 
 def first_decompressed(path: Path) -> bytes:
     """The first bytes of a compressed file, once all of it was seen to have a sensible size."""
-    most = max(MOST_FREELY, MOST_EXPANDED * path.stat().st_size)
+    most = most_expanded(path.stat().st_size)
     with open_bytes(path) as file:
         try:
             start = file.read(LONGEST_HEADER)
@@ -160,8 +165,7 @@ def first_decompressed(path: Path) -> bytes:
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{path}: must be a complete gzip file: {error}") from None
     if size > most:
-        what = f"expands to more than {MOST_EXPANDED} times its size"
-        raise ValueError(f"{path}: {what}, which no table does: must be one, or not compressed")
+        raise expands_too_far(path)
     return start
 
 

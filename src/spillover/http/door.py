@@ -24,8 +24,9 @@ class Door:
     def __init__(self, service: Service, settings: ServerSettings) -> None:
         self.service, self.settings = service, settings
         self.tokens = TokenFile(settings.tokens)
-        # whoever revokes the last token does not mean to let everybody in
-        self.needs_token = not is_loopback(settings.host) or bool(self.tokens.current())
+        self.tokens.current()  # a file that cannot be read is said at the start
+        # another name is for a proxy, behind which everybody comes from this machine
+        self.needs_token = bool(settings.hosts) or not is_loopback(settings.host)
         self.metrics = Metrics()
         self.listeners = Listeners(service.log, settings, self.metrics)
         service.desk.watcher = DoorWatcher(self)

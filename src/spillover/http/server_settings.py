@@ -11,8 +11,8 @@ class ServerSettings:
     """How the service is offered.
 
     host: the address that the server listens on. hosts: further names under which it may be asked for.
-    tokens: the file of tokens; without any token in it, only a loopback address is served, and everybody may do
-        everything there.
+    tokens: the file of tokens. As long as there is no such file, and neither another address nor another name,
+        everybody on this machine may do everything; otherwise each request needs a token.
     largest_body, largest_file: bytes of a request, and of a file to import.
     slowest_body: seconds until a request must have arrived.
     most_listeners: pages and programs that wait for changes at a time.

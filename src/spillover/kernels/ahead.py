@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from spillover.kernels.announce import ANNOUNCER
 from spillover.kernels.build import KERNELS, load, preload_numba
 from spillover.kernels.cache import cache_folder, has_kernel, is_locked
 
@@ -25,7 +26,9 @@ def compiled_ahead(names: Sequence[str]) -> Iterator[None]:
     """
     from joblib import cpu_count
 
-    files = {KERNELS[name].file for name in missing(names)}
+    lacking = missing(names)
+    files = {KERNELS[name].file for name in lacking}
+    ANNOUNCER.say_once(len(lacking))
     others = [start(names) for _ in range(min(cpu_count(), len(files)) - 1)]
     try:
         if others:

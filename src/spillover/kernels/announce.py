@@ -1,4 +1,7 @@
-"""A message on the terminal while kernels are compiled, which takes longer than most tasks; none when piped."""
+"""A message on the terminal while kernels are compiled, which takes longer than most tasks.
+
+When piped there is one line before many of them are compiled, so that nobody waits for a minute without knowing why.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -9,6 +12,7 @@ from numba.core import event
 
 PASS = "numba:run_pass"  # a step of Numba's compiler; kernels from the cache need none
 WIDTH = 60
+MANY = 8  # kernels that take long enough for a line even when piped
 
 
 class Announcer:
@@ -20,6 +24,13 @@ class Announcer:
 
     def is_shown(self) -> bool:
         return not self.silent and sys.stderr is not None and sys.stderr.isatty()
+
+    def say_once(self, missing: int) -> None:
+        """One line where no progress is shown, if many kernels have to be compiled."""
+        if missing >= MANY and not self.silent and sys.stderr is not None and not sys.stderr.isatty():
+            print(
+                f"spillover: compiling {missing} kernels first, about a minute, once only", file=sys.stderr, flush=True
+            )
 
     def show(self, number: int, total: int) -> None:
         self.replace_line(f"compiling kernel {number} of {total} (once only)")

@@ -15,13 +15,13 @@ LARGEST_EXPONENT: Final = 700.0
 @njit(inline="always")
 def power(powers, lag, log_discount):
     """discount^lag; from a table of these numbers as far as it reaches."""
-    return powers[lag] if lag < powers.shape[0] else math.exp(lag * log_discount)
+    return powers[lag] if 0 <= lag < powers.shape[0] else math.exp(lag * log_discount)
 
 
 @njit(inline="always")
 def growth(growths, lag, log_discount):
     """discount^(-lag / 2), the growth of a bonus; from a table of these numbers as far as it reaches."""
-    return growths[lag] if lag < growths.shape[0] else math.exp(min(-0.5 * lag * log_discount, LARGEST_EXPONENT))
+    return growths[lag] if 0 <= lag < growths.shape[0] else math.exp(min(-0.5 * lag * log_discount, LARGEST_EXPONENT))
 
 
 @gufunc((float64, float64[:], float64[:], float64[:]), "(),(l)->(l),(l)")

@@ -115,8 +115,8 @@ def active_arms(y, faintest, found):
 
 @njit(inline="always")
 def concern(rows, concerned, touched, i):
-    """Enter a row into the list of those that the last outcome reaches."""
-    if touched[i] == 0:
+    """Enter a row into the list of those that the last outcome reaches; a saved list may be full already."""
+    if touched[i] == 0 and concerned[0] < rows.shape[0]:
         touched[i] = CONCERNED
         rows[concerned[0]] = i
         concerned[0] += 1
@@ -207,5 +207,5 @@ def candidate_arrival(
                 residual[i, p] += weight * error * value[a]
                 for b in range(found):
                     gram[i, p, at_slot[b]] += weight * value[a] * value[b]
-    for q in range(concerned[0]):
+    for q in range(min(concerned[0], n)):
         touched[rows[q]] &= ~(ACTIVE | REACHED)

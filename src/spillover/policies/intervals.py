@@ -17,25 +17,30 @@ def around(middle: Array, variance: Array) -> Array:
 
 
 def intervals(
-    adjacency: Array, weights: Array, gain: Array, mean: Array, deviation: Array, errors: GraphErrors | None
+    adjacency: Any, weights: Array, gain: Array, mean: Array, deviation: Array, errors: GraphErrors | None
 ) -> dict[str, Any]:
     """The fields of an explanation about baselines, effects and intervals, as far as they are known.
 
-    mean, deviation: of each arm's own reward. The errors of means and graph are taken to be independent.
+    mean, deviation: of each arm's own reward. The errors of means and graph are taken to be independent. Where the
+    graph is sparse, for many arms, there is nothing about each pair of them.
     """
     own = {"direct_interval": around(gain * mean, (gain * deviation) ** 2)}
     if errors is None:
         return own
     spill, of_mean, of_graph = weights - gain, deviation**2, errors.weights_variance
     beyond = of_graph * (mean**2 + of_mean)
+    own |= {
+        "baseline": errors.baseline,
+        "spill_interval": around(spill * mean, spill**2 * of_mean + beyond),
+        "total_interval": around(weights * mean, weights**2 * of_mean + beyond),
+    }
+    if not isinstance(adjacency, np.ndarray):
+        return own
     reach = np.linalg.inv(np.eye(mean.shape[-1]) - np.nan_to_num(adjacency))
     effects = reach * (gain * mean)[..., None, :]
     known = np.isfinite(adjacency).all(axis=(-1, -2), keepdims=True)
     edges = around(adjacency, errors.edge_variance)
     return own | {
-        "baseline": errors.baseline,
-        "spill_interval": around(spill * mean, spill**2 * of_mean + beyond),
-        "total_interval": around(weights * mean, weights**2 * of_mean + beyond),
         "effects": np.where(known, effects, np.nan),
         "edge_probability": errors.edge_probability,
         "edge_interval": edges,

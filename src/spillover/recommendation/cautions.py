@@ -19,19 +19,6 @@ FALSE_ALARMS = 0.002  # probability of a contradiction by chance, among all comp
 ERRORS = 2.0  # standard errors by which the reference must differ from 0 to contradict a sign
 MATERIAL = 0.1  # of the spread of the outcomes: a smaller estimate has no sign to speak of
 BASELINE = 0.1  # of the average outcome: a smaller baseline is not worth a word
-FROM_TABLE = {  # findings of the table that are repeated next to a decision
-    "always-chosen",
-    "always-opposite",
-    "always-together",
-    "arms-dependent",
-    "choices-follow-season",
-    "constant-outcomes",
-    "constant-sum",
-    "outlier",
-    "season-in-residuals",
-    "switched-once",
-    "total-among-arms",
-}
 EXACT = 1e-9  # of the spread: a smaller standard error is rounding
 LISTED = 3  # contradictions in one sentence
 
@@ -68,17 +55,9 @@ def cautions(
         *contradictions(reasons, assessment, y, sign),
         *changes(signals),
         *baseline(reasons, assessment, y, sign, fits_baseline),
-        *[finding for finding in assessment.warnings if finding.code in FROM_TABLE],
-        *few_rounds(assessment, sees_rewards),
+        *assessment.decisive(sees_rewards=sees_rewards),
     ]
     return sorted(found, key=lambda finding: not finding.warning)
-
-
-def few_rounds(assessment: Assessment, sees_rewards: bool) -> Iterator[Finding]:
-    """Too few rounds to tell effects apart by choices alone."""
-    finding = assessment.find("too-few-rounds")
-    if finding is not None and not sees_rewards:
-        yield finding
 
 
 def impossible(reasons: Reasons, y: Array, sign: float) -> Iterator[Finding]:

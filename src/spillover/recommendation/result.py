@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spillover.assessment import Assessment, Finding
+from spillover.assessment.finding import FINE
 from spillover.constraints import Constraint
 from spillover.extras import needed_for
 from spillover.history import History
@@ -95,8 +96,9 @@ class Recommendation(Shown):
     def notes(self) -> list[str]:
         """What the owner of the table should know."""
         own = [*over_budget(self.history, self.budget), *overlooked(self.history)]
-        said = [finding.sentence.rstrip(".") for finding in self.cautions if not finding.warning]
-        return [*self.history.notes, *own, *self.taken, *said]
+        said = [(finding.severity, finding.sentence.rstrip(".")) for finding in self.cautions if not finding.warning]
+        learned, others = ([text for severity, text in said if (severity == FINE) == fine] for fine in (True, False))
+        return [*learned, *self.history.notes, *own, *self.taken, *others]
 
     @property
     def constraints_in_words(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import traceback
 from collections import OrderedDict
 from collections.abc import Callable
 from time import monotonic
@@ -128,7 +129,9 @@ class Background:
             work()
         except Exception as error:
             if not self.closed:  # then it was interrupted
-                logger.warning("%s: %s", name, error)
+                # neither the name of the work nor the message: both may name streams and arms
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                logger.warning("work ahead failed: %s in %s", type(error).__name__, place.name)
 
     def close(self, interrupt: Callable[[], None] = lambda: None) -> None:
         """Finish the pieces of work that are being done, and stop. interrupt: ends what would take too long."""

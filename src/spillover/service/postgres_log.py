@@ -1,5 +1,7 @@
 """A log in PostgreSQL, for several servers: numbers are assigned under a lock of the stream."""
 
+import logging
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -7,6 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 import psycopg
+import psycopg.conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from spillover.service.entry import Draft, Entry, Head, head_after, sealed
@@ -35,6 +38,7 @@ CREATE TABLE IF NOT EXISTS spillover_entries (
     UNIQUE (stream, key)
 );
 """
+ACCEPTED = "an address such as postgresql://user@host/name (with %40 for @ in a password), or host=... dbname=..."
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -46,6 +50,7 @@ class PostgresLog(EventLog):
         self.own = threading.local()  # the connection that holds the lock of a stream, in this thread
         # durable even if the database's default is not
         options = {"autocommit": True, "options": "-c synchronous_commit=on"}
+        check_address(address)
         with failing():
             self.pool = ConnectionPool(
                 address,
@@ -163,10 +168,40 @@ def entry_of(stream: str, seq: int, key: str, text: str, digest: str, attachment
     return Entry(stream=stream, seq=seq, key=key, text=text, digest=digest, attachment=bytes(attachment))
 
 
+def check_address(address: str) -> None:
+    """Refuse what is no address. The library's message would show a part of it, perhaps the password."""
+    try:
+        found = psycopg.conninfo.conninfo_to_dict(address)
+        # a sign that is not escaped makes a host or a port of a part of the password
+        good = "@" not in str(found.get("host", "")) and str(found.get("port", "0")).replace(",", "0").isdecimal()
+    except (psycopg.Error, UnicodeError):
+        good = False
+    if not good:
+        raise StorageError(f"database: must be {ACCEPTED}; this one cannot be read")
+
+
+def without_names(text: str) -> str:
+    """What is said of a connection, without what is quoted from its address.
+
+    >>> without_names('could not translate host name "db.example" to address')
+    'could not translate host name "..." to address'
+    """
+    return re.sub(r"""(["']).*?\1""", '"..."', " ".join(text.split()))
+
+
+def hide_names(record: logging.LogRecord) -> bool:
+    """The same for what the pool of connections logs."""
+    record.msg, record.args = without_names(record.getMessage()), ()
+    return True
+
+
+logging.getLogger("psycopg.pool").addFilter(hide_names)
+
+
 @contextmanager
 def failing() -> Iterator[None]:
     """Errors of the database as StorageError."""
     try:
         yield
     except (psycopg.Error, PoolTimeout) as error:
-        raise StorageError(f"database: {' '.join(str(error).split())}") from error
+        raise StorageError(f"database: {without_names(str(error))}") from None

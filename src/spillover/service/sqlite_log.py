@@ -10,6 +10,7 @@ from shutil import disk_usage
 
 from filelock import FileLock, Timeout
 
+from spillover.files import PRIVATE
 from spillover.service.entry import Draft, Entry, Head, head_after, sealed
 from spillover.service.errors import StorageError
 from spillover.service.group_commit import GroupCommit
@@ -62,7 +63,7 @@ class SqliteLog(EventLog):
         self.path, self.readonly = Path(path), readonly
         self.locks = StripedLock()
         self.readers: LifoQueue[sqlite3.Connection] = LifoQueue()
-        self.file_lock = FileLock(f"{self.path}.lock")
+        self.file_lock = FileLock(f"{self.path}.lock", mode=PRIVATE)
         self.closed = False
         if readonly:
             self.check_readable()
@@ -70,6 +71,7 @@ class SqliteLog(EventLog):
         self.take_file()
         try:
             with failing(self.path):
+                make_private(self.path)
                 self.writer = prepared(self.path, self.connect(self.path), synchronous)
         except BaseException:
             self.file_lock.release()
@@ -205,6 +207,12 @@ class SqliteLog(EventLog):
             self.file_lock.release()
 
 
+def make_private(path: Path) -> None:
+    """Create the file, if there is none, so that only its owner can read it; SQLite's files beside it are alike."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, PRIVATE))
+
+
 def prepared(path: Path, connection: sqlite3.Connection, synchronous: str) -> sqlite3.Connection:
     """The connection that writes; a new file gets its tables, a file of something else is refused."""
     try:
@@ -250,3 +258,5 @@ def failing(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise StorageError(f"{path}: {error}") from error
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror or error}") from error

@@ -59,10 +59,13 @@ def maximise(scores: Array, rows: Rows, *, effort: int = EFFORT) -> Answer | Non
         if free is None:
             return None
         weights = decisive_scores(scores[free.arms])
-        found = solve(free, weights, effort)
+        # in units of a power of 2, so that one tolerance of sums fits all scores, and no unit of rewards matters
+        exponent = int(np.frexp(np.abs(weights).max(initial=0.0))[1])
+        found = solve(free, np.ldexp(weights, -exponent), effort)
         if found is None:
             return None
-        part, best, above = found
+        part, *totals = found
+        best, above = np.ldexp(totals, exponent).tolist()
         x = free.x.copy()
         x[free.arms] = part
         value = float(scores[x].sum())
@@ -185,23 +188,25 @@ def search_frame(free: Free, scores: Array, prices: Array, near: BoolArray) -> F
     reduced = scores - prices @ free.matrix
     open_arms = np.abs(reduced) <= least
     own = np.where(open_arms, near, reduced > 0)
-    # one more row, the priced sum of all others: its slack is the total cost of slack
-    matrix = np.vstack([free.matrix, prices @ free.matrix])
+    # one more row, the priced sum of all others: its slack is the total cost of slack, in units of its largest number
+    priced, most = prices @ free.matrix, float(prices @ side)
+    unit = max(float(np.abs(priced).max()), abs(most)) or 1.0
+    matrix = np.vstack([free.matrix, priced / unit])
     costs = np.where(open_arms, 0.0, np.abs(reduced))
     # at equal costs arms that leave the set come first: after them a total that is too large stays too large
     order = np.lexsort((~own, costs))
     sign = np.where(own, -1.0, 1.0)[order]
     return Frame(
         own=own,
-        bound=float(prices @ side + np.maximum(reduced, 0.0).sum()),
+        bound=most + float(np.maximum(reduced, 0.0).sum()),
         order=order,
         costs=costs[order],
         gains=scores[order] * sign,
         change=matrix[:, order] * sign,
         start=matrix[:, own].sum(axis=1),
         low=np.append(free.low, -np.inf),
-        high=np.append(free.high, prices @ side),
-        price=np.append(prices, 1.0),
+        high=np.append(free.high, most / unit),
+        price=np.append(prices, unit),
         least=least,
     )
 

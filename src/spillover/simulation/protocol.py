@@ -55,6 +55,7 @@ def play_rounds(policy: Policy, world: World, delay: Delay, rng: Rng, batch: Bat
         if (context := context_of(t)) is not None:
             state = policy.observe(state, context)
         choice = policy.select(state, own.at(Purpose.CHOICE, t))
+        validate.own_decision(policy, choice.x, (*batch, problem.n_arms), problem.budget)
         state = policy.played(state, choice.x)
         outcome = foreseen.play(t, choice.x)
         if context is not None:

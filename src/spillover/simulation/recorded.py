@@ -74,7 +74,9 @@ def replay_checked(
         context = None if table is None else table[t - 1]
         if context is not None:
             state = policy.observe(state, context)
-        yield policy.explain_choice(state, rng.at(Purpose.CHOICE, t))
+        decision = policy.explain_choice(state, rng.at(Purpose.CHOICE, t))
+        validate.own_decision(policy, decision.chosen, (problem.n_arms,), problem.budget)
+        yield decision
         if t > len(log):
             return
         choice = policy.select(state, rng.at(Purpose.CHOICE, t))._replace(x=log[t - 1])

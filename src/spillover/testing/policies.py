@@ -260,8 +260,8 @@ def check_edge_shapes(policy: Any, trial: Trial) -> None:
 
 POLICY_CHECKS = (
     check_form,
+    check_feasible,  # first: a loop refuses what is not feasible
     check_state,
-    check_feasible,
     check_pure,
     check_memory,
     check_rows,
@@ -279,8 +279,8 @@ POLICY_CHECKS = (
 )
 # where there is context, a baseline or no z; the others would only repeat what they have found already
 DEMANDING_CHECKS = (
-    check_state,
     check_feasible,
+    check_state,
     check_pure,
     check_rows,
     check_reload,

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from spillover.assessment.finding import count_of
 from spillover.evaluation.result import Answer, Evaluation
-from spillover.evaluation.text import left_sentence, verdict_sentence
+from spillover.evaluation.text import left_sentence, verdict_sentence, with_interval
 from spillover.extras import needed_for
-from spillover.reasons.intervals import format_estimate, short_number
+from spillover.reasons.intervals import short_number
 from spillover.views.blocks import card, line, rows_table, sentences
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class EvaluationView:
         )
 
     def row(self, answer: Answer) -> list[str]:
-        gap = "" if answer is self.found.logged else format_estimate(answer.difference, answer.difference_interval)
-        return [answer.name, format_estimate(answer.payoff, answer.interval), gap]
+        gap = "" if answer is self.found.logged else with_interval(answer.difference, answer.difference_interval)
+        return [answer.name, with_interval(answer.payoff, answer.interval), gap]
 
     def plot(self) -> "Figure":
         with needed_for("a figure", "plot"):

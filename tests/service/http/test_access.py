@@ -3,6 +3,8 @@
 import json
 import logging
 import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -121,26 +123,110 @@ def test_a_revoked_token_ends_at_once_and_the_last_one_opens_nothing(tmp_path) -
     secret = create_token(path, "ann", "admin", None)
     with connected(tmp_path, ServerSettings(tokens=path)) as http:
         assert http.get("/v1/streams", headers=bearer(secret)).status_code == 200
-        revoke_token(path, "ann")
+        assert revoke_token(path, "ann") == 0
         problem(http.get("/v1/streams", headers=bearer(secret)), 401)
         problem(http.get("/v1/streams"), 401)
+    with connected(tmp_path, ServerSettings(tokens=path)) as http:  # also after a restart
+        problem(http.get("/v1/streams"), 401)
+
+
+def test_a_server_that_had_a_token_for_a_moment_stays_closed(tmp_path) -> None:
+    path = tmp_path / "tokens"
+    with connected(tmp_path, ServerSettings(tokens=path)) as http:
+        assert http.get("/v1/streams").status_code == 200
+        create_token(path, "ann", "admin", None)
+        problem(http.get("/v1/streams"), 401)
+        revoke_token(path, "ann")
+        problem(http.get("/v1/streams"), 401)
+        path.unlink()
+        problem(http.get("/v1/streams"), 401)
+
+
+def test_another_name_of_the_server_needs_a_token(tmp_path) -> None:
+    """It is that of a proxy, behind which everybody comes from this machine."""
+    with connected(tmp_path, ServerSettings(hosts=("decisions.example",), tokens=tmp_path / "tokens")) as http:
+        for host in ("decisions.example", "localhost"):
+            problem(http.get("/v1/streams", headers={"Host": host}), 401)
+
+
+@pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"])
+def test_a_server_without_tokens_takes_nothing_from_a_proxy(http, header) -> None:
+    problem(http.get("/v1/streams", headers={header: "203.0.113.7"}), 403, header.lower(), "spillover token create")
+
+
+BAD_FILES = [
+    "",
+    "[]",
+    "{}",
+    "{",
+    "\xff",
+    "[" * 100_000,
+    '{"version": 2, "tokens": []}',
+    '{"version": 1, "tokens": [{}]}',
+    '{"version": 1, "tokens": 1}',
+    '{"version": 1, "tokens": [{"name": "a", "id": "b", "digest": "c", "scope": "root", "streams": null}]}',
+    '{"version": 1, "tokens": [{"name": "a", "id": "b", "digest": 1, "scope": "admin", "streams": null}]}',
+    '{"version": 1, "tokens": [{"name": "a", "id": "b", "digest": "c", "scope": "admin", "streams": "shop"}]}',
+]
+
+
+def test_a_file_that_is_damaged_while_the_server_runs_lets_nobody_in(tmp_path, caplog) -> None:
+    path = tmp_path / "tokens"
+    with connected(tmp_path, ServerSettings(tokens=path)) as http:
+        assert http.get("/v1/streams").status_code == 200
+        for text in BAD_FILES:
+            path.write_bytes(text.encode("latin-1"))
+            for _ in range(2):
+                problem(http.get("/v1/streams"), 503, "nobody is let in")
+        assert len(caplog.records) == len(BAD_FILES)
+        path.unlink()
+        secret = create_token(path, "ann", "admin", None)
+        problem(http.get("/v1/streams"), 401)
+        assert http.get("/v1/streams", headers=bearer(secret)).status_code == 200
+        path.unlink()
+        path.mkdir()
+        problem(http.get("/v1/streams", headers=bearer(secret)), 503)
 
 
 def test_the_file_has_only_hashes_and_is_for_its_owner(guarded) -> None:
     _, tokens, path = guarded
     text = path.read_text()
-    assert all(secret not in text and secret.rpartition("_")[2] not in text for secret in tokens.values())
+    assert all(secret not in text and secret.split("_", 2)[2] not in text for secret in tokens.values())
     if os.name != "nt":
         assert path.stat().st_mode & 0o077 == 0
     assert [token.name for token in read_tokens(path)] == list(tokens)
 
 
-def test_a_file_that_is_damaged_lets_nobody_in(tmp_path) -> None:
+def test_a_file_that_is_damaged_is_said_at_the_start(tmp_path) -> None:
     path = tmp_path / "tokens"
-    for text in ("", "[]", "{}", '{"version": 2, "tokens": []}', '{"version": 1, "tokens": [{}]}'):
-        path.write_text(text)
-        with pytest.raises(ValueError, match="must be"):
+    for text in BAD_FILES:
+        path.write_bytes(text.encode("latin-1"))
+        with pytest.raises(ValueError, match="must be a file that `spillover token create` wrote"):
             TokenFile(path).current()
+
+
+def test_tokens_that_are_created_at_the_same_time_are_all_there(tmp_path) -> None:
+    names = [f"t{k}" for k in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: create_token(tmp_path / "tokens", name, "read", None), names))
+    assert sorted(token.name for token in read_tokens(tmp_path / "tokens")) == sorted(names)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions: POSIX")
+def test_files_are_for_their_owner_alone(tmp_path) -> None:
+    before = os.umask(0)
+    try:
+        log = SqliteLog(tmp_path / "shop.db")
+        Service(log, ahead=False).create_stream("shop", cast(Any, NEW["settings"]))
+        create_token(tmp_path / "tokens", "ann", "admin", None)
+        (tmp_path / "tokens").chmod(0o644)
+        create_token(tmp_path / "tokens", "bob", "read", None)
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+        log.close()
+    finally:
+        os.umask(before)
+    assert {"shop.db", "shop.db-wal", "tokens"} <= set(modes)
+    assert set(modes.values()) == {0o600}
 
 
 def test_tokens_differ_and_names_do_not_repeat(tmp_path) -> None:
