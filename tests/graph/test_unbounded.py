@@ -5,6 +5,7 @@ import pytest
 
 import spillover as sp
 from spillover.graph import AdaptiveGraph, CandidateGraph, PaperTunedGraph, SelfTunedGraph, SparseGraph
+from spillover.rng import Purpose
 from tests.graph.random_rounds import random_rounds
 from tests.reference import graph_reference as reference
 
@@ -68,7 +69,7 @@ def after_rounds(policy, effect, count):
     state = policy.init(PAIR, rng)
     for t, y in enumerate(np.random.default_rng(1).uniform(0.5, 1.0, (count, 2)), start=1):
         feedback = sp.types.Feedback(x, y - a @ y, y, np.array(0), np.array(True))
-        state = policy.update(policy.played(state, x), feedback, rng.at(1, t))
+        state = policy.update(policy.played(state, x), feedback, rng.at(Purpose.LEARNING, t))
     return state
 
 

@@ -84,7 +84,7 @@ class SparseGraph(GraphLearner):
 
     def for_problem(self, problem: Problem) -> GraphLearner:
         """Itself, or the same problem on candidate edges if there are many arms; an order needs no bound."""
-        row_bound = ROW_BOUND if problem.acyclic else self.row_bound
+        row_bound: Any = ROW_BOUND if problem.acyclic else self.row_bound  # candidate edges refuse None by name
         if problem.n_arms <= MANY_ARMS:
             return self if self.bounded else replace(self, row_bound=row_bound)
         return CandidateGraph(

@@ -17,7 +17,7 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
 DEPENDS = "depends on the measure"  # of measures that are equally good, some say so and some do not
 UNCHECKABLE = "cannot be checked"  # what it would take is not public
 NAMES = ("the paper claims", "we find")
-ONE, MANY = "one instance, as in the paper", "over many worlds"
+CONDITIONS = ("on one instance, as in the paper", "over many worlds")  # of the two verdicts
 
 
 class Variant(NamedTuple):
@@ -97,7 +97,7 @@ def verdict_counts(verdicts: Sequence[str]) -> str:
     return ", ".join([first, *others])
 
 
-def tally(claims: Sequence[Claim], many: str = MANY) -> str:
+def tally(claims: Sequence[Claim], conditions: tuple[str, str] = CONDITIONS) -> str:
     """How many claims hold on one instance, of those that are about one, and how many over many worlds.
 
     >>> tally([Claim("", "", "", HOLDS, one=FAILS), Claim("", "", "", HOLDS)])
@@ -105,7 +105,7 @@ def tally(claims: Sequence[Claim], many: str = MANY) -> str:
     """
     one = [claim.one for claim in claims if claim.one]
     everywhere = verdict_counts([claim.verdict for claim in claims])
-    return f"on {ONE}, {verdict_counts(one)}; {many}, {everywhere}" if one else everywhere
+    return f"{conditions[0]}, {verdict_counts(one)}; {conditions[1]}, {everywhere}" if one else everywhere
 
 
 def claims_body(claims: Sequence[Claim], names: tuple[str, str] = NAMES) -> str:
@@ -119,13 +119,15 @@ def claims_body(claims: Sequence[Claim], names: tuple[str, str] = NAMES) -> str:
     )
 
 
-def claims_table(claims: Sequence[Claim], names: tuple[str, str] = NAMES, many: str = MANY) -> str:
+def claims_table(
+    claims: Sequence[Claim], names: tuple[str, str] = NAMES, conditions: tuple[str, str] = CONDITIONS
+) -> str:
     """One row a claim, its variants as rows below it; as wide as the page, so that no verdict is out of sight.
 
-    names: the headings of what is claimed and of what is found. There is a column for one instance if a claim is about
-    one.
+    names: the headings of what is claimed and of what is found; conditions: those of the two verdicts. The one on one
+    instance has a column if a claim is about one.
     """
-    verdicts = (ONE, many) if any(claim.one for claim in claims) else ("verdict",)
+    verdicts = conditions if any(claim.one for claim in claims) else ("verdict",)
     head = "".join(f"<th>{escape(name)}</th>" for name in (*names, *verdicts))
     widths = "".join(f'<col style="width:{width}">' for width in ("32%", "auto", *["5.2rem"] * len(verdicts)))
     rows = "".join(row for claim in claims for row in claim_rows(claim, len(verdicts)))

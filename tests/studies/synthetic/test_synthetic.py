@@ -61,7 +61,8 @@ def test_every_claim_appears_once_with_a_verdict(results):
     claims = all_claims(results)
     assert len(claims) == len(PARTS)
     assert len({claim.claim for claim in claims}) == len(claims)
-    verdicts = {v for c in claims for row in (c, *c.variants) for v in (row.verdict, row.one)}
+    verdicts = {v for c in claims for v in (c.verdict, c.one)}
+    verdicts |= {v for c in claims for row in c.variants for v in (row.verdict, row.one)}
     assert verdicts <= {HOLDS, FAILS, OPEN, DEPENDS, ""}
     assert all(claim.verdict for claim in claims)
     assert sum(bool(claim.one) for claim in claims) == 10  # the others are about no instance

@@ -154,8 +154,8 @@ def smoother(results: Results) -> Claim:
         f"the {SPAN} before it; the rival with the smallest rise minus NDC-SEM: {by_delay(lambda d: least(jumps(d)))}",
         by_measures(*(measure.verdict for measure in measures)),
         "The paper sets no measure of “smoother”. Two are used, against SEM-UCB, CUCB, CTS and FTRL at every delay: "
-        "how much the slope rises at a change, and how steep it is after it. A small rise is no merit by itself: who has "
-        "little regret before a change bends more than who has much, and the random policy does not bend at all "
+        "how much the slope rises at a change, and how steep it is after it. A small rise is no merit by itself: who "
+        "has little regret before a change bends more than who has much, and the random policy does not bend at all "
         f"({random.before.mean():.2f} → {random.after.mean():.2f}).",
         (*measures, *(at(delay) for delay in DELAYS), printed, cause),
         by_measures(*(measure.one for measure in measures)),
