@@ -53,7 +53,7 @@ def test_settled_rounds_of_one_world_of_a_batch():
         theory.settled_rounds(world, discount=0.9, exploration=0.2, replication=place)
         for world, place in ((worlds, 1), (alone, None))
     ]
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 # --- gaps ---

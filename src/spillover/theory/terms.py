@@ -50,7 +50,7 @@ def settled_rounds(
     changed = np.append(False, (np.diff(means, axis=0) != 0).any(axis=-1))
     since = np.maximum.accumulate(np.where(changed, rounds, 1))  # the first round with the means of this one
     settled = (since == 1) | (since - 1 <= rounds - wait)  # round since - 1 had other means
-    return rounds[settled & (rounds > n_arms)]
+    return np.asarray(rounds[settled & (rounds > n_arms)])
 
 
 def check_hyperparameters(discount: float, exploration: float, budget: int, n_arms: int) -> None:
