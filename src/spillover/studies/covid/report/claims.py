@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from spillover.metrics import Interval
-from spillover.report.claims import FAILS, HOLDS, OPEN, UNCHECKABLE, Claim, Variant, sign_verdict
+from spillover.report.claims import FAILS, HOLDS, OPEN, UNCHECKABLE, Claim, Variant, by_measures, sign_verdict
 from spillover.studies.covid import LABELS, LITERAL, SEMI, CovidResults, clustered_interval
 from spillover.studies.covid.plan import PAPER_RULE
 from spillover.studies.covid.report.checks import excess
@@ -46,16 +45,13 @@ from spillover.studies.covid.report.measures import (
     single_winners,
     total_gain,
 )
+from spillover.studies.covid.report.verdicts import half_verdict, in_most_runs, level_verdict, signed
 from spillover.studies.covid.scores import SCORES
 from spillover.studies.covid.tuning import ONE_RUN
-from spillover.types import Array, BoolArray
+from spillover.types import Array
 
 NAMED = {"MAR": "Marche", "ABR": "Abruzzo", "VDA": "Valle d'Aosta"}  # the regions that the paper names
 ENOUGH = 4  # of the five optimal regions, to count as detected
-CONDITIONS = (
-    "in most single runs",
-    "over all runs",
-)  # of the two verdicts; the paper shows one run, we do not know which
 BY_COMMON = f"scored by: {SCORES['common']}"
 CHOSEN_AND_RECORDED = "NDC-SEM's choices and recorded cases"
 Measure = Callable[[CovidResults, str, str, str], Array]  # comparison, scored by, how graphs are learned
@@ -71,11 +67,6 @@ UNTESTED = (
     "“the set of regions with the highest contributions might change over time” is a possibility; the study makes "
     "it happen on day 40.",
 )
-
-
-def in_most_runs(true: BoolArray) -> str:
-    """The verdict on single runs, such as the paper's, of a statement that is true in some of them."""
-    return HOLDS if float(np.mean(true)) > 0.5 else FAILS
 
 
 def data_claims(study: CovidResults) -> Iterator[Claim]:
@@ -112,33 +103,37 @@ def estimation(study: CovidResults) -> Iterator[Claim]:
     means = {label: clustered_interval(values) for label, values in errors.items()}
     level = float(mean_cases(study).mean())
     primary = errors[f"{FROM_ALL}, {FINAL}"]
-    better = clustered_interval(errors[NAIVE] - primary)
+    bars = [
+        signed(
+            "bar: better than the last known value",
+            f"{format_ci(means[NAIVE], 1)} cases per region; the graph's error is lower in "
+            f"{runs_won(errors[NAIVE] - primary)}",
+            errors[NAIVE] - primary,
+        ),
+        signed(
+            "bar: better than z alone, without a graph",
+            f"{format_ci(means[NO_GRAPH_AT_ALL], 1)}; the graph's error is lower in "
+            f"{runs_won(errors[NO_GRAPH_AT_ALL] - primary)}",
+            errors[NO_GRAPH_AT_ALL] - primary,
+        ),
+    ]
     yield Claim(
         "V-B, Fig. 3",
         "“NDC-SEM efficiently estimates the regions' overall daily new cases using the delayed feedback”",
         f"{FROM_ALL} with the final graph is off by {format_ci(clustered_interval(primary), 1)} cases per region on "
         f"the validation days 25 to 75, {float(primary.mean()) / level:.0%} of the mean ({level:,.0f}); the value last "
-        f"known at decision time by {format_ci(means[NAIVE], 1)}, yesterday's by {format_ci(means[YESTERDAY], 1)}. The "
-        f"graph's error is below that of the last known value in {runs_won(errors[NAIVE] - primary)}",
-        sign_verdict(better),
-        "Bar: a lower error than the last known value, which needs no model. The bar is ours; the paper sets none and "
-        "shows four days of one run.",
-        tuple(estimation_variants(study, errors)),
-        in_most_runs(errors[NAIVE] > primary),
+        f"known at decision time by {format_ci(means[NAIVE], 1)}, yesterday's by {format_ci(means[YESTERDAY], 1)}, and "
+        f"z without a graph by {format_ci(means[NO_GRAPH_AT_ALL], 1)}",
+        by_measures(*(bar.verdict for bar in bars)),
+        "The paper sets no bar and shows four days of one run. Two of ours are used: a lower error than the last known "
+        "value, which needs no model, and than z alone, which needs no graph. The other rows have the first.",
+        (*bars, *estimation_variants(study, errors)),
+        by_measures(*(bar.one for bar in bars)),
     )
     yield helps(study)
 
 
 def estimation_variants(study: CovidResults, errors: dict[str, Array]) -> Iterator[Variant]:
-    ours = errors[f"{FROM_ALL}, {FINAL}"]
-    difference = clustered_interval(errors[NO_GRAPH_AT_ALL] - ours)
-    yield Variant(
-        "bar: better than z alone, without a graph",
-        f"z alone is off by {format_ci(clustered_interval(errors[NO_GRAPH_AT_ALL]), 1)}; the graph's error is lower by "
-        f"{format_ci(difference, 1)}",
-        sign_verdict(difference),
-        in_most_runs(errors[NO_GRAPH_AT_ALL] > ours),
-    )
     for predictor, kind, words in (
         (FROM_ALL, AT_DECISION, "out of sample: the graph at decision time"),
         (FROM_SPECIFIC, FINAL, "without the same day's cases: (I − A)⁻¹ z"),
@@ -156,13 +151,8 @@ def estimation_variants(study: CovidResults, errors: dict[str, Array]) -> Iterat
 def error_variant(words: str, errors: dict[str, Array], label: str) -> Variant:
     """One predictor against the last known value."""
     below = errors[NAIVE] - errors[label]
-    return Variant(
-        words,
-        f"{format_ci(clustered_interval(errors[label]), 1)} cases per region; below the last known value in "
-        f"{runs_won(below)}",
-        sign_verdict(clustered_interval(below)),
-        in_most_runs(below > 0),
-    )
+    error = format_ci(clustered_interval(errors[label]), 1)
+    return signed(words, f"{error} cases per region; below the last known value in {runs_won(below)}", below)
 
 
 def helps(study: CovidResults) -> Claim:
@@ -181,18 +171,16 @@ def helps(study: CovidResults) -> Claim:
         sign_verdict(clustered_interval(values)),
         "Bar: NDC-SEM must collect more than the same policy without a graph. Ours; the paper has no such comparison.",
         (
-            Variant(
+            signed(
                 f"scored by: {SCORES['specific']}",
                 f"{format_ci(clustered_interval(specific))}, above 0 in {runs_won(specific)}",
-                sign_verdict(clustered_interval(specific)),
-                in_most_runs(specific > 0),
+                specific,
             ),
-            Variant(
+            signed(
                 "semi-synthetic: choices have effects",
                 f"final regret without the graph minus that with it: {format_ci(clustered_interval(saved))}, above 0 "
                 f"in {runs_won(saved)}",
-                sign_verdict(clustered_interval(saved)),
-                in_most_runs(saved > 0),
+                saved,
             ),
         ),
         in_most_runs(values > 0),
@@ -269,9 +257,8 @@ def true_shares(study: CovidResults, comparison: str) -> Array:
 
 
 def share_variant(words: str, difference: Array) -> Variant:
-    interval = clustered_interval(difference)
-    finding = f"difference of the shares {format_ci(interval, 2)}, above 0 in {runs_won(difference)}"
-    return Variant(words, finding, sign_verdict(interval), in_most_runs(difference > 0))
+    share = format_ci(clustered_interval(difference), 2)
+    return signed(words, f"difference of the shares {share}, above 0 in {runs_won(difference)}", difference)
 
 
 def detection(study: CovidResults) -> Iterator[Claim]:
@@ -304,13 +291,6 @@ def detected_variant(words: str, found: Array) -> Variant:
     interval = clustered_interval(found)
     finding = f"{format_ci(interval, 1)} of five, all five in {runs_won(found == 5)}"
     return Variant(words, finding, level_verdict(interval, ENOUGH), in_most_runs(found >= ENOUGH))
-
-
-def level_verdict(interval: Interval, level: float) -> str:
-    """Holds if the interval is above a level, fails if it is below; a value without an interval is not decided."""
-    if float(interval.low) > level:
-        return HOLDS
-    return FAILS if float(interval.high) < level else OPEN
 
 
 # --- rewards ---------------------------------------------------------------------------------------------------------
@@ -387,7 +367,7 @@ def gain_variants(study: CovidResults, measure: Measure) -> Iterator[Variant]:
     for words, comparison, score, rule in conditions:
         values = measure(study, comparison, score, rule)
         finding = f"{format_ci(clustered_interval(values))}, above 0 in {runs_won(values)} and {shifts_won(values)}"
-        yield Variant(words, finding, sign_verdict(clustered_interval(values)), in_most_runs(values > 0))
+        yield signed(words, finding, values)
 
 
 def regret_variants(study: CovidResults) -> Iterator[Variant]:
@@ -396,12 +376,11 @@ def regret_variants(study: CovidResults) -> Iterator[Variant]:
         for rule, words in {PAPER_RULE: "", **OTHER_RULES}.items():
             final = {name: study.played(SEMI, name, rule).regret[..., -1] for name in (ours, theirs)}
             saved = final[theirs] - final[ours]
-            yield Variant(
+            yield signed(
                 ", ".join(part for part in ("semi-synthetic", COMPARISON_LABELS[comparison], words) if part),
                 f"final regret of SEM-UCB minus that of NDC-SEM: {format_ci(clustered_interval(saved))}, above 0 in "
                 f"{runs_won(saved)}",
-                sign_verdict(clustered_interval(saved)),
-                in_most_runs(saved > 0),
+                saved,
             )
 
 
@@ -463,11 +442,6 @@ def contribution_variants(study: CovidResults) -> Iterator[Variant]:
         differ, due = graph_share(study, rule)
         finding = f"{format_ci(clustered_interval(due), 1)} of {format_ci(clustered_interval(differ), 1)} regions"
         yield Variant(f"{words}, of A*", finding, half_verdict(due, differ), in_most_runs(2 * due > differ))
-
-
-def half_verdict(part: Array, whole: Array) -> str:
-    """Holds if a part is more than half of the whole, fails if it is less."""
-    return sign_verdict(clustered_interval(part - whole / 2))
 
 
 # --- tuning ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from spillover.report.claims import Claim, tally
 from spillover.studies.covid import SEMI, CovidResults, clustered_interval
 from spillover.studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE
 from spillover.studies.covid.report.checks import bounded_rows, excess, recovery
-from spillover.studies.covid.report.claims import CONDITIONS, covid_claims
+from spillover.studies.covid.report.claims import covid_claims
 from spillover.studies.covid.report.measures import (
     AT_DECISION,
     FINAL,
@@ -29,6 +29,7 @@ from spillover.studies.covid.report.measures import (
 )
 from spillover.studies.covid.report.penalty import both_effect, specific_a_day, star_effect
 from spillover.studies.covid.report.reading import sample_size
+from spillover.studies.covid.report.verdicts import CONDITIONS
 
 
 def findings(study: CovidResults) -> str:

@@ -10,9 +10,10 @@ from spillover.figures.style import figure_of
 from spillover.report.claims import NAMES, Claim, claims_table, tally
 from spillover.report.page import Illustrator, Part, write_page
 from spillover.studies.covid.report import background, caveats, penalty, pipeline, reading, sections
-from spillover.studies.covid.report.claims import CONDITIONS, UNTESTED, covid_claims
+from spillover.studies.covid.report.claims import UNTESTED, covid_claims
 from spillover.studies.covid.report.summary import in_short
 from spillover.studies.covid.report.tables import write_tables
+from spillover.studies.covid.report.verdicts import CONDITIONS
 from spillover.studies.covid.results import CovidResults, open_study
 
 TITLE = "Covid-19 in Italy: which regions, when tests come late?"

@@ -7,7 +7,7 @@ from spillover.metrics import Interval
 from spillover.report.claims import Claim, tally
 from spillover.report.short import short_body
 from spillover.studies.covid.plan import BOUNDED_RULE, LITERAL, PAPER_RULE
-from spillover.studies.covid.report.claims import CONDITIONS, covid_claims
+from spillover.studies.covid.report.claims import covid_claims
 from spillover.studies.covid.report.measures import (
     AT_DECISION,
     COMPARISONS,
@@ -23,6 +23,7 @@ from spillover.studies.covid.report.measures import (
     prediction_errors,
     runs_won,
 )
+from spillover.studies.covid.report.verdicts import CONDITIONS
 from spillover.studies.covid.results import CovidResults
 from spillover.studies.covid.scores import SCORES, clustered_interval, since
 
