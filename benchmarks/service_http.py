@@ -1,8 +1,9 @@
 """The service over HTTP: outcomes a minute, decisions, many streams; each beside its bare cost in Python.
 
-`python -m benchmarks service-http [--parts outcomes decide streams] [--arms 10 100] [--rounds 100 10000]
+`python -m benchmarks service-http [--parts plain outcomes decide streams] [--arms 10 100] [--rounds 100 10000]
 [--streams 10000] [--quick]`
 
+plain: the same requests to the service and to a plain endpoint that stores them and decides nothing, in turns.
 outcomes: reports of 1,000 outcomes, and of one, by four clients at a time. Bare: the same events folded in memory.
 decide: a decision after each new round, with its outcomes reported before: at once, and a second later. Bare: a
 `Learner` in memory that chooses, plays and learns the same.
@@ -20,6 +21,7 @@ from typing import Any
 import httpx
 import numpy as np
 
+from benchmarks.service_plain import compare
 from benchmarks.service_process import Served, history_file, serving
 from benchmarks.service_streams import filled
 from spillover.history import read_history
@@ -28,7 +30,7 @@ from spillover.recommendation.question import learned
 from spillover.service import Service, SqliteLog
 from spillover.service.ledger import Ledger
 
-PARTS = ("outcomes", "decide", "streams")
+PARTS = ("plain", "outcomes", "decide", "streams")
 CLIENTS = 4
 USUAL, PACED = 100_000, 26  # outcomes a minute of a busy service, and batches of each client at that rate
 BATCH = 1_000
@@ -239,6 +241,7 @@ def streams(options: argparse.Namespace) -> None:
 
 
 MEASURES: dict[str, Callable[[argparse.Namespace], None]] = {
+    "plain": lambda options: compare(options.quick),
     "outcomes": outcomes,
     "decide": decide,
     "streams": streams,

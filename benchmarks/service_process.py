@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 PATIENCE = 300.0  # seconds until a server must have started
+ADDRESS = r"http://127\.0\.0\.1:\d+"
 
 
 @dataclass(frozen=True)
@@ -31,20 +32,30 @@ class Served:
         return int(found[1]) / 1024 if found else float("nan")
 
 
+def serving(folder: Path) -> AbstractContextManager[Served]:
+    """`spillover serve` on the database of a folder, when it is ready."""
+    command = ("spillover", "serve", "--port", "0", "--database", str(folder / "streams.db"))
+    return started(folder / "output", command, rf"({ADDRESS})/[\s\S]*spillover: ready")
+
+
+def serving_plain(folder: Path) -> AbstractContextManager[Served]:
+    """The plain endpoint on a database in a folder."""
+    command = ("benchmarks.plain_endpoint", str(folder / "plain.db"))
+    return started(folder / "plain-output", command, f"({ADDRESS})")
+
+
 @contextmanager
-def serving(folder: Path) -> Iterator[Served]:
-    """`spillover serve` on the database of a folder."""
-    output = folder / "output"
-    command = [sys.executable, "-m", "spillover", "serve", "--port", "0", "--database", str(folder / "streams.db")]
+def started(output: Path, command: tuple[str, ...], said: str) -> Iterator[Served]:
+    """A module of Python that serves. said: what it prints when it does, with the address as a group."""
     with output.open("w") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=file)
+        process = subprocess.Popen([sys.executable, "-m", *command], stdout=file, stderr=file)
     try:
         end = monotonic() + PATIENCE
-        while (found := re.search(r"http://127\.0\.0\.1:\d+", output.read_text())) is None:
+        while (found := re.search(said, output.read_text())) is None:
             if process.poll() is not None or monotonic() > end:
                 raise RuntimeError(output.read_text())
             sleep(0.01)
-        yield Served(found[0], process.pid)
+        yield Served(found[1], process.pid)
     finally:
         process.terminate()
         process.wait(PATIENCE)

@@ -29,6 +29,33 @@ def plays_of(rounds, horizon):
     return np.isin(np.arange(1, horizon + 1), rounds)[:, None]
 
 
+# --- Gamma(gamma) ---
+
+
+@pytest.mark.parametrize("changes", [(), (40,), (15, 16, 90), (5,), (60, 64, 69)])
+@pytest.mark.parametrize(("discount", "exploration"), [(0.5, 0.3), (0.8, 0.4), (0.95, 0.26)])
+def test_settled_rounds_are_those_of_the_definition(changes, discount, exploration):
+    world = sp.SyntheticSEM(n_arms=6, budget=1, horizon=120, changes=changes, changed=2).draw(sp.Rng(3))
+    wait = theory.forgetting_time(discount=discount, exploration=exploration, budget=1, n_arms=6)
+    assert 1 < wait < 120
+    means = [None, *(tuple(world.means(t)) for t in range(1, 121))]
+    expected = [t for t in range(7, 121) if all(means[s] == means[t] for s in range(1, t + 1) if t - wait < s)]
+    found = theory.settled_rounds(world, discount=discount, exploration=exploration)
+    assert found.tolist() == expected
+    bound = regret_bound(world, discount=discount, exploration=exploration, delay=3) if changes else None
+    assert bound is None or 120 - 6 - len(found) <= bound.change_term
+
+
+def test_settled_rounds_of_one_world_of_a_batch():
+    worlds = sp.SyntheticSEM(horizon=400, changes=(200,)).draw(sp.Rng(0, [0, 1]), (2,))
+    alone = sp.SyntheticSEM(horizon=400, changes=(200,)).draw(sp.Rng(0, 1))
+    found = [
+        theory.settled_rounds(world, discount=0.9, exploration=0.2, replication=place)
+        for world, place in ((worlds, 1), (alone, None))
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
+
+
 # --- gaps ---
 
 

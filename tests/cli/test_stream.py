@@ -41,7 +41,9 @@ def test_a_round_from_the_command_line(url, monkeypatch, here) -> None:
     first = said("stream", "decide", "shop", "2026-10-12", "--unavailable", "radio")
     assert first.startswith("2026-10-12: ")
     assert said("stream", "decide", "shop", "2026-10-12", "--unavailable", "radio").endswith("(decided before)\n")
-    assert said("stream", "execute", "shop", "2026-10-12", "--chosen", '"a, b",video') != ""
+    assert said("stream", "execute", "shop", "2026-10-12", "--chosen", "radio") == "2026-10-12: overridden radio\n"
+    again = ["--chosen", '"a, b",video', "--revision", 2, "--reason", "a slip"]
+    assert said("stream", "execute", "shop", "2026-10-12", *again) != ""
     report = ["--z", '"a, b"=1.5,video=0.2', "--y", "radio=0.1"]
     assert said("stream", "report", "shop", "2026-10-12", *report) == "2026-10-12: 3 recorded\n"
     assert said("stream", "report", "shop", "2026-10-12", "--y", "radio=0.1") == "2026-10-12: 1 duplicate\n"
@@ -94,7 +96,8 @@ def test_import_export_and_audit(url, through, here) -> None:
     assert json.loads((here / "out.jsonl").read_text().splitlines()[0])["arm"] == "a"
     audit = json.loads(said("audit", "past", "--json", *where))
     assert (audit["passed"], audit["problems"]) == (True, [])
-    refused(call("import", "past", "past.csv", "--budget", 1, *where), "name = 'past': must be a new one")
+    assert said("import", "past", "past.csv", "--budget", 1, *where) == "imported past.csv as past\n"  # once
+    refused(call("import", "past", "past.csv", "--budget", 2, *where), "name = 'past': must be a new one")
     refused(call("export", "none", *where), "stream = 'none'")
     (here / "bad.csv").write_text("round,arm\n")
     refused(call("import", "bad", "bad.csv", "--budget", 1, *where), "bad.csv: ")

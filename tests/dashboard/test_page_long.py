@@ -1,7 +1,9 @@
 """Every part of the page, wide and narrow, light and dark, by mouse and by keyboard."""
 
+import re
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -289,6 +291,68 @@ def test_a_stream_of_amounts(browser, tmp_path) -> None:
         page.get_by_role("button", name="Record what was done").click()
         expect(page.locator(".entry", has_text="radio 120.5, video 80").first).to_be_visible()
         assert service.state("spend")["rounds"][0]["amounts"] == {"radio": 120.5, "video": 80.0}
+
+
+def test_two_people_change_the_settings(browser, tmp_path) -> None:
+    """Only what was changed is sent; what somebody else changed meanwhile is shown beside it, and stays."""
+    limits = [{"kind": "exclusive", "arms": ["a", "b"], "label": "one of them"}]
+    with new_service(tmp_path) as service, serving(service) as url:
+        service.create_stream("shop", {"arms": ["a", "b", "c"], "budget": 2})
+        with open_page(browser, f"{url}/streams/shop") as page:
+            sent: list[Any] = []
+            page.on("request", lambda request: sent.extend([request.post_data_json] * (request.method == "PATCH")))
+            page.locator("#settings-box > summary").click()
+            page.get_by_label("Most arms in a round").fill("1")
+            service.change_settings("shop", {"limits": limits, "seed": 5}, author="ann")
+            expect(page.locator("#settings-list")).to_contain_text("1 limit")
+            form = page.locator("#settings-form")
+            form.get_by_role("button", name="Change the settings").click()
+            expect(form.get_by_role("alert")).to_contain_text("ann changed the settings while you did")
+            table = form.get_by_role("table")
+            expect(table.get_by_role("row", name="Limits")).to_contain_text("one of them")
+            expect(table.get_by_role("row", name="Limits")).to_contain_text("not changed")
+            expect(table.get_by_role("row", name="Most arms in a round")).to_contain_text("2")
+            expect(page.get_by_label("Limits, as a JSON list")).to_have_value(re.compile("one of them"))
+            expect(page.get_by_label("Most arms in a round")).to_have_value("1")
+            accessible(page)
+            assert service.overview("shop")["seq"] == 2
+            form.get_by_role("button", name="Change the settings").click()
+            expect(page.locator("#settings-list")).to_contain_text("at most 1")
+            assert sent == [{"budget": 1, "read_at": 1}, {"budget": 1, "read_at": 2}]
+        settings = service.overview("shop")["settings"]
+        assert (settings["budget"], settings["limits"], settings["seed"]) == (1, limits, 5)
+
+
+@pytest.mark.parametrize("doses", [False, True])
+def test_what_was_done_is_corrected(browser, tmp_path, doses) -> None:
+    with new_service(tmp_path) as service, serving(service) as url:
+        service.create_stream("shop", {"arms": ["a", "b", "c"], "budget": 1, "observes": "overall", "doses": doses})
+        done: dict[str, Any] = {"amounts": {"a": 3.5}} if doses else {"chosen": ["a"]}
+        service.execute("shop", 1, **done, author="ann")
+        with open_page(browser, f"{url}/streams/shop") as page:
+            expect(page.locator(".pending-arms")).to_contain_text("Done: a")
+            page.get_by_role("button", name="Correct what was done in round 1").click()
+            dialog = page.get_by_role("dialog", name="Correct what was done")
+            save = dialog.get_by_role("button", name="Record the correction")
+            save.click()
+            expect(dialog.get_by_role("alert")).to_contain_text("Nothing differs")
+            accessible(page)
+            if doses:
+                dialog.get_by_label("a", exact=True).fill("")
+                dialog.get_by_label("b", exact=True).fill("2")
+            else:
+                dialog.get_by_label("a", exact=True).uncheck()
+                dialog.get_by_label("b", exact=True).check()
+            dialog.get_by_label("Why").fill("a slip")
+            save.click()
+            expect(page.locator(".entry", has_text="revision 2")).to_contain_text("Why: a slip")
+            expect(page.locator(".pending-arms")).to_contain_text("Done: b")
+            page.get_by_role("button", name="Correct what was done in round 1").first.click()
+            dialog.get_by_label("It did not take place").check()
+            save.click()
+            expect(page.locator(".pending-card")).to_have_count(0)
+        line = service.state("shop")["rounds"][0]
+        assert (line["status"], line["revision"], line["chosen"]) == ("cancelled", 3, [])
 
 
 def test_typing_is_not_disturbed_by_others(browser, tmp_path) -> None:

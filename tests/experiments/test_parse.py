@@ -21,9 +21,9 @@ def test_the_paper_s_settings():
     entry = experiment.policies["ndc-sem"]
     assert [entry.policy(delay).exploration for delay in ("50", "200", "400")] == [1e-10, 1e-6, 1e-18]
     assert all(entry.policy(d) == sp.NDCSEM(exploration=entry.policy(d).exploration) for d in ("50", "200", "400"))
-    for policy in ("ndc-sem", "sem-ucb", "cucb", "cts", "ftrl", "random", "delayed-oracle"):
+    for policy in ("ndc-sem", "sem-ucb", "cucb", "cts", "ftrl", "random", "switching-sem", "delayed-oracle"):
         for delay in ("50", "200", "400"):
-            assert experiment.combinations()["fresh", delay, policy] == 100
+            assert experiment.combinations()["fresh", delay, policy] == 400
             assert experiment.combinations()["picture", delay, policy] == 20
 
 

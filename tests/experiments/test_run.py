@@ -1,5 +1,8 @@
 import errno
 import json
+import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -7,9 +10,10 @@ import pandas as pd
 import pytest
 
 import spillover as sp
-from spillover.experiments import group_work, open_results, parse_experiment, results, run_experiment
+from spillover.experiments import group_work, open_results, parse_experiment, results, run, run_experiment
 from spillover.experiments.compute import compute, recorded_rounds
 from spillover.files import write_atomically
+from spillover.store import CellStore
 from spillover.studies import load_experiment
 from tests.experiments.small import TEXT, small
 
@@ -162,6 +166,31 @@ def test_damaged_cells_are_reported_and_computed_anew(tmp_path, counted, folder)
         again = run_experiment(experiment, tmp_path)
     assert len(warned) == len(counted) == 3
     equal(again, open_results(folder))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a locked file cannot be read there")
+def test_a_run_that_waits_says_for_whom(tmp_path, monkeypatch, folder):
+    """Once, and it goes on as soon as the other process has ended."""
+    monkeypatch.setattr(run, "SECONDS_WITHOUT_A_WORD", 0.0)
+    experiment, said = small(), list[str]()
+    run.open_store(store := CellStore(tmp_path), experiment, experiment.cells())
+    code = "import sys; from spillover.store import CellStore; s = CellStore(sys.argv[1]); print(s.claim(sys.argv[2]))"
+    command = [sys.executable, "-u", "-c", f"{code}; sys.stdin.read()", str(tmp_path), experiment.cells()[4].id]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+
+        def end(message: str) -> None:
+            said.append(message)
+            other.kill()
+
+        again = run_experiment(experiment, tmp_path, progress=False, notify=end)
+    equal(again, open_results(folder))
+    (message,) = said
+    assert re.fullmatch(
+        rf"waiting for 1 cell claimed by process {other.pid} on \S+, since [\d-]{{10}} [\d:]{{8}} UTC; .*", message
+    ), message
+    assert list(store.claims.iterdir()) == []
 
 
 def test_partial_results(tmp_path, monkeypatch):

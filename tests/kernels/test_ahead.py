@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -11,6 +12,7 @@ from spillover.kernels import ahead
 from spillover.kernels.build import KERNELS
 from spillover.policies import POLICIES, find_policy
 from tests.sampling import every
+from tests.waiting import HANG
 
 LOADED = """
 import sys
@@ -57,6 +59,24 @@ def test_nothing_is_started_where_everything_is_compiled(monkeypatch):
     monkeypatch.setattr(ahead, "start", pytest.fail)
     with kernels.compiled_ahead(["play"]):
         pass
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_compiling_apart_ends_with_its_processes_or_ends_them(stopped, monkeypatch):
+    started = []
+
+    def start(names):
+        script = f"import time; time.sleep({HANG if stopped else 0})"
+        started.append(subprocess.Popen([sys.executable, "-c", script]))
+        return started[-1]
+
+    monkeypatch.setattr(ahead, "missing", lambda names: names)
+    monkeypatch.setattr(ahead, "start", start)
+    asked = threading.Event()
+    if stopped:
+        asked.set()
+    kernels.compile_apart(["play"], asked)
+    assert [process.poll() == 0 for process in started] == [not stopped]
 
 
 @pytest.mark.long

@@ -4,6 +4,8 @@ import os
 import random
 import re
 import signal
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 import spillover as sp
 from spillover.array_file import ArrayFile, save_array_file
 from spillover.constraints import Exclusive
+from tests.live.forged_learners import go_on, moved
 from tests.live.herds import PROBLEM, Beside, everything, small_herd
 from tests.live.learners import LIVE, each_leaf, problem_for
 from tests.recorder import Recorder
@@ -96,6 +99,44 @@ def test_values_that_cannot_be_are_refused_though_the_hash_is_right(name, path):
         else:
             assert re.match(rf"{re.escape(str(path))}: learner \d: (state\.)?{re.escape(field)} = ", found), found
             assert "\n" not in found
+
+
+@pytest.mark.parametrize(
+    ("policy", "values"),
+    [
+        (sp.policies.DiscountedTS(), {"state.candidates.stamps": 10**9}),
+        (sp.policies.DiscountedTS(), {"state.candidates.stamps": 4 * 10**15, "state.pulls.stamps": 4 * 10**15}),
+        (sp.NDCSEM(graph=sp.CandidateGraph()), {"state.graph.concerned": 2**60}),
+        (sp.NDCSEM(graph=sp.CandidateGraph()), {"state.graph.concerned": 4, "state.graph.written": 2**60}),
+        (sp.NDCSEM(graph=sp.CandidateGraph()), {"state.graph.heard_start": 10**9}),
+        (sp.NDCSEM(), {"state.averages.stamps": 0}),
+        (sp.SwitchingSEM(), {"state.belief.change_round": 10**9, "state.last_pull": 4 * 10**15}),
+        (sp.policies.GLRCUCB(), {}),
+        (sp.policies.SlidingWindowCUCB(), {}),
+    ],
+)
+def test_learners_with_absurd_experience_go_on(policy, values, path):
+    """Values that are possible one by one, with which a kernel could read or write elsewhere."""
+    herd, draws, later = sp.Learners(policy, PROBLEM, [1, 2, 3]), np.random.default_rng(1), 4 * 10**15
+    go_on(herd, 11, draws)
+    herd.save(path)
+    saved = ArrayFile(path)
+    forged = {name: np.full_like(saved.arrays[name], value) for name, value in values.items()}
+    save_array_file(path, saved.arrays | moved(saved.arrays, later) | forged, saved.about)
+    again = sp.Learners.load(path, policy, PROBLEM)
+    with np.errstate(all="ignore"):
+        go_on(again, 4, draws)
+    assert again.rounds.tolist() == [later + 15] * 3
+
+
+@pytest.mark.long
+def test_no_kernel_leaves_its_arrays_whatever_experience_learners_are_given(tmp_path):
+    """300 files of each policy; kernels are compiled anew, with a check of every index, which takes minutes."""
+    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-m", "tests.live.forged_learners", "300", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | checked | paths, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from spillover import figures as drawing
 from spillover.figures.graph import FALSE, MISSED, RIGHT
 from spillover.metrics import mean_interval
 from spillover.policies import POLICIES
+from spillover.studies.covid.plan import DISCOUNTS, EXPLORATIONS
+from tests.report import layout
 from tests.report.examples import CHANGES, LABELS, differences, graph, learned, made_up, steps, studies, study
 
 figures: Any = drawing  # artists have attributes that their stubs do not know
@@ -166,10 +168,33 @@ def test_a_cell_of_interest_is_circled_if_the_grid_has_it() -> None:
         assert [ring.center for ring in circles] == expected
 
 
-def test_of_many_explorations_only_powers_of_ten_have_a_label() -> None:
-    explorations = [10.0**-k * m for k in range(7) for m in (1, 3)]
-    ax = figures.grid_figure(np.ones((2, 14)), [0.9, 0.985], explorations)
-    assert len(ax.get_yticklabels()) == 7
+def test_every_discount_and_exploration_of_the_covid_grid_has_a_label() -> None:
+    ax = figures.grid_figure(np.ones((10, 22)), DISCOUNTS, EXPLORATIONS)
+    shown = [[label.get_text() for label in labels if label.get_visible()] for labels in tick_labels(ax)]
+    assert shown[0] == ["0.5", "0.6", "0.65", "0.7", "0.75", "0.8", "0.85", "0.9", "0.95", "0.99"]
+    assert len(shown[1]) == 22
+    assert [shown[1][k] for k in (0, 1, 18, 19, 20)] == [
+        "$10^{-8}$",
+        r"$3\cdot10^{-8}$",
+        "$10^{-2}$",
+        "0.07",
+        "$10^{-1}$",
+    ]
+    assert layout.faults(figures.figure_of(ax)) == []
+
+
+def test_labels_that_would_touch_each_other_are_left_out_evenly() -> None:
+    discounts = np.arange(50, 90) / 100
+    ax = figures.grid_figure(np.ones((40, 2)), discounts, [0.1, 1.0])
+    shown = [float(label.get_text()) for label in tick_labels(ax)[0] if label.get_visible()]
+    step = 40 // len(shown)
+    assert 2 <= step <= 5
+    np.testing.assert_array_equal(shown, discounts[::step])
+    assert layout.faults(figures.figure_of(ax)) == []
+
+
+def tick_labels(ax: Any) -> tuple[Any, Any]:
+    return ax.get_xticklabels(), ax.get_yticklabels()
 
 
 def test_regret_against_the_delay() -> None:

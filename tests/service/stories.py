@@ -88,6 +88,8 @@ class Story:
                 self.report()
             if self.rng.random() < 0.2:
                 self.correct()
+            if self.rng.random() < 0.15:
+                self.correct_execution()
             if self.rng.random() < 0.1:
                 self.expire(label)
             if self.rng.random() < 0.05:
@@ -115,16 +117,32 @@ class Story:
         if turn < 0.2:
             return  # nobody says what was done
         own = [arm for arm in self.arms if self.rng.random() < 0.5] if turn < 0.4 else None
-        receipt = self.executed_with_amounts(label, own) if self.settings["doses"] else self.executed(label, own)
-        self.expect(label, list(receipt.entry.content["event"]["chosen"]))
+        done = self.executed_with_amounts if self.settings["doses"] else self.executed
+        self.expect(label, list(done(label, own).entry.content["event"]["chosen"]))
 
-    def executed(self, label: str, own: list[str] | None) -> Receipt:
-        return self.service.execute(self.name, label, own)
+    def correct_execution(self) -> None:
+        """Something else was done in an earlier round than was said, or nothing, or it did take place after all."""
+        with self.service.desk.writing(self.name) as ledger:
+            known = {label: len(seqs) for label, seqs in ledger.executions.items()}
+        if not known:
+            return
+        label = str(self.rng.choice(list(known)))
+        again: dict[str, Any] = {"revision": known[label] + 1, "reason": "a slip"}
+        if self.rng.random() < 0.2:
+            self.service.execute(self.name, label, cancelled=True, **again)
+            self.waiting = [fact for fact in self.waiting if fact[0] != label]
+            return
+        own = [arm for arm in self.arms if self.rng.random() < 0.5]
+        done = self.executed_with_amounts if self.settings["doses"] else self.executed
+        self.expect(label, list(done(label, own, **again).entry.content["event"]["chosen"]))
 
-    def executed_with_amounts(self, label: str, own: list[str] | None) -> Receipt:
+    def executed(self, label: str, own: list[str] | None, **again: Any) -> Receipt:
+        return self.service.execute(self.name, label, own, **again)
+
+    def executed_with_amounts(self, label: str, own: list[str] | None, **again: Any) -> Receipt:
         arms = self.service.decision(self.name, label).event.chosen if own is None else own
         amounts = {arm: round(float(self.rng.uniform(1, 300)), 2) for arm in arms}
-        return self.service.execute(self.name, label, amounts=amounts)
+        return self.service.execute(self.name, label, amounts=amounts, **again)
 
     def expect(self, label: str, chosen: list[str]) -> None:
         """The outcomes of a round, of which some will never be reported."""
@@ -138,7 +156,12 @@ class Story:
             found += [(label, arm, "z", value) for arm, value in own.items()] if self.sees("own") else []
             if self.sees("overall"):
                 found += [(label, arm, "y", own.get(arm, 0.0) + 0.2 * total) for arm in self.arms]
-        self.waiting += [outcome for outcome in found if self.rng.random() > 0.02]
+        self.waiting = [fact for fact in self.waiting if fact[0] != label]  # what was corrected may say otherwise
+        self.waiting += [fact for fact in found if fact[:3] not in self.known(label) and self.rng.random() > 0.02]
+
+    def known(self, label: str) -> set[tuple[str, str | None, str]]:
+        """Values of a round that were reported."""
+        return {(label, arm, name) for where, arm, name, _ in self.reported if where == label}
 
     def sees(self, what: str) -> bool:
         return self.settings["observes"] in ("both", what)
@@ -158,8 +181,12 @@ class Story:
             self.reported.append((label, arm, name, 1))
 
     def correct(self) -> None:
-        if self.reported:
-            label, arm, name, _ = self.reported[self.rng.integers(len(self.reported))]
+        with self.service.desk.writing(self.name) as ledger:
+            played = {label: ledger.x[ledger.rows[label]] for label in ledger.order}
+            there = [fact for fact in self.reported if fact[0] in played]
+            there = [fact for fact in there if fact[2] == "y" or played[fact[0]][ledger.column(fact[1])]]
+        if there:
+            label, arm, name, _ = there[self.rng.integers(len(there))]
             with self.service.desk.writing(self.name) as ledger:
                 last = int(ledger.revision[ledger.rows[label], ledger.column(arm)])
             value = round(float(self.rng.uniform(0, 1)), 3) if self.rng.random() < 0.9 else None

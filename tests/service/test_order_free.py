@@ -37,8 +37,11 @@ def told(observes: str, chosen: dict[int, list[str]], facts: Facts, rng: np.rand
     rounds = list(chosen)
     if rng is not None:
         rng.shuffle(rounds)
+    slips = [] if rng is None else [t for t in rounds if rng.random() < 0.2]
     for t in rounds:
-        service.execute("s", t, chosen[t])
+        service.execute("s", t, ["a"] if t in slips else chosen[t])
+    for t in slips:
+        service.execute("s", t, chosen[t], revision=2)
     if rng is None:
         for t, arm, name, value in facts:
             service.report("s", [outcome(t, arm, name, value)])

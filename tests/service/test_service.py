@@ -7,13 +7,20 @@ import numpy as np
 import pytest
 
 from spillover.history.example import example_file
+from spillover.policies.cucb import CUCB
 from spillover.recommendation import next_decision
 from spillover.service import Conflict, Invalid, NotFound, Outcome, Service
-from spillover.service.deciding import intervals_of
+from spillover.service.deciding import intervals_of, made, whole_answer
 from spillover.service.desk import Sheet
+from spillover.service.entry import Entry
 from spillover.service.events import DecisionExecuted, OutcomeCorrected, ReasonsKept
 from spillover.service.histories import history_of
-from spillover.service.overview import bands_of
+from spillover.service.learning import Learning
+from spillover.service.ledger import Ledger
+from spillover.service.overview import bands_of, state_of
+from spillover.service.round_key import round_key
+from spillover.service.table import Coming
+from spillover.service.unusual import median
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import Story
 
@@ -47,6 +54,22 @@ def test_a_round_is_decided_once(service) -> None:
     assert first.event.chosen == ("radio", "social") or first.event.chosen == ("social", "radio")
     with pytest.raises(Conflict, match="round = '1': was decided with other unavailable arms"):
         service.decide("shop", 1)
+
+
+def test_an_impossible_decision_of_a_policy_is_refused_by_name_and_not_recorded(monkeypatch) -> None:
+    service = Service(MemoryLog(), ahead=False)
+    service.create_stream("shop", SHOP | {"policy": "cucb"})
+    service.execute("shop", 1, SHOP["arms"])  # a person may do anything
+    select = CUCB.select
+
+    def all_arms(policy: CUCB, state: Any, rng: Any) -> Any:
+        choice = select(policy, state, rng)
+        return choice._replace(x=np.ones_like(choice.x))
+
+    monkeypatch.setattr(CUCB, "select", all_arms)
+    with pytest.raises(Invalid, match=r"decision of CUCB = \[1 1 1\]: must be at most 2 of the 3 arms"):
+        service.decide("shop", 2)
+    assert service.overview("shop")["seq"] == 2
 
 
 def test_a_stream_that_is_let_go_of_while_a_decision_waits_misses_nothing(monkeypatch) -> None:
@@ -252,6 +275,39 @@ def test_settings_that_cannot_be_are_refused(changes, message) -> None:
     assert service.streams() == []
 
 
+def many(count: int) -> list[str]:
+    return [f"arm {k}" for k in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("most", "settings"),
+    [
+        (1_000, {}),
+        (1_000, {"observes": "payoff"}),
+        (100, {"observes": "overall"}),
+        (100, {"context": ["price"]}),
+        (100, {"policy": "instrumental-sem"}),
+    ],
+)
+def test_there_are_no_more_arms_than_a_server_can_learn(service, most, settings) -> None:
+    """As many as are accepted can be decided on, also when there is something to learn."""
+    with pytest.raises(Invalid, match=rf"arms = {most + 1}: must be at most {most:,} names"):
+        service.create_stream("large", {"arms": many(most + 1), "budget": 2} | settings)
+    assert service.streams() == ["shop"]
+    service.create_stream("large", {"arms": many(most), "budget": 2} | settings)
+    context = {"price": 1.0} if "context" in settings else {}
+    for round in (1, 2):
+        chosen = service.decide("large", round, context=context).event.chosen
+        service.execute("large", round)
+        whole = [Outcome(round=round, arm=None, y=0.5)]
+        sees_own = settings.get("observes", "both") == "both"
+        parts = [
+            Outcome(round=round, arm=arm, y=0.5, z=0.5 if sees_own and arm in chosen else None) for arm in many(most)
+        ]
+        report = service.report("large", whole if settings.get("observes") == "payoff" else parts)
+        assert {status.status for status in report.statuses} == {"recorded"}
+
+
 def test_settings_change_from_one_decision_to_the_next(service) -> None:
     played(service, 1, 2, 3)
     assert len(service.decide("shop", 4).event.chosen) == 2
@@ -326,9 +382,60 @@ def test_an_imported_history_is_decided_as_next_decides_its_file(service, tmp_pa
     assert found["reasons"]["health"] == wanted["reasons"]["health"]
     assert found["pending"] == wanted["pending"]
     assert service.export("ads").content.decode().count("\n") == 6 * 40 + 1
-    for key, settings in ((None, {"budget": 2}), ("k", {"budget": 1})):
+    for key in (None, "k"):
         with pytest.raises(Conflict, match="must be a new one"):
-            service.import_history("ads", path, settings, key=key)
+            service.import_history("ads", path, {"budget": 1}, key=key)
+
+
+@pytest.mark.parametrize("round", [1, "2026-10-12", "2026-10", "2026-W42", "2026Q4", "2026-10-12 08:00"])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"observes": "own", "minimise": True}, {"observes": "overall"}, {"observes": "payoff", "doses": True}],
+)
+def test_what_is_learned_before_the_first_round_is_what_next_says(settings, round) -> None:
+    """It is learned once, before it is known which round is asked for."""
+    service = Service(MemoryLog(), ahead=False)
+    service.create_stream("shop", SHOP | settings)
+    ledger, coming = service.desk.ledger_at("shop", None), Coming(round_key(round).label, {}, ("radio",))
+    assert made(ledger, coming, Learning()).answer() == whole_answer(ledger, coming)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 20, 21])
+def test_the_usual_value_is_the_median(count) -> None:
+    values = np.random.default_rng(count).normal(size=count)
+    assert median(values) == np.median(values)
+
+
+def test_what_is_read_of_an_open_stream_folds_no_entry_again(service, monkeypatch) -> None:
+    played(service, *range(1, 8))
+    service.decide("shop", 8)
+    folded: list[int] = []
+    take = Ledger.apply
+
+    def apply(ledger: Ledger, entry: Entry) -> None:
+        folded.append(entry.seq)
+        take(ledger, entry)
+
+    monkeypatch.setattr(Ledger, "apply", apply)
+    answer = service.explain("shop", 8)
+    assert service.outlook("shop")["choose"] == answer["choose"]
+    assert service.export("shop").seq == service.state("shop")["seq"] == service.overview("shop")["seq"]
+    assert service.course("shop")["rounds"] == [str(round) for round in range(1, 8)]
+    assert folded == []
+    assert service.state("shop", at=2)["seq"] == 2  # only for what was known earlier entries are folded again
+    assert folded == [1, 2]
+
+
+def test_what_was_read_stays_as_it_was(service) -> None:
+    """A ledger of its own: what is recorded later does not change it."""
+    played(service, 1, 2)
+    ledger = service.desk.ledger_at("shop", None)
+    before = state_of(ledger)
+    played(service, *range(3, 30))
+    service.correct("shop", 1, "radio", {"y": 0.9}, revision=2)
+    service.execute("shop", 2, ["video"], revision=2)
+    service.expire("shop", 2)
+    assert state_of(ledger) == before
 
 
 def test_a_stream_that_was_forgotten_goes_on_as_it_was() -> None:

@@ -178,7 +178,7 @@ def application(plan: Plan, service: "Service") -> "FastAPI":
     from spillover.http import ServerSettings, create_app
 
     settings = ServerSettings(host=plan.host, hosts=plan.hosts, tokens=plan.tokens)
-    return create_app(service, settings, routes=page_routes())
+    return create_app(service, settings, routes=page_routes(), say=note)
 
 
 def page_routes() -> "list[BaseRoute]":

@@ -134,6 +134,8 @@ def explain(name: str, round: str | None, url: str | None) -> None:
 @click.option("--amounts", metavar="PAIRS", help="Amounts of the arms, where the stream has them: radio=120,video=80.")
 @click.option("--cancelled", is_flag=True, help="The round did not take place.")
 @click.option("--context", metavar="PAIRS", help="The context as it turned out: price=2.5.")
+@click.option("--revision", type=int, default=1, show_default=True, help="2 corrects what was recorded first.")
+@click.option("--reason", default="", help="Why it is corrected; kept in the log.")
 @url_option
 @json_option
 def execute(
@@ -143,6 +145,8 @@ def execute(
     amounts: str | None,
     cancelled: bool,
     context: str | None,
+    revision: int,
+    reason: str,
     url: str | None,
     as_json: bool,
 ) -> None:
@@ -154,6 +158,8 @@ def execute(
             amounts=None if amounts is None else numbers_by_name("amounts", amounts),
             cancelled=cancelled,
             context=None if context is None else context_in(context),
+            revision=revision,
+            reason=reason,
         )
     event = found["event"]
     print_json(found) if as_json else say(f"{event['round']}: {event['how']} {', '.join(event['chosen'])}".rstrip())

@@ -56,7 +56,10 @@ class Client:
     def import_file(
         self, name: str, path: str | Path, *, budget: int, key: str | None = None, **options: Any
     ) -> Stream:
-        """Begin a stream with the rounds of a history file. options: policy, set, context, columns, minimise ..."""
+        """Begin a stream with the rounds of a history file; the same again is no error.
+
+        options: policy, set, context, columns, minimise ...
+        """
         stream = self.stream(name)
         parameters = given({"budget": budget, "filename": Path(path).name, **options})
         self.transport.write(

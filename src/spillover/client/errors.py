@@ -4,11 +4,23 @@ from typing import Any
 
 
 class Refused(ValueError):
-    """The service refused a request; the message is that of the service. status: 401, 404, 409, 422 ..."""
+    """The service refused a request; the message is that of the service. status: 401, 404, 409, 422 ...
 
-    def __init__(self, status: int, detail: str, field: str | None = None, value: Any = None) -> None:
+    recorded, given: both versions, where the request is another version of what is recorded (409).
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        field: str | None = None,
+        value: Any = None,
+        recorded: Any = None,
+        given: Any = None,
+    ) -> None:
         super().__init__(detail)
         self.status, self.field, self.value = status, field, value
+        self.recorded, self.given = recorded, given
 
 
 class Unreachable(ConnectionError):

@@ -63,16 +63,20 @@ class Stream:
         amounts: Mapping[str, float] | None = None,
         cancelled: bool = False,
         context: Mapping[str, Any] | None = None,
+        revision: int = 1,
+        reason: str = "",
         key: str | None = None,
     ) -> dict[str, Any]:
         """Say what was done: the decision as issued, other arms (`chosen`), or nothing at all (`cancelled`).
 
-        amounts: by arm, instead of `chosen`, in a stream that has amounts.
+        amounts: by arm, instead of `chosen`, in a stream that has amounts. revision: one more than the last corrects
+        what was recorded (the first record is 1); reason: why.
         """
         done: dict[str, Any] = {"round": round, "cancelled": cancelled}
         done |= {} if chosen is None else {"chosen": list(chosen)}
         done |= {} if amounts is None else {"amounts": dict(amounts)}
         done |= {} if context is None else {"context": dict(context)}
+        done |= {} if revision == 1 else {"revision": revision, "reason": reason}
         return self.record("executions", key, done)
 
     def report(
@@ -116,9 +120,14 @@ class Stream:
         """Say that nothing more of a round will arrive."""
         return self.record("expirations", key, {"round": round, "reason": reason})
 
-    def change_settings(self, *, key: str | None = None, **changes: Any) -> dict[str, Any]:
-        """Decide differently from now on."""
-        found: dict[str, Any] = self.transport.write("PATCH", f"{self.path}/settings", key, json=changes)
+    def change_settings(self, *, read_at: int | None = None, key: str | None = None, **changes: Any) -> dict[str, Any]:
+        """Decide differently from now on.
+
+        read_at: the `seq` of the overview or state from which the settings were read; Refused (409) if somebody has
+        changed them since. None: change them whatever they are now.
+        """
+        content = changes if read_at is None else {"read_at": read_at, **changes}
+        found: dict[str, Any] = self.transport.write("PATCH", f"{self.path}/settings", key, json=content)
         return found
 
     def record(self, what: str, key: str | None, content: dict[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,8 @@ def checked(response: httpx.Response) -> httpx.Response:
         return response
     try:
         problem = response.json()
-        raise Refused(response.status_code, problem["detail"], problem.get("field"), problem.get("value"))
+        known = {name: problem.get(name) for name in ("field", "value", "recorded", "given")}
+        raise Refused(response.status_code, problem["detail"], **known)
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, Refused):
             raise

@@ -19,14 +19,20 @@ from spillover.experiments.pools import Pool, results
 from spillover.experiments.results import Results, about_experiment
 from spillover.experiments.specification import Cell, Experiment
 from spillover.experiments.worker_check import check_workers
+from spillover.printable import printable
 from spillover.store import CellStore, Damaged
 
 SECONDS_BETWEEN_LOOKS = 0.2  # for cells that another process computes
+SECONDS_WITHOUT_A_WORD = 5.0  # of waiting for them
 SECONDS_TO_APPEAR = 120.0  # network file systems remember for up to a minute that there was no such file
 
 
 def do_nothing(loads: Sequence[Load]) -> None:
     """For those who need no notice."""
+
+
+def to_stderr(message: str) -> None:
+    print(f"spillover: {printable(message)}", file=sys.stderr)
 
 
 def run_experiment(
@@ -38,12 +44,14 @@ def run_experiment(
     address: str | None = None,
     progress: bool = True,
     begin: Callable[[Sequence[Load]], None] = do_nothing,
+    notify: Callable[[str], None] = to_stderr,
 ) -> Results:
     """Compute the cells of an experiment that a folder does not have yet.
 
     engine: "serial" (this process), "loky" (processes of this machine), "dask" or "ray". jobs: number of workers
     (default: the cores). address: of a running Dask or Ray cluster. progress: a bar on stderr, unless piped. begin:
-    called with the cells to be computed before the first of them is, if there is one.
+    called with the cells to be computed before the first of them is, if there is one. notify: called with messages for
+    people, such as that the run waits for another process.
     A run can be interrupted at any time and continued later, and several processes can work on one folder.
 
     >>> import tempfile
@@ -65,7 +73,7 @@ def run_experiment(
                     shared = check_workers(pool, tasks, address, store.folder.resolve(), session)
                     begin([load_of(cell.task) for cell in missing.values()])
                     try:
-                        run_cells(Progress(store, pool, shared, session, missing, Pace(), shown))
+                        run_cells(Progress(store, pool, shared, session, missing, Pace(), shown, notify))
                     except ConnectionError as error:
                         raise ConnectionError(f"{error}; {kept_message(store, cells)}") from error
             except KeyboardInterrupt:
@@ -136,12 +144,14 @@ class Progress(NamedTuple):
     left: dict[str, Cell]  # cells that are not stored
     pace: Pace
     bar: Any
+    notify: Callable[[str], None]
 
 
 def run_cells(run: Progress) -> None:
     """Compute the cells that no other process computes, then wait for the others, which may turn out to be dead."""
     wanted = list(run.left)
     ready = list(run.left.values())
+    waiting = Waiting()
     while run.left:
         with closing(results(run.pool, compute_group, work(run, ready))) as finished:
             for outcomes in finished:
@@ -153,8 +163,30 @@ def run_cells(run: Progress) -> None:
             count(run, name)
         ready = [cell for name, cell in run.left.items() if is_free(run.store, name)]
         if run.left and not ready:
+            waiting.look(run)
             sleep(SECONDS_BETWEEN_LOOKS)
     wait_for_files(run.store, wanted)
+
+
+class Waiting:
+    """Says for whom a run waits: those who have had the same cells for some time."""
+
+    def __init__(self) -> None:
+        self.cells: set[str] = set()
+        self.since = 0.0
+        self.said: set[str] = set()
+
+    def look(self, run: Progress) -> None:
+        if run.left.keys() != self.cells:
+            self.cells, self.since = set(run.left), monotonic()
+        holders = {run.store.holder(name) for name in run.left}
+        if monotonic() - self.since < SECONDS_WITHOUT_A_WORD or holders <= self.said:
+            return
+        self.said |= holders
+        cells = "1 cell" if len(run.left) == 1 else f"{len(run.left)} cells"
+        who = "; ".join(sorted(holders))
+        with run.bar.external_write_mode(file=sys.stderr):
+            run.notify(f"waiting for {cells} claimed by {who}; a process that is ended gives up its cells")
 
 
 def wait_for_files(store: CellStore, names: list[str]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse, Rectangle
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from spillover import validate
 from spillover.figures.style import WIDTH, figure_of, new_axes
@@ -13,7 +13,7 @@ from spillover.types import Array
 
 ROOM = 45  # characters beside each other in the cells, that can be read
 MOST_TICKS = 4  # of the colour bar: numbers of six digits stay apart
-MOST_LABELS = 12  # explorations, up to which each has its label
+SMALL = 8.0  # points: of labels that are close to each other
 
 
 def grid_figure(
@@ -55,14 +55,14 @@ def grid_figure(
     if rows * max(map(len, texts.ravel())) <= ROOM:
         write_cells(target, values.T, texts, image)
     target.set_xticks(np.arange(rows), [f"{v:.6g}" for v in np.ravel(discounts)])
-    named = [k for k, v in enumerate(np.ravel(explorations)) if columns <= MOST_LABELS or is_power(float(v))]
-    target.set_yticks(named, [power_label(np.ravel(explorations)[k]) for k in named])
-    thin_labels(target, rows)
+    target.set_yticks(np.arange(columns), [power_label(v) for v in np.ravel(explorations)])
+    fit_labels(target, rows, columns)
     target.set(xlabel="discount γ", ylabel="exploration ξ", title=title)
     target.spines[:].set_visible(False)
     bar = figure_of(target).colorbar(image, ax=target, label=f"{measure} (★ best)", location="bottom", aspect=40)
     bar.outline.set_visible(False)
     bar.locator = MaxNLocator(MOST_TICKS)
+    bar.formatter = StrMethodFormatter("{x:,.10g}")
     bar.update_ticks()
     return target
 
@@ -116,28 +116,30 @@ def write_cells(ax: Axes, values: Array, texts: Any, image: Any) -> None:
             )  # fmt: skip
 
 
-def is_power(value: float) -> bool:
-    """Whether a number is 0 or a power of 10: the ones with a label, where there are many."""
-    return value <= 0 or abs(np.log10(value) - round(np.log10(value))) < 1e-9
-
-
 def power_label(value: float) -> str:
-    """Powers of 10 as such, 0 as 0, other numbers in two digits.
+    """Powers of 10 as such, other small numbers as a multiple of one, and 0.01 or more in two digits.
 
-    >>> power_label(1e-10), power_label(0.3), power_label(0.0)
-    ('$10^{-10}$', '0.3', '0')
+    >>> power_label(1e-10), power_label(3e-8), power_label(0.07), power_label(0.0)
+    ('$10^{-10}$', '$3\\\\cdot10^{-8}$', '0.07', '0')
     """
     if value <= 0:
         return f"{value:g}"
-    if not is_power(value):
-        return f"{value:.2g}"
-    exponent = round(np.log10(value))
-    return "1" if exponent == 0 else f"$10^{{{exponent}}}$"
+    digits, _, exponent = f"{value:.1e}".partition("e")
+    factor, power = f"{float(digits):g}", int(exponent)
+    if factor == "1":
+        return "1" if power == 0 else f"$10^{{{power}}}$"
+    return f"{value:.2g}" if power >= -2 else rf"${factor}\cdot10^{{{power}}}$"
 
 
-def thin_labels(ax: Axes, columns: int) -> None:
-    """Every other label only, once the cells are narrower than their labels."""
-    inches = ax.get_window_extent().width / figure_of(ax).dpi
-    step = int(np.ceil(columns * 0.4 / inches))
-    for k, label in enumerate(ax.get_xticklabels()):
-        label.set_visible(k % step == 0)
+def fit_labels(ax: Axes, columns: int, rows: int) -> None:
+    """Small letters where cells are small; labels that would still touch each other are left out evenly."""
+    extent, dpi = ax.get_window_extent(), figure_of(ax).dpi
+    for labels, inches, count, needed in (
+        (ax.get_xticklabels(), extent.width / dpi, columns, 0.34),
+        (ax.get_yticklabels(), extent.height / dpi, rows, 0.16),
+    ):
+        step = int(np.ceil(count * needed / inches))
+        for k, label in enumerate(labels):
+            label.set_visible(k % step == 0)
+            if count * 1.5 * needed > inches:
+                label.set_fontsize(SMALL)

@@ -45,7 +45,7 @@ REFERENCES = {
 # Beyond the paper, and its policies with other parameters: drawn beside NDC-SEM and SEM-UCB, so with other colours and
 # lines.
 BEYOND = {
-    "ndc-sem-tuned": Style(COLORS[5], (0, (3, 1.4)), "P", "++"),
+    "ndc-sem-tuned": Style("#8B7D00", (0, (3, 1.4)), "P", "++"),  # on the same line as ndc-sem at D = 50, a blue one
     "ndc-sem-once": Style(COLORS[4], (0, (6, 1.5, 1.2, 1.5)), "^", "...."),
     "sem-ucb-tuned": Style("#7A3B00", (0, (1.2, 1.2)), "X", "oo"),
     "ndc-sem-for-50": Style(COLORS[0], "-", "o", ""),

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels
+from spillover import kernels, validate
 from spillover.graph.candidates import CandidateGraph
 from spillover.graph.change_detection import (
     ChangeEvidence,
@@ -178,6 +178,7 @@ class AdaptiveGraph(GraphLearner):
         )
 
     def __post_init__(self) -> None:
+        validate.require(self.row_bound is not None, "row_bound", self.row_bound, "a number strictly between 0 and 1")
         _ = self.sparse, self.instrument  # validates the parameters
 
     @cached_property

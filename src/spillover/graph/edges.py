@@ -6,19 +6,42 @@ import numpy as np
 
 from spillover import validate
 from spillover.tabular import in_rows, table_of
-from spillover.types import BoolArray, IntArray, Problem
+from spillover.types import Array, BoolArray, IntArray, Problem
 
 ROW_BOUND = 0.95
 SPARSITY = 1e-3  # of the graph problem, unless it is given
+WEIGHT_ERROR = 1e-6  # relative, of weights that solve their equation: far more than rounding leaves
 
 
-def check_lasso(sparsity: Any, row_bound: Any, signed: Any) -> None:
-    """Check the parameters of the graph problem."""
+def check_lasso(sparsity: Any, row_bound: Any, signed: Any, *, unbounded: bool = False) -> None:
+    """Check the parameters of the graph problem; unbounded: whether the learner can do without a row_bound."""
     accepted = 'a finite number >= 0 (graph="self-tuned" chooses it by prediction)'
     validate.number("sparsity", sparsity, accepted, low=0, high=np.inf)
-    validate.number("row_bound", row_bound, "a number strictly between 0 and 1", low=0, high=1, open_ends=True)
-    validate.require(np.ndim(row_bound) == 0, "row_bound", row_bound, "a single number")
     validate.require(isinstance(signed, bool), "signed", signed, "True or False")
+    if row_bound is None and unbounded and not signed:
+        return
+    accepted = "a number strictly between 0 and 1" + (" (or None, for edges >= 0)" if unbounded else "")
+    validate.number("row_bound", row_bound, accepted, low=0, high=1, open_ends=True)
+    validate.require(np.ndim(row_bound) == 0, "row_bound", row_bound, "a single number")
+
+
+def drop_infinite_weights(adjacency: Array, weights: Array) -> None:
+    """Set the weights of graphs A >= 0 with a spectral radius of 1 or more to 0, in place: they do not exist.
+
+    The radius is below 1 if and only if w = 1 + A'w has a positive solution, so the weights prove it themselves.
+    """
+    error = np.abs(1.0 + np.matmul(weights[..., None, :], adjacency)[..., 0, :] - weights)
+    solved = (weights > 0.0) & (error <= WEIGHT_ERROR * weights)
+    weights[~solved.all(axis=-1)] = 0.0
+
+
+def refuse_infinite_weights(graph: Any, deciding: Any) -> None:
+    """Raise a ValueError if a learner of the batch, of those that are `deciding`, has weights that do not exist."""
+    bad = deciding & ~graph.weights.any(axis=-1)
+    if bad.any():
+        radius = round(float(np.abs(np.linalg.eigvals(graph.adjacency[bad][0])).max()), 6)
+        accepted = "below 1, or spill-over is infinite; give the graph learner a row_bound, such as 0.95"
+        validate.require(False, "spectral radius of the learned graph", radius, accepted)
 
 
 def edge_mask(name: str, edges: Any, n: int) -> BoolArray:

@@ -131,6 +131,11 @@ class GraphLearner(ABC):
         return ()
 
     @property
+    def bounded(self) -> bool:
+        """Whether weights exist whatever the outcomes; otherwise all are 0 where the spill-over is infinite."""
+        return True
+
+    @property
     def fuses(self) -> bool:
         """Whether `absorb` and `solve` are those of `kernels.play_rounds`, on the arrays that `parts` returns."""
         return False

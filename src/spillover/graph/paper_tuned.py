@@ -44,12 +44,16 @@ class PaperTunedGraph(GraphLearner):
     array([1., 1., 1.])
     """
 
-    row_bound: float = ROW_BOUND
+    row_bound: float | None = ROW_BOUND
     required: Any = None
     forbidden: Any = None
     signed: bool = False
 
     deferrable = True
+
+    @property
+    def bounded(self) -> bool:
+        return self.row_bound is not None
 
     def __post_init__(self) -> None:
         _ = self.grid  # validates the parameters

@@ -5,14 +5,21 @@ G = sum y y' and c = sum (y_i - z_i) y. G and the residual correlations Q = (Y -
 updates, so a round costs the same however many came before; rows whose optimality conditions still hold are skipped.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import kernels
 from spillover.graph.candidates import CandidateGraph
-from spillover.graph.edges import ROW_BOUND, SPARSITY, check_lasso, edge_mask, impossible_edges
+from spillover.graph.edges import (
+    ROW_BOUND,
+    SPARSITY,
+    check_lasso,
+    drop_infinite_weights,
+    edge_mask,
+    impossible_edges,
+)
 from spillover.graph.learner import MANY_ARMS, GraphLearner, GraphParts, largest_reward
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
@@ -47,7 +54,8 @@ class SparseGraph(GraphLearner):
     sparsity: lambda >= 0 of the graph problem for rewards of at most 1; an array makes a grid. With a reward_range up
         to r the penalty is lambda r^2, so that the graph does not depend on the units of the rewards.
     row_bound: without a known order (`Problem(acyclic=False)`) each row of A sums to at most this, so that
-        spill-over dies out and weights exist.
+        spill-over dies out and weights exist. None: no bound, as in the paper; a decision by a graph with a spectral
+        radius of 1 or more is then refused.
     required, forbidden: boolean (n, n) masks of edges known to exist (never penalised) and known to be impossible.
     signed: edges may be negative; absolute values are penalised and bounded.
 
@@ -58,29 +66,37 @@ class SparseGraph(GraphLearner):
     """
 
     sparsity: Any = SPARSITY
-    row_bound: float = ROW_BOUND
+    row_bound: float | None = ROW_BOUND
     required: Any = None
     forbidden: Any = None
     signed: bool = False
 
     deferrable = True
-    fuses = True
     grids = ("sparsity",)
 
+    @property
+    def bounded(self) -> bool:
+        return self.row_bound is not None
+
+    @property
+    def fuses(self) -> bool:
+        return self.bounded  # compiled rounds do not look whether weights exist
+
     def for_problem(self, problem: Problem) -> GraphLearner:
-        """Itself, or the same problem on candidate edges if there are many arms."""
+        """Itself, or the same problem on candidate edges if there are many arms; an order needs no bound."""
+        row_bound: Any = ROW_BOUND if problem.acyclic else self.row_bound  # candidate edges refuse None by name
         if problem.n_arms <= MANY_ARMS:
-            return self
+            return self if self.bounded else replace(self, row_bound=row_bound)
         return CandidateGraph(
             sparsity=self.sparsity,
-            row_bound=self.row_bound,
+            row_bound=row_bound,
             required=self.required,
             forbidden=self.forbidden,
             signed=self.signed,
         )
 
     def __post_init__(self) -> None:
-        check_lasso(self.sparsity, self.row_bound, self.signed)
+        check_lasso(self.sparsity, self.row_bound, self.signed, unbounded=True)
 
     def init(self, problem: Problem, batch: Batch = ()) -> Graph:
         n = problem.n_arms
@@ -98,7 +114,7 @@ class SparseGraph(GraphLearner):
             pressure=np.zeros(line),
             weights=np.ones(line),
             penalty=penalty,
-            bound=np.full(batch, np.inf if problem.acyclic else self.row_bound),
+            bound=np.full(batch, np.inf if problem.acyclic or self.row_bound is None else self.row_bound),
             acyclic=np.full(batch, problem.acyclic),
         )
 
@@ -125,6 +141,8 @@ class SparseGraph(GraphLearner):
             graph.bound,
             graph.acyclic,
         )
+        if not self.bounded:
+            drop_infinite_weights(graph.adjacency, graph.weights)
         return graph
 
     def parts(self, graph: Graph) -> GraphParts:

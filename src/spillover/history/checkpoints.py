@@ -22,10 +22,7 @@ class Checkpoint(NamedTuple):
     state: State
     waiting: dict[int, Choice]
     details: dict[int, Details]
-
-    @property
-    def bytes(self) -> int:
-        return sum(leaf.nbytes for leaf in leaves(self.state).values())
+    bytes: int = 0  # of the state
 
 
 @dataclass
@@ -61,7 +58,10 @@ class Checkpoints:
     def keep(self, checkpoint: Checkpoint) -> None:
         """Add a checkpoint; of too many, those that are closest to a later one go, and other settings before them."""
         own = checkpoint._replace(
-            state=copy_state(checkpoint.state), waiting=dict(checkpoint.waiting), details=dict(checkpoint.details)
+            state=copy_state(checkpoint.state),
+            waiting=dict(checkpoint.waiting),
+            details=dict(checkpoint.details),
+            bytes=sum(leaf.nbytes for leaf in leaves(checkpoint.state).values()),
         )
         same = [c for c in self.kept if c.setting == own.setting and (c.done, c.way) != (own.done, own.way)]
         others = [c for c in self.kept if c.setting != own.setting]

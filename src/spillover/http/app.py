@@ -1,7 +1,7 @@
 """The application: routes, and the layers around them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI
@@ -33,10 +33,17 @@ ROUTERS = (
 
 
 def create_app(
-    service: Service, settings: ServerSettings | None = None, *, routes: Sequence[BaseRoute] = ()
+    service: Service,
+    settings: ServerSettings | None = None,
+    *,
+    routes: Sequence[BaseRoute] = (),
+    say: Callable[[str], None] = lambda words: None,
 ) -> FastAPI:
-    """The service as an ASGI application. routes: further ones, such as those of the page."""
-    door = Door(service, settings or ServerSettings())
+    """The service as an ASGI application.
+
+    routes: further ones, such as those of the page. say: is told, in words, that it compiles and that it is ready.
+    """
+    door = Door(service, settings or ServerSettings(), say)
     app = FastAPI(
         title="Spillover",
         version=__version__,
@@ -59,14 +66,14 @@ def create_app(
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Look for changes by other servers as long as this one runs."""
-    listeners = app.state.door.listeners
-    listeners.begin(asyncio.get_running_loop())
-    looking = asyncio.create_task(listeners.look())
+    """Get ready, and look for changes by other servers as long as this one runs."""
+    door = app.state.door
+    door.begin()
+    looking = asyncio.create_task(door.listeners.look())
     try:
         yield
     finally:
-        listeners.stop()
+        door.end()
         looking.cancel()
         with suppress(asyncio.CancelledError):
             await looking

@@ -1,9 +1,13 @@
 """What the routes share: the service behind them, the tokens, those who wait for changes, the metrics."""
 
-from collections.abc import Mapping
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
 from fastapi import Depends, Header, Path, Request
 
 from spillover.http.access import Caller
@@ -15,21 +19,50 @@ from spillover.http.server_settings import ServerSettings
 from spillover.http.tokens import TokenFile
 from spillover.service import Receipt, Service
 from spillover.service.entry import Entry
+from spillover.service.warming import warm_up
 from spillover.service.watcher import Watcher
+
+logger = logging.getLogger(__name__)
 
 
 class Door:
     """The state of a server."""
 
-    def __init__(self, service: Service, settings: ServerSettings) -> None:
-        self.service, self.settings = service, settings
+    def __init__(self, service: Service, settings: ServerSettings, say: Callable[[str], None]) -> None:
+        self.service, self.settings, self.say = service, settings, say
         self.tokens = TokenFile(settings.tokens)
         self.tokens.current()  # a file that cannot be read is said at the start
         # another name is for a proxy, behind which everybody comes from this machine
         self.needs_token = bool(settings.hosts) or not is_loopback(settings.host)
         self.metrics = Metrics()
         self.listeners = Listeners(service.log, settings, self.metrics)
+        self.readers: CapacityLimiter  # threads for requests that read
+        self.lookouts: CapacityLimiter  # threads for those who ask whether the server works
+        self.ready = threading.Event()
         service.desk.watcher = DoorWatcher(self)
+
+    def begin(self) -> None:
+        """Prepare what belongs to an event loop, inside it, and what decisions need, in a thread."""
+        self.stopped = threading.Event()
+        self.warming = threading.Thread(target=self.warm_up, name="spillover-warm-up", daemon=True)
+        self.warming.start()
+        self.readers, self.lookouts = CapacityLimiter(self.settings.readers), CapacityLimiter(1)
+        self.listeners.begin(asyncio.get_running_loop())
+
+    def warm_up(self) -> None:
+        try:
+            warm_up(self.stopped, self.say)
+        except Exception:
+            logger.exception("warming up failed: the first decisions may take long")
+        if not self.stopped.is_set():
+            self.ready.set()
+            self.say("ready")
+
+    def end(self) -> None:
+        """Stop to prepare, and end all connections that wait."""
+        self.stopped.set()
+        self.listeners.stop()
+        self.warming.join()
 
 
 class DoorWatcher(Watcher):

@@ -1,8 +1,11 @@
 """Routes that check who asks before they read what is asked, and read JSON strictly."""
 
 from collections.abc import Callable, Coroutine
+from functools import partial, wraps
+from inspect import iscoroutinefunction
 from typing import Any
 
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
@@ -46,10 +49,14 @@ class StrictRequest(Request):
 
 
 class GuardedRoute(APIRoute):
-    """A route that needs a scope."""
+    """A route that needs a scope. Those that read have threads of their own, so that they cannot hold up the others."""
 
     needed = "read"
     filtered = False  # whether answers about no one stream show a caller only his own
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        reads = self.needed == "read" and not iscoroutinefunction(endpoint)
+        super().__init__(path, among_readers(endpoint) if reads else endpoint, **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -68,6 +75,16 @@ class GuardedRoute(APIRoute):
             return await handle(StrictRequest(request.scope, request.receive))
 
         return guarded
+
+
+def among_readers(endpoint: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """The same function in one of the threads for reading."""
+
+    @wraps(endpoint)
+    async def reading(**given: Any) -> Any:
+        return await run_sync(partial(endpoint, **given), limiter=given["call"].door.readers)
+
+    return reading
 
 
 class FilteredRoute(GuardedRoute):

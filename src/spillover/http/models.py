@@ -47,6 +47,17 @@ class Changes(Strict):
     doses: bool = False
 
 
+class SettingsChange(Changes):
+    """Only the fields that are to change."""
+
+    read_at: int | None = Field(
+        None,
+        ge=1,
+        lt=2**62,
+        description="The number of the entry as of which the settings were read; 409 if they were changed since.",
+    )
+
+
 class NewSettings(Changes):
     """Settings of a new stream."""
 
@@ -70,7 +81,8 @@ class Ask(Strict):
 class Execution(Strict):
     """What was done: the decision as issued (neither chosen nor cancelled), other arms, or nothing (cancelled).
 
-    amounts: by arm, instead of chosen, in a stream that has amounts (doses).
+    amounts: by arm, instead of chosen, in a stream that has amounts (doses). revision: one more than the last corrects
+    what was recorded.
     """
 
     round: Round
@@ -78,6 +90,8 @@ class Execution(Strict):
     amounts: Annotated[dict[Name, float], Field(max_length=MOST_ARMS)] | None = None
     cancelled: bool = False
     context: Context | None = None
+    revision: int = Field(1, ge=1, lt=2**31, description="The first record is revision 1; 2 corrects it.")
+    reason: Reason = Field("", description="Why it is corrected.")
 
 
 class OutcomeItem(Strict):
@@ -117,7 +131,10 @@ class Expiration(Strict):
 
 
 class ProblemDetails(BaseModel):
-    """RFC 9457; field and value say what is wrong, where that is one part of the request."""
+    """RFC 9457; field and value say what is wrong, where that is one part of the request.
+
+    recorded, given: both versions, where the request is another version of what is recorded (409).
+    """
 
     type: str
     title: str
@@ -125,6 +142,8 @@ class ProblemDetails(BaseModel):
     detail: str
     field: str | None = None
     value: Any = None
+    recorded: Any = None
+    given: Any = None
 
 
 class EntryModel(BaseModel):

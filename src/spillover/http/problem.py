@@ -17,7 +17,10 @@ EXPECTED = "Input should be "  # how pydantic begins what it accepts
 
 
 class Problem(HTTPException):
-    """A request that is refused. field, value: what is wrong, as far as that is one part of the request."""
+    """A request that is refused. field, value: what is wrong, as far as that is one part of the request.
+
+    versions: further members of the answer: what is recorded, and what was given.
+    """
 
     def __init__(
         self,
@@ -26,10 +29,11 @@ class Problem(HTTPException):
         *,
         field: str | None = None,
         value: Any = None,
+        versions: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(status, detail, dict(headers) if headers else None)
-        self.field, self.value = field, value
+        self.field, self.value, self.versions = field, value, versions
 
 
 def problem_response(problem: Problem) -> Response:
@@ -42,6 +46,7 @@ def problem_response(problem: Problem) -> Response:
     }
     if problem.field is not None:
         content |= {"field": problem.field, "value": short(problem.value)}
+    content |= problem.versions or {}
     body = json.dumps(content, allow_nan=False).encode()  # ASCII only: what was given may be no text at all
     return Response(body, problem.status_code, problem.headers, MEDIA_TYPE)
 
@@ -92,7 +97,9 @@ async def on_not_found(request: Request, error: Exception) -> Response:
 
 
 async def on_conflict(request: Request, error: Exception) -> Response:
-    return problem_response(Problem(409, str(error)))
+    assert isinstance(error, Conflict)
+    both = None if error.recorded is None else {"recorded": error.recorded, "given": error.given}
+    return problem_response(Problem(409, str(error), versions=both))
 
 
 async def on_storage_error(request: Request, error: Exception) -> Response:

@@ -35,7 +35,7 @@ def decide(call: Writing, stream: StreamName, body: Ask) -> Json:
     "/streams/{stream}/executions", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel)
 )
 def execute(call: Writing, stream: StreamName, body: Execution) -> Json:
-    """Say what was done in a round."""
+    """Say what was done in a round; with the next revision, correct what was said."""
     receipt = call.service.execute(
         stream,
         body.round,
@@ -43,6 +43,8 @@ def execute(call: Writing, stream: StreamName, body: Execution) -> Json:
         amounts=body.amounts,
         cancelled=body.cancelled,
         context=body.context,
+        revision=body.revision,
+        reason=body.reason,
         **call.recorded_by,
     )
     return call.receipt(receipt)

@@ -1,5 +1,6 @@
-"""Running the application: a server that ends its waiting connections when it is told to stop."""
+"""Running the application: a server that ends connections that only wait, at its end and when they never ask."""
 
+import asyncio
 import gc
 import socket
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 LONGEST_STOP = 10  # seconds that running requests have to end
 BACKLOG = 2048
@@ -25,6 +27,38 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.config.app.state.door.listeners.stop()  # type: ignore[union-attr]
         await super().shutdown(sockets)
+
+
+class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """uvicorn's connection; it ends if the headers of a request do not arrive in time, for which uvicorn would wait."""
+
+    patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self.wait_for_headers()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:  # what came is a part of the headers of a request
+            self.wait_for_headers()
+        else:
+            self.stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.stop_waiting()
+        super().connection_lost(exc)
+
+    def wait_for_headers(self) -> None:
+        """Start to wait; more of the headers does not prolong it."""
+        if self.patience is None:
+            seconds = self.config.app.state.door.settings.slowest_headers
+            self.patience = self.loop.call_later(seconds, self.transport.close)
+
+    def stop_waiting(self) -> None:
+        if self.patience is not None:
+            self.patience.cancel()
+            self.patience = None
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -46,6 +80,7 @@ def server_of(app: FastAPI | Callable[..., Any], **options: Any) -> Server:
     """A server that says nothing of requests: what a log could show of them is in the metrics."""
     config = uvicorn.Config(
         app,
+        http=Connection,
         access_log=False,
         log_config=None,
         server_header=False,

@@ -7,7 +7,7 @@ from fastapi import Query
 from spillover.http.answer import Json
 from spillover.http.door import Reading, StreamName, Writing
 from spillover.http.guarded_route import AdminRoute, FilteredRoute, again, guarded_router
-from spillover.http.models import Changes, NewStream, ReceiptModel, StreamList
+from spillover.http.models import NewStream, ReceiptModel, SettingsChange, StreamList
 from spillover.service.entry import Head
 
 PAGE = 100
@@ -46,7 +46,7 @@ def create_stream(call: Writing, body: NewStream) -> Json:
 
 
 @admin.patch("/streams/{stream}/settings", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel))
-def change_settings(call: Writing, stream: StreamName, body: Changes) -> Json:
+def change_settings(call: Writing, stream: StreamName, body: SettingsChange) -> Json:
     """Decide differently from now on; fields that are not given stay as they are."""
-    changes = body.model_dump(exclude_unset=True)
-    return call.receipt(call.service.change_settings(stream, changes, **call.recorded_by))
+    changes = body.model_dump(exclude_unset=True, exclude={"read_at"})
+    return call.receipt(call.service.change_settings(stream, changes, read_at=body.read_at, **call.recorded_by))

@@ -59,7 +59,7 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     window,
     world,
 )
-from spillover.kernels.ahead import compiled_ahead
+from spillover.kernels.ahead import compile_apart, compiled_ahead, missing
 from spillover.kernels.announce import awaited, silence
 from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
 from spillover.kernels.ftrl_rounds import LEAST_PROBABILITY
@@ -100,7 +100,9 @@ __all__ = [
     "UNSIGNED",
     "awaited",
     "compile_all",
+    "compile_apart",
     "compiled_ahead",
+    "missing",
     "preload_numba",
     "silence",
 ]

@@ -6,6 +6,7 @@ new machine waits for all of them.
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -13,6 +14,7 @@ from spillover.kernels.announce import ANNOUNCER, MANY
 from spillover.kernels.build import KERNELS, load, preload_numba
 from spillover.kernels.cache import cache_folder, has_kernel, is_locked
 
+PAUSE = 0.1  # seconds between looks at the processes that compile
 WALK = "import sys; from spillover.kernels.ahead import compile_missing; compile_missing(sys.argv[1:])"
 
 
@@ -24,18 +26,31 @@ def compiled_ahead(names: Sequence[str]) -> Iterator[None]:
     take longest should be at the front. Whatever the others have not finished is waited for where it is needed; if one
     of them dies, this process compiles what it left.
     """
-    from joblib import cpu_count
-
-    lacking = missing(names)
-    files = {KERNELS[name].file for name in lacking}
-    if len(lacking) >= MANY:
+    if len(missing(names)) >= MANY:
         ANNOUNCER.say_once()
-    others = [start(names) for _ in range(min(cpu_count(), len(files)) - 1)]
-    try:
+    with helpers(names, besides=1) as others:
         if others:
             preload_numba()
         compile_missing(names)
         yield
+
+
+def compile_apart(names: Sequence[str], stopped: threading.Event) -> None:
+    """Compile what is missing of some kernels in other processes, so that this one stays free; until it is stopped."""
+    with helpers(names, besides=0) as others:
+        while not stopped.is_set() and any(process.poll() is None for process in others):
+            stopped.wait(PAUSE)
+
+
+@contextmanager
+def helpers(names: Sequence[str], *, besides: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that compile what is missing, one for each core besides some; they end with the block."""
+    from joblib import cpu_count
+
+    files = {KERNELS[name].file for name in missing(names)}
+    others = [start(names) for _ in range(min(cpu_count(), len(files)) - besides)]
+    try:
+        yield others
     finally:
         for process in others:
             process.kill()

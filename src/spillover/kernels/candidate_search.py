@@ -201,14 +201,14 @@ def gather_suspects(i, least, past, activity, miss, acyclic, suspects, evidence)
         arms, y, _ = active_in(past, at)
         work += arms.shape[0]
         for q in range(arms.shape[0]):
-            j = arms[q]
-            if j == i or (acyclic and j < i) or j >= evidence.shape[0]:
+            j, own = arms[q], y[q] * y[q]
+            if j == i or (acyclic and j < i) or j >= evidence.shape[0] or own == 0.0:  # 0: it would be entered twice
                 continue
             if evidence[j, 1] == 0.0:
                 suspects[count] = j
                 count += 1
             evidence[j, 0] += miss[at] * y[q]
-            evidence[j, 1] += y[q] * y[q]
+            evidence[j, 1] += own
     return count, work
 
 

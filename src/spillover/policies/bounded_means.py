@@ -16,7 +16,7 @@ from spillover.policies.compact import MOST_ARMS, CompactMeans
 from spillover.policies.compiled_rounds import LAGS, course_for_kernels, kind_of_graph, played_by
 from spillover.policies.dates import dated
 from spillover.policies.dates import for_kernels as delay_for_kernels
-from spillover.policies.graph_policy import MeansOnGraph, MeansState, advance_round
+from spillover.policies.graph_policy import MeansOnGraph, MeansState, advance_round, check_weights
 from spillover.policies.initialisation import follow_plan, is_sweep
 from spillover.policies.pending import count_pulls, empty_pulls, in_flight
 from spillover.rng import Rng
@@ -96,6 +96,7 @@ class BoundedMeans(MeansOnGraph):
         return np.asarray(kernels.means_index(*self.for_kernels(state)))
 
     def select(self, state: MeansState, rng: Rng) -> Choice:
+        check_weights(state, self.graph)
         graph, plan = state.graph, state.plan
         memo = self.graph.remember(graph)
         if is_sweep(plan, state.rounds):

@@ -13,6 +13,7 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.contracts import Policy
 from spillover.graph import GraphLearner, as_graph_learner
+from spillover.graph.edges import refuse_infinite_weights
 from spillover.hyperparameters import check_grid
 from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means
 from spillover.policies.initialisation import START, STARTS, follow_plan, start_plan, starting
@@ -252,8 +253,15 @@ def scores(weights: Array, index: Array) -> Array:
     return np.multiply(weights, index, out=np.zeros_like(weights), where=weights != 0.0)
 
 
+def check_weights(state: MeansState, learner: GraphLearner) -> None:
+    """Raise a ValueError if the next decision depends on weights that do not exist; that of the plan does not."""
+    if not learner.bounded:
+        refuse_infinite_weights(state.graph, ~starting(state.plan, state.rounds))
+
+
 def choose_by_scores(state: MeansState, index: Array, learner: GraphLearner, rng: Rng) -> Choice:
     """The arms with the highest weights times index (Eq. 12), after the initialisation."""
+    check_weights(state, learner)
     best = top_arms(scores(state.graph.weights, index), state.budget, rng)
     return Choice(follow_plan(state.plan, state.rounds, best), memo=learner.remember(state.graph))
 

@@ -199,6 +199,9 @@ class GLRCUCB(ScaledPolicy):
 class GLRSEMUCB(GraphPolicy):
     """SEM-UCB with the same restarts: the test uses z; a restart forgets the means and keeps the graph.
 
+    Nourani-Koliji, Bilaj, Rezaei Balef and Maghsudi (2023, arXiv:2307.14138) combine the same parts in another way:
+    they restart groups of arms, and follow changes of the graph too.
+
     false_alarms, forced: as in `GLRCUCB`.
     graph: how the graph is learned, as in `NDCSEM`.
 

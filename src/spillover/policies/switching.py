@@ -8,6 +8,7 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import Policy
+from spillover.graph.edges import refuse_infinite_weights
 from spillover.graph.learner import MANY_ARMS, GraphErrors
 from spillover.hyperparameters import check_grid
 from spillover.policies.dates import dated
@@ -196,6 +197,8 @@ class SwitchingSEM(GraphPolicy):
         return self.means_and_index(state)[2]
 
     def select(self, state: SwitchingState, rng: Rng) -> Choice:
+        if not self.graph.bounded:
+            refuse_infinite_weights(state.graph, deciding=True)
         weights, _, index = self.means_and_index(state)
         x = top_arms(scores(weights, index), state.budget, rng)
         return Choice(x, memo=self.graph.remember(state.graph))

@@ -5,6 +5,7 @@ the state: these are views of the block.
 """
 
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -41,7 +42,7 @@ class Block:
             at = end * WORD // kind.itemsize
             for name, leaf in arrays.items():
                 if leaf.dtype == kind:
-                    size = int(np.prod(leaf.shape[axes:], dtype=int))
+                    size = prod(leaf.shape[axes:])
                     places[name] = kind, at, at + size
                     begins.append(at)
                     at += size

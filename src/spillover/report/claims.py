@@ -1,5 +1,6 @@
 """Claims and findings side by side: verdicts from confidence intervals, and the table on a page."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
@@ -13,7 +14,10 @@ from spillover.report.tables import paired_difference
 from spillover.types import Array
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
+DEPENDS = "depends on the measure"  # of measures that are equally good, some say so and some do not
+UNCHECKABLE = "cannot be checked"  # what it would take is not public
 NAMES = ("the paper claims", "we find")
+CONDITIONS = ("on one instance, as in the paper", "over many worlds")  # of the two verdicts
 
 
 class Variant(NamedTuple):
@@ -21,18 +25,23 @@ class Variant(NamedTuple):
 
     conditions: str  # "D = 200", "tuned on other worlds"
     finding: str
-    verdict: str
+    verdict: str = ""
+    one: str = ""  # see `Claim`
 
 
 class Claim(NamedTuple):
-    """One claim in the words of its source, the finding under the source's own conditions, and variants."""
+    """One claim in the words of its source, the finding under the source's own conditions, and variants.
+
+    A source that shows one instance is judged on one, and over many worlds as well.
+    """
 
     source: str  # where it is said: "V-A, regret comparison"
     claim: str
     finding: str
-    verdict: str
+    verdict: str  # over many worlds
     bar: str = ""  # how the verdict is decided; says so where the source sets no such bar
     variants: tuple[Variant, ...] = ()
+    one: str = ""  # the verdict on one instance; empty if the source's claim is about no instance
 
 
 def format_ci(interval: Interval, digits: int = 0) -> str:
@@ -52,6 +61,15 @@ def sign_verdict(*differences: Interval) -> str:
     return FAILS if any(float(d.high) < 0 for d in differences) else OPEN
 
 
+def by_measures(*verdicts: str) -> str:
+    """The verdict of all measures, if they agree.
+
+    >>> by_measures(HOLDS, HOLDS), by_measures(HOLDS, FAILS)
+    ('holds', 'depends on the measure')
+    """
+    return verdicts[0] if len(set(verdicts)) == 1 else DEPENDS
+
+
 def final_regret(record: Record) -> Array:
     return record.regret[:, -1]
 
@@ -62,52 +80,89 @@ def paired_interval(worse: Record, better: Record) -> Interval:
     return Interval(*(np.array(v) for v in (difference.mean, difference.low, difference.high)))
 
 
-def verdict_counts(claims: Sequence[Claim]) -> str:
-    """How many claims hold, under the conditions of their source.
+PLURALS = {FAILS: "do not", OPEN: "are not decided", DEPENDS: "depend on the measure", UNCHECKABLE: UNCHECKABLE}
+SINGULARS = {FAILS: "does not", OPEN: "is not decided", DEPENDS: DEPENDS, UNCHECKABLE: UNCHECKABLE}
 
-    >>> verdict_counts([Claim("", "", "", verdict) for verdict in (HOLDS, HOLDS, FAILS, OPEN)])
-    '2 of 4 claims hold, 1 does not, 1 is not decided'
+
+def verdict_counts(verdicts: Sequence[str]) -> str:
+    """How many claims hold.
+
+    >>> verdict_counts([HOLDS, HOLDS, FAILS, OPEN, DEPENDS])
+    '2 of 5 claims hold, 1 does not, 1 is not decided, 1 depends on the measure'
     """
-    holds, fails, undecided = (sum(claim.verdict == verdict for claim in claims) for verdict in (HOLDS, FAILS, OPEN))
-    parts = [f"{holds} of {len(claims)} claim{'' if len(claims) == 1 else 's'} {'holds' if holds == 1 else 'hold'}"]
-    parts += [f"{fails} {'does' if fails == 1 else 'do'} not"] if fails else []
-    parts += [f"{undecided} {'is' if undecided == 1 else 'are'} not decided"] if undecided else []
-    return ", ".join(parts)
+    count = Counter(verdicts)
+    holds, total = count[HOLDS], len(verdicts)
+    first = f"{holds} of {total} claim{'' if total == 1 else 's'} {'holds' if holds == 1 else 'hold'}"
+    others = [f"{count[v]} {(SINGULARS if count[v] == 1 else PLURALS)[v]}" for v in PLURALS if count[v]]
+    return ", ".join([first, *others])
+
+
+def tally(claims: Sequence[Claim], conditions: tuple[str, str] = CONDITIONS) -> str:
+    """How many claims hold on one instance, of those that are about one, and how many over many worlds.
+
+    >>> tally([Claim("", "", "", HOLDS, one=FAILS), Claim("", "", "", HOLDS)])
+    'on one instance, as in the paper, 0 of 1 claim hold, 1 does not; over many worlds, 2 of 2 claims hold'
+    """
+    one = [claim.one for claim in claims if claim.one]
+    everywhere = verdict_counts([claim.verdict for claim in claims])
+    return f"{conditions[0]}, {verdict_counts(one)}; {conditions[1]}, {everywhere}" if one else everywhere
 
 
 def claims_body(claims: Sequence[Claim], names: tuple[str, str] = NAMES) -> str:
     """How many claims hold, how that is decided, and the table."""
+    found = tally(claims)
     return (
-        f"<p>{verdict_counts(claims)}. Each claim has one row, judged under the conditions of its source; indented "
-        "rows are the same claim under other conditions, and do not count. A difference counts if its 95% interval "
-        "excludes 0; differences are paired: both policies meet the same worlds, rewards and delays.</p>"
+        f"<p>{found[0].upper()}{found[1:]}. Each claim has one row, judged under the conditions of its source; "
+        "indented rows are the same claim under other conditions, and do not count. A difference counts if its 95% "
+        "interval excludes 0; differences are paired: both policies meet the same worlds, rewards and delays.</p>"
         f"{claims_table(claims, names)}"
     )
 
 
-def claims_table(claims: Sequence[Claim], names: tuple[str, str] = NAMES) -> str:
+def claims_table(
+    claims: Sequence[Claim], names: tuple[str, str] = NAMES, conditions: tuple[str, str] = CONDITIONS
+) -> str:
     """One row a claim, its variants as rows below it; as wide as the page, so that no verdict is out of sight.
 
-    names: the headings of what is claimed and of what is found.
+    names: the headings of what is claimed and of what is found; conditions: those of the two verdicts. The one on one
+    instance has a column if a claim is about one.
     """
-    head = "".join(f"<th>{escape(name)}</th>" for name in (*names, "verdict"))
-    widths = "".join(f'<col style="width:{width}">' for width in ("37%", "auto", "5.2rem"))
-    rows = "".join(row for claim in claims for row in claim_rows(claim))
+    verdicts = conditions if any(claim.one for claim in claims) else ("verdict",)
+    head = "".join(f"<th>{escape(name)}</th>" for name in (*names, *verdicts))
+    widths = "".join(f'<col style="width:{width}">' for width in ("32%", "auto", *["5.2rem"] * len(verdicts)))
+    rows = "".join(row for claim in claims for row in claim_rows(claim, len(verdicts)))
     return (
         f'<table style="table-layout:fixed;width:100%;overflow-wrap:break-word"><colgroup>{widths}</colgroup>'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     )
 
 
-def claim_rows(claim: Claim) -> Iterator[str]:
+def claim_rows(claim: Claim, columns: int) -> Iterator[str]:
+    """columns: how many verdicts a row shows, the one on one instance first."""
     source = f'<div class="small">{escape(claim.source)}</div>'
-    bar = f'<div class="small">{escape(claim.bar)}</div>' if claim.bar else ""
-    yield table_row(source + escape(claim.claim), escape(claim.finding) + bar, claim.verdict)
+    notes = " ".join(text for text in (claim.bar, robustness(claim)) if text)
+    bar = f'<div class="small">{escape(notes)}</div>' if notes else ""
+    yield table_row(source + escape(claim.claim), escape(claim.finding) + bar, (claim.one, claim.verdict)[-columns:])
     for variant in claim.variants:
         conditions = f'<div style="padding-left:1rem">{escape(variant.conditions)}</div>'
-        yield table_row(conditions, escape(variant.finding), variant.verdict)
+        yield table_row(conditions, escape(variant.finding), (variant.one, variant.verdict)[-columns:])
 
 
-def table_row(claim: str, finding: str, verdict: str) -> str:
-    kind = {HOLDS: "holds", FAILS: "fails"}.get(verdict, "open")
-    return f'<tr><td>{claim}</td><td>{finding}</td><td class="{kind}">{escape(verdict)}</td></tr>'
+def agreeing(claim: Claim) -> tuple[int, int]:
+    """Under how many of the other conditions the verdict is the same, and how many there are."""
+    others = [variant.verdict for variant in claim.variants if variant.verdict]
+    return sum(verdict == claim.verdict for verdict in others), len(others)
+
+
+def robustness(claim: Claim) -> str:
+    """In how many of the rows below a claim the verdict is the same."""
+    same, others = agreeing(claim)
+    if not others or claim.verdict in (DEPENDS, UNCHECKABLE):
+        return ""
+    return f"The same verdict under {same} of {others} other conditions, below."
+
+
+def table_row(claim: str, finding: str, verdicts: Sequence[str]) -> str:
+    kinds = {HOLDS: "holds", FAILS: "fails", "": "none"}
+    cells = "".join(f'<td class="{kinds.get(v, "open")}">{escape(v) or "–"}</td>' for v in verdicts)
+    return f"<tr><td>{claim}</td><td>{finding}</td>{cells}</tr>"

@@ -1,4 +1,4 @@
-"""The first section of a page: three sentences that say what to take away, then the main numbers."""
+"""The first section of a page: a few sentences that say what to take away, then the main numbers."""
 
 from collections.abc import Sequence
 from html import escape
@@ -10,13 +10,13 @@ from spillover.report.tables import html_table
 
 
 def short_body(sentences: Sequence[str], numbers: pd.DataFrame, caption: str = "") -> str:
-    """Three sentences, then a small table; text columns of the table are those that do not hold numbers.
+    """Three or four sentences, then a small table; text columns of the table are those that do not hold numbers.
 
     >>> print(short_body(["It works.", "It is fast.", "It is tested."], pd.DataFrame({"tests": [3]}))[:46])
     <p>It works. It is fast. It is tested.</p><div
     """
-    whole = len(sentences) == 3 and all(sentence.endswith(".") for sentence in sentences)
-    validate.require(whole, "sentences", list(sentences), "three, each with its full stop")
+    whole = len(sentences) in (3, 4) and all(sentence.endswith(".") for sentence in sentences)
+    validate.require(whole, "sentences", list(sentences), "three or four, each with its full stop")
     text = [str(name) for name in numbers.columns if not numbers[name].map(has_number).any()]
     table = html_table(numbers, caption=caption, text=text)
     return f'<p>{escape(" ".join(sentences))}</p><div class="wide">{table}</div>'

@@ -6,7 +6,7 @@ from functools import singledispatchmethod
 from typing import Any
 
 from spillover.service.canonical import canonical_json, digest
-from spillover.service.deciding import VERSION, decided, intervals_of, packed, unpacked, whole_answer
+from spillover.service.deciding import VERSION, intervals_of, issued, made, packed, unpacked, whole_answer
 from spillover.service.entry import START, Entry
 from spillover.service.errors import NotFound, StorageError
 from spillover.service.events import DecisionIssued, Event, ReasonsKept
@@ -112,7 +112,7 @@ class Again:
         coming = Coming(event.round, event.context, event.unavailable)
         if event.made_from["seq"] != ledger.head.seq:
             return [f"decision of {event.round}: was made from entry {event.made_from['seq']}, not the one before it"]
-        found = decided(ledger, coming, self.learning).event
+        found = issued(ledger, coming, made(ledger, coming, self.learning))
         whole = whole_answer(ledger, coming)
         self.answers[event.round] = digest(packed(whole))
         if canonical_json(found.to_dict()) != canonical_json(without_intervals(event)):

@@ -5,7 +5,6 @@ import math
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from spillover.constraints import Unavailable
 from spillover.history import History
-from spillover.reasons import Reasons, reasons
+from spillover.reasons.decision import known_means, split_scores
 from spillover.recommendation.choose import Chosen
 from spillover.recommendation.decide import changes_seen
 from spillover.recommendation.json_types import to_json_types
@@ -22,11 +21,12 @@ from spillover.service.canonical import canonical_json, digest
 from spillover.service.errors import naming
 from spillover.service.events import DecisionIssued
 from spillover.service.histories import history_of, with_calendar
-from spillover.service.learning import Learning, bytes_of, can_prepare
+from spillover.service.learning import Learning, can_prepare
 from spillover.service.ledger import Issued, Ledger
 from spillover.service.one_thread import one_thread
 from spillover.service.settings import Settings
 from spillover.service.table import Coming, is_plain
+from spillover.types import Explanation
 
 SOURCE = "-"  # the file that `next` reads in `export | next -`
 VERSION = version("spillover")
@@ -37,14 +37,6 @@ def question_of(settings: Settings, coming: Coming) -> Question:
     limits = (Unavailable(list(coming.unavailable)),) if coming.unavailable else ()
     question = settings.question
     return replace(question, constraints=(*question.constraints, *limits), round=coming.label)
-
-
-class Made(NamedTuple):
-    """A decision, how to compute its whole answer, and how many bytes of memory are held for that."""
-
-    event: DecisionIssued
-    answer: Callable[[], dict[str, Any]]
-    size: int
 
 
 def whole_answer(ledger: Ledger, coming: Coming) -> dict[str, Any]:
@@ -60,28 +52,32 @@ def answer_from(history: History, asked: Question, known: Chosen | None = None) 
     return plain
 
 
-def decided(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
+class Made(NamedTuple):
+    """A decision, and what it was made from."""
+
+    history: History
+    question: Question
+    chosen: Chosen
+    plain: bool  # whether the history has no calendar yet
+
+    def answer(self) -> dict[str, Any]:
+        """The same as `whole_answer`, without learning again."""
+        history = with_calendar(self.history) if self.plain else self.history
+        return answer_from(history, self.question, completed(self.chosen))
+
+
+def made(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
     """Decide as `whole_answer` does, but without what only people need."""
-    asked, plain = question_of(ledger.settings, coming), is_plain(ledger.settings)
+    asked = question_of(ledger.settings, coming)
     with naming(), one_thread():
         if can_prepare(ledger):
             current = learning.prepared if learning.is_current(ledger) else None
             ready = current or learning.prepare(learning.material(ledger))
-            history, learnt = ready.history, ready.learned
-            found = chosen(learnt, history, asked, ready.explanation)
-        else:
-            history, plain = history_of(ledger, coming), False
-            learnt = learned(history, asked)
-            found = chosen(learnt, history, asked, learnt.learner.outline())
-        event = issued(ledger, coming, found, history)
-
-    whole = partial(answer_later, history, asked, found, plain=plain)
-    return Made(event, whole, bytes_of(history))
-
-
-def answer_later(history: History, asked: Question, found: Chosen, *, plain: bool) -> dict[str, Any]:
-    """The whole answer of which a choice is known already. plain: whether its history has no calendar yet."""
-    return answer_from(with_calendar(history) if plain else history, asked, completed(found))
+            plain = is_plain(ledger.settings) and bool(ready.history.rounds)
+            return Made(ready.history, asked, chosen(ready.learned, ready.history, asked, ready.explanation), plain)
+        history = history_of(ledger, coming)
+        learnt = learned(history, asked)
+        return Made(history, asked, chosen(learnt, history, asked, learnt.learner.outline()), plain=False)
 
 
 def completed(found: Chosen) -> Chosen:
@@ -93,16 +89,20 @@ def completed(found: Chosen) -> Chosen:
     return found._replace(decision=found.decision.completed(whole), alone=found.alone.completed(whole))
 
 
-def issued(ledger: Ledger, coming: Coming, found: Chosen, history: History) -> DecisionIssued:
+def issued(ledger: Ledger, coming: Coming, made: Made) -> DecisionIssued:
     """What is stored of a decision."""
     assert coming.label is not None
-    parts = reasons(found.decision, arms=history.arms, budget=found.budget, paths=0, swaps=0)
-    ranked = [arm for arm in parts.ranked() if arm.chosen]
-    rest = [arm.score for arm in parts.arms if not arm.chosen]
-    gap = min(arm.score for arm in ranked) - max(rest) if ranked and rest else math.nan
+    history, found = made.history, made.chosen
+    explanation, arms = found.decision, history.arms
+    mean, known = known_means(explanation)
+    direct, spilled, exploration = (part.tolist() for part in split_scores(explanation, mean, known))
+    score, total = explanation.score.tolist(), [one + other for one, other in zip(direct, spilled, strict=True)]
+    taken = sorted(np.flatnonzero(explanation.chosen).tolist(), key=lambda k: (-score[k], k))
+    rest = [score[k] for k in np.flatnonzero(~explanation.chosen).tolist()]
+    parts = {"direct": direct, "spilled_over": spilled, "exploration": exploration, "score": score, "total": total}
     return DecisionIssued(
         round=coming.label,
-        chosen=tuple(arm.arm for arm in ranked),
+        chosen=tuple(arms[k] for k in taken),
         unavailable=coming.unavailable,
         context=dict(coming.context),
         made_from={
@@ -114,26 +114,12 @@ def issued(ledger: Ledger, coming: Coming, found: Chosen, history: History) -> D
             "version": VERSION,
         },
         policy=found.policy,
-        scores=scores_of(parts),
-        gap=finite(gap),
-        predicted=finite(sum(arm.total for arm in ranked) + baseline_of(parts)),
+        scores={arm: {name: finite(part[k]) for name, part in parts.items()} for k, arm in enumerate(arms)},
+        gap=finite(score[taken[-1]] - max(rest)) if taken and rest else None,
+        predicted=finite(sum(total[k] for k in taken) + baseline_of(explanation)),
         changes=changes_seen(found.learner),
-        graph=digest(np.ascontiguousarray(np.nan_to_num(parts.adjacency, nan=-1.0)).tobytes()),
+        graph=digest(np.ascontiguousarray(np.nan_to_num(explanation.adjacency, nan=-1.0)).tobytes()),
     )
-
-
-def scores_of(parts: Reasons) -> dict[str, Any]:
-    """Every arm's score taken apart."""
-    return {
-        arm.arm: {
-            "direct": finite(arm.direct),
-            "spilled_over": finite(arm.spilled_over),
-            "exploration": finite(arm.exploration),
-            "score": finite(arm.score),
-            "total": finite(arm.total),
-        }
-        for arm in parts.arms
-    }
 
 
 class Kept(NamedTuple):
@@ -153,13 +139,14 @@ def intervals_of(whole: Mapping[str, Any]) -> dict[str, Any]:
     return {arm["arm"]: arm["total_interval"] for arm in whole["reasons"]["arms"]}
 
 
-def baseline_of(parts: Reasons) -> float:
+def baseline_of(explanation: Explanation) -> float:
     """What is expected in all if nothing is chosen, where that is estimated."""
-    return sum(arm.baseline for arm in parts.arms if math.isfinite(arm.baseline))
+    values: list[float] = [] if explanation.baseline is None else explanation.baseline.tolist()
+    return sum(value for value in values if math.isfinite(value))
 
 
 def finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+    return value if math.isfinite(value) else None
 
 
 def packed(whole: Mapping[str, Any]) -> bytes:

@@ -150,11 +150,14 @@ class Desk:
                 self.learned.pop(stream, None)
 
     def ledger_at(self, stream: str, at: int | None) -> Ledger:
-        """A ledger of its own, as of an entry (by default the last one)."""
-        ledger = folded(stream, lambda after: self.log.read(stream, after, AT_ONCE, at))
-        if not ledger.exists:
-            raise NotFound(f"stream = {stream!r}: must be the name of a stream")
-        return ledger
+        """A ledger of its own, as of an entry (by default the last one): a copy of the one in memory if it is the last.
+
+        Only for an earlier one the entries are folded again.
+        """
+        with self.writing(stream) as ledger:
+            if at is None or at >= ledger.head.seq:
+                return ledger.copy()
+        return folded(stream, lambda after: self.log.read(stream, after, AT_ONCE, at))
 
     def earlier(self, stream: str, key: str | None, request: Mapping[str, Any]) -> Entry | None:
         """The entry that an earlier call with this key recorded; a Conflict if that was another request."""

@@ -24,7 +24,14 @@ class NotFound(LookupError):
 
 
 class Conflict(Exception):
-    """The request contradicts what is recorded: a key used for another request, a name that is taken. (HTTP 409)"""
+    """The request contradicts what is recorded: a key used for another request, a name that is taken. (HTTP 409)
+
+    recorded, given: both versions as plain values, where the request is another version of what is recorded.
+    """
+
+    def __init__(self, message: str, *, recorded: Any = None, given: Any = None) -> None:
+        super().__init__(message)
+        self.recorded, self.given = recorded, given
 
 
 class StorageError(Exception):

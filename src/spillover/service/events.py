@@ -94,6 +94,15 @@ class DecisionExecuted(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExecutionCorrected(DecisionExecuted):
+    """What was done in a round was recorded wrongly: this is what was done. Revision 1 is the first record."""
+
+    kind: ClassVar[str] = "execution-corrected"
+    revision: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class OutcomesReported(Event):
     """Outcomes that arrived together; each is {round, arm, z, y, learned}. arm: None if there is one outcome for all.
 
@@ -147,6 +156,7 @@ KINDS: dict[str, type[Event]] = {
         DecisionIssued,
         ReasonsKept,
         DecisionExecuted,
+        ExecutionCorrected,
         OutcomesReported,
         OutcomeCorrected,
         OutcomeExpired,

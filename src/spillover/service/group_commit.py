@@ -1,4 +1,4 @@
-"""One thread that writes: what arrives while it writes is written together, with one sync to the disk."""
+"""Writing together: whoever comes while another one writes waits, and one of those who wait writes for all of them."""
 
 import threading
 from collections import deque
@@ -12,51 +12,45 @@ MOST = 256  # jobs that are written together
 
 
 class GroupCommit(Generic[Job, Result]):
-    """commit: writes jobs together; returns a result, or an exception, for each."""
+    """commit: writes jobs together, with one sync to the disk; returns a result, or an exception, for each."""
 
-    def __init__(self, commit: Callable[[Sequence[Job]], Sequence[Result | Exception]], name: str) -> None:
+    def __init__(self, commit: Callable[[Sequence[Job]], Sequence[Result | Exception]]) -> None:
         self.commit = commit
         self.waiting: deque[tuple[Job, Future[Result]]] = deque()
-        self.changed = threading.Condition()
+        self.writing = threading.Lock()
         self.closed = False
-        self.thread = threading.Thread(target=self.run, name=name, daemon=True)
-        self.thread.start()
 
     def submit(self, job: Job) -> Result:
-        """Wait until a job is written."""
+        """Write a job, with those of others that wait; returns when it is written."""
         future: Future[Result] = Future()
-        with self.changed:
-            if self.closed:
-                raise RuntimeError("the writer is closed: nothing can be recorded")
-            self.waiting.append((job, future))
-            self.changed.notify()
+        self.waiting.append((job, future))
+        while not future.done():
+            with self.writing:
+                if not future.done():
+                    self.write_waiting()
         return future.result()
 
-    def run(self) -> None:
-        while True:
-            with self.changed:
-                self.changed.wait_for(lambda: self.waiting or self.closed)
-                if not self.waiting:
-                    return
-                group = [self.waiting.popleft() for _ in range(min(len(self.waiting), MOST))]
-            self.write([job for job, _ in group], [future for _, future in group])
+    def write_waiting(self) -> None:
+        self.write([self.waiting.popleft() for _ in range(min(len(self.waiting), MOST))])
 
-    def write(self, jobs: Sequence[Job], futures: Sequence["Future[Result]"]) -> None:
+    def write(self, group: Sequence[tuple[Job, "Future[Result]"]]) -> None:
         try:
-            results = self.commit(jobs)
+            if self.closed:
+                raise RuntimeError("the writer is closed: nothing can be recorded")
+            results = self.commit([job for job, _ in group])
         except BaseException as error:
-            for future in futures:
+            for _, future in group:
                 future.set_exception(error)
             return
-        for future, result in zip(futures, results, strict=True):
+        for (_, future), result in zip(group, results, strict=True):
             if isinstance(result, Exception):
                 future.set_exception(result)
             else:
                 future.set_result(result)
 
     def close(self) -> None:
-        """Write what waits, and stop."""
-        with self.changed:
+        """Write what waits; nothing is written after that."""
+        with self.writing:
+            while self.waiting:
+                self.write_waiting()
             self.closed = True
-            self.changed.notify()
-        self.thread.join()

@@ -104,7 +104,7 @@ def bytes_of(history: History) -> int:
 
 def can_prepare(ledger: Ledger) -> bool:
     """Whether a stream can be learned before the round to decide is known: not if that has context."""
-    return not ledger.settings.context and bool(ledger.values)
+    return not ledger.settings.context
 
 
 def unchanged_rounds(ledger: Ledger, labels: Sequence[str]) -> int:

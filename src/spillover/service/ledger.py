@@ -1,6 +1,7 @@
 """The fold of a stream's entries: what is known of every round. It never reads a clock."""
 
-from bisect import bisect_right
+import copy
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatchmethod
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from spillover.service.events import (
     DecisionExecuted,
     DecisionIssued,
     Event,
+    ExecutionCorrected,
     OutcomeCorrected,
     OutcomeExpired,
     OutcomesReported,
@@ -47,14 +49,19 @@ class Ledger:
     def __init__(self, stream: str) -> None:
         self.head = Head(stream=stream)
         self.settings: Settings
+        self.settings_at = 0  # the number of the entry that says them
         self.columns: dict[str, int] = {}
         self.rows: dict[str, int] = {}  # by the label of the round
         self.keys: list[RoundKey] = []
         self.issued: dict[str, Issued] = {}
         self.reasons_at: dict[str, int] = {}  # the number of the entry that keeps the whole answer
         self.executed: dict[str, str] = {}  # how: as-issued, overridden, cancelled or imported
+        self.executions: dict[str, tuple[int, ...]] = {}  # numbers of the entries that say it: the first, corrections
         self.context: dict[str, dict[str, Any]] = {}
-        self.expired: set[str] = set()
+        self.expired: dict[str, int] = {}  # with the number of the entry that says it
+        self.corrections: dict[tuple[str, str | None, int], int] = {}  # of outcomes, by revision; likewise
+        self.late: dict[tuple[int, int, str], float] = {}  # values that came too late, by row, column and name
+        self.aside: dict[tuple[int, int], float] = {}  # z of arms that were not executed after all
         self.delays: dict[str, int] = {}  # rounds that took place between a round and its last outcome
         self.values: list[Any] = []  # of the rounds that took place, sorted
         self.order: list[str] = []  # their labels
@@ -64,6 +71,14 @@ class Ledger:
         self.revision = np.zeros((0, 0), np.int32)  # 0: not reported
         self.version = 0  # the number of the last entry that can change a decision
         self.changed: Any = None  # the earliest round that has changed since `take_changed`, as it is sorted
+
+    def copy(self) -> "Ledger":
+        """The same as of now: it stays as it is when this one goes on, so that it can be read without a lock."""
+        found = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, dict | list | set | np.ndarray):
+                setattr(found, name, value.copy())
+        return found
 
     @property
     def exists(self) -> bool:
@@ -117,13 +132,13 @@ class Ledger:
 
     @take.register
     def _(self, event: StreamCreated, seq: int) -> None:
-        self.settings = event.as_settings
+        self.settings, self.settings_at = event.as_settings, seq
         self.columns = {arm: k for k, arm in enumerate(self.settings.arms)}
         self.resize(FIRST_ROWS)
 
     @take.register
     def _(self, event: SettingsChanged, seq: int) -> None:
-        self.settings = event.as_settings
+        self.settings, self.settings_at = event.as_settings, seq
 
     @take.register
     def _(self, event: DecisionIssued, seq: int) -> None:
@@ -137,12 +152,20 @@ class Ledger:
 
     @take.register
     def _(self, event: DecisionExecuted, seq: int) -> None:
-        self.play(event.round, event.how, event.chosen, event.context, event.amounts)
+        self.play(event.round, event.how, event.chosen, event.context, event.amounts, seq)
+
+    @take.register
+    def _(self, event: ExecutionCorrected, seq: int) -> None:
+        self.take_back(event.round)
+        self.play(event.round, event.how, event.chosen, event.context, event.amounts, seq)
+        if not self.took_place(event.round) or self.missing(event.round):
+            self.delays.pop(event.round, None)
+        self.note_delays([event.round])
 
     @take.register
     def _(self, event: RoundsImported, seq: int) -> None:
         for known in event.rounds:
-            self.play(known["round"], "imported", known["chosen"], known["context"], known.get("amounts", {}))
+            self.play(known["round"], "imported", known["chosen"], known["context"], known.get("amounts", {}), seq)
             row = self.rows[known["round"]]
             for values, table in ((known["z"], self.z), (known["y"], self.y)):
                 if values is not None:
@@ -160,26 +183,44 @@ class Ledger:
     def _(self, event: OutcomeCorrected, seq: int) -> None:
         self.learn(event.round, event.arm, event.revision, event.values, learned=event.learned, withdraw=True)
         self.note_delays([event.round])
+        self.corrections[event.round, event.arm, event.revision] = seq
 
     @take.register
     def _(self, event: OutcomeExpired, seq: int) -> None:
-        self.expired.add(event.round)
+        self.expired[event.round] = seq
         self.touch(self.rows[event.round])
 
     def play(
-        self, label: str, how: str, chosen: Iterable[str], context: dict[str, Any], amounts: dict[str, float]
+        self, label: str, how: str, chosen: Iterable[str], context: dict[str, Any], amounts: dict[str, float], seq: int
     ) -> None:
         """A round took place, or was cancelled."""
         row = self.row(label)
         self.executed[label], self.context[label] = how, context
+        self.executions[label] = (*self.executions.get(label, ()), seq)
         if how != "cancelled":
-            self.x[row, [self.columns[arm] for arm in chosen]] = True
+            columns = [self.columns[arm] for arm in chosen]
+            self.x[row, columns] = True
+            for column in columns if self.aside else ():
+                self.z[row, column] = self.aside.pop((row, column), np.nan)
             for arm, amount in amounts.items():
                 self.dose[row, self.columns[arm]] = amount
             place = bisect_right(self.values, self.keys[row].value)
             self.values.insert(place, self.keys[row].value)
             self.order.insert(place, label)
             self.touch(row)
+
+    def take_back(self, label: str) -> None:
+        """Undo `play`. z is only known of arms that were executed; it counts again if they turn out to have been."""
+        if not self.took_place(label):
+            return
+        row = self.rows[label]
+        known = np.flatnonzero(np.isfinite(self.z[row])).tolist()
+        self.aside.update({(row, column): float(self.z[row, column]) for column in known})
+        self.x[row], self.z[row] = False, np.nan
+        self.dose[row : row + 1] = 0.0
+        place = bisect_left(self.values, self.keys[row].value)
+        del self.values[place], self.order[place]
+        self.touch(row)
 
     def learn(
         self,
@@ -195,14 +236,21 @@ class Ledger:
         row, column = self.rows[label], self.column(arm)
         self.revision[row, column] = max(revision, self.revision[row, column])
         for name, table in (("z", self.z), ("y", self.y)):
-            if learned and name in values and (withdraw or values[name] is not None):
-                table[row, column] = np.nan if values[name] is None else values[name]
+            if name not in values or (values[name] is None and not withdraw):
+                continue
+            value = np.nan if values[name] is None else values[name]
+            if learned:
+                table[row, column] = value
                 self.touch(row)
+            else:
+                self.late[row, column, name] = value
+            if name == "z":
+                self.aside.pop((row, column), None)
 
     def note_delays(self, labels: Iterable[str]) -> None:
         """Rounds of which something arrived: those that are complete now took so long."""
         for label in labels:
-            if label not in self.delays and self.missing(label) == 0:
+            if label not in self.delays and self.took_place(label) and self.missing(label) == 0:
                 self.delays[label] = self.age(label)
 
     def missing(self, label: str) -> int:

@@ -35,7 +35,7 @@ def overview_of(ledger: Ledger) -> dict[str, Any]:
             "pending": len(pending),
             "late": sum(line["late"] for line in pending),
             "cancelled": sum(how == "cancelled" for how in ledger.executed.values()),
-            "expired": len(ledger.expired),
+            "expired": sum(map(ledger.took_place, ledger.expired)),
         },
         "delays": delays,
         "pending": pending,
@@ -112,6 +112,7 @@ def round_line(ledger: Ledger, label: str) -> dict[str, Any]:
         "round": label,
         "status": status_of(ledger, label),
         "how": ledger.executed.get(label),
+        "revision": len(ledger.executions.get(label, ())),
         "chosen": chosen,
         "proposed": None if issued is None else list(issued.chosen),
         "payoff": payoff_of(ledger, label),
@@ -127,7 +128,9 @@ def amounts_of(ledger: Ledger, row: int) -> dict[str, float]:
 
 
 def payoff_of(ledger: Ledger, label: str) -> float | None:
-    """The sum of all outcomes of a round; None while some are missing."""
+    """The sum of all outcomes of a round; None while some are missing, and if it did not take place."""
+    if not ledger.took_place(label):
+        return None
     row = ledger.rows[label]
     values = ledger.z[row][ledger.x[row]] if ledger.settings.observes == "own" else ledger.y[row]
     if ledger.settings.observes == "payoff":

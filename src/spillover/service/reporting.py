@@ -144,10 +144,13 @@ def take_item(
     except Invalid as error:
         return Status(status=REFUSED, reason=str(error), field=error.field), None
     row, column, fresh = ledger.rows[label], ledger.column(arm), {}
+    late = ledger.is_late(label)
     for name, value, table in (("z", item.z, ledger.z), ("y", item.y, ledger.y)):
         if value is None:
             continue
         known = seen.get((label, arm, name), table[row, column])
+        if late and known != known:
+            known = ledger.late.get((row, column, name), known)
         if known != known:
             fresh[name] = float(value)
         elif known != value:
@@ -157,9 +160,8 @@ def take_item(
     if not fresh:
         return Status(status=DUPLICATE), None
     seen.update({(label, arm, name): value for name, value in fresh.items()})
-    learned = not ledger.is_late(label)
-    recorded = {"round": label, "arm": arm, "z": fresh.get("z"), "y": fresh.get("y"), "learned": learned}
-    return Status(status=RECORDED if learned else LATE), recorded
+    recorded = {"round": label, "arm": arm, "z": fresh.get("z"), "y": fresh.get("y"), "learned": not late}
+    return Status(status=LATE if late else RECORDED), recorded
 
 
 def statuses_of(entry: Entry, count: int) -> tuple[Status, ...]:
@@ -183,11 +185,8 @@ def as_request(items: Sequence[Outcome]) -> dict[str, Any]:
     return {"report": [[item.round, item.arm, item.z, item.y] for item in items]}
 
 
-def check_correction(
-    ledger: Ledger, given: str | int, arm: str | None, revision: int, values: Mapping[str, Any]
-) -> str:
-    """The label of the round of a correction, if it can be recorded."""
-    label = executed_round(ledger, given)
+def check_correction(ledger: Ledger, label: str, arm: str | None, revision: int, values: Mapping[str, Any]) -> None:
+    """Refuse a correction of an outcome that cannot be recorded."""
     check_arm(ledger, arm)
     last = int(ledger.revision[ledger.rows[label], ledger.column(arm)])
     require(last > 0, "revision", revision, "of an outcome that was reported; this one was not: report it")
@@ -195,4 +194,3 @@ def check_correction(
     require(good, "revision", revision, f"{last + 1}, one more than the last")
     require(bool(values) and set(values) <= {"z", "y"}, "values", dict(values), "z or y, or both")
     check_values(ledger, label, arm, values)
-    return label

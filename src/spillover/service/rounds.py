@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spillover.kernels import LARGEST_OUTCOME
-from spillover.service.errors import Conflict, require
+from spillover.service.errors import require
 from spillover.service.events import DecisionExecuted
 from spillover.service.ledger import Ledger
 from spillover.service.round_key import require_family, round_key
-from spillover.service.settings import is_name, is_number
+from spillover.service.settings import is_name, is_number, is_whole
 from spillover.service.table import Coming
 
 
@@ -49,18 +49,18 @@ def execution(
     cancelled: bool,
     context: Mapping[str, Any] | None,
 ) -> DecisionExecuted:
-    """What was done in a round."""
+    """What was done in a round. Where something is recorded of it already, this is another version of that."""
     if ledger.keys:
         require_family(round_key(label), ledger.keys[0])
-    if label in ledger.executed:
-        raise Conflict(f"round = {label!r}: must not be executed yet; it is recorded as {ledger.executed[label]}")
     issued = ledger.issued.get(label)
     check_amounts(ledger, amounts, given=chosen is not None, cancelled=cancelled)
     chosen = chosen if amounts is None else list(amounts)
     require(not (cancelled and chosen is not None), "cancelled", cancelled, "false where arms are given")
-    known = dict(context) if context is not None else dict(issued.context) if issued is not None else {}
+    before = ledger.context.get(label, {} if issued is None else issued.context)
+    known = dict(before if context is None else context)
     if cancelled:
-        require(issued is not None, "round", label, "decided before it is cancelled")
+        there = issued is not None or label in ledger.executed
+        require(there, "round", label, "decided before it is cancelled")
         return DecisionExecuted(round=label, how="cancelled", chosen=(), context=known)
     require(issued is not None or chosen is not None, "round", label, "decided first, or given with the chosen arms")
     check_arms(ledger, "chosen", chosen or ())
@@ -74,6 +74,17 @@ def execution(
         context=known,
         amounts={arm: float(amount) for arm, amount in (amounts or {}).items()},
     )
+
+
+def check_revision(ledger: Ledger, label: str, revision: int, reason: str) -> None:
+    """The first record of what was done is revision 1; a correction has the next number, and may have a reason."""
+    last = len(ledger.executions.get(label, ()))
+    accepted = (
+        f"1 to {last + 1}, where {last + 1} corrects the last" if last else "1: nothing is recorded of this round"
+    )
+    require(is_whole(revision, 1, last + 1), "revision", revision, accepted)
+    check_reason(reason)
+    require(revision > 1 or not reason, "reason", reason, "left out: it is for corrections")
 
 
 def check_amounts(ledger: Ledger, amounts: Mapping[str, Any] | None, *, given: bool, cancelled: bool) -> None:

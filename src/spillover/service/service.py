@@ -7,14 +7,15 @@ from typing import Any
 
 from spillover.service.ahead import Ahead
 from spillover.service.audit import Audit, audited
-from spillover.service.canonical import canonical_json
+from spillover.service.canonical import canonical_json, digest_of
 from spillover.service.course import POINTS, course_of
-from spillover.service.deciding import decided, same_request, unpacked, whole_answer
+from spillover.service.deciding import issued, made, same_request, unpacked, whole_answer
 from spillover.service.desk import OPEN, Desk, Receipt, given_key, utc_now
 from spillover.service.entry import Entry
 from spillover.service.errors import Conflict, NotFound, naming, require
 from spillover.service.events import (
     DecisionIssued,
+    ExecutionCorrected,
     OutcomeCorrected,
     OutcomeExpired,
     SettingsChanged,
@@ -23,7 +24,8 @@ from spillover.service.events import (
 from spillover.service.export import Export, exported
 from spillover.service.histories import history_of
 from spillover.service.importing import import_events, read_file, settings_from
-from spillover.service.ledger import Ledger
+from spillover.service.learning import bytes_of, can_prepare
+from spillover.service.ledger import Issued
 from spillover.service.log import AT_ONCE, EventLog
 from spillover.service.one_thread import one_thread
 from spillover.service.overview import BANDS, bands_of, overview_of, state_of
@@ -38,9 +40,10 @@ from spillover.service.reporting import (
     take_items,
 )
 from spillover.service.round_key import round_key
-from spillover.service.rounds import check_reason, coming_round, execution
-from spillover.service.settings import Settings, checked, is_name
+from spillover.service.rounds import check_reason, check_revision, coming_round, execution
+from spillover.service.settings import Settings, checked, is_name, is_whole
 from spillover.service.table import Coming
+from spillover.service.versions import check_settings_read, other_settings, said_again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,22 +122,38 @@ class Service:
                 first = self.log.read(name, 0, 1)[0]
                 if canonical_json(first.content["event"]) == canonical_json(event.to_dict()):
                     return Receipt(entry=first, again=True)
-                raise Conflict(
-                    f"name = {name!r}: must be a new one: there is a stream of this name, with other settings"
-                )
+                raise other_settings(name, first.content["event"]["settings"], event.settings)
             return self.desk.record(ledger, event, key or "created", event.to_dict(), author)
 
     def change_settings(
-        self, stream: str, changes: Mapping[str, Any], *, key: str | None = None, author: str = ""
+        self,
+        stream: str,
+        changes: Mapping[str, Any],
+        *,
+        read_at: int | None = None,
+        key: str | None = None,
+        author: str = "",
     ) -> Receipt:
-        """Decide differently from now on. Arms, what is observed, context and minimise cannot change."""
+        """Decide differently from now on. Arms, what is observed, context, minimise and doses cannot change.
+
+        read_at: the number of the entry as of which the settings were read that these changes are based on. If somebody
+        has changed them since, that is a Conflict; None: change them whatever they are now.
+        """
         key = given_key(key)
         with self.desk.writing(stream) as ledger:
-            request = {"settings": dict(changes)}
+            request = {"settings": dict(changes)} | ({} if read_at is None else {"read_at": read_at})
             if (before := self.desk.earlier(stream, key, request)) is not None:
                 return Receipt(entry=before, again=True)
+            last = ledger.head.seq
+            good = read_at is None or is_whole(read_at, 1, last)
+            require(good, "read_at", read_at, f"the number of an entry, 1 to {last}")
             with naming():
                 found = ledger.settings.changed(dict(changes))
+            entry = self.entry_at(stream, ledger.settings_at)
+            if found.digest == ledger.settings.digest:
+                return Receipt(entry=entry, again=True)
+            if read_at is not None:
+                check_settings_read(entry, ledger.settings, changes, read_at)
             event = SettingsChanged(settings=found.to_dict())
             return self.desk.record(ledger, event, key or f"settings:{ledger.head.seq + 1}", request, author)
 
@@ -161,17 +180,23 @@ class Service:
         with self.desk.learning(stream) as sheet:
             ledger = sheet.ledger
             coming = coming_round(ledger, label, unavailable, context or {})
-            request = {"decide": label, "unavailable": list(coming.unavailable), "context": dict(coming.context)}
+            request = {"decide": label} | asked(coming)
             self.desk.earlier(stream, key, request)
             if label in ledger.issued:
-                if not same_request(ledger.issued[label], coming):
-                    raise Conflict(f"round = {label!r}: was decided with other unavailable arms or another context")
-                return self.decision_at(stream, ledger.issued[label].seq)
+                before = ledger.issued[label]
+                if not same_request(before, coming):
+                    raise Conflict(
+                        f"round = {label!r}: was decided with other unavailable arms or another context",
+                        recorded=asked(before) | {"seq": before.seq},
+                        given=asked(coming),
+                    )
+                return self.decision_at(stream, before.seq)
             require(label not in ledger.executed, "round", round, "one that was not executed without a decision")
-            made = decided(ledger, coming, sheet.learning)
+            found = made(ledger, coming, sheet.learning)
             self.desk.note_learned(stream, sheet)
-            entry = self.desk.record(ledger, made.event, key or f"decide:{label}", request, author).entry
-        self.ahead.keep_reasons_soon(stream, label, made.answer, made.size)
+            event = issued(ledger, coming, found)
+            entry = self.desk.record(ledger, event, key or f"decide:{label}", request, author).entry
+        self.ahead.keep_reasons_soon(stream, label, found.answer, bytes_of(found.history))
         return Decision(entry=entry, again=False, explain=lambda: self.explain(stream, label))
 
     def execute(
@@ -183,27 +208,39 @@ class Service:
         amounts: Mapping[str, float] | None = None,
         cancelled: bool = False,
         context: Mapping[str, Any] | None = None,
+        revision: int = 1,
+        reason: str = "",
         key: str | None = None,
         author: str = "",
     ) -> Receipt:
         """Say what was done in a round: the decision as issued (nothing given), other arms (`chosen`), or nothing at
         all because the round did not take place (`cancelled`). A round that was never decided needs `chosen`.
 
-        amounts: by arm, instead of `chosen`, in a stream that has amounts (`doses`).
+        amounts: by arm, instead of `chosen`, in a stream that has amounts (`doses`). revision: one more than the last
+        corrects what was recorded (the first record is 1); reason: why. Context that is not given stays as it was.
         """
         key = given_key(key)
         label = round_key(round).label
-        request = {
+        request: dict[str, Any] = {
             "execute": label,
             "chosen": None if chosen is None else sorted(chosen),
             "cancelled": cancelled,
             "context": None if context is None else dict(context),
         } | ({} if amounts is None else {"amounts": dict(amounts)})
+        request |= {} if revision == 1 else {"revision": revision, "reason": reason}
         with self.desk.writing(stream) as ledger:
-            own = key or f"execute:{label}"
-            if (before := self.desk.earlier(stream, own, request)) is not None:
+            if (before := self.desk.earlier(stream, key, request)) is not None:
                 return Receipt(entry=before, again=True)
+            check_revision(ledger, label, revision, reason)
             event = execution(ledger, label, chosen, amounts, cancelled, context)
+            if revision > 1:
+                event = ExecutionCorrected(**vars(event), revision=revision, reason=reason)
+            done = ledger.executions.get(label, ())
+            if revision <= len(done):
+                hint = f"correct it with revision {len(done) + 1}"
+                entry = self.entry_at(stream, done[revision - 1])
+                return said_again(entry, event, request, f"round = {label!r}", hint)
+            own = key or (f"execute:{label}" if revision == 1 else f"execution {revision}:{label}")
             receipt = self.desk.record(ledger, event, own, request, author)
         self.ahead.learn_soon(stream)
         return receipt
@@ -243,15 +280,23 @@ class Service:
         with self.desk.writing(stream) as ledger:
             if (before := self.desk.earlier(stream, key, request)) is not None:
                 return Receipt(entry=before, again=True)
-            label = check_correction(ledger, round, arm, revision, values)
+            label = executed_round(ledger, round)
+            done = ledger.corrections.get((label, arm, revision))
+            given = dict(values)
+            if done is None:
+                check_correction(ledger, label, arm, revision, values)
+                given = {name: None if value is None else float(value) for name, value in values.items()}
             event = OutcomeCorrected(
                 round=label,
                 arm=arm,
                 revision=revision,
-                values={name: None if value is None else float(value) for name, value in values.items()},
+                values=given,
                 learned=not ledger.is_late(label),
                 reason=reason,
             )
+            if done is not None:
+                hint = "read the value again, and correct that"
+                return said_again(self.entry_at(stream, done), event, request, f"revision = {revision}", hint)
             own = key or f"correct:{label}:{arm or ''}:{revision}"
             receipt = self.desk.record(ledger, event, own, request, author)
         self.ahead.learn_soon(stream)
@@ -263,14 +308,24 @@ class Service:
         """Say that nothing more of a round will arrive. Later outcomes are recorded, but not learned."""
         key = given_key(key)
         check_reason(reason)
+        label = round_key(round).label
+        request = {"expire": label, "reason": reason}
         with self.desk.writing(stream) as ledger:
-            label = executed_round(ledger, round)
-            own, request = key or f"expire:{label}", {"expire": label, "reason": reason}
-            if (before := self.desk.earlier(stream, own, request)) is not None:
+            if (before := self.desk.earlier(stream, key, request)) is not None:
                 return Receipt(entry=before, again=True)
-            receipt = self.desk.record(ledger, OutcomeExpired(round=label, reason=reason), own, request, author)
+            executed_round(ledger, label)
+            event = OutcomeExpired(round=label, reason=reason)
+            if label in ledger.expired:
+                hint = "nothing more is expected of it already"
+                return said_again(
+                    self.entry_at(stream, ledger.expired[label]), event, request, f"round = {label!r}", hint
+                )
+            receipt = self.desk.record(ledger, event, key or f"expire:{label}", request, author)
         self.ahead.learn_soon(stream)
         return receipt
+
+    def entry_at(self, stream: str, seq: int) -> Entry:
+        return self.log.read(stream, seq - 1, 1)[0]
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -284,7 +339,7 @@ class Service:
         return self.decision_at(stream, seq)
 
     def decision_at(self, stream: str, seq: int) -> Decision:
-        entry = self.log.read(stream, seq - 1, 1)[0]
+        entry = self.entry_at(stream, seq)
         return Decision(entry=entry, again=True, explain=lambda: self.explain(stream, entry.content["event"]["round"]))
 
     def decisions(self, stream: str, after: int = 0, limit: int = 100) -> list[Decision]:
@@ -297,18 +352,26 @@ class Service:
         """The answer to a round with all reasons: what `spillover next --json` printed then.
 
         It is kept a moment after the decision, or when it is first asked for. Where it was not kept, as the server
-        stopped or had too much to do, it is computed again from the entries before the decision, and kept then.
+        stopped or had too much to do, it is computed again from what was known before the decision, and kept then.
         """
         event = self.decision(stream, round).event
         self.ahead.keep_reasons_now(stream, event.round)
         with self.desk.writing(stream) as ledger:
             kept = ledger.reasons_at.get(event.round)
         if kept is not None:
-            return unpacked(self.log.read(stream, kept - 1, 1)[0].attachment)
+            return unpacked(self.entry_at(stream, kept).attachment)
         coming = Coming(event.round, event.context, event.unavailable)
-        found = whole_answer(self.desk.ledger_at(stream, event.made_from["seq"]), coming)
+        found = self.answer_to(stream, coming, event.made_from["seq"])
         self.ahead.keep_reasons_soon(stream, event.round, lambda: found)
         return found
+
+    def answer_to(self, stream: str, coming: Coming, at: int | None) -> dict[str, Any]:
+        """The whole answer to a round, as of an entry or now: from what was learned last, if nothing changed since."""
+        with self.desk.learning(stream) as sheet:
+            current = can_prepare(sheet.ledger) and (at is None or sheet.ledger.version <= at)
+            found = made(sheet.ledger, coming, sheet.learning) if current else None
+            self.desk.note_learned(stream, sheet)
+        return whole_answer(self.desk.ledger_at(stream, at), coming) if found is None else found.answer()
 
     def events(self, stream: str, after: int = 0, limit: int = AT_ONCE) -> list[Entry]:
         """Entries of a stream in order, those with numbers above `after`."""
@@ -317,28 +380,22 @@ class Service:
 
     def overview(self, stream: str) -> dict[str, Any]:
         """What a page shows of a stream; see `overview.overview_of`."""
-        with self.desk.writing(stream) as ledger:
-            found, latest = overview_of(ledger), sorted(known.seq for known in ledger.issued.values())[-BANDS:]
-            reasons_at = dict(ledger.reasons_at)
+        ledger = self.desk.ledger_at(stream, None)
+        found, latest = overview_of(ledger), sorted(known.seq for known in ledger.issued.values())[-BANDS:]
+        reasons_at = ledger.reasons_at
         events = [self.decision_at(stream, seq).event for seq in latest]
         kept = [reasons_at[event.round] for event in events if event.round in reasons_at]
-        reasons = [self.log.read(stream, seq - 1, 1)[0].content["event"] for seq in kept]
+        reasons = [self.entry_at(stream, seq).content["event"] for seq in kept]
         intervals = {content["round"]: content.get("intervals", {}) for content in reasons}
         return found | {"bands": bands_of(events, intervals)}
 
     def state(self, stream: str, at: int | None = None, round: str | int | None = None) -> dict[str, Any]:
         """What is known of a stream's rounds (or of one), as of an entry or now, as plain values."""
         label = None if round is None else round_key(round).label
-
-        def plain(ledger: Ledger) -> dict[str, Any]:
-            if label is not None and label not in ledger.rows:
-                raise NotFound(f"round = {label!r}: must be a round of {stream!r}")
-            return state_of(ledger, None if label is None else [label])
-
-        if at is not None:
-            return plain(self.desk.ledger_at(stream, at))
-        with self.desk.writing(stream) as ledger:
-            return plain(ledger)
+        ledger = self.desk.ledger_at(stream, at)
+        if label is not None and label not in ledger.rows:
+            raise NotFound(f"round = {label!r}: must be a round of {stream!r}")
+        return state_of(ledger, None if label is None else [label])
 
     def course(self, stream: str, points: int = POINTS) -> dict[str, Any]:
         """How the estimates have moved, by what is known today; see `course.course_of`."""
@@ -348,7 +405,7 @@ class Service:
 
     def outlook(self, stream: str, at: int | None = None) -> dict[str, Any]:
         """What would be chosen next, with the estimated graph; as `spillover next --json`. Nothing is recorded."""
-        return whole_answer(self.desk.ledger_at(stream, at), Coming(None, {}))
+        return self.answer_to(stream, Coming(None, {}), at)
 
     def export(
         self, stream: str, form: str = "csv", *, at: int | None = None, round: str | int | None = None
@@ -397,6 +454,8 @@ class Service:
         with self.desk.writing(stream, missing_ok=True) as ledger:
             if (before := self.desk.earlier(stream, key, request)) is not None:
                 return Receipt(entry=before, again=True)
+            if ledger.exists and self.entry_at(stream, 1).request == digest_of(request):
+                return Receipt(entry=self.entry_at(stream, len(events)), again=True)
             if ledger.exists:
                 raise Conflict(f"name = {stream!r}: must be a new one: there is a stream of this name")
             return self.desk.record_all(ledger, events, key or "import", request, author)
@@ -404,6 +463,11 @@ class Service:
     def require_stream(self, stream: str) -> None:
         if not self.log.head(stream).seq:
             raise NotFound(f"stream = {stream!r}: must be the name of a stream")
+
+
+def asked(round: Issued | Coming) -> dict[str, Any]:
+    """What a decision was asked with."""
+    return {"unavailable": list(round.unavailable), "context": dict(round.context)}
 
 
 def check_name(name: str) -> None:

@@ -9,14 +9,17 @@ from typing import Any
 from spillover.constraints import Constraint, parse
 from spillover.history.context import BUILT_IN
 from spillover.history.record import natural_order
-from spillover.history.table import MOST_ARMS
 from spillover.kernels import LARGEST_OUTCOME
+from spillover.policies import InstrumentalSEM, SwitchingSEM
 from spillover.recommendation.question import Question, search_effort
 from spillover.service.canonical import digest_of
 from spillover.service.errors import naming, require
 
 OBSERVES = ("both", "own", "overall", "payoff")
 LONGEST_NAME = 200
+# What every tenant of a server can bear: a decision then takes up to about a second, and less than a gigabyte.
+MOST_ARMS = 1_000
+MOST_REGRESSED = 100  # where the outcome of each arm is regressed on all others: memory grows with the cube
 FIXED = ("arms", "observes", "context", "minimise", "doses")  # they say what the recorded rounds mean
 ADDED = {"doses": False}  # since the first version, with what they are without them: such streams keep their hashes
 RESERVED = ("round", "arm", "chosen", "dose", "z", "y", "payoff")  # columns of an export
@@ -131,13 +134,10 @@ class Settings:
 def checked(settings: Settings) -> Settings:
     """Settings that can be used, with the arms in natural order; Invalid if they cannot."""
     arms = settings.arms
-    good = bool(arms) and len(arms) <= MOST_ARMS and all(is_name(arm) for arm in arms)
-    require(
-        good and type(arms) is tuple,
-        "arms",
-        arms,
-        f"1 to {MOST_ARMS:,} names of 1 to {LONGEST_NAME} characters, on one line",
-    )
+    names = f"names of 1 to {LONGEST_NAME} characters, on one line"
+    good = type(arms) is tuple and bool(arms) and all(is_name(arm) for arm in arms)
+    require(good, "arms", arms, f"1 to {MOST_ARMS:,} {names}")
+    require(len(arms) <= MOST_ARMS, "arms", len(arms), f"at most {MOST_ARMS:,} names")
     folded = [arm.casefold() for arm in arms]
     twice = (
         next((arm for arm in arms if folded.count(arm.casefold()) > 1), None) if len(set(folded)) < len(arms) else None
@@ -158,8 +158,17 @@ def checked(settings: Settings) -> Settings:
     with naming():
         search_effort(settings.effort, constrained=bool(settings.limits))
         ordered.question.check()
+        few = len(arms) <= MOST_REGRESSED or not regresses(ordered)
+        require(few, "arms", len(arms), f"at most {MOST_REGRESSED:,} names without z, with context or instrumental-sem")
         check_doses(ordered)
     return ordered
+
+
+def regresses(settings: Settings) -> bool:
+    """Whether the outcome of each arm is regressed on the choices of all others, as it is without z or with context."""
+    policy = settings.question.built_policy()
+    suited = settings.observes == "overall" or (bool(settings.context) and settings.observes != "payoff")
+    return isinstance(policy, InstrumentalSEM) or (isinstance(policy, SwitchingSEM) and suited)
 
 
 def check_doses(settings: Settings) -> None:

@@ -76,7 +76,7 @@ class SqliteLog(EventLog):
         except BaseException:
             self.file_lock.release()
             raise
-        self.group = GroupCommit(self.commit_together, name=f"spillover-writer {self.path.name}")
+        self.group = GroupCommit(self.commit_together)
 
     def check_readable(self) -> None:
         """Refuse a file that is not there, or is not ours."""

@@ -14,6 +14,12 @@ FAR = 8.0  # robust standard deviations
 ROBUST = 1.4826  # standard deviations in a median absolute deviation, under a normal distribution
 
 
+def median(values: Any) -> float:
+    """The same as that of NumPy, which takes several times as long for so few values."""
+    ordered, last = np.sort(values), len(values) - 1
+    return float(0.5 * (ordered[last // 2] + ordered[(last + 1) // 2]))
+
+
 def unusual_values(ledger: Ledger) -> Callable[[str, str, str | None, float], str]:
     """A function that says what is unusual about a value (its name, round and arm before it); "" if nothing is."""
 
@@ -26,8 +32,8 @@ def unusual_values(ledger: Ledger) -> Callable[[str, str, str | None, float], st
         known = values[np.isfinite(values)]
         if len(known) < ENOUGH:
             return None
-        middle = float(np.median(known))
-        return middle, FAR * ROBUST * float(np.median(np.abs(known - middle)))
+        middle = median(known)
+        return middle, FAR * ROBUST * median(np.abs(known - middle))
 
     def look(name: str, label: str, arm: str | None, value: float) -> str:
         column = ledger.column(arm)

@@ -3,7 +3,7 @@
 store.json          what the folder holds: format, the experiment's text, the list of its cells
 experiment.toml     the same text, for people
 cells/ID.npz        arrays, and about.json beside them; `numpy.load` reads it
-claims/ID           exists while a process computes the cell
+claims/ID           exists while a process computes the cell, and says which process that is
 claims/run-TOKEN    exists while a run lasts
 """
 
@@ -11,10 +11,13 @@ import errno
 import hashlib
 import io
 import json
+import os
 import secrets
+import socket
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -30,6 +33,7 @@ SEAL = b"sha256:"  # a zip file may end in a comment: ours is the hash of everyt
 SEAL_LENGTH = len(SEAL) + 64
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}  # a file system without locks
 MOST_CLAIMS = 250  # at a time: each is an open file, and a process may often have 1,024 of them
+UNNAMED = "a process that cannot be named"
 SESSION = "run-"  # the names of claims that are no cell's begin with it
 
 
@@ -137,8 +141,17 @@ class CellStore:
                 return True
             else:
                 self.held[cell] = lock
+                with suppress(OSError):  # Windows does not let a locked file be written: then nobody is named
+                    path.write_text(f"process {os.getpid()} on {socket.gethostname()}, since {now()}", encoding="utf-8")
                 return True
         return False
+
+    def holder(self, cell: str) -> str:
+        """Who has claimed a cell, in words."""
+        try:
+            return read_regular(self.claims / cell).decode() or UNNAMED
+        except (OSError, ValueError):
+            return UNNAMED
 
     def release(self, cell: str) -> None:
         lock = self.held.pop(cell, None)
@@ -164,6 +177,10 @@ class CellStore:
                 self.release(claimed)
             (self.claims / name).unlink(missing_ok=True)  # and not held
             self.sweep()
+
+
+def now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def has_content(path: Path, content: bytes) -> bool:

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from spillover.experiments import Experiment, ExperimentError, grids
+from spillover.experiments.run import to_stderr
 from spillover.experiments.search import Search
 from spillover.registry import Registry
 from spillover.studies.beyond import BeyondStudy
 from spillover.studies.covid import CovidStudy
 from spillover.studies.experiment import ExperimentStudy, OwnExperiment, ShippedExperiment
-from spillover.studies.study import Findings, Job, Option, Request, Study, Summary, to_stderr
+from spillover.studies.study import Findings, Job, Option, Request, Study, Summary
 from spillover.studies.synthetic import SyntheticStudy
 from spillover.validate import suggestion
 

@@ -59,6 +59,7 @@ class ExperimentStudy(Study):
             address=request.address,
             progress=request.progress,
             begin=announcement(request, request.plan),
+            notify=request.notify,
         )
         written = {"results": folder} | ({"report": self.write_report(folder)} if request.page else {})
         found = {"experiment": experiment.name, "seconds": perf_counter() - start, **written}

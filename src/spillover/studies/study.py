@@ -4,7 +4,6 @@
 owns a folder.
 """
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from spillover.experiments.duration import Load
-from spillover.printable import printable
+from spillover.experiments.run import to_stderr
 
 Findings: TypeAlias = dict[str, Any]  # what `--json` prints; has at least "experiment", "results" and "seconds"
 Job: TypeAlias = Callable[[], Findings]
@@ -33,10 +32,6 @@ class Summary(NamedTuple):
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
-
-
-def to_stderr(message: str) -> None:
-    print(f"spillover: {printable(message)}", file=sys.stderr)
 
 
 def say_nothing(plan: str, workers: int | None, loads: Sequence[Load]) -> None:

@@ -14,7 +14,7 @@ from spillover.theory.lemma import (
     realised_delays,
     record_run,
 )
-from spillover.theory.terms import forgetting_time
+from spillover.theory.terms import forgetting_time, settled_rounds
 
 __all__ = [
     "Gaps",
@@ -32,5 +32,6 @@ __all__ = [
     "realised_delays",
     "record_run",
     "regret_bound",
+    "settled_rounds",
     "world_constants",
 ]

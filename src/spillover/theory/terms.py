@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 from spillover import validate
-from spillover.theory.constants import WorldConstants
+from spillover.environments.world import SEMWorld
+from spillover.theory.constants import WorldConstants, one_world
+from spillover.types import IntArray
 
 BETWEEN = "a number strictly between 0 and 1"
 
@@ -24,6 +26,31 @@ def forgetting_time(*, discount: float, exploration: float, budget: int, n_arms:
     check_hyperparameters(discount, exploration, budget, n_arms)
     inner = (1 - discount) * exploration * (budget + 1) * log_discounted_rounds(discount, n_arms)
     return math.log(inner) / math.log(discount)
+
+
+def settled_rounds(
+    world: SEMWorld, *, discount: float, exploration: float, replication: int | tuple[int, ...] | None = None
+) -> IntArray:
+    """Gamma(gamma): the rounds after the initialisation in which the means have not changed for J(gamma) rounds.
+
+    The others, at most J(gamma) for each change, are what J(gamma) Upsilon_T counts in the bound. replication: one
+    world of a batch.
+
+    >>> import spillover as sp
+    >>> world = sp.SyntheticSEM().draw(sp.Rng(0))  # changes at 1000, 2500 and 4000; J(gamma) = 264.2
+    >>> rounds = settled_rounds(world, discount=0.985, exploration=0.11)
+    >>> len(rounds), rounds[[0, 988, 989]]
+    (4198, array([  11,  999, 1264]))
+    """
+    one = one_world(world, replication)
+    n_arms, horizon = one.levels.shape[-1], one.horizon
+    wait = forgetting_time(discount=discount, exploration=exploration, budget=one.budget, n_arms=n_arms)
+    means = np.stack([one.means(t) for t in range(1, horizon + 1)])
+    rounds = np.arange(1, horizon + 1)
+    changed = np.append(False, (np.diff(means, axis=0) != 0).any(axis=-1))
+    since = np.maximum.accumulate(np.where(changed, rounds, 1))  # the first round with the means of this one
+    settled = (since == 1) | (since - 1 <= rounds - wait)  # round since - 1 had other means
+    return np.asarray(rounds[settled & (rounds > n_arms)])
 
 
 def check_hyperparameters(discount: float, exploration: float, budget: int, n_arms: int) -> None:

@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from spillover.http.strict_json import BadJson, without_repeats
 from tests.service.http.conftest import ARMS, begin, executed, problem
 
 JSON = {"Content-Type": "application/json"}
@@ -83,6 +84,26 @@ def test_what_is_not_a_report_is_a_422(http, ready, body) -> None:
     assert found["field"]
 
 
+class Counted(str):
+    """A name that counts how often it is compared with another one."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_a_field_given_twice_among_many_is_found_without_comparing_all_of_them() -> None:
+    names = [Counted(f"field {k}") for k in range(1_000)]
+    Counted.compared = 0
+    with pytest.raises(BadJson, match="field 999: must be given once"):
+        without_repeats([(name, None) for name in [*names, Counted("field 999")]])
+    assert Counted.compared <= 2 * len(names)
+
+
 def test_refused_bodies_record_nothing(http) -> None:
     stream = begin(http)
     executed(http, stream)
@@ -144,6 +165,15 @@ def test_settings_that_no_stream_can_have(http, settings) -> None:
     found = problem(http.post("/v1/streams", json=content), 422)
     assert "field" in found or found["detail"].startswith("constraint 1")
     problem(http.get("/v1/streams/refused"), 404)
+
+
+@pytest.mark.parametrize("count", [1_001, 5_000, 100_000])
+def test_too_many_arms_are_refused_when_a_stream_is_created(http, count) -> None:
+    settings = {"arms": [f"arm {k}" for k in range(count)], "budget": 1}
+    answer = http.post("/v1/streams", json={"name": "large", "settings": settings})
+    found = problem(answer, 422, f"arms = {count}: must be at most 1,000 names")
+    assert (found["field"], found["value"]) == ("arms", count)
+    assert http.get("/v1/streams/large").status_code == 404
 
 
 @pytest.mark.parametrize("name", ["", " ", "a/b", ".", "..", " a", "a\nb", "a\x00", "\x7f", "a" * 201, "\u202e"])

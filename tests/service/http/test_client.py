@@ -43,6 +43,22 @@ def test_the_verbs_of_a_learner(client) -> None:
     assert client.health()
 
 
+def test_two_people_at_once(client) -> None:
+    shop = client.create_stream("two people", arms=ARMS, budget=2)
+    read_at = shop.overview()["seq"]
+    shop.change_settings(seed=4, read_at=read_at)
+    with pytest.raises(Refused, match="read_at = 1: must be at least 2") as no:
+        shop.change_settings(budget=1, read_at=read_at)
+    assert (no.value.status, no.value.recorded["settings"]["seed"]) == (409, 4)
+    assert no.value.given == {"settings": {"budget": 1}}
+    shop.play(1, ["radio"])
+    assert shop.play(1, ["radio"])["again"]
+    shop.play(1, ["video"], revision=2, reason="a slip")
+    assert shop.state()["rounds"][0]["chosen"] == ["video"]
+    shop.play(1, cancelled=True, revision=3)
+    assert shop.overview()["counts"]["cancelled"] == 1
+
+
 def test_one_outcome_for_all_arms(client) -> None:
     stream = client.create_stream("payoff", arms=ARMS, budget=1, observes="payoff")
     stream.play(1, ["radio"])

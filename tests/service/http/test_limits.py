@@ -9,6 +9,7 @@ import pytest
 from spillover.http import ServerSettings
 from tests.service.http.conftest import begin, executed, problem
 from tests.service.http.servers import PATIENCE, connected
+from tests.waiting import wait_until
 
 SMALL = ServerSettings(largest_body=2_000, largest_file=5_000, slowest_body=0.5, most_listeners=2)
 
@@ -59,6 +60,15 @@ def test_a_length_that_is_announced_is_enough_to_refuse(http, stream) -> None:
 def test_a_body_that_does_not_come_is_not_waited_for(http, stream) -> None:
     slow = head(f"{stream}/outcomes", "Content-Length: 100", "Connection: close") + b"{"
     assert b" 408 " in exchange(http, slow)
+
+
+@pytest.mark.parametrize("part", ["", "GET /v1/health HT", "GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "])
+def test_headers_that_do_not_come_are_not_waited_for(tmp_path, part) -> None:
+    """The connection ends, whether a request was answered on it before or not."""
+    whole = "GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with connected(tmp_path, ServerSettings(slowest_headers=0.2)) as http:
+        assert exchange(http, part.encode()) == b""
+        wait_until(lambda: b" 200 " in exchange(http, (whole + part).encode()))  # on a busy machine that may be late
 
 
 def test_files_have_a_limit_of_their_own(http) -> None:

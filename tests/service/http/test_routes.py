@@ -2,6 +2,7 @@
 
 from urllib.parse import quote, unquote
 
+import httpx
 import pytest
 
 from tests.service.http.conftest import ARMS, begin, executed, problem
@@ -35,6 +36,51 @@ def test_settings_change_except_those_that_the_rounds_depend_on(http, stream) ->
     assert http.get(stream).json()["settings"]["budget"] == 1
     found = problem(http.patch(f"{stream}/settings", json={"arms": ["a"]}), 422, "recorded rounds depend on it")
     assert found["field"] == "arms"
+
+
+def test_settings_that_somebody_else_changed_show_both(http, stream) -> None:
+    read_at = http.get(stream).json()["seq"]
+    limits = [{"kind": "exclusive", "arms": ["radio", "video"], "label": "one of them"}]
+    assert http.patch(f"{stream}/settings", json={"limits": limits, "read_at": read_at}).status_code == 201
+    for _ in range(2):
+        found = problem(http.patch(f"{stream}/settings", json={"budget": 1, "read_at": read_at}), 409, "read_at = 1")
+        assert (found["recorded"]["seq"], found["recorded"]["settings"]["limits"]) == (2, limits)
+        assert found["given"] == {"settings": {"budget": 1}}
+    same = http.patch(f"{stream}/settings", json={"limits": limits, "read_at": read_at})
+    assert (same.status_code, same.json()["seq"]) == (200, 2)
+    assert http.patch(f"{stream}/settings", json={"budget": 1, "read_at": 2}).status_code == 201
+    now = http.get(stream).json()["settings"]
+    assert (now["budget"], now["limits"]) == (1, limits)
+    assert problem(http.patch(f"{stream}/settings", json={"budget": 2, "read_at": 99}), 422)["field"] == "read_at"
+
+
+def test_the_same_is_recorded_once_under_any_key_and_executions_are_corrected(http, stream) -> None:
+    def send(what: str, key: str, **content: object) -> httpx.Response:
+        return http.post(f"{stream}/{what}", json={"round": 1, **content}, headers={"Idempotency-Key": key})
+
+    executed(http, stream)
+    for what, content in (("executions", {}), ("expirations", {"reason": "lost"})):
+        answers = [send(what, key, **content) for key in ("ann", "bob", "cem")]
+        assert {answer.json()["seq"] for answer in answers} == {answers[0].json()["seq"]}
+        assert [answer.status_code for answer in answers[1:]] == [200, 200]
+    found = problem(send("executions", "dan", chosen=["radio"]), 409, "correct it with revision 2")
+    assert found["recorded"]["event"]["how"] == "as-issued"
+    assert found["given"]["event"]["chosen"] == ["radio"]
+    corrected = send("executions", "dan", chosen=["radio"], revision=2, reason="a slip")
+    assert (corrected.status_code, corrected.json()["kind"]) == (201, "execution-corrected")
+    line = http.get(f"{stream}/state").json()["rounds"][0]
+    assert (line["chosen"], line["how"], line["revision"]) == (["radio"], "overridden", 2)
+    assert problem(send("executions", "eva", chosen=[], revision=4), 422)["field"] == "revision"
+
+
+def test_a_person_may_do_anything_that_can_be_done(http, stream) -> None:
+    """Arms are refused by name if they do not exist; more than may be chosen, or unavailable ones, are facts."""
+    http.post(f"{stream}/decisions", json={"round": 1, "unavailable": ["video"]})
+    found = problem(http.post(f"{stream}/executions", json={"round": 1, "chosen": ["radio", "tv"]}), 422, "'tv'")
+    assert (found["field"], found["value"]) == ("chosen", "tv")
+    assert http.get(f"{stream}/state").json()["rounds"][0]["status"] == "issued"
+    done = http.post(f"{stream}/executions", json={"round": 1, "chosen": ARMS}).json()["event"]
+    assert (done["how"], done["chosen"]) == ("overridden", ARMS)
 
 
 def test_a_round_from_decision_to_correction(http, stream) -> None:
@@ -134,7 +180,8 @@ def test_an_export_is_the_file_that_import_takes(http, stream, form) -> None:
     assert imported.status_code == 201, imported.text
     assert imported.json()["event"]["source"] == f"past.{form}"
     assert http.get(f"{stream}-again/export").text == http.get(f"{stream}/export").text
-    problem(http.post(f"{stream}-again/import", params=options, content=found.content), 409)
+    assert http.post(f"{stream}-again/import", params=options, content=found.content).json()["again"]
+    problem(http.post(f"{stream}-again/import", params=options | {"budget": 1}, content=found.content), 409)
     key = {"Idempotency-Key": "file 1"}
     first, again = (
         http.post(f"{stream}-once/import", params=options, content=found.content, headers=key) for _ in range(2)

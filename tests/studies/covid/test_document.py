@@ -25,7 +25,7 @@ def written() -> str:
 
 
 def test_the_findings_are_in_the_document() -> None:
-    assert written().startswith("On the record, 20 shifts × 10 seeds: ")
+    assert written().startswith("On the record, 20 shifts × 10 seeds, ")
 
 
 def test_the_settings_in_the_document_are_the_defaults() -> None:

@@ -1,8 +1,10 @@
-"""The Covid-19 report on a small study: it is complete, self-contained, and marks simulated data."""
+"""The Covid-19 report on a small study: it is complete and self-contained; simulated data are marked and not judged."""
 
 import json
 import re
+from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,14 @@ from spillover.metrics import Interval
 from spillover.studies.covid import LITERAL, CovidPlan, clustered_interval
 from spillover.studies.covid import report as covid
 from spillover.studies.covid.outbreak import simulated_outbreak
-from spillover.studies.covid.plan import PAPER_RULE, planned_runs
+from spillover.studies.covid.plan import BOUNDED_RULE, PAPER_RULE, planned_runs
 from spillover.studies.covid.record import MissingData
 from spillover.studies.covid.report.checks import recovery
 from spillover.studies.covid.report.map import RADIUS, frame_of, places
 from spillover.studies.covid.report.measures import contribution_table, format_ci, overlaps, reward_table
 from spillover.studies.covid.report.selection import CHOSEN, FORCED, STARTING
+from spillover.studies.covid.study import plan_for
+from spillover.studies.study import Request
 from tests.cli.calls import call, refused
 from tests.report.layout import faults
 
@@ -72,16 +76,31 @@ def test_the_page_is_self_contained(page) -> None:
     assert not re.search(r"\bnan\b", re.sub(r'"data:[^"]*"', "", text))
 
 
-def test_simulated_data_are_marked_in_the_title_and_every_caption(page) -> None:
-    text = page.read_text()
+@pytest.fixture(scope="module")
+def simulated_page(simulated_study, quick_figures):
+    return covid.write_covid_report(simulated_study.folder)
+
+
+def test_simulated_data_are_marked_in_the_title_and_every_caption(simulated_page) -> None:
+    text = simulated_page.read_text()
     assert re.search(r"<title>[^<]*[Ss]imulated", text)
     assert re.search(r"<h1>[^<]*[Ss]imulated", text)
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", text)
-    assert len(captions) == len(FIGURES)
+    assert len(captions) == 3
     assert all(caption.startswith("Simulated outbreak, not real data. ") for caption in captions)
-    assert "says nothing about Italy" in text
-    for path in page.parent.glob("*.csv"):
+    for path in simulated_page.parent.glob("*.csv"):
         assert set(pd.read_csv(path)["source"]) == {"simulated"}
+
+
+def test_simulated_data_judge_nothing(simulated_page) -> None:
+    """No tally, no verdict and no finding: what the software does, and where to put the record."""
+    text = re.sub(r'"data:[^"]*"|<style>.*?</style>', "", simulated_page.read_text(), flags=re.S)
+    assert tuple(re.findall(r'<section id="([^"]*)"', text)) == ("short", "reading", "steps", "provenance")
+    assert not re.search(r"\bhold|not decided|cannot be checked|of \d+ runs|of \d+ shifts|% of the regions", text)
+    assert "judges nothing" in text
+    for words in ("SPILLOVER_COVID_DATA", "--data FOLDER", "139 files", "dpc-covid19-ita-regioni-20200413.csv"):
+        assert words in text
+    assert "http" not in text
 
 
 def test_the_tables_are_the_study(page, study) -> None:
@@ -123,8 +142,8 @@ def test_the_limitations_of_the_graph_have_numbers(page, study) -> None:
     text = page.read_text()
     assert f"In {above.mean():.0%} of all region-days" in text
     assert f"Lombardia {above[..., study.regions.index('LOM')].mean():.0%}" in text
-    rows = [row.sum() > 0.95 - 1e-6 for row in study.star().reshape(-1, 21)]
-    assert f"{sum(rows) / len(rows):.0%} of the regions are at that bound" in text
+    rows = [row.sum() > 0.95 - 1e-6 for row in study.star(BOUNDED_RULE).reshape(-1, 21)]
+    assert f"{sum(rows) / len(rows):.0%} of the regions in the graph of all days are at the bound" in text
     assert all(f'<td style="text-align:left">{region}</td>' in text for region in study.regions)
     assert "Computing took" in text
 
@@ -163,6 +182,7 @@ def drawn(kind: str):
     rules = {rule: {name: rng.random((4, 3)) for name in ("ndc-sem", "sem-ucb")} for rule in ("paper", "squared")}
     makers = {
         "days": lambda: covid.days_figure(curves, change=40),
+        "runs": lambda: covid.runs_figure({name: curves[name] for name in ("ndc-sem", "sem-ucb")}, (2, 1)),
         "panels": lambda: covid.days_panels({"one": curves, "two": curves, "three": curves})[0],
         "gain": lambda: covid.gain_figure({"a": rng.normal(size=(20, 3)), "b": rng.normal(size=(20, 3))}, range(1, 21)),
         "selection": lambda: covid.selection_figure(x, NAMES, forced=np.zeros_like(x), best=x),
@@ -182,7 +202,7 @@ def drawn(kind: str):
 
 
 @pytest.mark.parametrize(
-    "kind", ["days", "panels", "gain", "selection", "error", "prediction", "recorded", "schematic", "rules"]
+    "kind", ["days", "runs", "panels", "gain", "selection", "error", "prediction", "recorded", "schematic", "rules"]
 )
 def test_nothing_overlaps_or_leaves_the_page(kind) -> None:
     assert faults(figures.figure_of(drawn(kind))) == []
@@ -197,6 +217,14 @@ def test_bands_are_clustered() -> None:
     corners = np.asarray(ax.collections[0].get_paths()[0].vertices)
     assert corners[:, 1].min() == pytest.approx(low.min())
     assert corners[:, 1].max() == pytest.approx(high.max())
+
+
+def test_every_shift_is_drawn_beside_the_median_run() -> None:
+    values = np.random.default_rng(1).random((4, 3, 80))
+    ax = covid.runs_figure({"ndc-sem": values}, (2, 1))
+    *shifts, run = (np.asarray(line.get_ydata(), float) for line in ax.lines if len(np.asarray(line.get_xdata())) == 80)
+    np.testing.assert_allclose(shifts, values.mean(axis=1))
+    np.testing.assert_array_equal(run, values[2, 1])
 
 
 def test_what_is_no_choice_is_marked() -> None:
@@ -217,7 +245,18 @@ def figures_color(collection) -> str:
 
 def test_every_figure_is_narrow_enough_for_a_small_screen(study) -> None:
     """At most 6.2 inches wide with letters of at least 8 points: 7 pixels and more on a screen of 400."""
-    for kind in ("days", "panels", "gain", "selection", "error", "prediction", "recorded", "schematic", "rules"):
+    for kind in (
+        "days",
+        "runs",
+        "panels",
+        "gain",
+        "selection",
+        "error",
+        "prediction",
+        "recorded",
+        "schematic",
+        "rules",
+    ):
         figure = figures.figure_of(drawn(kind))
         assert figure.get_figwidth() <= 6.2
         small = [
@@ -295,7 +334,7 @@ def offline(monkeypatch, tmp_path):
     """No record, no network, a small study, no page."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("spillover.studies.covid.study.covid_italy", nowhere)
-    monkeypatch.setattr("spillover.studies.covid.study.plan_for", lambda request: SMALL)
+    monkeypatch.setattr("spillover.studies.covid.study.plan_for", lambda request, simulated: SMALL)
     few = [run for run in planned_runs() if run.mode == LITERAL and run.rule == PAPER_RULE]  # the command needs no more
     monkeypatch.setattr("spillover.studies.covid.results.planned_runs", lambda: few)
     return tmp_path
@@ -307,13 +346,21 @@ def test_without_the_record_the_command_says_that_it_simulates(offline) -> None:
     assert "139 of 139 files are not in the cache" in result.stderr
     assert "SIMULATED" in result.stderr
     assert "SIMULATED" in result.stdout
+    assert "set SPILLOVER_COVID_DATA to it" in result.stdout
     content = json.loads(call("reproduce", "covid", "--no-report", "--json").stdout)
     assert (content["experiment"], content["source"], content["results"]) == (
         "covid",
         "simulated",
         "results/covid-simulated",
     )
-    assert len(content["gains"]) == 15
+    assert "gains" not in content  # nothing is judged
+
+
+def test_a_simulated_study_is_small_unless_more_is_asked_for() -> None:
+    request = Request(output=Path("results"))
+    assert plan_for(request, simulated=True) == CovidPlan(seeds=2)
+    assert plan_for(request, simulated=False) == CovidPlan()
+    assert plan_for(replace(request, replications=5), simulated=True) == CovidPlan(seeds=5)
 
 
 def test_report_knows_a_study_of_covid(offline, monkeypatch) -> None:
@@ -325,7 +372,8 @@ def test_report_knows_a_study_of_covid(offline, monkeypatch) -> None:
 def test_a_simulated_study_never_replaces_one_of_the_record(offline, monkeypatch) -> None:
     record = simulated_outbreak()[0]._replace(source="record")
     monkeypatch.setattr("spillover.studies.covid.study.covid_italy", lambda *given, **extra: record)
-    assert json.loads(call("reproduce", "covid", "--no-report", "--json").stdout)["results"] == "results/covid"
+    content = json.loads(call("reproduce", "covid", "--no-report", "--json").stdout)
+    assert (content["results"], len(content["gains"])) == ("results/covid", 15)
     kept = {path: path.read_bytes() for path in (offline / "results").rglob("*") if path.is_file()}
     monkeypatch.setattr("spillover.studies.covid.study.covid_italy", nowhere)
     call("reproduce", "covid", "--no-report")
@@ -355,7 +403,7 @@ def test_an_interrupted_run_says_what_is_kept(offline, monkeypatch) -> None:
         patch.setattr("spillover.studies.covid.results.keep_grids", stop)
         result = call("reproduce", "covid", "--no-report")
     assert result.exit_code == 130
-    message = "stopped: 6 of 35 parts are kept in results/covid-simulated; run the same command again to resume"
+    message = "stopped: 6 of 45 parts are kept in results/covid-simulated; run the same command again to resume"
     assert result.stderr.splitlines()[-1] == f"spillover: {message}"
     assert call("reproduce", "covid", "--no-report").exit_code == 0
 

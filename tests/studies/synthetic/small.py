@@ -13,6 +13,6 @@ def small_study() -> Experiment:
     text = load_experiment("synthetic").text
     text = text.replace('kind = "synthetic"\n', f'kind = "synthetic"\n{SHORT}')
     text = text.replace('kind = "instance"\n', f'kind = "instance"\n{SHORT}')
-    text = text.replace("replications = 100", "replications = 3").replace("replications = 20", "replications = 2")
+    text = text.replace("replications = 400", "replications = 3").replace("replications = 20", "replications = 2")
     text = re.sub(r"(rounds|high) = (\d+)", lambda found: f"{found[1]} = {int(found[2]) // 10}", text)
     return replace(parse_experiment(text), study="synthetic")

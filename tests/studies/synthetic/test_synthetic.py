@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from spillover.report.claims import FAILS, HOLDS, OPEN
+from spillover.report.claims import DEPENDS, FAILS, HOLDS, OPEN
 from spillover.studies import STUDIES, Request, write_report
 from spillover.studies.synthetic import SyntheticStudy
 from spillover.studies.synthetic.claims import PARTS, all_claims
@@ -47,10 +47,12 @@ def test_it_opens_offline(page):
 def test_it_says_in_short_what_to_take_away(results):
     text = in_short(results, all_claims(results))
     sentences = re.split(r"(?<=\.)\s+(?=[A-Z])", re.sub(r"<[^>]*>", "", text.partition("</p>")[0]))
-    assert len(sentences) == 3
-    assert "NDC-SEM" in sentences[0]
-    assert "prints" in sentences[1]
-    assert f"of {len(PARTS)} claims" in sentences[2]
+    assert len(sentences) == 4
+    assert "Tuned for each delay" in sentences[0]
+    assert "printed" in sentences[1]
+    assert "once" in sentences[2]
+    assert "over many worlds, " in sentences[3]
+    assert f"of {len(PARTS)} claims" in sentences[3]
     ours = results.record("fresh", "50", "ndc-sem-tuned").regret[:, -1].mean()
     assert f"{ours:,.0f} [" in re.sub(r"<[^>]*>", "", text)
 
@@ -59,11 +61,11 @@ def test_every_claim_appears_once_with_a_verdict(results):
     claims = all_claims(results)
     assert len(claims) == len(PARTS)
     assert len({claim.claim for claim in claims}) == len(claims)
-    assert {verdict for c in claims for verdict in (c.verdict, *(v.verdict for v in c.variants))} <= {
-        HOLDS,
-        FAILS,
-        OPEN,
-    }
+    verdicts = {v for c in claims for v in (c.verdict, c.one)}
+    verdicts |= {v for c in claims for row in c.variants for v in (row.verdict, row.one)}
+    assert verdicts <= {HOLDS, FAILS, OPEN, DEPENDS, ""}
+    assert all(claim.verdict for claim in claims)
+    assert sum(bool(claim.one) for claim in claims) == 10  # the others are about no instance
     assert all(claim.bar for claim in claims)
     assert all(claim.claim[0] == "“" and claim.claim[-1] == "”" for claim in claims)
 

@@ -5,7 +5,7 @@ import { typed } from "./words.js";
 
 let boxes = 0;
 
-/** Fill `box`; returns {amounts(), choose(names)}: `choose` marks the arms that were decided, and empties the fields. */
+/** Fill `box`; returns {amounts(), choose(names), fill(amounts)}. `choose` marks what was decided, and empties fields. */
 export function amountFields(box, arms, legend) {
   const id = `amounts-${(boxes += 1)}`;
   const inputs = arms.map((arm, k) =>
@@ -34,6 +34,10 @@ export function amountFields(box, arms, legend) {
       arms.forEach((arm, k) => {
         inputs[k].value = "";
         replace(marks[k], names.includes(arm) && "decided");
+      }),
+    fill: (amounts) =>
+      arms.forEach((arm, k) => {
+        inputs[k].value = amounts[arm] ?? "";
       }),
   };
 }

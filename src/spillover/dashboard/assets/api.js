@@ -8,6 +8,7 @@ export class Problem extends Error {
     super(problem.detail || problem.title || `The server answered with status ${status}.`);
     this.status = status;
     this.field = problem.field ?? null;
+    this.recorded = problem.recorded ?? null; // what somebody else recorded, where that is another version
   }
 }
 

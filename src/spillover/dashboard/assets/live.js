@@ -1,9 +1,10 @@
 // What happens on the server while the page is open: server-sent events, read with fetch so that a token can be sent.
 
-import { request, Problem } from "./api.js";
+import { get, path, request, Problem } from "./api.js";
 import { byId, replace, show } from "./dom.js";
 
 const WAITS = [500, 1000, 2000, 4000, 8000];
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 let lost = false;
 
 /** Call `changed(seq)` whenever the stream has new entries, and once after each connection. Never ends. */
@@ -21,7 +22,23 @@ export async function follow(url, changed) {
       "The server does not answer. What you typed is kept, and this page goes on by itself as soon as it is back.",
       true,
     );
-    await new Promise((resolve) => setTimeout(resolve, WAITS[Math.min(Math.max(attempt, 0), WAITS.length - 1)]));
+    await pause(WAITS[Math.min(Math.max(attempt, 0), WAITS.length - 1)]);
+  }
+}
+
+/** Say that decisions have to wait, as long as the server is not ready. */
+export async function untilReady() {
+  const bar = byId("starting");
+  for (;;) {
+    try {
+      await get(path("ready"));
+      return show(bar, false);
+    } catch (error) {
+      if (!(error instanceof Problem)) return show(bar, false); // that it does not answer is said elsewhere
+      if (bar.hidden) replace(bar, `${error.message[0].toUpperCase()}${error.message.slice(1)}.`);
+      show(bar, true);
+    }
+    await pause(WAITS[1]);
   }
 }
 

@@ -102,7 +102,20 @@ const SENTENCES = {
   "reasons-kept": (event) => [
     h("p", {}, h("strong", {}, "Reasons written down"), " in full for round ", named(event.round), "."),
   ],
-  "decision-executed": (event) => [h("p", {}, ...DONE[event.how](event))],
+  "decision-executed": (event, context) => [
+    h("p", {}, ...DONE[event.how](event), " ", doneButton(context, event.round)),
+  ],
+  "execution-corrected": (event, context) => [
+    h(
+      "p",
+      {},
+      h("strong", {}, "Corrected what was done"),
+      `, revision ${event.revision}. `,
+      ...DONE[event.how](event),
+      event.reason ? ` Why: ${event.reason}. ` : " ",
+      doneButton(context, event.round),
+    ),
+  ],
   "outcomes-reported": (event, context) => [
     h(
       "p",
@@ -236,6 +249,18 @@ function outcomesThen(context, event) {
     ),
   );
 }
+
+const doneButton = (context, round) =>
+  h(
+    "button",
+    {
+      type: "button",
+      class: "quiet small-button",
+      "aria-label": `Correct what was done in round ${round}`,
+      click: () => context.correctExecution(round),
+    },
+    "Correct",
+  );
 
 const correctButton = (context, round, arm) =>
   h(

@@ -21,7 +21,7 @@ export function renderPending(context, overview) {
   keepChildren(
     byId("pending-list"),
     shown,
-    (item) => item.round,
+    (item) => `${item.round}, revision ${lines.get(item.round)?.revision}`, // other arms, other fields
     (item) => makeCard(context, overview.settings, item),
     (card, item) => {
       replace(card.querySelector(".pending-words"), lateness(item, delays));

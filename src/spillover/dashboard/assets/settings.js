@@ -1,7 +1,7 @@
 // The settings of a stream in words, and the form that changes them.
 
-import { get, inWords, path, request, send, withQuery } from "./api.js";
-import { byId, h, named, namedList, replace, show } from "./dom.js";
+import { inWords, path, request, send, withQuery } from "./api.js";
+import { byId, h, namedList, replace, show, table } from "./dom.js";
 import { onSubmit, range, wholeNumber } from "./forms.js";
 import { say } from "./live.js";
 import { count, items } from "./words.js";
@@ -11,6 +11,16 @@ const OBSERVES = {
   own: "the own reward of each chosen arm (z)",
   overall: "the outcome of every arm (y)",
   payoff: "one number for the whole round",
+};
+
+const NAMES = {
+  budget: "Most arms in a round",
+  policy: "Policy",
+  max_age_rounds: "Rounds until an outcome is too late",
+  reward_range: "Range of own rewards",
+  greedy: "Without exploration",
+  set: "Hyperparameters",
+  limits: "Limits",
 };
 
 export function renderSettings(settings, policy) {
@@ -49,16 +59,32 @@ export function renderSettings(settings, policy) {
 
 export function settingsForm(context) {
   const box = byId("settings-box");
-  box.addEventListener("toggle", () => box.open && fill(context.overview().settings));
+  let base = null; // the settings that the form was filled with, and `seq`, the entry at which they were read
+  box.addEventListener("toggle", () => {
+    if (!box.open) return;
+    base = context.overview();
+    fill(base.settings);
+    show(byId("settings-both"), false);
+  });
   onSubmit(
     byId("settings-form"),
     async (key) => {
-      const before = context.overview().settings;
-      const changes = Object.fromEntries(
-        Object.entries(read()).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])),
-      );
-      if (!Object.keys(changes).length) throw new RangeError("Nothing differs from the settings that hold now.");
-      await send(path("streams", context.stream, "settings"), changes, { key, method: "PATCH" });
+      const given = read();
+      const changes = Object.fromEntries(differing(given, base.settings).map((name) => [name, given[name]]));
+      if (!Object.keys(changes).length) throw new RangeError("Nothing differs from the settings that hold.");
+      const body = { ...changes, read_at: base.seq };
+      try {
+        await send(path("streams", context.stream, "settings"), body, { key, method: "PATCH" });
+      } catch (error) {
+        if (!error.recorded?.settings) throw error;
+        showBoth(base.settings, error.recorded, changes);
+        base = error.recorded;
+        fill({ ...base.settings, ...changes });
+        error.message =
+          `${base.author || "somebody"} changed the settings while you did. The table has what holds now beside ` +
+          "what you gave; all other fields are as they are now. Press the button again to record yours.";
+        throw error;
+      }
       say("The settings are changed.");
       box.open = false;
       await context.refresh();
@@ -77,6 +103,27 @@ export function settingsForm(context) {
   for (const button of document.querySelectorAll("[data-export]"))
     button.addEventListener("click", () => download(context.stream, button.dataset.export));
   byId("audit-button").addEventListener("click", () => audit(context.stream));
+}
+
+const differing = (one, other) =>
+  Object.keys(one).filter((name) => JSON.stringify(one[name]) !== JSON.stringify(other[name]));
+
+/** What somebody else changed, and what this form would change. */
+function showBoth(before, recorded, changes) {
+  const names = new Set([...differing(recorded.settings, before), ...Object.keys(changes)]);
+  const words = (value) => (value === null ? "none" : JSON.stringify(value));
+  replace(
+    byId("settings-both"),
+    table(
+      ["Setting", `Now (entry ${recorded.seq})`, "You gave"],
+      [...names].map((name) => [
+        NAMES[name] ?? name,
+        words(recorded.settings[name]),
+        name in changes ? words(changes[name]) : "not changed",
+      ]),
+    ),
+  );
+  show(byId("settings-both"), true);
 }
 
 function fill(settings) {

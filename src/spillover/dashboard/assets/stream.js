@@ -3,10 +3,11 @@
 import { actions } from "./act.js";
 import { get, inWords, path, Problem, Unreachable } from "./api.js";
 import { corrections } from "./correct.js";
+import { executionCorrections } from "./correct_execution.js";
 import { renderDecision, warningsOf } from "./decision.js";
 import { byId, h, named, replace, show } from "./dom.js";
 import { redrawGraph, renderGraph } from "./graph.js";
-import { follow } from "./live.js";
+import { follow, untilReady } from "./live.js";
 import { logOf } from "./log.js";
 import { renderPending } from "./pending.js";
 import { renderSettings, settingsForm } from "./settings.js";
@@ -29,8 +30,10 @@ const context = {
   refresh,
   roundNow: async (round) => (await get(path("streams", stream, "state"), { round })).rounds[0],
   correct: (...what) => correct(...what),
+  correctExecution: (round) => correctExecution(round),
 };
 const correct = corrections(context);
+const correctExecution = executionCorrections(context);
 const log = logOf(context);
 const act = actions(stream, async (round) => {
   shown = round;
@@ -200,6 +203,7 @@ addEventListener("resize", () => {
   timer = setTimeout(redraw, 150);
 });
 
+untilReady();
 const slow = setTimeout(() => show(byId("reading"), overview === null), SLOW);
 await refresh();
 clearTimeout(slow);

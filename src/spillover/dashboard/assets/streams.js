@@ -3,6 +3,7 @@
 import { get, inWords, path, send, sendFile } from "./api.js";
 import { byId, h, named, replace, show } from "./dom.js";
 import { onSubmit, range, required, wholeNumber } from "./forms.js";
+import { untilReady } from "./live.js";
 import { count, items } from "./words.js";
 
 const PAGE = 1000;
@@ -146,4 +147,5 @@ function wireCreate() {
 wireImport();
 wireCreate();
 show(byId("live"), false);
+untilReady();
 load().catch((error) => replace(byId("count"), inWords(error)));

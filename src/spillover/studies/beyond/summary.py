@@ -52,7 +52,11 @@ def parameters(results: Results) -> str:
 
 def claims(results: Results) -> str:
     found = beyond_claims(results)
-    return f"Of what we claim about these policies, {verdict_counts(found)}." if found else "No claim can be decided."
+    return (
+        f"Of what we claim about these policies, {verdict_counts([claim.verdict for claim in found])}."
+        if found
+        else "No claim can be decided."
+    )
 
 
 def numbers(results: Results) -> pd.DataFrame:

@@ -18,7 +18,7 @@ Arrays = dict[str, Any]
 
 
 def data_arrays(sets: Sets) -> Arrays:
-    """The prepared data and the graphs of all regions and days, with and without the shift, by both rules."""
+    """The prepared data and the graphs of all regions and days, with and without the shift, by all rules."""
     arrays = {name: gather(sets, name) for name in DATA}
     for rule, learner in RULES.items():
         literal = fit_unmasked(arrays["overall"], arrays["specific"], learner)
@@ -51,11 +51,11 @@ def grid(record: CovidRecord, plan: CovidPlan, number: int, unit: float, chosen:
     seeds = plan.data_seeds([number])
     sets = prepare_all(record, plan, seeds)
     rulers = Rulers(*(ruler[:, 0] for ruler in make_rulers(data_arrays(sets), plan.shifts)))
-    return grid_rewards(plan, sets, seeds, unit, SparseGraph(sparsity=chosen), rulers)
+    return grid_rewards(plan, sets, seeds, unit, SparseGraph(sparsity=chosen, row_bound=None), rulers)
 
 
 def grid_of_one_run(record: CovidRecord, plan: CovidPlan, unit: float) -> Grid:
-    """The grid on the run that figures show, with lambda chosen online by the paper's rule in each cell."""
+    """The grid on the run that figures show, with lambda chosen online in each cell, as in the paper."""
     at = [plan.picture]
     seeds = plan.data_seeds([FIRST_SEED])
     sets = [prepare_all(record, plan, seeds)[plan.picture]]

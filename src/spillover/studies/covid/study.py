@@ -6,7 +6,7 @@ from typing import Any
 
 from spillover.studies.covid.outbreak import simulated_outbreak
 from spillover.studies.covid.plan import CovidPlan
-from spillover.studies.covid.record import CovidRecord, MissingData, covid_italy
+from spillover.studies.covid.record import VARIABLE, CovidRecord, MissingData, covid_italy
 from spillover.studies.covid.results import CovidResults, is_covid_study, run_study
 from spillover.studies.study import Findings, Job, Option, Request, Study, Summary
 
@@ -20,17 +20,17 @@ class CovidStudy(Study):
     title = "The paper's Covid-19 study"
     quick = f"{QUICK_SEEDS} seeds per shift"
     about = (
-        "The Covid-19 study uses the public record if it is cached or can be downloaded. Otherwise it uses a simulated "
-        "outbreak, says so, and writes to OUTPUT/covid-simulated. It needs no engine, and --replications is the number "
-        "of seeds at each shift."
+        "The Covid-19 study uses the public record if it is cached or can be downloaded. Otherwise it shows what it "
+        "does on a small simulated outbreak, judges nothing, and writes to OUTPUT/covid-simulated. It needs no engine, "
+        "and --replications is the number of seeds at each shift."
     )
     options = (
         Option("data", "the Covid-19 record", "Folder of the Covid-19 record (default: cached, or downloaded once)."),
     )
 
     def prepare(self, request: Request) -> Job:
-        plan = plan_for(request)
         record = available_record(request)
+        plan = plan_for(request, simulated=record.source == "simulated")
         return lambda: self.run(plan, record, request)
 
     def run(self, plan: CovidPlan, record: CovidRecord, request: Request) -> Findings:
@@ -52,8 +52,7 @@ class CovidStudy(Study):
             "attribution": record.attribution,
             "seconds": perf_counter() - start,
             **written,
-            "gains": gains(study),
-        }
+        } | ({} if study.simulated else {"gains": gains(study)})
 
     def owns(self, folder: Path) -> bool:
         return is_covid_study(folder)
@@ -64,21 +63,26 @@ class CovidStudy(Study):
         return write_covid_report(folder)
 
     def summary(self, findings: Findings) -> Summary:
-        simulated = findings["source"] == "simulated"
-        title = "gain of NDC-SEM on days 40-80" + (" (SIMULATED data)" if simulated else "")
+        if findings["source"] == "simulated":
+            where = f"for the study on the record, put its files into a folder and set {VARIABLE} to it"
+            rows = [["SIMULATED outbreak", "nothing: it only shows what the software does"]]
+            return Summary(["data", "what it says about the paper"], rows, [findings["attribution"], where])
         rows = [
             [r["comparison"], r["scored by"], f"{r['gain']:,.0f}", f"[{r['low']:,.0f}, {r['high']:,.0f}]",
              r["shifts won"]]
             for r in findings["gains"]
         ]  # fmt: skip
-        return Summary(
-            ["comparison", "scored by", title, "95% interval", "shifts won"], rows, [findings["attribution"]]
-        )
+        header = ["comparison", "scored by", "gain of NDC-SEM on days 40-80", "95% interval", "shifts won"]
+        return Summary(header, rows, [findings["attribution"]])
 
 
-def plan_for(request: Request) -> CovidPlan:
-    """The plan of a request; its number of replications is the number of seeds at each shift."""
-    given: dict[str, Any] = {"seeds": QUICK_SEEDS if request.quick else request.replications, "seed": request.seed}
+def plan_for(request: Request, simulated: bool) -> CovidPlan:
+    """The plan of a request; its number of replications is the number of seeds at each shift.
+
+    A simulated outbreak judges nothing, so few seeds are enough.
+    """
+    few = request.quick or (simulated and request.replications is None)
+    given: dict[str, Any] = {"seeds": QUICK_SEEDS if few else request.replications, "seed": request.seed}
     return CovidPlan(**{name: value for name, value in given.items() if value is not None})
 
 

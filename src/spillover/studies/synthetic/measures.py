@@ -6,6 +6,7 @@ import numpy as np
 
 from spillover.experiments import Record, Results
 from spillover.report.claims import final_regret
+from spillover.studies.synthetic.names import FRESH
 from spillover.types import Array, BoolArray, IntArray
 
 SPAN = 300  # rounds over which a slope is taken
@@ -57,9 +58,9 @@ def recovery(record: Record, random: Record, share: float = SHARE) -> tuple[Arra
     return np.stack(waited, axis=-1).astype(float), np.stack(recovered, axis=-1)
 
 
-def best_of_all(results: Results, delay: str, ours: str, rivals: tuple[str, ...]) -> BoolArray:
+def best_of_all(results: Results, delay: str, ours: str, rivals: tuple[str, ...], world: str = FRESH) -> BoolArray:
     """Whether a policy has less final regret than all rivals, (worlds,)."""
-    own = final_regret(results.record("fresh", delay, ours))
+    own = final_regret(results.record(world, delay, ours))
     return np.asarray(
-        np.all([own < final_regret(results.record("fresh", delay, rival)) for rival in rivals], axis=0), np.bool_
+        np.all([own < final_regret(results.record(world, delay, rival)) for rival in rivals], axis=0), np.bool_
     )

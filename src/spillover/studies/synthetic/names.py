@@ -7,10 +7,11 @@ TUNINGS = {
     PRINTED: "printed parameters",
     ONCE: "tuned once for all delays",
 }
+FRESH, PICTURE = "fresh", "picture"  # worlds: many, and the one of the figures
 SEM_UCB, SEM_UCB_TUNED = "sem-ucb", "sem-ucb-tuned"
 BLIND = ("cucb", "cts", "ftrl")  # the rivals that do not learn the graph
 RIVALS = (SEM_UCB, *BLIND, "random")
-ORACLE = "delayed-oracle"
+ORACLE, SWITCHING = "delayed-oracle", "switching-sem"
 SEARCHES = ("ndc-sem-grid", "sem-ucb-grid")  # files in tuning/
 FOLDER = "tuning"  # of what they find, inside that of the results
 EXACT = 1e-6  # an error of the graph below which it counts as learned; that of an empty graph is about 0.025

@@ -75,7 +75,7 @@ def regret(results: Results, world: str, draw: Draw) -> str:
     caption = (
         f"The paper's Fig. 2: cumulative expected regret by round, mean and 95% band of {count} replications; vertical "
         "lines: changes of the means. The delayed oracle knows the means of the latest round whose outcome has "
-        f"arrived. {NDC_SEM_SHOWN}"
+        f"arrived. Switching-SEM is ours, not the paper's; it has no parameters. {NDC_SEM_SHOWN}"
     )
     return draw(f"regret-{world}", regret_panels(found)[0], caption)
 

@@ -1,10 +1,10 @@
-"""What a reader should take away: three sentences and the main numbers, computed from the results."""
+"""What a reader should take away: a few short sentences and the main numbers, computed from the results."""
 
 import pandas as pd
 
 from spillover.experiments import Results
 from spillover.metrics import mean_interval
-from spillover.report.claims import Claim, final_regret, format_ci, verdict_counts
+from spillover.report.claims import Claim, final_regret, format_ci, tally
 from spillover.report.short import short_body
 from spillover.studies.synthetic.claims import all_claims
 from spillover.studies.synthetic.claims.regret import closest, differences
@@ -17,31 +17,28 @@ from spillover.studies.synthetic.names import (
     PRINTED,
     SEM_UCB,
     SEM_UCB_TUNED,
+    SWITCHING,
     TUNED,
 )
 
-SHOWN = (TUNED, PRINTED, ONCE, SEM_UCB, SEM_UCB_TUNED, *BLIND, "random", ORACLE)
+SHOWN = (TUNED, PRINTED, ONCE, SEM_UCB, SEM_UCB_TUNED, *BLIND, "random", SWITCHING, ORACLE)
 
 
 def in_short(results: Results, claims: list[Claim] | None = None) -> str:
-    """Three sentences, then final regret of every policy at every delay; claims: if they are known already."""
+    """Four sentences, then final regret of every policy at every delay; claims: if they are known already."""
     worlds = len(results.record("fresh", DELAYS[0], TUNED).replications)
-    counts = verdict_counts(all_claims(results) if claims is None else claims)
-    sentences = (
-        *tunings(results),
-        f"Of the paper's claims outside its Covid-19 study, each with a row below, {counts}.",
-    )
+    counts = tally(all_claims(results) if claims is None else claims)
+    sentences = (*tunings(results), f"The paper's claims outside its Covid-19 study, each with a row below: {counts}.")
     caption = f"Final expected regret over {worlds} fresh worlds, mean [95% interval]; less is better"
     return short_body(sentences, regret_table(results), caption)
 
 
-def tunings(results: Results) -> tuple[str, str]:
-    """Where NDC-SEM stands with each set of parameters, in two sentences."""
+def tunings(results: Results) -> tuple[str, str, str]:
+    """Where NDC-SEM stands among the paper's policies with each set of parameters, a short sentence each."""
     return (
-        f"Tuned for each delay on other worlds, NDC-SEM has less regret than all other policies "
-        f"{standing(results, TUNED)}.",
-        f"With the parameters that the paper prints, that is so {standing(results, PRINTED)}; with one setting for all "
-        f"delays, {standing(results, ONCE)}.",
+        f"Tuned for each delay, NDC-SEM {standing(results, TUNED)}.",
+        f"With the paper's printed parameters it {standing(results, PRINTED)}.",
+        f"Tuned once for all delays it {standing(results, ONCE)}.",
     )
 
 
@@ -50,36 +47,21 @@ def standing(results: Results, tuning: str) -> str:
 
     A rival is told apart if the 95% interval of the paired difference excludes 0.
     """
-    best, unclear, worse = [], [], []
-    leads: dict[str, list[str]] = {}
+    places: dict[str, list[str]] = {}
     for delay in DELAYS:
         found = differences(results, delay, tuning)
         better = [label for label, d in found.items() if float(d.high) < 0]
         open_ones = [label for label, d in found.items() if float(d.low) <= 0 <= float(d.high)]
+        lead = ""
         if better:
-            worse.append(f"it has more than {listed(better)} at D = {delay}")
+            what = f"has more regret than {listed(better)}"
         elif open_ones:
-            unclear.append(f"it cannot be told apart from {listed(open_ones)} at D = {delay}")
+            what = f"cannot be told apart from {listed(open_ones)}"
         else:
-            best.append(f"D = {delay}")
-            rival = closest(found)
-            leads.setdefault(rival, []).append(f"{float(found[rival].mean):,.0f}")
-    nearest = "; ".join(f"the closest, {rival}, has {listed(more)} more" for rival, more in leads.items())
-    first = f"at {listed(best)} ({nearest})" if best else "at no delay"
-    return ", and ".join([first, *merged(unclear), *merged(worse)])
-
-
-def merged(parts: list[str]) -> list[str]:
-    """Parts that differ only in the delay as one.
-
-    >>> merged(["it cannot be told apart from A at D = 1", "it cannot be told apart from A at D = 2"])
-    ['it cannot be told apart from A at D = 1 and D = 2']
-    """
-    places: dict[str, list[str]] = {}
-    for part in parts:
-        what, _, place = part.rpartition(" at ")
-        places.setdefault(what, []).append(place)
-    return [f"{what} at {listed(found)}" for what, found in places.items()]
+            what = f"has less regret than {closest(found)}, the next, and all other policies of the paper"
+            lead = f" (by {float(found[closest(found)].mean):,.0f})"
+        places.setdefault(what, []).append(f"D = {delay}{lead}")
+    return ", and ".join(f"{what} at {listed(delays)}" for what, delays in places.items())
 
 
 def regret_table(results: Results) -> pd.DataFrame:

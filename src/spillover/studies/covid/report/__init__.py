@@ -1,7 +1,7 @@
 """The report of the Covid-19 study: figures, claims and limitations."""
 
 from spillover.studies.covid.report.cases import error_figure, prediction_panels, recorded_panels
-from spillover.studies.covid.report.curves import days_figure, days_panels, gain_figure, rules_figure
+from spillover.studies.covid.report.curves import days_figure, days_panels, gain_figure, rules_figure, runs_figure
 from spillover.studies.covid.report.map import schematic_figure
 from spillover.studies.covid.report.page import write_covid_report
 from spillover.studies.covid.report.selection import selection_figure
@@ -14,6 +14,7 @@ __all__ = [
     "prediction_panels",
     "recorded_panels",
     "rules_figure",
+    "runs_figure",
     "schematic_figure",
     "selection_figure",
     "write_covid_report",

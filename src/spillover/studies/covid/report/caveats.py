@@ -6,13 +6,15 @@ import numpy as np
 
 from spillover.graph import ROW_BOUND
 from spillover.studies.covid import CovidResults, clustered_interval
-from spillover.studies.covid.plan import SEED_ROOM
+from spillover.studies.covid.plan import BOUNDED_RULE, PAPER_RULE, RULES, SEED_ROOM
 from spillover.studies.covid.record import REGIONS
 from spillover.studies.covid.report.checks import SEEDS, bounded_rows, excess, recovery
 from spillover.studies.covid.report.measures import (
     NAIVE,
     YESTERDAY,
     format_ci,
+    format_number,
+    largest_weight,
     later_errors,
     overlaps,
     prediction_errors,
@@ -66,12 +68,10 @@ def caveats(study: CovidResults) -> str:
         ),
     )
     items = "".join(f"<li><b>{escape(head)}</b> {escape(body)}</li>" for head, body in points)
-    simulated = "<p>The points are about the study on the record; the numbers are from a simulated outbreak.</p>"
     return (
-        f"{simulated if study.simulated else ''}"
         "<p><b>What it can tell:</b> how a policy that learns from late feedback behaves when the regions that matter "
         "change, on data with the size and dynamics of a real epidemic; and how much that depends on the scale of the "
-        "data, on the choice of the graph's penalty, and on the graph that rewards are measured by.</p>"
+        "data, on how the graph is learned, and on the graph that rewards are measured by.</p>"
         "<p><b>What it cannot tell:</b> where to intervene, and whether an intervention would help.</p>"
         f"<ul>{items}</ul>"
     )
@@ -83,6 +83,10 @@ def graph_points(study: CovidResults) -> tuple[tuple[str, str], ...]:
     examples = ", ".join(f"{REGIONS[r]} {above[study.regions.index(r)]:.0%}" for r in NAMED)
     simulated = f"On {len(SEEDS)} simulated outbreaks with a known graph"
     low, high = test.resampled
+    most = {
+        rule: " and ".join(format_number(largest_weight(study, name, rule).max()) for name in ("ndc-sem", "sem-ucb"))
+        for rule in (PAPER_RULE, BOUNDED_RULE)
+    }
     return (
         (
             "The model does not fit the sampled cases.",
@@ -97,10 +101,11 @@ def graph_points(study: CovidResults) -> tuple[tuple[str, str], ...]:
             f"of all regions, and {test.measured:.0e} with the true ones.",
         ),
         (
-            "A bound determines much of the graph.",
-            f"In the graph fitted to all regions and days, the effects on a region sum to at most {ROW_BOUND:g}, which "
-            f"keeps the spill-over finite. {bounded_rows(study):.0%} of the regions are at that bound: it, and not the "
-            "data, determines them.",
+            "How large the effects are is hardly determined.",
+            f"The paper sets no bound. One case of a region then counts for up to {most[PAPER_RULE]} cases of the "
+            "country in the graphs that NDC-SEM and SEM-UCB learn. If the effects on a region may sum to at most "
+            f"{ROW_BOUND:g}, it is {most[BOUNDED_RULE]}; but then {bounded_rows(study):.0%} of the regions in the "
+            "graph of all days are at the bound, and it, not the data, determines them.",
         ),
         (
             "Masking inflates the graph.",
@@ -125,6 +130,7 @@ def provenance(study: CovidResults) -> str:
         f"<p>{escape(about['attribution'])}.</p>"
         f"<p>{len(plan.shifts)} shifts × {plan.seeds} seeds, base seed {plan.seed}; data set s of shift k is drawn "
         f"from seed {SEED_ROOM} k + s{first}. NDC-SEM: γ = {plan.discount:g}, ξ = {plan.exploration:g}, λ chosen "
-        f"online, by both rules; SEM-UCB likewise; delay {plan.delay} days, 5 regions per day. On [0, 1], data are "
-        f"divided by {about['unit']:,.1f} cases, the largest smoothed count.{took} {escape(versions)}.</p>"
+        f"online, graphs learned in {len(RULES)} ways; SEM-UCB likewise; delay {plan.delay} days, 5 regions per day. "
+        f"On [0, 1], data are divided by {about['unit']:,.1f} cases, the largest smoothed count.{took} "
+        f"{escape(versions)}.</p>"
     )

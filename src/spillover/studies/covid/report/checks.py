@@ -9,7 +9,7 @@ from spillover.graph import ROW_BOUND, SparseGraph
 from spillover.rng import Rng
 from spillover.studies.covid import CovidResults
 from spillover.studies.covid.outbreak import LOCKDOWN_DAYS, outbreak
-from spillover.studies.covid.plan import PAPER_RULE
+from spillover.studies.covid.plan import BOUNDED_RULE
 from spillover.studies.covid.record import STUDY_WINDOW
 from spillover.studies.covid.worlds import BUDGET, fit_unmasked, prepare, trailing_mean
 from spillover.types import Array
@@ -59,7 +59,7 @@ def excess(study: CovidResults) -> Array:
     return np.asarray(above.mean(axis=(0, 1, 2)))
 
 
-def bounded_rows(study: CovidResults, rule: str = PAPER_RULE) -> float:
-    """Share of the rows of A* that sum to the bound."""
-    rows = study.star(rule).sum(axis=-1)
+def bounded_rows(study: CovidResults) -> float:
+    """Share of the rows of A* that sum to the bound, if there is one."""
+    rows = study.star(BOUNDED_RULE).sum(axis=-1)
     return float((rows > ROW_BOUND - 1e-6).mean())

@@ -61,11 +61,48 @@ def days_figure(
             marker=style.marker, markersize=4.5, markevery=sparse_markers(len(mean), k, len(curves)), linewidth=1.6,
         )  # fmt: skip
         target.fill_between(days, low, high, color=style.color, alpha=0.18, linewidth=0)
-    mark_change(target, change)
-    target.set_xlim(1, len(days))
-    target.set(xlabel="day", ylabel=ylabel, title=title)
-    target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-    hide_spines(target)
+    finish_days(target, len(days), change, ylabel, title)
+    if ax is None:
+        figure_legend([target])
+    return target
+
+
+def finish_days(ax: Axes, days: int, change: int, ylabel: str, title: str = "") -> None:
+    """The axes of curves over the days."""
+    mark_change(ax, change)
+    ax.set_xlim(1, days)
+    ax.set(xlabel="day", ylabel=ylabel, title=title)
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+    hide_spines(ax)
+
+
+def runs_figure(
+    curves: Mapping[str, Array],
+    run: tuple[int, int],
+    *,
+    labels: Mapping[str, str] | None = None,
+    change: int = 40,
+    ylabel: str = "estimated cumulative overall reward (cases)",
+    ax: Axes | None = None,
+) -> Axes:
+    """A thin line for each shift, the mean of its seeds, and a thick one for a single run, for each policy.
+
+    curves: (shifts, seeds, days) by the name of the policy; run: shift and seed of the single run.
+    """
+    validate.require(len(curves) > 0, "curves", curves, "at least one")
+    styles, target = covid_styles(curves), ax or new_axes(6.2, 4.6)
+    for k, (name, values) in enumerate(curves.items()):
+        style, label = styles[name], (labels or {}).get(name, name)
+        days = np.arange(1, values.shape[-1] + 1)
+        means = values.mean(axis=1)
+        for row, line in enumerate(means):
+            shown = f"{label}, each shift" if row == 0 else "_shift"
+            target.plot(days, line, label=shown, color=style.color, alpha=0.35, linewidth=0.8)
+        target.plot(
+            days, values[run], label=f"{label}, median run", color=style.color, linestyle=style.linestyle,
+            marker=style.marker, markersize=5, markevery=sparse_markers(len(days), k, len(curves)), linewidth=2.2,
+        )  # fmt: skip
+    finish_days(target, len(days), change, ylabel)
     if ax is None:
         figure_legend([target])
     return target

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from spillover.graph import ROW_BOUND
 from spillover.metrics import Interval
 from spillover.report import claims
 from spillover.studies.covid import LITERAL, SEMI, CovidResults, clustered_interval, validation_days
-from spillover.studies.covid.plan import PAPER_RULE, VARIANTS
+from spillover.studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE, VARIANTS
 from spillover.studies.covid.scores import (
     SCORES,
     absolute_error,
@@ -33,6 +34,10 @@ COMPARISON_LABELS = {
     "bonus": "NDC-SEM in cases, SEM-UCB on [0, 1]",
 }
 SCALE_LABELS = {"cases": "in cases", "unit": "on [0, 1]"}
+OTHER_RULES = {
+    BOUNDED_RULE: f"bounded graphs (effects on a region sum to at most {ROW_BOUND:g})",
+    SQUARED_RULE: "λ by the squared error, 1% rule",
+}
 FROM_ALL, FROM_SPECIFIC = "A y + z", "(I − A)⁻¹ z"
 FINAL, AT_DECISION = "final graph", "graph at decision time"
 NO_GRAPH_AT_ALL = "z alone, no graph"
@@ -54,6 +59,30 @@ def format_ci(interval: Interval, digits: int = 0) -> str:
 
 def format_number(value: float, digits: int = 0) -> str:
     return f"{float(value):,.{digits}f}".replace("-", "−")
+
+
+def more_or_fewer(interval: Interval) -> str:
+    """A difference in words; the interval has the sign of the words."""
+    mean, low, high = (float(v) for v in interval)
+    if mean >= 0:
+        return f"{format_ci(interval)} more estimated cases"
+    return f"{format_ci(Interval(*map(np.array, (-mean, -high, -low))))} fewer estimated cases"
+
+
+def largest_weight(study: CovidResults, name: str, rule: str = PAPER_RULE) -> Array:
+    """For how many cases a region-specific case counts at most in the policy's own final graph, (shifts, seeds)."""
+    return np.asarray(weights_of(study.played(LITERAL, name, rule).adjacency).max(axis=-1))
+
+
+def median_run(values: Array) -> tuple[int, int]:
+    """The shift and the seed of the run in the middle, of two such runs the lower; values: (shifts, seeds).
+
+    >>> median_run(np.array([[5.0, 1.0], [2.0, 3.0]]))
+    (1, 0)
+    """
+    flat = np.argsort(values, axis=None, kind="stable")[(values.size - 1) // 2]
+    shift, seed = np.unravel_index(int(flat), values.shape)
+    return int(shift), int(seed)
 
 
 def gain(study: CovidResults, comparison: str, score: str, rule: str = PAPER_RULE) -> Array:

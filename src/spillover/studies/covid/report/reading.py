@@ -3,7 +3,7 @@
 from html import escape
 
 from spillover.studies.covid import CovidResults
-from spillover.studies.covid.plan import PAPER_RULE, PICTURE_SEED, RULE_LABELS, SQUARED_RULE
+from spillover.studies.covid.plan import BOUNDED_RULE, PAPER_RULE, PICTURE_SEED, RULE_LABELS, SQUARED_RULE
 
 
 def sample_size(study: CovidResults) -> str:
@@ -72,10 +72,10 @@ def reading(study: CovidResults) -> str:
             "there is the best choice known, and regret: the reward that is missed by not choosing it.",
         ),
         (
-            "λ.",
+            "How graphs are learned.",
             "The graph has a penalty λ on its effects, chosen again every day by the error on validation days (one in "
-            f"ten) that have arrived. Unless something else is said: {RULE_LABELS[PAPER_RULE]}. The alternative: "
-            f"{RULE_LABELS[SQUARED_RULE]}.",
+            f"ten) that have arrived. Unless something else is said: {RULE_LABELS[PAPER_RULE]}. Two alternatives "
+            f"change one thing each: {RULE_LABELS[BOUNDED_RULE]}; {RULE_LABELS[SQUARED_RULE]}.",
         ),
         (
             "Intervals.",

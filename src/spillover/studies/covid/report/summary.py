@@ -1,12 +1,12 @@
-"""What a reader should take away from the Covid-19 study, in three sentences and a small table."""
+"""What a reader should take away from the Covid-19 study, in four sentences and a small table."""
 
-import numpy as np
 import pandas as pd
 
+from spillover.graph import ROW_BOUND
 from spillover.metrics import Interval
-from spillover.report.claims import Claim, verdict_counts
+from spillover.report.claims import Claim, tally
 from spillover.report.short import short_body
-from spillover.studies.covid.plan import LITERAL
+from spillover.studies.covid.plan import BOUNDED_RULE, LITERAL, PAPER_RULE
 from spillover.studies.covid.report.claims import covid_claims
 from spillover.studies.covid.report.measures import (
     AT_DECISION,
@@ -17,24 +17,22 @@ from spillover.studies.covid.report.measures import (
     format_ci,
     format_number,
     gain,
+    largest_weight,
     later_errors,
+    more_or_fewer,
     prediction_errors,
     runs_won,
 )
+from spillover.studies.covid.report.verdicts import CONDITIONS
 from spillover.studies.covid.results import CovidResults
 from spillover.studies.covid.scores import SCORES, clustered_interval, since
 
-WARNING = (
-    "<p><b>Simulated outbreak: none of these numbers is about a real epidemic.</b> The record was not available; this "
-    "page only shows the pipeline.</p>"
-)
-
 
 def in_short(study: CovidResults, claims: list[Claim] | None = None) -> str:
-    """Three sentences, and the main numbers."""
-    sentences = (comparison(study), limits(study), verdicts(claims or covid_claims(study)))
+    """Four sentences, and the main numbers."""
+    sentences = (comparison(study), fragility(study), limits(study), verdicts(claims or covid_claims(study)))
     caption = f"Estimated cases that go back to the chosen regions, days {study.about['change']} to {len(study.days)}"
-    return (WARNING if study.simulated else "") + short_body(sentences, main_numbers(study), caption)
+    return short_body(sentences, main_numbers(study), caption)
 
 
 def comparison(study: CovidResults) -> str:
@@ -46,14 +44,6 @@ def comparison(study: CovidResults) -> str:
         f"choices account for {cases} than SEM-UCB's with data in cases, and for {unit} with data on [0, 1]: "
         f"{conclusion(*found.values())}."
     )
-
-
-def more_or_fewer(interval: Interval) -> str:
-    """A difference in words; the interval has the sign of the words."""
-    mean, low, high = (float(v) for v in interval)
-    if mean >= 0:
-        return f"{format_ci(interval)} more estimated cases"
-    return f"{format_ci(Interval(*map(np.array, (-mean, -high, -low))))} fewer estimated cases"
 
 
 def conclusion(cases: Interval, unit: Interval) -> str:
@@ -68,6 +58,20 @@ def conclusion(cases: Interval, unit: Interval) -> str:
     return f"{'NDC-SEM' if signs[0] > 0 else 'SEM-UCB'} is ahead on both scales"
 
 
+def fragility(study: CovidResults) -> str:
+    """How much the paper's measure depends on the graphs of the policies."""
+    bounded, common = (
+        more_or_fewer(clustered_interval(gain(study, "cases", *conditions)))
+        for conditions in (("own", BOUNDED_RULE), ("common", PAPER_RULE))
+    )
+    most = format_number(max(largest_weight(study, name).max() for name in COMPARISONS["cases"]))
+    return (
+        f"That measure is fragile, since in a policy's own graph one case can count for up to {most}: in cases it is "
+        f"{bounded} if the effects on a region may sum to at most {ROW_BOUND:g}, which the paper does not ask for, and "
+        f"{common} if both policies are measured by the same graph."
+    )
+
+
 def limits(study: CovidResults) -> str:
     """What the study cannot say."""
     errors = {k: float(v.mean()) for k, v in later_errors(prediction_errors(study), len(study.days)).items()}
@@ -80,19 +84,24 @@ def limits(study: CovidResults) -> str:
 
 
 def verdicts(claims: list[Claim]) -> str:
-    return f"Of the paper's claims about Covid-19, judged under its own conditions, {verdict_counts(claims)}."
+    return f"The paper's claims about Covid-19, judged under its own conditions: {tally(claims, CONDITIONS)}."
 
 
 def main_numbers(study: CovidResults) -> pd.DataFrame:
-    """Rewards after the change, by the two graphs and on the two scales."""
+    """Rewards after the change by each policy's own graph, without and with a bound, and by a common graph."""
     rows = []
-    for score in ("own", "common"):
+    measures = {
+        SCORES["own"]: ("own", PAPER_RULE),
+        f"own final graph, bounded by {ROW_BOUND:g}": ("own", BOUNDED_RULE),
+        SCORES["common"]: ("common", PAPER_RULE),
+    }
+    for measure, (score, rule) in measures.items():
         for scale, words in SCALE_LABELS.items():
-            values = gain(study, scale, score)
+            values = gain(study, scale, score, rule)
             totals = [
-                format_number(since(study.rewards(LITERAL, name)[score], study.about["change"]).mean())
+                format_number(since(study.rewards(LITERAL, name, rule)[score], study.about["change"]).mean())
                 for name in COMPARISONS[scale]
             ]
-            rows.append([words, SCORES[score], *totals, format_ci(clustered_interval(values)), runs_won(values)])
+            rows.append([words, measure, *totals, format_ci(clustered_interval(values)), runs_won(values)])
     columns = ["data", "measured by", "NDC-SEM", "SEM-UCB", "NDC-SEM − SEM-UCB [95%]", "NDC-SEM ahead in"]
     return pd.DataFrame(rows, columns=columns)
