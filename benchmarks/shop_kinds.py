@@ -105,7 +105,7 @@ def promotions(
         level = base * (1.0 + trend * played + season * np.sin(2 * np.pi * played / 52))
         played += 1
         y = level + effects @ chosen + error
-        return y if per_arm else y.sum(keepdims=True)
+        return np.asarray(y if per_arm else y.sum(keepdims=True))
 
     y = np.zeros((rounds, n if per_arm else 1))
     for t in range(rounds):
