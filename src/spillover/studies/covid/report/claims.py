@@ -446,10 +446,10 @@ def contribution(study: CovidResults) -> Iterator[Claim]:
         "V-B",
         "“each region's contribution to the Covid-19 development differs from its overall daily cases of infection due "
         "to the existing causal effects amongst the regions”",
-        f"of the five regions with the largest contribution {format_ci(clustered_interval(differ), 1)} are not among "
-        f"those with most recorded cases; {format_ci(clustered_interval(due), 1)} of these are there because of the "
-        f"graph, the others also without one. {means['contribution and region-specific cases']} of five are the same "
-        "with and without the graph",
+        f"of the five regions with the largest contribution by A* {format_ci(clustered_interval(differ), 1)} are not "
+        f"among those with most recorded cases; {format_ci(clustered_interval(due), 1)} of these are there because of "
+        f"the graph, the others also without one. {means['contribution and region-specific cases']} of five are the "
+        "same with and without the graph",
         by_measures(*(variant.verdict for variant in graphs)),
         "Bar: most of the difference must be due to the graph. Ours; the paper shows no numbers. What remains without "
         "the graph is due to where cases were high in the spring of 2020, from which region-specific cases are drawn.",

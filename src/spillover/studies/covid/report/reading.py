@@ -75,7 +75,7 @@ def reading(study: CovidResults) -> str:
         (
             "How graphs are learned.",
             "The graph has a penalty λ on its effects, chosen again every day by the error on validation days (one in "
-            f"ten) that have arrived. They are learned {RULE_LABELS[PAPER_RULE]}. Two alternatives, named "
+            f"ten) that have arrived. It is learned {RULE_LABELS[PAPER_RULE]}. Two alternatives, named "
             f"where they are used, change one thing each: {RULE_LABELS[BOUNDED_RULE]}; {RULE_LABELS[SQUARED_RULE]}.",
         ),
         (
