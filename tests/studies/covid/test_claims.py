@@ -286,14 +286,14 @@ def test_the_conclusion_follows_the_numbers() -> None:
     assert more_or_fewer(interval(50, 10)) == "50 [40, 60] more estimated cases"
 
 
-def test_in_short_has_four_sentences(study) -> None:
+def test_in_short_has_few_and_short_sentences(study) -> None:
     text = in_short(study)
     (words,) = re.findall(r"<p>(After the.*?)</p>", text)
-    assert len(re.findall(r"\.(?= [A-Z]|$)", words)) == 4
+    assert len(re.findall(r"\.(?= [A-Z]|$)", words)) == 8
     assert "of 12 claims" in words
     assert "of 14 claims" in words
     bounded = clustered_interval(gain(study, "cases", "own", BOUNDED_RULE))
-    assert f"it is {more_or_fewer(bounded)} if the effects on a region may sum to at most 0.95" in words
+    assert f"the difference is {more_or_fewer(bounded)} if the effects on a region may sum to at most 0.95" in words
     rival = study.played(LITERAL, "sem-ucb")
     ahead = with_run(study, LITERAL, "ndc-sem", z=2 * rival.z, adjacency=rival.adjacency)
     assert re.search(

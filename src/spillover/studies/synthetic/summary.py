@@ -27,7 +27,7 @@ LEADS = "has the least regret"
 
 
 def in_short(results: Results, claims: list[Claim] | None = None) -> str:
-    """Four sentences, then final regret of every policy at every delay; claims: if they are known already."""
+    """A few sentences, then final regret of every policy at every delay; claims: if they are known already."""
     worlds = len(results.record("fresh", DELAYS[0], TUNED).replications)
     counts = tally(all_claims(results) if claims is None else claims)
     sentences = (*tunings(results), f"The paper's claims outside its Covid-19 study, each with a row below: {counts}.")

@@ -1,4 +1,4 @@
-"""What a reader should take away from the Covid-19 study, in four sentences and a small table."""
+"""What a reader should take away from the Covid-19 study, in a few short sentences and a small table."""
 
 import pandas as pd
 
@@ -29,7 +29,7 @@ from spillover.studies.covid.scores import SCORES, clustered_interval, since
 
 
 def in_short(study: CovidResults, claims: list[Claim] | None = None) -> str:
-    """Four sentences, and the main numbers."""
+    """A few short sentences, and the main numbers."""
     sentences = (comparison(study), fragility(study), limits(study), verdicts(claims or covid_claims(study)))
     caption = f"Estimated cases that go back to the chosen regions, days {study.about['change']} to {len(study.days)}"
     return short_body(sentences, main_numbers(study), caption)
