@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover.regression.mixed import MixedModel
 from spillover.regression.sparse import SparseEffects, sparse_effects
-from spillover.regression.structure import Structure, Table
+from spillover.regression.structure import Structure, Table, correlations
 from spillover.types import Array
 
 POWERS = (1.0, 0.5)  # of amounts that vary: proportional effects, or effects that saturate
@@ -177,12 +177,12 @@ def reduced(table: Table, structure: Structure) -> Reduced:
     _, _, noise = model.posterior(layout.places, layout.variance)
     other = np.array([name not in DIRECT for name in layout.block])
     places, weights = layout.places[:, other], []
-    precision = np.repeat(model.gram[np.ix_(arms, arms)][None], table.m, axis=0)
+    precision = np.stack([model.gram_for(i, arms, arms) for i in range(table.m)])
     moments = model.moments[arms].T.copy()
     for i in range(table.m if other.any() else 0):
         at = places[i]
-        inverse = np.linalg.inv(model.gram[np.ix_(at, at)] + np.diag(1.0 / layout.variance[i, other]))
-        cross = model.gram[np.ix_(at, arms)]
+        inverse = np.linalg.inv(model.gram_for(i, at, at) + np.diag(1.0 / layout.variance[i, other]))
+        cross = model.gram_for(i, at, arms)
         precision[i] -= cross.T @ inverse @ cross
         moments[i] -= cross.T @ inverse @ model.moments[at, i]
         weights.append(np.asarray(inverse, float))
@@ -191,14 +191,15 @@ def reduced(table: Table, structure: Structure) -> Reduced:
 
 
 def without_others(table: Table, data: Reduced, values: Array) -> Array:
-    """What the other columns do not explain of values (rounds, m)."""
+    """What the other columns do not explain of values (rounds, m), with the fixed columns accounted for."""
+    rest = table.model.centred(values)
     if not data.block:
-        return values
-    rest = values.copy()
+        return rest
+    moved = np.zeros_like(rest)
     for i, (at, inverse) in enumerate(zip(data.places, data.weights, strict=True)):
         columns = table.model.columns[:, at]
-        rest[:, i] -= columns @ (inverse @ (columns.T @ values[:, i]))
-    return rest
+        moved[:, i] = columns @ (inverse @ (columns.T @ rest[:, i]))
+    return rest - table.model.centred(moved)
 
 
 def of_all_outcomes(table: Table, structure: Structure, coming: Array) -> Posterior:
@@ -215,11 +216,15 @@ def of_all_outcomes(table: Table, structure: Structure, coming: Array) -> Poster
     return summed(table, data, found, joint, coming)
 
 
+def symmetric_root(matrices: Array) -> Array:
+    values, vectors = np.linalg.eigh(matrices)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+
+
 def joint_precision(rest: Array, noise: Array, model: MixedModel) -> Array:
     """The inverse covariance of the outcomes' noise, with correlations that are shrunk towards 0."""
-    size = np.sqrt((rest**2).sum(axis=0))
-    unit = rest / np.where(size > 0, size, 1.0)
-    correlation = unit.T @ unit * model.freedom / (model.freedom + SHRUNK * len(noise))
+    freedom = model.freedom.mean()
+    correlation = correlations(rest) * freedom / (freedom + SHRUNK * len(noise))
     np.fill_diagonal(correlation, 1.0)
     deviation = np.sqrt(noise)
     return np.asarray(np.linalg.inv(correlation) / np.outer(deviation, deviation))
@@ -231,7 +236,8 @@ def summed(table: Table, data: Reduced, found: SparseEffects, joint: Array, comi
     arms = table.place["own", 0]
     outcome, arm = np.nonzero(found.variance > ACTIVE * found.variance.max())
     prior = found.variance[outcome, arm]
-    known = joint[np.ix_(outcome, outcome)] * data.precision.mean(axis=0)[np.ix_(arm, arm)]
+    root = symmetric_root(data.precision)[outcome, arm]
+    known = joint[np.ix_(outcome, outcome)] * (root @ root.T)
     cover = np.linalg.inv(known + np.diag(1.0 / prior))
     sums = np.zeros((n, len(arm)))
     sums[arm, np.arange(len(arm))] = scale[outcome]
@@ -243,7 +249,7 @@ def summed(table: Table, data: Reduced, found: SparseEffects, joint: Array, comi
     for i in range(n if late else 0):  # coefficients of other columns, given the effects in the same round
         part, context = later_part(data.block, i, n, coming)
         both = (part + context) @ data.weights[i]
-        cross = model.gram[np.ix_(data.places[i], arms)]
+        cross = model.gram_for(i, data.places[i], arms)
         left = model.moments[data.places[i], i] - cross @ found.effects[i]
         effects[i] += scale[i] * both @ left
         moved += scale[i] * context @ data.weights[i] @ left
@@ -287,7 +293,7 @@ def disagreement(table: Table, data: Reduced, total: Array, covariance: Array) -
     the two should be as large as the difference of their variances says (Hausman's test).
     """
     n, model, arms = table.n, table.model, table.place["own", 0]
-    left = model.freedom - n
+    left = float(model.freedom.mean()) - n
     if left < 1:
         return 1.0
     inverse = np.linalg.pinv(data.precision, rcond=1e-8, hermitian=True)
@@ -307,15 +313,17 @@ def disagreement(table: Table, data: Reduced, total: Array, covariance: Array) -
 
 def informative_rounds(table: Table, structure: Structure) -> Array:
     """How many rounds effects were learned from: fewer than all where older ones say less of them."""
-    whole = np.diagonal(table.model.gram)[table.place["own", 0]]
+    model, arms = table.model, table.place["own", 0]
+    whole = np.stack([np.diagonal(model.gram_for(i, arms, arms)) for i in range(table.m)])
     used = np.diagonal(reduced(table, structure).precision, axis1=1, axis2=2)
     varied = whole > 0
-    share = float((used[:, varied] / whole[varied]).mean()) if varied.any() else 1.0
-    return np.asarray(share * table.model.freedom)
+    share = float((used[varied] / whole[varied]).mean()) if varied.any() else 1.0
+    return np.asarray(share * model.freedom.mean())
 
 
 def noise_of_sum(table: Table, structure: Structure) -> float:
     """The variance of the sum of the outcomes that nothing explains."""
     layout, model = table.layout(structure), table.model
-    expected = model.fitted(layout.places, layout.variance) - model.explained
-    return float((((model.outcomes - expected) @ table.scale) ** 2).sum()) / float(model.freedom)
+    rest = model.outcomes + model.explained - model.fitted(layout.places, layout.variance)
+    size = np.sqrt((rest**2).sum(axis=0) / model.freedom) * table.scale
+    return float(size @ correlations(rest) @ size)

@@ -110,11 +110,13 @@ class Table:
         fixed = np.column_stack([np.ones(self.rounds), context])[rows]
         everything = np.column_stack(parts)[rows]
         plain = np.column_stack([fixed, amounts[rows], level[rows, : min(len(rows) // 8, 8)]])
-        filled, self.known = fill_gaps(outcomes[rows], plain)
-        largest = np.maximum(np.abs(filled).max(axis=0), np.finfo(float).tiny)  # squares of large outcomes overflow
-        spread = largest * (filled / largest).std(axis=0)
+        known = outcomes[rows]
+        seen = np.isfinite(known)
+        largest = np.where(seen, np.abs(known), 0.0).max(axis=0)
+        largest = np.maximum(largest, np.finfo(float).tiny)  # squares of large outcomes overflow
+        spread = largest * np.array([part[here].std() if here.any() else 0.0 for part, here in zip((known / largest).T, seen.T, strict=True)])
         self.scale = np.where(spread > EXACT * largest, spread, largest)
-        self.measured = filled / self.scale
+        self.measured = known / self.scale
         self.model = MixedModel(fixed, everything, self.measured)
         self.order = np.argsort(-spread, kind="stable")[:REPRESENTATIVES]
         self.independent = independent_share(self.measured, plain)
@@ -177,10 +179,7 @@ class Table:
         if self.m == 1:
             return float(self.model.evidence(layout.places, layout.variance)[0])
         some = self.order
-        part = MixedModel.__new__(MixedModel)
-        part.gram, part.freedom = self.model.gram, self.model.freedom
-        part.moments, part.squares = self.model.moments[:, some], self.model.squares[some]
-        each = part.evidence(layout.places[some], layout.variance[some])
+        each = self.model.evidence(layout.places[some], layout.variance[some], some)
         return float(each.sum() * self.independent)
 
     def climb(self, s: Structure, names: tuple[str, ...], sweeps: int = 2) -> Structure:
@@ -265,25 +264,20 @@ def with_size(s: Structure, name: str, size: float) -> Structure:
     return s._replace(**changed)
 
 
-def fill_gaps(outcomes: Array, columns: Array) -> tuple[Array, Array]:
-    """Outcomes with what a regression expects in place of those that are missing, and the share that is known."""
-    known = np.isfinite(outcomes)
-    filled = np.where(known, outcomes, 0.0)
-    ridge = 1e-6 * np.trace(columns.T @ columns) / columns.shape[1] * np.eye(columns.shape[1])
-    for i in np.flatnonzero(~known.all(axis=0)):
-        here = columns[known[:, i]]
-        expected = columns @ np.linalg.solve(here.T @ here + ridge, here.T @ outcomes[known[:, i], i])
-        filled[:, i] = np.where(known[:, i], filled[:, i], expected)
-    return filled, known.mean(axis=0)
-
-
 def independent_share(outcomes: Array, columns: Array) -> float:
     """How much the evidence of each outcome counts: 1 if errors are independent, 1 / m if they are all the same."""
-    if outcomes.shape[1] == 1:
-        return 1.0
-    rest = outcomes - columns @ np.linalg.lstsq(columns, outcomes, rcond=None)[0]
+    rest = np.zeros_like(outcomes)
+    for i, known in enumerate(np.isfinite(outcomes).T):
+        here, y = columns[known], outcomes[known, i]
+        rest[known, i] = y - here @ np.linalg.lstsq(here, y, rcond=None)[0]
+    together = correlations(rest)
+    return float(len(together) / (together**2).sum())
+
+
+def correlations(rest: Array) -> Array:
+    """The correlations of residuals (rounds, m) around 0; nearer to 0 where they are known in different rounds."""
     size = np.sqrt((rest**2).sum(axis=0))
     unit = rest / np.where(size > 0, size, 1.0)
-    together = unit.T @ unit
-    np.fill_diagonal(together, 1.0)
-    return float(len(together) / (together**2).sum())
+    found = unit.T @ unit
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(found)
