@@ -17,6 +17,7 @@ SHRUNK = 2.0  # rounds, for each outcome, by which correlations between outcomes
 ACTIVE = 0.02  # of the largest: a coefficient with a smaller prior variance is 0
 LEARNED = 3.0  # rounds that each prior variance costs, as it was learned from the same data
 MOVING = 2.0  # more of the variance where effects move: smooth changes are a poor model of sudden ones
+ROUNDING = 1e-12  # of an outcome's variance: what is smaller is no noise
 DIRECT = ("own", "total", "cross")  # blocks of effects in the same round
 
 
@@ -33,6 +34,7 @@ class Effects(NamedTuple):
     spill_deviation: Array  # (n,): of an arm's effect on all outcomes but its own
     probability: Array  # (m, n): that the effect in the same round is not 0
     moved: Array  # (n,): the part of the totals that the coming context adds
+    average: Array  # (n,): amounts in an average round, to the power below
     power: float  # effects are proportional to amounts to this power, on average
     structures: tuple[tuple[float, Structure], ...]  # that were averaged over, with their probabilities
 
@@ -79,15 +81,17 @@ def estimate_effects(amounts: Array, outcomes: Array, context: Array, coming: Ar
     array([2., 1.])
     """
     varied = bool(((amounts != 0) & (amounts != 1)).any())
-    found: list[tuple[float, float, Table, Structure]] = []
-    for power in POWERS if varied else (1.0,):
-        table = Table(np.sign(amounts) * np.abs(amounts) ** power, outcomes, context)
-        structures = table.search()
-        top = table.score(table.best())
-        found += [(top + np.log(weight), power, table, one) for weight, one in structures if weight >= LEAST_WEIGHT]
+    tables = {power: Table(raised(amounts, power), outcomes, context) for power in (POWERS if varied else (1.0,))}
+    pulled = [table.search() for table in tables.values()]
+    if len(pulled) > 1 and any((one != pulled[0]).any() for one in pulled):  # evidence of different data has no ratio
+        for table in tables.values():
+            table.search_with(np.mean(pulled, axis=0))
+    found = [(score, power, table, one) for power, table in tables.items() for score, one in table.found()]
     likelihood = np.array([score for score, *_ in found])
     weights = np.exp(likelihood - likelihood.max())
-    weights /= weights.sum()
+    kept = weights / weights.sum() >= LEAST_WEIGHT
+    found = [one for one, counts in zip(found, kept.tolist(), strict=True) if counts]
+    weights = weights[kept] / weights[kept].sum()
     parts = [posterior(table, one, coming) for _, _, table, one in found]
     mean = averaged(weights, [part.total for part in parts])
     spread = [part.covariance + np.outer(part.total - mean, part.total - mean) for part in parts]
@@ -99,7 +103,7 @@ def estimate_effects(amounts: Array, outcomes: Array, context: Array, coming: Ar
     squares = averaged(weights, [part.deviations**2 + (part.effects - effects) ** 2 for part in parts])
     seen, known = np.isfinite(outcomes), np.isfinite(outcomes).any(axis=1)
     average = np.where(seen, outcomes, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    usual = averaged(weights, [np.mean(np.abs(amounts[known]) ** power, axis=0) for _, power, _, _ in found])
+    usual = averaged(weights, [raised(amounts[known], power).mean(axis=0) for _, power, _, _ in found])
     return Effects(
         total=mean,
         covariance=averaged(weights, spread) * doubt,
@@ -111,9 +115,14 @@ def estimate_effects(amounts: Array, outcomes: Array, context: Array, coming: Ar
         spill_deviation=np.sqrt(averaged(weights, [part.spill_deviation**2 for part in parts]) * doubt),
         probability=averaged(weights, [part.probability for part in parts]),
         moved=averaged(weights, [part.moved for part in parts]),
+        average=usual,
         power=float(weights @ [power for _, power, _, _ in found]),
         structures=tuple((float(weight), one) for weight, (*_, one) in zip(weights, found, strict=True)),
     )
+
+
+def raised(amounts: Array, power: float) -> Array:
+    return np.asarray(np.sign(amounts) * np.abs(amounts) ** power)
 
 
 def averaged(weights: Array, values: Sequence[Array]) -> Array:
@@ -187,7 +196,7 @@ def reduced(table: Table, structure: Structure) -> Reduced:
         moments[i] -= cross.T @ inverse @ model.moments[at, i]
         weights.append(np.asarray(inverse, float))
     block = tuple(name for name in layout.block if name not in DIRECT)
-    return Reduced(precision, moments, np.maximum(noise, 1e-12), list(places), weights, block)
+    return Reduced(precision, moments, np.maximum(noise, ROUNDING), list(places), weights, block)
 
 
 def without_others(table: Table, data: Reduced, values: Array) -> Array:
@@ -298,9 +307,9 @@ def disagreement(table: Table, data: Reduced, total: Array, covariance: Array) -
         return 1.0
     inverse = np.linalg.pinv(data.precision, rcond=1e-8, hermitian=True)
     plain = np.einsum("iab,ib->ia", inverse, data.moments)
-    rest = without_others(table, data, model.outcomes - model.columns[:, arms] @ plain.T) * table.scale
+    rest = without_others(table, data, model.outcomes - model.columns[:, arms] @ plain.T)
     average = inverse.mean(axis=0)
-    wide = float((rest.sum(axis=1) ** 2).sum()) / left * np.diag(average)
+    wide = variance_of_sum(table, rest, left) * np.diag(average)
     seen = average @ data.precision.mean(axis=0)  # what of the effects a singular design shows
     apart = seen @ total - (plain * table.scale[:, None]).sum(axis=0)
     varied = wide > 0
@@ -325,5 +334,11 @@ def noise_of_sum(table: Table, structure: Structure) -> float:
     """The variance of the sum of the outcomes that nothing explains."""
     layout, model = table.layout(structure), table.model
     rest = model.outcomes + model.explained - model.fitted(layout.places, layout.variance)
-    size = np.sqrt((rest**2).sum(axis=0) / model.freedom) * table.scale
+    return variance_of_sum(table, rest, float(model.freedom.mean()))
+
+
+def variance_of_sum(table: Table, rest: Array, freedom: float) -> float:
+    """The variance of the sum of the outcomes by their residuals, which are 0 where an outcome is not known."""
+    known = table.model.freedom / table.model.freedom.mean()
+    size = np.sqrt(np.maximum((rest**2).sum(axis=0) / (known * freedom), ROUNDING)) * table.scale
     return float(size @ correlations(rest) @ size)

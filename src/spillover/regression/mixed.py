@@ -45,7 +45,7 @@ class MixedModel:
         self.squares = (self.outcomes**2).sum(axis=0)
 
     def centred(self, values: Array) -> Array:
-        """What the fixed columns do not explain of values (rounds, m); 0 in rounds in which the outcome is not known."""
+        """What the fixed columns do not explain of values (rounds, m); 0 where the outcome is not known."""
         found = values * self.known[self.group].T
         for each, basis in enumerate(self.basis):
             these = self.group == each

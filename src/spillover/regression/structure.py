@@ -114,7 +114,9 @@ class Table:
         seen = np.isfinite(known)
         largest = np.where(seen, np.abs(known), 0.0).max(axis=0)
         largest = np.maximum(largest, np.finfo(float).tiny)  # squares of large outcomes overflow
-        spread = largest * np.array([part[here].std() if here.any() else 0.0 for part, here in zip((known / largest).T, seen.T, strict=True)])
+        spread = largest * np.array(
+            [part[here].std() if here.any() else 0.0 for part, here in zip((known / largest).T, seen.T, strict=True)]
+        )
         self.scale = np.where(spread > EXACT * largest, spread, largest)
         self.measured = known / self.scale
         self.model = MixedModel(fixed, everything, self.measured)
@@ -209,8 +211,8 @@ class Table:
                 best = other
         return best
 
-    def search(self) -> list[tuple[float, Structure]]:
-        """The structures that count, with their probabilities, the best first; outliers are pulled in along the way."""
+    def search(self) -> Array:
+        """Score the structures that count; outliers are pulled in along the way. Returns the outcomes without them."""
         for _ in range(SEARCHES):
             self.climb_all()
             if not self.pull_outliers(self.layout(self.best())):
@@ -218,10 +220,19 @@ class Table:
             self.scores.clear()
         else:
             self.climb_all()
+        return np.where(np.isfinite(self.measured), self.model.outcomes + self.model.explained, np.nan)
+
+    def search_with(self, outcomes: Array) -> None:
+        """Score structures of these outcomes, in standard deviations, instead of those that were measured."""
+        self.model.replace_outcomes(outcomes)
+        self.scores.clear()
+        self.climb_all()
+
+    def found(self) -> list[tuple[float, Structure]]:
+        """The structures that count, with their scores, the best first."""
         top = self.score(self.best())
         found = sorted((-score, s) for s, score in self.scores.items() if score > top - WORTH)[:MOST_AVERAGED]
-        weight = np.exp([-score - top for score, _ in found])
-        return list(zip((weight / weight.sum()).tolist(), [s for _, s in found], strict=True))
+        return [(-score, s) for score, s in found]
 
     def pull_outliers(self, layout: Layout) -> bool:
         """Pull outliers towards what the layout expects; whether that changed any outcome much."""
