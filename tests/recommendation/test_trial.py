@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.constraints import Include
 from spillover.recommendation.estimates import graph_of
 from spillover.recommendation.trial import HORIZON, value_of_learning
 
@@ -59,11 +60,16 @@ def test_an_arm_that_was_always_chosen_is_not_worth_a_trial() -> None:
 
 
 def test_a_trial_takes_the_place_that_limits_allow() -> None:
-    limits = [sp.Include(["eggs"])]
-    found = sp.next_decision(table(1.0), budget=2, constraints=limits)
-    assert found.choose == ["bread", "eggs"] or found.choose == ["eggs", "bread"]
-    assert found.trial is not None
-    assert (found.trial.arm, found.trial.instead_of) == ("fish", "bread")
+    alike = table(1.0)
+    chosen = sum(np.asarray(alike[f"promo_{name}"], float) for name in ("bread", "eggs", "fish"))
+    alike |= {"sales": 20 + chosen + np.random.default_rng(2).normal(size=30)}
+    free = sp.next_decision(alike, budget=2)
+    assert free.trial is not None
+    assert free.trial.instead_of is not None
+    bound = sp.next_decision(alike, budget=2, constraints=[Include([free.trial.instead_of])])
+    assert bound.choose == free.choose
+    assert bound.trial is not None
+    assert bound.trial.instead_of in set(free.choose) - {free.trial.instead_of}
 
 
 @pytest.mark.parametrize("level", [0.0, 5.0])

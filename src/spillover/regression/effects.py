@@ -251,7 +251,7 @@ def summed(table: Table, data: Reduced, found: SparseEffects, joint: Array, comi
     sums = np.zeros((n, len(arm)))
     sums[arm, np.arange(len(arm))] = scale[outcome]
     effects, moved = found.effects * scale[:, None], np.zeros(n)
-    factor = disagreement(table, data, effects.sum(axis=0), sums @ cover @ sums.T)
+    factor = disagreement(table, data, found.effects, sums @ cover @ sums.T)
     covariance, variances = np.zeros((n, n)), np.zeros((n, n))
     variances[outcome, arm] = np.diag(cover) * scale[outcome] ** 2
     late = {"lag", "lag_mean", "moved"} & set(data.block)
@@ -295,7 +295,7 @@ def later_part(block: tuple[str, ...], i: int, n: int, coming: Array) -> tuple[A
     return later, moved
 
 
-def disagreement(table: Table, data: Reduced, total: Array, covariance: Array) -> float:
+def disagreement(table: Table, data: Reduced, effects: Array, covariance: Array) -> float:
     """A factor of the covariance: larger than 1 where plain least squares disagrees by more than it allows for.
 
     Sparse effects are more precise than least squares, and biased where effects are not sparse. The differences between
@@ -310,8 +310,9 @@ def disagreement(table: Table, data: Reduced, total: Array, covariance: Array) -
     rest = without_others(table, data, model.outcomes - model.columns[:, arms] @ plain.T)
     average = inverse.mean(axis=0)
     wide = variance_of_sum(table, rest, left) * np.diag(average)
-    seen = average @ data.precision.mean(axis=0)  # what of the effects a singular design shows
-    apart = seen @ total - (plain * table.scale[:, None]).sum(axis=0)
+    shown = inverse @ data.precision  # what of the effects a singular design shows
+    apart = table.scale @ (np.einsum("iab,ib->ia", shown, effects) - plain)
+    seen = shown.mean(axis=0)
     varied = wide > 0
     if not varied.any():
         return 1.0
