@@ -1,10 +1,11 @@
 """What choosing each arm brings: the posterior of total effects, averaged over structures."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from spillover import validate
 from spillover.regression.mixed import MixedModel
 from spillover.regression.sparse import SparseEffects, sparse_effects
 from spillover.regression.structure import Structure, Table, correlations
@@ -17,6 +18,8 @@ SHRUNK = 2.0  # rounds, for each outcome, by which correlations between outcomes
 ACTIVE = 0.02  # of the largest: a coefficient with a smaller prior variance is 0
 LEARNED = 3.0  # rounds that each prior variance costs, as it was learned from the same data
 MOVING = 2.0  # more of the variance where effects move: smooth changes are a poor model of sudden ones
+SATURATED = 2.0  # more of the variance where effects saturate: each arm does so, and carries over, in its own way
+PARTS = ("level", "lags", "changes", "outliers", "saturation", "shared")  # that may be left out
 ROUNDING = 1e-12  # of an outcome's variance: what is smaller is no noise
 DIRECT = ("own", "total", "cross")  # blocks of effects in the same round
 
@@ -68,20 +71,25 @@ class Posterior(NamedTuple):
     moved: Array
 
 
-def estimate_effects(amounts: Array, outcomes: Array, context: Array, coming: Array) -> Effects:
+def estimate_effects(
+    amounts: Array, outcomes: Array, context: Array, coming: Array, *, without: Collection[str] = ()
+) -> Effects:
     """Regress outcomes on choices, and on whatever else the data show to move them.
 
     amounts: (rounds, n), 0 where an arm was not chosen, 1 for its usual amount. outcomes: (rounds, m), m being 1, or n
     with one for each arm; NaN where one is not known. context: (rounds, k), standardised. coming: (k,), that of the
-    round to be decided.
+    round to be decided. without: `PARTS` to leave out, to see what they bring.
 
     >>> chosen = np.random.default_rng(0).random((60, 2)) < 0.5
     >>> outcomes = 5.0 + chosen @ [[2.0], [1.0]] + np.random.default_rng(1).normal(0, 0.1, (60, 1))
     >>> estimate_effects(chosen.astype(float), outcomes, np.zeros((60, 0)), np.zeros(0)).total.round(1)
     array([2., 1.])
     """
-    varied = bool(((amounts != 0) & (amounts != 1)).any())
-    tables = {power: Table(raised(amounts, power), outcomes, context) for power in (POWERS if varied else (1.0,))}
+    validate.require(set(without) <= set(PARTS), "without", without, f"some of {', '.join(PARTS)}")
+    varied = "saturation" not in without and bool(((amounts != 0) & (amounts != 1)).any())
+    tables = {
+        power: Table(raised(amounts, power), outcomes, context, without) for power in (POWERS if varied else (1.0,))
+    }
     pulled = [table.search() for table in tables.values()]
     if len(pulled) > 1 and any((one != pulled[0]).any() for one in pulled):  # evidence of different data has no ratio
         for table in tables.values():
@@ -98,7 +106,8 @@ def estimate_effects(amounts: Array, outcomes: Array, context: Array, coming: Ar
     table, best = found[int(weights.argmax())][2:]
     rounds = max(averaged(weights, [informative_rounds(table, one) for *_, table, one in found]), 3.0)
     moving = float(weights @ [bool(one.drift or one.changes) for *_, one in found])
-    doubt = (1.0 + LEARNED * table.n * (1 + best.lags) / rounds) * (1.0 + MOVING * moving)
+    saturated = float(weights @ [power < 1.0 for _, power, _, _ in found])
+    doubt = (1.0 + LEARNED * table.n * (1 + best.lags) / rounds) * (1.0 + MOVING * moving + SATURATED * saturated)
     effects = averaged(weights, [part.effects for part in parts])
     squares = averaged(weights, [part.deviations**2 + (part.effects - effects) ** 2 for part in parts])
     seen, known = np.isfinite(outcomes), np.isfinite(outcomes).any(axis=1)
@@ -215,7 +224,7 @@ def of_all_outcomes(table: Table, structure: Structure, coming: Array) -> Poster
     """One outcome for each arm: sparse effects on each other, with noise that outcomes may share."""
     model, arms, data = table.model, table.place["own", 0], reduced(table, structure)
     found, joint = sparse_effects(data.precision, data.moments, data.noise), np.diag(1.0 / data.noise)
-    for _ in range(ADJUSTED):
+    for _ in range(0 if "shared" in table.without else ADJUSTED):
         rest = without_others(table, data, model.outcomes - model.columns[:, arms] @ found.effects.T)
         joint = joint_precision(rest, data.noise, model)
         alone = np.diag(joint)

@@ -5,7 +5,7 @@ context that moves effects. Each is a block of columns whose coefficients have a
 the block out. A search climbs the marginal likelihood, and the answers of all good structures are averaged.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,10 +70,11 @@ class Table:
     """Past choices and outcomes as regressions with all columns that a structure may use.
 
     amounts: (rounds, n), of all rounds so far; 1 is the usual amount. outcomes: (rounds, m), NaN where not known;
-    m is 1, or n if each arm has an outcome of its own. context: (rounds, k), standardised.
+    m is 1, or n if each arm has an outcome of its own. context: (rounds, k), standardised. without: parts to leave out.
     """
 
-    def __init__(self, amounts: Array, outcomes: Array, context: Array) -> None:
+    def __init__(self, amounts: Array, outcomes: Array, context: Array, without: Collection[str] = ()) -> None:
+        self.without = frozenset(without)
         self.rounds, self.n = amounts.shape
         self.m, self.k = outcomes.shape[1], context.shape[1]
         pairs = [[j for j in range(self.n) if j != i] for i in range(self.n)]
@@ -85,8 +86,10 @@ class Table:
         level = np.sqrt(2.0) * np.cos(np.pi * np.outer(now + 0.5, waves) / self.rounds) / np.maximum(waves, 1)
         detailed = self.n <= MOST_DETAILED
         per_outcome = self.n if self.m == 1 else 3
-        self.lags = tuple(lags for lags in LAGS if detailed and len(rows) >= 4 * per_outcome + 6 * lags)
-        self.knots = tuple(ago for ago in KNOTS if detailed and ago < self.rounds - 8)
+        self.lags = tuple(
+            lags for lags in LAGS if detailed and "lags" not in without and len(rows) >= 4 * per_outcome + 6 * lags
+        )
+        self.knots = tuple(ago for ago in KNOTS if detailed and "changes" not in without and ago < self.rounds - 8)
         self.place: dict[tuple[str, int], IntArray] = {}
         parts: list[Array] = []
 
@@ -237,7 +240,7 @@ class Table:
     def pull_outliers(self, layout: Layout) -> bool:
         """Pull outliers towards what the layout expects; whether that changed any outcome much."""
         before = self.model.outcomes
-        for _ in range(PULLS):
+        for _ in range(0 if "outliers" in self.without else PULLS):
             expected = self.model.fitted(layout.places, layout.variance)
             self.model.replace_outcomes(without_outliers(self.measured, expected))
         return bool(np.abs(self.model.outcomes - before).max(initial=0.0) > PULLED)
@@ -245,7 +248,8 @@ class Table:
     def climb_all(self) -> None:
         """Score structures, from simple ones to those with later effects and changes."""
         sizes = ("own",) if self.m == 1 else ("own", "cross")
-        always = (*sizes, "trend", "level", *(("moved",) if ("moved", 0) in self.place else ()))
+        level = () if "level" in self.without else ("trend", "level")
+        always = (*sizes, *level, *(("moved",) if ("moved", 0) in self.place else ()))
         drift = ("drift",) if self.knots else ()
         self.climb(Structure(), (*always, *drift))
         changes: tuple[int, ...] = ()
