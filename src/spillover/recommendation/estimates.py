@@ -197,13 +197,18 @@ def pairs_of(history: History) -> list[Pair]:
 
 
 def follows_outcomes(history: History) -> BoolArray:
-    """Arms whose choice is predicted by the outcome of the round before, given the choices of that round."""
+    """Arms whose choice is predicted by the outcome of the round before.
+
+    Given the choices of that round, the context of both rounds and a trend: what these explain is accounted for.
+    """
     from scipy.special import stdtr
 
     n, x, y = len(history.arms), history.x, history.y
     found = np.zeros(n, np.bool_)
     before = np.flatnonzero(history.arrived[:-1] & history.arrived[1:])
-    controls = np.column_stack([np.ones(len(before)), x[before]]) if len(before) else np.zeros((0, n + 1))
+    known = standard_context(history)
+    context = np.zeros((len(x), 0)) if known is None else known.values
+    controls = np.column_stack([np.ones(len(before)), before, x[before], context[before], context[before + 1]])
     freedom = len(before) - controls.shape[1] - 1
     if n > MOST_ARMS or freedom < n:
         return found
