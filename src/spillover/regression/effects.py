@@ -9,7 +9,7 @@ from spillover import validate
 from spillover.regression.mixed import MixedModel
 from spillover.regression.sparse import SparseEffects, sparse_effects
 from spillover.regression.structure import Structure, Table, correlations
-from spillover.types import Array
+from spillover.types import Array, IntArray
 
 POWERS = (1.0, 0.5)  # of amounts that vary: proportional effects, or effects that saturate
 LEAST_WEIGHT = 0.03  # of a structure that is averaged over
@@ -184,7 +184,7 @@ class Reduced(NamedTuple):
     precision: Array  # (m, n, n)
     moments: Array  # (m, n)
     noise: Array  # (m,)
-    places: list[Array]  # of the other columns
+    places: list[IntArray]  # of the other columns
     weights: list[Array]  # (others, others): inverse precision of the other columns
     block: tuple[str, ...]
 

@@ -92,7 +92,7 @@ class MixedModel:
         """The expected outcomes, (rounds, m), in the rounds in which they are known."""
         mean = self.posterior(places, variance)[0]
         moved = np.stack([self.columns[:, at] @ b for at, b in zip(places, mean, strict=True)], axis=1)
-        return self.centred(moved) + self.explained
+        return np.asarray(self.centred(moved) + self.explained)
 
 
 def orthonormal(columns: Array) -> Array:
