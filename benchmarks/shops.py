@@ -1,12 +1,13 @@
 """How good answers are in simulated shops, next to what an analyst would do in ten minutes.
 
-`python -m benchmarks shops [--shops 100] [--seed S] [--kind WORDS] [--follow]`
+`python -m benchmarks shops [--shops 100] [--seed S] [--kind WORDS] [--follow | --parts]`
 
 For each kind of shop: what the recommended set brings as a share of what the best set brings, by the default answer of
 `next`, by the same policy's graph (greedy), by least squares on the choices, by least squares with a trend and three
 lags, and by a discounted linear Thompson sampler; the share of 95% intervals that contain the total effect; how often
 the answer was clear; and how often a clear answer lost more than a quarter. With --follow: what 52 more rounds bring,
-in which each rule's set is chosen and its outcome added to the table.
+in which each rule's set is chosen and its outcome added to the table. With --parts: what the answer brings, and which
+share of its intervals contains the truth, without one part of the regression, and by a regression of the sum alone.
 """
 
 import argparse
@@ -121,6 +122,34 @@ def answer(kind: str, seed: int, which: int) -> Answer:
     return Answer(shares, float(np.mean(inside)), not found.not_yet)
 
 
+def in_parts(kind: str, seed: int, which: int) -> dict[str, tuple[float, float]]:
+    """The share of the best, and that of intervals that contain the truth, without one part at a time."""
+    from scipy.special import stdtrit
+
+    import spillover as sp
+    from spillover.regression import PARTS, estimate_effects
+
+    shop = KINDS[kind](np.random.default_rng([seed, sorted(KINDS).index(kind), which]))
+    amounts, nothing = amounts_of(shop), np.zeros((len(shop.y), 0))
+    found = {}
+    ways: list[tuple[str, Array, tuple[str, ...]]] = [("everything", shop.y, ())]
+    ways += [(f"no {part}", shop.y, (part,)) for part in PARTS]
+    ways += [("the sum alone", shop.y.sum(axis=1, keepdims=True), ())]
+    for name, y, without in ways:
+        effects = estimate_effects(amounts, y, nothing, np.zeros(0), without=without)
+        if shop.relative:
+            effects = effects.compared_with_average()
+        width = stdtrit(effects.freedom, 0.975) * np.sqrt(np.diag(effects.covariance))
+        inside = float((np.abs(effects.total - shop.truth) <= width).mean())
+        found[name] = shop.share(chosen_by(effects.total, shop)), inside
+    graph = "payoff-regression" if shop.y.shape[1] == 1 else "instrumental-sem"
+    greedy = sp.next_decision(table_of(shop), policy=graph, budget=shop.budget, doses=shop.amounts is not None)
+    names = arm_names(shop)
+    known = [(shop.truth[names.index(arm.arm)], arm.total_interval or (np.nan, np.nan)) for arm in greedy.arms]
+    inside = float(np.mean([low <= truth <= high for truth, (low, high) in known]))
+    return found | {"greedy": (shop.share(positions(greedy.choose, names)), inside)}
+
+
 def positions(chosen: Sequence[str], names: Sequence[str]) -> Array:
     return np.array([names.index(arm) for arm in chosen], int)
 
@@ -167,6 +196,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
     parser.add_argument("--kind", default="", help="only kinds whose names contain these words")
     parser.add_argument("--follow", action="store_true", help="follow each rule for 52 rounds")
+    parser.add_argument("--parts", action="store_true", help="leave out one part of the regression at a time")
     parser.add_argument("--jobs", type=int, default=2)
     return parser.parse_args(arguments)
 
@@ -177,15 +207,17 @@ def main(arguments: Sequence[str] = ()) -> None:
     with ProcessPoolExecutor(given.jobs) as pool:
         kinds = [kind for kind in (FOLLOWED if given.follow else KINDS) if given.kind in kind]
         for place, kind in enumerate(kinds):
-            ask: Callable[[int], Any] = partial(followed if given.follow else answer, kind, given.seed)
+            rule = followed if given.follow else in_parts if given.parts else answer
+            ask: Callable[[int], Any] = partial(rule, kind, given.seed)
             found = list(pool.map(ask, range(given.shops), chunksize=4))
             print_kind(kind, found, first=place == 0)
 
 
-def print_kind(kind: str, found: Sequence[Answer] | Sequence[dict[str, float]], *, first: bool) -> None:
+def print_kind(kind: str, found: Sequence[Answer] | Sequence[dict[str, Any]], *, first: bool) -> None:
     """One line of the table, below the titles if it is the first."""
     shares = [one.shares if isinstance(one, Answer) else one for one in found]
-    cells = {name: f"{np.mean([one[name] for one in shares]):.3f}" for name in shares[0]}
+    means = {name: np.atleast_1d(np.mean([one[name] for one in shares], axis=0)) for name in shares[0]}
+    cells = {name: " ".join(f"{value:.3f}" for value in values) for name, values in means.items()}
     answers = [one for one in found if isinstance(one, Answer)]
     if answers:
         cells["covered"] = f"{np.mean([one.covered for one in answers]):.3f}"

@@ -40,6 +40,32 @@ def test_a_season_that_is_not_given() -> None:
     assert "season-in-residuals" not in codes(sp.next_decision(frame, budget=1, context="season"))
 
 
+def follows(driver, context=None):
+    """Choices of the first arm follow what also moves the outcomes of the same and the next round."""
+    x, y, _ = table(6, rounds=200)
+    x[1:, 0] = driver[:-1] > 0
+    frame = long_table(x, y + driver[:, None])
+    if context is not None:
+        frame["weather"] = np.repeat(driver, x.shape[1])
+    return sp.next_decision(frame, budget=1, context=context)
+
+
+def test_choices_that_follow_outcomes() -> None:
+    noise = np.random.default_rng(7).normal(size=200)
+    driver = np.convolve(noise, 0.8 ** np.arange(10))[:200]
+    assert "choices-follow-outcomes" in codes(follows(driver))
+    assert "choices-follow-outcomes" not in codes(follows(driver, "weather"))
+    assert "choices-follow-outcomes" not in codes(follows(noise[::-1] * 0.01))
+
+
+def test_choices_and_outcomes_with_a_trend_do_not_follow_each_other() -> None:
+    rng = np.random.default_rng(8)
+    x, y, _ = table(6, rounds=200)
+    x[:, 0] = rng.random(200) < np.linspace(0.05, 0.95, 200)
+    frame = long_table(x, y + 0.05 * np.arange(200)[:, None])
+    assert "choices-follow-outcomes" not in codes(sp.next_decision(frame, budget=1))
+
+
 def test_a_hidden_common_cause_of_rewards_and_outcomes() -> None:
     generator = np.random.default_rng(2)
     x = generator.random((600, 4)) < 0.5

@@ -52,6 +52,17 @@ def test_errors_that_arms_share_do_not_make_the_best_unclear() -> None:
     assert probability_of_wrong(reasons(known, budget=1), alone, relative=True) > 0.2
 
 
+def test_draws_are_as_wide_as_the_intervals() -> None:
+    narrow = explanation(EFFECTS, half_width=0.3)
+    wide = explanation(EFFECTS, half_width=0.9)  # as by a t distribution with few degrees of freedom
+    covariance = np.eye(3) * (0.3 * np.sqrt(3) / 1.96) ** 2
+    found = [
+        probability_of_wrong(reasons(known, budget=1), replace(known, chosen=BEST, total_covariance=covariance))
+        for known in (narrow, wide)
+    ]
+    assert found[0] < 0.15 < 0.25 < found[1]
+
+
 def test_too_few_rounds_arms_together_and_constant_outcomes() -> None:
     x, y, _ = table(1, arms=3, effects=EFFECTS)
     assert why(x[:4], y[:4]) == ["4 rounds with outcomes for 4 unknowns"]

@@ -24,7 +24,7 @@ CASES = {
     "everything chosen": (changed(CHOSEN, lambda part: 0 * part + 1), False),
     "constant outcomes": (changed(SALES, lambda part: 0 * part + 1.0), False),
     "one arm never chosen": (changed(CHOSEN[:1], lambda part: 0 * part), True),
-    "half missing": (changed(SALES[:1], lambda part: part.mul(np.where(part.index % 2, np.nan, 1.0), axis=0)), True),
+    "a third missing": (changed(SALES[:1], lambda part: part.mask(np.arange(40)[:, None] % 3 == 0)), True),
     "huge": (changed(SALES, lambda part: 1e30 * part), True),
     "tiny": (changed(SALES, lambda part: 1e-30 * part), True),
 }

@@ -24,7 +24,7 @@ def answers(rounds, noise, tables=30, level=20.0):
 def test_clear_effects_are_told_apart() -> None:
     found = list(answers(rounds=60, noise=0.5))
     assert all(set(one.greedy) == {"tv", "radio"} for one in found)
-    assert sum(bool(one.not_yet) for one in found) == 0
+    assert sum(bool(one.not_yet) for one in found) <= 1  # of 30
 
 
 @pytest.mark.parametrize(("rounds", "noise"), [(20, 0.5), (60, 0.5), (60, 2.0)])

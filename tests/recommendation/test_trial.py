@@ -4,20 +4,22 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.constraints import Include
 from spillover.recommendation.estimates import graph_of
 from spillover.recommendation.trial import HORIZON, value_of_learning
 
 
 def test_the_value_of_learning_is_what_simulated_trials_bring() -> None:
     rng = np.random.default_rng(0)
-    mean, covariance = np.array([1.0, 0.8]), np.array([[0.2, 0.05], [0.05, 0.3]])
+    mean, covariance = np.array([1.0, 0.8, 0.5]), np.array([[0.2, 0.05, 0.0], [0.05, 0.3, 0.1], [0.0, 0.1, 0.2]])
     effects = rng.multivariate_normal(mean, covariance, 400_000)
-    noise = 0.4
-    seen = effects[:, 1] + rng.normal(0, np.sqrt(noise), len(effects))
-    gain = covariance[:, 1] / (covariance[1, 1] + noise)
-    later = mean + (seen - mean[1])[:, None] * gain
-    expected = later.max(axis=1).mean() - mean.max()
-    assert value_of_learning(covariance, 1, 0, 0.2, noise) == pytest.approx(expected, abs=0.003)
+    noise, shown = 0.4, np.array([-0.3, 0.7, 0.5])
+    seen = (effects - mean) @ shown + rng.normal(0, np.sqrt(noise), len(effects))
+    gain = covariance @ shown / (shown @ covariance @ shown + noise)
+    later = mean + seen[:, None] * gain
+    expected = later[:, :2].max(axis=1).mean() - mean.max()
+    compared = np.array([-1.0, 1.0, 0.0])
+    assert value_of_learning(covariance, compared, shown, 0.2, noise) == pytest.approx(expected, abs=0.003)
 
 
 def table(noise: float):
@@ -48,6 +50,42 @@ def test_there_is_nothing_to_try_where_effects_are_known() -> None:
     found = sp.next_decision(table(0.01), budget=1)
     assert found.trial is None
     assert sp.next_decision(table(0.01), budget=1, explore=True).choose == found.choose == ["bread"]
+
+
+def test_an_arm_that_was_always_chosen_is_not_worth_a_trial() -> None:
+    always = table(1.0) | {"promo_fish": np.ones(30, int)}
+    found = sp.next_decision(always, budget=1)
+    assert found.choose == ["bread"]
+    assert found.trial is None or found.trial.arm == "eggs"
+
+
+def test_a_trial_takes_the_place_that_limits_allow() -> None:
+    alike = table(1.0)
+    chosen = sum(np.asarray(alike[f"promo_{name}"], float) for name in ("bread", "eggs", "fish"))
+    alike |= {"sales": 20 + chosen + np.random.default_rng(2).normal(size=30)}
+    free = sp.next_decision(alike, budget=2)
+    assert free.trial is not None
+    assert free.trial.instead_of is not None
+    bound = sp.next_decision(alike, budget=2, constraints=[Include([free.trial.instead_of])])
+    assert bound.choose == free.choose
+    assert bound.trial is not None
+    assert bound.trial.instead_of in set(free.choose) - {free.trial.instead_of}
+
+
+@pytest.mark.parametrize("level", [0.0, 5.0])
+def test_constant_outcomes_are_no_reason_to_try_anything(level) -> None:
+    found = sp.next_decision(table(1.0) | {"sales": np.full(30, level)}, budget=1)
+    assert found.trial is None
+    assert found.not_yet == ("all outcomes are the same",)
+
+
+def test_an_arm_that_costs_nothing_to_try() -> None:
+    twins = table(1.0)
+    twins["promo_eggs"] = twins["promo_bread"]
+    found = sp.next_decision(twins, budget=1)
+    assert found.trial is not None
+    assert {found.trial.arm, found.trial.instead_of} == {"bread", "eggs"}
+    assert " costs nothing and is expected to bring " in str(found)
 
 
 def test_effects_and_their_graph_say_the_same() -> None:

@@ -127,6 +127,52 @@ def test_missing_outcomes_are_left_out() -> None:
     assert found.total == pytest.approx(effects.sum(axis=0), abs=0.35)
 
 
+def test_outcomes_that_are_not_known_are_no_data() -> None:
+    inside, widths = [], []
+    for seed in range(12):
+        x, y, effects = several(seed)
+        missing = np.random.default_rng(100 + seed).random(y.shape) < 0.6
+        found, whole = estimated(x, np.where(missing, np.nan, y)), estimated(x, y)
+        inside += (np.abs(found.total - effects.sum(axis=0)) < 2.0 * deviations(found)).tolist()
+        widths.append(deviations(found).mean() / deviations(whole).mean())
+    assert np.mean(inside) >= 0.88  # of 60
+    assert np.mean(widths) > 1.2  # 60% of the information is missing
+
+
+def test_an_own_effect_that_is_never_seen_is_that_of_the_others() -> None:
+    x, y, _ = several()
+    y[~x[:, 4], 4] = np.nan  # of the last arm, outcomes are known only where it was chosen
+    found = estimated(x, y)
+    assert found.effects[4, 4] == pytest.approx(0.7, abs=0.4)  # the others': 1, 0.8, 0.6 and 0.4
+    assert found.deviations[4, 4] > 3 * found.deviations[0, 0]
+
+
+def test_outcomes_without_noise_have_narrow_intervals() -> None:
+    x, _, effects = several()
+    found = estimated(x, 3.0 + x @ np.diag(np.diag(effects)))
+    assert found.total == pytest.approx(np.diag(effects), rel=1e-6)
+    assert (deviations(found) < 0.01).all()
+
+
+def test_context_columns_that_depend_on_each_other_are_those_without() -> None:
+    x, y, rng = simulated()
+    one = rng.normal(size=(120, 1))
+    plain = estimated(x, y[:, None], context=one)
+    copied = estimated(x, y[:, None], context=np.hstack([one, np.zeros((120, 1))]))
+    assert copied.total == pytest.approx(plain.total, abs=1e-6)
+    assert deviations(copied) == pytest.approx(deviations(plain), rel=1e-6)
+
+
+def test_powers_are_compared_by_the_same_outcomes() -> None:
+    errors = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        amounts = (rng.random((50, 4)) < 0.5) * rng.gamma(3, 1 / 3, (50, 4))
+        y = 10 + amounts @ SIZES + 0.5 * rng.standard_t(1.5, 50)
+        errors.append((estimated(amounts, y[:, None]).power - 1.0) ** 2)
+    assert np.mean(errors) < 0.01
+
+
 def test_the_order_of_arms_and_the_unit_of_outcomes_do_not_matter() -> None:
     x, y, _ = several(rounds=60)
     order = np.array([3, 0, 4, 1, 2])

@@ -17,7 +17,7 @@ from spillover.reasons.decision import feasibility
 from spillover.recommendation.estimates import history_effects, is_relative, with_effects
 from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.greedy import by_knowledge, known_arms
-from spillover.recommendation.trial import Trial, best_trial
+from spillover.recommendation.trial import Trial, best_trial, with_swap
 from spillover.regression import Effects
 from spillover.set_search import EFFORT, check_feasible
 from spillover.types import BoolArray, Explanation
@@ -133,16 +133,12 @@ def trial_of(
     arms: Sequence[str],
 ) -> tuple[Explanation, Trial | None]:
     """The decision with the best trial, and the trial; the same decision and None if no trial pays."""
-    found = best_trial(known, np.asarray(alone.chosen), budget, effects.noise, allowed)
+    found = best_trial(known, np.asarray(alone.chosen), budget, effects, allowed)
     if found is None:
         return alone, None
     into, out, trial = found
-    chosen = np.array(alone.chosen)
-    chosen[into] = True
-    if out >= 0:
-        chosen[out] = False
     named = trial._replace(arm=arms[into], instead_of=arms[out] if out >= 0 else None)
-    return replace(alone, chosen=chosen, could_gain=None), named
+    return replace(alone, chosen=with_swap(np.asarray(alone.chosen), into, out), could_gain=None), named
 
 
 def choose(

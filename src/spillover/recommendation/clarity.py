@@ -108,10 +108,16 @@ def probability_of_wrong(
 
 
 def root_of(reasons: Reasons, alone: Explanation, have: BoolArray, scale: float) -> Array:
-    """A square root of the effects' covariance, in units of `scale`; without one, they are taken to be independent."""
-    if alone.total_covariance is not None:
-        inside = np.asarray(alone.total_covariance) / scale**2
-        values, vectors = np.linalg.eigh(np.where(np.outer(have, have), inside, 0.0))
-        return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+    """A square root of the effects' covariance, in units of `scale`; without one, they are taken to be independent.
+
+    It is as wide as the intervals, which are those of a t distribution.
+    """
     intervals = [arm.total_interval if here else None for arm, here in zip(reasons.arms, have.tolist(), strict=True)]
-    return np.diag([0.0 if one is None else (one[1] - one[0]) / IN_AN_INTERVAL / scale for one in intervals])
+    deviation = np.array([0.0 if one is None else (one[1] - one[0]) / IN_AN_INTERVAL / scale for one in intervals])
+    if alone.total_covariance is None:
+        return np.diag(deviation)
+    inside = np.where(np.outer(have, have), alone.total_covariance, 0.0) / scale / scale
+    values, vectors = np.linalg.eigh(inside)
+    size = float(np.trace(inside))
+    wider = np.sqrt(float(deviation @ deviation) / size) if size > 0 else 1.0
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T * wider)

@@ -23,6 +23,7 @@ MOST_PAIRED = 30  # arms
 LIKELY = 0.02  # p-value of a pair, divided by the number of pairs
 CERTAIN = 1e-3  # p-value, divided by the number of tests
 SMALL = 1e-9  # of the largest effect
+DIGITS = 10  # of effects, relative to the largest
 
 
 def history_effects(history: History) -> Effects | None:
@@ -33,11 +34,12 @@ def history_effects(history: History) -> Effects | None:
         return None
     latest = slice(max(len(history.x) - MOST_ROUNDS, 0), None)
     y = np.where(arrived[latest, None], history.y[latest, : 1 if history.observes == "payoff" else None], np.nan)
-    if has_constant_sum(y):
+    amounts = amounts_of(history)[latest]
+    if has_constant_sum(y) or not sees_any_effect(amounts, y):
         return None
     known = standard_context(history)
     context, coming = (np.zeros((len(y), 0)), np.zeros(0)) if known is None else (known.values[latest], known.following)
-    found = estimate_effects(amounts_of(history)[latest], y, context, coming)
+    found = estimate_effects(amounts, y, context, coming)
     if is_relative(history):
         found = found.compared_with_average()
     return found if np.isfinite(found.covariance).all() and np.isfinite(found.total).all() else None
@@ -47,6 +49,12 @@ def has_constant_sum(y: Array) -> bool:
     """Whether the outcomes of all rounds add up to the same number: effects on them are then not sparse."""
     total = y.sum(axis=1)[np.isfinite(y).all(axis=1)]
     return bool(y.shape[1] > 1 and len(total) and np.ptp(total) <= SMALL * np.abs(y[np.isfinite(y)]).max())
+
+
+def sees_any_effect(amounts: Array, y: Array) -> bool:
+    """Whether outcomes are known both with and without some arm: its own ones, where each arm has an outcome."""
+    own = range(y.shape[1]) if y.shape[1] > 1 else [0] * amounts.shape[1]
+    return any(len(np.unique(amounts[np.isfinite(y[:, i]), j])) > 1 for j, i in enumerate(own))
 
 
 def amounts_of(history: History) -> Array:
@@ -71,10 +79,10 @@ def with_effects(explanation: Explanation, found: Effects) -> Explanation:
 
     known = explanation.count > 0
     width = float(stdtrit(found.freedom, 0.975)) * np.array([-1.0, 1.0])
-    total = found.total
+    largest = max(float(np.abs(found.total).max()), np.finfo(float).tiny)
+    total = np.round(found.total / largest, DIGITS) * largest  # arms that are alike tie on every machine
     per_arm = len(found.effects) > 1
     direct, adjacency = graph_of(found.effects) if per_arm else (total, np.full((len(total),) * 2, np.nan))
-    largest = max(float(np.abs(total).max()), np.finfo(float).tiny)
     direct = np.where(np.abs(direct) > SMALL * largest, direct, SMALL * largest)  # a weight is a share of it
     own = np.diagonal(found.effects) if per_arm else total
     own_deviation = np.diagonal(found.deviations) if per_arm else np.sqrt(np.diag(found.covariance))
@@ -189,13 +197,18 @@ def pairs_of(history: History) -> list[Pair]:
 
 
 def follows_outcomes(history: History) -> BoolArray:
-    """Arms whose choice is predicted by the outcome of the round before, given the choices of that round."""
+    """Arms whose choice is predicted by the outcome of the round before.
+
+    Given the choices of that round, the context of both rounds and a trend: what these explain is accounted for.
+    """
     from scipy.special import stdtr
 
     n, x, y = len(history.arms), history.x, history.y
     found = np.zeros(n, np.bool_)
     before = np.flatnonzero(history.arrived[:-1] & history.arrived[1:])
-    controls = np.column_stack([np.ones(len(before)), x[before]]) if len(before) else np.zeros((0, n + 1))
+    known = standard_context(history)
+    context = np.zeros((len(x), 0)) if known is None else known.values
+    controls = np.column_stack([np.ones(len(before)), before, x[before], context[before], context[before + 1]])
     freedom = len(before) - controls.shape[1] - 1
     if n > MOST_ARMS or freedom < n:
         return found

@@ -23,6 +23,7 @@ LISTED_CONTEXT = 6
 LISTED_WARNINGS = 5  # in the short answer
 LISTED_NOTES = 4
 TIE = 1e-9
+LEAST_COST = 0.001  # of what a trial brings: what costs less is free
 
 
 def short_text(answer: Recommendation) -> str:
@@ -144,9 +145,10 @@ def trial_lines(answer: Recommendation) -> list[str]:
     if trial is None:
         return []
     place = "beside the others" if trial.instead_of is None else f"instead of {quoted(trial.instead_of)}"
+    cost = f"about {rough_number(trial.cost)}" if trial.cost > LEAST_COST * trial.brings else "nothing"
     rounds = "once" if trial.rounds == 1 else f"for {trial.rounds} rounds"
     said = (
-        f"Trying {quoted(trial.arm)} {place} {rounds} costs about {rough_number(trial.cost)} and is expected to bring "
+        f"Trying {quoted(trial.arm)} {place} {rounds} costs {cost} and is expected to bring "
         f"{rough_number(trial.brings)} over the next {trial.horizon} rounds"
     )
     return [f"{said}{': this is done.' if not answer.without_exploration else ' (--explore).'}"]

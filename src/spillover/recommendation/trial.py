@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spillover.regression import Effects
 from spillover.types import Array, BoolArray, Explanation
 
 HORIZON = 20  # rounds in which what was learned pays off, the trial included
@@ -27,44 +28,59 @@ class Trial(NamedTuple):
 
 
 def best_trial(
-    known: Explanation, best: BoolArray, budget: int, noise: float, allowed: Callable[[BoolArray], bool]
+    known: Explanation, best: BoolArray, budget: int, effects: Effects, allowed: Callable[[BoolArray], bool]
 ) -> tuple[int, int, Trial] | None:
     """The swap of one arm that is expected to bring most beyond its cost; None if none pays.
 
-    known: estimates with intervals. best: the set to choose by them. noise: variance of the payoff of a round.
+    known: estimates. best: the set to choose by them. effects: what the estimates are from.
     Returns the positions of the arm and of the one that it replaces (-1: none), and the trial without names.
     """
-    if known.total_covariance is None:
-        return None
     least = MATERIAL * HORIZON * abs(float(known.score[best].sum()))
+    chosen = np.flatnonzero(best)
+    outs = chosen[np.argsort(known.score[chosen], kind="stable")].tolist() if len(chosen) >= budget else [-1]
     found: tuple[float, int, int, Trial] | None = None
     for i in np.flatnonzero(~best).tolist():
-        out = int(min(np.flatnonzero(best), key=lambda j: known.score[j])) if best.sum() >= budget else -1
-        trial = best.copy()
-        trial[i] = True
-        if out >= 0:
-            trial[out] = False
-        if not allowed(trial):
+        swaps = ((out, with_swap(best, i, out)) for out in outs)
+        swap = next(((out, trial) for out, trial in swaps if allowed(trial)), None)
+        if swap is None:
             continue
+        out, trial = swap
         behind = max((float(known.score[out]) if out >= 0 else 0.0) - float(known.score[i]), 0.0)
+        compared = np.zeros(len(best))
+        compared[i] = 1.0
+        if out >= 0:
+            compared[out] = -1.0
         for rounds in LENGTHS:
-            brings = (HORIZON - rounds) * value_of_learning(known.total_covariance, i, out, behind, noise / rounds)
-            cost = rounds * behind
+            gain = value_of_learning(
+                effects.covariance, compared, trial - effects.average, behind, effects.noise / rounds
+            )
+            brings, cost = (HORIZON - rounds) * gain, rounds * behind
             net = brings - cost
-            if cost > 0 and net > least and (found is None or net > found[0]):
+            if net > least and (found is None or net > found[0]):
                 found = net, i, out, Trial("", None, rounds, cost, brings)
     return None if found is None else found[1:]
 
 
-def value_of_learning(covariance: Array, arm: int, out: int, behind: float, noise: float) -> float:
+def with_swap(best: BoolArray, into: int, out: int) -> BoolArray:
+    """A set with one arm instead of another (-1: beside the others)."""
+    found = best.copy()
+    if out >= 0:
+        found[out] = False
+    found[into] = True
+    return found
+
+
+def value_of_learning(covariance: Array, compared: Array, shown: Array, behind: float, noise: float) -> float:
     """The expected gain of one round from knowing better which of two arms is better.
 
-    behind: by how much the arm is expected to be worse. noise: variance of what a trial shows of the arm's effect.
+    compared: (n,), 1 for the arm, -1 for the one it replaces. shown: (n,), by how much the trial differs from the
+    average round: only that shows something, as the baseline is learned, too; of an arm that was always chosen nothing.
+    behind: by how much the arm is expected to be worse. noise: variance of what the trial shows.
     """
     from scipy.special import ndtr  # imported here, because simulations do not need SciPy
 
-    shared = covariance[arm, arm] - (covariance[arm, out] if out >= 0 else 0.0)
-    width = abs(shared) / np.sqrt(max(covariance[arm, arm] + noise, np.finfo(float).tiny))
+    learned = covariance @ shown
+    width = abs(float(compared @ learned)) / np.sqrt(max(float(shown @ learned) + noise, np.finfo(float).tiny))
     if width <= 0.0:
         return 0.0
     z = behind / width

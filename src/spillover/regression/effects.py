@@ -1,14 +1,15 @@
 """What choosing each arm brings: the posterior of total effects, averaged over structures."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from spillover import validate
 from spillover.regression.mixed import MixedModel
 from spillover.regression.sparse import SparseEffects, sparse_effects
-from spillover.regression.structure import Structure, Table
-from spillover.types import Array
+from spillover.regression.structure import Structure, Table, correlations
+from spillover.types import Array, IntArray
 
 POWERS = (1.0, 0.5)  # of amounts that vary: proportional effects, or effects that saturate
 LEAST_WEIGHT = 0.03  # of a structure that is averaged over
@@ -17,6 +18,9 @@ SHRUNK = 2.0  # rounds, for each outcome, by which correlations between outcomes
 ACTIVE = 0.02  # of the largest: a coefficient with a smaller prior variance is 0
 LEARNED = 3.0  # rounds that each prior variance costs, as it was learned from the same data
 MOVING = 2.0  # more of the variance where effects move: smooth changes are a poor model of sudden ones
+SATURATED = 2.0  # more of the variance where effects saturate: each arm does so, and carries over, in its own way
+PARTS = ("level", "lags", "changes", "outliers", "saturation", "shared")  # that may be left out
+ROUNDING = 1e-12  # of an outcome's variance: what is smaller is no noise
 DIRECT = ("own", "total", "cross")  # blocks of effects in the same round
 
 
@@ -33,6 +37,7 @@ class Effects(NamedTuple):
     spill_deviation: Array  # (n,): of an arm's effect on all outcomes but its own
     probability: Array  # (m, n): that the effect in the same round is not 0
     moved: Array  # (n,): the part of the totals that the coming context adds
+    average: Array  # (n,): amounts in an average round, to the power below
     power: float  # effects are proportional to amounts to this power, on average
     structures: tuple[tuple[float, Structure], ...]  # that were averaged over, with their probabilities
 
@@ -66,40 +71,48 @@ class Posterior(NamedTuple):
     moved: Array
 
 
-def estimate_effects(amounts: Array, outcomes: Array, context: Array, coming: Array) -> Effects:
+def estimate_effects(
+    amounts: Array, outcomes: Array, context: Array, coming: Array, *, without: Collection[str] = ()
+) -> Effects:
     """Regress outcomes on choices, and on whatever else the data show to move them.
 
     amounts: (rounds, n), 0 where an arm was not chosen, 1 for its usual amount. outcomes: (rounds, m), m being 1, or n
     with one for each arm; NaN where one is not known. context: (rounds, k), standardised. coming: (k,), that of the
-    round to be decided.
+    round to be decided. without: `PARTS` to leave out, to see what they bring.
 
     >>> chosen = np.random.default_rng(0).random((60, 2)) < 0.5
     >>> outcomes = 5.0 + chosen @ [[2.0], [1.0]] + np.random.default_rng(1).normal(0, 0.1, (60, 1))
     >>> estimate_effects(chosen.astype(float), outcomes, np.zeros((60, 0)), np.zeros(0)).total.round(1)
     array([2., 1.])
     """
-    varied = bool(((amounts != 0) & (amounts != 1)).any())
-    found: list[tuple[float, float, Table, Structure]] = []
-    for power in POWERS if varied else (1.0,):
-        table = Table(np.sign(amounts) * np.abs(amounts) ** power, outcomes, context)
-        structures = table.search()
-        top = table.score(table.best())
-        found += [(top + np.log(weight), power, table, one) for weight, one in structures if weight >= LEAST_WEIGHT]
+    validate.require(set(without) <= set(PARTS), "without", without, f"some of {', '.join(PARTS)}")
+    varied = "saturation" not in without and bool(((amounts != 0) & (amounts != 1)).any())
+    tables = {
+        power: Table(raised(amounts, power), outcomes, context, without) for power in (POWERS if varied else (1.0,))
+    }
+    pulled = [table.search() for table in tables.values()]
+    if len(pulled) > 1 and any((one != pulled[0]).any() for one in pulled):  # evidence of different data has no ratio
+        for table in tables.values():
+            table.search_with(np.mean(pulled, axis=0))
+    found = [(score, power, table, one) for power, table in tables.items() for score, one in table.found()]
     likelihood = np.array([score for score, *_ in found])
     weights = np.exp(likelihood - likelihood.max())
-    weights /= weights.sum()
+    kept = weights / weights.sum() >= LEAST_WEIGHT
+    found = [one for one, counts in zip(found, kept.tolist(), strict=True) if counts]
+    weights = weights[kept] / weights[kept].sum()
     parts = [posterior(table, one, coming) for _, _, table, one in found]
     mean = averaged(weights, [part.total for part in parts])
     spread = [part.covariance + np.outer(part.total - mean, part.total - mean) for part in parts]
     table, best = found[int(weights.argmax())][2:]
     rounds = max(averaged(weights, [informative_rounds(table, one) for *_, table, one in found]), 3.0)
     moving = float(weights @ [bool(one.drift or one.changes) for *_, one in found])
-    doubt = (1.0 + LEARNED * table.n * (1 + best.lags) / rounds) * (1.0 + MOVING * moving)
+    saturated = float(weights @ [power < 1.0 for _, power, _, _ in found])
+    doubt = (1.0 + LEARNED * table.n * (1 + best.lags) / rounds) * (1.0 + MOVING * moving + SATURATED * saturated)
     effects = averaged(weights, [part.effects for part in parts])
     squares = averaged(weights, [part.deviations**2 + (part.effects - effects) ** 2 for part in parts])
     seen, known = np.isfinite(outcomes), np.isfinite(outcomes).any(axis=1)
     average = np.where(seen, outcomes, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    usual = averaged(weights, [np.mean(np.abs(amounts[known]) ** power, axis=0) for _, power, _, _ in found])
+    usual = averaged(weights, [raised(amounts[known], power).mean(axis=0) for _, power, _, _ in found])
     return Effects(
         total=mean,
         covariance=averaged(weights, spread) * doubt,
@@ -111,9 +124,14 @@ def estimate_effects(amounts: Array, outcomes: Array, context: Array, coming: Ar
         spill_deviation=np.sqrt(averaged(weights, [part.spill_deviation**2 for part in parts]) * doubt),
         probability=averaged(weights, [part.probability for part in parts]),
         moved=averaged(weights, [part.moved for part in parts]),
+        average=usual,
         power=float(weights @ [power for _, power, _, _ in found]),
         structures=tuple((float(weight), one) for weight, (*_, one) in zip(weights, found, strict=True)),
     )
+
+
+def raised(amounts: Array, power: float) -> Array:
+    return np.asarray(np.sign(amounts) * np.abs(amounts) ** power)
 
 
 def averaged(weights: Array, values: Sequence[Array]) -> Array:
@@ -166,7 +184,7 @@ class Reduced(NamedTuple):
     precision: Array  # (m, n, n)
     moments: Array  # (m, n)
     noise: Array  # (m,)
-    places: list[Array]  # of the other columns
+    places: list[IntArray]  # of the other columns
     weights: list[Array]  # (others, others): inverse precision of the other columns
     block: tuple[str, ...]
 
@@ -177,35 +195,36 @@ def reduced(table: Table, structure: Structure) -> Reduced:
     _, _, noise = model.posterior(layout.places, layout.variance)
     other = np.array([name not in DIRECT for name in layout.block])
     places, weights = layout.places[:, other], []
-    precision = np.repeat(model.gram[np.ix_(arms, arms)][None], table.m, axis=0)
+    precision = np.stack([model.gram_for(i, arms, arms) for i in range(table.m)])
     moments = model.moments[arms].T.copy()
     for i in range(table.m if other.any() else 0):
         at = places[i]
-        inverse = np.linalg.inv(model.gram[np.ix_(at, at)] + np.diag(1.0 / layout.variance[i, other]))
-        cross = model.gram[np.ix_(at, arms)]
+        inverse = np.linalg.inv(model.gram_for(i, at, at) + np.diag(1.0 / layout.variance[i, other]))
+        cross = model.gram_for(i, at, arms)
         precision[i] -= cross.T @ inverse @ cross
         moments[i] -= cross.T @ inverse @ model.moments[at, i]
         weights.append(np.asarray(inverse, float))
     block = tuple(name for name in layout.block if name not in DIRECT)
-    return Reduced(precision, moments, np.maximum(noise, 1e-12), list(places), weights, block)
+    return Reduced(precision, moments, np.maximum(noise, ROUNDING), list(places), weights, block)
 
 
 def without_others(table: Table, data: Reduced, values: Array) -> Array:
-    """What the other columns do not explain of values (rounds, m)."""
+    """What the other columns do not explain of values (rounds, m), with the fixed columns accounted for."""
+    rest = table.model.centred(values)
     if not data.block:
-        return values
-    rest = values.copy()
+        return rest
+    moved = np.zeros_like(rest)
     for i, (at, inverse) in enumerate(zip(data.places, data.weights, strict=True)):
         columns = table.model.columns[:, at]
-        rest[:, i] -= columns @ (inverse @ (columns.T @ values[:, i]))
-    return rest
+        moved[:, i] = columns @ (inverse @ (columns.T @ rest[:, i]))
+    return rest - table.model.centred(moved)
 
 
 def of_all_outcomes(table: Table, structure: Structure, coming: Array) -> Posterior:
     """One outcome for each arm: sparse effects on each other, with noise that outcomes may share."""
     model, arms, data = table.model, table.place["own", 0], reduced(table, structure)
     found, joint = sparse_effects(data.precision, data.moments, data.noise), np.diag(1.0 / data.noise)
-    for _ in range(ADJUSTED):
+    for _ in range(0 if "shared" in table.without else ADJUSTED):
         rest = without_others(table, data, model.outcomes - model.columns[:, arms] @ found.effects.T)
         joint = joint_precision(rest, data.noise, model)
         alone = np.diag(joint)
@@ -215,11 +234,15 @@ def of_all_outcomes(table: Table, structure: Structure, coming: Array) -> Poster
     return summed(table, data, found, joint, coming)
 
 
+def symmetric_root(matrices: Array) -> Array:
+    values, vectors = np.linalg.eigh(matrices)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+
+
 def joint_precision(rest: Array, noise: Array, model: MixedModel) -> Array:
     """The inverse covariance of the outcomes' noise, with correlations that are shrunk towards 0."""
-    size = np.sqrt((rest**2).sum(axis=0))
-    unit = rest / np.where(size > 0, size, 1.0)
-    correlation = unit.T @ unit * model.freedom / (model.freedom + SHRUNK * len(noise))
+    freedom = model.freedom.mean()
+    correlation = correlations(rest) * freedom / (freedom + SHRUNK * len(noise))
     np.fill_diagonal(correlation, 1.0)
     deviation = np.sqrt(noise)
     return np.asarray(np.linalg.inv(correlation) / np.outer(deviation, deviation))
@@ -231,19 +254,20 @@ def summed(table: Table, data: Reduced, found: SparseEffects, joint: Array, comi
     arms = table.place["own", 0]
     outcome, arm = np.nonzero(found.variance > ACTIVE * found.variance.max())
     prior = found.variance[outcome, arm]
-    known = joint[np.ix_(outcome, outcome)] * data.precision.mean(axis=0)[np.ix_(arm, arm)]
+    root = symmetric_root(data.precision)[outcome, arm]
+    known = joint[np.ix_(outcome, outcome)] * (root @ root.T)
     cover = np.linalg.inv(known + np.diag(1.0 / prior))
     sums = np.zeros((n, len(arm)))
     sums[arm, np.arange(len(arm))] = scale[outcome]
     effects, moved = found.effects * scale[:, None], np.zeros(n)
-    factor = disagreement(table, data, effects.sum(axis=0), sums @ cover @ sums.T)
+    factor = disagreement(table, data, found.effects, sums @ cover @ sums.T)
     covariance, variances = np.zeros((n, n)), np.zeros((n, n))
     variances[outcome, arm] = np.diag(cover) * scale[outcome] ** 2
     late = {"lag", "lag_mean", "moved"} & set(data.block)
     for i in range(n if late else 0):  # coefficients of other columns, given the effects in the same round
         part, context = later_part(data.block, i, n, coming)
         both = (part + context) @ data.weights[i]
-        cross = model.gram[np.ix_(data.places[i], arms)]
+        cross = model.gram_for(i, data.places[i], arms)
         left = model.moments[data.places[i], i] - cross @ found.effects[i]
         effects[i] += scale[i] * both @ left
         moved += scale[i] * context @ data.weights[i] @ left
@@ -280,23 +304,24 @@ def later_part(block: tuple[str, ...], i: int, n: int, coming: Array) -> tuple[A
     return later, moved
 
 
-def disagreement(table: Table, data: Reduced, total: Array, covariance: Array) -> float:
+def disagreement(table: Table, data: Reduced, effects: Array, covariance: Array) -> float:
     """A factor of the covariance: larger than 1 where plain least squares disagrees by more than it allows for.
 
     Sparse effects are more precise than least squares, and biased where effects are not sparse. The differences between
     the two should be as large as the difference of their variances says (Hausman's test).
     """
     n, model, arms = table.n, table.model, table.place["own", 0]
-    left = model.freedom - n
+    left = float(model.freedom.mean()) - n
     if left < 1:
         return 1.0
     inverse = np.linalg.pinv(data.precision, rcond=1e-8, hermitian=True)
     plain = np.einsum("iab,ib->ia", inverse, data.moments)
-    rest = without_others(table, data, model.outcomes - model.columns[:, arms] @ plain.T) * table.scale
+    rest = without_others(table, data, model.outcomes - model.columns[:, arms] @ plain.T)
     average = inverse.mean(axis=0)
-    wide = float((rest.sum(axis=1) ** 2).sum()) / left * np.diag(average)
-    seen = average @ data.precision.mean(axis=0)  # what of the effects a singular design shows
-    apart = seen @ total - (plain * table.scale[:, None]).sum(axis=0)
+    wide = variance_of_sum(table, rest, left) * np.diag(average)
+    shown = inverse @ data.precision  # what of the effects a singular design shows
+    apart = table.scale @ (np.einsum("iab,ib->ia", shown, effects) - plain)
+    seen = shown.mean(axis=0)
     varied = wide > 0
     if not varied.any():
         return 1.0
@@ -307,15 +332,23 @@ def disagreement(table: Table, data: Reduced, total: Array, covariance: Array) -
 
 def informative_rounds(table: Table, structure: Structure) -> Array:
     """How many rounds effects were learned from: fewer than all where older ones say less of them."""
-    whole = np.diagonal(table.model.gram)[table.place["own", 0]]
+    model, arms = table.model, table.place["own", 0]
+    whole = np.stack([np.diagonal(model.gram_for(i, arms, arms)) for i in range(table.m)])
     used = np.diagonal(reduced(table, structure).precision, axis1=1, axis2=2)
     varied = whole > 0
-    share = float((used[:, varied] / whole[varied]).mean()) if varied.any() else 1.0
-    return np.asarray(share * table.model.freedom)
+    share = float((used[varied] / whole[varied]).mean()) if varied.any() else 1.0
+    return np.asarray(share * model.freedom.mean())
 
 
 def noise_of_sum(table: Table, structure: Structure) -> float:
     """The variance of the sum of the outcomes that nothing explains."""
     layout, model = table.layout(structure), table.model
-    expected = model.fitted(layout.places, layout.variance) - model.explained
-    return float((((model.outcomes - expected) @ table.scale) ** 2).sum()) / float(model.freedom)
+    rest = model.outcomes + model.explained - model.fitted(layout.places, layout.variance)
+    return variance_of_sum(table, rest, float(model.freedom.mean()))
+
+
+def variance_of_sum(table: Table, rest: Array, freedom: float) -> float:
+    """The variance of the sum of the outcomes by their residuals, which are 0 where an outcome is not known."""
+    known = table.model.freedom / table.model.freedom.mean()
+    size = np.sqrt(np.maximum((rest**2).sum(axis=0) / (known * freedom), ROUNDING)) * table.scale
+    return float(size @ correlations(rest) @ size)

@@ -23,12 +23,13 @@ def without_outliers(outcomes: Array, fitted: Array) -> Array:
     True
     """
     found = outcomes.copy()
-    for i in range(outcomes.shape[1]):
-        rest = outcomes[:, i] - fitted[:, i]
-        values = len(np.unique(outcomes[:, i]))  # of few different ones, rare events among them, none is a mistake
-        varied = float((rest**2).mean()) > 1e-18 * float((outcomes[:, i] ** 2).mean())
+    for i, known in enumerate(np.isfinite(outcomes).T):
+        here, expected = outcomes[known, i], fitted[known, i]
+        rest = here - expected
+        values = len(np.unique(here))  # of few different ones, rare events among them, none is a mistake
+        varied = float((rest**2).sum()) > 1e-18 * float((here**2).sum())
         if varied and values > min(FEW_VALUES, len(rest) / 2):
-            found[:, i] = fitted[:, i] + without_tails(rest)
+            found[known, i] = expected + without_tails(rest)
     return found
 
 

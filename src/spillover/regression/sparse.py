@@ -12,6 +12,7 @@ SETTLED = 1e-4  # of the usual effect: sweeps end once nothing moves by more
 SLAB = 0.15  # variance of a cross effect at first, in squares of the usual own effect
 SPREAD = 0.25  # variance of own effects at first, in the same units
 SPREAD_ROUNDS = 3.0  # arms that this counts as
+UNSEEN = 1e-9  # of the most that is known of any effect: what is less is rounding
 MOST_EDGES = 0.7  # share of cross effects that are not 0
 
 
@@ -33,10 +34,14 @@ def sparse_effects(precision: Array, moments: Array, noise: Array) -> SparseEffe
     own, other = np.eye(n, dtype=bool), ~np.eye(n, dtype=bool)
     squares = np.maximum(np.diagonal(precision, axis1=1, axis2=2), 0.0)
     known = np.diagonal(squares)
-    effects = np.diag(np.diagonal(moments) / np.where(known > 0, known, 1.0))  # sparse from the start
+    seen_own = known > UNSEEN * squares.max(initial=0.0)
+    first = np.diagonal(moments)[seen_own] / known[seen_own]
+    centre = float(first.mean()) if len(first) else 0.0
+    effects = np.diag(np.full(n, centre))  # sparse from the start
+    effects[seen_own, seen_own] = first
     probability, variance = own.astype(float), np.zeros((n, n))
-    usual = float(np.mean(np.diag(effects) ** 2)) + 1e-12
-    centre, spread = float(np.diag(effects).mean()), float(np.var(np.diag(effects))) + 0.1 * usual
+    usual = float(np.mean(np.square(np.diag(effects)))) + 1e-12
+    spread = float(np.var(np.diag(effects))) + 0.1 * usual
     slab, share = SLAB * usual, 1.0 / n
     rest = moments - np.einsum("iab,ib->ia", precision, effects)
     for sweep in range(SWEEPS):

@@ -5,7 +5,7 @@ context that moves effects. Each is a block of columns whose coefficients have a
 the block out. A search climbs the marginal likelihood, and the answers of all good structures are averaged.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,10 +70,11 @@ class Table:
     """Past choices and outcomes as regressions with all columns that a structure may use.
 
     amounts: (rounds, n), of all rounds so far; 1 is the usual amount. outcomes: (rounds, m), NaN where not known;
-    m is 1, or n if each arm has an outcome of its own. context: (rounds, k), standardised.
+    m is 1, or n if each arm has an outcome of its own. context: (rounds, k), standardised. without: parts to leave out.
     """
 
-    def __init__(self, amounts: Array, outcomes: Array, context: Array) -> None:
+    def __init__(self, amounts: Array, outcomes: Array, context: Array, without: Collection[str] = ()) -> None:
+        self.without = frozenset(without)
         self.rounds, self.n = amounts.shape
         self.m, self.k = outcomes.shape[1], context.shape[1]
         pairs = [[j for j in range(self.n) if j != i] for i in range(self.n)]
@@ -85,8 +86,10 @@ class Table:
         level = np.sqrt(2.0) * np.cos(np.pi * np.outer(now + 0.5, waves) / self.rounds) / np.maximum(waves, 1)
         detailed = self.n <= MOST_DETAILED
         per_outcome = self.n if self.m == 1 else 3
-        self.lags = tuple(lags for lags in LAGS if detailed and len(rows) >= 4 * per_outcome + 6 * lags)
-        self.knots = tuple(ago for ago in KNOTS if detailed and ago < self.rounds - 8)
+        self.lags = tuple(
+            lags for lags in LAGS if detailed and "lags" not in without and len(rows) >= 4 * per_outcome + 6 * lags
+        )
+        self.knots = tuple(ago for ago in KNOTS if detailed and "changes" not in without and ago < self.rounds - 8)
         self.place: dict[tuple[str, int], IntArray] = {}
         parts: list[Array] = []
 
@@ -110,11 +113,15 @@ class Table:
         fixed = np.column_stack([np.ones(self.rounds), context])[rows]
         everything = np.column_stack(parts)[rows]
         plain = np.column_stack([fixed, amounts[rows], level[rows, : min(len(rows) // 8, 8)]])
-        filled, self.known = fill_gaps(outcomes[rows], plain)
-        largest = np.maximum(np.abs(filled).max(axis=0), np.finfo(float).tiny)  # squares of large outcomes overflow
-        spread = largest * (filled / largest).std(axis=0)
+        known = outcomes[rows]
+        seen = np.isfinite(known)
+        largest = np.where(seen, np.abs(known), 0.0).max(axis=0)
+        largest = np.maximum(largest, np.finfo(float).tiny)  # squares of large outcomes overflow
+        spread = largest * np.array(
+            [part[here].std() if here.any() else 0.0 for part, here in zip((known / largest).T, seen.T, strict=True)]
+        )
         self.scale = np.where(spread > EXACT * largest, spread, largest)
-        self.measured = filled / self.scale
+        self.measured = known / self.scale
         self.model = MixedModel(fixed, everything, self.measured)
         self.order = np.argsort(-spread, kind="stable")[:REPRESENTATIVES]
         self.independent = independent_share(self.measured, plain)
@@ -177,10 +184,7 @@ class Table:
         if self.m == 1:
             return float(self.model.evidence(layout.places, layout.variance)[0])
         some = self.order
-        part = MixedModel.__new__(MixedModel)
-        part.gram, part.freedom = self.model.gram, self.model.freedom
-        part.moments, part.squares = self.model.moments[:, some], self.model.squares[some]
-        each = part.evidence(layout.places[some], layout.variance[some])
+        each = self.model.evidence(layout.places[some], layout.variance[some], some)
         return float(each.sum() * self.independent)
 
     def climb(self, s: Structure, names: tuple[str, ...], sweeps: int = 2) -> Structure:
@@ -210,8 +214,8 @@ class Table:
                 best = other
         return best
 
-    def search(self) -> list[tuple[float, Structure]]:
-        """The structures that count, with their probabilities, the best first; outliers are pulled in along the way."""
+    def search(self) -> Array:
+        """Score the structures that count; outliers are pulled in along the way. Returns the outcomes without them."""
         for _ in range(SEARCHES):
             self.climb_all()
             if not self.pull_outliers(self.layout(self.best())):
@@ -219,15 +223,24 @@ class Table:
             self.scores.clear()
         else:
             self.climb_all()
+        return np.where(np.isfinite(self.measured), self.model.outcomes + self.model.explained, np.nan)
+
+    def search_with(self, outcomes: Array) -> None:
+        """Score structures of these outcomes, in standard deviations, instead of those that were measured."""
+        self.model.replace_outcomes(outcomes)
+        self.scores.clear()
+        self.climb_all()
+
+    def found(self) -> list[tuple[float, Structure]]:
+        """The structures that count, with their scores, the best first."""
         top = self.score(self.best())
         found = sorted((-score, s) for s, score in self.scores.items() if score > top - WORTH)[:MOST_AVERAGED]
-        weight = np.exp([-score - top for score, _ in found])
-        return list(zip((weight / weight.sum()).tolist(), [s for _, s in found], strict=True))
+        return [(-score, s) for score, s in found]
 
     def pull_outliers(self, layout: Layout) -> bool:
         """Pull outliers towards what the layout expects; whether that changed any outcome much."""
         before = self.model.outcomes
-        for _ in range(PULLS):
+        for _ in range(0 if "outliers" in self.without else PULLS):
             expected = self.model.fitted(layout.places, layout.variance)
             self.model.replace_outcomes(without_outliers(self.measured, expected))
         return bool(np.abs(self.model.outcomes - before).max(initial=0.0) > PULLED)
@@ -235,7 +248,8 @@ class Table:
     def climb_all(self) -> None:
         """Score structures, from simple ones to those with later effects and changes."""
         sizes = ("own",) if self.m == 1 else ("own", "cross")
-        always = (*sizes, "trend", "level", *(("moved",) if ("moved", 0) in self.place else ()))
+        level = () if "level" in self.without else ("trend", "level")
+        always = (*sizes, *level, *(("moved",) if ("moved", 0) in self.place else ()))
         drift = ("drift",) if self.knots else ()
         self.climb(Structure(), (*always, *drift))
         changes: tuple[int, ...] = ()
@@ -265,25 +279,20 @@ def with_size(s: Structure, name: str, size: float) -> Structure:
     return s._replace(**changed)
 
 
-def fill_gaps(outcomes: Array, columns: Array) -> tuple[Array, Array]:
-    """Outcomes with what a regression expects in place of those that are missing, and the share that is known."""
-    known = np.isfinite(outcomes)
-    filled = np.where(known, outcomes, 0.0)
-    ridge = 1e-6 * np.trace(columns.T @ columns) / columns.shape[1] * np.eye(columns.shape[1])
-    for i in np.flatnonzero(~known.all(axis=0)):
-        here = columns[known[:, i]]
-        expected = columns @ np.linalg.solve(here.T @ here + ridge, here.T @ outcomes[known[:, i], i])
-        filled[:, i] = np.where(known[:, i], filled[:, i], expected)
-    return filled, known.mean(axis=0)
-
-
 def independent_share(outcomes: Array, columns: Array) -> float:
     """How much the evidence of each outcome counts: 1 if errors are independent, 1 / m if they are all the same."""
-    if outcomes.shape[1] == 1:
-        return 1.0
-    rest = outcomes - columns @ np.linalg.lstsq(columns, outcomes, rcond=None)[0]
+    rest = np.zeros_like(outcomes)
+    for i, known in enumerate(np.isfinite(outcomes).T):
+        here, y = columns[known], outcomes[known, i]
+        rest[known, i] = y - here @ np.linalg.lstsq(here, y, rcond=None)[0]
+    together = correlations(rest)
+    return float(len(together) / (together**2).sum())
+
+
+def correlations(rest: Array) -> Array:
+    """The correlations of residuals (rounds, m) around 0; nearer to 0 where they are known in different rounds."""
     size = np.sqrt((rest**2).sum(axis=0))
     unit = rest / np.where(size > 0, size, 1.0)
-    together = unit.T @ unit
-    np.fill_diagonal(together, 1.0)
-    return float(len(together) / (together**2).sum())
+    found = unit.T @ unit
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(found)
