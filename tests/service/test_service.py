@@ -266,6 +266,10 @@ def test_what_is_no_number_is_refused(service, value) -> None:
         ({"seed": -1}, "seed = -1"),
         ({"max_age_rounds": 0}, "max_age_rounds = 0"),
         ({"colour": 1}, "colour = 1: must be left out"),
+        ({"policy": "ndc-sem", "observes": "overall"}, "policy = NDCSEM: must be one that does not need"),
+        ({"policy": "cucb", "observes": "payoff"}, "policy = CUCB: must be one that does not need"),
+        ({"policy": "super-arm-ucb", "arms": [f"arm {k}" for k in range(100)], "budget": 9}, "number of sets = "),
+        ({"limits": [{"kind": "include", "arms": SHOP["arms"]}]}, "no set of arms"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(changes, message) -> None:
