@@ -279,6 +279,13 @@ def test_settings_that_cannot_be_are_refused(changes, message) -> None:
     assert service.streams() == []
 
 
+@pytest.mark.parametrize("observes", ["both", "own", "overall"])
+def test_a_policy_that_needs_a_range_can_be_named_with_it(observes) -> None:
+    service = Service(MemoryLog(), ahead=False)
+    service.create_stream("new", SHOP | {"policy": "cts", "observes": observes, "overall_range": [-1, 2]})
+    assert service.decide("new", 1).event.policy == "cts"
+
+
 def many(count: int) -> list[str]:
     return [f"arm {k}" for k in range(count)]
 

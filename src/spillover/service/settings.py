@@ -180,9 +180,16 @@ def check_decidable(settings: Settings) -> None:
     n = len(settings.arms)
     check_feasible(settings.constraints, n, settings.budget, settings.arms)
     if (policy := settings.question.named_policy) is not None:
-        observes = "both" if settings.sees_own else settings.observes
-        context = len(settings.context)
-        Learner(policy, Problem(n_arms=n, budget=settings.budget, acyclic=False, observes=observes, context=context))
+        problem = Problem(
+            n_arms=n,
+            budget=settings.budget,
+            acyclic=False,
+            reward_range=settings.reward_range or (0.0, 1.0),
+            overall_range=settings.overall_range,
+            observes="both" if settings.sees_own else settings.observes,
+            context=len(settings.context),
+        )
+        Learner(policy, problem)
 
 
 def check_doses(settings: Settings) -> None:
