@@ -3,6 +3,7 @@
 import copy
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from spillover import validate
 from spillover.arm_names import missing_arms, same_names
 from spillover.constraints import Constraint, check_constraints
 from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
-from spillover.journal import AllOrNothing, put_back, running, with_entry
+from spillover.journal import AllOrNothing, Running, put_back, running, with_entry
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
 from spillover.reports import Details, Known, dose_of, feedback_of, is_line, with_report
@@ -78,7 +79,7 @@ class Learner(Shown):
         self.unavailable: tuple[int, ...] = ()  # this round
         self.constrained: tuple[Any, Policy] = (None, self.policy)  # what was asked of a search last, and the policy
         start = self.policy_this_round().init(self.problem, self.rng.at(Purpose.START))
-        self.running = running(self.policy, start)
+        self.idle: State = start  # until it is used
         self.rounds = 0
         self.waiting: dict[int, Choice] = {}
         self.details: dict[int, Details] = {}  # of pending rounds that have any
@@ -86,15 +87,21 @@ class Learner(Shown):
         self.delay_totals = (0, 0, 0)  # number of reported rounds, sum of their delays, longest delay
         self.decided: Choice | None = None  # for the coming round, if it was asked for
 
+    @cached_property
+    def running(self) -> Running:
+        """The policy and its state in use; made at the first use, as a learner may only be asked for reasons."""
+        return running(self.policy, self.idle)
+
     @property
     def state(self) -> State:
         """The state of the policy."""
         with self.lock:  # the last play may have to be recorded first
-            return self.running.state
+            return self.running.state if "running" in vars(self) else self.idle
 
     @state.setter
     def state(self, state: State) -> None:
-        self.running, self.decided = running(self.policy, state), None
+        self.idle, self.decided = state, None
+        vars(self).pop("running", None)
 
     @property
     def pending(self) -> list[int]:
@@ -125,11 +132,13 @@ class Learner(Shown):
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles, which cannot have the lock."""
         with self.lock:
-            return {**self.__dict__, "lock": None, "running": self.state, "decided": None}
+            content = {**self.__dict__, "lock": None, "idle": self.state, "decided": None}
+            content.pop("running", None)
+            return content
 
     def __setstate__(self, content: dict[str, Any]) -> None:
         self.__dict__.update(content)
-        self.lock, self.running = threading.RLock(), running(self.policy, content["running"])
+        self.lock = threading.RLock()
 
     # --- decisions ---------------------------------------------------------------------------------------------------
 
@@ -201,7 +210,8 @@ class Learner(Shown):
         with self.lock:
             other = object.__new__(type(self))
             other.__dict__.update(self.__dict__)  # the lock too, as both share arrays
-            other.running = self.running.branch()
+            if "running" in vars(self):
+                other.running = self.running.branch()
             other.waiting, other.details = dict(self.waiting), dict(self.details)
         other.decided = None
         other.constraints = (*self.constraints, *check_constraints(constraints))

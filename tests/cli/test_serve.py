@@ -102,6 +102,8 @@ ADDRESSES = [
     "postgres:ann:secret@127.0.0.1:1/d",
     "mysql://ann:secret@127.0.0.1/d",
     "postgresql+psycopg://ann:secret@127.0.0.1:1/d",
+    "'host=127.0.0.1 port=1 password=secret'",
+    "127.0.0.1:1/d?password=secret",
 ]
 
 

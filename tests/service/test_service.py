@@ -266,6 +266,10 @@ def test_what_is_no_number_is_refused(service, value) -> None:
         ({"seed": -1}, "seed = -1"),
         ({"max_age_rounds": 0}, "max_age_rounds = 0"),
         ({"colour": 1}, "colour = 1: must be left out"),
+        ({"policy": "ndc-sem", "observes": "overall"}, "policy = NDCSEM: must be one that does not need"),
+        ({"policy": "cucb", "observes": "payoff"}, "policy = CUCB: must be one that does not need"),
+        ({"policy": "super-arm-ucb", "arms": [f"arm {k}" for k in range(100)], "budget": 9}, "number of sets = "),
+        ({"limits": [{"kind": "include", "arms": SHOP["arms"]}]}, "no set of arms"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(changes, message) -> None:
@@ -273,6 +277,13 @@ def test_settings_that_cannot_be_are_refused(changes, message) -> None:
     with pytest.raises(Invalid, match=message.replace("(", r"\(")):
         service.create_stream("new", SHOP | changes)
     assert service.streams() == []
+
+
+@pytest.mark.parametrize("observes", ["both", "own", "overall"])
+def test_a_policy_that_needs_a_range_can_be_named_with_it(observes) -> None:
+    service = Service(MemoryLog(), ahead=False)
+    service.create_stream("new", SHOP | {"policy": "cts", "observes": observes, "overall_range": [-1, 2]})
+    assert service.decide("new", 1).event.policy == "cts"
 
 
 def many(count: int) -> list[str]:

@@ -129,10 +129,11 @@ def limited(receive: Receive, limit: int, seconds: float) -> Receive:
         nonlocal count, complete, deadline
         if complete:
             return await receive()  # waits for the end of the connection
-        now = asyncio.get_running_loop().time()
-        deadline = now + seconds if deadline is None else deadline
+        if deadline is None:
+            deadline = asyncio.get_running_loop().time() + seconds
         try:
-            message = await asyncio.wait_for(receive(), max(0.0, deadline - now))
+            async with asyncio.timeout_at(deadline):
+                message = await receive()
         except TimeoutError:
             detail = f"the body: must arrive within {seconds:g} seconds"
             raise Problem(408, detail, headers={"Connection": "close"}) from None

@@ -3,9 +3,9 @@
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import Path, Query, Request
+from anyio.to_thread import run_sync
+from fastapi import Path, Query
 from fastapi.responses import StreamingResponse
-from starlette.concurrency import run_in_threadpool
 
 from spillover.http.answer import Json
 from spillover.http.door import Reading, StreamName
@@ -86,11 +86,11 @@ def audit(call: Reading, stream: StreamName) -> Json:
     response_class=StreamingResponse,
     responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {}}}},
 )
-async def changes(call: Reading, stream: StreamName, request: Request) -> StreamingResponse:
+async def changes(call: Reading, stream: StreamName) -> StreamingResponse:
     """Server-sent events: the number of the last entry, at once and whenever there is a new one."""
     listeners = call.door.listeners
     listeners.check_room()
-    head = await run_in_threadpool(call.service.log.head, stream)
+    head = await run_sync(call.service.log.head, stream, limiter=call.door.readers)
     if not head.seq:
         raise NotFound(f"stream = {stream!r}: must be the name of a stream")
     return StreamingResponse(listeners.listen(stream, head.seq), media_type="text/event-stream")

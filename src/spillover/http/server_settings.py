@@ -24,7 +24,7 @@ class ServerSettings:
     host: str = "127.0.0.1"
     hosts: tuple[str, ...] = ()
     tokens: Path | None = None
-    largest_body: int = 4 * MEBIBYTE
+    largest_body: int = 2 * MEBIBYTE
     largest_file: int = 256 * MEBIBYTE
     slowest_headers: float = 20.0
     slowest_body: float = 60.0

@@ -56,7 +56,8 @@ class Background:
             if first:
                 self.waiting.move_to_end(name, last=False)
             self.drop_too_much(name)
-            self.changed.notify_all()
+            if len(self.waiting) == 1:  # otherwise the thread waits for the time of earlier work, and looks then
+                self.changed.notify_all()
 
     def drop_too_much(self, newest: str) -> None:
         """Drop the oldest pieces of work, if there are too many, and the oldest that hold memory, if it is too much."""

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from spillover.service.canonical import canonical_json, digest
@@ -42,13 +43,13 @@ class Entry:
     digest: str
     attachment: bytes = b""
 
-    @property
+    @cached_property
     def content(self) -> dict[str, Any]:
-        """All fields, as plain values."""
+        """All fields, as plain values; not to be changed."""
         content: dict[str, Any] = json.loads(self.text)
         return content
 
-    @property
+    @cached_property
     def event(self) -> Event:
         content = self.content
         return KINDS[content["kind"]].from_dict(content["event"])

@@ -7,7 +7,7 @@ from spillover.service.log import EventLog
 from spillover.service.sqlite_log import SqliteLog
 
 # also what was meant to be one: an address may hold a password, and must never be taken for a file and shown
-ADDRESS = re.compile(r"\s*(\w+\s*=|postgres(ql)?:)|.*://", re.IGNORECASE | re.DOTALL)
+ADDRESS = re.compile(r"[\s'\"]*(\w+\s*=|postgres(ql)?:)|.*(://|password\s*=)", re.IGNORECASE | re.DOTALL)
 
 
 def is_address(database: str) -> bool:

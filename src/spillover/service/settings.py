@@ -10,10 +10,13 @@ from spillover.constraints import Constraint, parse
 from spillover.history.context import BUILT_IN
 from spillover.history.record import natural_order
 from spillover.kernels import LARGEST_OUTCOME
+from spillover.live import Learner
 from spillover.policies import InstrumentalSEM, SwitchingSEM
 from spillover.recommendation.question import Question, search_effort
 from spillover.service.canonical import digest_of
 from spillover.service.errors import naming, require
+from spillover.set_search import check_feasible
+from spillover.types import Problem
 
 OBSERVES = ("both", "own", "overall", "payoff")
 LONGEST_NAME = 200
@@ -161,6 +164,7 @@ def checked(settings: Settings) -> Settings:
         few = len(arms) <= MOST_REGRESSED or not regresses(ordered)
         require(few, "arms", len(arms), f"at most {MOST_REGRESSED:,} names without z, with context or instrumental-sem")
         check_doses(ordered)
+        check_decidable(ordered)
     return ordered
 
 
@@ -169,6 +173,23 @@ def regresses(settings: Settings) -> bool:
     policy = settings.question.built_policy()
     suited = settings.observes == "overall" or (bool(settings.context) and settings.observes != "payoff")
     return isinstance(policy, InstrumentalSEM) or (isinstance(policy, SwitchingSEM) and suited)
+
+
+def check_decidable(settings: Settings) -> None:
+    """Refuse limits that no set satisfies, and a policy that needs what is not observed, or has too many sets."""
+    n = len(settings.arms)
+    check_feasible(settings.constraints, n, settings.budget, settings.arms)
+    if (policy := settings.question.named_policy) is not None:
+        problem = Problem(
+            n_arms=n,
+            budget=settings.budget,
+            acyclic=False,
+            reward_range=settings.reward_range or (0.0, 1.0),
+            overall_range=settings.overall_range,
+            observes="both" if settings.sees_own else settings.observes,
+            context=len(settings.context),
+        )
+        Learner(policy, problem)
 
 
 def check_doses(settings: Settings) -> None:

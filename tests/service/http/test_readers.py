@@ -3,7 +3,10 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from spillover.service import Service, SqliteLog
+from spillover.service.entry import Head
 from tests.service.http.conftest import begin, executed
 from tests.service.http.servers import connected
 from tests.waiting import HANG, wait_until
@@ -11,19 +14,29 @@ from tests.waiting import HANG, wait_until
 MANY = 50  # more than the threads that a server has for requests that record
 
 
-def test_reads_that_never_end_hold_up_nothing_else(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize(("read", "answer"), [("outlook", 200), ("changes", 404)])
+def test_reads_that_never_end_hold_up_nothing_else(read, answer, tmp_path, monkeypatch) -> None:
     going_on, started = threading.Event(), []
 
-    def outlook(stream, at=None):
+    def waiting(stream):
         started.append(stream)
         assert going_on.wait(HANG)
+
+    def outlook(stream, at=None):
+        waiting(stream)
         return {}
+
+    def head(stream):
+        if stream:  # otherwise `/v1/ready` asks
+            waiting(stream)
+        return Head(stream=stream)
 
     service = Service(SqliteLog(tmp_path / "decisions.db"))
     monkeypatch.setattr(service, "outlook", outlook)
+    monkeypatch.setattr(service.log, "head", head)
     with connected(service) as http, ThreadPoolExecutor(MANY) as pool:
         stream = begin(http)
-        reads = [pool.submit(http.get, f"{stream}/outlook") for _ in range(MANY)]
+        reads = [pool.submit(http.get, f"{stream}/{read}") for _ in range(MANY)]
         try:
             wait_until(lambda: len(started) > 0)
             executed(http, stream)
@@ -32,5 +45,5 @@ def test_reads_that_never_end_hold_up_nothing_else(tmp_path, monkeypatch) -> Non
             assert len(started) < MANY
         finally:
             going_on.set()
-        assert [read.result(HANG).status_code for read in reads] == [200] * MANY
+        assert [read.result(HANG).status_code for read in reads] == [answer] * MANY
     service.close()
