@@ -108,7 +108,7 @@ def test_a_course_that_differs_from_play_is_caught():
     with pytest.raises(AssertionError, match=r"course\(1, 20\) differs from play in round 1"):
         check_environment(wrong, draws=50)
     with pytest.raises(AssertionError, match=r"course\(1, 20\) differs from play in round 3"):
-        check_course(environment_with(rewards=rewards, course=SEMWorld.course, play=plain_play), 0, 0)
+        check_course(environment_with(rewards=rewards, course=SEMWorld.course_at_once, play=plain_play), 0, 0)
 
 
 def one_match_more(self, first, x):
