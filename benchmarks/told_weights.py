@@ -24,7 +24,7 @@ class ToldWeights(sp.SwitchingSEM):
         own.__dict__["told"] = np.array(world.weights(1))  # it is frozen
         return own
 
-    fuses = False  # compiled as a whole, it would have the weights of its graph, which are 1
+    is_compiled = False  # compiled as a whole, it would have the weights of its graph, which are 1
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
         state = super().init(problem, rng, batch)

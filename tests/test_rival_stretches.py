@@ -117,8 +117,8 @@ def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_b
         def draw_means(self, state, rng):
             return super().draw_means(state, rng)
 
-    assert all(policy.fuses for policy in POLICIES.values())
-    assert not any(policy.fuses for policy in (OtherIndex(), OtherMarginals(), OtherUpdate(), OtherDraw()))
+    assert all(policy.compiled_rounds for policy in POLICIES.values())
+    assert not any(policy.compiled_rounds for policy in (OtherIndex(), OtherMarginals(), OtherUpdate(), OtherDraw()))
 
 
 @pytest.mark.parametrize("policy", [GRID, CTS(), FTRL()])

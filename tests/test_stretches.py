@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover import policies, stretches
+from spillover import stretches
 from spillover.constraints import Exclusive
 from spillover.delays import ArmDelays, BadNewsDelay, ConversionDelay, ParetoDelay
 from spillover.environments import SEMWorld
@@ -146,9 +146,9 @@ def test_only_what_the_kernel_stands_for_is_compiled():
         def trusting_weights(self, graph, used):
             return super().trusting_weights(graph, used)
 
-    assert sp.SwitchingSEM().fuses
+    assert sp.SwitchingSEM().compiled_rounds
     for graph in (OtherGraph(), OtherWeights(), AdaptiveGraph(sparsity="auto"), "sparse", "none"):
-        assert not sp.SwitchingSEM(graph=graph).fuses
+        assert not sp.SwitchingSEM(graph=graph).compiled_rounds
 
 
 @pytest.mark.long
@@ -172,7 +172,7 @@ def test_measures_are_those_of_the_four_functions(name, monkeypatch):
         return sp.simulate(GRID, WORLDS[name], sp.UniformDelay(0, 20), replications=3, seed=8, record=9)
 
     compiled = run()
-    monkeypatch.setattr(sp.NDCSEM, "fuses", False)
+    monkeypatch.setattr(sp.NDCSEM, "compiled_rounds", None)
     plain = run()
     for measure in ("regret", "payoff", "optimality_ratio", "graph_error", "adjacency"):
         np.testing.assert_array_equal(getattr(compiled, measure), getattr(plain, measure))
@@ -180,6 +180,8 @@ def test_measures_are_those_of_the_four_functions(name, monkeypatch):
 
 def test_other_delays_that_depend_on_rewards_are_played_round_by_round():
     class TwiceAsLate(BadNewsDelay):
+        foreseeable = False
+
         def draw_given(self, t, x, z, rng, batch=()):
             return 2 * super().draw_given(t, x, z, rng, batch)
 
@@ -208,12 +210,11 @@ def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_b
         def solve(self, graph):
             return graph
 
-    assert sp.NDCSEM().fuses
-    assert not any(policy.fuses for policy in (OtherIndex(), OtherUpdate(), sp.NDCSEM(graph=OtherGraph())))
-    assert OtherIndex.select is policies.MeansOnGraph.select
-    assert not sp.NDCSEM(graph="self-tuned").fuses
-    assert not sp.Constrained(policy=sp.NDCSEM(), constraints=(Exclusive([0, 1]),)).fuses
-    assert sp.SwitchingSEM().fuses
+    assert sp.NDCSEM().compiled_rounds
+    assert not any(policy.compiled_rounds for policy in (OtherIndex(), OtherUpdate(), sp.NDCSEM(graph=OtherGraph())))
+    assert not sp.NDCSEM(graph="self-tuned").compiled_rounds
+    assert not sp.Constrained(policy=sp.NDCSEM(), constraints=(Exclusive([0, 1]),)).compiled_rounds
+    assert sp.SwitchingSEM().compiled_rounds
 
 
 def test_invalid_outcomes_are_reported_as_by_the_four_functions():

@@ -7,7 +7,7 @@ import pytest
 
 import spillover as sp
 from spillover import stretches
-from spillover.contracts import Delay, suited
+from spillover.contracts import CompiledRounds, Delay, suited
 from spillover.delays import NEVER, ArmDelays, BadNewsDelay, ConversionDelay
 from spillover.graph import AdaptiveGraph
 from spillover.rng import Purpose
@@ -65,7 +65,7 @@ def test_each_delay_in_each_world(delay):
     for environment in WORLDS.values():
         drawn = environment.draw(sp.Rng(0).at(Purpose.WORLD))
         fitting = drawn.problem.n_arms == 6 or delay.endswith("silent")
-        if fitting and suited(sp.SwitchingSEM(), drawn.problem).plays_parts:
+        if fitting and suited(sp.SwitchingSEM(), drawn.problem).compiled_rounds:
             demand_same_stretches(sp.SwitchingSEM(), Trial(environment, 6), IN_PARTS[delay], (3,), 16)
     signed = sp.SwitchingSEM(graph=AdaptiveGraph(signed=True))
     demand_same_stretches(signed, Trial(WORLDS["harmful"], 6), IN_PARTS[delay], (3,), 16)
@@ -155,8 +155,9 @@ def test_impossible_delays_are_reported_as_by_the_four_functions(policy):
 
 def test_only_policies_that_learn_parts_in_their_compiled_form_are_played_by_it():
     class WholeRounds(sp.SwitchingSEM):
-        def play_stretch(self, state, stretch, rng):
-            return super().play_stretch(state, stretch, rng)
+        @property
+        def compiled_rounds(self):
+            return CompiledRounds(self.play_stretch, memos=3, draws_rewards=True)
 
     class OtherParts(sp.SwitchingSEM):
         def learn_part(self, state, feedback):
@@ -167,8 +168,8 @@ def test_only_policies_that_learn_parts_in_their_compiled_form_are_played_by_it(
             return super().means_and_index(state)
 
     drawn, late = world().draw(sp.Rng(0).at(Purpose.WORLD)), IN_PARTS["random"]
-    assert not OtherParts().fuses
-    assert not OtherMeans().fuses
+    assert not OtherParts().compiled_rounds
+    assert not OtherMeans().compiled_rounds
     assert stretches.fuses(drawn, sp.SwitchingSEM(), late)
     assert stretches.fuses(drawn, WholeRounds(), sp.ConstantDelay(3))
     assert not stretches.fuses(drawn, WholeRounds(), late)

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import Any
 
-from spillover.contracts import Policy, ScoredWorld
+from spillover.contracts import HISTORY, Policy, ScoredWorld, methods_of, unchanged
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, Problem, State
 
@@ -12,8 +12,8 @@ class PolicyWrapper(Policy):
     """Delegates the methods and traits of the contract to `inner`; subclasses override some of them.
 
     `explain_choice` is the contract's own, so that it shows what the wrapper selects. `grids` are empty: a wrapper with
-    a field for the policy lists them under the field's name, as `Constrained` does. `play_stretch` and `compact` are
-    not delegated either: rounds are played by the wrapper's own functions (`fuses` is False).
+    a field for the policy lists them under the field's name, as `Constrained` does. `compiled_rounds` and `compact`
+    are not delegated either: rounds are played by the wrapper's own functions.
     """
 
     @property
@@ -139,9 +139,11 @@ class PolicyWrapper(Policy):
         return self.inner.solve(state)
 
     def solve_briefly(self, state: State) -> State:
-        return self.inner.solve_briefly(state)
+        return self.inner.solve_briefly(state) if unchanged(self, SOLVING) else super().solve_briefly(state)
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
+        if not unchanged(self, LEARNING):
+            return super().catch_up(state, rounds, first, rng)
         return self.inner.catch_up(state, rounds, first, rng)
 
     def explain(self, state: State, rng: Rng) -> Explanation:
@@ -161,3 +163,6 @@ class PolicyWrapper(Policy):
 
     def with_world(self, world: ScoredWorld) -> Policy:
         return self.around(self.inner.with_world(world))
+
+
+SOLVING, LEARNING = methods_of(PolicyWrapper, ("solve",)), methods_of(PolicyWrapper, HISTORY)

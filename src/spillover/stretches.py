@@ -47,11 +47,12 @@ class Part(NamedTuple):
 
 def fuses(world: World, policy: Policy, delay: Delay) -> TypeGuard[ForeseeableWorld]:
     """Whether rounds can be played by the compiled form of the policy."""
-    if delay.depends_on_rewards and not (policy.draws_rewards and delay.foreseeable):
+    form = policy.compiled_rounds
+    if form is None or (delay.depends_on_rewards and not (form.draws_rewards and delay.foreseeable)):
         return False
-    if delay.per_arm and takes_parts(policy, world.problem) and not policy.plays_parts:
+    if delay.per_arm and takes_parts(policy, world.problem) and not form.plays_parts:
         return False
-    return policy.fuses and isinstance(world, ForeseeableWorld)
+    return isinstance(world, ForeseeableWorld)
 
 
 def takes_parts(policy: Policy, problem: Problem) -> bool:
@@ -85,7 +86,10 @@ def play_stretches(
     most = min(most, rounds_at_once(n, batch, len(recorded) / horizon))
     state = policy.init(problem, own.at(Purpose.START), batch)
     in_parts = delay.per_arm and takes_parts(policy, problem)
-    flight = empty_flight(n, batch, most, policy.memos, in_parts=in_parts)
+    form = policy.compiled_rounds
+    if form is None:
+        raise Unforeseen
+    flight = empty_flight(n, batch, most, form.memos, in_parts=in_parts)
     first = 1
     while first <= horizon:
         ends = [(first // most + 1) * most, horizon + 1, *(t for t in world.graph_changes if t > first)]
@@ -95,14 +99,14 @@ def play_stretches(
         late = lateness(delay, rounds, own, batch, n)
         if course is None or not is_possible(late, n):
             raise Unforeseen
-        if not policy.draws_rewards:
+        if not form.draws_rewards:
             course = drawn(course, first, last, rng)
         flight = grown(flight, longest_wait(late, horizon - rounds), first)
         measured = recorded[(recorded >= first) & (recorded <= last)]
         which = np.full(len(rounds), -1)
         which[measured - first] = np.arange(len(measured))
         graphs = np.empty((*batch, len(measured), *((n, n) if policy.learns_graph else (0, 0))))
-        played = policy.play_stretch(state, Stretch(course, late, horizon, flight, which, graphs), own)
+        played = form.play(state, Stretch(course, late, horizon, flight, which, graphs), own)
         if played is None:
             raise Unforeseen
         state = played

@@ -10,7 +10,7 @@ from spillover.policy_wrapper import PolicyWrapper
 from tests.recorder import Recorder
 
 # see the docstring of PolicyWrapper
-OWN = {"grids", "explain_choice", "play_stretch", "draws_rewards", "plays_parts", "memos", "compact"}
+OWN = {"grids", "explain_choice", "compiled_rounds", "compact"}
 
 
 def test_every_member_of_the_contract_is_passed_on():

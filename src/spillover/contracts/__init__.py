@@ -10,7 +10,8 @@ from spillover.contracts.any_policy import (
     suited,
 )
 from spillover.contracts.delay import Delay
-from spillover.contracts.policy import EXPECTED_EFFECT, Policy, round_of
+from spillover.contracts.overrides import methods_of, unchanged
+from spillover.contracts.policy import EXPECTED_EFFECT, HISTORY, ROUND, CompiledRounds, Policy, round_of
 from spillover.contracts.world import (
     ContextualWorld,
     Environment,
@@ -23,8 +24,11 @@ from spillover.contracts.world import (
 
 __all__ = [
     "EXPECTED_EFFECT",
+    "HISTORY",
+    "ROUND",
     "Adapted",
     "AnyPolicy",
+    "CompiledRounds",
     "ContextualWorld",
     "Delay",
     "Environment",
@@ -34,10 +38,12 @@ __all__ = [
     "ScoredWorld",
     "World",
     "as_policy",
+    "methods_of",
     "require_context",
     "require_contextual",
     "require_explains",
     "require_suits",
     "round_of",
     "suited",
+    "unchanged",
 ]

@@ -7,23 +7,21 @@ import numpy as np
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, IntArray, Lateness
 
+# What a delay says of itself, and the methods that it is about.
+DRAWS = {"stationary": {"draw"}, "depends_on_rewards": {"draw_given"}, "foreseeable": {"draw", "draw_given"}}
+
 
 class Delay(ABC):
     """How many rounds pass until the outcome of a round arrives; a frozen dataclass."""
 
     def __init_subclass__(cls) -> None:
-        """A class with its own `draw_given` depends on rewards, and one with its own `draw` is not stationary.
-
-        Neither can be foreseen as its base class is. Unless it says otherwise.
-        """
+        """Refuse a class that draws in its own way, but inherits what another class says of its draws."""
         super().__init_subclass__()
-        if {"draw", "draw_given"} & cls.__dict__.keys() and "foresee" not in cls.__dict__:
-            cls.foresee = Delay.foresee  # type: ignore[method-assign]
-            cls.foreseeable = Delay.foreseeable  # type: ignore[method-assign]
-        if "draw_given" in cls.__dict__ and "depends_on_rewards" not in cls.__dict__:
-            cls.depends_on_rewards = True  # type: ignore[method-assign, assignment]
-        if "draw" in cls.__dict__ and "stationary" not in cls.__dict__:
-            cls.stationary = False  # type: ignore[method-assign, assignment]
+        own = cls.__dict__.keys()
+        for trait, methods in DRAWS.items():
+            if methods & own and trait not in own and getattr(cls, trait) is not getattr(Delay, trait):
+                named = " and ".join(sorted(methods & own))
+                raise TypeError(f"{cls.__name__}.{trait}: must be defined in the same class as {named}")
 
     @abstractmethod
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
@@ -62,8 +60,8 @@ class Delay(ABC):
 
     @property
     def depends_on_rewards(self) -> bool:
-        """Whether `draw_given` depends on decisions or rewards."""
-        return False
+        """Whether `draw_given` depends on decisions or rewards: by default if a class has its own."""
+        return type(self).draw_given is not Delay.draw_given
 
     @property
     def constant(self) -> int | None:

@@ -5,8 +5,9 @@ policy overrides if it can do more. No code depends on the type or the name of a
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,19 @@ from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Checked, Choice, Explanation, Feedback, Problem, State, Stretch
 
 EXPECTED_EFFECT = "expected total effect of playing the arm"
-ROUND = {"select", "played", "update", "learn", "solve", "observe"}  # what `play_stretch` is a compiled form of
+ROUND = ("select", "played", "update", "learn", "solve", "observe")  # what a compiled form stands for
+HISTORY = ("played", "learn", "observe")  # what `catch_up` stands for
+
+
+class CompiledRounds(NamedTuple):
+    """How many rounds are played in one call."""
+
+    # the state after the rounds of a stretch, whose rings are rewritten, or None if an outcome is not valid: then all
+    # rounds are played again by the four functions, which say what is wrong with it
+    play: Callable[[State, Stretch, Rng], State | None]
+    memos: int = 0  # lines of one number for each arm that it wants back with an outcome (`Flight.memo`)
+    draws_rewards: bool = False  # it draws the rewards of the chosen arms, and delays that depend on them, itself
+    plays_parts: bool = False  # it learns rounds in parts, too, if arms report at different times
 
 
 class Policy(ABC):
@@ -33,25 +46,6 @@ class Policy(ABC):
     >>> z = np.where(choice.x, 0.5, 0.0)
     >>> state = policy.update(state, sp.Feedback(choice.x, z, z, age=np.array(0), arrived=np.array(True)), rng)
     """
-
-    def __init_subclass__(cls) -> None:
-        """A class with its own `played` or `learn` learns a history by them, unless it has its own `catch_up` too.
-
-        Likewise, one with its own `select`, `update` and so on is simulated by them, unless it has its own
-        `play_stretch` too, and one with its own `solve` is always solved by that, unless it has its own
-        `solve_briefly` too.
-        """
-        super().__init_subclass__()
-        if ("played" in cls.__dict__ or "learn" in cls.__dict__) and "catch_up" not in cls.__dict__:
-            cls.catch_up = Policy.catch_up  # type: ignore[method-assign]
-        if "solve" in cls.__dict__ and "solve_briefly" not in cls.__dict__:
-            cls.solve_briefly = Policy.solve_briefly  # type: ignore[method-assign]
-        if ROUND & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
-            cls.fuses = False  # type: ignore[method-assign, assignment]
-        if "play_stretch" in cls.__dict__ and "draws_rewards" not in cls.__dict__:
-            cls.draws_rewards = False  # type: ignore[method-assign, assignment]
-        if "play_stretch" in cls.__dict__ and "plays_parts" not in cls.__dict__:
-            cls.plays_parts = False  # type: ignore[method-assign, assignment]
 
     @abstractmethod
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
@@ -172,32 +166,6 @@ class Policy(ABC):
         """
         return ()
 
-    @property
-    def fuses(self) -> bool:
-        """Whether it has a compiled form of whole stretches of rounds, `play_stretch`."""
-        return False
-
-    @property
-    def memos(self) -> int:
-        """The number of lines, of one number for each arm, that `play_stretch` wants back with an outcome."""
-        return 0
-
-    @property
-    def draws_rewards(self) -> bool:
-        """Whether `play_stretch` draws the rewards of the chosen arms, and delays that depend on them, itself.
-
-        Otherwise it gets the rewards of all arms, and only delays that do not depend on rewards.
-        """
-        return False
-
-    @property
-    def plays_parts(self) -> bool:
-        """Whether `play_stretch` learns rounds in parts, too, if arms report at different times; see `types.Flight`.
-
-        Otherwise such rounds are played by the four functions, if the policy `accepts_missing` outcomes.
-        """
-        return False
-
     # --- optional: what it can do -------------------------------------------------------------------------------
 
     def for_problem(self, problem: Problem) -> "Policy":
@@ -237,13 +205,13 @@ class Policy(ABC):
                 state = self.learn(state, round_of(rounds, row), rng.at(Purpose.LEARNING, first + row))
         return state
 
-    def play_stretch(self, state: State, stretch: Stretch, rng: Rng) -> State | None:
-        """Play many rounds in one call, exactly as the four functions do; only called if the policy `fuses`.
+    @property
+    def compiled_rounds(self) -> CompiledRounds | None:
+        """A compiled form of many rounds, exactly as by the four functions; None: they are played one by one.
 
-        None if an outcome is not valid: then all rounds are played again by the four functions, which say what is
-        wrong with it. The state and the rings of the stretch are rewritten. `check_policy` compares the two forms.
+        `check_policy` compares the two.
         """
-        raise NotImplementedError(f"policy = {self!r}: must implement play_stretch(state, stretch, rng) if it fuses")
+        return None
 
     def compact(self, state: State) -> Any:
         """A faster form of the policy and the state of one live learner, as `journal.Running`; None: it has none."""

@@ -88,5 +88,3 @@ class ManyArmsWorld(SEMWorld):
             own = own + around.without_decision(t) + hidden
         y = self.edges_of_graphs[self.graph_period(t)].spread(own)
         return observed(Outcome(z, y, self.context(t)), self.observes)
-
-    course = SEMWorld.no_course

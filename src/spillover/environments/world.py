@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import kernels
+from spillover.contracts import methods_of, unchanged
 from spillover.environments.surroundings import LARGEST_CAUSE, Surroundings, for_rounds
 from spillover.foresight import best_of_each, score_each
 from spillover.rng import Purpose, Rng
@@ -19,9 +20,6 @@ LARGEST_PARETO = LARGEST_DRAW / MEAN_DRAW  # of an arm with mean 1
 TOLD_BY_MEANS = {"bernoulli": kernels.BERNOULLI, "beta": kernels.BETA}  # laws of which a course tells the means
 MEANS = "means"  # their key in the cache
 NOTHING = np.zeros(1)  # stands for noise or a baseline that a world does not have
-# what stands behind `course` and `score_rounds`, for a round or for an array of them
-DRAWN = {"rewards", "means", "in_context", "effectiveness", "period", "graph_period", "exogenous", "added"}
-SCORED = {"expected", "best", "matches", "optimum", "optimum_for", "best_set", "scores", "sum_of", "weights"}
 
 
 class Optimum(NamedTuple):
@@ -64,26 +62,6 @@ class SEMWorld:
     surroundings: Surroundings | None = None  # baseline, context and hidden causes, if there are any
     observes: str = "both"  # what is seen of an outcome, see `Problem`
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
-
-    tells_means: ClassVar[bool] = True  # whether `rewards` are drawn from nothing but `means`, by the law
-
-    def __init_subclass__(cls) -> None:
-        """A class with its own `rewards` or the like draws round by round, unless it says `course = SEMWorld.course`.
-
-        What one with its own `play` brings cannot be told in advance. One with its own `best` or the like is measured
-        round by round, unless it says `score_rounds = SEMWorld.score_rounds`; likewise `best_of_rounds`.
-        """
-        super().__init_subclass__()
-        own = cls.__dict__.keys()
-        cls.tells_means = cls.tells_means and not {"rewards", "exogenous"} & own
-        if "course" not in own and "play" in own:
-            cls.course = SEMWorld.no_course  # type: ignore[method-assign]
-        elif "course" not in own and DRAWN & own:
-            cls.course = SEMWorld.course_by_rounds  # type: ignore[method-assign]
-        if "score_rounds" not in own and (DRAWN | SCORED) & own:
-            cls.score_rounds = score_each  # type: ignore[method-assign, assignment]
-        if "best_of_rounds" not in own and (DRAWN | SCORED) & own:
-            cls.best_of_rounds = best_of_each  # type: ignore[method-assign, assignment]
 
     def repeated(self, batch: Batch) -> "SEMWorld":
         """The same world for every replication of a batch."""
@@ -239,6 +217,9 @@ class SEMWorld:
         return self.optimum(t).best
 
     def best_of_rounds(self, rounds: IntArray) -> BoolArray:
+        return self.best_at_once(rounds) if unchanged(self, SCORED) else best_of_each(self, rounds)
+
+    def best_at_once(self, rounds: IntArray) -> BoolArray:
         """`best` of some rounds in one go, if each differs."""
         if not self.every_round_differs:
             return best_of_each(self, rounds)
@@ -248,6 +229,9 @@ class SEMWorld:
         return matches_with(self.optimum(t), x)
 
     def score_rounds(self, first: int, x: BoolArray) -> Scored:
+        return self.score_at_once(first, x) if unchanged(self, SCORED) else score_each(self, first, x)
+
+    def score_at_once(self, first: int, x: BoolArray) -> Scored:
         """`expected`, `best` and `matches` of all rounds of a period in one go, or of all rounds if each differs."""
         end = first + x.shape[-2]
         if self.every_round_differs:
@@ -316,30 +300,44 @@ class SEMWorld:
         return observed(Outcome(z, y, self.context(t)), self.observes)
 
     def course(self, first: int, last: int, rng: Rng) -> Course | None:
+        """What rounds bring, whatever is chosen; None if a subclass has its own `play`, so that nobody can tell.
+
+        A subclass whose own methods take arrays of rounds, too, can say `course = SEMWorld.course_at_once`; likewise
+        for `score_rounds` and `best_of_rounds`.
+        """
+        if self.observes != "both" or not unchanged(self, PLAYED):
+            return None
+        draw = self.course_at_once if unchanged(self, DRAWN) else self.course_by_rounds
+        return draw(first, last, rng)
+
+    def course_at_once(self, first: int, last: int, rng: Rng) -> Course | None:
+        """`course`, from draws of all rounds at once."""
         if self.observes != "both":
             return None
         rounds = np.arange(first, last + 1)
         own, k = rng.over(Purpose.WORLD, rounds), self.graph_period(first)
         around = self.surroundings
         hides = around is not None and around.confounds
-        if not self.tells_means or self.law not in TOLD_BY_MEANS or hides:
+        if self.law not in TOLD_BY_MEANS or hides or not unchanged(self, REWARDS):
             return self.exogenous(rounds, k, own)
         means = self.means(rounds)
         own.address()  # of the rewards, which are drawn when the decision is known
         noise, baseline = self.added(rounds, k, own, 0.0)
         return Course(self.total[..., k, :, :], means, noise, baseline, TOLD_BY_MEANS[self.law], self.concentration)
 
-    def course_by_rounds(self, first: int, last: int, rng: Rng) -> Course | None:
+    def course_by_rounds(self, first: int, last: int, rng: Rng) -> Course:
         """`course`, from one draw after another."""
-        if self.observes != "both":
-            return None
         k = self.graph_period(first)
         drawn = [self.exogenous(t, k, rng.at(Purpose.WORLD, t)) for t in range(first, last + 1)]
         rewards, noise, baseline = (np.stack(parts, axis=-2) for parts in list(zip(*drawn, strict=True))[1:4])
         return Course(drawn[0].total, rewards, noise, baseline)
 
-    def no_course(self, first: int, last: int, rng: Rng) -> None:
-        """`course` of a world that cannot tell."""
+
+DRAWS = ("rewards", "means", "in_context", "effectiveness", "period", "graph_period", "exogenous", "added")
+SCORES = ("expected", "best", "matches", "optimum", "optimum_for", "best_set", "scores", "sum_of", "weights")
+PLAYED, DRAWN = methods_of(SEMWorld, ("play",)), methods_of(SEMWorld, DRAWS)
+REWARDS = methods_of(SEMWorld, ("rewards", "exogenous"))
+SCORED = methods_of(SEMWorld, (*DRAWS, *SCORES))
 
 
 def matches_with(optimum: Optimum, x: BoolArray) -> IntArray:

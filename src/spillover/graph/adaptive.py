@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts import methods_of, unchanged
 from spillover.graph.candidates import CandidateGraph
 from spillover.graph.change_detection import (
     ChangeEvidence,
@@ -31,7 +32,7 @@ from spillover.graph.edges import ROW_BOUND, SPARSITY
 from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, judge_candidates
 from spillover.graph.instrument import InstrumentGraph, InstrumentState, add_information, information_in
 from spillover.graph.k_class import KClassGraph, KClassState, clear_baseline
-from spillover.graph.learner import MANY_ARMS, GraphErrors, GraphLearner
+from spillover.graph.learner import LEARNING, MANY_ARMS, GraphErrors, GraphLearner
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
 from spillover.graph.regression import summed
 from spillover.graph.sparse import SparseGraph
@@ -42,7 +43,6 @@ from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem, 
 CANDIDATES = ("sparse", "instrument", "full-history", "none", "k-class")
 K_CLASS = CANDIDATES.index("k-class")
 TRUSTING = CANDIDATES[:K_CLASS]  # they take z for what an arm does by itself
-STEPS = {"compare", "absorb_tested", "explain_alarm", "restart", "solved", "trusting_weights"}  # compiled as well
 OLD = 1.1  # times the rounds of a k-class estimate, after which a brief solution makes it again
 COMPARED = 300  # the last rounds of a history, from which predictions given x are compared
 
@@ -144,12 +144,6 @@ class AdaptiveGraph(GraphLearner):
     fits_baseline = True
     grids = ("sparsity",)
 
-    def __init_subclass__(cls) -> None:
-        """A class with its own form of a step is played by it, unless it has its own `finish` too."""
-        super().__init_subclass__()
-        if STEPS & cls.__dict__.keys() and "finish" not in cls.__dict__:
-            cls.fuses_comparison = False  # type: ignore[method-assign, assignment]
-
     @property
     def kernels(self) -> tuple[str, ...]:
         return (
@@ -160,7 +154,7 @@ class AdaptiveGraph(GraphLearner):
 
     @property
     def fuses_comparison(self) -> bool:
-        return bool(self.sparse.fuses)
+        return bool(self.sparse.fuses) and unchanged(self, AS_COMPILED)
 
     def for_problem(self, problem: Problem) -> GraphLearner:
         """Itself, or candidate edges alone if there are many arms: comparisons take time with n cubed.
@@ -298,6 +292,9 @@ class AdaptiveGraph(GraphLearner):
     def absorb_expected_rounds(
         self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
     ) -> AdaptiveState:
+        if not unchanged(self, ABSORBING):
+            one_by_one: AdaptiveState = super().absorb_expected_rounds(graph, z, y, weight, played_at, expected)
+            return one_by_one
         start, full_history, doubted = 0, graph.full_history, bool(z_misleads(graph.doubts))
         skipped = 0  # an arrival that raised an alarm is not compared
         while start < len(z):
@@ -345,6 +342,9 @@ class AdaptiveGraph(GraphLearner):
 
     def solve_briefly(self, graph: AdaptiveState) -> AdaptiveState:
         """The k-class estimate is made again only where it is old: for a while it was not needed."""
+        if not unchanged(self, SOLVING):
+            own: AdaptiveState = super().solve_briefly(graph)
+            return own
         held = graph.k_class
         return self.solved(graph, held.moments[..., -1, -1] > OLD * held.solved)
 
@@ -405,6 +405,12 @@ class AdaptiveGraph(GraphLearner):
             "against_order": against,
             "own_slopes": np.where(trusted[..., None], own_slopes(graph.instrument), np.nan),
         }
+
+
+SOLVING = methods_of(AdaptiveGraph, ("solve",))
+STEPS = ("compare", "absorb_tested", "explain_alarm", "restart", "solved", "trusting_weights")
+ABSORBING = methods_of(AdaptiveGraph, ("absorb", "absorb_expected", "absorb_tested"))
+AS_COMPILED = methods_of(AdaptiveGraph, (*LEARNING, *STEPS))
 
 
 def evidence(graph: AdaptiveState) -> EvidenceSummary:

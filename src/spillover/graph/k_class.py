@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts import methods_of, unchanged
 from spillover.graph.edges import edge_mask, impossible_edges
 from spillover.graph.learner import GraphErrors, GraphLearner, largest_reward
 from spillover.kernels.kclass import BASELINE_SCALE, EDGE_SCALE, FLAT
@@ -135,6 +136,9 @@ class KClassGraph(GraphLearner):
     def absorb_expected_rounds(
         self, graph: KClassState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
     ) -> KClassState:
+        if not unchanged(self, ABSORBING):
+            one_by_one: KClassState = super().absorb_expected_rounds(graph, z, y, weight, played_at, expected)
+            return one_by_one
         y, z, expected = (np.ascontiguousarray(part) for part in (y, z, expected))
         kernels.absorb_moments(repeat_in_place(graph.moments, len(z)), y, z, expected, weight)
         return graph
@@ -251,6 +255,9 @@ class KClassGraph(GraphLearner):
         graph.trust[rows], graph.weights[rows] = 1.0, 1.0
         tested, solved = (np.where(rows, 0.0, part) for part in (graph.tested, graph.solved))
         return graph._replace(tested=tested, solved=solved)
+
+
+ABSORBING = methods_of(KClassGraph, ("absorb", "absorb_expected"))
 
 
 def clear_baseline(graph: KClassState) -> BoolArray:

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spillover.contracts import methods_of, unchanged
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
-LEARNING = {"absorb", "absorb_expected", "solve", "remember", "judge"}  # what the compiled forms stand for
+LEARNING = ("absorb", "absorb_expected", "solve", "remember", "judge")  # what compiled forms stand for
 
 # Above this many arms, edges are kept sparsely: by then candidates cost less time and memory than all N^2 edges, and
 # decide as well (`python -m benchmarks many-arms`).
@@ -60,16 +61,6 @@ class GraphLearner(ABC):
     array([[0. , 0. ],
            [0.5, 0. ]])
     """
-
-    def __init_subclass__(cls) -> None:
-        """A class with its own `absorb` and so on is played by them, unless it has its own `parts` too."""
-        super().__init_subclass__()
-        if LEARNING & cls.__dict__.keys() and "parts" not in cls.__dict__:
-            cls.fuses = False  # type: ignore[method-assign, assignment]
-        if LEARNING & cls.__dict__.keys() and "finish" not in cls.__dict__:
-            cls.fuses_comparison = False  # type: ignore[method-assign, assignment]
-        if "solve" in cls.__dict__ and "solve_briefly" not in cls.__dict__:
-            cls.solve_briefly = GraphLearner.solve_briefly  # type: ignore[method-assign]
 
     @abstractmethod
     def init(self, problem: Problem, batch: Batch = ()) -> Any:
@@ -202,7 +193,11 @@ class GraphLearner(ABC):
         self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
     ) -> Any:
         """`absorb_expected` for many rounds of one history, in order along the first axis of all arguments."""
-        return self.absorb_rounds(graph, z, y, weight, played_at)
+        if unchanged(self, IGNORES_EXPECTED):
+            return self.absorb_rounds(graph, z, y, weight, played_at)
+        for row in range(len(z)):
+            graph = self.absorb_expected(graph, z[row], y[row], weight[row], played_at[row], expected[row])
+        return graph
 
     def remember(self, graph: Any) -> Any:
         """What `judge` will need of the current estimates when the outcome of the next round arrives; None: nothing."""
@@ -243,3 +238,6 @@ class GraphLearner(ABC):
     def signals(self, graph: Any) -> dict[str, Any]:
         """Data for health checks, as in `spillover.policies.signals`."""
         return {}
+
+
+IGNORES_EXPECTED = methods_of(GraphLearner, ("absorb_expected",))

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.graph.learner import MANY_ARMS, GraphLearner, GraphParts
+from spillover.contracts import methods_of, unchanged
+from spillover.graph.learner import LEARNING, MANY_ARMS, GraphLearner, GraphParts
 from spillover.types import Array, Batch, BoolArray, Constant, IntArray, Problem
 
 
@@ -35,8 +36,11 @@ class NoGraph(GraphLearner):
     """
 
     deferrable = True
-    fuses = True
     learns = False
+
+    @property
+    def fuses(self) -> bool:
+        return unchanged(self, AS_COMPILED)
 
     def for_problem(self, problem: Problem) -> GraphLearner:
         """Itself, or a form that no kernel for matrices plays, if there are many arms."""
@@ -58,7 +62,10 @@ class NoGraph(GraphLearner):
     def absorb_rounds(
         self, graph: EmptyGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
     ) -> EmptyGraph:
-        return graph
+        if unchanged(self, AS_COMPILED):
+            return graph
+        own: EmptyGraph = super().absorb_rounds(graph, z, y, weight, played_at)
+        return own
 
     def solve(self, graph: EmptyGraph) -> EmptyGraph:
         return graph
@@ -66,6 +73,9 @@ class NoGraph(GraphLearner):
     def parts(self, graph: EmptyGraph) -> GraphParts:
         weights, idle = graph.weights, graph.adjacency  # nothing but the weights is used
         return GraphParts(weights, idle, idle, idle, weights, idle, np.array(np.inf), np.array(True))
+
+
+AS_COMPILED = methods_of(NoGraph, LEARNING)
 
 
 @dataclass(frozen=True, kw_only=True)

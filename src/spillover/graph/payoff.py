@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts import methods_of, unchanged
 from spillover.graph.learner import GraphLearner
 from spillover.graph.regression import Regression, empty_regression, forget_rounds, regress, regress_rounds
 from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem
@@ -72,6 +73,9 @@ class PayoffWeights(GraphLearner):
     def absorb_rounds(
         self, graph: PayoffGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
     ) -> PayoffGraph:
+        if not unchanged(self, ABSORBING):
+            one_by_one: PayoffGraph = super().absorb_rounds(graph, z, y, weight, played_at)
+            return one_by_one
         payoff = kernels.payoff_of(y)[..., None]
         return graph._replace(regression=regress_rounds(graph.regression, z, payoff, weight))
 
@@ -92,3 +96,6 @@ def clip_weights(weights: Array, signed: bool, unit_gain: bool) -> Array:
     if signed:
         return weights
     return np.maximum(weights, 1.0 if unit_gain else LEAST_WEIGHT)
+
+
+ABSORBING = methods_of(PayoffWeights, ("absorb",))

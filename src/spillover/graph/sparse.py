@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
+from spillover.contracts import methods_of, unchanged
 from spillover.graph.candidates import CandidateGraph
 from spillover.graph.edges import (
     ROW_BOUND,
@@ -20,7 +21,7 @@ from spillover.graph.edges import (
     edge_mask,
     impossible_edges,
 )
-from spillover.graph.learner import MANY_ARMS, GraphLearner, GraphParts, largest_reward
+from spillover.graph.learner import LEARNING, MANY_ARMS, GraphLearner, GraphParts, largest_reward
 from spillover.state import repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
 
@@ -80,7 +81,8 @@ class SparseGraph(GraphLearner):
 
     @property
     def fuses(self) -> bool:
-        return self.bounded  # compiled rounds do not look whether weights exist
+        # compiled rounds do not look whether weights exist
+        return self.bounded and unchanged(self, AS_COMPILED)
 
     def for_problem(self, problem: Problem) -> GraphLearner:
         """Itself, or the same problem on candidate edges if there are many arms; an order needs no bound."""
@@ -124,6 +126,9 @@ class SparseGraph(GraphLearner):
         return graph
 
     def absorb_rounds(self, graph: Graph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Graph:
+        if not unchanged(self, ABSORBING):
+            one_by_one: Graph = super().absorb_rounds(graph, z, y, weight, played_at)
+            return one_by_one
         z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
         statistics = (repeat_in_place(leaf, len(z)) for leaf in (graph.gram, graph.residual))
         kernels.absorb(*statistics, graph.adjacency, z, y, weight)
@@ -157,6 +162,10 @@ class SparseGraph(GraphLearner):
             part[rows] = 0.0
         graph.weights[rows] = 1.0
         return graph
+
+
+ABSORBING = methods_of(SparseGraph, ("absorb",))
+AS_COMPILED = methods_of(SparseGraph, LEARNING)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,11 +53,13 @@ class AblatedNDCSEM(NDCSEM):
         draws = np.stack([np.broadcast_to(rng.permutation(n), (*batch, n)) for _ in range(n)], axis=-2)
         return state._replace(plan=draws < problem.budget)
 
+    @property
+    def is_compiled(self) -> bool:
+        return bool(self.graph.fuses)  # compiled rounds know the assumed delay
+
     def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
-        if self.delay_aware or self.fuses:
+        if self.delay_aware or self.is_compiled:
             return super().learn(state, feedback, rng)
         feedback = validate.feedback(feedback, state.averages.sums.shape, state.reward_range, state.rounds)
         learn(state.averages, feedback.x, feedback.z, state.rounds, self.discount, feedback.arrived)
         return state._replace(graph=self.absorb(state.graph, feedback, state.rounds - feedback.age))
-
-    play_stretch, draws_rewards = NDCSEM.play_stretch, NDCSEM.draws_rewards

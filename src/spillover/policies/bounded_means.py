@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import Policy
+from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
 from spillover.policies.compact import MOST_ARMS, CompactMeans
 from spillover.policies.compiled_rounds import LAGS, course_for_kernels, kind_of_graph, played_by
 from spillover.policies.dates import dated
@@ -22,8 +22,6 @@ from spillover.policies.pending import count_pulls, empty_pulls, in_flight
 from spillover.rng import Rng
 from spillover.scratch import SCRATCH
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
-
-INDEX = {"index", "reward_unit"}
 
 
 class Bonus(NamedTuple):
@@ -41,15 +39,6 @@ class BoundedMeans(MeansOnGraph):
     See `MeansOnGraph` for the rest. A subclass with its own `index` chooses by that, and is not compiled.
     """
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if INDEX & cls.__dict__.keys() and "select" not in cls.__dict__:
-            cls.select = MeansOnGraph.select  # type: ignore[method-assign]
-        if "assumed_delay" in cls.__dict__ and "catch_up" not in cls.__dict__:
-            cls.catch_up = Policy.catch_up  # type: ignore[method-assign]
-        if (INDEX | {"absorb"}) & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
-            cls.fuses = False  # type: ignore[method-assign, assignment]
-
     @property
     @abstractmethod
     def bonus(self) -> Bonus:
@@ -63,10 +52,6 @@ class BoundedMeans(MeansOnGraph):
     @property
     def order_free(self) -> bool:
         return self.assumed_delay is None and super().order_free
-
-    @property
-    def fuses(self) -> bool:
-        return bool(self.graph.fuses)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
         state = super().init(problem, rng, batch)
@@ -96,6 +81,8 @@ class BoundedMeans(MeansOnGraph):
         return np.asarray(kernels.means_index(*self.for_kernels(state)))
 
     def select(self, state: MeansState, rng: Rng) -> Choice:
+        if not unchanged(self, INDEX):
+            return super().select(state, rng)
         check_weights(state, self.graph)
         graph, plan = state.graph, state.plan
         memo = self.graph.remember(graph)
@@ -124,7 +111,7 @@ class BoundedMeans(MeansOnGraph):
         return state._replace(pulls=pulls)
 
     def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
-        if not self.fuses:
+        if not self.graph.fuses or not unchanged(self, ABSORBING):
             return super().learn(state, dated(feedback, self.assumed_delay, state.rounds), rng)
         shape, ranges, now = state.averages.sums.shape, state.reward_range, state.rounds
         if len(shape) > 1 or not validate.is_canonical(feedback, shape):
@@ -140,16 +127,22 @@ class BoundedMeans(MeansOnGraph):
         return state
 
     def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:
-        if not self.bonus.pending or len(rounds.x) == 1:
-            return super().catch_up(state, rounds, first, rng)
+        if len(rounds.x) == 1 or not unchanged(self, LEARNING):
+            one_by_one: MeansState = Policy.catch_up(self, state, rounds, first, rng)
+            return one_by_one
         pulls = state.pulls
-        for played_at, x in enumerate(rounds.x, int(state.rounds) + 1):
+        for played_at, x in enumerate(rounds.x if self.bonus.pending else (), int(state.rounds) + 1):
             pulls = count_pulls(pulls, x, np.array(played_at), self.discount)
-        return super().catch_up(state, rounds, first, rng)._replace(pulls=pulls)
+        return self.learn_rounds(state, rounds)._replace(pulls=pulls)
 
     @property
-    def draws_rewards(self) -> bool:
-        return True
+    def compiled_rounds(self) -> CompiledRounds | None:
+        return CompiledRounds(self.play_stretch, draws_rewards=True) if self.is_compiled else None
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the compiled forms do what the methods do."""
+        return bool(self.graph.fuses and unchanged(self, AS_COMPILED))
 
     def play_stretch(self, state: MeansState, stretch: Stretch, rng: Rng) -> MeansState | None:
         if is_sweep(state.plan, state.rounds):
@@ -173,10 +166,16 @@ class BoundedMeans(MeansOnGraph):
 
     def compact(self, state: MeansState) -> CompactMeans | None:
         small = state.averages.sums.shape[-1] <= MOST_ARMS and not is_sweep(state.plan, state.rounds)
-        return CompactMeans(self, state) if self.fuses and small else None
+        return CompactMeans(self, state) if self.is_compiled and small else None
 
     def explain(self, state: MeansState, rng: Rng) -> Explanation:
         found = super().explain(state, rng)
         if not self.bonus.pending:
             return found
         return replace(found, pending=in_flight(state.averages, state.pulls, state.rounds, self.discount))
+
+
+INDEX = methods_of(BoundedMeans, ("index", "reward_unit"))
+ABSORBING = methods_of(BoundedMeans, ("absorb",))
+LEARNING = methods_of(BoundedMeans, (*HISTORY, "absorb", "assumed_delay"))
+AS_COMPILED = methods_of(BoundedMeans, (*ROUND, "index", "reward_unit", "absorb"))

@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
 from spillover.policies.compiled_rounds import course_for_kernels, played_by
 from spillover.policies.explanations import scaled_explanation
 from spillover.policies.scale import (
@@ -105,8 +106,9 @@ class CTS(ScaledPolicy):
             successes=state.successes + success, failures=state.failures + (seen & ~success), scale=scale
         )
 
-    fuses = True
-    draws_rewards = True
+    @property
+    def compiled_rounds(self) -> CompiledRounds | None:
+        return CompiledRounds(self.play_stretch, draws_rewards=True) if unchanged(self, AS_COMPILED) else None
 
     def play_stretch(self, state: CTSState, stretch: Stretch, rng: Rng) -> CTSState | None:
         scale = scale_for_kernels(state, state.weights, self.knows_graph, rng)
@@ -129,3 +131,6 @@ class CTS(ScaledPolicy):
             clock=state.rounds,
             index=rng.beta(state.successes, state.failures),
         )
+
+
+AS_COMPILED = methods_of(CTS, ROUND)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
 from spillover.hyperparameters import check_grid
 from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means, upper_index
 from spillover.policies.compiled_rounds import LAGS, course_for_kernels, played_by
@@ -127,8 +128,9 @@ class CUCB(ScaledPolicy):
         )
         return learn_cucb(state, feedback, self.discount, self.knows_graph)
 
-    fuses = True
-    draws_rewards = True
+    @property
+    def compiled_rounds(self) -> CompiledRounds | None:
+        return CompiledRounds(self.play_stretch, draws_rewards=True) if unchanged(self, AS_COMPILED) else None
 
     def play_stretch(self, state: CUCBState, stretch: Stretch, rng: Rng) -> CUCBState | None:
         played = played_by(
@@ -146,6 +148,9 @@ class CUCB(ScaledPolicy):
 
     def explain(self, state: CUCBState, rng: Rng) -> Explanation:
         return explain_cucb(state, self.index(state), self.knows_graph, discount=self.discount)
+
+
+AS_COMPILED = methods_of(CUCB, (*ROUND, "index"))
 
 
 @dataclass(frozen=True, kw_only=True)

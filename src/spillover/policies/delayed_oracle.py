@@ -7,7 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import Policy, ScoredContextualWorld, ScoredWorld, require_contextual
+from spillover.contracts import (
+    ROUND,
+    CompiledRounds,
+    Policy,
+    ScoredContextualWorld,
+    ScoredWorld,
+    methods_of,
+    require_contextual,
+    unchanged,
+)
 from spillover.policies.decided_rounds import (
     CountState,
     bring_outcomes,
@@ -72,11 +81,10 @@ class DelayedOracle(Counting):
         return Choice(recall(world, t, state.latest[..., None, :], guess)[..., 0, :])
 
     @property
-    def fuses(self) -> bool:
-        return self.world is None or not self.world.problem.context
-
-    draws_rewards = True
-    plays_parts = True
+    def compiled_rounds(self) -> CompiledRounds | None:
+        form = CompiledRounds(self.play_stretch, draws_rewards=True, plays_parts=True)
+        tells = self.world is None or not self.world.problem.context
+        return form if tells and unchanged(self, AS_COMPILED) else None
 
     def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
         """As many rounds at a time as can be decided before it matters which rewards they bring."""
@@ -123,6 +131,9 @@ class Guess(NamedTuple):
 
     x: BoolArray  # (*batch, rounds, n): a random set
     means: Array  # (*batch, rounds, n): random mean rewards
+
+
+AS_COMPILED = methods_of(DelayedOracle, ROUND)
 
 
 def newest_round(latest: IntArray) -> IntArray:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
 from spillover.hyperparameters import check_grid
 from spillover.policies.compiled_rounds import LAGS, course_for_kernels, kind_of_graph, played_by
 from spillover.policies.graph_policy import (
@@ -96,11 +97,6 @@ class DiscountedTS(GraphPolicy):
 
     order_free = False
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if {"draw_means", "absorb"} & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
-            cls.fuses = False  # type: ignore[method-assign, assignment]
-
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> DiscountedTSState:
         check_grid(self, batch)
         base = initial_state(self.graph, problem, rng, batch)
@@ -157,10 +153,9 @@ class DiscountedTS(GraphPolicy):
         return super().edges(state.base)
 
     @property
-    def fuses(self) -> bool:
-        return bool(self.graph.fuses)
-
-    draws_rewards = True
+    def compiled_rounds(self) -> CompiledRounds | None:
+        compiled = self.graph.fuses and unchanged(self, AS_COMPILED)
+        return CompiledRounds(self.play_stretch, draws_rewards=True) if compiled else None
 
     def play_stretch(self, state: DiscountedTSState, stretch: Stretch, rng: Rng) -> DiscountedTSState | None:
         base, (*candidates, latest), length = state.base, state.candidates, len(stretch.recorded)
@@ -196,6 +191,9 @@ class DiscountedTS(GraphPolicy):
             count=drawn.seen,
             clock=np.asarray((1.0 - discount**base.rounds) / (1.0 - discount)),
         )
+
+
+AS_COMPILED = methods_of(DiscountedTS, (*ROUND, "draw_means", "absorb"))
 
 
 def on_range(share: Array, reward_range: Array) -> Array:

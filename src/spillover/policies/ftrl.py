@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
 from spillover.policies.compiled_rounds import course_for_kernels, played_by
 from spillover.policies.explanations import graph_free_explanation
 from spillover.policies.scale import (
@@ -128,9 +129,9 @@ class FTRL(ScaledPolicy):
         losses = kept * state.losses + (1.0 - kept) * state.inverse + weight * (1.0 - reward)
         return state._replace(losses=losses, inverse=state.inverse + weight, scale=scale)
 
-    fuses = True
-    draws_rewards = True
-    memos = 1  # the probabilities
+    @property
+    def compiled_rounds(self) -> CompiledRounds | None:
+        return CompiledRounds(self.play_stretch, memos=1, draws_rewards=True) if unchanged(self, AS_COMPILED) else None
 
     def play_stretch(self, state: FTRLState, stretch: Stretch, rng: Rng) -> FTRLState | None:
         played = played_by(
@@ -157,6 +158,9 @@ class FTRL(ScaledPolicy):
             clock=state.rounds,
             index=p,
         )
+
+
+AS_COMPILED = methods_of(FTRL, (*ROUND, "marginals"))
 
 
 def entropy_weight(n: int, budget: int) -> float:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import Policy
+from spillover.contracts import HISTORY, Policy, methods_of, unchanged
 from spillover.graph import GraphLearner, as_graph_learner
 from spillover.graph.edges import refuse_infinite_weights
 from spillover.hyperparameters import check_grid
@@ -88,6 +88,8 @@ class GraphPolicy(Policy):
         return state._replace(graph=self.graph.solve(state.graph))
 
     def solve_briefly(self, state: State) -> State:
+        if not unchanged(self, SOLVING):
+            return super().solve_briefly(state)
         return state._replace(graph=self.graph.solve_briefly(state.graph))
 
     def adjacency(self, state: State) -> Array:
@@ -123,6 +125,9 @@ class GraphPolicy(Policy):
         if expected is None:
             return self.graph.absorb_rounds(graph, z, y, arrived, played_at)
         return self.graph.absorb_expected_rounds(graph, z, y, arrived, played_at, expected)
+
+
+SOLVING = methods_of(GraphPolicy, ("solve",))
 
 
 class MeansState(NamedTuple):
@@ -205,10 +210,15 @@ class MeansOnGraph(GraphPolicy):
         return state._replace(graph=self.absorb(state.graph, feedback, played_at))
 
     def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:
+        if len(rounds.x) > 1 and unchanged(self, LEARNING):
+            return self.learn_rounds(state, rounds)
+        one_by_one: MeansState = super().catch_up(state, rounds, first, rng)
+        return one_by_one
+
+    @final
+    def learn_rounds(self, state: MeansState, rounds: Feedback) -> MeansState:
+        """`played` and `learn` of this class for many rounds at once."""
         count = len(rounds.x)
-        if count == 1:
-            one: MeansState = super().catch_up(state, rounds, first, rng)
-            return one
         played_at = state.rounds + np.arange(1, count + 1)
         rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, played_at)
         averages = (repeat_in_place(leaf, count) for leaf in state.averages)
@@ -225,6 +235,9 @@ class MeansOnGraph(GraphPolicy):
 
     def signals(self, state: MeansState) -> dict[str, Any]:
         return graph_signals(self.graph, state.graph, state.averages.stamps, self.discount)
+
+
+LEARNING = methods_of(MeansOnGraph, (*HISTORY, "absorb"))
 
 
 def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch, start: str = "auto") -> MeansState:

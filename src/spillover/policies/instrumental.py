@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import Policy
+from spillover.contracts import HISTORY, Policy, methods_of, unchanged
 from spillover.policies.graph_policy import scores
 from spillover.policies.instrumental_effects import (
     edge_interval,
@@ -384,7 +384,8 @@ class InstrumentalSEM(Policy):
 
     def catch_up(self, state: InstrumentalState, rounds: Feedback, first: int, rng: Rng) -> InstrumentalState:
         count = len(rounds.x)
-        if count < 2 or rounds.fresh is not None or rounds.complete is not None:
+        in_parts = rounds.fresh is not None or rounds.complete is not None
+        if count < 2 or in_parts or not unchanged(self, LEARNING):
             some: InstrumentalState = super().catch_up(state, rounds, first, rng)
             return some
         played_at = state.rounds + np.arange(1, count + 1)
@@ -469,6 +470,9 @@ class InstrumentalSEM(Policy):
             edge_probability=np.array(state.equations.probability),
             edge_interval=edge_interval(state.equations, state.allowed, self.signed),
         )
+
+
+LEARNING = methods_of(InstrumentalSEM, HISTORY)
 
 
 def without_graph(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import Policy, ScoredWorld
+from spillover.contracts import ROUND, CompiledRounds, Policy, ScoredWorld, methods_of, unchanged
 from spillover.foresight import ForeseeableWorld, best_of_each
 from spillover.policies.decided_rounds import CountState, next_rounds, play_decided
 from spillover.policies.explanations import graph_free_explanation
@@ -102,9 +102,10 @@ class Uniform(Counting):
     def select(self, state: CountState, rng: Rng) -> Choice:
         return Choice(random_set(state, rng))
 
-    fuses = True
-    draws_rewards = True
-    plays_parts = True
+    @property
+    def compiled_rounds(self) -> CompiledRounds | None:
+        form = CompiledRounds(self.play_stretch, draws_rewards=True, plays_parts=True)
+        return form if unchanged(self, UNIFORM) else None
 
     def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
         x = random_set(state, rng.over(Purpose.CHOICE, next_rounds(state, stretch)))
@@ -113,6 +114,9 @@ class Uniform(Counting):
     def explain(self, state: CountState, rng: Rng) -> Explanation:
         """The scores are random ranks."""
         return random_explanation(state, rng)
+
+
+UNIFORM = methods_of(Uniform, ROUND)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +141,10 @@ class Oracle(Counting):
         best = require_world(self.world, self).best(t)
         return Choice(np.broadcast_to(best, (*state.rounds.shape, best.shape[-1])).copy())
 
-    fuses = True
-    draws_rewards = True
-    plays_parts = True
+    @property
+    def compiled_rounds(self) -> CompiledRounds | None:
+        form = CompiledRounds(self.play_stretch, draws_rewards=True, plays_parts=True)
+        return form if unchanged(self, ORACLE) else None
 
     def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
         world = require_world(self.world, self)
@@ -149,6 +154,9 @@ class Oracle(Counting):
     def explain(self, state: CountState, rng: Rng) -> Explanation:
         """The true means, graph and weights of the next round; no exploration bonus."""
         return true_explanation(require_world(self.world, self), int(state.rounds.flat[0]) + 1, state)
+
+
+ORACLE = methods_of(Oracle, ROUND)
 
 
 def true_explanation(world: ScoredWorld, t: int, state: CountState) -> Explanation:

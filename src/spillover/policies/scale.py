@@ -14,12 +14,10 @@ from spillover.contracts import EXPECTED_EFFECT, Policy
 from spillover.rng import Rng
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Feedback, Finite, Problem
 
-INDEX = {"index", "marginals"}  # what `select` of these policies is made of
-
 
 @dataclass(frozen=True, kw_only=True)
 class ScaledPolicy(Policy):
-    """A policy that learns from rewards on one scale. A subclass with its own index is not compiled.
+    """A policy that learns from rewards on one scale.
 
     knows_graph: rank by the true weights (`Problem.weights`), which only a simulation knows.
     """
@@ -27,11 +25,6 @@ class ScaledPolicy(Policy):
     knows_graph: bool = False
 
     explains = True
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if INDEX & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
-            cls.fuses = False  # type: ignore[method-assign, assignment]
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.knows_graph, bool), "knows_graph", self.knows_graph, "True or False")

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import Policy
+from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
 from spillover.graph.edges import refuse_infinite_weights
 from spillover.graph.learner import MANY_ARMS, GraphErrors
 from spillover.hyperparameters import check_grid
@@ -49,14 +49,6 @@ from spillover.set_search import top_arms
 from spillover.state import map_leaves, repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
 
-# what a round consists of
-ROUND = {
-    *("means_and_index", "index", "forecast", "believed", "select", "played"),
-    *("learn", "learn_rewards", "learn_means", "learn_part", "absorb"),
-}
-# what else a policy for many arms would do in its own way
-AROUND = {"init", "prior_weights", "observe", "solve", "catch_up", "absorb_rounds", "assumed_delay"}
-
 
 @dataclass(frozen=True, kw_only=True)
 class SwitchingSEM(GraphPolicy):
@@ -82,20 +74,6 @@ class SwitchingSEM(GraphPolicy):
 
     order_free = False
     accepts_missing = True
-    may_share: ClassVar[bool] = True  # with many arms, those without rewards may share what is known of them
-
-    def __init_subclass__(cls) -> None:
-        """A class that decides or learns in its own way does so for any number of arms, and round by round.
-
-        Unless it has its own `play_stretch`. One with a delay of its own (`assumed_delay`) learns a history by `learn`.
-        """
-        super().__init_subclass__()
-        if (ROUND | AROUND) & cls.__dict__.keys():
-            cls.may_share = False
-        if ROUND & cls.__dict__.keys() and "play_stretch" not in cls.__dict__:
-            cls.fuses = False  # type: ignore[method-assign, assignment]
-        if "assumed_delay" in cls.__dict__ and "catch_up" not in cls.__dict__:
-            cls.catch_up = Policy.catch_up  # type: ignore[method-assign]
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
         validate.problem(problem)
@@ -149,26 +127,26 @@ class SwitchingSEM(GraphPolicy):
         return None
 
     @property
-    def fuses(self) -> bool:
-        return bool(self.graph.fuses_comparison)
+    def is_compiled(self) -> bool:
+        """Whether the compiled forms do what the methods do."""
+        return bool(self.graph.fuses_comparison and unchanged(self, AS_COMPILED))
 
     @cached_property
     def for_kernels(self) -> Array:
         """The constants of the policy, in one array, for the kernels in `kernels/switching_rounds.py`."""
         return settings_for_kernels(bool(self.graph.signed), self.assumed_delay)
 
-    draws_rewards = True
-    plays_parts = True
+    @property
+    def compiled_rounds(self) -> CompiledRounds | None:
+        form = CompiledRounds(self.play_stretch, memos=3, draws_rewards=True, plays_parts=True)
+        return form if self.is_compiled else None
 
     def play_stretch(self, state: SwitchingState, stretch: Stretch, rng: Rng) -> SwitchingState | None:
         return play_blocks(self, state, stretch, rng)
 
     def compact(self, state: SwitchingState) -> CompactSwitching | None:
-        return CompactSwitching(self, state) if self.fuses and state.in_flight.shape[-1] <= MOST_ARMS else None
-
-    @property
-    def memos(self) -> int:
-        return 3 if self.fuses else 0
+        small = state.in_flight.shape[-1] <= MOST_ARMS
+        return CompactSwitching(self, state) if self.is_compiled and small else None
 
     def means_and_index(self, state: SwitchingState) -> tuple[Array, Array, Array]:
         """Weights, expected rewards, and expected rewards plus the value of information.
@@ -286,7 +264,7 @@ class SwitchingSEM(GraphPolicy):
     def catch_up(self, state: SwitchingState, rounds: Feedback, first: int, rng: Rng) -> SwitchingState:
         count = len(rounds.x)
         in_parts = rounds.fresh is not None or rounds.complete is not None or not is_whole(rounds)
-        if count < 2 or in_parts:
+        if count < 2 or in_parts or not unchanged(self, LEARNING):
             few: SwitchingState = super().catch_up(state, rounds, first, rng)
             return few
         played_at = state.rounds + np.arange(1, count + 1)
@@ -344,7 +322,7 @@ class SwitchingSEM(GraphPolicy):
             return PayoffRegression()
         if problem.observes == "overall" or problem.context > 0:
             return InstrumentalSEM(signed=bool(self.graph.signed))
-        if problem.n_arms > MANY_ARMS and self.may_share:
+        if problem.n_arms > MANY_ARMS and unchanged(self, AS_COMPILED) and unchanged(self, AROUND):
             from spillover.policies.switching_many import SwitchingOfMany  # it derives from this class
 
             return SwitchingOfMany(graph=self.graph.for_problem(problem))
@@ -390,3 +368,10 @@ class SwitchingSEM(GraphPolicy):
             pending=np.array(state.in_flight),
             baseline=self.graph.baseline(state.graph),
         )
+
+
+MEANS = ("means_and_index", "index", "forecast", "believed", "learn_rewards", "learn_means", "learn_part", "absorb")
+AS_COMPILED = methods_of(SwitchingSEM, (*ROUND, *MEANS))
+LEARNING = methods_of(SwitchingSEM, (*HISTORY, "learn_rewards", "learn_part", "absorb", "assumed_delay"))
+# what else a policy for many arms would do in its own way
+AROUND = methods_of(SwitchingSEM, ("init", "prior_weights", "catch_up", "absorb_rounds", "assumed_delay"))

@@ -42,8 +42,6 @@ class SwitchingOfMany(SwitchingSEM):
 
     turns: int = TURNS
 
-    fuses = False
-
     def __post_init__(self) -> None:
         super().__post_init__()
         validate.whole("turns", self.turns, 1)

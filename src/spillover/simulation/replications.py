@@ -79,7 +79,7 @@ class Given(NamedTuple):
 def worth_threads(given: Given, learners: int) -> bool:
     """Whether there is enough to do, in compiled code: other code of several threads would run in turns."""
     policy = as_policy(given.policy)
-    if not policy.fuses or not given.delay.foreseeable or learners < FEWEST_LEARNERS:
+    if policy.compiled_rounds is None or not given.delay.foreseeable or learners < FEWEST_LEARNERS:
         return False
     world = given.environment.draw(Rng(given.seed).at(Purpose.WORLD))
     compiled = fuses(world, suited(policy.with_world(world), world.problem), given.delay)

@@ -32,7 +32,7 @@ BY_REWARDS = (BadNewsDelay(1, 9), LossyDelay(ConversionDelay(UniformDelay(0, 5))
 
 
 def check_stretches(policy: Any, trial: Trial) -> None:
-    """Rounds played by `play_stretch` have the decisions, outcomes, graphs and states of the four functions."""
+    """Rounds played by `compiled_rounds` have the decisions, outcomes, graphs and states of the four functions."""
     player, world, rng = start_trial(policy, trial, 0)
     late = tuple(UniformDelay(0, 1 + arm % 4) for arm in range(world.problem.n_arms))
     in_parts = ArmDelays((*late[1:], LossyDelay(late[0], 0.3))), LossyDelay(ArmDelays(late), 0.1)
@@ -45,7 +45,7 @@ def check_stretches(policy: Any, trial: Trial) -> None:
 
 def demand_same_stretches(policy: Any, trial: Trial, delay: Delay, batch: Batch, most: int = SHORT) -> None:
     """Play the same rounds both ways."""
-    remedy = "let play_stretch do what select, played and update do, or set fuses = False"
+    remedy = "let compiled_rounds do what select, played and update do, or be None"
     broken = f"stretches of rounds with batch {batch} and {delay!r} differ from the four functions"
     demand_equal(
         in_stretches(policy, trial, delay, batch, most), one_by_one(policy, trial, delay, batch), broken, remedy

@@ -41,7 +41,8 @@ class WorldInUnits(SEMWorld):
     unit: float
 
     # for arrays of rounds too
-    course, score_rounds, best_of_rounds = SEMWorld.course, SEMWorld.score_rounds, SEMWorld.best_of_rounds
+    course, score_rounds = SEMWorld.course_at_once, SEMWorld.score_at_once
+    best_of_rounds = SEMWorld.best_at_once
 
     @cached_property
     def problem(self) -> Problem:
