@@ -163,7 +163,7 @@ def followed(kind: str, seed: int, which: int) -> dict[str, float]:
         shop = FOLLOWED[kind](rng)
         brought = possible = 0.0
         for _ in range(FOLLOWING):
-            chosen = chosen_by(rule(shop, draws), shop)
+            chosen = rule(shop, draws)
             x = np.isin(np.arange(shop.x.shape[1]), chosen)
             assert shop.following is not None
             outcome = shop.following(x)
@@ -175,18 +175,26 @@ def followed(kind: str, seed: int, which: int) -> dict[str, float]:
     return found
 
 
-def by_regression(shop: Shop, draws: np.random.Generator) -> Array:
-    """The effects that `next` answers by."""
+def by_regression(shop: Shop, *, explore: bool) -> Array:
+    """The positions of the arms that `next` chooses; explore: with the trial that it suggests, if any."""
+    from spillover.recommendation.trial import best_trial
     from spillover.regression import estimate_effects
 
-    return estimate_effects(amounts_of(shop), shop.y, np.zeros((len(shop.y), 0)), np.zeros(0)).total
+    found, n = estimate_effects(amounts_of(shop), shop.y, np.zeros((len(shop.y), 0)), np.zeros(0)), shop.x.shape[1]
+    best = np.isin(np.arange(n), chosen_by(found.total, shop))
+    trial = best_trial(found.total, best, shop.budget, found, lambda x: True) if explore else None
+    if trial is not None:
+        into, out, _ = trial
+        best[[into, out] if out >= 0 else into] = [True, False] if out >= 0 else True
+    return np.flatnonzero(best)
 
 
 RULES: dict[str, Callable[[Shop, np.random.Generator], Array]] = {
-    "default": by_regression,
-    "least squares": lambda shop, draws: least_squares(shop),
-    "with lags": lambda shop, draws: with_lags_and_trend(shop),
-    "sampler": discounted_sampler,
+    "default": lambda shop, draws: by_regression(shop, explore=False),
+    "with trials": lambda shop, draws: by_regression(shop, explore=True),
+    "least squares": lambda shop, draws: chosen_by(least_squares(shop), shop),
+    "with lags": lambda shop, draws: chosen_by(with_lags_and_trend(shop), shop),
+    "sampler": lambda shop, draws: chosen_by(discounted_sampler(shop, draws), shop),
 }
 
 
@@ -203,7 +211,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] = ()) -> None:
     given = parse(arguments)
-    print(f"{given.shops} shops of each kind, seed {given.seed}")
+    print(f"{given.shops} shops of each kind, seed {given.seed}\n")
     with ProcessPoolExecutor(given.jobs) as pool:
         kinds = [kind for kind in (FOLLOWED if given.follow else KINDS) if given.kind in kind]
         for place, kind in enumerate(kinds):
@@ -217,7 +225,7 @@ def print_kind(kind: str, found: Sequence[Answer] | Sequence[dict[str, Any]], *,
     """One line of the table, below the titles if it is the first."""
     shares = [one.shares if isinstance(one, Answer) else one for one in found]
     means = {name: np.atleast_1d(np.mean([one[name] for one in shares], axis=0)) for name in shares[0]}
-    cells = {name: " ".join(f"{value:.3f}" for value in values) for name, values in means.items()}
+    cells = {name: ", ".join(f"{value:.3f}" for value in values) for name, values in means.items()}
     answers = [one for one in found if isinstance(one, Answer)]
     if answers:
         cells["covered"] = f"{np.mean([one.covered for one in answers]):.3f}"
@@ -225,5 +233,6 @@ def print_kind(kind: str, found: Sequence[Answer] | Sequence[dict[str, Any]], *,
         clear = [one for one in answers if one.clear]
         cells["clear but wrong"] = f"{sum(one.shares['default'] < WRONG for one in clear)} of {len(clear)}"
     if first:
-        print(f"{'kind of shop':30}" + "".join(f"{name:>17}" for name in cells))
-    print(f"{kind:30}" + "".join(f"{cell:>17}" for cell in cells.values()), flush=True)
+        print(f"| kind of shop | {' | '.join(cells)} |")
+        print(f"|---|{'---|' * len(cells)}")
+    print(f"| {kind} | {' | '.join(cells.values())} |", flush=True)

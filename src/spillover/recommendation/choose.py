@@ -133,7 +133,7 @@ def trial_of(
     arms: Sequence[str],
 ) -> tuple[Explanation, Trial | None]:
     """The decision with the best trial, and the trial; the same decision and None if no trial pays."""
-    found = best_trial(known, np.asarray(alone.chosen), budget, effects, allowed)
+    found = best_trial(known.score, np.asarray(alone.chosen), budget, effects, allowed)
     if found is None:
         return alone, None
     into, out, trial = found

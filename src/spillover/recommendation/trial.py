@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.regression import Effects
-from spillover.types import Array, BoolArray, Explanation
+from spillover.types import Array, BoolArray
 
 HORIZON = 20  # rounds in which what was learned pays off, the trial included
 LENGTHS = (1, 2, 4, 8)  # rounds that a trial may take
@@ -28,16 +28,16 @@ class Trial(NamedTuple):
 
 
 def best_trial(
-    known: Explanation, best: BoolArray, budget: int, effects: Effects, allowed: Callable[[BoolArray], bool]
+    score: Array, best: BoolArray, budget: int, effects: Effects, allowed: Callable[[BoolArray], bool]
 ) -> tuple[int, int, Trial] | None:
     """The swap of one arm that is expected to bring most beyond its cost; None if none pays.
 
-    known: estimates. best: the set to choose by them. effects: what the estimates are from.
+    score: (n,), what each arm is expected to bring. best: the set to choose by that. effects: what the scores are from.
     Returns the positions of the arm and of the one that it replaces (-1: none), and the trial without names.
     """
-    least = MATERIAL * HORIZON * abs(float(known.score[best].sum()))
+    least = MATERIAL * HORIZON * abs(float(score[best].sum()))
     chosen = np.flatnonzero(best)
-    outs = chosen[np.argsort(known.score[chosen], kind="stable")].tolist() if len(chosen) >= budget else [-1]
+    outs = chosen[np.argsort(score[chosen], kind="stable")].tolist() if len(chosen) >= budget else [-1]
     found: tuple[float, int, int, Trial] | None = None
     for i in np.flatnonzero(~best).tolist():
         swaps = ((out, with_swap(best, i, out)) for out in outs)
@@ -45,7 +45,7 @@ def best_trial(
         if swap is None:
             continue
         out, trial = swap
-        behind = max((float(known.score[out]) if out >= 0 else 0.0) - float(known.score[i]), 0.0)
+        behind = max((float(score[out]) if out >= 0 else 0.0) - float(score[i]), 0.0)
         compared = np.zeros(len(best))
         compared[i] = 1.0
         if out >= 0:
