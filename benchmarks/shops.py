@@ -186,7 +186,7 @@ def by_regression(shop: Shop, *, explore: bool) -> Array:
     if trial is not None:
         into, out, _ = trial
         best[[into, out] if out >= 0 else into] = [True, False] if out >= 0 else True
-    return np.flatnonzero(best)
+    return np.asarray(np.flatnonzero(best))
 
 
 RULES: dict[str, Callable[[Shop, np.random.Generator], Array]] = {
