@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from spillover.service.canonical import canonical_json, digest
@@ -43,13 +42,13 @@ class Entry:
     digest: str
     attachment: bytes = b""
 
-    @cached_property
+    @property
     def content(self) -> dict[str, Any]:
-        """All fields, as plain values; not to be changed."""
+        """All fields, as plain values."""
         content: dict[str, Any] = json.loads(self.text)
         return content
 
-    @cached_property
+    @property
     def event(self) -> Event:
         content = self.content
         return KINDS[content["kind"]].from_dict(content["event"])
