@@ -6,9 +6,7 @@ import numpy as np
 from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
-from spillover.kernels.lanes import LANES
-from spillover.kernels.multiples import add_multiple, prediction
-from spillover.kernels.short_rows import absorb_few, are_few
+from spillover.kernels.vectors import add_multiple, product
 
 SHORT_ROW: Final = 64
 
@@ -20,13 +18,10 @@ def absorb_outcome(gram, residual, adjacency, z, y, weight, acyclic, errors):
     If acyclic, A is 0 below its diagonal.
     """
     n = y.shape[0]
-    if are_few(n):
-        absorb_few(gram, residual, adjacency, z, y, weight, errors)
-        return
     short = n < SHORT_ROW
     for i in range(n):
-        start = (i + 1) // LANES * LANES if acyclic else 0
-        errors[i] = weight * (y[i] - z[i] - prediction(adjacency[i], y, start))
+        start = 0 if short or not acyclic else (i + 1) // 4 * 4  # the same four are added together
+        errors[i] = weight * (y[i] - z[i] - product(adjacency[i, start:], y[start:]))
         if short:  # adding zeros is cheaper than an unpredictable branch
             add_multiple(residual[i], errors[i], y)
             add_multiple(gram[i], y[i] * weight, y)

@@ -1,0 +1,56 @@
+"""Sums and multiples of rows of numbers.
+
+Four numbers at a time: the compiler does so for long rows only, and most rows are short. The order of additions is
+fixed, so the numbers are the same on every machine.
+"""
+
+from numba import njit
+
+
+@njit(inline="always")
+def product(row, y):
+    """row . y in four partial sums, which the processor can add in parallel."""
+    n = row.shape[0]
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    whole = n - n % 4
+    for j in range(0, whole, 4):
+        first += row[j] * y[j]
+        second += row[j + 1] * y[j + 1]
+        third += row[j + 2] * y[j + 2]
+        fourth += row[j + 3] * y[j + 3]
+    for j in range(whole, n):
+        first += row[j] * y[j]
+    return (first + second) + (third + fourth)
+
+
+@njit(inline="always")
+def add_multiple(row, factor, y):
+    """row += factor * y; all four are read before one is written, as the compiler does not know that y stays."""
+    n = y.shape[0]
+    whole = n - n % 4
+    for j in range(0, whole, 4):
+        first, second = row[j] + factor * y[j], row[j + 1] + factor * y[j + 1]
+        third, fourth = row[j + 2] + factor * y[j + 2], row[j + 3] + factor * y[j + 3]
+        row[j], row[j + 1], row[j + 2], row[j + 3] = first, second, third, fourth
+    for j in range(whole, n):
+        row[j] += factor * y[j]
+
+
+@njit(inline="always")
+def add_columns(columns, factors, out):
+    """out = the sum of factors[j] * columns[j], which are added in order."""
+    n = out.shape[0]
+    whole = n - n % 4
+    for i in range(0, whole, 4):
+        first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+        for j in range(n):
+            first += factors[j] * columns[j, i]
+            second += factors[j] * columns[j, i + 1]
+            third += factors[j] * columns[j, i + 2]
+            fourth += factors[j] * columns[j, i + 3]
+        out[i], out[i + 1], out[i + 2], out[i + 3] = first, second, third, fourth
+    for i in range(whole, n):
+        total = 0.0
+        for j in range(n):
+            total += factors[j] * columns[j, i]
+        out[i] = total
