@@ -1,14 +1,10 @@
 """Sufficient statistics of the graph problem: Gram matrices and residuals."""
 
-from typing import Final
-
 import numpy as np
 from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.vectors import add_multiple, product
-
-SHORT_ROW: Final = 64
 
 
 @njit(inline="always")
@@ -17,20 +13,13 @@ def absorb_outcome(gram, residual, adjacency, z, y, weight, acyclic, errors):
 
     If acyclic, A is 0 below its diagonal.
     """
-    n = y.shape[0]
-    short = n < SHORT_ROW
-    for i in range(n):
-        start = 0 if short or not acyclic else (i + 1) // 4 * 4  # the same four are added together
+    for i in range(y.shape[0]):
+        start = (i + 1) // 4 * 4 if acyclic else 0  # the same four are added together
         errors[i] = weight * (y[i] - z[i] - product(adjacency[i, start:], y[start:]))
-        if short:  # adding zeros is cheaper than an unpredictable branch
+        if errors[i] != 0.0:
             add_multiple(residual[i], errors[i], y)
+        if y[i] * weight != 0.0:
             add_multiple(gram[i], y[i] * weight, y)
-    if not short:
-        for i in range(n):
-            if errors[i] != 0.0:
-                add_multiple(residual[i], errors[i], y)
-            if y[i] * weight != 0.0:
-                add_multiple(gram[i], y[i] * weight, y)
 
 
 @gufunc(

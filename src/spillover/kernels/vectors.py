@@ -1,7 +1,7 @@
 """Sums and multiples of rows of numbers.
 
-Four numbers at a time: the compiler does so for long rows only, and most rows are short. The order of additions is
-fixed, so the numbers are the same on every machine.
+Sums are made of four at a time, which the processor adds in parallel; in a fixed order, so that they are the same on
+every machine.
 """
 
 from numba import njit
@@ -25,14 +25,8 @@ def product(row, y):
 
 @njit(inline="always")
 def add_multiple(row, factor, y):
-    """row += factor * y; all four are read before one is written, as the compiler does not know that y stays."""
-    n = y.shape[0]
-    whole = n - n % 4
-    for j in range(0, whole, 4):
-        first, second = row[j] + factor * y[j], row[j + 1] + factor * y[j + 1]
-        third, fourth = row[j + 2] + factor * y[j + 2], row[j + 3] + factor * y[j + 3]
-        row[j], row[j + 1], row[j + 2], row[j + 3] = first, second, third, fourth
-    for j in range(whole, n):
+    """row += factor * y."""
+    for j in range(y.shape[0]):
         row[j] += factor * y[j]
 
 
