@@ -13,9 +13,10 @@ def absorb_outcome(gram, residual, adjacency, z, y, weight, acyclic, errors):
 
     If acyclic, A is 0 below its diagonal.
     """
-    for i in range(y.shape[0]):
-        start = (i + 1) // 4 * 4 if acyclic else 0  # the same four are added together
-        errors[i] = weight * (y[i] - z[i] - product(adjacency[i, start:], y[start:]))
+    n = y.shape[0]
+    for i in range(n):
+        start = (i + 1) // 4 * 4 if acyclic else 0
+        errors[i] = weight * (y[i] - z[i] - product(adjacency[i], y, start, n))
         if errors[i] != 0.0:
             add_multiple(residual[i], errors[i], y)
         if y[i] * weight != 0.0:

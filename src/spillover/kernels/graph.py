@@ -31,8 +31,7 @@ def acyclic_weights(adjacency, weights):
     for j in range(n):
         weights[j] = 1.0
     for i in range(n):
-        start = i // 4 * 4  # what is added below the diagonal is 0
-        add_multiple(weights[start:], weights[i], adjacency[i, start:])
+        add_multiple(weights[i + 1 :], weights[i], adjacency[i, i + 1 :])
 
 
 @bare
@@ -159,9 +158,7 @@ def refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic,
             continue
         changed = True
         if signed:
-            pressure[i] = solve_signed_row(
-                gram, residual[i], adjacency[i], penalty[i], bound, solving, signs, square
-            )  # fmt: skip
+            pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound, solving, signs, square)
         else:
             pressure[i] = solve_row(gram, residual[i], adjacency[i], penalty[i], bound, solving)
     if changed and acyclic:

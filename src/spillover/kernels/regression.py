@@ -30,7 +30,7 @@ def projected(root, z, phi):
         if z[j] != 0.0:
             for k in range(n):
                 phi[k] += root[j, k] * z[j]
-    return 1.0 / (1.0 + product(phi, phi))
+    return 1.0 / (1.0 + product(phi, phi, 0, phi.shape[0]))
 
 
 @inside
@@ -48,7 +48,7 @@ def find_residuals(effects, z, y, held, residuals):
             for place in range(count):
                 predicted += effects[i, held[place]] * z[held[place]]
         else:
-            predicted = product(effects[i], z)
+            predicted = product(effects[i], z, 0, n)
         residuals[i] = y[i] - predicted
 
 
@@ -64,10 +64,10 @@ def learn_effects(root, effects, scatter, phi, residuals, weight, step, recursiv
     amount = math.sqrt(weight)
     for k in range(n):
         phi[k] *= amount
-    share = 1.0 / (1.0 + product(phi, phi))
+    share = 1.0 / (1.0 + product(phi, phi, 0, phi.shape[0]))
     narrowing = 1.0 / (1.0 + math.sqrt(share))
     for j in range(n):
-        step[j] = share * product(root[j], phi)
+        step[j] = share * product(root[j], phi, 0, phi.shape[0])
     for j in range(n):
         change = narrowing * step[j]
         for k in range(n):
@@ -252,5 +252,5 @@ def shrunk_weights(root, effects, scatter, freedom, prior, weights):
     """Shrink each weight towards 1 by variance / (variance + prior variance)."""
     variance = scatter / max(freedom, 1.0)
     for j in range(effects.shape[0]):
-        own = variance * product(root[j], root[j])
+        own = variance * product(root[j], root[j], 0, root.shape[1])
         weights[j] = 1.0 + (effects[j] - 1.0) * prior / (prior + own)

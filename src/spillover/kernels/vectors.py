@@ -1,24 +1,22 @@
 """Sums and multiples of rows of numbers.
 
-Sums are made of four at a time, which the processor adds in parallel; in a fixed order, so that they are the same on
-every machine.
+Sums are added up four at a time, which the processor does in parallel, and always in the same order.
 """
 
 from numba import njit
 
 
 @njit(inline="always")
-def product(row, y):
-    """row . y in four partial sums, which the processor can add in parallel."""
-    n = row.shape[0]
+def product(row, y, start, end):
+    """The sum of row[j] * y[j] for j from start, a multiple of 4, to end - 1."""
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
-    whole = n - n % 4
-    for j in range(0, whole, 4):
+    whole = end - end % 4
+    for j in range(start, whole, 4):
         first += row[j] * y[j]
         second += row[j + 1] * y[j + 1]
         third += row[j + 2] * y[j + 2]
         fourth += row[j + 3] * y[j + 3]
-    for j in range(whole, n):
+    for j in range(whole, end):
         first += row[j] * y[j]
     return (first + second) + (third + fourth)
 
