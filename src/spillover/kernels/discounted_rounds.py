@@ -78,7 +78,8 @@ def play_discounted_learner(
                 absorb_outcome(gram, residual, adjacency, z, y, 1.0, acyclic, lines[0])
                 if note_moves(y, lines[0], room):
                     refit(
-                        gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, kind == SIGNED, room
+                        gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, kind == SIGNED, room,
+                        True,
                     )  # fmt: skip
             played = following[home]
         take_snapshot(adjacency, recorded[r], snapshots)

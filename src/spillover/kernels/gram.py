@@ -4,7 +4,7 @@ import numpy as np
 from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
-from spillover.kernels.vectors import add_multiple, product
+from spillover.kernels.vectors import add_multiple, multiply
 
 
 @njit(inline="always")
@@ -13,10 +13,9 @@ def absorb_outcome(gram, residual, adjacency, z, y, weight, acyclic, errors):
 
     If acyclic, A is 0 below its diagonal.
     """
-    n = y.shape[0]
-    for i in range(n):
-        start = (i + 1) // 4 * 4 if acyclic else 0
-        errors[i] = weight * (y[i] - z[i] - product(adjacency[i], y, start, n))
+    multiply(adjacency, y, acyclic, errors)
+    for i in range(y.shape[0]):
+        errors[i] = weight * (y[i] - z[i] - errors[i])
         if errors[i] != 0.0:
             add_multiple(residual[i], errors[i], y)
         if y[i] * weight != 0.0:

@@ -31,7 +31,8 @@ def acyclic_weights(adjacency, weights):
     for j in range(n):
         weights[j] = 1.0
     for i in range(n):
-        add_multiple(weights[i + 1 :], weights[i], adjacency[i, i + 1 :])
+        start = i // 4 * 4  # from a multiple of four on; what is added on and below the diagonal is 0
+        add_multiple(weights[start:], weights[i], adjacency[i, start:])
 
 
 @bare
@@ -129,12 +130,12 @@ def note_moves(y, errors, room):
 
 
 @bare
-def refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, signed, room):
+def refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, signed, room, kept):
     """Solve the rows whose optimality conditions no longer hold, and update the weights; returns whether any was.
 
     Rows that have something left (`note_moves`) are passed over: they were optimal, and cannot have moved far enough
     since. What is left to a row is most of its distance from a violation when it was last looked at. Tolerances only
-    grow with G, and the rest is far more than all rounding.
+    grow with G, and the rest is far more than all rounding. kept: whether the room is used again for the next outcome.
     """
     n, changed = weights.shape[0], False
     allowed, left, charge, signs, square, solving = room
@@ -147,6 +148,8 @@ def refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic,
         if signed:
             margin = signed_row_margin(allowed, residual[i], adjacency[i], penalty[i], pressure[i])
         elif not is_off(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
+            if not kept:
+                continue
             margin = row_margin(allowed, residual[i], adjacency[i], penalty[i], pressure[i])
         if margin >= 0.0:
             scale = pressure[i]
@@ -181,11 +184,11 @@ FIT_WRITES: Final = ("residual", "adjacency", "pressure", "weights")
 def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
     """Solve the rows whose optimality conditions no longer hold, and update the weights."""
     room = room_for_refit(weights.shape[0])
-    changed[0] = refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, False, room)
+    changed[0] = refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, False, room, False)
 
 
 @gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
 def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
     """`fit` for entries of either sign."""
     room = room_for_refit(weights.shape[0])
-    changed[0] = refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, True, room)
+    changed[0] = refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, True, room, False)

@@ -78,7 +78,7 @@ def play_learner(
                 if note_moves(y, errors, room):
                     refit(
                         gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, rules[GRAPH] == SIGNED,
-                        room,
+                        room, True,
                     )  # fmt: skip
             played = following[home]
         take_snapshot(adjacency, recorded[r], snapshots)

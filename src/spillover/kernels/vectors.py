@@ -1,7 +1,4 @@
-"""Sums and multiples of rows of numbers.
-
-Sums are added up four at a time, which the processor does in parallel, and always in the same order.
-"""
+"""Products, sums and multiples of rows of numbers; four sums at a time, which the processor adds in parallel."""
 
 from numba import njit
 
@@ -19,6 +16,26 @@ def product(row, y, start, end):
     for j in range(whole, end):
         first += row[j] * y[j]
     return (first + second) + (third + fourth)
+
+
+@njit(inline="always")
+def multiply(matrix, y, triangular, out):
+    """out = matrix y, four rows at a time; if triangular, the matrix is 0 on its diagonal and below."""
+    n = y.shape[0]
+    whole = n - n % 4
+    for i in range(0, whole, 4):
+        first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+        for j in range(i + 1 if triangular else 0, n):
+            first += matrix[i, j] * y[j]
+            second += matrix[i + 1, j] * y[j]
+            third += matrix[i + 2, j] * y[j]
+            fourth += matrix[i + 3, j] * y[j]
+        out[i], out[i + 1], out[i + 2], out[i + 3] = first, second, third, fourth
+    for i in range(whole, n):
+        total = 0.0
+        for j in range(i + 1 if triangular else 0, n):
+            total += matrix[i, j] * y[j]
+        out[i] = total
 
 
 @njit(inline="always")
