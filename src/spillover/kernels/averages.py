@@ -73,14 +73,13 @@ def upper_bounds(sums, counts, stamps, now, clock, log_discount, width, unit, ca
     largest = FORGOTTEN * range_width
     width *= math.log(max(clock, 1.0))
     for i in range(sums.shape[0]):
-        if counts[i] == 0.0:
-            index[i] = cap
-        else:
-            value = sums[i] / (counts[i] * unit)
-            if width > 0.0:
-                bonus = math.sqrt(width / counts[i]) * growth(growths, now - stamps[i], log_discount)
-                value = cap if bonus > largest else value + bonus
-            index[i] = min(value, cap)
+        index[i] = growth(growths, now - stamps[i], log_discount) if width > 0.0 else 1.0
+    for i in range(sums.shape[0]):  # no branch, so that several arms are computed at once
+        seen = counts[i] if counts[i] > 0.5 else 0.5  # a count is 0 or at least 1
+        bonus = math.sqrt(width / seen) * index[i]
+        value = sums[i] / (seen * unit) + bonus
+        known = (counts[i] > 0.5) & (bonus <= largest) & (value < cap)
+        index[i] = value if known else cap
 
 
 @gufunc(

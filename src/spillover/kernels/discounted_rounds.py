@@ -10,12 +10,10 @@ from spillover.kernels.build import gufunc
 from spillover.kernels.discounts import add_pulls_side_by_side, add_side_by_side, fill_means
 from spillover.kernels.drawing import FIRST, SECOND, SMALL_BUDGET, take_top
 from spillover.kernels.gram import absorb_outcome
-from spillover.kernels.graph import refit
+from spillover.kernels.graph import note_moves, refit, room_for_refit
 from spillover.kernels.inner import bare
 from spillover.kernels.outcomes import COURSE_LAYOUT, COURSE_SIGNATURE, RINGS, bring_outcome, columns_of
 from spillover.kernels.rounds import CHOICE, NO_GRAPH, SIGNED, take_snapshot, weigh
-from spillover.kernels.row_group import room_for_group
-from spillover.kernels.row_solver import room_for_solving
 from spillover.kernels.world import FINE, fault_of
 
 
@@ -48,7 +46,7 @@ def play_discounted_learner(
     weights, gram, residual, adjacency, pressure, penalty, bound, acyclic,
     course, concentration, columns, rewards, shocks, baseline, delays, slowest, silent, horizon,
     ring_x, ring_z, ring_y, first, last, following, recorded, snapshots,
-    lines, best, due, room, group, turned,
+    lines, best, room,
 ):  # fmt: skip
     """`play_discounted` in memory that it is given; returns the latest round observed and the fault."""
     mask = ring_x.shape[0] - 1
@@ -78,10 +76,11 @@ def play_discounted_learner(
             latest_observed = max(latest_observed, played)
             if kind != NO_GRAPH:
                 absorb_outcome(gram, residual, adjacency, z, y, 1.0, acyclic, lines[0])
-                refit(
-                    gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, kind == SIGNED,
-                    lines[0], lines[1], due, room, group, lines[2], turned,
-                )  # fmt: skip
+                if note_moves(y, lines[0], room):
+                    refit(
+                        gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, kind == SIGNED, room,
+                        True,
+                    )  # fmt: skip
             played = following[home]
         take_snapshot(adjacency, recorded[r], snapshots)
     return latest_observed, FINE
@@ -116,8 +115,7 @@ def play_discounted(
         weights, gram, residual, adjacency, pressure, penalty, bound, acyclic,
         course, concentration, columns_of(total), rewards, shocks, baseline, delays, slowest, silent, horizon,
         ring_x, ring_z, ring_y, first, last, following, recorded, snapshots,
-        np.empty((4, n)), np.empty(min(budget, SMALL_BUDGET)), np.empty(n, np.int64), room_for_solving(n),
-        room_for_group(n), np.empty((n, n)),
+        np.empty((4, n)), np.empty(min(budget, SMALL_BUDGET)), room_for_refit(n),
     )  # fmt: skip
     for r in range(faults.shape[0]):
         faults[r] = fault

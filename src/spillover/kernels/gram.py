@@ -1,16 +1,10 @@
 """Sufficient statistics of the graph problem: Gram matrices and residuals."""
 
-from typing import Final
-
 import numpy as np
 from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
-from spillover.kernels.lanes import LANES
-from spillover.kernels.multiples import add_multiple, prediction
-from spillover.kernels.short_rows import absorb_few, are_few
-
-SHORT_ROW: Final = 64
+from spillover.kernels.vectors import add_multiple, multiply
 
 
 @njit(inline="always")
@@ -19,23 +13,13 @@ def absorb_outcome(gram, residual, adjacency, z, y, weight, acyclic, errors):
 
     If acyclic, A is 0 below its diagonal.
     """
-    n = y.shape[0]
-    if are_few(n):
-        absorb_few(gram, residual, adjacency, z, y, weight, errors)
-        return
-    short = n < SHORT_ROW
-    for i in range(n):
-        start = (i + 1) // LANES * LANES if acyclic else 0
-        errors[i] = weight * (y[i] - z[i] - prediction(adjacency[i], y, start))
-        if short:  # adding zeros is cheaper than an unpredictable branch
+    multiply(adjacency, y, acyclic, errors)
+    for i in range(y.shape[0]):
+        errors[i] = weight * (y[i] - z[i] - errors[i])
+        if errors[i] != 0.0:
             add_multiple(residual[i], errors[i], y)
+        if y[i] * weight != 0.0:
             add_multiple(gram[i], y[i] * weight, y)
-    if not short:
-        for i in range(n):
-            if errors[i] != 0.0:
-                add_multiple(residual[i], errors[i], y)
-            if y[i] * weight != 0.0:
-                add_multiple(gram[i], y[i] * weight, y)
 
 
 @gufunc(

@@ -7,33 +7,32 @@ import numpy as np
 from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
-from spillover.kernels.inner import NONE_YET, bare
-from spillover.kernels.row_group import room_for_group, solve_due
+from spillover.kernels.inner import bare, inside
 from spillover.kernels.row_solver import (
     ENTER,
     FAINTEST,
     RESOLVE_TOLERANCE,
+    is_off,
     positive,
     room_for_solving,
     row_margin,
     solve_row,
 )
-from spillover.kernels.short_rows import are_few, weights_of_few
+from spillover.kernels.vectors import add_multiple
+
+MOST_OF_MARGIN: Final = 0.99  # how far a row may move before it is looked at again
+ROUNDING: Final = 1e-15  # of a residual in an update, relative to what it is made of, with some to spare
 
 
 @njit(inline="always")
 def acyclic_weights(adjacency, weights):
     """w = 1' (I - A)^-1 for a strictly upper triangular A."""
     n = weights.shape[0]
-    if are_few(n):
-        weights_of_few(adjacency, weights)
-        return
-    weights[0] = 1.0
-    for j in range(1, n):
-        total = 1.0
-        for i in range(j):
-            total += adjacency[i, j] * weights[i]
-        weights[j] = total
+    for j in range(n):
+        weights[j] = 1.0
+    for i in range(n):
+        start = i // 4 * 4  # from a multiple of four on; what is added on and below the diagonal is 0
+        add_multiple(weights[start:], weights[i], adjacency[i, start:])
 
 
 @bare
@@ -61,61 +60,17 @@ def cyclic_weights(adjacency, weights, matrix):
 
 
 @njit(inline="always")
-def update_weights(adjacency, weights, acyclic, matrix):
-    """matrix: room for (n, n) numbers."""
-    if acyclic:
-        acyclic_weights(adjacency, weights)
-    else:
-        cyclic_weights(adjacency, weights, matrix)
-
-
-# shared by `fit` and `fit_signed`
-FIT_SIGNATURE: Final = (
-    *(float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]),
-    *(float64, boolean, boolean[:]),
-)
-FIT_LAYOUT: Final = "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()"
-FIT_WRITES: Final = ("residual", "adjacency", "pressure", "weights")
-
-
-@njit(inline="always")
-def set_tolerances(gram, allowed, entering):
-    """How far the optimality conditions of each column may be off before a row is solved again, and when it is."""
-    for j in range(gram.shape[0]):
-        allowed[j], entering[j] = RESOLVE_TOLERANCE * gram[j, j], ENTER * gram[j, j]
-
-
-@gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
-def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
-    """Solve the rows whose optimality conditions no longer hold, and update the weights."""
-    n, count = weights.shape[0], NONE_YET
-    tolerances, due = np.empty((2, n)), np.empty(n, np.int64)
-    allowed, entering = tolerances[0], tolerances[1]
-    set_tolerances(gram, allowed, entering)
-    for i in range(n):
-        due[count] = i
-        count += row_margin(allowed, residual, adjacency, penalty, pressure[i], i) < 0.0
-    changed[0] = count > 0
-    if count > 0:
-        room = room_for_solving(n)
-        solve_due(
-            gram, residual, adjacency, pressure, penalty, bound, entering, due, count, room, room_for_group(n)
-        )  # fmt: skip
-        update_weights(adjacency, weights, acyclic, room[2])
-
-
-@njit(inline="always")
-def signed_row_margin(allowed, residual, adjacency, penalty, pressure, i):
+def signed_row_margin(allowed, residual, row, penalty, pressure):
     """`row_margin` for entries of either sign."""
     margin = math.inf
     for j in range(allowed.shape[0]):
-        hold = penalty[i, j] + pressure
-        if adjacency[i, j] > 0.0:
-            off = abs(residual[i, j] - hold)
-        elif adjacency[i, j] < 0.0:
-            off = abs(residual[i, j] + hold)
+        hold = penalty[j] + pressure
+        if row[j] > 0.0:
+            off = abs(residual[j] - hold)
+        elif row[j] < 0.0:
+            off = abs(residual[j] + hold)
         else:
-            off = abs(residual[i, j]) - hold
+            off = abs(residual[j]) - hold
         margin = min(margin, allowed[j] - off)
     return margin
 
@@ -154,38 +109,86 @@ def solve_signed_row(gram, residual, row, penalty, bound, room, signs, turned):
     return pressure
 
 
+@inside
+def room_for_refit(n):
+    """Memory for `refit`: tolerances, what is left to each row, its charge, signs, and for solving one row."""
+    lines = np.zeros((4, n))
+    return lines[0], lines[1], lines[2], lines[3], np.empty((n, n)), room_for_solving(n)
+
+
 @njit(inline="always")
-def refit(
-    gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, signed, allowed, entering, due, room, group,
-    signs, turned,
-):  # fmt: skip
-    """`fit`, or `fit_signed`, in memory that it is given: for kernels that play rounds."""
-    count = NONE_YET
-    set_tolerances(gram, allowed, entering)
-    for i in range(weights.shape[0]):
-        due[count] = i
-        if not signed:
-            count += row_margin(allowed, residual, adjacency, penalty, pressure[i], i) < 0.0
-        elif signed_row_margin(allowed, residual, adjacency, penalty, pressure[i], i) < 0.0:
-            pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound, room, signs, turned)
-            count += 1
-    if not signed:
-        solve_due(gram, residual, adjacency, pressure, penalty, bound, entering, due, count, room, group)
-    if count > 0:
-        update_weights(adjacency, weights, acyclic, turned)
+def note_moves(y, errors, room):
+    """Take from what is left to each row how far its residual may have moved; returns whether a row has none left."""
+    left, charge = room[1], room[2]
+    largest, spent = 0.0, False
+    for j in range(y.shape[0]):
+        largest = max(largest, abs(y[j]))
+    for i in range(y.shape[0]):
+        left[i] -= abs(errors[i]) * largest + charge[i]
+        spent |= left[i] <= 0.0
+    return spent
+
+
+@bare
+def refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, signed, room, kept):
+    """Solve the rows whose optimality conditions no longer hold, and update the weights; returns whether any was.
+
+    Rows that have something left (`note_moves`) are passed over: they were optimal, and cannot have moved far enough
+    since. What is left to a row is most of its distance from a violation when it was last looked at. Tolerances only
+    grow with G, and the rest is far more than all rounding. kept: whether the room is used again for the next outcome.
+    """
+    n, changed = weights.shape[0], False
+    allowed, left, charge, signs, square, solving = room
+    for j in range(n):
+        allowed[j] = RESOLVE_TOLERANCE * gram[j, j]
+    for i in range(n):
+        if left[i] > 0.0:
+            continue
+        margin = -1.0
+        if signed:
+            margin = signed_row_margin(allowed, residual[i], adjacency[i], penalty[i], pressure[i])
+        elif not is_off(allowed, residual[i], adjacency[i], penalty[i], pressure[i]):
+            if not kept:
+                continue
+            margin = row_margin(allowed, residual[i], adjacency[i], penalty[i], pressure[i])
+        if margin >= 0.0:
+            scale = pressure[i]
+            for j in range(n):
+                scale = max(scale, allowed[j])
+                if penalty[i, j] < math.inf:
+                    scale = max(scale, penalty[i, j] + pressure[i])
+            left[i], charge[i] = MOST_OF_MARGIN * margin, ROUNDING * scale
+            continue
+        changed = True
+        if signed:
+            pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound, solving, signs, square)
+        else:
+            pressure[i] = solve_row(gram, residual[i], adjacency[i], penalty[i], bound, solving)
+    if changed and acyclic:
+        acyclic_weights(adjacency, weights)
+    elif changed:
+        cyclic_weights(adjacency, weights, square)
+    return changed
+
+
+# shared by `fit` and `fit_signed`
+FIT_SIGNATURE: Final = (
+    *(float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]),
+    *(float64, boolean, boolean[:]),
+)
+FIT_LAYOUT: Final = "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()"
+FIT_WRITES: Final = ("residual", "adjacency", "pressure", "weights")
+
+
+@gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
+def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
+    """Solve the rows whose optimality conditions no longer hold, and update the weights."""
+    room = room_for_refit(weights.shape[0])
+    changed[0] = refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, False, room, False)
 
 
 @gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
 def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
     """`fit` for entries of either sign."""
-    changed[0] = False
-    n = weights.shape[0]
-    tolerances = np.empty((2, n))
-    set_tolerances(gram, tolerances[0], tolerances[1])
-    allowed, room, signs, turned = tolerances[0], room_for_solving(n), np.empty(n), np.empty((n, n))
-    for i in range(n):
-        if signed_row_margin(allowed, residual, adjacency, penalty, pressure[i], i) < 0.0:
-            changed[0] = True
-            pressure[i] = solve_signed_row(gram, residual[i], adjacency[i], penalty[i], bound, room, signs, turned)
-    if changed[0]:
-        update_weights(adjacency, weights, acyclic, turned)
+    room = room_for_refit(weights.shape[0])
+    changed[0] = refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, True, room, False)

@@ -13,6 +13,7 @@ from numba import boolean, float64, njit
 from spillover.kernels.build import gufunc
 from spillover.kernels.factor import add_squares, factorise, forward, inverse_root, mirror
 from spillover.kernels.inner import NONE_YET, inside
+from spillover.kernels.vectors import product
 
 EDGE_SCALE: Final = 0.5  # an edge that exists is half normal with this scale (normal if signed)
 EDGE_ODDS: Final = 1.0 / 9.0  # prior odds that an edge exists
@@ -204,7 +205,7 @@ def fit_edges(gram, pull, edges, noise, unit, signed, required, mean, variance, 
     for _ in range(SWEEPS):
         for a in range(edges):
             own, before = gram[a, edges] / (noise * level), mean[a]
-            fitted = dot(gram[a], mean, edges) - gram[a, a] * before - own * (at_level - last[a] * before)
+            fitted = product(gram[a], mean, 0, edges) - gram[a, a] * before - own * (at_level - last[a] * before)
             t = (pull[a] - own * pull[edges] - fitted) / noise
             precision = (gram[a, a] - own * last[a]) / noise
             probability[a], m, v = edge_posterior(precision, t, signed, required[a])
@@ -217,21 +218,6 @@ def fit_edges(gram, pull, edges, noise, unit, signed, required, mean, variance, 
         baseline -= own * mean[a]
         doubt += own * own * variance[a]
     return baseline, doubt
-
-
-@njit(inline="always")
-def dot(row, values, size):
-    """The sum of products, in four partial sums, which the processor can add in parallel."""
-    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
-    whole = size - size % 4
-    for k in range(0, whole, 4):
-        first += row[k] * values[k]
-        second += row[k + 1] * values[k + 1]
-        third += row[k + 2] * values[k + 2]
-        fourth += row[k + 3] * values[k + 3]
-    for k in range(whole, size):
-        first += row[k] * values[k]
-    return (first + second) + (third + fourth)
 
 
 @njit(inline="always")

@@ -14,7 +14,7 @@ from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import HALF_BITS, philox, philox_in_lanes, philox_inside, to_unit
 from spillover.kernels.elementary import cos_of_turns, exp_of, log_of
 from spillover.kernels.inner import EIGHT, bare, eight_doubles, eight_integers, eight_words, one_by_one, within
-from spillover.kernels.multiples import add_columns
+from spillover.kernels.vectors import add_columns
 
 ARMS_AT_ONCE: Final = EIGHT // 2  # beta draws, each from two gamma draws
 NORMALS_AT_ONCE: Final = 1024  # of several rounds: few enough to stay in the processor's cache

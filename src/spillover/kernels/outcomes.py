@@ -7,8 +7,8 @@ from numba import boolean, float64, int64, njit, uint64
 
 from spillover.kernels.arrivals import delay_of, post
 from spillover.kernels.inner import inside, within
-from spillover.kernels.multiples import add_columns, add_multiple
 from spillover.kernels.rewards import draw_chosen
+from spillover.kernels.vectors import add_columns, add_multiple
 
 # positions in `course`
 LAW: Final = 0  # how rewards are drawn, see `kernels/rewards.py`

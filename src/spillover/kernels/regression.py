@@ -8,6 +8,7 @@ from numba import boolean, float64, njit
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.inner import inside
+from spillover.kernels.vectors import product
 
 # Alternatives of the test for a change: factors by which the variance of a residual may have grown.
 GROWTHS: Final = (2.0, 10.0, 1e4)
@@ -20,22 +21,6 @@ LARGEST_LOG: Final = 100.0
 
 
 @inside
-def prediction(row, y):
-    """row . y in four partial sums, which the processor can add in parallel."""
-    n = row.shape[0]
-    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
-    whole = n - n % 4
-    for j in range(0, whole, 4):
-        first += row[j] * y[j]
-        second += row[j + 1] * y[j + 1]
-        third += row[j + 2] * y[j + 2]
-        fourth += row[j + 3] * y[j + 3]
-    for j in range(whole, n):
-        first += row[j] * y[j]
-    return (first + second) + (third + fourth)
-
-
-@inside
 def projected(root, z, phi):
     """phi = root' z, and 1 / (1 + z' P z) for P = root root'."""
     n = z.shape[0]
@@ -45,7 +30,7 @@ def projected(root, z, phi):
         if z[j] != 0.0:
             for k in range(n):
                 phi[k] += root[j, k] * z[j]
-    return 1.0 / (1.0 + prediction(phi, phi))
+    return 1.0 / (1.0 + product(phi, phi, 0, phi.shape[0]))
 
 
 @inside
@@ -63,7 +48,7 @@ def find_residuals(effects, z, y, held, residuals):
             for place in range(count):
                 predicted += effects[i, held[place]] * z[held[place]]
         else:
-            predicted = prediction(effects[i], z)
+            predicted = product(effects[i], z, 0, n)
         residuals[i] = y[i] - predicted
 
 
@@ -79,10 +64,10 @@ def learn_effects(root, effects, scatter, phi, residuals, weight, step, recursiv
     amount = math.sqrt(weight)
     for k in range(n):
         phi[k] *= amount
-    share = 1.0 / (1.0 + prediction(phi, phi))
+    share = 1.0 / (1.0 + product(phi, phi, 0, phi.shape[0]))
     narrowing = 1.0 / (1.0 + math.sqrt(share))
     for j in range(n):
-        step[j] = share * prediction(root[j], phi)
+        step[j] = share * product(root[j], phi, 0, phi.shape[0])
     for j in range(n):
         change = narrowing * step[j]
         for k in range(n):
@@ -267,5 +252,5 @@ def shrunk_weights(root, effects, scatter, freedom, prior, weights):
     """Shrink each weight towards 1 by variance / (variance + prior variance)."""
     variance = scatter / max(freedom, 1.0)
     for j in range(effects.shape[0]):
-        own = variance * prediction(root[j], root[j])
+        own = variance * product(root[j], root[j], 0, root.shape[1])
         weights[j] = 1.0 + (effects[j] - 1.0) * prior / (prior + own)

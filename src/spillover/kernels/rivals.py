@@ -15,30 +15,15 @@ from spillover.kernels.averages import add_rewards, upper_bounds
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import FIRST, SECOND, SMALL_BUDGET, philox, still_top, take_top, to_unit
 from spillover.kernels.inner import bare
-from spillover.kernels.lanes import LANES, least, splat, store
 from spillover.kernels.laws import fill_betas
 from spillover.kernels.outcomes import COURSE_LAYOUT, COURSE_SIGNATURE, RINGS, bring_outcome, columns_of
 from spillover.kernels.rewards import BLOCK
 from spillover.kernels.rounds import CHOICE
 from spillover.kernels.scaled import SCALE_LAYOUT, SCALE_SIGNATURE, amounts_above_low, rank, unit_or_one
-from spillover.kernels.scores import upper_four
 from spillover.kernels.world import FINE, fault_of
 
 LEARNING: Final = np.uint64(4)  # the purpose of the streams of CTS's Bernoulli draws, see `rng.Purpose`
 CAP: Final = 1.0  # of CUCB's index
-
-
-@njit(inline="always")
-def capped_bounds(sums, counts, stamps, now, clock, log_discount, width, unit, growths, index):
-    """The index of CUCB; four arms at a time if there are so many."""
-    wide, last = width * math.log(max(clock, 1.0)), index.shape[0] - LANES
-    if last < 0 or wide <= 0.0:
-        upper_bounds(sums, counts, stamps, now, clock, log_discount, width, unit, CAP, 1.0, growths, index)
-        return
-    for k in range(0, last + LANES, LANES):
-        j = min(k, last)  # the last four overlap with those before them
-        bounds = upper_four(sums, counts, stamps, now, log_discount, wide, unit, 1.0, growths, j)
-        store(index, j, least(bounds, splat(CAP)))
 
 
 @bare
@@ -56,7 +41,9 @@ def play_cucb_learner(
         slot = t & mask
         x = ring_x[slot]
         clock = discount * clock + 1.0
-        capped_bounds(sums, counts, stamps, t - 1, clock, log_discount, width, unit_or_one(unit), growths, scores)
+        upper_bounds(
+            sums, counts, stamps, t - 1, clock, log_discount, width, unit_or_one(unit), CAP, 1.0, growths, scores
+        )  # fmt: skip
         rank(weights, low, unit, knows_graph, scores)
         if not still_top(scores, budget, ring_x[(t - 1) & mask], x):
             take_top(scores, budget, key, FIRST, uint64(t), CHOICE, best, x)

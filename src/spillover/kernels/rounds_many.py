@@ -1,4 +1,4 @@
-"""Decisions by means with an exploration bonus among many arms, four arms at a time."""
+"""Decisions by means with an exploration bonus among many arms."""
 
 import math
 
@@ -7,9 +7,7 @@ from numba import boolean, float64, int64, uint64
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import SMALL_BUDGET, take_top
-from spillover.kernels.lanes import LANES
-from spillover.kernels.rounds import BONUS_LAYOUT, IN_RANGE, PENDING, bounds_of_means, weigh
-from spillover.kernels.scores import score_arms
+from spillover.kernels.rounds import BONUS_LAYOUT, bounds_of_means, weigh
 
 
 @gufunc(
@@ -26,17 +24,9 @@ def choose_of_many(
     weights, growths, scores, key, call, at_round, purpose, x,
 ):  # fmt: skip
     """`choose_by_means` without a plan; scores: scratch memory."""
-    low, high, log_discount = reward_range[0], reward_range[1], math.log(discount)
-    wide = width * (budget + 1) * math.log(max(clock, 1.0))
-    if x.shape[0] >= LANES and wide > 0.0:
-        score_arms(
-            sums, counts, stamps, pulls, latest, now, wide, low, high, high - low if unit == 0.0 else unit,
-            log_discount, rules[PENDING], rules[IN_RANGE], weights, growths, scores,
-        )  # fmt: skip
-    else:
-        bounds_of_means(
-            sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, log_discount, width, unit, rules,
-            growths, scores,
-        )  # fmt: skip
-        weigh(weights, scores)
+    bounds_of_means(
+        sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, math.log(discount), width, unit, rules,
+        growths, scores,
+    )  # fmt: skip
+    weigh(weights, scores)
     take_top(scores, budget, key, call, at_round, purpose, np.empty(min(budget, SMALL_BUDGET)), x)

@@ -7,18 +7,7 @@ import numpy as np
 from numba import njit
 
 from spillover.kernels.inner import NONE_YET, bare, inside, within
-from spillover.kernels.lanes import (
-    LANES,
-    above,
-    lane,
-    least,
-    load,
-    magnitude,
-    minus,
-    splat,
-    where,
-)
-from spillover.kernels.multiples import add_multiple
+from spillover.kernels.vectors import add_multiple
 
 # A row is solved again once one of its optimality conditions is violated by this, relative to G_jj; the solution is far
 # more accurate than that.
@@ -36,39 +25,23 @@ RUNAWAY: Final = 1e2
 
 
 @njit(inline="always")
-def row_margin(allowed, residual, adjacency, penalty, pressure, i):
-    """How far row i is from violating one of its optimality conditions; negative if it does.
+def is_off(allowed, residual, row, penalty, pressure):
+    """Whether a row violates one of its optimality conditions; no early exit, so that many are looked at at once."""
+    off = False
+    for j in range(allowed.shape[0]):
+        slack = residual[j] - penalty[j] - pressure
+        off |= (abs(slack) if row[j] > 0.0 else slack) > allowed[j]
+    return off
 
-    No early exit, so that the processor looks at four entries at a time. Inlined by Numba: a call for each row would
-    take longer than what it does.
-    """
-    n = allowed.shape[0]
+
+@njit(inline="always")
+def row_margin(allowed, residual, row, penalty, pressure):
+    """How far a row is from violating one of its optimality conditions."""
     margin = math.inf
-    if n < LANES:
-        for j in range(n):
-            slack = residual[i, j] - penalty[i, j] - pressure
-            margin = min(margin, allowed[j] - (abs(slack) if adjacency[i, j] > 0.0 else slack))
-        return margin
-    margins, last = splat(math.inf), n - LANES
-    for k in range(0, n, LANES):
-        j = min(k, last)  # the last four overlap with those before them
-        margins = least(
-            margins, margins_at(load(residual[i], j), load(adjacency[i], j), load(penalty[i], j), pressure, allowed, j)
-        )
-    return least_lane(margins)
-
-
-@njit(inline="always")
-def margins_at(residual, row, penalty, pressure, allowed, j):
-    """How far four entries, from the j-th on, are from a violation."""
-    slack = minus(minus(residual, penalty), splat(pressure))
-    return minus(load(allowed, j), where(above(row, splat(0.0)), magnitude(slack), slack))
-
-
-@njit(inline="always")
-def least_lane(values):
-    """The lowest of four numbers."""
-    return min(min(lane(values, 0), lane(values, 1)), min(lane(values, 2), lane(values, 3)))
+    for j in range(allowed.shape[0]):
+        slack = residual[j] - penalty[j] - pressure
+        margin = min(margin, allowed[j] - (abs(slack) if row[j] > 0.0 else slack))
+    return margin
 
 
 @njit(inline="always")
@@ -175,9 +148,11 @@ def first_wall(support, size, row, step):
 
 
 @njit(inline="always")
-def runs_away(gram, support, size, step, largest):
+def runs_away(gram, support, size, step):
     """Whether a step changes an arm's part in the prediction by far more than there is to predict."""
-    far = 0
+    far, largest = 0, 0.0
+    for j in range(gram.shape[0]):
+        largest = max(largest, gram[j, j])
     for p in range(size):
         far += step[p] * step[p] * gram[support[p], support[p]] > RUNAWAY * RUNAWAY * largest
     return far > 0
@@ -202,13 +177,11 @@ def solve_row(gram, residual, row, penalty, bound, room):
     """
     n = row.shape[0]
     support, refused, factor, step, ones = room
-    size, largest = NONE_YET, 0.0
+    size = NONE_YET
     for j in range(n):
         refused[j] = False
-        largest = max(largest, gram[j, j])
-        if row[j] > 0.0:
-            support[size] = j
-            size += 1
+        support[size] = j
+        size += row[j] > 0.0
     done = NONE_YET
     pressure = 0.0
     entered = -1
@@ -221,7 +194,7 @@ def solve_row(gram, residual, row, penalty, bound, room):
             done = size
             pressure = newton_step(factor, support, size, residual, row, penalty, bound, pressure, step, ones)
             length, wall = first_wall(support, size, row, step)
-            if dependent and wall < 0 and pressure == 0.0 and runs_away(gram, support, size, step, largest):
+            if dependent and wall < 0 and pressure == 0.0 and runs_away(gram, support, size, step):
                 # no constraint stops the step along a null direction: it would gain nothing but rounding error
                 done = NONE_YET
                 last = factor[size - 1, size - 1] ** 2
@@ -256,13 +229,12 @@ def solve_row(gram, residual, row, penalty, bound, room):
         entered = -1
         worst = ENTER
         for j in range(n):
-            if row[j] == 0.0 and gram[j, j] > FAINTEST and not refused[j]:
-                slack = residual[j] - penalty[j] - pressure
-                # most entries are far from it, and a multiplication is faster than a division
-                if slack > 0.5 * worst * gram[j, j]:
-                    relative = slack / positive(gram[j, j])
-                    if relative > worst:
-                        worst, entered = relative, j
+            slack = residual[j] - penalty[j] - pressure
+            # most entries are far from it, and a multiplication is faster than a division
+            if slack > 0.5 * worst * gram[j, j] and row[j] == 0.0 and gram[j, j] > FAINTEST and not refused[j]:
+                relative = slack / positive(gram[j, j])
+                if relative > worst:
+                    worst, entered = relative, j
         if entered < 0:
             if polished == MOST_POLISH or is_polished(gram, support, size, residual, penalty, pressure):
                 break

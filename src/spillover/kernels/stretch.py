@@ -1,34 +1,26 @@
 """Whole rounds of the policies in `kernels/rounds.py`: one call plays many rounds of a learner.
 
-What it does in a round are the functions that the kernels of other files are made of, or the same operations on four
-arms at a time, so both give the same numbers, bit for bit.
+What it does in a round are the functions that the kernels of other files are made of, so both give the same numbers,
+bit for bit.
 """
 
 import math
-from typing import Final
 
 import numpy as np
-from numba import boolean, float64, int64, njit, uint64
+from numba import boolean, float64, int64, uint64
 
 from spillover.kernels.averages import add_pulls, add_rewards
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import SMALL_BUDGET, still_top, take_top
 from spillover.kernels.gram import absorb_outcome
-from spillover.kernels.graph import (
-    set_tolerances,
-    signed_row_margin,
-    solve_signed_row,
-    update_weights,
-)
-from spillover.kernels.inner import NONE_YET, bare, within
-from spillover.kernels.lanes import LANES
+from spillover.kernels.graph import note_moves, refit, room_for_refit
+from spillover.kernels.inner import bare
 from spillover.kernels.outcomes import COURSE_LAYOUT, COURSE_SIGNATURE, RINGS, bring_outcome, columns_of
 from spillover.kernels.rounds import (
     ASSUMED_DELAY,
     BONUS_LAYOUT,
     CHOICE,
     GRAPH,
-    IN_RANGE,
     NO_GRAPH,
     PENDING,
     SIGNED,
@@ -37,81 +29,7 @@ from spillover.kernels.rounds import (
     take_snapshot,
     weigh,
 )
-from spillover.kernels.row_group import rank, room_for_group, solve_due
-from spillover.kernels.row_solver import room_for_solving, row_margin
-from spillover.kernels.scores import score_arms
 from spillover.kernels.world import fault_of, is_fine
-
-MOST_OF_MARGIN: Final = 0.99  # how far a row may move before it is looked at again
-ROUNDING: Final = 1e-15  # of a residual in an update, relative to what it is made of, with some to spare
-
-
-@njit(inline="always")
-def note_moves(y, errors, left, charge):
-    """Take from what is left to each row how far its residual may have moved; returns whether a row has none left."""
-    largest, spent = 0.0, False
-    for j in range(y.shape[0]):
-        largest = max(largest, abs(y[j]))
-    for i in range(y.shape[0]):
-        left[i] -= abs(errors[i]) * largest + charge[i]
-        spent |= left[i] <= 0.0
-    return spent
-
-
-@njit(inline="always")
-def is_off(residual, penalty, pressure, allowed, causes, size):
-    """Whether a row violates the condition of its first cause, if that is known: then its margin is negative.
-
-    With noise in outcomes nearly every row does, in every round.
-    """
-    j = causes[0]
-    return size > 0 and abs(residual[j] - penalty[j] - pressure) > allowed[j]
-
-
-@within
-def fit_spent(
-    gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, signed, left, charge, allowed, entering,
-    due, room, group, signs, turned,
-):  # fmt: skip
-    """`fit`, without the rows that have something left: they were optimal, and cannot have moved far enough since.
-
-    What is left to a row is most of its distance from a violation when it was last looked at. Tolerances only grow
-    with G, and the rest is far more than all rounding.
-    """
-    n, count, causes, sizes, ranked = weights.shape[0], NONE_YET, group[1], group[2], group[4]
-    set_tolerances(gram, allowed, entering)
-    for place in range(n):
-        i = ranked[place]
-        if left[i] > 0.0:
-            continue
-        if is_off(residual[i], penalty[i], pressure[i], allowed, causes[i], sizes[i]):
-            due[count] = i
-            count += 1
-            continue
-        if signed:
-            margin = signed_row_margin(allowed, residual, adjacency, penalty, pressure[i], i)
-        else:
-            margin = row_margin(allowed, residual, adjacency, penalty, pressure[i], i)
-        if margin >= 0.0:
-            scale = pressure[i]
-            for j in range(n):
-                scale = max(scale, allowed[j])
-                if penalty[i, j] < math.inf:
-                    scale = max(scale, penalty[i, j] + pressure[i])
-            left[i], charge[i] = MOST_OF_MARGIN * margin, ROUNDING * scale
-            continue
-        due[count] = i
-        count += 1
-    if signed:
-        for d in range(count):
-            i = due[d]
-            pressure[i] = solve_signed_row(
-                gram, residual[i], adjacency[i], penalty[i], bound, room, signs, turned
-            )  # fmt: skip
-    elif solve_due(gram, residual, adjacency, pressure, penalty, bound, entering, due, count, room, group) > 0:
-        rank(sizes, ranked)
-    if count > 0:
-        update_weights(adjacency, weights, acyclic, turned)
 
 
 @bare
@@ -120,17 +38,11 @@ def play_learner(
     weights, plan, key, gram, residual, adjacency, pressure, penalty, bound, acyclic, powers, growths,
     course, concentration, rewards, shocks, baseline, delays, slowest, silent, horizon,
     ring_x, ring_z, ring_y, first, last, following, recorded, snapshots,
-    lines, columns, best, due, room, group, turned,
+    lines, columns, best, room,
 ):  # fmt: skip
     """`play_rounds` of one learner, in memory that it is given; returns the clock and the fault."""
     n, mask = sums.shape[0], ring_x.shape[0] - 1
-    scores, allowed, entering, errors, left, charge, signs = (
-        lines[0], lines[1], lines[2], lines[3], lines[4], lines[5], lines[6],
-    )  # fmt: skip
-    low, high, log_discount = reward_range[0], reward_range[1], math.log(discount)
-    scale = high - low if unit == 0.0 else unit
-    for i in range(n):
-        left[i], charge[i] = 0.0, 0.0
+    scores, errors, log_discount = lines[0], lines[1], math.log(discount)
     for r in range(delays.shape[0]):
         t = now + r + 1
         slot = t & mask
@@ -139,18 +51,11 @@ def play_learner(
             for i in range(n):
                 x[i] = plan[t - 1, i]
         else:
-            wide = width * (budget + 1) * math.log(max(clock, 1.0))
-            if n >= LANES and wide > 0.0:
-                score_arms(
-                    sums, counts, stamps, pulls, latest, t - 1, wide, low, high, scale, log_discount, rules[PENDING],
-                    rules[IN_RANGE], weights, growths, scores,
-                )  # fmt: skip
-            else:
-                bounds_of_means(
-                    sums, counts, stamps, pulls, latest, t - 1, clock, budget, reward_range, log_discount, width, unit,
-                    rules, growths, scores,
-                )  # fmt: skip
-                weigh(weights, scores)
+            bounds_of_means(
+                sums, counts, stamps, pulls, latest, t - 1, clock, budget, reward_range, log_discount, width, unit,
+                rules, growths, scores,
+            )  # fmt: skip
+            weigh(weights, scores)
             if not still_top(scores, budget, ring_x[(t - 1) & mask], x):
                 take_top(scores, budget, key, uint64(0), uint64(t), CHOICE, best, x)
         clock = discount * clock + 1.0
@@ -163,17 +68,17 @@ def play_learner(
         while played != 0:
             home = played & mask
             x, z, y = ring_x[home], ring_z[home], ring_y[home]
-            if not is_fine(x, z, y, low, high):
+            if not is_fine(x, z, y, reward_range[0], reward_range[1]):
                 return clock, fault_of(x, z, y, reward_range, t - played, t)
             add_rewards(
                 sums, counts, stamps, x, z, date_of(played, t, rules[ASSUMED_DELAY]), log_discount, powers
             )  # fmt: skip
             if rules[GRAPH] != NO_GRAPH:
                 absorb_outcome(gram, residual, adjacency, z, y, 1.0, acyclic, errors)
-                if note_moves(y, errors, left, charge):
-                    fit_spent(
+                if note_moves(y, errors, room):
+                    refit(
                         gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, rules[GRAPH] == SIGNED,
-                        left, charge, allowed, entering, due, room, group, signs, turned,
+                        room, True,
                     )  # fmt: skip
             played = following[home]
         take_snapshot(adjacency, recorded[r], snapshots)
@@ -214,8 +119,7 @@ def play_rounds(
         weights, plan, key, gram, residual, adjacency, pressure, penalty, bound, acyclic, powers, growths,
         course, concentration, rewards, shocks, baseline, delays, slowest, silent, horizon,
         ring_x, ring_z, ring_y, first, last, following, recorded, snapshots,
-        np.empty((7, n)), columns_of(total), np.empty(min(budget, SMALL_BUDGET)), np.empty(n, np.int64),
-        room_for_solving(n), room_for_group(n), np.empty((n, n)),
+        np.empty((2, n)), columns_of(total), np.empty(min(budget, SMALL_BUDGET)), room_for_refit(n),
     )  # fmt: skip
     for r in range(faults.shape[0]):
         faults[r] = fault
