@@ -1,4 +1,4 @@
-"""The results in an experiment's store, as arrays and as tidy tables."""
+"""Read the results in an experiment's store, as arrays and as tidy tables."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.experiments.csv_text import csv_bytes
+from spillover.experiments.experiment import Experiment
 from spillover.experiments.parse import parse_experiment
-from spillover.experiments.specification import Experiment
 from spillover.extras import needed_for
 from spillover.files import write_atomically
 from spillover.metrics import RegretCurve
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIELDS = {"name": str, "text": str, "changes": dict, "cells": list}  # of store.json
+FORMULA = "=+-@\t\r"  # a spreadsheet takes text that starts with one of these for a formula
 JOINED = ("replications", "regret", "payoff", "optimality_ratio", "graph_error", "blind_regret", "adjacency")
 
 
@@ -233,6 +233,22 @@ def edges(record: Record) -> dict[str, Any]:
         "cause": np.tile(names, replications * n),
         "weight": record.adjacency.ravel(),
     }
+
+
+def csv_bytes(frame: "pd.DataFrame") -> bytes:
+    """A table as CSV; names that would be formulas get an apostrophe before them.
+
+    >>> import pandas as pd
+    >>> csv_bytes(pd.DataFrame({"policy": ["=1+1", "cucb"], "regret": [-1.5, 2.0]}))
+    b"policy,regret\\n'=1+1,-1.5\\ncucb,2.0\\n"
+    """
+    texts = frame.select_dtypes(["object", "string"]).columns
+    safe = frame.assign(**{name: frame[name].map(as_text) for name in texts})
+    return safe.to_csv(index=False).encode()
+
+
+def as_text(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(tuple(FORMULA)) else cell
 
 
 def about_experiment(store: CellStore) -> dict[str, Any] | None:

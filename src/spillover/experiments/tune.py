@@ -1,4 +1,4 @@
-"""Tuning: a grid of hyperparameters as a batch axis, scored by final regret on other seeds than the reported ones.
+"""Tune: score a grid of hyperparameters by final regret, as a batch axis, on other seeds than the reported ones.
 
 Every cell of the grid meets the same replications, and equals the single run with its values bit for bit. The grid is
 split into blocks, which bound the memory, run in parallel, and are stored: an interrupted search continues where it
@@ -10,23 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spillover import validate
 from spillover.contracts import Environment
 from spillover.delays import as_delay
-from spillover.experiments.csv_text import csv_bytes
-from spillover.experiments.duration import Load
+from spillover.experiments.compute import BlockTask, Job
 from spillover.experiments.engines import start_engine
-from spillover.experiments.final_regret import BlockTask, play
+from spillover.experiments.experiment import TUNING_SEED, Block, Place, Search
 from spillover.experiments.fingerprint import describe, digest, source_digest
-from spillover.experiments.group_work import Failed
-from spillover.experiments.pools import results
-from spillover.experiments.run import do_nothing
-from spillover.experiments.search import TUNING_SEED, Block, Place, Search
-from spillover.experiments.worker_check import check_workers
+from spillover.experiments.results import csv_bytes
+from spillover.experiments.run import computed, do_nothing
 from spillover.extras import needed_for
 from spillover.files import write_atomically
 from spillover.measuring import with_progress
@@ -38,14 +34,6 @@ from spillover.types import Array
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-
-class BlockJob(NamedTuple):
-    """A block for a worker."""
-
-    name: str  # of the block in the store
-    label: str  # for messages
-    task: BlockTask
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -159,7 +147,7 @@ def run_search(
     jobs: int | None = None,
     address: str | None = None,
     progress: bool = False,
-    begin: Callable[[Sequence[Load]], None] = do_nothing,
+    begin: Callable[[Sequence[Any]], None] = do_nothing,
 ) -> Tuned:
     """Search the grid; engine, jobs, address and begin as for `run_experiment`.
 
@@ -170,31 +158,19 @@ def run_search(
         store.cells.mkdir(parents=True, exist_ok=True)
     tasks = {identity(task := search.task(block)): (block, task) for block in search.blocks()}
     found = {name: kept for name in tasks if (kept := read_block(store, name)) is not None}
-    missing = [BlockJob(name, str(block), task) for name, (block, task) in tasks.items() if name not in found]
+    missing = [
+        Job(name, str(block), task, source_digest(task)) for name, (block, task) in tasks.items() if name not in found
+    ]
     if missing:
         with start_engine(engine, jobs, address) as pool:
-            check_workers(pool, {source_digest(job.task): job.task for job in missing}, address)
-            begin([load_of(job.task) for job in missing])
-            with closing(results(pool, play_block, missing)) as played:
-                for name, regret in with_progress(played, len(missing), progress, " blocks"):
-                    found[name] = regret
+            begin([job.task for job in missing])
+            with closing(computed(pool, missing)) as played:
+                for job, (arrays, about) in with_progress(played, len(missing), progress, " blocks"):
+                    found[job.name] = arrays["regret"]
                     if store is not None:
-                        store.write(name, {"regret": regret}, {})
+                        store.write(job.name, arrays, about)
     blocks = [(block, found[name]) for name, (block, _) in tasks.items()]
     return Tuned(search=search, regret={place: assemble(search, place, blocks) for place in search.places})
-
-
-def load_of(task: BlockTask) -> Load:
-    """What is to be computed; rounds are played one by one."""
-    return Load(task.environment, task.policy, task.seed, task.replications, compiled=False)
-
-
-def play_block(job: BlockJob) -> tuple[str, Array]:
-    """Play a block in a worker."""
-    try:
-        return job.name, play(job.task)
-    except Exception as error:
-        raise Failed(f"{job.label}: {type(error).__name__}: {error}") from error
 
 
 def identity(task: BlockTask) -> str:

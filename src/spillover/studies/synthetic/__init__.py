@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from spillover import validate
 from spillover.experiments import Experiment, Results
-from spillover.experiments.grids import read_search
-from spillover.experiments.search import Search
+from spillover.experiments.experiment import Search
+from spillover.experiments.parse import read_search
 from spillover.experiments.tune import run_search
 from spillover.studies.experiment import ShippedExperiment, announcement, plan_for
 from spillover.studies.study import Findings, Job, Request
