@@ -132,7 +132,6 @@ def test_a_folder_that_cannot_be_is_named(here) -> None:
     (here / "file").write_text("")
     for arguments in (["run", "my-study.toml", "--engine", "serial"], ["tune", "my-grid.toml"]):
         refused(call(*arguments, "--output", "file"), "file/my-", "Not a directory")
-    refused(call("new", "policy", "my-idea", "--folder", "file/below"), "file")
 
 
 def test_an_address_without_a_cluster_is_refused() -> None:
