@@ -48,7 +48,7 @@ class NotDerived:
 
 @dataclass(frozen=True, kw_only=True)
 class NoPromise(RidgeGraph):
-    order_free = None  # type: ignore[assignment]
+    order_free = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ LEAST = {"seed": 0, "replications": 1, "block": 1, "record": 1}
 
 
 def load_experiment(path: str | Path, *, any_size: bool = False) -> Experiment:
-    """An experiment from a TOML file; `spillover.studies.load_experiment` also takes the names of shipped ones.
+    """Read an experiment from a TOML file; `spillover.studies.load_experiment` also takes the names of shipped ones.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -51,7 +51,7 @@ def load_experiment(path: str | Path, *, any_size: bool = False) -> Experiment:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; raises an ExperimentError if it is no TOML file of a sensible size in UTF-8."""
+    """Read the text of a file; raises an ExperimentError if it is no TOML file of a sensible size in UTF-8."""
     try:
         return read_toml_text(path)
     except ValueError as error:
@@ -59,7 +59,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_experiment(text: str, name: str = "experiment.toml", *, any_size: bool = False) -> Experiment:
-    """An experiment from the text of a file; `name`: the file's name in errors.
+    """Read an experiment from the text of a file; `name`: the file's name in errors.
 
     any_size: accept worlds and numbers of combinations that nobody is likely to mean.
 
@@ -126,7 +126,7 @@ def refuse_worlds(file: File, worlds: dict[str, Any]) -> None:
 
 
 def read_toml(file: File, keys: Iterable[str]) -> dict[str, Any]:
-    """The content of a file; at the top there may be only these keys."""
+    """Read the content of a file; at the top there may be only these keys."""
     try:
         content = parse_toml(file.text)
     except tomllib.TOMLDecodeError as error:
@@ -138,7 +138,7 @@ def read_toml(file: File, keys: Iterable[str]) -> dict[str, Any]:
 
 
 def syntax_error(name: str, text: str, message: str) -> ExperimentError:
-    """TOML's own error, in the form "file:line: message"."""
+    """Put TOML's own error into the form "file:line: message"."""
     what, _, where = message.rpartition(" (at ")
     line = "".join(c for c in where.partition(",")[0] if c.isdigit()) or str(max(text.count("\n"), 1))
     return ExperimentError(f"{name}:{line}: not TOML: {what or message}")
@@ -168,7 +168,7 @@ def check_text(file: File, place: Place, text: Any) -> None:
 
 
 def read_group(file: File, content: dict[str, Any], key: str) -> dict[str, Any]:
-    """A group of named tables, [key.NAME], with at least one of them."""
+    """Read a group of named tables, [key.NAME], with at least one of them."""
     found = file.table((key,), content.get(key, {}))
     if not found:
         file.refuse((key,), f"no {key}: must have at least one table [{key}.NAME]")
@@ -181,7 +181,7 @@ def read_group(file: File, content: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def read_worlds(file: File, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
-    """The environments, and the replications of those that have their own number."""
+    """Read the environments, and the replications of those that have their own number."""
     worlds, counts = {}, {}
     for key, table in given.items():
         place = ("worlds", key)
@@ -193,7 +193,7 @@ def read_worlds(file: File, given: dict[str, Any]) -> tuple[dict[str, Any], dict
 
 
 def read_policy(file: File, key: str, given: Any, delays: list[str]) -> Entry:
-    """A policy with its parameters, also those for single delays; every combination is checked."""
+    """Read a policy with its parameters, also those for single delays; every combination is checked."""
     place: Place = ("policies", key)
     rest = dict(file.table(place, given))
     kind_place = (*place, "kind") if "kind" in rest else place
@@ -216,7 +216,7 @@ def read_policy(file: File, key: str, given: Any, delays: list[str]) -> Entry:
 
 
 def overridden(given: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Parameters with some replaced; of a part in a table only those that the other table has, if its kind is the same.
+    """Replace some parameters; of a part in a table only those that the other table has, if its kind is the same.
 
     >>> overridden({"graph": {"sparsity": 0.1, "signed": True}}, {"graph": {"sparsity": 0.2}})
     {'graph': {'sparsity': 0.2, 'signed': True}}
@@ -242,7 +242,7 @@ def refuse_grids(file: File, place: Place, policy: Any) -> None:
 
 
 def read_studies(file: File, content: dict[str, Any], *known: dict[str, Any]) -> tuple[Comparison, ...]:
-    """The studies; by default one with all combinations."""
+    """Read the studies; by default one with all combinations."""
     groups = dict(zip(("worlds", "delays", "policies"), known, strict=True))
     tables = content.get("studies", [{}])
     if not isinstance(tables, list) or not tables or not all(isinstance(study, dict) for study in tables):
@@ -298,34 +298,25 @@ def try_out(file: File, experiment: Experiment) -> dict[tuple[str, str, str], Fo
     return found
 
 
-def load_search(path: str | Path, **changes: Any) -> Search:
-    """A search from a TOML file; `changes` as for `read_search`. `spillover.studies.load_search` takes names too."""
-    return read_search(read_text(Path(path)), str(path), **changes)
+def load_search(path: str | Path, **options: Any) -> Search:
+    """Read a search from a TOML file; options: of `parse_search`. `spillover.studies.load_search` takes names too."""
+    return parse_search(read_text(Path(path)), str(path), **options)
 
 
-def read_search(
+def parse_search(
     text: str,
-    name: str,
+    name: str = "tuning.toml",
     *,
     replications: int | None = None,
     seed: int | None = None,
     force: bool = False,
     any_size: bool = False,
 ) -> Search:
-    """A search from the text of a file; `name`: the file's name in errors.
+    """Read a search from the text of a file; `name`: the file's name in errors.
 
     replications, seed: replace those of the file. force: allow the seed of the reported results. any_size: accept
     worlds and grids of any size.
     """
-    given = {"replications": replications, "seed": seed}
-    changes = {name: value for name, value in given.items() if value is not None}
-    return parse_search(text, name, changes | ({"reported": None} if force else {}), any_size=any_size)
-
-
-def parse_search(
-    text: str, name: str = "tuning.toml", changes: dict[str, Any] | None = None, *, any_size: bool = False
-) -> Search:
-    """A search from the text of a file; `name`: the file's name in errors, `changes`: replace its numbers."""
     file = File(name, text)
     content = read_toml(file, SEARCH)
     worlds, counts = read_worlds(file, read_group(file, content, "worlds"))
@@ -336,10 +327,14 @@ def parse_search(
     }
     read = read_group(file, content, "policies").items()
     policies = {key: read_policy(file, key, given, list(delays)) for key, given in read}
-    numbers = {"replications": 20, "seed": TUNING_SEED, "reported": 0}
+    numbers: dict[str, Any] = {"replications": 20, "seed": TUNING_SEED, "reported": 0}
     numbers |= {
         key: read_whole(file, (key,), content[key], int(key == "replications")) for key in numbers if key in content
     }
+    changes = {"replications": replications, "seed": seed}
+    numbers |= {key: value for key, value in changes.items() if value is not None}
+    if force:
+        numbers["reported"] = None
     if not any_size:
         refuse_worlds(file, worlds)
     grid = {
@@ -357,7 +352,7 @@ def parse_search(
             delays=delays,
             policies=policies,
             grid=grid,
-            **numbers | (changes or {}),
+            **numbers,
         )
     except ExperimentError:
         raise
@@ -367,7 +362,7 @@ def parse_search(
 
 
 def flatten(given: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested tables as dotted names; a range { from, to, points } is a value.
+    """Write nested tables as dotted names; a range { from, to, points } is a value.
 
     >>> flatten({"graph": {"sparsity": {"from": 1, "to": 10, "points": 2}}})
     {'graph.sparsity': {'from': 1, 'to': 10, 'points': 2}}
@@ -380,7 +375,7 @@ def flatten(given: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def read_values(file: File, key: str, given: Any, any_size: bool = False) -> Any:
-    """The values of a hyperparameter: a list, or a range { from, to, points } on a logarithmic scale.
+    """Read the values of a hyperparameter: a list, or a range { from, to, points } on a logarithmic scale.
 
     >>> read_values(File("", ""), "sparsity", {"from": 1e-2, "to": 1e2, "points": 5}).tolist()
     [0.01, 0.1, 1.0, 10.0, 100.0]

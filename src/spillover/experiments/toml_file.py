@@ -22,7 +22,7 @@ KEY = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-
 
 
 def keys_of(dotted: str) -> tuple[str, ...]:
-    """The parts of a dotted key, as TOML reads them.
+    """Split a dotted key, as TOML reads them.
 
     >>> keys_of('worlds."a b"')
     ('worlds', 'a b')
@@ -36,7 +36,7 @@ def keys_of(dotted: str) -> tuple[str, ...]:
 
 
 def line_numbers(text: str) -> dict[Place, int]:
-    """The line (from 1) of every table and key of a valid text; keys of inline tables have the line of their table."""
+    """Find the line (from 1) of every table and key of a valid text; keys of inline tables have that of their table."""
     found: dict[Place, int] = {}
     table: Place = ()
     depth, quoted = 0, False  # there are no keys inside of an array or string that spans several lines
@@ -55,7 +55,7 @@ def line_numbers(text: str) -> dict[Place, int]:
 
 
 def table_place(found: dict[Place, int], array: bool, keys: tuple[str, ...]) -> Place:
-    """The place of a table from its header; items of an array of tables are numbered from 0."""
+    """Find the place of a table from its header; items of an array of tables are numbered from 0."""
     if not array:
         return keys
     items = [place for place in found if len(place) == len(keys) + 1 and place[:-1] == keys]
@@ -63,7 +63,7 @@ def table_place(found: dict[Place, int], array: bool, keys: tuple[str, ...]) -> 
 
 
 def line_of(text: str, place: Place) -> int:
-    """The line of a key, or of the nearest table around it."""
+    """Find the line of a key, or of the nearest table around it."""
     known = line_numbers(text)
     while place and place not in known:
         place = place[:-1]
@@ -84,7 +84,7 @@ class File(NamedTuple):
         raise ExperimentError(f"{self.name}:{line_of(self.text, place)}: {message}")
 
     def known(self, place: Place, what: str, given: Any, names: Iterable[str]) -> str:
-        """The given name, if it is one of `names`; otherwise an error with a suggestion."""
+        """Return the given name, if it is one of `names`; otherwise an error with a suggestion."""
         names = list(names)
         if isinstance(given, str) and given in names:
             return given
@@ -92,7 +92,7 @@ class File(NamedTuple):
         self.refuse(place, f"{what} = {given!r}: {accepted}{suggestion(str(given), names)}")
 
     def find(self, place: Place, kind: Any, kinds: Registry[Any]) -> Any:
-        """The part of that kind, or an error with the nearest of those there are."""
+        """Find the part of that kind, or an error with the nearest of those there are."""
         try:
             return kinds.find(kind, "kind")
         except ValueError as error:
@@ -120,7 +120,7 @@ def dotted(place: Place) -> str:
 def make(
     file: File, place: Place, given: Any, kinds: Registry[Any], extra: Iterable[str] = (), usual: Any = None
 ) -> Any:
-    """The object described by a table with a `kind` (`usual` if it is left out) and parameters."""
+    """Build the object described by a table with a `kind` (`usual` if it is left out) and parameters."""
     rest = dict(file.table(place, given))
     if "kind" not in rest and not kinds.is_name(usual):
         file.refuse(place, f"no kind in [{dotted(place)}]: must be one of {', '.join(kinds)}")
@@ -151,7 +151,7 @@ def build(
 def parameters(
     file: File, place: Place, maker: Any, given: dict[str, Any], extra: Iterable[str], parts: Registry[Any]
 ) -> dict[str, Any]:
-    """The parameters of a maker from a table, checked for unknown and missing names; nested tables become objects."""
+    """Read the parameters of a maker from a table; names are checked, and nested tables become objects."""
     if not has_parameters(maker):
         file.refuse(place, f"{origin_of(maker).__name__} in [{dotted(place)}]: must be a dataclass")
     accepted, needed = parameters_of(maker)
@@ -169,7 +169,7 @@ def parameters(
 
 
 def origin_of(maker: Any) -> Any:
-    """The class or function behind a maker."""
+    """Find the class or function behind a maker."""
     return maker.func if isinstance(maker, partial) else maker
 
 
@@ -179,7 +179,7 @@ def has_parameters(maker: Any) -> bool:
 
 
 def usual_values(maker: Any) -> dict[str, Any]:
-    """The defaults of a maker's parameters."""
+    """List the defaults of a maker's parameters."""
     origin = origin_of(maker)
     return {} if origin in PARAMETERS else {f.name: f.default for f in fields(origin)}
 
@@ -189,7 +189,7 @@ def as_tuples(value: Any) -> Any:
 
 
 def parameters_of(maker: Any) -> tuple[list[str], list[str]]:
-    """The names of a maker's parameters, and of those that are required."""
+    """List the names of a maker's parameters, and of those that are required."""
     fixed = maker.keywords if isinstance(maker, partial) else {}
     origin = origin_of(maker)
     if origin in PARAMETERS:
@@ -199,13 +199,13 @@ def parameters_of(maker: Any) -> tuple[list[str], list[str]]:
 
 
 def make_instance(seed: int = 0, **parameters: Any) -> Instance:
-    """An instance of the synthetic worlds with these parameters."""
+    """Make an instance of the synthetic worlds with these parameters."""
     validate.whole("seed", seed, 0, 2**64 - 1)
     return Instance(seed=seed, of=SyntheticSEM(**parameters))
 
 
 def make_fixed(adjacency: Any, arms: Any = None, **parameters: Any) -> FixedSEM:
-    """A world with a given graph; `arms` are the names of the rows and columns."""
+    """Make a world with a given graph; `arms` are the names of the rows and columns."""
     if arms is not None:
         with needed_for("a data frame", "research"):
             import pandas as pd

@@ -54,7 +54,7 @@ def load_experiment(path_or_name: str | Path) -> Experiment:
 
 
 def shipped_searches() -> dict[str, Traversable]:
-    """Tuning files that ship with the package, by name: the paper's parse."""
+    """Tuning files that ship with the package, by name: the paper's grids."""
     return {name: file for study in SHIPPED for name, file in study.searches().items()}
 
 
@@ -69,7 +69,7 @@ def load_search(path_or_name: str | Path, **changes: Any) -> Search:
         return parse.load_search(path, **changes)
     found = shipped_searches()
     name = check_name(path, "search", found)
-    return parse.read_search(found[name].read_text("utf-8"), f"{name}.toml", **changes)
+    return parse.parse_search(found[name].read_text("utf-8"), f"{name}.toml", **changes)
 
 
 def is_name(path: Path) -> bool:
