@@ -39,7 +39,7 @@ class Entry:
     at: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def policy(self, delay: str | None = None) -> Any:
-        """The policy with its parameters at a delay (the delay's name in the file).
+        """Make the policy with its parameters at a delay (the delay's name in the file).
 
         >>> Entry(label="CUCB", kind="discounted-cucb", at={"400": {"discount": 0.99}}).policy("400").discount
         0.99
@@ -83,12 +83,12 @@ class Cell:
 
     @property
     def description(self) -> dict[str, Any]:
-        """All parameters that the results depend on, for JSON, defaults included; names in the file are left out."""
+        """Describe all parameters that the results depend on, for JSON, also defaults, but not names in the file."""
         return self.parameters | {"first": self.first, "count": self.count}
 
     @cached_property
     def id(self) -> str:
-        """A hash of everything that the results can depend on: the description and the source code."""
+        """Hash everything that the results can depend on: the description and the source code."""
         return digest({"cell": self.description, "source": self.source})
 
     def __str__(self) -> str:
@@ -126,7 +126,7 @@ class Experiment:
     footprints: dict[tuple[str, str, str], Footprint] = field(default_factory=dict, repr=False, compare=False)
 
     def combinations(self) -> dict[tuple[str, str, str], int]:
-        """Every (world, delay, policy) in the file's order, with the largest number of replications in any study."""
+        """List every (world, delay, policy) in the file's order, with the most replications of any study."""
         found: dict[tuple[str, str, str], int] = {}
         for study in self.studies:
             for world in study.worlds:
@@ -137,14 +137,14 @@ class Experiment:
 
     @property
     def size(self) -> Size:
-        """What it takes, before anything is computed."""
+        """Estimate what it takes, before anything is computed."""
         return size_of(
             Part(-(-count // self.block), count, min(count, self.block), self.footprints[key])
             for key, count in self.combinations().items()
         )
 
     def cells(self) -> list[Cell]:
-        """All cells: blocks of replications, aligned at multiples of `block`."""
+        """List all cells: blocks of replications, aligned at multiples of `block`."""
         return [cell for key, count in self.combinations().items() for cell in self.blocks(*key, count)]
 
     def blocks(self, world: str, delay: str, policy: str, replications: int) -> Iterator[Cell]:
@@ -170,17 +170,14 @@ class Experiment:
         delays: Sequence[str] | None = None,
         policies: Sequence[str] | None = None,
     ) -> "Experiment":
-        """The same experiment with other numbers (`replications`: for all worlds and studies), or a part of it.
+        """Change numbers (`replications`: for all worlds and studies), or take a part of the experiment.
 
         worlds, delays, policies: only those with these names. A store keeps the changes beside the file's text.
         """
-        for name, number, least in (("seed", seed, 0), ("replications", replications, 1), ("block", block, 1)):
-            if number is not None:
-                validate.whole(name, number, least)
-        if record is not None:
-            validate.whole("record", record, 1)
         numbers = {"seed": seed, "replications": replications, "block": block, "record": record}
         given: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
+        for name, number in given.items():
+            validate.whole(name, number, 0 if name == "seed" else 1)
         changed = replace(self, **given, changes=self.changes | given)
         if replications is not None:
             studies = tuple(replace(study, replications=None) for study in self.studies)
@@ -190,16 +187,14 @@ class Experiment:
         return changed
 
     def only(self, name: str, kept: tuple[str, ...]) -> "Experiment":
-        """The part of the studies whose worlds, delays or policies (`name`) are among those kept."""
+        """Keep the part of the studies whose worlds, delays or policies (`name`) are among those kept."""
         known = getattr(self, name)
         for one in kept:
             validate.require(one in known, name, one, f"one of {', '.join(known)}")
         validate.require(bool(kept), name, list(kept), "at least one name")
-        parts = []
-        for study in self.studies:
-            names: dict[str, Any] = {name: tuple(one for one in getattr(study, name) if one in kept)}
-            parts.append(replace(study, **names))
-        studies = tuple(part for part in parts if getattr(part, name))
+        names = [tuple(one for one in getattr(study, name) if one in kept) for study in self.studies]
+        parts: list[dict[str, Any]] = [{name: each} for each in names]
+        studies = tuple(replace(s, **part) for s, part in zip(self.studies, parts, strict=True) if part[name])
         validate.require(bool(studies), name, list(kept), "names that some study uses")
         left = list(dict.fromkeys(one for study in studies for one in getattr(study, name)))
         return replace(self, studies=studies, changes=self.changes | {name: left})
@@ -261,12 +256,12 @@ class Search:
 
     @cached_property
     def cells(self) -> list[tuple[float, ...]]:
-        """All combinations; the last hyperparameter varies fastest."""
+        """List all combinations; the last hyperparameter varies fastest."""
         return list(itertools.product(*([float(v) for v in values] for values in self.grid.values())))
 
     @cached_property
     def columns(self) -> dict[str, Array]:
-        """The values of each hyperparameter over the cells."""
+        """List the values of each hyperparameter over the cells."""
         return dict(zip(self.grid, np.array(self.cells, float).T, strict=True))
 
     @property
@@ -274,7 +269,7 @@ class Search:
         return [Place(*names) for names in itertools.product(self.worlds, self.delays, self.policies)]
 
     def on_grid(self, place: Place, columns: Mapping[str, Any]) -> Any:
-        """The policy of a place with the values of some cells."""
+        """Make the policy of a place with the values of some cells."""
         given = self.policies[place.policy]
         policy = given.policy(place.delay) if isinstance(given, Entry) else given
         taken = as_policy(policy).grids
@@ -284,13 +279,13 @@ class Search:
         return with_values(policy, columns)
 
     def at_cell(self, place: Place, cell: int) -> Any:
-        """The policy of a place with the values of one cell; whole numbers stay whole."""
+        """Make the policy of a place with the values of one cell; whole numbers stay whole."""
         given = list(itertools.product(*(np.asarray(values).tolist() for values in self.grid.values())))[cell]
         return self.on_grid(place, dict(zip(self.grid, given, strict=True)))
 
     @property
     def size(self) -> Size:
-        """What it takes, before anything is computed."""
+        """Estimate what it takes, before anything is computed."""
         count = min(self.replications, BATCH_SIZE)
         width = BATCH_SIZE // count
         blocks = -(-len(self.cells) // width) * -(-self.replications // count)
@@ -298,7 +293,7 @@ class Search:
         return size_of(Part(blocks, learners, count * width, self.footprint(place)) for place in self.places)
 
     def footprint(self, place: Place) -> Footprint:
-        """What one learner takes."""
+        """Estimate what one learner takes."""
         rng, delay = Rng(self.seed, [0]), self.delays[place.delay]
         world = self.worlds[place.world].draw(rng.at(Purpose.WORLD), (1,))
         policy = self.on_grid(place, {name: values[:1] for name, values in self.columns.items()})
@@ -314,7 +309,7 @@ class Search:
         )
 
     def blocks(self) -> list[Block]:
-        """Blocks of at most BATCH_SIZE cells times replications, with all replications of a cell if they fit."""
+        """List blocks of at most BATCH_SIZE cells times replications, with all replications of a cell if they fit."""
         count = min(self.replications, BATCH_SIZE)
         width = BATCH_SIZE // count
         pieces = [range(k, min(k + width, len(self.cells))) for k in range(0, len(self.cells), width)]

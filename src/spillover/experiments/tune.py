@@ -46,7 +46,7 @@ class Tuned(Shown):
     regret: Mapping[Place, Array]
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row for each cell: world, delay, policy, hyperparameters, mean final regret, 95% confidence interval."""
+        """Tabulate a row for each cell: world, delay, policy, hyperparameters, mean final regret, 95% interval."""
         with needed_for("a data frame", "research"):
             import pandas as pd
 
@@ -59,20 +59,20 @@ class Tuned(Shown):
         return pd.concat(frames, ignore_index=True)
 
     def best(self) -> "pd.DataFrame":
-        """The cell with the least mean final regret in each place; the first one if there are ties."""
+        """Find the cell with the least mean final regret in each place; the first one if there are ties."""
         frame = self.to_frame()
         rows = frame.groupby(list(Place._fields), sort=False)["final_regret"].idxmin()
         return frame.loc[rows].reset_index(drop=True)
 
     @property
     def policies(self) -> dict[Place, Any]:
-        """The policy of each place with the values of its best cell."""
+        """Make the policy of each place with the values of its best cell."""
         best = {place: int(regret.mean(axis=-1).argmin()) for place, regret in self.regret.items()}
         return {place: self.search.at_cell(place, cell) for place, cell in best.items()}
 
     @property
     def policy(self) -> Any:
-        """The tuned policy, ready to use, if the search is of one policy in one world at one delay.
+        """Make the tuned policy, ready to use, if the search is of one policy in one world at one delay.
 
         >>> import spillover as sp
         >>> world = sp.SyntheticSEM(horizon=200, changes=())
@@ -85,7 +85,7 @@ class Tuned(Shown):
         return found[0]
 
     def plot(self) -> "Figure":
-        """Mean final regret over discount and exploration, a heat map for each place.
+        """Draw mean final regret over discount and exploration, a heat map for each place.
 
         >>> import spillover as sp
         >>> world, grid = sp.SyntheticSEM(horizon=50, changes=()), {"discount": [0.5, 0.9], "exploration": [1e-3, 0.1]}
@@ -174,12 +174,12 @@ def run_search(
 
 
 def identity(task: BlockTask) -> str:
-    """A hash of everything that the results can depend on."""
+    """Hash everything that the results can depend on."""
     return digest({"tuning": describe(task), "source": source_digest(task)})
 
 
 def read_block(store: CellStore | None, name: str) -> Array | None:
-    """A stored block; None if it is missing or damaged."""
+    """Read a stored block; None if it is missing or damaged."""
     try:
         return None if store is None else np.asarray(store.read(name)[0]["regret"])
     except (FileNotFoundError, Damaged):
@@ -187,7 +187,7 @@ def read_block(store: CellStore | None, name: str) -> Array | None:
 
 
 def assemble(search: Search, place: Place, blocks: list[tuple[Block, Array]]) -> Array:
-    """(cells, replications) of one place from its blocks."""
+    """Join the blocks of one place, (cells, replications)."""
     joined = np.empty((len(search.cells), search.replications))
     for block, regret in blocks:
         if block.place == place:
