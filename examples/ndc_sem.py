@@ -39,7 +39,7 @@ class World:
         return np.asarray(self.beta[period])
 
     def play(self, t: int, x: Array, rng: Generator) -> tuple[Array, Array]:
-        """The feedback z_t and y_t of a decision vector x; the agent gets it D rounds later."""
+        """Draw the feedback z_t and y_t of a decision vector x; the agent gets it D rounds later."""
         b = (rng.random(len(x)) < self.means(t)).astype(float)  # Bernoulli
         z = b * x  # (1) exogenous input: rewards of arms that were not selected stay hidden
         y = solve_triangular(np.eye(len(x)) - self.A, z)  # (4), which solves y = A y + z (3), with F = I
@@ -62,12 +62,13 @@ def total_effects(A: Array) -> Array:
 def learn_graph(A: Array, G: Array, C: Array, lam: float, tolerance: float = 1e-12, most: int = 10_000) -> Array:
     """Minimise |Y - A Y - Z|^2 + lam |A|_1 over A[i, j] >= 0, with A[i, j] = 0 for i >= j (9).
 
-    The data enter only through G = Y Y' and C = (Y - Z) Y': row i is a quadratic in the entries A[i, j], j > i, with
+    Y and Z hold the feedback received so far, a column for each round: Y = A Y + Z (8). It enters only through
+    G = Y Y' and C = (Y - Z) Y'. Each row of A is a problem of its own: a quadratic in the entries A[i, j], j > i, with
     the slope 2 (A G - C)[i, j] + lam. Coordinate descent sets one entry after the other to its best value, for all rows
     at once; the problem is convex, so this leads to the minimum. A: where to start, such as the previous estimate.
     """
     A = A.copy()
-    Q = C - A @ G
+    Q = C - A @ G  # minus half the slope, without lam
     for _ in range(most):
         largest = 0.0
         for j in range(1, len(A)):
@@ -102,13 +103,13 @@ class NDCSEM:
         self.H = initialization_matrix(N, s, rng)
         self.t = 0  # rounds played
         self.m = 0.0  # m_t: the discounted number of rounds
-        self.M = np.zeros(N)  # M_t: the discounted number of observations of each arm
+        self.M = np.zeros(N)  # M_t: the discounted number of observations of each arm, as far as they have arrived
         self.S = np.zeros(N)  # the discounted sum of its rewards, the numerator of (10)
-        self.seen = np.zeros(N, bool)
+        self.seen = np.zeros(N, bool)  # arms with feedback
         self.G, self.C, self.A = np.zeros((3, N, N))  # see learn_graph; A is the estimate
 
     def indices(self) -> Array:
-        """E_t, upper confidence bounds of the means (11)."""
+        """E_t, upper confidence bounds of the means (11), where the paper's M[j] must be M[i]."""
         E = np.full(len(self.M), np.inf)
         M, S = self.M[self.seen], self.S[self.seen]
         E[self.seen] = S / M + 2 * np.sqrt(self.xi * (self.s + 1) * np.log(max(self.m, 1.0)) / M)
@@ -118,15 +119,15 @@ class NDCSEM:
         """x_{t+1}: a column of H at first, then the decision vector that solves (12)."""
         if self.t < len(self.H):
             return self.H[:, self.t]
-        score = total_effects(self.A) * self.indices()
+        score = total_effects(self.A) * self.indices()  # (12) is linear in x: the s arms with the largest scores
         mixed = self.rng.permutation(len(score))  # so that ties are broken at random
         first = mixed[np.argsort(-score[mixed], kind="stable")][: self.s]
         x = np.zeros(len(score))
         x[first] = 1
         return x * (score > 0)  # "at most s": what cannot help is left out
 
-    def play(self) -> None:
-        """A round goes by: the past is discounted."""
+    def advance(self) -> None:
+        """Count the round that was played, and discount the past by it."""
         self.t += 1
         self.m = self.gamma * self.m + 1
         self.M *= self.gamma
@@ -154,7 +155,7 @@ class Random:
         x[self.rng.permutation(self.N)[: self.s]] = 1
         return x
 
-    def play(self) -> None:
+    def advance(self) -> None:
         pass
 
     def receive(self, tau: int, x: Array, z: Array, y: Array) -> None:
@@ -183,7 +184,7 @@ def cumulative_regret(agent: NDCSEM | Random, world: World, D: int, T: int, rng:
         x = agent.decide()
         waiting[t] = (x, *world.play(t, x, rng))
         regret[t - 1] = world.regret(t, x)
-        agent.play()
+        agent.advance()
         if t > D:
             agent.receive(t - D, *waiting.pop(t - D))
     return regret.cumsum()
@@ -192,7 +193,8 @@ def cumulative_regret(agent: NDCSEM | Random, world: World, D: int, T: int, rng:
 def main() -> None:
     N, s, T, D = 10, 4, 5000, 50
     world = synthetic_world(np.random.default_rng(1), N, s)
-    agent = NDCSEM(N, s, gamma=0.985, xi=1e-10, lam=1e-3, rng=np.random.default_rng(2))  # the paper's for D = 50
+    # gamma and xi are the paper's for D = 50 (Table I); it does not print its lambda
+    agent = NDCSEM(N, s, gamma=0.985, xi=1e-10, lam=1e-3, rng=np.random.default_rng(2))
     curves = {
         "NDC-SEM": cumulative_regret(agent, world, D, T, np.random.default_rng(3)),
         "random": cumulative_regret(Random(N, s, np.random.default_rng(2)), world, D, T, np.random.default_rng(3)),
@@ -215,7 +217,8 @@ def draw(curves: dict[str, Array], changes: tuple[int, ...], path: str = "ndc_se
     for (name, curve), line in zip(curves.items(), ("-", ":"), strict=True):
         ax.plot(np.arange(1, len(curve) + 1), curve, line, label=name)
     for change in changes:
-        ax.axvline(change, color="grey", linewidth=0.8, linestyle="--")
+        label = "change points" if change == changes[0] else None
+        ax.axvline(change, color="grey", linewidth=0.8, linestyle="--", label=label)
     ax.set(xlabel="round t", ylabel="cumulative expected regret")
     ax.legend(frameon=False)
     figure.savefig(path, dpi=150)

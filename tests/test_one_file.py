@@ -70,7 +70,7 @@ def test_every_decision_is_that_of_the_package(one, law, delay, gamma, xi, seed)
             float(world.expected(t, world.best(t)) - world.expected(t, x)), abs=1e-9
         )
         played[t] = (x.astype(float), outcome.z, outcome.y)
-        agent.play()
+        agent.advance()
         if t > delay:
             agent.receive(t - delay, *played.pop(t - delay))
         np.testing.assert_allclose(agent.A, state.graph.adjacency, atol=1e-5)

@@ -156,7 +156,7 @@ def test_the_best_cell_is_marked(smaller) -> None:
     frame = next(p for p in ax.patches if p.get_label() == "best")
     assert frame.get_xy() == ((0.5, -0.5) if smaller else (0.5, 0.5))
     np.testing.assert_array_equal(np.ma.filled(ax.images[0].get_array(), np.nan), values.T)
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["0", "$10^{-10}$", "0.3"]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["0", "$10^{-10}$", r"$3\cdot10^{-1}$"]
     assert [t.get_text() for t in ax.get_xticklabels()] == ["0.9", "0.985"]
     assert len(ax.texts) == 5
 
@@ -177,7 +177,7 @@ def test_every_discount_and_exploration_of_the_covid_grid_has_a_label() -> None:
         "$10^{-8}$",
         r"$3\cdot10^{-8}$",
         "$10^{-2}$",
-        "0.07",
+        r"$7\cdot10^{-2}$",
         "$10^{-1}$",
     ]
     assert layout.faults(figures.figure_of(ax)) == []

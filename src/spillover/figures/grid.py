@@ -117,10 +117,10 @@ def write_cells(ax: Axes, values: Array, texts: Any, image: Any) -> None:
 
 
 def power_label(value: float) -> str:
-    """Powers of 10 as such, other small numbers as a multiple of one, and 0.01 or more in two digits.
+    """Powers of 10 as such, other numbers below 1 as a multiple of one, so that all are of one kind.
 
-    >>> power_label(1e-10), power_label(3e-8), power_label(0.07), power_label(0.0)
-    ('$10^{-10}$', '$3\\\\cdot10^{-8}$', '0.07', '0')
+    >>> power_label(1e-10), power_label(0.07), power_label(2.0), power_label(0.0)
+    ('$10^{-10}$', '$7\\\\cdot10^{-2}$', '2', '0')
     """
     if value <= 0:
         return f"{value:g}"
@@ -128,7 +128,7 @@ def power_label(value: float) -> str:
     factor, power = f"{float(digits):g}", int(exponent)
     if factor == "1":
         return "1" if power == 0 else f"$10^{{{power}}}$"
-    return f"{value:.2g}" if power >= -2 else rf"${factor}\cdot10^{{{power}}}$"
+    return f"{value:.2g}" if power >= 0 else rf"${factor}\cdot10^{{{power}}}$"
 
 
 def fit_labels(ax: Axes, columns: int, rows: int) -> None:

@@ -14,7 +14,7 @@ from spillover.report.tables import paired_difference
 from spillover.types import Array
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
-DEPENDS = "depends on the measure"  # of measures that are equally good, some say so and some do not
+DEPENDS = "depends on the measure"  # it holds by some of several good measures, and not by others
 UNCHECKABLE = "cannot be checked"  # what it would take is not public
 NAMES = ("the paper claims", "we find")
 CONDITIONS = ("on one instance, as in the paper", "over many worlds")  # of the two verdicts
@@ -62,12 +62,14 @@ def sign_verdict(*differences: Interval) -> str:
 
 
 def by_measures(*verdicts: str) -> str:
-    """The verdict of all measures, if they agree.
+    """The verdict of all measures, if they agree. Not decided if they do not and the claim holds by none of them.
 
-    >>> by_measures(HOLDS, HOLDS), by_measures(HOLDS, FAILS)
-    ('holds', 'depends on the measure')
+    >>> by_measures(HOLDS, HOLDS), by_measures(HOLDS, FAILS), by_measures(FAILS, OPEN)
+    ('holds', 'depends on the measure', 'not decided')
     """
-    return verdicts[0] if len(set(verdicts)) == 1 else DEPENDS
+    if len(set(verdicts)) == 1:
+        return verdicts[0]
+    return DEPENDS if HOLDS in verdicts else OPEN
 
 
 def final_regret(record: Record) -> Array:

@@ -10,7 +10,7 @@ from spillover.report.tables import html_table
 
 
 def short_body(sentences: Sequence[str], numbers: pd.DataFrame, caption: str = "") -> str:
-    """Three or four sentences, then a small table; text columns of the table are those that do not hold numbers.
+    """Three or four points of a sentence or more, then a small table; columns without numbers are text.
 
     >>> print(short_body(["It works.", "It is fast.", "It is tested."], pd.DataFrame({"tests": [3]}))[:46])
     <p>It works. It is fast. It is tested.</p><div

@@ -19,7 +19,7 @@ from spillover.studies.synthetic.names import (
     SEM_UCB_TUNED,
     TUNED,
 )
-from spillover.studies.synthetic.summary import standing
+from spillover.studies.synthetic.summary import standing, tunings
 
 WINDOWS = 8  # of 50 rounds; the means change at 100, 200 and 300
 
@@ -73,8 +73,17 @@ def test_outperforms_needs_every_rival_at_every_delay(invented):
     claim = regret.outperforms(invented.results)
     assert (claim.verdict, claim.one) == (FAILS, HOLDS)
     assert standing(invented.results, TUNED) == (
-        "has less regret than SEM-UCB, the next, and all other policies of the paper at D = 50 (by 200) and D = 200 "
-        "(by 200), and has more regret than CTS at D = 400"
+        "has the least regret at D = 50 and 200 (200 and 200 less than SEM-UCB, the next), and has more regret than "
+        "CTS at D = 400"
+    )
+
+
+def test_a_rival_that_is_tuned_as_well_is_named_where_it_is_not_beaten(invented):
+    all_regrets(invented, lambda name, delay: 100.0 if "ndc" in name else 300.0)
+    assert "tuned with the same effort" not in tunings(invented.results)[0]
+    invented.final("400", SEM_UCB_TUNED, 50.0)
+    assert tunings(invented.results)[0].endswith(
+        ". Over SEM-UCB tuned with the same effort it has no clear lead at D = 400."
     )
 
 

@@ -47,12 +47,12 @@ def test_it_opens_offline(page):
 def test_it_says_in_short_what_to_take_away(results):
     text = in_short(results, all_claims(results))
     sentences = re.split(r"(?<=\.)\s+(?=[A-Z])", re.sub(r"<[^>]*>", "", text.partition("</p>")[0]))
-    assert len(sentences) == 4
-    assert "Tuned for each delay" in sentences[0]
-    assert "printed" in sentences[1]
-    assert "once" in sentences[2]
-    assert "over many worlds, " in sentences[3]
-    assert f"of {len(PARTS)} claims" in sentences[3]
+    assert "tuned for each delay" in sentences[0]
+    assert "printed" in sentences[-3]
+    assert "once" in sentences[-2]
+    assert "over many worlds, " in sentences[-1]
+    assert f"of {len(PARTS)} claims" in sentences[-1]
+    assert len(sentences) in (4, 5)  # one more where a tuned SEM-UCB is not beaten
     ours = results.record("fresh", "50", "ndc-sem-tuned").regret[:, -1].mean()
     assert f"{ours:,.0f} [" in re.sub(r"<[^>]*>", "", text)
 

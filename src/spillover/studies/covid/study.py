@@ -29,6 +29,7 @@ class CovidStudy(Study):
     )
 
     def prepare(self, request: Request) -> Job:
+        plan_for(request, simulated=False)  # bad settings are refused before anything is downloaded
         record = available_record(request)
         plan = plan_for(request, simulated=record.source == "simulated")
         return lambda: self.run(plan, record, request)

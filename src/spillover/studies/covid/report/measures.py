@@ -211,13 +211,15 @@ def overlaps(study: CovidResults, rule: str = PAPER_RULE) -> dict[str, Array]:
     return {label: (a & b).sum(axis=-1) for label, (a, b) in pairs.items()}
 
 
-def graph_share(study: CovidResults, rule: str = PAPER_RULE) -> tuple[Array, Array]:
+def graph_share(study: CovidResults, rule: str = PAPER_RULE, own: bool = False) -> tuple[Array, Array]:
     """How many of the five top contributors are not among the regions with most recorded cases, (shifts, seeds).
 
-    And how many of these would not be among the top five without the graph, by region-specific cases alone.
+    And how many of these would not be among the top five without the graph, by region-specific cases alone. The graph
+    is A*, or NDC-SEM's own final one.
     """
     expected = study.data["expected"][..., 0, :]
-    apart = top_regions(weights_of(study.star(rule)) * expected, 5) & ~top_regions(recorded_before(study), 5)
+    graph = study.played(LITERAL, "ndc-sem", rule).adjacency if own else study.star(rule)
+    apart = top_regions(weights_of(graph) * expected, 5) & ~top_regions(recorded_before(study), 5)
     return apart.sum(axis=-1), (apart & ~top_regions(expected, 5)).sum(axis=-1)
 
 

@@ -76,8 +76,9 @@ def claims_section(study: CovidResults, claims: list[Claim]) -> str:
     untested = "".join(f"<li>{escape(text)}</li>" for text in UNTESTED)
     return (
         f"<p>{escape(found[0].upper() + found[1:])}. Each claim of Section V-B and its appendix has one row, judged "
-        "under the paper's own conditions: data in cases, λ by its rule, no bound on the graph, rewards by each "
-        "policy's own final graph, the record replayed. Indented rows are the same claim under other conditions, and "
+        "under the paper's own conditions: data in cases (it does not say whether they were scaled), λ by its rule, no "
+        "bound on the graph, rewards by each policy's own final graph, the record replayed. Where a row uses another "
+        "measure, it says so. Indented rows are the same claim under other conditions, and "
         "do not count. The paper shows one run and does not say which; so one verdict is whether the statement is true "
         "in more than half of the single runs. In the other a difference counts if its 95% interval, clustered by "
         f"shift over {reading.sample_size(study)}, excludes 0. Both policies have the same data sets.</p>"

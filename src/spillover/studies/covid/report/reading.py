@@ -31,7 +31,7 @@ def reading(study: CovidResults) -> str:
         (
             "Parameters.",
             f"NDC-SEM has the parameters that the paper prints (γ = {plan.discount:g}, ξ = {plan.exploration:g}, its "
-            "Table I), everywhere but in the section on tuning. SEM-UCB has none but λ.",
+            "Table I), everywhere but in the grid search. SEM-UCB has none but λ.",
         ),
         (
             "Region-specific and overall cases.",
@@ -61,8 +61,9 @@ def reading(study: CovidResults) -> str:
         ),
         (
             "In cases, on [0, 1].",
-            "Neither policy's bonus for trying regions scales with the data. The paper's record is in cases; its "
-            f"theory is for rewards on [0, 1]. Both are shown; on [0, 1] data are divided by {unit}, the largest count "
+            "Neither policy's bonus for trying regions scales with the data. The paper's record is in cases, its "
+            f"theory is for rewards on [0, 1], and it does not say whether it scaled the data. Both are shown; on "
+            f"[0, 1] data are divided by {unit}, the largest count "
             "of a region, and results are shown in cases again.",
         ),
         (
@@ -74,8 +75,8 @@ def reading(study: CovidResults) -> str:
         (
             "How graphs are learned.",
             "The graph has a penalty λ on its effects, chosen again every day by the error on validation days (one in "
-            f"ten) that have arrived. Unless something else is said: {RULE_LABELS[PAPER_RULE]}. Two alternatives "
-            f"change one thing each: {RULE_LABELS[BOUNDED_RULE]}; {RULE_LABELS[SQUARED_RULE]}.",
+            f"ten) that have arrived. It is learned {RULE_LABELS[PAPER_RULE]}. Two alternatives, named "
+            f"where they are used, change one thing each: {RULE_LABELS[BOUNDED_RULE]}; {RULE_LABELS[SQUARED_RULE]}.",
         ),
         (
             "Intervals.",

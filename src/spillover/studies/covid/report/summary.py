@@ -1,4 +1,4 @@
-"""What a reader should take away from the Covid-19 study, in four sentences and a small table."""
+"""What a reader should take away from the Covid-19 study, in a few short sentences and a small table."""
 
 import pandas as pd
 
@@ -29,7 +29,7 @@ from spillover.studies.covid.scores import SCORES, clustered_interval, since
 
 
 def in_short(study: CovidResults, claims: list[Claim] | None = None) -> str:
-    """Four sentences, and the main numbers."""
+    """A few short sentences, and the main numbers."""
     sentences = (comparison(study), fragility(study), limits(study), verdicts(claims or covid_claims(study)))
     caption = f"Estimated cases that go back to the chosen regions, days {study.about['change']} to {len(study.days)}"
     return short_body(sentences, main_numbers(study), caption)
@@ -66,9 +66,9 @@ def fragility(study: CovidResults) -> str:
     )
     most = format_number(max(largest_weight(study, name).max() for name in COMPARISONS["cases"]))
     return (
-        f"That measure is fragile, since in a policy's own graph one case can count for up to {most}: in cases it is "
-        f"{bounded} if the effects on a region may sum to at most {ROW_BOUND:g}, which the paper does not ask for, and "
-        f"{common} if both policies are measured by the same graph."
+        f"That measure is fragile: in a policy's own graph one case can count for up to {most}. With data in cases the "
+        f"difference is {bounded} if the effects on a region may sum to at most {ROW_BOUND:g}, a bound that the paper "
+        f"does not have. It is {common} if both policies are measured by the same graph."
     )
 
 
@@ -77,8 +77,8 @@ def limits(study: CovidResults) -> str:
     errors = {k: float(v.mean()) for k, v in later_errors(prediction_errors(study), len(study.days)).items()}
     graph, naive = errors[f"{FROM_ALL}, {AT_DECISION}"], errors[NAIVE]
     return (
-        "The study does not say where to intervene: it is not recorded which cases started in a region, recorded cases "
-        f"do not react to choices, and the learned graph predicts {'worse' if graph > naive else 'better'} than the "
+        "The study does not say where to intervene. It is not recorded which cases started in a region, and recorded "
+        f"cases do not react to choices. The learned graph predicts {'worse' if graph > naive else 'better'} than the "
         f"last known value (off by {format_number(graph, 1)} and {format_number(naive, 1)} cases per region and day)."
     )
 
