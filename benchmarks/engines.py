@@ -1,7 +1,6 @@
-"""What engines cost: time in which a worker waits for cells, memory of the process that collects, and 1,000 cores.
+"""Measure what engines cost: time besides computing, memory of the process that collects, and 1,000 cores.
 
-Cells are as small as they get (one learner, some rounds), so that the cost of each is seen. One worker, so that none
-waits for a processor: between the first call and the last, the time in which the worker has none is scheduling.
+Cells are as small as they get (one learner, some rounds), so that the cost of each is seen.
 """
 
 import json
@@ -9,27 +8,19 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter, process_time, time
+from time import perf_counter, process_time
 from typing import NamedTuple
-from unittest.mock import patch
 
 from benchmarks.local_clusters import alone, can_be_alone, dask_cluster
 from spillover.experiments import Experiment, parse_experiment, run_experiment
-from spillover.experiments.compute import compute
-from spillover.experiments.engines import start_engine
-from spillover.experiments.group_work import CellJob, Outcome, Work, compute_group, write_cell
-from spillover.experiments.pools import results
+from spillover.experiments.engines import results, start_engine
 from spillover.experiments.run import find_missing, open_store
 from spillover.store import CellStore
 from spillover.studies import load_experiment
 
 CELLS = 200
-GROUPED, ALONE = "grouped", "one by one"
-BUSY = "busy.txt"  # in the folder of a store
 TEXT = """
 name = "engines"
 block = {block}
@@ -51,71 +42,45 @@ def small_cells(cells: int, horizon: int = 40) -> Experiment:
     return parse_experiment(TEXT.format(block=1, horizon=horizon, replications=cells, policy="ndc-sem"))
 
 
-def watched_group(work: Work) -> list[Outcome]:
-    """In a worker: a group of cells, and a note of when it began and ended."""
-    start = time()
-    outcomes = compute_group(work)
-    with open(work.folder / BUSY, "a") as file:
-        file.write(f"{start} {time()}\n")
-    return outcomes
-
-
 class Cost(NamedTuple):
     """Milliseconds a cell."""
 
-    scheduling: float
-    storing: float
+    besides: float  # scheduling and storing
     computing: float
-
-    @property
-    def share(self) -> float:
-        return self.scheduling / sum(self)
 
 
 def cost(engine: str, address: str | None = None) -> Cost:
-    """What a cell costs, in one run: other processes add to all parts alike."""
+    """Measure what a cell costs with one worker, whose first cell is not counted."""
     jobs = None if address else 1  # a cluster has one worker
-    with tempfile.TemporaryDirectory() as folder, patch("spillover.experiments.run.compute_group", watched_group):
+    marks: list[float] = []
+    with tempfile.TemporaryDirectory() as folder, start_engine(engine, jobs, address) as pool:
+        list(results(pool, abs, [1]))
+        marks.append(perf_counter())
         found = run_experiment(small_cells(CELLS), folder, engine=engine, jobs=jobs, address=address, progress=False)
-        calls = [[float(when) for when in line.split()] for line in (Path(folder) / BUSY).read_text().splitlines()]
+        marks.append(perf_counter())
         computing = sum(record.seconds for record in found)
-    whole, busy = calls[-1][1] - calls[0][0], sum(end - start for start, end in calls)
-    return Cost(*(1e3 * seconds / CELLS for seconds in (whole - busy, busy - computing, computing)))
-
-
-@contextmanager
-def one_by_one() -> Iterator[None]:
-    """Without grouping, as it was before there was any."""
-    with patch("spillover.experiments.grouping.group_seconds", return_value=0.0):
-        yield
-
-
-def costs(engine: str, address: str | None = None) -> dict[str, Cost]:
-    """One by one and grouped."""
-    with one_by_one():
-        single = cost(engine, address)
-    return {ALONE: single, GROUPED: cost(engine, address)}
+    return Cost(*(1e3 * seconds / CELLS for seconds in (marks[1] - marks[0] - computing, computing)))
 
 
 RAY = """
 import json, sys, tempfile
 from pathlib import Path
-from benchmarks.engines import costs
+from benchmarks.engines import cost
 from benchmarks.local_clusters import start_ray_head
 with tempfile.TemporaryDirectory() as folder:
-    print(json.dumps(costs("ray", start_ray_head(Path(folder), 1))))
+    print(json.dumps(cost("ray", start_ray_head(Path(folder), 1))))
 """
 
 
-def all_costs() -> dict[str, dict[str, Cost]]:
-    found = {"serial": {ALONE: cost("serial")}, "loky": costs("loky")}
+def all_costs() -> dict[str, Cost]:
+    found = {"serial": cost("serial"), "loky": cost("loky")}
     with tempfile.TemporaryDirectory() as folder, dask_cluster(Path(folder), workers=1) as cluster:
-        found["dask"] = costs("dask", cluster.address)
+        found["dask"] = cost("dask", cluster.address)
     if can_be_alone():
         done = alone(RAY)
         if done.returncode:
             raise RuntimeError(done.stderr)
-        found["ray"] = {name: Cost(*value) for name, value in json.loads(done.stdout.splitlines()[-1]).items()}
+        found["ray"] = Cost(*json.loads(done.stdout.splitlines()[-1]))
     return found
 
 
@@ -134,10 +99,10 @@ def client_costs(cells: int = 1000) -> Client:
         listed = experiment.cells()
         open_store(store, experiment, listed)
         entering = (perf_counter() - start) / cells
-        computed = compute(listed[0].task)
+        arrays, about = listed[0].task.compute()
         start = perf_counter()
         for cell in listed:
-            write_cell(store, CellJob.of(cell), computed)
+            store.write(cell.id, arrays, about)
         writing = (perf_counter() - start) / cells
         start = perf_counter()
         find_missing(store, listed)
@@ -148,9 +113,7 @@ def client_costs(cells: int = 1000) -> Client:
 MEMORY = """
 import resource, sys, tempfile
 from benchmarks.engines import small_cells
-from spillover.experiments import run, run_experiment
-if sys.argv[2] == "sent back":
-    run.check_workers = lambda *given: False
+from spillover.experiments import run_experiment
 for cells in (100, int(sys.argv[1])):
     with tempfile.TemporaryDirectory() as folder:
         run_experiment(small_cells(cells, 10), folder, engine="loky", jobs=1, progress=False)
@@ -158,9 +121,9 @@ for cells in (100, int(sys.argv[1])):
 """
 
 
-def peaks(cells: int, way: str) -> tuple[float, float]:
+def peaks(cells: int) -> tuple[float, float]:
     """The largest memory, in MB, of a process that collects 100 cells, and of one that collects many."""
-    done = subprocess.run([sys.executable, "-c", MEMORY, str(cells), way], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", MEMORY, str(cells)], capture_output=True, text=True, check=True)
     few, many = (float(line) for line in done.stdout.split())
     return few, many
 
@@ -170,18 +133,16 @@ def core_seconds(policy: str, learners: int = 100) -> float:
     experiment = load_experiment("synthetic").changed(worlds=["fresh"], delays=["50"], replications=learners)
     entry = replace(experiment.policies["ndc-sem"], kind=policy, parameters={}, at={})
     task = replace(experiment.cells()[0].task, policy=entry.policy("50"), count=learners)
-    compute(replace(task, count=2))  # kernels
+    replace(task, count=2).compute()  # kernels
     start = process_time()
-    compute(task)
+    task.compute()
     return (process_time() - start) / learners
 
 
-def print_costs(found: dict[str, dict[str, Cost]]) -> None:
-    print("ms a cell of 40 rounds of one learner, with one worker, and the share of scheduling:")
-    for engine, ways in found.items():
-        for way, cost in ways.items():
-            parts = ", ".join(f"{name} {value:.1f}" for name, value in cost._asdict().items())
-            print(f"  {engine:6} {way:10}  {parts}: {cost.share:.1%}")
+def print_costs(found: dict[str, Cost]) -> None:
+    print("ms a cell of 40 rounds of one learner, with one worker:")
+    for engine, cost in found.items():
+        print(f"  {engine:6} scheduling and storing {cost.besides:.1f}, computing {cost.computing:.1f}")
 
 
 CORES, LEARNERS, BLOCK = 1000, 1_000_000, 100
@@ -195,13 +156,8 @@ def print_large(client: Client, dispatch: float) -> None:
         each = core_seconds(policy)
         print(f"  {policy}: {each * LEARNERS:,.0f} core-seconds, {each * LEARNERS / CORES:,.0f} s of computing")
     print(f"  entering {cells * client.entering / 1e3:.1f} s, resuming {cells * client.resuming / 1e3:.1f} s (serial)")
-    print(
-        f"  writing {cells * client.writing / 1e3:.1f} s by one process, "
-        f"{cells * client.writing / CORES / 1e3:.2f} s by {CORES:,} workers that see the store"
-    )
-    print(
-        f"  a scheduler that takes {dispatch * 1e3:.1f} ms for a call: {cells * dispatch:.0f} s if all cells go alone"
-    )
+    print(f"  writing {cells * client.writing / 1e3:.1f} s, by the process that starts the run")
+    print(f"  a scheduler that takes {dispatch * 1e3:.1f} ms for a call: {cells * dispatch:.0f} s")
 
 
 def dask_dispatch(calls: int = 1000) -> float:
@@ -235,9 +191,8 @@ def large() -> None:
 
 def memory() -> None:
     """The memory of the process that starts a run."""
-    for way in ("written by workers", "sent back"):
-        few, many = peaks(10_000, way)
-        print(f"MB at most, results {way}: {few:.0f} with 100 cells, {many:.0f} with 10,000")
+    few, many = peaks(10_000)
+    print(f"MB at most: {few:.0f} with 100 cells, {many:.0f} with 10,000")
 
 
 if __name__ == "__main__":

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from spillover.graph import GRAPHS, AdaptiveGraph, GraphLearner, InstrumentGraph, PayoffWeights, SparseGraph
-from spillover.skeletons.graph import ExampleGraph
 from spillover.testing import check_graph_learner
 from spillover.testing.graphs import GRAPH_CHECKS, USUAL
+from tests.own_parts import load
 from tests.sampling import every
 
+RidgeGraph: Any = load("my_graph").RidgeGraph
 GLOBAL = np.random.default_rng(0)
 LEARNERS: dict[str, Any] = {
     **{name: learner() for name, learner in GRAPHS.items()},
@@ -31,13 +32,13 @@ def test_our_learners_keep_the_contract(name):
 @dataclass(kw_only=True)
 class NotFrozen(GraphLearner):
     def init(self, problem, batch=()):
-        return ExampleGraph().init(problem, batch)
+        return RidgeGraph().init(problem, batch)
 
     def absorb(self, graph, z, y, weight, played_at):
-        return ExampleGraph().absorb(graph, z, y, weight, played_at)
+        return RidgeGraph().absorb(graph, z, y, weight, played_at)
 
     def solve(self, graph):
-        return ExampleGraph().solve(graph)
+        return RidgeGraph().solve(graph)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,81 +47,81 @@ class NotDerived:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoPromise(ExampleGraph):
-    order_free = None  # type: ignore[assignment]
+class NoPromise(RidgeGraph):
+    order_free = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class GrowingType(ExampleGraph):
+class GrowingType(RidgeGraph):
     def init(self, problem, batch=()):
         graph = super().init(problem, batch)
         return graph._replace(cross=graph.cross.astype(int))
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedLeaf(ExampleGraph):
+class SharedLeaf(RidgeGraph):
     def init(self, problem, batch=()):
         return super().init(problem, batch)._replace(possible=np.ones(problem.n_arms, bool))
 
 
 @dataclass(frozen=True, kw_only=True)
-class InfiniteWeights(ExampleGraph):
+class InfiniteWeights(RidgeGraph):
     def solve(self, graph):
         graph = super().solve(graph)
         return graph._replace(weights=np.where(graph.weights > 1.2, np.inf, graph.weights))
 
 
 @dataclass(frozen=True, kw_only=True)
-class NarrowGain(ExampleGraph):
+class NarrowGain(RidgeGraph):
     def gain(self, graph):
         return graph.weights[..., :1]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LongGram(ExampleGraph):
+class LongGram(RidgeGraph):
     def gram(self, graph):
         return graph.weights
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loops(ExampleGraph):
+class Loops(RidgeGraph):
     def solve(self, graph):
         graph = super().solve(graph)
         return graph._replace(adjacency=graph.adjacency + 0.1 * np.eye(graph.weights.shape[-1]))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Harms(ExampleGraph):
+class Harms(RidgeGraph):
     def solve(self, graph):
         graph = super().solve(graph)
         return graph._replace(adjacency=-graph.adjacency)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnsAfterAll(ExampleGraph):
+class LearnsAfterAll(RidgeGraph):
     learns = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class SometimesAMemo(ExampleGraph):
+class SometimesAMemo(RidgeGraph):
     def remember(self, graph):
         return graph.weights if (graph.gram > 0).any() else None
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedMemo(ExampleGraph):
+class SharedMemo(RidgeGraph):
     def remember(self, graph):
         return np.zeros(3) if graph.weights.ndim > 1 else np.zeros(1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RememberLearns(ExampleGraph):
+class RememberLearns(RidgeGraph):
     def remember(self, graph):
         graph.gram[...] += 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class AbsorbErases(ExampleGraph):
+class AbsorbErases(RidgeGraph):
     def absorb(self, graph, z, y, weight, played_at):
         after = super().absorb(graph, z, y, weight, played_at)
         z[...] = 0.0
@@ -128,14 +129,14 @@ class AbsorbErases(ExampleGraph):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawing(ExampleGraph):
+class Drawing(RidgeGraph):
     def solve(self, graph):
         graph = super().solve(graph)
         return graph._replace(weights=graph.weights + 1e-9 * GLOBAL.uniform(size=graph.weights.shape))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diary(ExampleGraph):
+class Diary(RidgeGraph):
     pages: list = field(default_factory=list)
 
     def solve(self, graph):
@@ -145,7 +146,7 @@ class Diary(ExampleGraph):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShrinksTheProblem(ExampleGraph):
+class ShrinksTheProblem(RidgeGraph):
     def init(self, problem, batch=()):
         graph = super().init(problem, batch)
         if problem.overall_range is not None:
@@ -154,7 +155,7 @@ class ShrinksTheProblem(ExampleGraph):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crowd(ExampleGraph):
+class Crowd(RidgeGraph):
     """Every learner learns a little from the others of its batch."""
 
     def solve(self, graph):
@@ -164,7 +165,7 @@ class Crowd(ExampleGraph):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Impatient(ExampleGraph):
+class Impatient(RidgeGraph):
     """Counts an outcome that has not arrived."""
 
     def absorb(self, graph, z, y, weight, played_at):
@@ -172,7 +173,7 @@ class Impatient(ExampleGraph):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SkipsTheFirst(ExampleGraph):
+class SkipsTheFirst(RidgeGraph):
     def absorb_rounds(self, graph, z, y, weight, played_at):
         return super().absorb_rounds(graph, z[1:], y[1:], weight[1:], played_at[1:])
 
@@ -185,7 +186,7 @@ class JudgesTwice(AdaptiveGraph):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fades(ExampleGraph):
+class Fades(RidgeGraph):
     """Weights outcomes by the order of their arrival."""
 
     def absorb(self, graph, z, y, weight, played_at):
@@ -195,40 +196,40 @@ class Fades(ExampleGraph):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForgetsAll(ExampleGraph):
+class ForgetsAll(RidgeGraph):
     def forget(self, graph, rows):
         return super().forget(graph, np.ones_like(rows))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForgetsHalf(ExampleGraph):
+class ForgetsHalf(RidgeGraph):
     def forget(self, graph, rows):
         return super().forget(graph, rows)._replace(cross=graph.cross)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridThatMatters(ExampleGraph):
+class GridThatMatters(RidgeGraph):
     def solve(self, graph):
         graph = super().solve(graph)
         return graph._replace(weights=graph.weights + 0.01 * np.ndim(self.ridge))
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridOnTheWrongAxis(ExampleGraph):
+class GridOnTheWrongAxis(RidgeGraph):
     def solve(self, graph):
         graph = super().solve(graph)
         return graph._replace(weights=graph.weights + 0.0 * np.asarray(self.ridge)[..., None, None])
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeedsTwoArms(ExampleGraph):
+class NeedsTwoArms(RidgeGraph):
     def solve(self, graph):
         graph = super().solve(graph)
         return graph._replace(weights=graph.weights + 0.0 * graph.weights[..., [1]])
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeedsAnOrder(ExampleGraph):
+class NeedsAnOrder(RidgeGraph):
     def init(self, problem, batch=()):
         if not problem.acyclic:
             raise ValueError("no order, no graph")
@@ -236,7 +237,7 @@ class NeedsAnOrder(ExampleGraph):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeedsRewards(ExampleGraph):
+class NeedsRewards(RidgeGraph):
     def gain(self, graph):
         total = graph.gram.sum(axis=(-1, -2))
         unsure = np.where(graph.adjacency.any(axis=(-1, -2)) | (graph.weights.shape[-1] != 3), 1.0, total)
@@ -245,7 +246,7 @@ class NeedsRewards(ExampleGraph):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothedOverSolutions(ExampleGraph):
+class SmoothedOverSolutions(RidgeGraph):
     """Moves half of the way to the solution whenever it is solved for."""
 
     deferrable = True
@@ -261,7 +262,7 @@ BROKEN = [
     (NotFrozen, "check_learner_form", "not frozen"),
     (NotDerived, "check_learner_form", "it is no GraphLearner"),
     (NoPromise, "check_learner_form", "order_free is None"),
-    (lambda: ExampleGraph(ridge=np.ones(2)), "check_learner_form", r"\['ridge'\] hold arrays"),
+    (lambda: RidgeGraph(ridge=np.ones(2)), "check_learner_form", r"\['ridge'\] hold arrays"),
     (GrowingType, "check_learner_state", "after round 1 .*graph.cross: .*int64.* at first, .*float64"),
     (SharedLeaf, "check_learner_state", r"graph.possible has shape \(5,\) for a batch \(3,\)"),
     (InfiniteWeights, "check_learner_estimates", "weights is not finite"),

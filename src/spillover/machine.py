@@ -1,13 +1,17 @@
-"""What the machine has, as this process may use it."""
+"""Ask what the machine has, as this process may use it, and divide work among its processors."""
 
 import os
 import re
 import sys
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
 OWN_LIMITS = Path("/proc/self/limits")
+Result = TypeVar("Result")
 
 
 def memory() -> int | None:
@@ -60,3 +64,31 @@ def in_words(size: float) -> str:
     ('3.2 GB', '1 MB')
     """
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{max(size / 1e6, 1):,.0f} MB"
+
+
+def cores() -> int:
+    """Count the processors that this process may use."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
+
+
+def shares(first: int, count: int, threads: int) -> list[tuple[int, int]]:
+    """Divide `count` things from `first` on into consecutive shares (first, count), one a thread, none of them empty.
+
+    >>> shares(10, 5, 2)
+    [(10, 3), (13, 2)]
+    """
+    threads = min(threads, count)
+    cuts = [first + (count * k + threads - 1) // threads for k in range(threads + 1)]
+    return [(start, end - start) for start, end in pairwise(cuts)]
+
+
+def side_by_side(work: Callable[[int, int], Result], parts: Sequence[tuple[int, int]]) -> list[Result]:
+    """Work on all parts, each in a thread of its own, and return the results in their order; for compiled code."""
+    if len(parts) == 1:
+        return [work(*parts[0])]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return list(pool.map(work, *zip(*parts, strict=True)))

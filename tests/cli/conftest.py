@@ -7,7 +7,7 @@ import pytest
 
 from spillover.environments import SyntheticSEM
 from spillover.experiments import Experiment, parse_experiment
-from spillover.experiments.search import Search
+from spillover.experiments.experiment import Search
 from spillover.studies.covid import CovidPlan
 from spillover.studies.covid.record import MissingData
 from spillover.studies.experiment import ShippedExperiment

@@ -93,7 +93,7 @@ def test_every_example_runs(path, words, here, page, small_experiments, monkeypa
     [
         (["reprduce"], ["command = 'reprduce'", "did you mean reproduce?", "spillover --help"]),
         (["xyz"], ["command = 'xyz': must be one of next, check, evaluate"]),
-        (["new", "polcy"], ["command = 'polcy'", "did you mean policy?", "spillover new --help"]),
+        (["stream", "crate"], ["command = 'crate'", "did you mean create?", "spillover stream --help"]),
         (["run"], ["Missing argument 'FILE'", "spillover run --help"]),
         (["run", "x.toml", "--engin", "serial"], ["No such option", "--engine"]),
         (["run", "x.toml", "--engine", "spark"], ["--engine", "'spark'", "serial", "loky", "dask", "ray"]),

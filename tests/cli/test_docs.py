@@ -9,7 +9,7 @@ import pytest
 
 from spillover.cli import main
 from spillover.experiments import parse_experiment
-from spillover.experiments.grids import parse_search
+from spillover.experiments.parse import parse_search
 
 TEXT = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
 LINES = [line for block in re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL) for line in block.splitlines()]

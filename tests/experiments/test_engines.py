@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 
 from spillover.experiments import run_experiment
-from spillover.experiments.engines import ENGINES, start_engine
-from spillover.experiments.pools import results
-from spillover.experiments.ray_pool import own_token
+from spillover.experiments.engines import ENGINES, own_token, results, start_engine
 from tests.experiments.small import small
 
 LIBRARY = {"serial": "numpy", "loky": "joblib", "dask": "distributed", "ray": "ray"}
@@ -141,8 +139,7 @@ def test_a_local_ray_cluster_gets_a_token_of_its_own(monkeypatch):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_local_ray_run_writes_nothing_into_the_user_s_folder(tmp_path, monkeypatch):
     needs("ray")
-    script = "from spillover.experiments.engines import start_engine\n"
-    script += "from spillover.experiments.pools import results\n"
+    script = "from spillover.experiments.engines import results, start_engine\n"
     script += "with start_engine('ray', 1) as pool:\n    print(sorted(results(pool, abs, [-2, 1])))\n"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     done = subprocess.run(
@@ -197,6 +194,6 @@ def test_results_do_not_pile_up(engine):
         found = results(pool, abs, numbers())
         for k in range(1, 101):
             next(found)
-            assert len(taken) <= k + pool.slots()
+            assert len(taken) <= k + pool.room()
         assert list(found) == []
-        assert pool.slots() <= 4
+        assert pool.room() <= 4

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.experiments import parse_experiment
-from spillover.experiments.compute import CellTask, compute
-from spillover.experiments.fingerprint import classes_in, describe, digest, source_digest, source_files
-from spillover.experiments.import_graph import ROOT, reachable, with_neighbours
-from spillover.experiments.specification import Cell
+from spillover.experiments import fingerprint, parse_experiment
+from spillover.experiments.compute import CellTask
+from spillover.experiments.experiment import Cell
+from spillover.experiments.fingerprint import PACKAGE, computing_files, describe, digest, own_file, source_digest
 from tests.experiments.small import TEXT, small
 
 TASK = CellTask(sp.SyntheticSEM(), sp.UniformDelay(1, 9), sp.NDCSEM(), 0, 50, 0, 10)
@@ -86,7 +85,7 @@ def test_ids_are_sensitive_to_every_field():
 
 def test_ids_are_sensitive_to_the_source(monkeypatch):
     before = {cell.id for cell in small().cells()}
-    monkeypatch.setattr("spillover.experiments.specification.source_digest", lambda task: "another")
+    monkeypatch.setattr("spillover.experiments.experiment.source_digest", lambda task: "another")
     assert not before & {cell.id for cell in small().cells()}
 
 
@@ -107,112 +106,30 @@ def test_what_cannot_be_described_is_refused():
     assert describe({"a": np.array([1.5, np.inf])}) == {"a": [1.5, "inf"]}
 
 
-def files(task, root=ROOT):
-    """Names of the source files that a task's id depends on."""
-    classes = {base for found in classes_in(task) for base in found.__mro__}
-    return source_files(classes, root=root)
-
-
-def test_the_source_is_what_computes():
-    found = set(files(TASK))
-    assert {
-        "simulation/replications.py",
-        "policies/ndcsem.py",
-        "environments/world.py",
-        "delays.py",
-        "mailbox.py",
-    } <= found
-    assert {"graph/sparse.py", "rng.py", "experiments/compute.py"} <= found
-    assert any(name.startswith("kernels") for name in found)
-    for apart in ("__init__.py", "live.py", "policies/__init__.py", "policies/cts.py", "environments/fixed.py"):
-        assert apart not in found
-    for apart in ("cli/", "history/", "reasons/", "report/", "store/", "studies/", "testing/", "theory/"):
-        assert not any(name.startswith(apart) for name in found)
-    assert len(source_digest(TASK)) == 64
-
-
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     """A copy of the package that may be edited."""
     folder = tmp_path_factory.mktemp("copy") / "spillover"
-    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
     return folder
 
 
-def hashed(task, root):
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files(task, root).items()}
-
-
-def files_below(root, *names):
-    """The files of modules or folders, whichever they are."""
-    for name in names:
-        whole = root / name
-        yield from sorted(whole.rglob("*.py")) if whole.is_dir() else [whole.with_suffix(".py")]
-
-
-def test_rewording_a_sentence_computes_nothing_anew(package):
-    before = hashed(TASK, package)
-    for path in files_below(package, "cli", "report", "reasons", "history", "studies", "testing", "theory", "live"):
-        path.write_text(path.read_text().replace("the", "that") + "\n# another sentence\n")
-    assert hashed(TASK, package) == before
+def hashed(root):
+    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in computing_files(root)}
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "kernels", "simulation", "mailbox", "delays", "rng", "types", "validate", "contracts", "hyperparameters",
-        "set_search/search", "graph", "policies/ndcsem", "policies/graph_policy", "environments/synthetic",
-        "environments/world", "experiments/compute",
-    ],
+    ("folder", "counts"),
+    [("kernels", True), ("policies", True), ("simulation", True), ("experiments", True), ("report", False),
+     ("views", False), ("figures", False), ("cli", False), ("service", False), ("http", False), ("studies", False)],
 )  # fmt: skip
-def test_a_changed_line_of_what_computes_is_another_cell(name, package):
-    for path in files_below(package, name):
-        before, text = hashed(TASK, package), path.read_text()
-        path.write_text(text + "\nCHANGED = 1\n")
-        assert hashed(TASK, package) != before, path
-        path.write_text(text)
-        assert hashed(TASK, package) == before
-
-
-def test_another_policy_may_change(package):
-    before = hashed(TASK, package)
-    for name in ("policies/cts", "policies/ftrl", "environments/fixed"):
-        for path in files_below(package, name):
-            path.write_text(path.read_text() + "\nCHANGED = 1\n")
-    assert hashed(TASK, package) == before
-    assert "policies/cts.py" in files(replace(TASK, policy=sp.policies.CTS()))
-    assert "environments/fixed.py" in files(replace(TASK, environment=sp.environments.example_graph()))
-
-
-def test_a_folder_that_loads_its_files_by_name_counts_as_a_whole(tmp_path):
-    root = tmp_path / "spillover"
-    (root / "kernels").mkdir(parents=True)
-    for name, text in {
-        "start.py": "def f():\n    from spillover.kernels.graph import step\n",
-        "kernels/__init__.py": "",
-        "kernels/graph.py": "",
-        "kernels/drawing.py": "",
-        "apart.py": "",
-    }.items():
-        (root / name).write_text(text)
-    found = {path.relative_to(root).as_posix() for path in reachable(["spillover.start"], root)}
-    assert found == {"start.py", "kernels/__init__.py", "kernels/graph.py", "kernels/drawing.py"}
-
-
-def test_what_only_the_type_checker_imports_does_not_count(tmp_path):
-    root = tmp_path / "spillover"
-    root.mkdir()
-    text = "if TYPE_CHECKING:\n    import spillover.a\nelse:\n    import spillover.b\nfrom spillover import c, Name\n"
-    (root / "start.py").write_text(text)
-    for name in "abc":
-        (root / f"{name}.py").write_text("")
-    assert {path.name for path in reachable(["spillover.start"], root)} == {"start.py", "b.py", "c.py"}
-
-
-def test_a_policy_of_ones_own_counts_with_what_it_builds_on():
-    found = files(replace(TASK, policy=Own()))
-    assert found[__name__] == Path(__file__)
-    assert {"policies/cts.py", "experiments/compute.py"} <= set(found)
+def test_a_changed_line_is_another_cell_where_it_computes(folder, counts, package):
+    path = next(iter(sorted((package / folder).rglob("*.py"))))
+    before, text = hashed(package), path.read_text()
+    path.write_text(text + "\n# another sentence\n")
+    assert (hashed(package) != before) == counts
+    path.write_text(text)
+    assert hashed(package) == before
 
 
 @dataclass(frozen=True)
@@ -232,57 +149,27 @@ class OwnEnvironment(sp.SyntheticSEM):
 
 @pytest.mark.parametrize(
     "part",
-    [{"delay": OwnDelay(3)}, {"policy": sp.NDCSEM(graph=OwnGraph())}, {"environment": OwnEnvironment()}],
-    ids=["delay", "graph", "environment"],
+    [
+        {"policy": Own()},
+        {"delay": OwnDelay(3)},
+        {"policy": sp.NDCSEM(graph=OwnGraph())},
+        {"environment": OwnEnvironment()},
+    ],
+    ids=["policy", "delay", "graph", "environment"],
 )
-def test_any_part_of_ones_own_counts(part):
-    assert __name__ not in files(TASK)
-    assert files(replace(TASK, **part))[__name__] == Path(__file__)
+def test_the_file_of_a_part_of_ones_own_counts(part, monkeypatch):
+    """Other contents of this file are another source, for tasks with a class of it."""
+    usual = fingerprint.file_digest
+    tasks = (TASK, replace(TASK, **part))
+    before = [source_digest(task) for task in tasks]
+    assert len(set(before)) == 2
+    monkeypatch.setattr(fingerprint, "file_digest", lambda path: "changed" if path == Path(__file__) else usual(path))
+    assert [source_digest(task) == was for task, was in zip(tasks, before, strict=True)] == [True, False]
 
 
-def written(folder, texts):
-    for name, text in texts.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
-def test_what_a_module_of_ones_own_imports_from_its_folder_counts(tmp_path):
-    written(
-        tmp_path,
-        {
-            "mine.py": "import helper, numpy\nfrom tools.deep import f\n",
-            "helper.py": "def f():\n    import later\n",
-            "later.py": "import mine\n",
-            "tools/__init__.py": "",
-            "tools/deep.py": "",
-            "apart.py": "",
-        },
-    )
-    found = with_neighbours("mine", tmp_path / "mine.py")
-    assert set(found) == {"mine", "helper", "later", "tools.deep"}
-    assert found["tools.deep"] == tmp_path / "tools" / "deep.py"
-
-
-def test_what_a_package_of_ones_own_imports_from_itself_counts(tmp_path):
-    written(
-        tmp_path / "pack",
-        {
-            "__init__.py": "from pack.policies import mine\n",
-            "policies/__init__.py": "",
-            "policies/mine.py": "from . import near\nfrom .closer import f\nfrom ..above import g\nimport pack.other\n",
-            "policies/near.py": "",
-            "policies/closer.py": "",
-            "above.py": "",
-            "other.py": "",
-            "apart.py": "",
-        },
-    )
-    found = with_neighbours("pack.policies.mine", tmp_path / "pack" / "policies" / "mine.py")
-    expected = ["policies", "policies.mine", "policies.near", "policies.closer", "above", "other"]
-    assert set(found) == {f"pack.{name}" for name in expected}
-    whole = with_neighbours("pack", tmp_path / "pack" / "__init__.py")
-    assert set(whole) == {*found, "pack"}
+def test_only_files_that_do_not_count_anyway_are_added():
+    assert own_file(Own) == Path(__file__)
+    assert own_file(sp.NDCSEM) is own_file(dict) is own_file(Path) is None
 
 
 def make(kind):
@@ -294,7 +181,7 @@ def make(kind):
 
 @pytest.mark.parametrize("name", [name for name, kind in sp.policies.POLICIES.items() if make(kind) is not None])
 def test_every_function_that_is_called_is_hashed(name):
-    """Whatever imports there are: what runs while a cell is computed is in a file that its id depends on."""
+    """What runs while a cell is computed is in a file that its id depends on."""
     world = sp.SyntheticSEM(n_arms=4, budget=2, horizon=12, changes=(6,))
     task = CellTask(world, sp.LossyDelay(sp.GeometricDelay(2), 0.2), make(sp.policies.POLICIES[name]), 0, 5, 0, 2)
     called = set()
@@ -306,9 +193,9 @@ def test_every_function_that_is_called_is_hashed(name):
     previous = sys.getprofile()
     sys.setprofile(watch)
     try:
-        compute(task)
+        task.compute()
     finally:
         sys.setprofile(previous)
-    inside = {path.relative_to(ROOT).as_posix() for path in called if path.is_relative_to(ROOT)}
-    assert "simulation/replications.py" in inside
-    assert inside <= set(files(task))
+    inside = {path for path in called if path.is_relative_to(PACKAGE)}
+    assert PACKAGE / "simulation" / "replications.py" in inside
+    assert inside <= set(computing_files())

@@ -7,7 +7,7 @@ import pytest
 
 import spillover as sp
 from spillover.experiments import Comparison, ExperimentError, parse_experiment
-from spillover.experiments.toml_errors import line_numbers, line_of
+from spillover.experiments.toml_file import line_numbers, line_of
 from spillover.policies import POLICIES
 from spillover.studies import SHIPPED, load_experiment
 from tests.experiments.small import TEXT, small

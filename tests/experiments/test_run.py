@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import spillover as sp
-from spillover.experiments import group_work, open_results, parse_experiment, results, run, run_experiment
-from spillover.experiments.compute import compute, recorded_rounds
+from spillover.experiments import open_results, parse_experiment, results, run, run_experiment
+from spillover.experiments.compute import CellTask, Failed, Job, compute_job, recorded_rounds
+from spillover.experiments.engines import start_engine
 from spillover.files import write_atomically
 from spillover.store import CellStore
 from spillover.studies import load_experiment
@@ -30,11 +31,11 @@ def counted(monkeypatch):
     """Cells that are computed, in their order."""
     done = []
 
-    def count(task, whole=compute):
+    def count(task, whole=CellTask.compute):
         done.append(task)
         return whole(task)
 
-    monkeypatch.setattr(group_work, "compute", count)
+    monkeypatch.setattr(CellTask, "compute", count)
     return done
 
 
@@ -196,13 +197,13 @@ def test_a_run_that_waits_says_for_whom(tmp_path, monkeypatch, folder):
 def test_partial_results(tmp_path, monkeypatch):
     done: list[object] = []
 
-    def stop(task, whole=compute):
+    def stop(task, whole=CellTask.compute):
         if len(done) == 4:
             raise KeyboardInterrupt
         done.append(task)
         return whole(task)
 
-    monkeypatch.setattr(group_work, "compute", stop)
+    monkeypatch.setattr(CellTask, "compute", stop)
     with pytest.raises(
         KeyboardInterrupt, match=f"4 of 20 cells are kept in {tmp_path}; run the same command again to resume"
     ):
@@ -240,7 +241,7 @@ def test_what_the_store_remembers(tmp_path):
 def test_results_are_readable_after_the_package_changed(tmp_path, monkeypatch):
     experiment = small().changed(replications=1, policies=["cts"])
     run_experiment(experiment, tmp_path)
-    monkeypatch.setattr("spillover.experiments.specification.source_digest", lambda task: "another")
+    monkeypatch.setattr("spillover.experiments.experiment.source_digest", lambda task: "another")
     assert len(open_results(tmp_path).records()) == 2
     assert all(not (tmp_path / "cells" / f"{cell.id}.npz").exists() for cell in experiment.changed().cells())
 
@@ -262,13 +263,13 @@ def test_refusals(tmp_path, folder, monkeypatch):
 
 
 def test_a_policy_that_fails_is_named_and_the_rest_kept(tmp_path, monkeypatch):
-    def fail(task, whole=compute):
+    def fail(task, whole=CellTask.compute):
         if isinstance(task.policy, sp.policies.CTS) and task.first == 2:
             raise ZeroDivisionError("oh")
         return whole(task)
 
-    monkeypatch.setattr(group_work, "compute", fail)
-    with pytest.raises(group_work.Failed, match="cts in fresh at delay 5, replications 2 to 3: ZeroDivisionError: oh"):
+    monkeypatch.setattr(CellTask, "compute", fail)
+    with pytest.raises(Failed, match="cts in fresh at delay 5, replications 2 to 3: ZeroDivisionError: oh"):
         run_experiment(small(), tmp_path)
     assert len(list((tmp_path / "cells").iterdir())) == 4
     assert list((tmp_path / "claims").iterdir()) == []
@@ -284,18 +285,26 @@ def test_a_full_disk(tmp_path, monkeypatch, folder):
         write_atomically(path, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr("spillover.store.cells.write_atomically", full)
+        patch.setattr("spillover.store.write_atomically", full)
         with pytest.raises(OSError, match=r"No space left on device.*npz"):
             run_experiment(small(), tmp_path)
     assert len(list((tmp_path / "cells").iterdir())) == 3  # the first two were store.json and experiment.toml
     equal(run_experiment(small(), tmp_path), open_results(folder))
 
 
-def test_a_worker_with_another_version_is_refused(tmp_path, monkeypatch):
+def test_a_worker_with_another_version_is_refused():
     cell = small().cells()[0]
-    job = group_work.CellJob(cell.id, str(cell), cell.task, "another source")
-    with pytest.raises(group_work.Failed, match="another version of spillover"):
-        group_work.compute_cell(job)
+    with pytest.raises(Failed, match="another version of spillover"):
+        compute_job(Job(cell.id, str(cell), cell.task, "another source"))
+
+
+def test_other_versions_in_a_worker_are_a_warning(monkeypatch):
+    cell, found = small().cells()[0], iter([{"numpy": "2"}, {"numpy": "1"}])
+    monkeypatch.setattr(run, "versions", lambda: next(found))
+    monkeypatch.setattr("spillover.experiments.compute.versions", lambda: next(found))
+    monkeypatch.setattr(CellTask, "compute", lambda task: None)
+    with start_engine("serial") as pool, pytest.warns(UserWarning, match="a worker has numpy 1, while this .* numpy 2"):
+        list(run.computed(pool, [Job(cell.id, "", cell.task, cell.source)]))
 
 
 def test_progress_is_silent_when_piped(tmp_path, capsys):

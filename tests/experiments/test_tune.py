@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 import spillover as sp
-from spillover.experiments import search as searching
-from spillover.experiments import tune as tuning
-from spillover.experiments.final_regret import play
-from spillover.experiments.grids import parse_search
-from spillover.experiments.search import Search
+from spillover.experiments import experiment as searching
+from spillover.experiments.compute import BlockTask
+from spillover.experiments.experiment import Search
+from spillover.experiments.parse import parse_search
 from spillover.experiments.tune import run_search, tune
 from spillover.studies import STUDIES, load_search, shipped_searches
 from tests.support import sparse
@@ -92,7 +91,7 @@ def test_what_is_saved_reads_back(tmp_path) -> None:
 
 def test_a_search_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(searching, "BATCH_SIZE", 9)
-    whole = play
+    whole = BlockTask.compute
     played: list[Any] = []
 
     def count(task):
@@ -101,16 +100,16 @@ def test_a_search_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
         played.append(task)
         return whole(task)
 
-    monkeypatch.setattr(tuning, "play", count)
+    monkeypatch.setattr(BlockTask, "compute", count)
     with pytest.raises(KeyboardInterrupt):
         run_search(small(), tmp_path)
     assert len(list((tmp_path / "cells").iterdir())) == 3
-    monkeypatch.setattr(tuning, "play", whole)
+    monkeypatch.setattr(BlockTask, "compute", whole)
     expected = run_search(small())
     before = {path: path.read_bytes() for path in (tmp_path / "cells").iterdir()}
     pd.testing.assert_frame_equal(run_search(small(), tmp_path).to_frame(), expected.to_frame(), check_exact=True)
     assert all(path.read_bytes() == content for path, content in before.items())
-    monkeypatch.setattr(tuning, "play", None)  # nothing is left to play
+    monkeypatch.setattr(BlockTask, "compute", None)  # nothing is left to play
     first = next(iter(before))
     pd.testing.assert_frame_equal(run_search(small(), tmp_path).to_frame(), expected.to_frame(), check_exact=True)
     first.write_bytes(first.read_bytes()[:-1])
@@ -182,7 +181,7 @@ def test_a_block_that_fails_says_which_it_was(monkeypatch) -> None:
     def fail(*_):
         raise ZeroDivisionError("the world ended")
 
-    monkeypatch.setattr("spillover.experiments.final_regret.final_regret", fail)
+    monkeypatch.setattr("spillover.experiments.compute.final_regret", fail)
     message = "ndc-sem in a at delay 0, cells 0 to 11 of the grid: ZeroDivisionError: the world ended"
     with pytest.raises(RuntimeError, match=message):
         run_search(small())

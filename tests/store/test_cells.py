@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from spillover.store import CellStore, Damaged
-from spillover.store.cells import FORMAT, seal, unseal
+from spillover.store import FORMAT, CellStore, Damaged, seal, unseal
 
 ARRAYS = {"a": np.arange(6.0).reshape(2, 3), "b": np.array([np.nan, np.inf]), "c": np.arange(3)}
 NOBODY = 65534  # a user without privileges

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.experiments.import_graph import reachable
 from spillover.showing import Shown
 from spillover.views.blocks import MOST_ROWS
 from tests.views.objects import HOSTILE, WORLD, answer, everything, learner, results, run, tuned
@@ -168,8 +167,3 @@ def test_every_view_exists_and_shows_its_own_kind() -> None:
     for kind in kinds:
         shows = resolve_name(kind.view).__init__.__annotations__
         assert next(iter(shows.values())) is kind
-
-
-def test_computing_reaches_no_view() -> None:
-    computing = {path.as_posix() for path in reachable(["spillover.experiments.compute", "spillover.live"])}
-    assert not [path for path in computing if "/views/" in path or "/report/" in path]

@@ -13,7 +13,6 @@ from spillover.cli.catalogue import policies
 from spillover.cli.check import check
 from spillover.cli.completion import completion
 from spillover.cli.evaluate import evaluate
-from spillover.cli.new import new
 from spillover.cli.next import next_decision
 from spillover.cli.output import json_option, print_json, print_table
 from spillover.cli.runs import report, reproduce, run
@@ -32,7 +31,6 @@ EXAMPLES = (
     "spillover evaluate history.csv         # how good the decisions were",
     "spillover reproduce --quick            # the paper's studies, with few replications",
     "spillover policies ndc-sem             # one policy and its parameters",
-    "spillover new policy my-idea           # a working policy of your own, and its test",
     "spillover bound --delay 50             # the regret bound of Theorem 1 in numbers",
 )
 
@@ -63,8 +61,8 @@ def main(traceback: bool) -> None:
 main.add_command(next_decision, "next")
 for command in (check, evaluate, serve, stream, audit, export, import_file, token):
     main.add_command(command)
-for command in (reproduce, run, tune, report, policies, bound, new, completion):
+for command in (reproduce, run, tune, report, policies, bound, completion):
     main.add_command(command)
 
-# what a command of one's own is written with: `spillover new command`
+# what a command of one's own is written with: docs/write-your-own.md
 __all__ = ["Command", "json_option", "main", "print_json", "print_table"]

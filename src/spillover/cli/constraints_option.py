@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from spillover.constraints import Constraint, Unavailable, parse
-from spillover.experiments.toml_errors import dotted, line_of
+from spillover.experiments.toml_file import dotted, line_of
 from spillover.toml_text import parse_toml, read_toml_text
 from spillover.validate import suggestion
 

@@ -12,8 +12,8 @@ import click
 
 from spillover.cli.app import Command, note
 from spillover.cli.output import json_option, print_json, print_table, say
-from spillover.experiments.duration import Load, expected_seconds, time_in_words
 from spillover.experiments.engines import ENGINES
+from spillover.experiments.forecast import expected_seconds, time_in_words
 from spillover.extras import needed_for
 from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, find_study, write_report
 from spillover.studies.study import say_nothing
@@ -203,23 +203,23 @@ def request_from(given: dict[str, Any], announcing: Any = None, **extra: Any) ->
     return Request(progress=shows_progress(quiet), notify=note, announce=announce, **rest, **extra)
 
 
-def announce_plan(plan: str, workers: int | None, loads: Sequence[Load]) -> None:
+def announce_plan(plan: str, workers: int | None, tasks: Sequence[Any]) -> None:
     """Say what will be computed, and how long that will take if it is worth a trial and the workers are known."""
-    announced_seconds(plan, workers, loads)
+    announced_seconds(plan, workers, tasks)
 
 
-def announced_seconds(plan: str, workers: int | None, loads: Sequence[Load]) -> float | None:
+def announced_seconds(plan: str, workers: int | None, tasks: Sequence[Any]) -> float | None:
     """Announce a plan, and return how long it will take."""
     note(f"plan: {plan}")
-    seconds = None if workers is None else expected_seconds(loads, workers)
+    seconds = None if workers is None else expected_seconds(tasks, workers)
     if seconds is not None:
         note(f"time: about {time_in_words(seconds)}, from a short trial")
     return seconds
 
 
-def confirm_plan(plan: str, workers: int | None, loads: Sequence[Load]) -> None:
+def confirm_plan(plan: str, workers: int | None, tasks: Sequence[Any]) -> None:
     """Announce the plan; ask on a terminal whether to run it if it takes long, and refuse it elsewhere."""
-    seconds = announced_seconds(plan, workers, loads)
+    seconds = announced_seconds(plan, workers, tasks)
     if seconds is None or seconds <= WITHOUT_ASKING:
         return
     if not can_ask():

@@ -11,8 +11,9 @@ import click
 from spillover.cli.app import Command
 from spillover.cli.output import print_json, print_table, say
 from spillover.cli.runs import announce_plan, confirm_plan, shows_progress, work_options, yes_option
-from spillover.experiments.search import Place, Search
-from spillover.experiments.size import check_size, memory_for, plan, workers_here, workers_of
+from spillover.experiments.engines import workers_of
+from spillover.experiments.experiment import Place
+from spillover.experiments.forecast import plan
 from spillover.experiments.tune import Tuned, run_search
 from spillover.studies import load_search
 from spillover.studies.study import say_nothing
@@ -59,7 +60,7 @@ def tune(
     start = perf_counter()
     search = load_search(file, replications=replications, seed=seed, force=force, any_size=any_size)
     announce = say_nothing if quiet else announce_plan if yes else confirm_plan
-    begin = partial(announce, plan_of(search, any_size, **engine), workers_here(**engine))
+    begin = partial(announce, plan(search.name, search.size, any_size, **engine), workers_of(**engine))
     folder = output / search.name
     try:
         found = run_search(search, folder, progress=shows_progress(quiet), begin=begin, **engine)
@@ -82,12 +83,6 @@ def tune(
         if path.suffix == ".png":
             say(f"heat map: {path}")
     say(f"{perf_counter() - start:.0f} s")
-
-
-def plan_of(search: Search, any_size: bool, *, engine: str, jobs: int | None, address: str | None) -> str:
-    """What the search will compute, in a line; a ValueError if it is too large."""
-    size, workers = search.size, workers_of(engine, jobs, address)
-    return plan(search.name, size, workers) if any_size else check_size(search.name, size, workers, memory_for(address))
 
 
 def boundary_notes(found: Tuned) -> Iterator[str]:

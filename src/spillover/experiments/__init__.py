@@ -1,11 +1,10 @@
-"""Experiments as data: a file describes what to compute, a store holds the results, an engine does the work."""
+"""Run experiments that a file describes: a store holds the results, an engine does the work."""
 
-from spillover.experiments.example import example_results
+from spillover.experiments.experiment import Cell, Comparison, Entry, Experiment
 from spillover.experiments.parse import load_experiment, parse_experiment
 from spillover.experiments.results import Record, Results, open_results
-from spillover.experiments.run import run_experiment
-from spillover.experiments.specification import Cell, Comparison, Entry, Experiment
-from spillover.experiments.toml_errors import ExperimentError
+from spillover.experiments.run import example_results, run_experiment
+from spillover.experiments.toml_file import ExperimentError
 
 __all__ = [
     "Cell",

@@ -1,4 +1,4 @@
-"""Canonical descriptions of computations and their hashes, which identify stored results."""
+"""Describe and hash computations: the hashes name stored results."""
 
 import hashlib
 import json
@@ -11,12 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from spillover.experiments.import_graph import PACKAGE, ROOT, imports, reachable, with_neighbours
 from spillover.tabular import table_of
+
+PACKAGE = Path(__file__).parents[1]
+# Modules and folders that nothing here may import (`.importlinter`), so that no result depends on them. Whatever is not
+# listed counts, a new folder too.
+APART = {
+    "__init__", "__main__", "assessment", "cli", "client", "comparison", "dashboard", "evaluation", "figures",
+    "history", "http", "interop", "recommendation", "report", "service", "studies", "testing", "views",
+}  # fmt: skip
 
 
 def describe(value: Any) -> Any:
-    """A value for JSON: dataclasses become tables with the name of the class and all fields, defaults included.
+    """Describe a value for JSON: a dataclass becomes a table with the name of its class and all fields, also defaults.
 
     >>> from spillover import ConstantDelay
     >>> describe(ConstantDelay(50))
@@ -40,7 +47,7 @@ def describe(value: Any) -> Any:
 
 
 def describe_scalar(value: Any) -> Any:
-    """A scalar for JSON, which has no infinities and no NaN; 1 and 1.0 are the same parameter."""
+    """Describe a scalar for JSON, which has no infinities and no NaN; 1 and 1.0 are the same parameter."""
     if isinstance(value, float):
         if not np.isfinite(value):
             return repr(value)
@@ -51,7 +58,7 @@ def describe_scalar(value: Any) -> Any:
 
 
 def named_fields(value: Any) -> dict[str, Any] | None:
-    """The fields of a dataclass or of a NamedTuple by name; None for any other value."""
+    """List the fields of a dataclass or of a NamedTuple by name; None for any other value."""
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: getattr(value, f.name) for f in fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -60,51 +67,48 @@ def named_fields(value: Any) -> dict[str, Any] | None:
 
 
 def digest(value: Any) -> str:
-    """sha256 of the canonical JSON."""
+    """Hash the canonical JSON."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def source_digest(*values: Any, modules: Iterable[str] = ()) -> str:
-    """sha256 over the source code that results computed from some values can depend on.
+def source_digest(*values: Any, files: Iterable[Path] = ()) -> str:
+    """Hash the source code that results computed from some values can depend on.
 
-    That is the source of every class inside of the values (a task holds a policy, an environment and a delay), of the
-    given modules, and of everything that these import. Reports, figures and commands are not part of it.
+    That is everything in the package that computes, the given files, and the file of every other class inside of the
+    values, such as a policy of your own, and of its base classes.
     """
-    classes = frozenset(base for value in values for found in classes_in(value) for base in found.__mro__)
-    return digest_of_sources(classes, frozenset(modules))
+    classes = {base for value in values for found in classes_in(value) for base in found.__mro__}
+    own = {path for each in classes if (path := own_file(each)) is not None}
+    return digest([package_digest(), *sorted(file_digest(path) for path in {*own, *files})])
 
 
 @cache
-def digest_of_sources(classes: frozenset[type], modules: frozenset[str]) -> str:
-    """The digest for some classes and modules: most cells of an experiment share it."""
-    return digest({name: file_digest(path) for name, path in source_files(classes, modules).items()})
+def package_digest() -> str:
+    """Hash the package's files that compute, as they were on the first call in this process."""
+    return digest({path.relative_to(PACKAGE).as_posix(): file_digest(path) for path in computing_files()})
 
 
-def source_files(classes: Iterable[type], modules: Iterable[str] = (), root: Path = ROOT) -> dict[str, Path]:
-    """Files by a name that is the same wherever the package is installed."""
-    own = {c.__module__ for c in classes if c.__module__.split(".")[0] == PACKAGE}
-    foreign = foreign_files(c for c in classes if c.__module__ not in own)
-    used = {name for path in foreign.values() for name in imports(path, root)}
-    inside = reachable(own | used | set(modules), root)
-    return {path.relative_to(root).as_posix(): path for path in sorted(inside)} | foreign
+def computing_files(root: Path = PACKAGE) -> list[Path]:
+    """List the package's files that results can depend on: all but those that show, serve or explain them."""
+    return [path for path in sorted(root.rglob("*.py")) if computes(path, root)]
 
 
-def foreign_files(classes: Iterable[type]) -> dict[str, Path]:
-    """The files of classes outside of the package, such as a user's policy, and of what they import, by module name.
+def computes(path: Path, root: Path = PACKAGE) -> bool:
+    """Whether a file is one of the package's that results can depend on."""
+    return path.is_relative_to(root) and Path(path.relative_to(root).parts[0]).stem not in APART
 
-    Imports count if they lie in the same folder or package.
-    """
-    found: dict[str, Path] = {}
-    for each in classes:
-        file = getattr(sys.modules.get(each.__module__), "__file__", None)  # None for a class from the prompt
-        if file is not None and each.__module__.split(".")[0] not in sys.stdlib_module_names:
-            found |= with_neighbours(each.__module__, Path(file))
-    return found
+
+def own_file(kind: type) -> Path | None:
+    """Find the file of a class that is neither Python's own nor among the files that count anyway."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)  # None for a class from the prompt
+    if file is None or kind.__module__.split(".")[0] in sys.stdlib_module_names:
+        return None
+    return None if computes(Path(file)) else Path(file)
 
 
 def classes_in(value: Any) -> Iterator[type]:
-    """The classes of a value and of everything that `describe` finds inside of it."""
+    """Yield the classes of a value and of everything that `describe` finds inside of it."""
     named = named_fields(value)
     if named is not None:
         yield type(value)
@@ -116,5 +120,5 @@ def classes_in(value: Any) -> Iterator[type]:
 
 @cache
 def file_digest(path: Path) -> str:
-    """sha256 of a file, as it was on the first call in this process."""
+    """Hash a file, as it was on the first call in this process."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,8 +1,12 @@
-"""Reads an experiment from TOML; errors name the file, the line and the likely intention."""
+"""Read experiments and searches from TOML; errors name the file, the line and the likely intention.
+
+The file of a search is that of an experiment with a table [grid].
+"""
 
 import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +17,9 @@ from spillover.contracts import as_policy, suited
 from spillover.delays import DELAYS
 from spillover.environments import ENVIRONMENTS
 from spillover.environments.sizes import world_size
-from spillover.experiments.build import build, make, parameters, parameters_of
-from spillover.experiments.size import ANYWAY, Footprint, footprint, refuse_world
-from spillover.experiments.specification import Comparison, Entry, Experiment
-from spillover.experiments.toml_errors import ExperimentError, File, Place
+from spillover.experiments.experiment import TUNING_SEED, Comparison, Entry, Experiment, Search
+from spillover.experiments.forecast import ANYWAY, MOST_CELLS, Footprint, footprint, refuse_world
+from spillover.experiments.toml_file import ExperimentError, File, Place, build, make, parameters, parameters_of
 from spillover.graph import GRAPHS
 from spillover.hyperparameters import value_of
 from spillover.policies import POLICIES
@@ -26,13 +29,15 @@ from spillover.simulation.protocol import problem_for
 from spillover.toml_text import Excessive, parse_toml, read_toml_text
 
 TOP = ("name", "title", "seed", "replications", "block", "record", "worlds", "delays", "policies", "studies")
+SEARCH = ("name", "title", "seed", "reported", "replications", "worlds", "delays", "policies", "grid")
+RANGE = ("from", "to", "points")
 MOST_COMBINATIONS = 10_000  # each is tried out before anything runs
 LONGEST_NAME = 100  # characters: files are named after worlds, delays and policies
 LEAST = {"seed": 0, "replications": 1, "block": 1, "record": 1}
 
 
 def load_experiment(path: str | Path, *, any_size: bool = False) -> Experiment:
-    """An experiment from a TOML file; `spillover.studies.load_experiment` also takes the names of shipped ones.
+    """Read an experiment from a TOML file; `spillover.studies.load_experiment` also takes the names of shipped ones.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -46,7 +51,7 @@ def load_experiment(path: str | Path, *, any_size: bool = False) -> Experiment:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; raises an ExperimentError if it is no TOML file of a sensible size in UTF-8."""
+    """Read the text of a file; raises an ExperimentError if it is no TOML file of a sensible size in UTF-8."""
     try:
         return read_toml_text(path)
     except ValueError as error:
@@ -54,7 +59,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_experiment(text: str, name: str = "experiment.toml", *, any_size: bool = False) -> Experiment:
-    """An experiment from the text of a file; `name`: the file's name in errors.
+    """Read an experiment from the text of a file; `name`: the file's name in errors.
 
     any_size: accept worlds and numbers of combinations that nobody is likely to mean.
 
@@ -121,7 +126,7 @@ def refuse_worlds(file: File, worlds: dict[str, Any]) -> None:
 
 
 def read_toml(file: File, keys: Iterable[str]) -> dict[str, Any]:
-    """The content of a file; at the top there may be only these keys."""
+    """Read the content of a file; at the top there may be only these keys."""
     try:
         content = parse_toml(file.text)
     except tomllib.TOMLDecodeError as error:
@@ -133,7 +138,7 @@ def read_toml(file: File, keys: Iterable[str]) -> dict[str, Any]:
 
 
 def syntax_error(name: str, text: str, message: str) -> ExperimentError:
-    """TOML's own error, in the form "file:line: message"."""
+    """Put TOML's own error into the form "file:line: message"."""
     what, _, where = message.rpartition(" (at ")
     line = "".join(c for c in where.partition(",")[0] if c.isdigit()) or str(max(text.count("\n"), 1))
     return ExperimentError(f"{name}:{line}: not TOML: {what or message}")
@@ -163,7 +168,7 @@ def check_text(file: File, place: Place, text: Any) -> None:
 
 
 def read_group(file: File, content: dict[str, Any], key: str) -> dict[str, Any]:
-    """A group of named tables, [key.NAME], with at least one of them."""
+    """Read a group of named tables, [key.NAME], with at least one of them."""
     found = file.table((key,), content.get(key, {}))
     if not found:
         file.refuse((key,), f"no {key}: must have at least one table [{key}.NAME]")
@@ -176,7 +181,7 @@ def read_group(file: File, content: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def read_worlds(file: File, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
-    """The environments, and the replications of those that have their own number."""
+    """Read the environments, and the replications of those that have their own number."""
     worlds, counts = {}, {}
     for key, table in given.items():
         place = ("worlds", key)
@@ -188,7 +193,7 @@ def read_worlds(file: File, given: dict[str, Any]) -> tuple[dict[str, Any], dict
 
 
 def read_policy(file: File, key: str, given: Any, delays: list[str]) -> Entry:
-    """A policy with its parameters, also those for single delays; every combination is checked."""
+    """Read a policy with its parameters, also those for single delays; every combination is checked."""
     place: Place = ("policies", key)
     rest = dict(file.table(place, given))
     kind_place = (*place, "kind") if "kind" in rest else place
@@ -211,7 +216,7 @@ def read_policy(file: File, key: str, given: Any, delays: list[str]) -> Entry:
 
 
 def overridden(given: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Parameters with some replaced; of a part in a table only those that the other table has, if its kind is the same.
+    """Replace some parameters; of a part in a table only those that the other table has, if its kind is the same.
 
     >>> overridden({"graph": {"sparsity": 0.1, "signed": True}}, {"graph": {"sparsity": 0.2}})
     {'graph': {'sparsity': 0.2, 'signed': True}}
@@ -237,7 +242,7 @@ def refuse_grids(file: File, place: Place, policy: Any) -> None:
 
 
 def read_studies(file: File, content: dict[str, Any], *known: dict[str, Any]) -> tuple[Comparison, ...]:
-    """The studies; by default one with all combinations."""
+    """Read the studies; by default one with all combinations."""
     groups = dict(zip(("worlds", "delays", "policies"), known, strict=True))
     tables = content.get("studies", [{}])
     if not isinstance(tables, list) or not tables or not all(isinstance(study, dict) for study in tables):
@@ -291,3 +296,100 @@ def try_out(file: File, experiment: Experiment) -> dict[tuple[str, str, str], Fo
         except (ValueError, TypeError) as error:
             file.refuse(place, f"{policy} in {world} at delay {delay}: {error}")
     return found
+
+
+def load_search(path: str | Path, **options: Any) -> Search:
+    """Read a search from a TOML file; options: of `parse_search`. `spillover.studies.load_search` takes names too."""
+    return parse_search(read_text(Path(path)), str(path), **options)
+
+
+def parse_search(
+    text: str,
+    name: str = "tuning.toml",
+    *,
+    replications: int | None = None,
+    seed: int | None = None,
+    force: bool = False,
+    any_size: bool = False,
+) -> Search:
+    """Read a search from the text of a file; `name`: the file's name in errors.
+
+    replications, seed: replace those of the file. force: allow the seed of the reported results. any_size: accept
+    worlds and grids of any size.
+    """
+    file = File(name, text)
+    content = read_toml(file, SEARCH)
+    worlds, counts = read_worlds(file, read_group(file, content, "worlds"))
+    if counts:
+        file.refuse(("worlds", next(iter(counts)), "replications"), "replications: must be given once, at the top")
+    delays = {
+        key: make(file, ("delays", key), given, DELAYS) for key, given in read_group(file, content, "delays").items()
+    }
+    read = read_group(file, content, "policies").items()
+    policies = {key: read_policy(file, key, given, list(delays)) for key, given in read}
+    numbers: dict[str, Any] = {"replications": 20, "seed": TUNING_SEED, "reported": 0}
+    numbers |= {
+        key: read_whole(file, (key,), content[key], int(key == "replications")) for key in numbers if key in content
+    }
+    changes = {"replications": replications, "seed": seed}
+    numbers |= {key: value for key, value in changes.items() if value is not None}
+    if force:
+        numbers["reported"] = None
+    if not any_size:
+        refuse_worlds(file, worlds)
+    grid = {
+        key: read_values(file, key, given, any_size)
+        for key, given in flatten(read_group(file, content, "grid")).items()
+    }
+    cells = prod(len(values) for values in grid.values() if isinstance(values, list | np.ndarray))
+    if cells > MOST_CELLS and not any_size:
+        file.refuse(("grid",), f"{cells:,} cells in the grid: must be at most {MOST_CELLS:,} ({ANYWAY})")
+    try:
+        return Search(
+            name=checked_name(file, content),
+            title=str(content.get("title", content["name"])),
+            worlds=worlds,
+            delays=delays,
+            policies=policies,
+            grid=grid,
+            **numbers,
+        )
+    except ExperimentError:
+        raise
+    except ValueError as error:
+        named = str(error).partition(" = ")[0]
+        file.refuse((named,) if named in content else ("grid",), str(error))
+
+
+def flatten(given: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Write nested tables as dotted names; a range { from, to, points } is a value.
+
+    >>> flatten({"graph": {"sparsity": {"from": 1, "to": 10, "points": 2}}})
+    {'graph.sparsity': {'from': 1, 'to': 10, 'points': 2}}
+    """
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        part = isinstance(value, dict) and not set(value) & set(RANGE)
+        found |= flatten(value, f"{prefix}{key}.") if part else {prefix + key: value}
+    return found
+
+
+def read_values(file: File, key: str, given: Any, any_size: bool = False) -> Any:
+    """Read the values of a hyperparameter: a list, or a range { from, to, points } on a logarithmic scale.
+
+    >>> read_values(File("", ""), "sparsity", {"from": 1e-2, "to": 1e2, "points": 5}).tolist()
+    [0.01, 0.1, 1.0, 10.0, 100.0]
+    """
+    if not isinstance(given, dict):
+        return given
+    place = ("grid", key)
+    file.keys(place, given, RANGE)
+    try:
+        for end in ("from", "to"):
+            validate.number(f"{key}.{end}", given.get(end), "a finite number > 0", low=0, high=np.inf, open_ends=True)
+        validate.whole(f"{key}.points", given.get("points"), 2, None if any_size else MOST_CELLS)
+    except ValueError as error:
+        file.refuse(place, str(error))
+    # 12 digits make powers of ten exact
+    exponents = np.linspace(np.log10(given["from"]), np.log10(given["to"]), given["points"])
+    return np.array([float(f"{value:.12g}") for value in 10.0**exponents])

@@ -1,4 +1,4 @@
-"""The results in an experiment's store, as arrays and as tidy tables."""
+"""Read the results in an experiment's store, as arrays and as tidy tables."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.experiments.csv_text import csv_bytes
+from spillover.experiments.experiment import Experiment
 from spillover.experiments.parse import parse_experiment
-from spillover.experiments.specification import Experiment
 from spillover.extras import needed_for
 from spillover.files import write_atomically
 from spillover.metrics import RegretCurve
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIELDS = {"name": str, "text": str, "changes": dict, "cells": list}  # of store.json
+FORMULA = "=+-@\t\r"  # a spreadsheet takes text that starts with one of these for a formula
 JOINED = ("replications", "regret", "payoff", "optimality_ratio", "graph_error", "blind_regret", "adjacency")
 
 
@@ -54,7 +54,7 @@ class Record(NamedTuple):
     arms: tuple[str, ...] = ()  # names of the arms, in the order of `adjacency`
 
     def regret_curves(self) -> list[RegretCurve]:
-        """The regret over time, for `spillover.report.regret_figure`."""
+        """Draw up the regret over time, for `spillover.report.regret_figure`."""
         return [RegretCurve(self.policy, self.label, self.rounds, self.regret, self.changes)]
 
 
@@ -84,7 +84,7 @@ class Results(Shown):
         self.loaded: dict[tuple[str, str, str], Record] = {}
 
     def record(self, world: str, delay: str, policy: str) -> Record:
-        """All stored replications of one policy in one world at one delay."""
+        """Read all stored replications of one policy in one world at one delay."""
         key = (world, delay, policy)
         if key not in self.cell_ids:
             known = ", ".join(" / ".join(names) for names in self.cell_ids)
@@ -111,18 +111,18 @@ class Results(Shown):
         )
 
     def read_cell(self, cell: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """A cell; None if it is missing or damaged."""
+        """Read a cell; None if it is missing or damaged."""
         try:
             return self.store.read(cell)
         except (FileNotFoundError, Damaged):
             return None
 
     def missing(self) -> list[str]:
-        """Ids of the cells that are missing or damaged."""
+        """List the ids of the cells that are missing or damaged."""
         return [cell for cells in self.cell_ids.values() for cell in cells if self.read_cell(cell) is None]
 
     def records(self, *, world: str | None = None, delay: str | None = None, policy: str | None = None) -> list[Record]:
-        """All records, or those with the given names, in the experiment's order."""
+        """Read all records, or those with the given names, in the experiment's order."""
         wanted = (world, delay, policy)
         return [
             self.record(*key)
@@ -131,7 +131,7 @@ class Results(Shown):
         ]
 
     def to_frame(self, every: int = 1) -> "pd.DataFrame":
-        """One row for each replication and recorded round (of those divisible by `every`, and the last one).
+        """Tabulate one row for each replication and recorded round (of those divisible by `every`, and the last one).
 
         Columns: world, delay, policy, label, replication, round, period, regret and payoff (both cumulative),
         graph_error.
@@ -140,11 +140,11 @@ class Results(Shown):
         return self.table(lambda record: curves(record, every))
 
     def final(self) -> "pd.DataFrame":
-        """One row for each replication: its final values; the optimality ratio is the mean over the periods."""
+        """Tabulate the final values, a row for each replication; the optimality ratio is the mean over the periods."""
         return self.table(ends)
 
     def graphs(self) -> "pd.DataFrame":
-        """One row for each replication and pair of arms: the learned effect of arm `cause` on arm `effect`, by name."""
+        """Tabulate a row for each replication and pair of arms: the learned effect of `cause` on `effect`, by name."""
         return self.table(edges)
 
     def table(self, columns: Callable[[Record], dict[str, Any]]) -> "pd.DataFrame":
@@ -171,7 +171,7 @@ class Results(Shown):
         write_atomically(path, content.getvalue())
 
     def plot(self, world: str | None = None) -> "Figure":
-        """Regret over time in a world (default: the first one), a panel for each delay.
+        """Draw regret over time in a world (default: the first one), a panel for each delay.
 
         >>> from pathlib import Path
         >>> from tempfile import mkdtemp
@@ -235,8 +235,24 @@ def edges(record: Record) -> dict[str, Any]:
     }
 
 
+def csv_bytes(frame: "pd.DataFrame") -> bytes:
+    """Write a table as CSV; names that would be formulas get an apostrophe before them.
+
+    >>> import pandas as pd
+    >>> csv_bytes(pd.DataFrame({"policy": ["=1+1", "cucb"], "regret": [-1.5, 2.0]}))
+    b"policy,regret\\n'=1+1,-1.5\\ncucb,2.0\\n"
+    """
+    texts = frame.select_dtypes(["object", "string"]).columns
+    safe = frame.assign(**{name: frame[name].map(as_text) for name in texts})
+    return safe.to_csv(index=False).encode()
+
+
+def as_text(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(tuple(FORMULA)) else cell
+
+
 def about_experiment(store: CellStore) -> dict[str, Any] | None:
-    """What the store says of its experiment; None if it is new, a ValueError if something is missing."""
+    """Read what the store says of its experiment; None if it is new, a ValueError if something is missing."""
     about = store.about()
     if about is None:
         return None
@@ -256,7 +272,7 @@ def is_entry(cell: Any) -> bool:
 
 
 def open_results(folder: str | Path, *, partial: bool = False) -> Results:
-    """The results in a folder. Raises `Missing` if the experiment is not finished, unless `partial`.
+    """Open the results in a folder. Raises `Missing` if the experiment is not finished, unless `partial`.
 
     >>> import tempfile
     >>> from spillover.experiments import example_results, run_experiment

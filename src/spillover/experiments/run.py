@@ -1,37 +1,34 @@
-"""Computes the missing cells of an experiment, and stores each as soon as it is ready."""
+"""Compute the missing cells of an experiment, and store each as soon as it is ready."""
 
-import errno
 import sys
+import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from spillover.experiments.compute import CellTask
-from spillover.experiments.duration import Load
-from spillover.experiments.engines import start_engine
-from spillover.experiments.group_work import CellJob, Outcome, Work, compute_group, is_whole, write_cell
-from spillover.experiments.grouping import Pace, groups
+from spillover.experiments.compute import Computed, Job, compute_job, versions
+from spillover.experiments.engines import Pool, results, start_engine
+from spillover.experiments.experiment import Cell, Experiment
+from spillover.experiments.fingerprint import describe
 from spillover.experiments.parse import parse_experiment
-from spillover.experiments.pools import Pool, results
 from spillover.experiments.results import Results, about_experiment
-from spillover.experiments.specification import Cell, Experiment
-from spillover.experiments.worker_check import check_workers
 from spillover.printable import printable
 from spillover.store import CellStore, Damaged
 
 SECONDS_BETWEEN_LOOKS = 0.2  # for cells that another process computes
 SECONDS_WITHOUT_A_WORD = 5.0  # of waiting for them
-SECONDS_TO_APPEAR = 120.0  # network file systems remember for up to a minute that there was no such file
 
 
-def do_nothing(loads: Sequence[Load]) -> None:
+def do_nothing(tasks: Sequence[Any]) -> None:
     """For those who need no notice."""
 
 
 def to_stderr(message: str) -> None:
+    """Write a message for people."""
     print(f"spillover: {printable(message)}", file=sys.stderr)
 
 
@@ -43,14 +40,14 @@ def run_experiment(
     jobs: int | None = None,
     address: str | None = None,
     progress: bool = True,
-    begin: Callable[[Sequence[Load]], None] = do_nothing,
+    begin: Callable[[Sequence[Any]], None] = do_nothing,
     notify: Callable[[str], None] = to_stderr,
 ) -> Results:
     """Compute the cells of an experiment that a folder does not have yet.
 
     engine: "serial" (this process), "loky" (processes of this machine), "dask" or "ray". jobs: number of workers
     (default: the cores). address: of a running Dask or Ray cluster. progress: a bar on stderr, unless piped. begin:
-    called with the cells to be computed before the first of them is, if there is one. notify: called with messages for
+    called with the tasks to be computed before the first of them is, if there is one. notify: called with messages for
     people, such as that the run waits for another process.
     A run can be interrupted at any time and continued later, and several processes can work on one folder.
 
@@ -66,24 +63,19 @@ def run_experiment(
     missing = find_missing(store, cells)
     if missing:
         total = sum(cell.count for cell in unique(cells).values())
-        with progress_bar(total, missing, progress) as shown, store.session() as session:
+        with progress_bar(total, missing, progress) as bar:
             try:
                 with start_engine(engine, jobs, address) as pool:
-                    tasks = {cell.source: cell.task for cell in missing.values()}
-                    shared = check_workers(pool, tasks, address, store.folder.resolve(), session)
-                    begin([load_of(cell.task) for cell in missing.values()])
+                    begin([cell.task for cell in missing.values()])
                     try:
-                        run_cells(Progress(store, pool, shared, session, missing, Pace(), shown, notify))
+                        run_cells(Progress(store, pool, missing, bar, notify))
                     except ConnectionError as error:
                         raise ConnectionError(f"{error}; {kept_message(store, cells)}") from error
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(f"stopped: {kept_message(store, cells)}") from None
+            finally:
+                store.release_all()
     return Results(experiment, store, [store_entry(cell) for cell in cells])
-
-
-def load_of(task: CellTask) -> Load:
-    """What is to be computed, for those who want to know how long that takes."""
-    return Load(task.environment, task.policy, task.seed, task.count, compiled=True)
 
 
 def open_store(store: CellStore, experiment: Experiment, cells: list[Cell]) -> None:
@@ -111,17 +103,17 @@ def open_store(store: CellStore, experiment: Experiment, cells: list[Cell]) -> N
 
 
 def store_entry(cell: Cell) -> dict[str, Any]:
-    """A cell as `store.json` lists it."""
+    """Describe a cell as `store.json` lists it."""
     return {name: getattr(cell, name) for name in ("world", "delay", "policy", "first", "count", "id")}
 
 
 def unique(cells: list[Cell]) -> dict[str, Cell]:
-    """The cells by id: policies with the same parameters share cells."""
+    """Sort the cells by id: policies with the same parameters share cells."""
     return {cell.id: cell for cell in cells}
 
 
 def find_missing(store: CellStore, cells: list[Cell]) -> dict[str, Cell]:
-    """The cells to compute; warns about damaged ones."""
+    """Find the cells to compute; warns about damaged ones."""
     missing = {}
     for name, cell in unique(cells).items():
         try:
@@ -139,33 +131,57 @@ class Progress(NamedTuple):
 
     store: CellStore
     pool: Pool
-    shared: bool  # whether the workers see the store, and write to it
-    session: str
     left: dict[str, Cell]  # cells that are not stored
-    pace: Pace
     bar: Any
     notify: Callable[[str], None]
+
+    def done(self, name: str) -> None:
+        """Note that a cell is stored."""
+        self.bar.update(self.left.pop(name).count)
 
 
 def run_cells(run: Progress) -> None:
     """Compute the cells that no other process computes, then wait for the others, which may turn out to be dead."""
-    wanted = list(run.left)
-    ready = list(run.left.values())
     waiting = Waiting()
     while run.left:
-        with closing(results(run.pool, compute_group, work(run, ready))) as finished:
-            for outcomes in finished:
-                for outcome in outcomes:
-                    keep(run, outcome)
-        if not (run.store.claims / run.session).exists():
-            raise FileNotFoundError(errno.ENOENT, "was removed during the run", str(run.store.claims))
-        for name in [name for name in run.left if is_whole(run.store, name)]:  # from another process
-            count(run, name)
-        ready = [cell for name, cell in run.left.items() if is_free(run.store, name)]
-        if run.left and not ready:
+        with closing(computed(run.pool, claimed(run.store, list(run.left.values())))) as finished:
+            for job, (arrays, about) in finished:
+                about |= {"source": job.source, "description": describe(job.task)}
+                run.store.write(job.name, arrays, about)
+                run.store.release(job.name)
+                run.done(job.name)
+        for name in [name for name in run.left if run.store.is_whole(name)]:  # from another process
+            run.done(name)
+        if run.left and not any(run.store.is_free(name) for name in run.left):
             waiting.look(run)
             sleep(SECONDS_BETWEEN_LOOKS)
-    wait_for_files(run.store, wanted)
+
+
+def claimed(store: CellStore, cells: list[Cell]) -> Iterator[Job]:
+    """Claim the cells that have to be computed, one when the workers have room for it."""
+    for cell in cells:
+        if not store.claim(cell.id):
+            continue
+        if store.is_whole(cell.id):  # another process was faster
+            store.release(cell.id)
+        else:
+            yield Job(cell.id, str(cell), cell.task, cell.source)
+
+
+def computed(pool: Pool, jobs: Iterable[Job]) -> Generator[tuple[Job, Computed], None, None]:
+    """Compute jobs; warns of workers with other versions of Python, NumPy or Numba, once for each."""
+    ours = versions()
+    known = [ours]
+    with closing(results(pool, compute_job, jobs)) as finished:
+        for job, done, theirs in finished:
+            if theirs not in known:
+                known.append(theirs)
+                other, here = (", ".join(f"{name} {each[name]}" for name in each) for each in (theirs, ours))
+                warnings.warn(
+                    f"a worker has {other}, while this process has {here}: results may differ in the last digits",
+                    stacklevel=2,
+                )
+            yield job, done
 
 
 class Waiting:
@@ -177,6 +193,7 @@ class Waiting:
         self.said: set[str] = set()
 
     def look(self, run: Progress) -> None:
+        """Say it, once for each holder of cells."""
         if run.left.keys() != self.cells:
             self.cells, self.since = set(run.left), monotonic()
         holders = {run.store.holder(name) for name in run.left}
@@ -189,68 +206,8 @@ class Waiting:
             run.notify(f"waiting for {cells} claimed by {who}; a process that is ended gives up its cells")
 
 
-def wait_for_files(store: CellStore, names: list[str]) -> None:
-    """A network file system may show what other machines have written only after some seconds."""
-    deadline = monotonic() + SECONDS_TO_APPEAR
-    for name in names:
-        while not store.has(name):
-            if monotonic() > deadline:
-                raise FileNotFoundError(errno.ENOENT, "a worker wrote it, but it is not there", str(store.path(name)))
-            sleep(SECONDS_BETWEEN_LOOKS)
-
-
-def work(run: Progress, cells: list[Cell]) -> Iterator[Work]:
-    """Groups of cells, made when a worker has room. Cells that workers cannot claim themselves are claimed here."""
-    remaining = len(cells)
-
-    def here() -> Iterator[Cell]:
-        nonlocal remaining
-        for cell in cells:
-            if run.shared or claim(run.store, cell.id):
-                yield cell
-            remaining -= 1
-
-    for group in groups(here(), run.pool, run.pace, lambda: remaining):
-        jobs = [CellJob.of(cell) for cell in group]
-        yield Work(run.store.folder.resolve(), run.session if run.shared else None, jobs)
-
-
-def claim(store: CellStore, name: str) -> bool:
-    """Claim a cell that has to be computed."""
-    if not store.claim(name):
-        return False
-    if is_whole(store, name):  # another process was faster
-        store.release(name)
-        return False
-    return True
-
-
-def is_free(store: CellStore, name: str) -> bool:
-    """Whether no other process computes a cell."""
-    free = store.claim(name)
-    store.release(name)
-    return free
-
-
-def keep(run: Progress, outcome: Outcome) -> None:
-    """Store what a worker has not stored itself."""
-    if outcome.error is not None:
-        raise outcome.error
-    cell = run.left[outcome.cell]
-    if outcome.computed is not None:
-        write_cell(run.store, CellJob.of(cell), outcome.computed)
-        run.store.release(cell.id)
-    if outcome.computed is not None or outcome.stored:
-        run.pace.learn(cell, outcome.seconds)
-        count(run, outcome.cell)
-
-
-def count(run: Progress, name: str) -> None:
-    run.bar.update(run.left.pop(name).count)
-
-
 def progress_bar(total: int, missing: dict[str, Cell], progress: bool) -> Any:
-    """Replications done, with rate and time left: a widget in a notebook, else on stderr; silent when piped."""
+    """Show replications done, with rate and time left: a widget in a notebook, else on stderr; silent when piped."""
     from tqdm.auto import tqdm
 
     done = total - sum(cell.count for cell in missing.values())
@@ -266,7 +223,44 @@ def progress_bar(total: int, missing: dict[str, Cell], progress: bool) -> Any:
 
 
 def kept_message(store: CellStore, cells: list[Cell]) -> str:
-    """How much of a run is there, and how to go on."""
+    """Say how much of a run is there, and how to go on."""
     wanted = unique(cells)
     kept = sum(store.has(name) for name in wanted)
     return f"{kept} of {len(wanted)} cells are kept in {store.folder}; run the same command again to resume"
+
+
+EXAMPLE = """
+name = "small"
+replications = 2
+record = 10
+[worlds.changing]
+kind = "synthetic"
+n_arms = 4
+budget = 2
+edge_density = 0.2
+horizon = 40
+changes = [21]
+[delays.2]
+kind = "constant"
+rounds = 2
+[delays.6]
+kind = "constant"
+rounds = 6
+[policies.ndc-sem]
+label = "NDC-SEM"
+[policies.random]
+label = "random"
+"""
+
+
+@cache
+def example_results() -> Results:
+    """Compute a small experiment, to try figures and tables on: two policies at two delays in worlds that change once.
+
+    >>> [(record.delay, record.policy) for record in example_results().records()]
+    [('2', 'ndc-sem'), ('2', 'random'), ('6', 'ndc-sem'), ('6', 'random')]
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        results = run_experiment(parse_experiment(EXAMPLE), folder, progress=False)
+        results.records()  # all are in memory now, and the folder is not needed any more
+    return results

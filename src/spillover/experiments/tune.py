@@ -1,4 +1,4 @@
-"""Tuning: a grid of hyperparameters as a batch axis, scored by final regret on other seeds than the reported ones.
+"""Tune: score a grid of hyperparameters by final regret, as a batch axis, on other seeds than the reported ones.
 
 Every cell of the grid meets the same replications, and equals the single run with its values bit for bit. The grid is
 split into blocks, which bound the memory, run in parallel, and are stored: an interrupted search continues where it
@@ -10,23 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spillover import validate
 from spillover.contracts import Environment
 from spillover.delays import as_delay
-from spillover.experiments.csv_text import csv_bytes
-from spillover.experiments.duration import Load
+from spillover.experiments.compute import BlockTask, Job
 from spillover.experiments.engines import start_engine
-from spillover.experiments.final_regret import BlockTask, play
+from spillover.experiments.experiment import TUNING_SEED, Block, Place, Search
 from spillover.experiments.fingerprint import describe, digest, source_digest
-from spillover.experiments.group_work import Failed
-from spillover.experiments.pools import results
-from spillover.experiments.run import do_nothing
-from spillover.experiments.search import TUNING_SEED, Block, Place, Search
-from spillover.experiments.worker_check import check_workers
+from spillover.experiments.results import csv_bytes
+from spillover.experiments.run import computed, do_nothing
 from spillover.extras import needed_for
 from spillover.files import write_atomically
 from spillover.measuring import with_progress
@@ -40,14 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class BlockJob(NamedTuple):
-    """A block for a worker."""
-
-    name: str  # of the block in the store
-    label: str  # for messages
-    task: BlockTask
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Tuned(Shown):
     """The result of a search: final regret of each cell, (cells, replications), in each place."""
@@ -58,7 +46,7 @@ class Tuned(Shown):
     regret: Mapping[Place, Array]
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row for each cell: world, delay, policy, hyperparameters, mean final regret, 95% confidence interval."""
+        """Tabulate a row for each cell: world, delay, policy, hyperparameters, mean final regret, 95% interval."""
         with needed_for("a data frame", "research"):
             import pandas as pd
 
@@ -71,20 +59,20 @@ class Tuned(Shown):
         return pd.concat(frames, ignore_index=True)
 
     def best(self) -> "pd.DataFrame":
-        """The cell with the least mean final regret in each place; the first one if there are ties."""
+        """Find the cell with the least mean final regret in each place; the first one if there are ties."""
         frame = self.to_frame()
         rows = frame.groupby(list(Place._fields), sort=False)["final_regret"].idxmin()
         return frame.loc[rows].reset_index(drop=True)
 
     @property
     def policies(self) -> dict[Place, Any]:
-        """The policy of each place with the values of its best cell."""
+        """Make the policy of each place with the values of its best cell."""
         best = {place: int(regret.mean(axis=-1).argmin()) for place, regret in self.regret.items()}
         return {place: self.search.at_cell(place, cell) for place, cell in best.items()}
 
     @property
     def policy(self) -> Any:
-        """The tuned policy, ready to use, if the search is of one policy in one world at one delay.
+        """Make the tuned policy, ready to use, if the search is of one policy in one world at one delay.
 
         >>> import spillover as sp
         >>> world = sp.SyntheticSEM(horizon=200, changes=())
@@ -97,7 +85,7 @@ class Tuned(Shown):
         return found[0]
 
     def plot(self) -> "Figure":
-        """Mean final regret over discount and exploration, a heat map for each place.
+        """Draw mean final regret over discount and exploration, a heat map for each place.
 
         >>> import spillover as sp
         >>> world, grid = sp.SyntheticSEM(horizon=50, changes=()), {"discount": [0.5, 0.9], "exploration": [1e-3, 0.1]}
@@ -159,7 +147,7 @@ def run_search(
     jobs: int | None = None,
     address: str | None = None,
     progress: bool = False,
-    begin: Callable[[Sequence[Load]], None] = do_nothing,
+    begin: Callable[[Sequence[Any]], None] = do_nothing,
 ) -> Tuned:
     """Search the grid; engine, jobs, address and begin as for `run_experiment`.
 
@@ -170,40 +158,28 @@ def run_search(
         store.cells.mkdir(parents=True, exist_ok=True)
     tasks = {identity(task := search.task(block)): (block, task) for block in search.blocks()}
     found = {name: kept for name in tasks if (kept := read_block(store, name)) is not None}
-    missing = [BlockJob(name, str(block), task) for name, (block, task) in tasks.items() if name not in found]
+    missing = [
+        Job(name, str(block), task, source_digest(task)) for name, (block, task) in tasks.items() if name not in found
+    ]
     if missing:
         with start_engine(engine, jobs, address) as pool:
-            check_workers(pool, {source_digest(job.task): job.task for job in missing}, address)
-            begin([load_of(job.task) for job in missing])
-            with closing(results(pool, play_block, missing)) as played:
-                for name, regret in with_progress(played, len(missing), progress, " blocks"):
-                    found[name] = regret
+            begin([job.task for job in missing])
+            with closing(computed(pool, missing)) as played:
+                for job, (arrays, about) in with_progress(played, len(missing), progress, " blocks"):
+                    found[job.name] = arrays["regret"]
                     if store is not None:
-                        store.write(name, {"regret": regret}, {})
+                        store.write(job.name, arrays, about)
     blocks = [(block, found[name]) for name, (block, _) in tasks.items()]
     return Tuned(search=search, regret={place: assemble(search, place, blocks) for place in search.places})
 
 
-def load_of(task: BlockTask) -> Load:
-    """What is to be computed; rounds are played one by one."""
-    return Load(task.environment, task.policy, task.seed, task.replications, compiled=False)
-
-
-def play_block(job: BlockJob) -> tuple[str, Array]:
-    """Play a block in a worker."""
-    try:
-        return job.name, play(job.task)
-    except Exception as error:
-        raise Failed(f"{job.label}: {type(error).__name__}: {error}") from error
-
-
 def identity(task: BlockTask) -> str:
-    """A hash of everything that the results can depend on."""
+    """Hash everything that the results can depend on."""
     return digest({"tuning": describe(task), "source": source_digest(task)})
 
 
 def read_block(store: CellStore | None, name: str) -> Array | None:
-    """A stored block; None if it is missing or damaged."""
+    """Read a stored block; None if it is missing or damaged."""
     try:
         return None if store is None else np.asarray(store.read(name)[0]["regret"])
     except (FileNotFoundError, Damaged):
@@ -211,7 +187,7 @@ def read_block(store: CellStore | None, name: str) -> Array | None:
 
 
 def assemble(search: Search, place: Place, blocks: list[tuple[Block, Array]]) -> Array:
-    """(cells, replications) of one place from its blocks."""
+    """Join the blocks of one place, (cells, replications)."""
     joined = np.empty((len(search.cells), search.replications))
     for block, regret in blocks:
         if block.place == place:

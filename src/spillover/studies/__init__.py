@@ -4,9 +4,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from spillover.experiments import Experiment, ExperimentError, grids
+from spillover.experiments import Experiment, ExperimentError, parse
+from spillover.experiments.experiment import Search
 from spillover.experiments.run import to_stderr
-from spillover.experiments.search import Search
 from spillover.registry import Registry
 from spillover.studies.beyond import BeyondStudy
 from spillover.studies.covid import CovidStudy
@@ -59,17 +59,17 @@ def shipped_searches() -> dict[str, Traversable]:
 
 
 def load_search(path_or_name: str | Path, **changes: Any) -> Search:
-    """A search from a TOML file, or one that ships with the package, by its name; see `experiments.grids.load_search`.
+    """A search from a TOML file, or one that ships with the package, by its name; see `experiments.parse.load_search`.
 
     >>> len(load_search("covid-grid").cells)
     220
     """
     path = Path(path_or_name)
     if not is_name(path):
-        return grids.load_search(path, **changes)
+        return parse.load_search(path, **changes)
     found = shipped_searches()
     name = check_name(path, "search", found)
-    return grids.read_search(found[name].read_text("utf-8"), f"{name}.toml", **changes)
+    return parse.parse_search(found[name].read_text("utf-8"), f"{name}.toml", **changes)
 
 
 def is_name(path: Path) -> bool:

@@ -10,9 +10,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from spillover.experiments import Experiment, Results, load_experiment, parse_experiment, run_experiment
-from spillover.experiments.duration import Load
-from spillover.experiments.search import Search
-from spillover.experiments.size import check_size, memory_for, plan, workers_here, workers_of
+from spillover.experiments.engines import workers_of
+from spillover.experiments.experiment import Search
+from spillover.experiments.forecast import plan
 from spillover.metrics import mean_interval
 from spillover.store import CellStore
 from spillover.studies.study import Findings, Job, Request, Study, Summary
@@ -120,16 +120,13 @@ class OwnExperiment(ExperimentStudy):
 
 def plan_for(work: Experiment | Search, request: Request) -> str:
     """What a request will compute, in a line; a ValueError if it is too large, unless the request allows any size."""
-    workers = workers_of(request.engine, request.jobs, request.address)
-    if request.any_size:
-        return plan(work.name, work.size, workers)
-    return check_size(work.name, work.size, workers, memory_for(request.address))
+    return plan(work.name, work.size, request.any_size, request.engine, request.jobs, request.address)
 
 
-def announcement(request: Request, plan: str) -> Callable[[Sequence[Load]], None]:
+def announcement(request: Request, plan: str) -> Callable[[Sequence[Any]], None]:
     """A function that announces a plan, given what is to be computed."""
-    workers = workers_here(request.engine, request.jobs, request.address)
-    return lambda loads: request.announce(plan, workers, loads)
+    workers = workers_of(request.engine, request.jobs, request.address)
+    return lambda tasks: request.announce(plan, workers, tasks)
 
 
 def final_regret(results: Results) -> list[dict[str, Any]]:

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from spillover.experiments.duration import Load
 from spillover.experiments.run import to_stderr
 
 Findings: TypeAlias = dict[str, Any]  # what `--json` prints; has at least "experiment", "results" and "seconds"
 Job: TypeAlias = Callable[[], Findings]
-Announce: TypeAlias = Callable[[str, int | None, Sequence[Load]], None]
+Announce: TypeAlias = Callable[[str, int | None, Sequence[Any]], None]
 
 
 class Option(NamedTuple):
@@ -34,7 +33,7 @@ class Summary(NamedTuple):
     notes: Sequence[str] = ()
 
 
-def say_nothing(plan: str, workers: int | None, loads: Sequence[Load]) -> None:
+def say_nothing(plan: str, workers: int | None, tasks: Sequence[Any]) -> None:
     """For those who do not want to know."""
 
 

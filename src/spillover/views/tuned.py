@@ -6,7 +6,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.assessment.finding import count_of
-from spillover.experiments.search import Place
+from spillover.experiments.experiment import Place
 from spillover.experiments.tune import Tuned
 from spillover.extras import needed_for
 from spillover.metrics import mean_interval

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from spillover import validate
 from spillover.experiments import Experiment, Results
-from spillover.experiments.grids import read_search
-from spillover.experiments.search import Search
+from spillover.experiments.experiment import Search
+from spillover.experiments.parse import parse_search
 from spillover.experiments.tune import run_search
 from spillover.studies.experiment import ShippedExperiment, announcement, plan_for
 from spillover.studies.study import Findings, Job, Request
@@ -37,7 +37,7 @@ class SyntheticStudy(ShippedExperiment):
     def tuning(self) -> list[Search]:
         """The searches behind the tuned parameters."""
         files = self.searches()
-        return [read_search(files[name].read_text("utf-8"), f"{name}.toml") for name in SEARCHES]
+        return [parse_search(files[name].read_text("utf-8"), f"{name}.toml") for name in SEARCHES]
 
     def run(self, experiment: Experiment, request: Request) -> Findings:
         start = perf_counter()

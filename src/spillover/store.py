@@ -1,10 +1,9 @@
-"""A folder of cells: files that are written atomically, verified when read, and computed by one process each.
+"""Keep cells in a folder: files that are written atomically, verified when read, and computed by one process each.
 
 store.json          what the folder holds: format, the experiment's text, the list of its cells
 experiment.toml     the same text, for people
 cells/ID.npz        arrays, and about.json beside them; `numpy.load` reads it
 claims/ID           exists while a process computes the cell, and says which process that is
-claims/run-TOKEN    exists while a run lasts
 """
 
 import errno
@@ -12,14 +11,11 @@ import hashlib
 import io
 import json
 import os
-import secrets
 import socket
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from time import sleep
 from typing import Any
 
 import numpy as np
@@ -34,7 +30,6 @@ SEAL_LENGTH = len(SEAL) + 64
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}  # a file system without locks
 MOST_CLAIMS = 250  # at a time: each is an open file, and a process may often have 1,024 of them
 UNNAMED = "a process that cannot be named"
-SESSION = "run-"  # the names of claims that are no cell's begin with it
 
 
 class Damaged(ValueError):
@@ -117,6 +112,14 @@ class CellStore:
             raise Damaged(f"{path}: is the file of another cell, {about.get('cell')}")
         return arrays, about
 
+    def is_whole(self, cell: str) -> bool:
+        """Whether a cell is there and not damaged."""
+        try:
+            self.read(cell)
+        except (FileNotFoundError, Damaged):
+            return False
+        return True
+
     # --- claims: two processes on one store share the work -----------------------------------------------------------
 
     def claim(self, cell: str) -> bool:
@@ -160,23 +163,16 @@ class CellStore:
                 (self.claims / cell).unlink(missing_ok=True)
             lock.release()
 
-    @contextmanager
-    def session(self) -> Iterator[str]:
-        """A run in this folder: the name of a claim that exists while the run lasts, by which workers know the folder.
+    def release_all(self) -> None:
+        """Release what this process has claimed."""
+        for cell in list(self.held):
+            self.release(cell)
 
-        In the end all claims of this process and of workers that were killed are released.
-        """
-        name = f"{SESSION}{secrets.token_hex(8)}"
-        while not self.claim(name):  # another run may be looking whether its owner is alive
-            sleep(0.01)
-        (self.claims / name).touch()  # where there are no locks it is not there yet
-        try:
-            yield name
-        finally:
-            for claimed in list(self.held):
-                self.release(claimed)
-            (self.claims / name).unlink(missing_ok=True)  # and not held
-            self.sweep()
+    def is_free(self, cell: str) -> bool:
+        """Whether no other process computes a cell."""
+        free = self.claim(cell)
+        self.release(cell)
+        return free
 
 
 def now() -> str:
