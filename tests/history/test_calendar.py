@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spillover.history.calendar import calendar
+from spillover.history.rounds import calendar
 
 
 @pytest.mark.parametrize(

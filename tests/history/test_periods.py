@@ -2,8 +2,7 @@
 
 import pytest
 
-from spillover.history.calendar import calendar
-from spillover.history.periods import AskOrder, parse_rounds
+from spillover.history.rounds import AskOrder, calendar, parse_rounds
 
 
 @pytest.mark.parametrize(

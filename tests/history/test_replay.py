@@ -9,8 +9,7 @@ import spillover as sp
 from spillover.contracts import Adapted
 from spillover.graph import SparseGraph
 from spillover.history import History, replay_history
-from spillover.history.checkpoints import Checkpoints
-from spillover.history.schedule import schedule_of
+from spillover.history.replay import Checkpoints, schedule_of
 from spillover.policies import POLICIES
 from spillover.recommendation.policy_by_name import usable_names
 from spillover.state import leaves

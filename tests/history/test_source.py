@@ -8,8 +8,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 from spillover.history import HistoryError, read_history
-from spillover.history.calendar import calendar
-from spillover.history.source import BLOCK
+from spillover.history.files import BLOCK
+from spillover.history.rounds import calendar
 
 ROWS = ["1,a,1,0.5,0.5", "1,b,0,,0.1", "2,a,0,,0.2", "2,b,1,0.4,0.4"]
 TABLE = {"round": [1, 1], "arm": ["a", "b"], "chosen": [1, 0], "z": [0.5, None], "y": [0.5, 0.1]}

@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spillover import validate
-from spillover.history.columns_option import Item, Wanted, any_form, as_items, as_wanted, plain_names, read_names
-from spillover.history.header import MEANINGS, NEEDED
-from spillover.history.plain_form import read_plain
+from spillover.history.columns import Item, Wanted, any_form, as_items, as_wanted, plain_names, read_names
+from spillover.history.files import MEANINGS, NEEDED, Opened, damaged_parquet, open_table, plain_source
+from spillover.history.frame import Style
+from spillover.history.plain_form import Progress, read_plain
 from spillover.history.problems import HistoryError, Problems
 from spillover.history.record import History
-from spillover.history.source import Opened, damaged_parquet, open_table, plain_source
-from spillover.history.style import Style
-from spillover.history.table import Progress
 
 if TYPE_CHECKING:
     from spillover.history.frame import Frame
+
 
 POINTS = {"point": ".", "comma": ",", ".": ".", ",": ","}
 ORDERS = ("day-first", "month-first")
@@ -214,9 +213,9 @@ def read_as_plain(opened: Opened, renamed: Mapping[str, str], options: Options) 
 def read_any(opened: Opened, options: Options, *, only_blank: bool = False) -> History:
     """A table of any form. only_blank: cells such as NA are no way to say that a value is missing."""
     # not needed for the plain form
-    from spillover.history.assemble import assemble
-    from spillover.history.finder import find_reading
-    from spillover.history.number_text import is_empty
+    from spillover.history.cells import is_empty
+    from spillover.history.find_columns import find_reading
+    from spillover.history.panel import assemble
 
     frame = whole_frame(opened, options.progress).styled(options.style)
     if not frame.rows:
