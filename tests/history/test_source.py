@@ -62,6 +62,13 @@ def test_wrong_types_of_parquet_columns_are_refused(column, values, words, tmp_p
         read_history(path)
 
 
+def test_the_columns_of_a_parquet_file_may_be_in_any_order(tmp_path) -> None:
+    path = tmp_path / "h.parquet"
+    parquet.write_table(pa.table(dict(reversed(TABLE.items()))), path)
+    found = read_history(path)
+    assert (found.arms, found.x.tolist(), found.y.tolist()) == (("a", "b"), [[True, False]], [[0.5, 0.1]])
+
+
 def test_valid_bytes_and_decimals_are_read(tmp_path) -> None:
     path = tmp_path / "h.parquet"
     y = pa.array([decimal.Decimal("0.5"), decimal.Decimal("0.1")])

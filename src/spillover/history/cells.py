@@ -54,6 +54,39 @@ class Names:
         return np.asarray(own[place])
 
 
+def readable_cells(cells: Any) -> Any:
+    """Cells of an arrow array as texts, numbers, truth values or dates; other types become texts.
+
+    Texts that are not UTF-8 are an error of arrow's.
+    """
+    import pyarrow as pa
+
+    kind = cells.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.array([None if text in ("NaT", "<NA>", "nan") else text for text in map(str, cells.to_pandas())])
+    if pa.types.is_dictionary(kind):
+        if has_views(kind):
+            return pa.array(cells.to_pylist(), pa.string())
+        cells, kind = cells.cast(kind.value_type), kind.value_type
+    if pa.types.is_nested(kind) or pa.types.is_duration(kind):
+        return pa.array([None if one is None else str(one) for one in cells.to_pylist()], pa.string())
+    if pa.types.is_string(kind):
+        cells.validate(full=True)
+    texts = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
+    # arrow's own conversion of decimals to numbers rounds otherwise than text
+    if texts or pa.types.is_null(kind) or pa.types.is_decimal(kind) or str(kind) == "string_view":
+        return cells.cast(pa.string())
+    return cells
+
+
+def has_views(kind: Any) -> bool:
+    """Whether a type is one of texts as Polars keeps them, which arrow can hardly compute with."""
+    import pyarrow as pa
+
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return str(inner) in ("string_view", "binary_view")
+
+
 def clear_text(text: str) -> str:
     """A text without blanks around it, in one of the ways in which accents and blanks can be written.
 
@@ -97,8 +130,6 @@ def plain_numbers(column: Any, name: str, problems: Problems, first: int, *, com
     """The numbers of a column; NaN where the cell is empty. comma: decimal commas are accepted too."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     try:
         found = column if pa.types.is_float64(column.type) else column.cast(pa.float64(), safe=False)
     except pa.ArrowInvalid:

@@ -7,17 +7,43 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 from spillover.history.columns import NONE, did_you_mean, quote_names
-from spillover.history.problems import Problems
+from spillover.history.problems import HistoryError, Problems
 
+MEANINGS = {
+    "round": "a whole number or a date",
+    "arm": "the name of the arm",
+    "chosen": "whether the arm was chosen: 1 or 0, yes or no, true or false",
+    "z": "the arm's own reward, if it was chosen",
+    "y": "the arm's total reward, including spill-over from other arms",
+}
+NEEDED = ("round", "arm", "chosen", "z")  # without y no spill-over is learned
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
+BLOCK = 4 << 20  # bytes of CSV at a time
+ROWS = 1 << 18  # rows of any other table at a time
+LONGEST_HEADER = 1 << 20  # bytes
+DECOMPRESSED = 1 << 20  # bytes at a time
+SAMPLED = 20  # lines that tell the separator
+SHEETS = (".xlsx", ".xlsm")
+OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
+MAGIC = {  # first bytes of files that are easily taken for tables
+    b"\xd0\xcf\x11\xe0": "a spreadsheet",
+    b"%PDF": "a PDF",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
 UNCLOSED = 0  # the number of values in a row of which a quoted one does not end
 MOST_FREELY = 64 << 20  # decompressed bytes that are read from any compressed file
 MOST_EXPANDED = 100  # times the size of a larger one: tables of text shrink to a fifth, and rarely to a fiftieth
+NO_SHEET = "is a spreadsheet, which cannot be read: save it as CSV (in UTF-8) and use that file"
+LAST_ROW = 1_048_576  # that a sheet can have
+CELL = 8  # bytes of a cell in memory, besides its text
+FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 
 
 class Layout(NamedTuple):
@@ -94,24 +120,6 @@ def report_broken(layout: Layout, problems: Problems) -> None:
             problems.add_text("width", text, number)
 
 
-MEANINGS = {
-    "round": "a whole number or a date",
-    "arm": "the name of the arm",
-    "chosen": "whether the arm was chosen: 1 or 0, yes or no, true or false",
-    "z": "the arm's own reward, if it was chosen",
-    "y": "the arm's total reward, including spill-over from other arms",
-}
-NEEDED = ("round", "arm", "chosen", "z")  # without y no spill-over is learned
-SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
-
-
-class Columns(NamedTuple):
-    """The positions of the columns, and those that are not used."""
-
-    places: dict[str, int]  # meaning -> position
-    ignored: list[str]  # names of columns that are not used
-
-
 def separator_of(line: str, wanted: Sequence[str], rows: Sequence[str] = ()) -> str:
     """The separator that gives most of the wanted names, then rows that fit the header, then most names.
 
@@ -141,7 +149,7 @@ def cells_of(line: str, separator: str) -> list[str]:
     return [cell.strip() for cell in cells]
 
 
-def match_columns(header: Sequence[str], renamed: Mapping[str, str], problems: Problems) -> Columns | None:
+def match_columns(header: Sequence[str], renamed: Mapping[str, str], problems: Problems) -> dict[str, int] | None:
     """The position of each column, by its name without regard to case; None, with problems, if that is not clear."""
     before = problems.count
     folded = [name.casefold() for name in header]
@@ -159,66 +167,40 @@ def match_columns(header: Sequence[str], renamed: Mapping[str, str], problems: P
         elif meaning in NEEDED or (meaning in renamed and name != NONE):
             there = f"there are: {quote_names(header)}{did_you_mean(name, header)}"
             problems.add_text(f"columns {name}", f"no column {name!r} ({about}); {there}")
-    used = set(places.values())
-    ignored = [name for k, name in enumerate(header) if k not in used]
+    ignored = [name for k, name in enumerate(header) if k not in places.values()]
     if "y" not in places and "y" not in renamed and ignored and problems.count == before:
         problems.add_text(
             "columns",
             f"no column 'y' ({MEANINGS['y']}), but columns that are not used: {quote_names(ignored)}: must be clear "
             f"which one is y (--columns y={ignored[0]}) or that there is none (--columns y=)",
         )
-    return Columns(places, ignored) if problems.count == before else None
+    return places if problems.count == before else None
 
 
-BLOCK = 4 << 20  # bytes of CSV at a time
-LONGEST_HEADER = 1 << 20  # bytes
-DECOMPRESSED = 1 << 20  # bytes at a time
-SAMPLED = 20  # lines that tell the separator
-SHEETS = (".xlsx", ".xlsm")
-OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
-MAGIC = {  # first bytes of files that are easily taken for tables
-    b"\xd0\xcf\x11\xe0": "a spreadsheet",
-    b"%PDF": "a PDF",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
-
-
-class Opened(NamedTuple):
+class OpenTable(NamedTuple):
     """A table of which the names of the columns are known."""
 
     path: Path  # or what it is called in messages
     names: list[str]
     layout: Layout | None = None  # of a CSV file
-    table: Any = None  # an arrow table in memory: a data frame or a sheet; None for a file
+    data: Any = None  # an arrow table in memory: a data frame or a sheet; None for a file
     first_row: int = 1  # the number of the first row, where rows have numbers and no lines
     notes: tuple[str, ...] = ()  # what else is to be said of it
 
+    def lines(self, rows: list[int]) -> Sequence[int | None]:
+        """The lines of some rows in increasing order, or their numbers where there are no lines."""
+        return lines_of(self.layout, rows) if self.layout else [row + self.first_row for row in rows]
 
-class Source(NamedTuple):
-    """A table that can be read, and its columns."""
-
-    path: Path
-    columns: Columns
-    layout: Layout | None = None  # of a CSV file; None for Parquet
-    table: Any = None  # an arrow table in memory; None for a file
-    names: tuple[str, ...] = ()  # of all columns
-    given: tuple[str, ...] = ()  # meanings whose columns were given
-    first_row: int = 1
+    def error(self, problems: Problems, lines: Callable[[list[int]], Sequence[int | None]]) -> HistoryError:
+        """The error with all problems of the table."""
+        return problems.error(str(self.path), lines, "" if self.layout else "row ")
 
 
-class Batch(NamedTuple):
-    """Some rows: the columns by their meaning, and the number of bytes read so far."""
-
-    values: dict[str, Any]  # arrow arrays
-    read: int
-
-
-def open_table(path: Path, wanted: Sequence[str]) -> Opened:
+def open_table(path: Path, wanted: Sequence[str]) -> OpenTable:
     """Read the header of a file. wanted: names that may be there, to tell the separator."""
     start = first_bytes(path)
     if start[:4] == b"PAR1":
-        return Opened(path, parquet_names(path))
+        return OpenTable(path, parquet_names(path))
     if start[:4] == b"PK\x03\x04" or path.suffix.lower() in SHEETS:
         return open_sheet(path)
     check_is_table(path, start)
@@ -230,7 +212,7 @@ def open_table(path: Path, wanted: Sequence[str]) -> Opened:
     header = cells_of(lines[-1], separator)
     if all_end_in(separator, len(header), rows_below(start, len(lines))):
         header.append("")  # a column without a name and without values
-    return Opened(path, header, Layout(path, len(lines), len(header), separator))
+    return OpenTable(path, header, Layout(path, len(lines), len(header), separator))
 
 
 def rows_below(start: bytes, skip: int) -> list[str]:
@@ -245,7 +227,7 @@ def all_end_in(separator: str, width: int, rows: Sequence[str]) -> bool:
     return bool(cells) and all(len(row) == width + 1 and not row[-1] for row in cells)
 
 
-def open_sheet(path: Path) -> Opened:
+def open_sheet(path: Path) -> OpenTable:
     """The first sheet of an Excel workbook that has cells."""
     table, title, others, unknown = read_sheet(str(path), path.read_bytes())
     told, notes = [], []
@@ -260,26 +242,7 @@ def open_sheet(path: Path) -> Opened:
         )
         notes.append(told[-1])
     label = Path(f"{path}, sheet {title!r} ({'; '.join(told)})") if told else path
-    return Opened(label, table.column_names, table=table, first_row=2, notes=tuple(notes))
-
-
-def plain_source(opened: Opened, renamed: Mapping[str, str], problems: Problems) -> Source | None:
-    """The columns round, arm, chosen, z and y; None, with problems, if they are not there."""
-    columns = match_columns(opened.names, renamed, problems)
-    if columns is None:
-        return None
-    if opened.layout is None:
-        check_types(opened.path, schema_of(opened), columns)
-        own = [name for name in columns.ignored if not name.startswith("__index_level_")]  # pandas' row labels
-        columns = columns._replace(ignored=own)
-    names, given = tuple(opened.names), tuple(renamed)
-    return Source(opened.path, columns, opened.layout, opened.table, names, given, opened.first_row)
-
-
-def schema_of(opened: Opened) -> Any:
-    import pyarrow.parquet as parquet
-
-    return parquet.read_schema(opened.path) if opened.table is None else opened.table.schema
+    return OpenTable(label, table.column_names, data=table, first_row=2, notes=tuple(notes))
 
 
 def first_bytes(path: Path) -> bytes:
@@ -366,105 +329,93 @@ def parquet_names(path: Path) -> list[str]:
         raise damaged_parquet(path, error) from None
 
 
-class NotPlain(Exception):
-    """A CSV file in which some numbers cannot be parsed with the given decimal point."""
-
-
-def batches(source: Source, problems: Problems, point: str | None) -> Iterator[Batch]:
-    """The rows in order; point: the decimal point of numbers in a CSV file, None to read them as text."""
-    if source.table is not None:
-        return memory_batches(source)
-    return parquet_batches(source) if source.layout is None else csv_batches(source, source.layout, problems, point)
-
-
-def memory_batches(source: Source) -> Iterator[Batch]:
-    for batch in source.table.to_batches(1 << 18):
-        places = source.columns.places.items()
-        yield Batch({meaning: as_text(source.path, meaning, batch.column(place)) for meaning, place in places}, 0)
-
-
-def parquet_batches(source: Source) -> Iterator[Batch]:
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
-    try:
-        yield from parquet_rows(source, parquet)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise damaged_parquet(source.path, error) from None
-
-
 def damaged_parquet(path: Path, error: Exception) -> ValueError:
     return ValueError(f"{path}: must be a complete Parquet file: {error}")
 
 
-def parquet_rows(source: Source, parquet: Any) -> Iterator[Batch]:
-    with parquet.ParquetFile(source.path) as file:
-        names = {meaning: file.schema_arrow.names[place] for meaning, place in source.columns.places.items()}
-        rows = max(file.metadata.num_rows, 1)
-        size, seen = os.path.getsize(source.path), 0
-        for batch in file.iter_batches(1 << 18, columns=list(names.values())):
-            seen += batch.num_rows
-            values = {meaning: as_text(source.path, name, batch.column(name)) for meaning, name in names.items()}
-            yield Batch(values, size * seen // rows)
+def batches(table: OpenTable, places: Sequence[int], **options: Any) -> Iterator[tuple[Any, int]]:
+    """The rows in order: arrow batches of the columns at some places, and the number of bytes read so far.
+
+    options: those of `csv_batches`, for a CSV file.
+    """
+    if table.layout is not None:
+        return csv_batches(table.layout, places, **options)
+    if table.data is not None:
+        return ((batch, 0) for batch in table.data.select(list(places)).to_batches(ROWS))
+    return parquet_batches(table, places)
 
 
-def csv_batches(source: Source, layout: Layout, problems: Problems, point: str | None) -> Iterator[Batch]:
+def parquet_batches(table: OpenTable, places: Sequence[int]) -> Iterator[tuple[Any, int]]:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    columns = None if list(places) == list(range(len(table.names))) else [table.names[place] for place in places]
+    try:
+        with parquet.ParquetFile(table.path) as file:
+            rows, size, seen = max(file.metadata.num_rows, 1), os.path.getsize(table.path), 0
+            for batch in file.iter_batches(ROWS, columns=columns):
+                seen += batch.num_rows
+                yield batch if columns is None else batch.select(columns), size * seen // rows
+    except (pa.ArrowInvalid, OSError) as error:
+        raise damaged_parquet(table.path, error) from None
+
+
+def csv_batches(
+    layout: Layout,
+    places: Sequence[int],
+    *,
+    types: Mapping[int, Any] | None = None,
+    point: str = ".",
+    skip: Callable[[Any], str] | None = None,
+) -> Iterator[tuple[Any, int]]:
+    """The rows of a CSV file; a cell or row that does not fit is an error of arrow's.
+
+    types: of columns that are not read as text. point: the decimal sign of numbers. skip: called with each row of
+    another width. After an interrupt arrow's threads must not call into an interpreter that is ending, so that it is
+    for a second reading only.
+    """
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
-    names = [str(k) for k in range(layout.width)]
-    wanted = {meaning: names[place] for meaning, place in source.columns.places.items()}
-    kinds = dict.fromkeys(wanted, pa.dictionary(pa.int32(), pa.string())) | dict.fromkeys(("z", "y"), pa.float64())
-    types = {wanted[meaning]: kinds[meaning] if point else pa.string() for meaning in wanted}
-    broken: list[int] = []
-    if point is None:
-        check_utf8(source.path)  # before arrow shows rows of a wrong width to Python, as text
-
-    def skip(row: Any) -> str:
-        broken.append(row.actual_columns)
-        return "skip"
-
-    raw = pa.OSFile(str(source.path))
-    file = pa.CompressedInputStream(raw, "gzip") if source.path.suffix == ".gz" else raw
+    kinds = dict.fromkeys(places, pa.string()) | dict(types or {})
+    raw = pa.OSFile(str(layout.path))
     try:
         reader = arrow_csv.open_csv(
-            file,
-            arrow_csv.ReadOptions(column_names=names, skip_rows=layout.skip, block_size=BLOCK),
-            arrow_csv.ParseOptions(
-                delimiter=layout.separator,
-                # after an interrupt arrow's threads must not call into an interpreter that is ending
-                invalid_row_handler=None if point else skip,
-                newlines_in_values=True,
+            pa.CompressedInputStream(raw, "gzip") if layout.path.suffix == ".gz" else raw,
+            arrow_csv.ReadOptions(
+                column_names=[str(place) for place in range(layout.width)], skip_rows=layout.skip, block_size=BLOCK
             ),
+            arrow_csv.ParseOptions(delimiter=layout.separator, invalid_row_handler=skip, newlines_in_values=True),
             arrow_csv.ConvertOptions(
-                column_types=types,
-                include_columns=list(wanted.values()),
+                column_types={str(place): kind for place, kind in kinds.items()},
+                include_columns=[str(place) for place in places],
                 strings_can_be_null=True,
                 null_values=[""],
-                decimal_point=point or ".",
+                decimal_point=point,
             ),
         )
         for batch in reader:
-            yield Batch({meaning: batch.column(name) for meaning, name in wanted.items()}, raw.tell())
-    except (pa.ArrowInvalid, OSError, EOFError) as error:
-        if point:
-            raise NotPlain from None
+            yield batch, raw.tell()
+    except pa.ArrowInvalid as error:
         no_rows = "Empty CSV file", "Could not skip initial"  # only a header: reported where rows are counted
         if not any(words in str(error) for words in no_rows):
-            raise unreadable_text(source.path, error) from None
+            raise
     finally:
         raw.close()
-    if broken:
+
+
+def csv_error(layout: Layout, error: Exception) -> ValueError:
+    """Why a CSV file cannot be read: lines with too many or too few values, or almost always its encoding."""
+    problems = Problems()
+    if re.search(r"Expected \d+ columns|straddling object", str(error)):
         report_broken(layout, problems)
-
-
-def unreadable_text(path: Path, error: Exception) -> ValueError:
-    """The reason why the text could not be read: almost always its encoding."""
+    if problems.count:
+        return problems.error(str(layout.path), lambda rows: [])
     try:
-        check_utf8(path)
+        check_utf8(layout.path)
     except ValueError as reason:
         return reason
-    return ValueError(f"{path}: must be valid CSV: {error}")
+    return ValueError(f"{layout.path}: must be valid CSV: {error}")
 
 
 def check_utf8(path: Path) -> None:
@@ -479,12 +430,6 @@ def check_utf8(path: Path) -> None:
             raise ValueError(not_utf8(path, number)) from None
         except (OSError, EOFError, zlib.error) as damage:
             raise ValueError(f"{path}: must be a complete gzip file: {damage}") from None
-
-
-NO_SHEET = "is a spreadsheet, which cannot be read: save it as CSV (in UTF-8) and use that file"
-LAST_ROW = 1_048_576  # that a sheet can have
-CELL = 8  # bytes of a cell in memory, besides its text
-FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 
 
 class Sheet(NamedTuple):
@@ -595,68 +540,3 @@ def typed_cells(values: Sequence[Any]) -> Any:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # the last: whole numbers of 64 bits and more
         return pa.array([None if value is None or value != value else str(value) for value in values], pa.string())
-
-
-READABLE_TYPES = {
-    "round": "whole numbers, dates (with or without a time) or text",
-    "arm": "text or whole numbers",
-    "chosen": "truth values, whole numbers or text",
-    "z": "numbers or text",
-    "y": "numbers or text",
-}
-
-
-def check_types(path: Path, schema: Any, columns: Columns) -> None:
-    """Reject columns of the wrong type before anything is read."""
-    for meaning, place in columns.places.items():
-        field = schema.field(place)
-        if not readable(meaning, field.type):
-            raise ValueError(
-                f"{path}: column {field.name!r} is of type {field.type}: must be {READABLE_TYPES[meaning]}"
-            )
-
-
-def readable(meaning: str, kind: Any) -> bool:
-    """Whether a column of this type can have this meaning; a dictionary counts as the type of its values."""
-    from pyarrow import types
-
-    if types.is_dictionary(kind):
-        return readable(meaning, kind.value_type)
-    if is_text(kind) or types.is_null(kind) or types.is_integer(kind) or types.is_decimal(kind):
-        return True
-    if meaning == "round":
-        return bool(types.is_floating(kind) or types.is_date(kind) or types.is_timestamp(kind))
-    if meaning in ("z", "y"):
-        return bool(types.is_floating(kind) or types.is_boolean(kind))
-    return bool(types.is_floating(kind) or types.is_boolean(kind))
-
-
-def is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_string(kind) or types.is_large_string(kind) or is_bytes(kind))
-
-
-def is_bytes(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_binary(kind) or types.is_large_binary(kind))
-
-
-def as_text(path: Path, name: str, column: Any) -> Any:
-    """The column, with texts checked to be UTF-8, bytes decoded, and decimal numbers as texts."""
-    import pyarrow as pa
-
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_decimal(kind):
-        return column.cast(kind).cast(pa.string())  # arrow's own conversion to numbers rounds otherwise than text
-    if not is_text(kind):
-        return column
-    try:
-        if is_bytes(kind):
-            return (column.dictionary_decode() if kind is not column.type else column).cast(pa.string())
-        column.validate(full=True)
-    except pa.ArrowInvalid:
-        found = f"column {name!r} is of type {column.type} and not all of it is UTF-8"
-        raise ValueError(f"{path}: {found}: must be UTF-8 text") from None
-    return column

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,13 +20,15 @@ from spillover.history.cells import (
     clear_text,
     encoded,
     evidence,
+    has_views,
     is_empty,
     not_null,
     parse_flags,
     parse_numbers,
+    readable_cells,
     take_apart,
 )
-from spillover.history.files import Layout, is_bytes, lines_of, open_bytes, report_broken, typed_cells, unreadable_text
+from spillover.history.files import BLOCK, OpenTable, batches, csv_error, open_bytes, typed_cells
 from spillover.history.problems import HistoryError, Problems
 from spillover.history.rounds import TWO_ORDERS, AskOrder, Rounds, parse_rounds
 from spillover.types import Array, BoolArray, IntArray
@@ -223,19 +224,21 @@ class Column:
 
 INDEX = re.compile(r"__index_level_\d+__")
 MOST_CELLS = 400_000_000  # of a table that is read as a whole
-BLOCK = 4 << 20  # bytes at a time, to count them
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
     """Columns of equal length, and where their rows are in the file."""
 
-    name: str  # of the file, for messages
+    table: OpenTable
     columns: tuple[Column, ...]
     rows: int
-    layout: Layout | None = None  # of a CSV file
-    first_row: int = 1  # the number of the first row, where rows have numbers and no lines
-    kept: Any = None  # the rows of the file that are not blank; None: all
+    kept: Any = None  # the rows of the table that are not blank; None: all
+
+    @property
+    def name(self) -> str:
+        """What messages call the table."""
+        return str(self.table.path)
 
     @cached_property
     def by_name(self) -> dict[str, Column]:
@@ -248,13 +251,11 @@ class Frame:
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
-    def places(self, rows: list[int]) -> Sequence[int | None]:
-        """The lines, or numbers, of some rows in increasing order."""
-        there = rows if self.kept is None else self.kept[rows].tolist()
-        return lines_of(self.layout, there) if self.layout else [row + self.first_row for row in there]
-
     def error(self, problems: Problems) -> HistoryError:
-        return problems.error(self.name, self.places, "" if self.layout else "row ")
+        """The error with all problems of the table."""
+        return self.table.error(
+            problems, lambda rows: self.table.lines(rows if self.kept is None else self.kept[rows].tolist())
+        )
 
     def styled(self, style: Style) -> "Frame":
         """The table with what the cells of all columns say about how they are written."""
@@ -265,27 +266,69 @@ class Frame:
         return replace(self, columns=tuple(replace(column, style=known) for column in self.columns))
 
 
-def frame_of(table: Any, name: str, *, layout: Layout | None = None, first_row: int = 1) -> Frame:
-    """An arrow table as a frame; rows without any value are left out."""
+def read_frame(table: OpenTable, progress: Callable[[int], None]) -> Frame:
+    """All columns of a table in memory; rows without any value are left out."""
     import pyarrow as pa
 
-    table, kept = without_blank_rows(table)
-    names = clear_names(table.column_names, table)
-    columns = []
-    for place, label in enumerate(names):
-        cells = table.column(place)
-        whole = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+    name = str(table.path)
+    check_size(table)
+    data, kept = without_blank_rows(whole_table(table, progress))
+    labels, columns = clear_names(table.names, data), []
+    for place, label in enumerate(labels):
+        whole = data.column(place).combine_chunks()
         if isinstance(whole, pa.ChunkedArray):  # too large for one array
             raise ValueError(f"{name}: column {label!r} is too large: keep the latest rounds: old ones hardly matter")
         if label is not None:
-            columns.append(Column(label, readable_cells(name, label, whole)))
-    if table.num_rows * max(len(columns), 1) > MOST_CELLS:
-        raise ValueError(too_many_cells(name))
-    doubled = {label: count for label, count in Counter(names).items() if label is not None and count > 1}
+            try:
+                columns.append(Column(label, readable_cells(whole)))
+            except pa.ArrowInvalid:
+                raise ValueError(f"{name}: column {label!r} is not all UTF-8: must be UTF-8 text") from None
+    if data.num_rows * max(len(columns), 1) > MOST_CELLS:
+        raise too_many_cells(name)
+    doubled = {label: count for label, count in Counter(labels).items() if label is not None and count > 1}
     if doubled:
         label = min(doubled)
         raise ValueError(f"{name}: column {label!r} appears {doubled[label]} times: must appear once")
-    return Frame(name, tuple(columns), table.num_rows, layout, first_row, kept)
+    return Frame(table, tuple(columns), data.num_rows, kept)
+
+
+def whole_table(table: OpenTable, progress: Callable[[int], None]) -> Any:
+    """All rows as an arrow table; the cells of a CSV file as texts."""
+    import pyarrow as pa
+
+    if table.data is not None:
+        return table.data
+    parts = []
+    try:
+        for part, read in batches(table, range(len(table.names))):
+            parts.append(part)
+            progress(read)
+    except (pa.ArrowInvalid, OSError, EOFError) as error:
+        if table.layout is None:
+            raise
+        raise csv_error(table.layout, error) from None
+    nothing = pa.table([pa.array([], pa.string())] * len(table.names), table.names)
+    return pa.Table.from_batches(parts) if parts else nothing
+
+
+def check_size(table: OpenTable) -> None:
+    """Refuse a file with too many cells before it is read; those of blank rows count too."""
+    import pyarrow.parquet as parquet
+
+    cells = 0
+    if table.layout is not None:
+        separator = table.layout.separator.encode()
+        with open_bytes(table.path) as file:
+            while (part := file.read(BLOCK)) and cells <= MOST_CELLS:
+                cells += part.count(separator) + part.count(b"\n")
+    elif table.data is None:
+        cells = parquet.read_metadata(table.path).num_rows * max(len(table.names), 1)
+    if cells > MOST_CELLS:
+        raise too_many_cells(str(table.path))
+
+
+def too_many_cells(name: str) -> ValueError:
+    return ValueError(f"{name}: more than {MOST_CELLS:,} cells: must be at most that many (keep the latest rounds)")
 
 
 def without_blank_rows(table: Any) -> tuple[Any, Any]:
@@ -329,41 +372,6 @@ def joined_levels(name: str) -> str:
     return ".".join(str(level) for level in levels if level != "") if isinstance(levels, tuple) else name
 
 
-def readable_cells(name: str, label: str, cells: Any) -> Any:
-    """Cells as texts, numbers, truth values or dates; other types become texts."""
-    import pyarrow as pa
-
-    kind = cells.type
-    if isinstance(kind, pa.BaseExtensionType):
-        return pa.array([None if text in ("NaT", "<NA>", "nan") else text for text in map(str, cells.to_pandas())])
-    if pa.types.is_dictionary(kind):
-        if has_views(kind):
-            return pa.array(cells.to_pylist(), pa.string())
-        cells, kind = cells.cast(kind.value_type), kind.value_type
-    try:
-        if is_bytes(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
-            return cells.cast(pa.string())
-        if pa.types.is_string(kind):
-            cells.validate(full=True)
-    except pa.ArrowInvalid:
-        raise ValueError(f"{name}: column {label!r} is not all UTF-8: must be UTF-8 text") from None
-    if pa.types.is_null(kind):
-        return cells.cast(pa.string())
-    if pa.types.is_decimal(kind):
-        return cells.cast(pa.string())  # arrow's own conversion to numbers rounds otherwise than text
-    if pa.types.is_nested(kind) or pa.types.is_duration(kind):
-        return pa.array([None if one is None else str(one) for one in cells.to_pylist()], pa.string())
-    return cells
-
-
-def has_views(kind: Any) -> bool:
-    """Whether a type is one of texts as Polars keeps them, which arrow can hardly compute with."""
-    import pyarrow as pa
-
-    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return str(inner) in ("string_view", "binary_view")
-
-
 def without_views(table: Any) -> Any:
     """A table with ordinary texts."""
     import pyarrow as pa
@@ -373,59 +381,6 @@ def without_views(table: Any) -> Any:
             texts = pa.array(table.column(place).to_pylist(), pa.string())
             table = table.set_column(place, field.name, texts)
     return table
-
-
-def frame_from_csv(
-    path: Path, name: str, layout: Layout, header: Sequence[str], progress: Callable[[int], None]
-) -> Frame:
-    """All cells of a CSV file as texts; lines with too many or too few values are refused."""
-    import pyarrow as pa
-    import pyarrow.csv as arrow_csv
-
-    check_cells(path, name, layout)
-    names = [str(k) for k in range(layout.width)]
-    raw = pa.OSFile(str(path))
-    file = pa.CompressedInputStream(raw, "gzip") if path.suffix == ".gz" else raw
-    try:
-        table = arrow_csv.read_csv(
-            file,
-            arrow_csv.ReadOptions(column_names=names, skip_rows=layout.skip),
-            arrow_csv.ParseOptions(delimiter=layout.separator, newlines_in_values=True),
-            arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
-            ),
-        )
-    except (pa.ArrowInvalid, OSError, EOFError) as error:
-        no_rows = "Empty CSV file", "Could not skip initial"
-        if not any(words in str(error) for words in no_rows):
-            raise csv_error(path, name, layout, error) from None
-        table = pa.table({name: pa.array([], pa.string()) for name in names})
-    finally:
-        raw.close()
-    progress(path.stat().st_size)
-    return frame_of(table.rename_columns(list(header)), name, layout=layout)
-
-
-def check_cells(path: Path, name: str, layout: Layout) -> None:
-    """Refuse a CSV file with too many cells before it is read; those of blank rows count too."""
-    separator, cells = layout.separator.encode(), 0
-    with open_bytes(path) as file:
-        while part := file.read(BLOCK):
-            cells += part.count(separator) + part.count(b"\n")
-            if cells > MOST_CELLS:
-                raise ValueError(too_many_cells(name))
-
-
-def too_many_cells(name: str) -> str:
-    return f"{name}: more than {MOST_CELLS:,} cells: must be at most that many (keep the latest rounds)"
-
-
-def csv_error(path: Path, name: str, layout: Layout, error: Exception) -> ValueError:
-    """Why a CSV file cannot be read: lines with too many or too few values, or its encoding."""
-    problems = Problems()
-    if re.search(r"Expected \d+ columns|straddling object", str(error)):
-        report_broken(layout, problems)
-    return problems.error(name, lambda rows: []) if problems.count else unreadable_text(path, error)
 
 
 def table_of(given: Any) -> Any:
