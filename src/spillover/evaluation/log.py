@@ -8,7 +8,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.history import History
-from spillover.history.context import standard_context
+from spillover.history.record import standard_context
 from spillover.history.replay import problem_of
 from spillover.types import Array, BoolArray, IntArray, Problem
 

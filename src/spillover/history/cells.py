@@ -18,6 +18,21 @@ from spillover.types import Array, BoolArray, IntArray
 YES_AND_NO = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
 PLAIN_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 PLAIN_ROUND = "a whole number or a date such as 2026-03-31"
+EMPTY = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
+CURRENCY = r"(?:[$€£¥₹₩₽₺]|usd|eur|gbp|chf|jpy|cny|cad|aud|sek|nok|dkk|pln|zł|kr\.?)"
+SHAPE = re.compile(
+    rf"^(\(?)([+-]?)\s*({CURRENCY})?\s*([+-]?)\s*([\d.,' ]*\d[.,]?)\s*(%)?\s*({CURRENCY})?(\)?)$", re.IGNORECASE
+)
+SCIENTIFIC = re.compile(r"^[+-]?(\d+[.,]?\d*|[.,]\d+)[eE][+-]?\d+$")
+DIGITS = re.compile(r"^\d+$")
+THOUSANDS = {sign: re.compile(rf"^[1-9]\d{{0,2}}(?:{re.escape(sign)}\d{{3}})+$") for sign in ",. '"}
+POINT, COMMA = ".", ","
+MARKS = frozenset({"x", "✓", "✔"})  # with these an empty cell means no
+YES = frozenset({"1", "1.0", "true", "yes", "y", "t", "on", "treated", "treatment", "chosen"}) | MARKS
+NO = frozenset({"0", "0.0", "false", "no", "n", "f", "off", "control", "untreated", "not chosen"})
+MISSING = -1
+MOST_SPELLINGS = 100  # distinct cells of a column, case included
+YES_OR_NO = "1 or 0, yes or no, true or false, Y or N, x or empty"
 
 
 class Names:
@@ -208,17 +223,6 @@ def round_value(text: str) -> int | datetime | None:
         return None
 
 
-EMPTY = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
-CURRENCY = r"(?:[$€£¥₹₩₽₺]|usd|eur|gbp|chf|jpy|cny|cad|aud|sek|nok|dkk|pln|zł|kr\.?)"
-SHAPE = re.compile(
-    rf"^(\(?)([+-]?)\s*({CURRENCY})?\s*([+-]?)\s*([\d.,' ]*\d[.,]?)\s*(%)?\s*({CURRENCY})?(\)?)$", re.IGNORECASE
-)
-SCIENTIFIC = re.compile(r"^[+-]?(\d+[.,]?\d*|[.,]\d+)[eE][+-]?\d+$")
-DIGITS = re.compile(r"^\d+$")
-THOUSANDS = {sign: re.compile(rf"^[1-9]\d{{0,2}}(?:{re.escape(sign)}\d{{3}})+$") for sign in ",. '"}
-POINT, COMMA = ".", ","
-
-
 class NumberText(NamedTuple):
     """A number taken apart."""
 
@@ -370,14 +374,6 @@ def decided_point(known: Sequence[NumberText], elsewhere: frozenset[str]) -> str
 def unclear_point(part: NumberText) -> str:
     whole, decimal = (f"{value_of(part.digits, point):.10g}" for point in (POINT, COMMA))
     return f"clear whether it is {whole} or {decimal}: say which with --decimal point or --decimal comma"
-
-
-MARKS = frozenset({"x", "✓", "✔"})  # with these an empty cell means no
-YES = frozenset({"1", "1.0", "true", "yes", "y", "t", "on", "treated", "treatment", "chosen"}) | MARKS
-NO = frozenset({"0", "0.0", "false", "no", "n", "f", "off", "control", "untreated", "not chosen"})
-MISSING = -1
-MOST_SPELLINGS = 100  # distinct cells of a column, case included
-YES_OR_NO = "1 or 0, yes or no, true or false, Y or N, x or empty"
 
 
 def parse_flags(texts: Sequence[str]) -> NDArray[np.int8] | None:

@@ -22,6 +22,28 @@ if TYPE_CHECKING:
 
 
 CLOSE = 0.6  # similarity, 0 to 1, from which on a name is suggested: rounds for round, not Datum for arm
+SPECIAL = ',;=:*"'
+ACCEPTED = (
+    "pairs such as round=day,arm=region or round=day,chosen=promo.*,outcome=sales.*, of round, arm, chosen, dose, z, "
+    "outcome (or y) and context"
+)
+ROLES = ("round", "arm", "chosen", "dose", "z", "y", "outcome", "context")
+PLAIN_ROLES = ("round", "arm", "chosen", "z", "y")  # the columns of the plain form, named so unless they are given
+MAY_BE_EMPTY = ("round", "outcome", "y", "z", "context")
+NONE = ""  # --columns y= means that there is no y
+STAR = "\0"  # the asterisk, in a pattern whose names may contain any other sign
+Tokens = list[tuple[str, bool]]  # signs, and whether each is in quotes
+SEPARATOR = re.compile(r"[._\-:/|# ]+")
+GIVEN, BY_NAME = "given", "by its name"
+ABOUT = {
+    "round": "the round: a whole number, a date, a month ...",
+    "arm": "the name of the arm",
+    "chosen": "whether the arm was chosen",
+    "dose": "the amount for the arm",
+    "z": "the arm's own reward",
+    "outcome": "the outcome",
+    "context": "context, known before the decision",
+}
 
 
 def quote_names(names: Sequence[str]) -> str:
@@ -36,18 +58,6 @@ def did_you_mean(given: str, names: Sequence[str] | Mapping[str, str]) -> str:
     folded = {name.casefold(): name for name in names}
     close = get_close_matches(given.casefold(), list(folded), 1, CLOSE)
     return f"; did you mean {folded[close[0]]}?" if close else ""
-
-
-SPECIAL = ',;=:*"'
-ACCEPTED = (
-    "pairs such as round=day,arm=region or round=day,chosen=promo.*,outcome=sales.*, of round, arm, chosen, dose, z, "
-    "outcome (or y) and context"
-)
-ROLES = ("round", "arm", "chosen", "dose", "z", "y", "outcome", "context")
-PLAIN_ROLES = ("round", "arm", "chosen", "z", "y")  # the columns of the plain form, named so unless they are given
-MAY_BE_EMPTY = ("round", "outcome", "y", "z", "context")
-NONE = ""  # --columns y= means that there is no y
-STAR = "\0"  # the asterisk, in a pattern whose names may contain any other sign
 
 
 class Item(NamedTuple):
@@ -152,9 +162,6 @@ def read_items(part: "Tokens", separator: str) -> tuple[Item, ...]:
         if text:
             found.append(Item(text, plain_text(label) if rest else None))
     return tuple(found)
-
-
-Tokens = list[tuple[str, bool]]  # signs, and whether each is in quotes
 
 
 def tokens(text: str) -> Tokens:
@@ -264,9 +271,6 @@ def quoted_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-SEPARATOR = re.compile(r"[._\-:/|# ]+")
-
-
 class Group(NamedTuple):
     """Columns whose names differ in one part only: the arm's name."""
 
@@ -328,18 +332,6 @@ def collapsed(names: Sequence[str], among: Sequence[str]) -> list[str]:
             left[left.index(group.columns[0])] = group.pattern
             left = [name for name in left if name not in group.columns]
     return left
-
-
-GIVEN, BY_NAME = "given", "by its name"
-ABOUT = {
-    "round": "the round: a whole number, a date, a month ...",
-    "arm": "the name of the arm",
-    "chosen": "whether the arm was chosen",
-    "dose": "the amount for the arm",
-    "z": "the arm's own reward",
-    "outcome": "the outcome",
-    "context": "context, known before the decision",
-}
 
 
 class TakenColumn(NamedTuple):

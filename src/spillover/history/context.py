@@ -14,6 +14,7 @@ event, no holiday).
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from math import cos, pi, sin
 from typing import NamedTuple
@@ -21,8 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover.history.cells import is_empty
-from spillover.history.frame import Column
-from spillover.history.record import History
+from spillover.history.columns import Item, Reading, did_you_mean, quote_names, resolve_item
+from spillover.history.frame import Column, Frame
+from spillover.history.panel import Panel
+from spillover.history.rounds import moment
 from spillover.types import Array, IntArray
 from spillover.validate import listed, suggestion
 
@@ -37,6 +40,7 @@ LENGTHS = {
     "hour|stunde": range(25),
 }
 ENDING = r"(?: ?of ?(?:the )?(?:year|day))?(?: ?(?:no|nr|num|number|index))?"  # month of the year, hour no
+BUILT_IN = ("month", "weekday", "season", "trend")
 
 
 class Part(NamedTuple):
@@ -72,9 +76,6 @@ def from_dates(name: str, dates: Sequence[datetime]) -> Part:
         return indicators(name, [f"{moment.month}" for moment in dates], sorted({moment.month for moment in dates}))
     present = [WEEKDAYS[day] for day in sorted({moment.weekday() for moment in dates})]
     return indicators(name, [WEEKDAYS[moment.weekday()] for moment in dates], present)
-
-
-BUILT_IN = ("month", "weekday", "season", "trend")
 
 
 def refuse_given(name: str) -> Callable[[str], list[float]]:
@@ -263,29 +264,66 @@ def refuse_missing(past: Array, parts: Sequence[Part]) -> None:
         )
 
 
-CONSTANT = 1e-12  # standard deviation, relative to the size of the values, of a column that does not vary
+class Window(NamedTuple):
+    """The rounds that were played and the one to decide, if the table has it, with their rows."""
+
+    rounds: list[int]
+    rows: IntArray
+    place: IntArray  # the round of each of these rows, as a position in `rounds`
+    length: int  # rounds, with the one to decide in any case
 
 
-class StandardContext(NamedTuple):
-    """Context that a policy learns from, and what to decide with."""
-
-    names: tuple[str, ...]
-    values: Array  # (rounds, k)
-    following: Array  # (k,): of the round to decide
-    dropped: tuple[str, ...]  # columns that do not vary
-
-
-def standard_context(history: History) -> StandardContext | None:
-    """The context of a history, standardised; None if there is none, or none that varies."""
-    if history.context is None or not len(history.context):
+def context_of(
+    frame: Frame,
+    panel: Panel,
+    played: IntArray,
+    first: int | None,
+    items: Sequence[Item],
+    reading: Reading,
+    given: Mapping[str, object],
+) -> Context | None:
+    """The context of the rounds that were played and of the one to decide, `first` in the table if it has that."""
+    if not items:
+        if given:
+            raise ValueError(f"next_context = {dict(given)!r}: must be left out without context columns (--context)")
         return None
-    values = np.asarray(history.context, float)
-    mean, deviation = values.mean(axis=0), values.std(axis=0)
-    varies = deviation > CONSTANT * np.maximum(np.abs(values).max(axis=0, initial=0.0), CONSTANT)
-    names = np.array(history.context_names, object)
-    if not varies.any():
-        return None
-    following = mean if history.next_context is None else np.asarray(history.next_context, float)
-    scaled = (values[:, varies] - mean[varies]) / deviation[varies]
-    next_scaled = (following[varies] - mean[varies]) / deviation[varies]
-    return StandardContext(tuple(names[varies]), scaled, next_scaled, tuple(names[~varies]))
+    rounds = [*played, *([first] if first is not None else [])]
+    position = np.full(len(panel.dates.labels), -1)
+    position[rounds] = np.arange(len(rounds))
+    rows = np.flatnonzero(position[panel.place] >= 0)
+    window = Window(rounds, rows, position[panel.place[rows]], len(played) + 1)
+    parts: list[Part] = []
+    absent: set[str] = set()
+    for item in items:
+        for part, own in parts_of_item(frame, panel, item, reading, window):
+            parts.append(part)
+            absent |= set(part.names) if own else set()
+    return whole_context(parts, len(played), given, absent)
+
+
+def parts_of_item(frame: Frame, panel: Panel, item: Item, reading: Reading, window: Window) -> list[tuple[Part, bool]]:
+    """The context that an item names: columns of the table, or a built-in; and whether each belongs to one arm."""
+    free = [name for name in frame.names if name not in reading.used]
+    named = item.is_pattern or item.name.casefold() in {name.casefold() for name in free}
+    if not named and item.name.casefold() in BUILT_IN:
+        values = [panel.dates.values[t] for t in window.rounds]
+        values += [panel.dates.next_value] * (window.length - len(values))
+        moments = [None if value is None else moment(panel.dates.kind, value) for value in values]
+        return [(built_in(item.name.casefold(), moments), False)]
+    if item.name in reading.used or not named:
+        there = f"{quote_names(free)}, or {', '.join(BUILT_IN)}{did_you_mean(item.name, free)}"
+        raise ValueError(f"{frame.name}: no column {item.name!r} for context; there are: {there}")
+    found, arms = [], arm_rows(panel, window.rows)
+    for one in resolve_item(frame, item, "context", free):
+        column = frame[one.name]
+        if len(window.rows) < frame.rows:
+            column = replace(column, cells=column.cells.take(window.rows))
+        made = column_parts(column, window.place, window.length, arms)
+        found += [(part, len(made) > 1) for part in made]
+    return found
+
+
+def arm_rows(panel: Panel, rows: IntArray) -> list[tuple[str, IntArray]]:
+    """The rows of each arm among some rows, as positions in these."""
+    where = {int(row): k for k, row in enumerate(rows)} if panel.arm_rows else {}
+    return [(arm, np.array([where[int(r)] for r in own if int(r) in where], np.int64)) for arm, own in panel.arm_rows]

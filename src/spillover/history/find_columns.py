@@ -47,6 +47,13 @@ FROM_CONTENT = frozenset({YES_NO, AMOUNTS, ONLY_NUMBER, DECISION_NAMES})  # weak
 SURE_ROUNDS = 3  # rank up to which rounds are named as such, or are dates
 MOST_LOOSE = 12  # columns of 0 and 1 that may all be arms although nothing says so
 MOST_FACTOR = 200  # values of a column that names the chosen arm
+TOTAL = "total totals sum all overall grandtotal subtotal gesamt summe"
+ROUNDED = 1e-3  # of the largest total: parts are often rounded
+UNNAMED_COLUMN = re.compile(r"column \d+")  # as columns without a name are called
+MOST_READINGS = 8  # readings in a question
+LONG = 1_000  # characters of an option that nobody wants to paste
+MOST_ASKED = 20  # decisions that are looked at, if that many are equally plausible
+STAR_SHOWN = str.maketrans({"\0": "*"})
 
 
 class Candidate(NamedTuple):
@@ -288,7 +295,11 @@ def arm_keys(group: Group) -> set[str]:
 
 
 def near_decisions(frame: Frame, names: Sequence[str], allowed: Sequence[str], amounts: bool) -> list[str]:
-    """Columns named like decisions: most cells are some, or the arm has a column in another group, as all others do."""
+    """Columns named like decisions: most cells are some, or the arm has a column in another group, as all others do.
+
+    They are read with the group, so that cells that are none are reported. Left out, an arm would be missing without a
+    word.
+    """
     groups, good, found = find_groups(names), set(allowed), list[str]()
     for group in groups:
         inside = [column in good for column in group.columns]
@@ -315,10 +326,6 @@ def near_outcomes(frame: Frame, arms: set[str], numeric: Sequence[str], free: Se
         lacking = [name for name in own if name not in numeric and not frame[name].is_blank]
         found += lacking if len(lacking) < len(own) else []
     return list(dict.fromkeys(found))
-
-
-TOTAL = "total totals sum all overall grandtotal subtotal gesamt summe"
-ROUNDED = 1e-3  # of the largest total: parts are often rounded
 
 
 def is_total(name: str) -> bool:
@@ -351,13 +358,6 @@ def without_totals(frame: Frame, items: Sequence[Item], own: Sequence[Item]) -> 
         for item in items
         if item in own or not (is_total(item.label or item.name) or is_sum(frame, item.name, own))
     )
-
-
-UNNAMED_COLUMN = re.compile(r"column \d+")  # as columns without a name are called
-MOST_READINGS = 8  # readings in a question
-LONG = 1_000  # characters of an option that nobody wants to paste
-MOST_ASKED = 20  # decisions that are looked at, if that many are equally plausible
-STAR_SHOWN = str.maketrans({"\0": "*"})
 
 
 def find_reading(

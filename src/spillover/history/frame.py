@@ -33,6 +33,10 @@ from spillover.history.problems import HistoryError, Problems
 from spillover.history.rounds import TWO_ORDERS, AskOrder, Rounds, parse_rounds
 from spillover.types import Array, BoolArray, IntArray
 
+SAMPLE = 50  # distinct cells that show whether a column may hold rounds
+INDEX = re.compile(r"__index_level_\d+__")
+MOST_CELLS = 400_000_000  # of a table that is read as a whole
+
 
 @dataclass(frozen=True)
 class Style:
@@ -44,9 +48,6 @@ class Style:
 
 
 PLAIN_STYLE = Style()  # nothing given, nothing shown
-
-
-SAMPLE = 50  # distinct cells that show whether a column may hold rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,10 +221,6 @@ class Column:
         return (
             len(self.texts) >= len(self) and len(np.unique(self.codes)) == len(self) and bool((self.codes >= 0).all())
         )
-
-
-INDEX = re.compile(r"__index_level_\d+__")
-MOST_CELLS = 400_000_000  # of a table that is read as a whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,35 +1,26 @@
-"""From the cells of a table to a history: what was decided and what came out, by round and arm."""
+"""The cells of a table by round and arm: what was decided and what came out, missing cells as NaN."""
 
-import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from spillover.history.cells import MISSING, YES_OR_NO, Unclear, is_empty, quote_cell
 from spillover.history.columns import (
-    STAR,
     Item,
     Reading,
-    collapsed,
-    did_you_mean,
-    option_line,
-    quote_names,
-    resolve_item,
-    write_item,
 )
-from spillover.history.context import BUILT_IN, Context, Part, built_in, column_parts, whole_context
 from spillover.history.find_columns import arm_key
-from spillover.history.find_rounds import NO_ROUNDS, ask_order, part_numbers
+from spillover.history.find_rounds import ask_order, part_numbers
 from spillover.history.frame import Column, Frame
 from spillover.history.plain_form import check_spelling
-from spillover.history.problems import HistoryError, Problems
-from spillover.history.record import MOST_ARMS, MOST_ROUNDS, History, natural_order
-from spillover.history.rounds import ANY_ROUND, AskOrder, Calendar, calendar, joined_periods, moment
+from spillover.history.problems import Problems
+from spillover.history.record import MOST_ARMS, MOST_ROUNDS, natural_order
+from spillover.history.rounds import ANY_ROUND, AskOrder, Calendar, calendar, joined_periods
 from spillover.history.synonyms import PARTS, is_a
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.types import Array, BoolArray, IntArray
-from spillover.validate import listed, quoted
+from spillover.validate import listed
 
 NO_ARM = "none"  # in a column that names the chosen arm
 
@@ -48,8 +39,8 @@ class Panel(NamedTuple):
     outcome_names: tuple[str, ...]
 
 
-def build_panel(frame: Frame, reading: Reading, order: Callable[[list[str]], list[int]]) -> Panel:
-    """The cells by round and arm; every problem of the table is reported. order: of the names of arms."""
+def build_panel(frame: Frame, reading: Reading) -> Panel:
+    """The cells by round and arm; every problem of the table is reported."""
     problems = Problems()
     dates, place = round_places(frame, reading.round, problems)
     if problems.count:
@@ -57,7 +48,7 @@ def build_panel(frame: Frame, reading: Reading, order: Callable[[list[str]], lis
     if len(dates.labels) > MOST_ROUNDS:
         raise ValueError(f"{frame.name}: more than {MOST_ROUNDS:,} rounds: must be at most that many")
     build = wide_panel if reading.arm is None else long_panel
-    found = build(frame, reading, order, dates, place, problems)
+    found = build(frame, reading, dates, place, problems)
     if problems.count:
         raise frame.error(problems)
     return found
@@ -108,7 +99,6 @@ def four_digit_years(years: IntArray) -> list[int]:
 def long_panel(
     frame: Frame,
     reading: Reading,
-    order: Callable[[list[str]], list[int]],
     dates: Calendar,
     place: IntArray,
     problems: Problems,
@@ -118,7 +108,7 @@ def long_panel(
     problems.add("arm", np.flatnonzero(column.codes < 0), lambda row: f"{column.name} is empty: must be a name")
     known = np.unique(column.codes[column.codes >= 0])
     names = [column.texts[code] for code in known]
-    ordered = order(names)
+    ordered = natural_order(names)
     arms = tuple(names[k] for k in ordered)
     check_arms(frame, arms)
     position = np.full(len(column.texts) + 1, -1, np.int64)
@@ -190,7 +180,6 @@ def report_twice(
 def wide_panel(
     frame: Frame,
     reading: Reading,
-    order: Callable[[list[str]], list[int]],
     dates: Calendar,
     place: IntArray,
     problems: Problems,
@@ -205,7 +194,7 @@ def wide_panel(
     own = {arm: numbers(frame[item.name], problems) for item in reading.own if (arm := match(item, list(chosen)))}
     extra = [arm for arm in outcome if arm not in chosen] if outcome and "" not in outcome else []
     names = [*chosen, *extra]
-    arms = tuple(names[k] for k in order(names))
+    arms = tuple(names[k] for k in natural_order(names))
     check_arms(frame, arms)
     shape = (len(dates.labels), len(arms))
     rows = np.argsort(place, kind="stable")[: shape[0]] if not problems.count else np.zeros(shape[0], np.int64)
@@ -345,271 +334,3 @@ def numbers(column: Column, problems: Problems) -> Array:
         lambda row: f"{column.name} = {values[row]:g}: must be from {-most:g} to {most:g}",
     )
     return values
-
-
-LISTED = 5  # arms in a note
-
-
-class Split(NamedTuple):
-    """The rounds that were played, and the first one to decide."""
-
-    played: IntArray
-    first: int | None  # the round to decide, if the table has it
-    notes: list[str]
-
-
-def assemble(
-    frame: Frame,
-    reading: Reading,
-    *,
-    context: Sequence[Item] = (),
-    next_context: Mapping[str, object] | None = None,
-    minimise: bool = False,
-    further: Sequence[str] = (),
-) -> History:
-    """The history that a table holds under a reading of its columns. further: other options, for the line to paste."""
-    panel, blanks = with_blanks_as_no(build_panel(frame, reading, natural_order))
-    split = split_rounds(panel)
-    refuse_undecided(frame, panel, split)
-    in_order = [NO_ROUNDS.reason] if reading.reasons.get("round") == NO_ROUNDS.reason else []
-    notes = [*in_order, *blanks, *panel.dates.notes, *split.notes, *missing_notes(panel, split.played, reading)]
-    given_context = context_of(frame, panel, split, context, reading, next_context or {})
-    whole = Reading(**{**reading.__dict__, "context": tuple(context)})
-    if given_context is not None:
-        notes += given_context.notes
-    notes += unused_notes(frame, whole, panel)
-    here = split.played
-    decision = np.nan_to_num(panel.decision[here])
-    x = decision > 0
-    y, z, observes = observed_outcomes(panel, here, reading)
-    sign = -1.0 if minimise else 1.0
-    reference = reference_doses(decision) if reading.amounts else None
-    labels = panel.dates.labels
-    return History(
-        arms=panel.arms,
-        rounds=tuple(labels[t] for t in here),
-        x=x,
-        z=None if z is None else sign * z,
-        y=sign * y,
-        arrived=np.asarray(np.isfinite(panel.y[here] if reading.outcome else y).any(axis=1)),
-        has_overall=bool(reading.outcome),
-        following=panel.dates.following if split.first is None else labels[split.first],
-        notes=tuple(notes),
-        observes=observes,
-        dose=None if reference is None else np.where(x, decision / reference, 0.0),
-        reference_dose=reference,
-        context=None if given_context is None else given_context.values,
-        context_names=() if given_context is None else given_context.names,
-        next_context=None if given_context is None else given_context.following,
-        minimise=minimise,
-        has_baseline=True,
-        outcome_names=panel.outcome_names,
-        taken=whole.taken(frame.names),
-        columns_option=option_line(whole.columns(frame.names), further),
-    )
-
-
-def with_blanks_as_no(panel: Panel) -> tuple[Panel, list[str]]:
-    """Where no cell says "not chosen", empty cells of rounds with a decision or an outcome do; and a note."""
-    there = ~np.isnan(panel.decision)
-    played = there.any(axis=1, keepdims=True) | ~np.isnan(panel.y).all(axis=1, keepdims=True)
-    blank = ~there & panel.present & played
-    if not blank.any() or not there.any() or (panel.decision == 0).any():
-        return panel, []
-    note = f"{counted(int(blank.sum()), 'empty decision')} taken as not chosen: no other cell says so"
-    return panel._replace(decision=np.where(blank, 0.0, panel.decision)), [note]
-
-
-def split_rounds(panel: Panel) -> Split:
-    """Rounds without decisions and outcomes: those at the end are to decide, others are left out."""
-    decided = ~np.isnan(panel.decision).all(axis=1)
-    known = ~np.isnan(panel.y).all(axis=1)
-    empty: BoolArray = np.asarray(~decided & ~known)
-    last = int(np.flatnonzero(~empty)[-1]) if (~empty).any() else -1
-    between = np.flatnonzero(empty[: last + 1])
-    tail = len(empty) - 1 - last
-    notes = []
-    labels = panel.dates.labels
-    if len(between):
-        notes.append(
-            f"{counted(len(between), 'round')} without decision and outcome left out, the first {labels[between[0]]}"
-        )
-    if tail > 1:
-        notes.append(f"{tail} rounds are to decide: the answer is for the first, {labels[last + 1]}")
-    return Split(np.flatnonzero(~empty), last + 1 if tail else None, notes)
-
-
-def counted(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' if count != 1 else ''}"
-
-
-def refuse_undecided(frame: Frame, panel: Panel, split: Split) -> None:
-    """Outcomes without a decision: nobody can tell what they belong to."""
-    if not len(split.played) and split.first is None:
-        raise ValueError(f"{frame.name}: no round has a decision or an outcome: must have some")
-    lacking = np.isnan(panel.decision) & panel.present
-    per_arm = panel.y.shape == panel.decision.shape
-    outcome = ~np.isnan(panel.y) if per_arm else ~np.isnan(panel.y).all(axis=1, keepdims=True)
-    bad = np.argwhere(lacking & outcome)
-    if len(bad):
-        t, arm = bad[0]
-        some = f"the first for {panel.arms[arm]!r} in round {panel.dates.labels[t]}"
-        fix = "fill in whether the arm was chosen, or empty the outcome too"
-        line = f"{frame.name}: {counted(len(bad), 'decision')} missing although there is an outcome, {some}: {fix}"
-        raise HistoryError(frame.name, [line], len(bad))
-
-
-def missing_notes(panel: Panel, played: IntArray, reading: Reading) -> list[str]:
-    """What is missing and how it is taken: one note for each cause."""
-    notes: list[str] = []
-    if not len(played):
-        return notes
-    there = ~np.isnan(panel.decision[played])
-    labels = panel.dates.labels
-    first, last = there.argmax(axis=0), len(there) - 1 - there[::-1].argmax(axis=0)
-    ever = there.any(axis=0)
-    came = [f"{panel.arms[k]} from {labels[played[first[k]]]} on" for k in np.flatnonzero(ever & (first > 0))]
-    went = [f"{panel.arms[k]} until {labels[played[last[k]]]}" for k in np.flatnonzero(ever & (last < len(there) - 1))]
-    if came or went:
-        some = ", ".join([*came, *went][:LISTED])
-        more = f" and {len(came) + len(went) - LISTED} more" if len(came) + len(went) > LISTED else ""
-        notes.append(f"not in all rounds: {some}{more}; in the others taken as not chosen, with unknown outcomes")
-    index = np.arange(len(there))[:, None]
-    within = ~there & (index > first) & (index < last) & ever
-    if within.any():
-        notes.append(
-            f"{counted(int(within.sum()), 'row')} missing between an arm's first and last round: taken as not chosen, "
-            "with unknown outcomes"
-        )
-    if reading.outcome:
-        y = panel.y[played]
-        lacks = np.isnan(y) & (there if y.shape == there.shape else True)
-        partly = lacks & ~np.isnan(y).all(axis=1, keepdims=True)
-        if partly.any():
-            rounds = int(partly.any(axis=1).sum())
-            notes.append(
-                f"{counted(int(partly.sum()), 'outcome')} missing in {counted(rounds, 'round')}: the others are used"
-            )
-    return notes
-
-
-def observed_outcomes(panel: Panel, played: IntArray, reading: Reading) -> tuple[Array, Array | None, str]:
-    """y, z and what is observed."""
-    chosen = np.nan_to_num(panel.decision[played]) > 0
-    z = None if panel.z is None else np.where(chosen, panel.z[played], 0.0)
-    if not reading.outcome:
-        if z is None:
-            raise ValueError("columns: must name an outcome")
-        return z.copy(), z, "both"
-    y = panel.y[played]
-    if y.shape == chosen.shape:
-        return y.copy(), z, "overall" if z is None else "both"
-    whole = np.zeros(chosen.shape)
-    whole[:, :1] = y
-    return whole, None, "payoff"
-
-
-def reference_doses(decision: Array) -> Array:
-    """The average amount of each arm where it is positive; 1 for an arm that never had any."""
-    count = (decision > 0).sum(axis=0)
-    return np.where(count > 0, decision.sum(axis=0) / np.maximum(count, 1), 1.0)
-
-
-def context_of(
-    frame: Frame, panel: Panel, split: Split, items: Sequence[Item], reading: Reading, given: Mapping[str, object]
-) -> Context | None:
-    """The context of the rounds that were played and of the one to decide."""
-    if not items:
-        if given:
-            raise ValueError(f"next_context = {dict(given)!r}: must be left out without context columns (--context)")
-        return None
-    rounds = [*split.played, *([split.first] if split.first is not None else [])]
-    position = np.full(len(panel.dates.labels), -1)
-    position[rounds] = np.arange(len(rounds))
-    rows = np.flatnonzero(position[panel.place] >= 0)
-    count = len(split.played) + 1
-    parts: list[Part] = []
-    absent: set[str] = set()
-    for item in items:
-        for part, own in parts_of_item(frame, panel, item, reading, rounds, position, rows, count):
-            parts.append(part)
-            absent |= set(part.names) if own else set()
-    return whole_context(parts, len(split.played), given, absent)
-
-
-def parts_of_item(
-    frame: Frame,
-    panel: Panel,
-    item: Item,
-    reading: Reading,
-    rounds: Sequence[int],
-    position: IntArray,
-    rows: IntArray,
-    count: int,
-) -> list[tuple[Part, bool]]:
-    """The context that an item names: columns of the table, or a built-in; and whether each belongs to one arm."""
-    free = [name for name in frame.names if name not in reading.used]
-    named = not item.is_pattern and item.name.casefold() in {name.casefold() for name in free}
-    if not named and not item.is_pattern and item.name.casefold() in BUILT_IN:
-        values = [panel.dates.values[t] for t in rounds]
-        values += [panel.dates.next_value] * (count - len(values))
-        moments = [None if value is None else moment(panel.dates.kind, value) for value in values]
-        return [(built_in(item.name.casefold(), moments), False)]
-    if item.name in reading.used or (not named and not item.is_pattern):
-        there = f"{quote_names(free)}, or {', '.join(BUILT_IN)}{did_you_mean(item.name, free)}"
-        raise ValueError(f"{frame.name}: no column {item.name!r} for context; there are: {there}")
-    found = []
-    for one in resolve_item(frame, item, "context", free):
-        column = frame[one.name]
-        place = position[panel.place[rows]]
-        kept = type(column)(column.name, column.cells.take(rows), column.style) if len(rows) < frame.rows else column
-        arms = arm_rows(panel, rows)
-        made = column_parts(kept, place, count, arms)
-        found += [(part, len(made) > 1) for part in made]
-    return found
-
-
-def arm_rows(panel: Panel, rows: IntArray) -> list[tuple[str, IntArray]]:
-    """The rows of each arm among some rows, as positions in these."""
-    where = {int(row): k for k, row in enumerate(rows)} if panel.arm_rows else {}
-    return [(arm, np.array([where[int(r)] for r in own if int(r) in where], np.int64)) for arm, own in panel.arm_rows]
-
-
-def unused_notes(frame: Frame, reading: Reading, panel: Panel) -> list[str]:
-    """Columns that are not used; numbers among them are offered as context."""
-    context = {name for item in reading.context for name in names_of(frame, item, reading)}
-    left = [column for column in frame.columns if column.name not in reading.used | context]
-    offered = [c.name for c in left if could_be_context(c.name, c.is_number, varies(c.codes))]
-    ignored = [column.name for column in left if column.name not in offered]
-    notes = []
-    if offered:
-        free = [name for name in frame.names if name not in reading.used]
-        short = collapsed(offered, free)
-        said = ", ".join(quoted(name.replace(STAR, "*")) for name in short[:LISTED]) + (
-            f" and {len(short) - LISTED} more" if len(short) > LISTED else ""
-        )
-        option = shlex.quote(",".join(write_item(Item(name)) for name in short[:LISTED]))
-        notes.append(f"not used, but could be context if known before the decision: {said} (--context {option})")
-    if ignored:
-        notes.append(f"columns not used: {', '.join(map(quoted, ignored))}")
-    return notes
-
-
-def names_of(frame: Frame, item: Item, reading: Reading) -> list[str]:
-    free = [name for name in frame.names if name not in reading.used]
-    if item.is_pattern or item.name.casefold() in {name.casefold() for name in free}:
-        return [one.name for one in resolve_item(frame, item, "context", free)]
-    return []
-
-
-def could_be_context(name: str, is_number: bool, differs: bool) -> bool:
-    from spillover.history.find_columns import TOTAL, parts_of
-    from spillover.history.synonyms import OUTCOME, ROW_NUMBER, rank
-
-    known_after = rank(name, OUTCOME) is not None or bool(parts_of(name) & set(TOTAL.split()))
-    label = rank(name, ROW_NUMBER) is not None or bool(parts_of(name) & {"id", "hid", "code"})
-    return is_number and differs and not label and not known_after
-
-
-def varies(codes: IntArray) -> bool:
-    return len(np.unique(codes[codes >= 0])) > 1

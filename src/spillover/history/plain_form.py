@@ -43,6 +43,8 @@ READABLE_TYPES = {
 }
 
 Progress = Callable[[int], None]  # called with the number of bytes read so far
+ASK = "rounds may have the day first or the month first: say which with --dates day-first or --dates month-first"
+DECIMAL_COMMA = re.compile(r"= '[+-]?\d+,\d+'")  # in the text of a problem
 
 
 class Rows(NamedTuple):
@@ -393,10 +395,6 @@ def why_nothing_arrived(x: BoolArray, z: Array, y: Array) -> list[str]:
         needed = "give y of every arm, chosen or not"
         return [f"column y has values of chosen arms only, so all rounds count as pending: {needed}, {without}"]
     return []
-
-
-ASK = "rounds may have the day first or the month first: say which with --dates day-first or --dates month-first"
-DECIMAL_COMMA = re.compile(r"= '[+-]?\d+,\d+'")  # in the text of a problem
 
 
 def read_plain(

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from spillover import validate
+from spillover.history.build_history import assemble
 from spillover.history.cells import is_empty
 from spillover.history.columns import Item, Wanted, any_form, as_items, as_wanted, plain_names, read_names
 from spillover.history.files import MEANINGS, NEEDED, OpenTable, open_table
+from spillover.history.find_columns import find_reading
 from spillover.history.frame import Style, read_frame, table_of
 from spillover.history.plain_form import Progress, plain_places, read_plain
 from spillover.history.problems import HistoryError
@@ -204,10 +206,6 @@ def read_as_plain(table: OpenTable, renamed: Mapping[str, str], options: Options
 
 def read_any(table: OpenTable, options: Options, *, only_blank: bool = False) -> History:
     """A table of any form. only_blank: cells such as NA are no way to say that a value is missing."""
-    # not needed for the plain form
-    from spillover.history.find_columns import find_reading
-    from spillover.history.panel import assemble
-
     frame = read_frame(table, options.progress).styled(options.style)
     if not frame.rows:
         if not frame.names:

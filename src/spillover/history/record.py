@@ -1,9 +1,9 @@
-"""A history: the decisions and outcomes of all rounds, checked, with the arms in a fixed order."""
+"""A history: the decisions and outcomes of all rounds, checked, and what they say of ranges, baselines and context."""
 
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,17 @@ from spillover.types import Array, BoolArray
 
 MOST_ROUNDS = 2_000_000
 MOST_ARMS = 100_000
-UNIT = (0.0, 1.0)
+UNIT = (0.0, 1.0)  # the range of z, if none is declared
+WIDER = 0.1  # share of the range of rewards that is added to it
+TAILS = (0.025, 0.975)  # quantiles between which an outcome varies
+DEVIATIONS = 4.0  # standard deviations in the range of an outcome whose quantiles coincide
+Range = tuple[float, float]
+ROUNDS_FOR_EACH_ARM = 2  # rounds that are looked at, the last ones; at least FEWEST_ROUNDS
+FEWEST_ROUNDS = 1_000
+SURE = 5.0  # standard errors from which on an intercept is no chance
+SINGULAR = 1e-5  # of the scaled design, from which on its columns count as dependent
+EXACT = 1e-9  # share of the largest outcome below which an intercept is rounding
+CONSTANT = 1e-12  # standard deviation, relative to the size of the values, of a column that does not vary
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,15 +99,18 @@ def by_size(digits: str) -> tuple[int, str]:
     return len(plain), plain
 
 
-WIDER = 0.1
-TAILS = (0.025, 0.975)
-DEVIATIONS = 4.0  # standard deviations in the range of an outcome whose quantiles coincide
-
-Range = tuple[float, float]
-
-
 def reward_range_of(history: History, declared: Range | None) -> Range:
-    """The range of own rewards for a policy."""
+    """The range of own rewards, from the data: what a policy takes as the scale of effects.
+
+    With own rewards z: from the smallest to the largest reward, 0 included, widened by a tenth. If all of them lie
+    between 0 and 1, that range counts as declared.
+    Without z: effects are assumed to be no larger than outcomes vary. An outcome varies between its 2.5% and 97.5%
+    quantiles (four standard deviations where these coincide, as for rare events); the arm that varies most counts, and
+    the range is as wide in both directions: effects may be negative. Arms are not told apart, as a policy has one range.
+
+    A declared range only matters where it is narrower: outside of what the data show it says nothing. So the decision
+    does not depend on a range that was declared generously, and scaling all outcomes scales the range.
+    """
     declared = default_range(history) if declared is None else declared
     if history.minimise and declared is not None:
         declared = flipped(declared)
@@ -152,13 +165,6 @@ def width(values: Array) -> float:
     return float(high - low) or DEVIATIONS * float(values.std()) or float(np.abs(values).max())
 
 
-ROUNDS_FOR_EACH_ARM = 2  # rounds that are looked at, the last ones; at least FEWEST_ROUNDS
-FEWEST_ROUNDS = 1_000
-SURE = 5.0  # standard errors from which on an intercept is no chance
-SINGULAR = 1e-5  # of the scaled design, from which on its columns count as dependent
-EXACT = 1e-9  # share of the largest outcome below which an intercept is rounding
-
-
 def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool:
     """Whether outcomes differ from 0 where nothing is chosen, or would by extrapolation.
 
@@ -192,3 +198,28 @@ def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool
     residual = outcomes - design @ cho_solve((root, True), design.T @ outcomes)
     variance = (residual**2).sum(axis=0) / max(count - len(used) - 1, 1)
     return bool((intercepts[doubtful] > SURE * np.sqrt(factors[0] / count * variance)).any())
+
+
+class StandardContext(NamedTuple):
+    """Context that a policy learns from, and what to decide with."""
+
+    names: tuple[str, ...]
+    values: Array  # (rounds, k)
+    following: Array  # (k,): of the round to decide
+    dropped: tuple[str, ...]  # columns that do not vary
+
+
+def standard_context(history: History) -> StandardContext | None:
+    """The context of a history, standardised; None if there is none, or none that varies."""
+    if history.context is None or not len(history.context):
+        return None
+    values = np.asarray(history.context, float)
+    mean, deviation = values.mean(axis=0), values.std(axis=0)
+    varies = deviation > CONSTANT * np.maximum(np.abs(values).max(axis=0, initial=0.0), CONSTANT)
+    names = np.array(history.context_names, object)
+    if not varies.any():
+        return None
+    following = mean if history.next_context is None else np.asarray(history.next_context, float)
+    scaled = (values[:, varies] - mean[varies]) / deviation[varies]
+    next_scaled = (following[varies] - mean[varies]) / deviation[varies]
+    return StandardContext(tuple(names[varies]), scaled, next_scaled, tuple(names[~varies]))

@@ -10,8 +10,7 @@ import numpy as np
 from spillover import validate
 from spillover.constraints import Constraint
 from spillover.contracts import AnyPolicy, Policy, as_policy
-from spillover.history.context import StandardContext, standard_context
-from spillover.history.record import History, flipped, reward_range_of
+from spillover.history.record import History, StandardContext, flipped, reward_range_of, standard_context
 from spillover.live import Learner
 from spillover.reasons import Reasons
 from spillover.reasons.health import Pending
@@ -25,6 +24,7 @@ from spillover.types import BoolArray, Checked, Choice, Feedback, Problem, State
 JUDGED = 1_000
 SOLUTIONS = 100  # of the graph over a long history, at most, where candidates are scored by their predictions
 EVERY = 1_000  # rounds between two updates of the progress
+MOST_CHECKPOINTS = 6  # kept for one history
 
 
 class RoundBatch(NamedTuple):
@@ -37,7 +37,11 @@ class RoundBatch(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """The batches of a history: up to `unjudged`, then up to `learned`, then rounds whose outcomes are pending."""
+    """The batches of a history: up to `unjudged`, then up to `learned`, then rounds whose outcomes are pending.
+
+    Batches of a longer history begin with those of a shorter one. So a state on the way through a history is one on the
+    way through its continuations, and need not be computed again.
+    """
 
     rounds: int
     learned: int  # after the last outcome nothing is learned
@@ -97,9 +101,6 @@ def power_of_two(least: int) -> int:
     [1, 1, 2, 4, 128]
     """
     return 1 << max(least - 1, 0).bit_length()
-
-
-MOST_CHECKPOINTS = 6  # kept for one history
 
 
 class Checkpoint(NamedTuple):
@@ -199,7 +200,7 @@ def replay_history(
 
     The policy is specialised to what the table has (`Policy.for_problem`). Context is standardised; the learner knows
     that of the coming round. A policy that does not accept missing outcomes learns from the rounds that have all.
-    reward_range: declared range of own effects; it matters where it is narrower than what the data show (`ranges`).
+    reward_range: declared range of own effects; it matters where it is narrower than what the data show (`reward_range_of`).
     checkpoints: of a shorter form of the same history, to go on from; new ones are kept there. The result is the same.
 
     >>> import spillover as sp

@@ -52,6 +52,7 @@ PARTS_OF_YEAR = {
 }
 CLEARER = 1.5  # times as many of the months between the first and the last, as of the days
 YEAR_FIRST = re.compile(r"(\d{4})[./](\d{1,2})[./](\d{1,2})")
+FEWEST = 3  # dates needed to recognise a regular step
 
 
 class AskOrder(ValueError):
@@ -250,9 +251,6 @@ def joined_periods(years: Sequence[int], parts: Sequence[int], kind: str) -> lis
     """Labels of rounds that are written in two columns: the year, and the month, quarter or week in it."""
     forms = {MONTH: "{:04d}-{:02d}", QUARTER: "{:04d}Q{}", WEEK: "{:04d}-W{:02d}"}
     return [forms[kind].format(year, part) for year, part in zip(years, parts, strict=True)]
-
-
-FEWEST = 3  # dates needed to recognise a regular step
 
 
 class Calendar(NamedTuple):
