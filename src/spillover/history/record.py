@@ -106,7 +106,7 @@ def reward_range_of(history: History, declared: Range | None) -> Range:
     between 0 and 1, that range counts as declared.
     Without z: effects are assumed to be no larger than outcomes vary. An outcome varies between its 2.5% and 97.5%
     quantiles (four standard deviations where these coincide, as for rare events); the arm that varies most counts, and
-    the range is as wide in both directions: effects may be negative. Arms are not told apart, as a policy has one range.
+    the range is as wide in both directions: effects may be negative. A policy has one range for all arms.
 
     A declared range only matters where it is narrower: outside of what the data show it says nothing. So the decision
     does not depend on a range that was declared generously, and scaling all outcomes scales the range.

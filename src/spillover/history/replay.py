@@ -200,7 +200,8 @@ def replay_history(
 
     The policy is specialised to what the table has (`Policy.for_problem`). Context is standardised; the learner knows
     that of the coming round. A policy that does not accept missing outcomes learns from the rounds that have all.
-    reward_range: declared range of own effects; it matters where it is narrower than what the data show (`reward_range_of`).
+    reward_range: declared range of own effects; it matters where it is narrower than what the data show (see
+    `reward_range_of`).
     checkpoints: of a shorter form of the same history, to go on from; new ones are kept there. The result is the same.
 
     >>> import spillover as sp
