@@ -197,27 +197,28 @@ def whole_context(parts: Sequence[Part], played: int, given: Mapping[str, object
     """Put the parts together. played: the number of rounds that were played; the row after them is the one to decide.
 
     given: values for the round to decide. absent: columns that belong to one arm, and are empty where it has no row.
+    Context that is missing in the past is not made up: a filled-in value would be learned from like a real one.
     """
     names = [name for part in parts for name in part.names]
     values = np.concatenate([part.values for part in parts], axis=1) if parts else np.zeros((played + 1, 0))
-    past, following = (
-        values[:played].copy(),
-        values[played].copy() if len(values) > played else np.full(len(names), np.nan),
-    )
+    past = values[:played].copy()
+    following = values[played].copy() if len(values) > played else np.full(len(names), np.nan)
     notes = [part.note for part in parts if part.note] + fill_absent(past, names, absent)
-    refuse_missing(past, parts)
-    used, place = set(), 0
-    for part in parts:
+    ends = np.cumsum([len(part.names) for part in parts], dtype=int)
+    columns = [(part, slice(end - len(part.names), end)) for part, end in zip(parts, ends, strict=True)]
+    missing = [(part.source, int(np.isnan(past[:, own]).any(axis=1).sum())) for part, own in columns]
+    if found := [f"{source} in {count:,} of {played:,} rounds" for source, count in missing if count]:
+        raise ValueError(
+            f"context is missing for {', '.join(found)}: fill it in, or leave out the column or the rounds"
+        )
+    for part, own in columns:
         if part.source in given:
-            following[place : place + len(part.names)] = part.encode(str(given[part.source]).strip())
-            used.add(part.source)
-        place += len(part.names)
-    if unknown := [name for name in given if name not in used]:
-        names = [part.source for part in parts]
-        accepted = f"{listed(names)}{suggestion(unknown[0], names)}" if names else "none: give columns with context"
+            following[own] = part.encode(str(given[part.source]).strip())
+    sources = [part.source for part in parts]
+    if unknown := [name for name in given if name not in sources]:
+        accepted = f"{listed(sources)}{suggestion(unknown[0], sources)}" if parts else "none: give columns with context"
         raise ValueError(f"next_context: {unknown[0]!r}: must be one of the context columns: {accepted}")
-    unsaid = [part.source for part, lacks in zip(parts, lacking(parts, following), strict=True) if lacks]
-    if unsaid:
+    if unsaid := [part.source for part, own in columns if np.isnan(following[own]).any()]:
         example = ",".join(f"{name}=..." for name in unsaid[:3])
         notes.append(
             f"{listed(unsaid)}: not known for the coming round, so the average of past rounds is taken: "
@@ -225,14 +226,6 @@ def whole_context(parts: Sequence[Part], played: int, given: Mapping[str, object
         )
         following = np.where(np.isnan(following), past.mean(axis=0) if played else 0.0, following)
     return Context(tuple(names), past, following, notes)
-
-
-def lacking(parts: Sequence[Part], following: Array) -> list[bool]:
-    found, place = [], 0
-    for part in parts:
-        found.append(bool(np.isnan(following[place : place + len(part.names)]).any()))
-        place += len(part.names)
-    return found
 
 
 def fill_absent(past: Array, names: Sequence[str], absent: set[str]) -> list[str]:
@@ -248,20 +241,6 @@ def fill_absent(past: Array, names: Sequence[str], absent: set[str]) -> list[str
         if filled
         else []
     )
-
-
-def refuse_missing(past: Array, parts: Sequence[Part]) -> None:
-    """Context that is missing is not made up: a filled-in value would be learned from like a real one."""
-    place, found = 0, []
-    for part in parts:
-        missing = int(np.isnan(past[:, place : place + len(part.names)]).any(axis=1).sum())
-        if missing:
-            found.append(f"{part.source} in {missing:,} of {len(past):,} rounds")
-        place += len(part.names)
-    if found:
-        raise ValueError(
-            f"context is missing for {', '.join(found)}: fill it in, or leave out the column or the rounds"
-        )
 
 
 class Window(NamedTuple):

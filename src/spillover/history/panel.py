@@ -13,7 +13,7 @@ from spillover.history.columns import (
 from spillover.history.find_columns import arm_key
 from spillover.history.find_rounds import ask_order, part_numbers
 from spillover.history.frame import Column, Frame
-from spillover.history.plain_form import check_spelling
+from spillover.history.plain_form import check_spelling, repeated
 from spillover.history.problems import Problems
 from spillover.history.record import MOST_ARMS, MOST_ROUNDS, natural_order
 from spillover.history.rounds import ANY_ROUND, AskOrder, Calendar, calendar, joined_periods
@@ -96,13 +96,7 @@ def four_digit_years(years: IntArray) -> list[int]:
     return [year + 1900 if 0 <= year < 100 else year for year in years.tolist()]
 
 
-def long_panel(
-    frame: Frame,
-    reading: Reading,
-    dates: Calendar,
-    place: IntArray,
-    problems: Problems,
-) -> Panel:
+def long_panel(frame: Frame, reading: Reading, dates: Calendar, place: IntArray, problems: Problems) -> Panel:
     """One row for each round and arm."""
     column = frame[reading.arm or ""]
     problems.add("arm", np.flatnonzero(column.codes < 0), lambda row: f"{column.name} is empty: must be a name")
@@ -115,7 +109,13 @@ def long_panel(
     position[known[ordered]] = np.arange(len(arms))
     which = position[column.codes]
     keys = place * len(arms) + which
-    report_twice(frame, dates, place, arms, which, keys, problems)
+    named = np.flatnonzero(which >= 0)  # the others are reported already
+    one = "must have one row (add them up, or name the right columns with --columns)"
+    problems.add(
+        "twice",
+        named[repeated(keys[named])],
+        lambda row: f"round {dates.labels[place[row]]}, arm {arms[which[row]]!r}: appears more than once: {one}",
+    )
     if not problems.count and len(keys) < len(dates.labels) * len(arms):
         check_spelling(arms, place, which, problems, may_change=True)
     shape = (len(dates.labels), len(arms))
@@ -156,34 +156,7 @@ def is_common(y: Array) -> bool:
     return bool((low == high).all() and len(np.unique(low)) > 2)
 
 
-def report_twice(
-    frame: Frame,
-    dates: Calendar,
-    place: IntArray,
-    arms: Sequence[str],
-    which: IntArray,
-    keys: IntArray,
-    problems: Problems,
-) -> None:
-    """No arm twice in a round."""
-    named = np.flatnonzero(which >= 0)  # the others are reported already
-    order = named[np.argsort(keys[named], kind="stable")]
-    again = np.sort(order[1:][keys[order][1:] == keys[order][:-1]])
-    label = "must have one row (add them up, or name the right columns with --columns)"
-    problems.add(
-        "twice",
-        again,
-        lambda row: f"round {dates.labels[place[row]]}, arm {arms[which[row]]!r}: appears more than once: {label}",
-    )
-
-
-def wide_panel(
-    frame: Frame,
-    reading: Reading,
-    dates: Calendar,
-    place: IntArray,
-    problems: Problems,
-) -> Panel:
+def wide_panel(frame: Frame, reading: Reading, dates: Calendar, place: IntArray, problems: Problems) -> Panel:
     """One row for each round, one column for each arm."""
     again = np.setdiff1d(np.arange(len(place)), np.unique(place, return_index=True)[1])
     problems.add(

@@ -238,7 +238,12 @@ def check_rows(rows: Rows, dates: Calendar, arms: Sequence[int], problems: Probl
     keys *= n  # in place: these are the longest arrays
     keys += column
     if not fills(keys, len(dates.labels) * n):
-        check_duplicates(rows, keys, problems)
+        label = "appears more than once: must have one row"
+        problems.add(
+            "twice",
+            repeated(keys),
+            lambda row: f"round {rows.rounds[rows.round[row]]}, arm {rows.arms[rows.arm[row]]!r}: {label}",
+        )
         column, misspelt = check_spelling([rows.arms[k] for k in arms], rank, column, problems)
         check_complete(rows, rank, column, dates, arms, problems, misspelt)
     return keys if problems.count == before else None
@@ -253,18 +258,10 @@ def fills(keys: IntArray, cells: int) -> bool:
     return bool(seen.all())
 
 
-def check_duplicates(rows: Rows, keys: IntArray, problems: Problems) -> None:
-    """No arm twice in a round."""
+def repeated(keys: IntArray) -> IntArray:
+    """The positions of keys that stand before them already."""
     order = np.argsort(keys, kind="stable")
-    again = order[1:][keys[order][1:] == keys[order][:-1]]
-    problems.add(
-        "twice",
-        np.sort(again),
-        lambda row: (
-            f"round {rows.rounds[rows.round[row]]}, arm {rows.arms[rows.arm[row]]!r}: "
-            "appears more than once: must have one row"
-        ),
-    )
+    return np.sort(order[1:][keys[order][1:] == keys[order][:-1]])
 
 
 def check_spelling(
