@@ -178,23 +178,17 @@ def plain_columns(names: Sequence[str], renamed: Mapping[str, str]) -> int:
 
 
 def read_plain_or_any(table: OpenTable, renamed: Mapping[str, str], options: Options) -> History:
-    """The plain form; numbers that are written in other ways (45%, 1,234.5) are read as in any table."""
+    """The plain form; where only cells are written in other ways (45%, 1,234.5), it is read as any table."""
     try:
         return read_as_plain(table, renamed, options)
     except HistoryError as error:
         if not error.kinds or not set(error.kinds) <= set(CELLS):
             raise
+        columns: Wanted = {name: (Item(renamed.get(name, name)),) for name in plain_places(table, renamed)}
         try:
-            columns: Wanted = {name: (Item(renamed.get(name, name)),) for name in named_there(table, renamed)}
             return read_any(table, options._replace(wanted=columns), only_blank=True)
         except ValueError:
             raise error from None
-
-
-def named_there(table: OpenTable, renamed: Mapping[str, str]) -> list[str]:
-    """Which columns of the plain form the table has."""
-    folded = {name.casefold() for name in table.names}
-    return [name for name in MEANINGS if renamed.get(name, name).casefold() in folded]
 
 
 def read_as_plain(table: OpenTable, renamed: Mapping[str, str], options: Options) -> History:
